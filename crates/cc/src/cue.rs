@@ -1,0 +1,205 @@
+//! Congestion cues: what a controller can learn of its path, and where each cue comes from.
+//!
+//! The classes are those of V. Singh's dissertation, section 3.4 and figure 3.2: a cue is measured on
+//! the media path or off it, and told in band (with the media or its RTCP) or out of band.
+
+use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+
+/// Where a cue was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// By the receiver or a device that the media passes.
+    OnPath,
+    /// By a third party: a coverage map, an overlay, another path.
+    OffPath,
+}
+
+/// How a cue was told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Channel {
+    /// In RTP header extensions or RTCP.
+    InBand,
+    /// In signalling or a connection of its own.
+    OutOfBand,
+}
+
+/// One observation of the path. A controller ignores the cues that it does not use.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Cue<'a> {
+    /// What became of each packet, from TWCC or RFC 8888 feedback in one normal form.
+    TransportFeedback(TransportFeedback<'a>),
+    /// A receiver report block (RFC 3550, section 6.4.1).
+    ReportBlock(ReportBlock),
+    /// A rate that the receiver asks the sender not to exceed (REMB, TMMBR).
+    ReceiverEstimate(ReceiverEstimate),
+    /// The aggregated signal of NADA's receiver (RFC 8698, section 5.1.2 and 6.4).
+    NadaReport(NadaReport),
+}
+
+impl Cue<'_> {
+    /// Where this kind of cue is measured.
+    pub const fn origin(&self) -> Origin {
+        Origin::OnPath
+    }
+    /// How this kind of cue is told.
+    pub const fn channel(&self) -> Channel {
+        Channel::InBand
+    }
+    /// When the cue reached this end.
+    pub const fn now(&self) -> Timestamp {
+        match self {
+            Self::TransportFeedback(f) => f.now,
+            Self::ReportBlock(r) => r.now,
+            Self::ReceiverEstimate(e) => e.now,
+            Self::NadaReport(n) => n.now,
+        }
+    }
+}
+
+/// What became of one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketResult {
+    /// Transport-wide sequence number, unwrapped.
+    pub sequence: u64,
+    /// When it left, by this end's clock.
+    pub departure: Timestamp,
+    /// When it arrived, by the receiver's clock; `None` where it is reported lost.
+    pub arrival: Option<RemoteTimestamp>,
+    /// Bytes as counted by [`SentPacket::size`].
+    pub size: DataSize,
+    /// The ECN field on arrival.
+    pub ecn: Ecn,
+    /// The probe cluster that it belonged to, 0 for none.
+    pub probe: u32,
+    /// Whether an earlier report had called this packet lost; its arrival then takes the loss back.
+    pub was_lost: bool,
+}
+
+/// Per-packet feedback. Every packet is told at most once as lost and at most once as received.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportFeedback<'a> {
+    /// When the feedback reached this end.
+    pub now: Timestamp,
+    /// Packets newly resolved by this feedback, in send order; may be empty.
+    pub packets: &'a [PacketResult],
+    /// Bytes sent and not yet resolved, after this feedback.
+    pub bytes_in_flight: DataSize,
+    /// Round-trip time sample from the latest packet that this feedback newly reports received:
+    /// without the receiver's holding time where the format tells it (RFC 8888), with it otherwise (TWCC).
+    pub rtt: Option<TimeDelta>,
+}
+
+/// A receiver report block and the round-trip time drawn from it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ReportBlock {
+    /// When the report reached this end.
+    pub now: Timestamp,
+    /// Share of packets lost since the last report, 0 to 1.
+    pub fraction_lost: f64,
+    /// Packets lost since the start; negative where duplicates outnumber losses.
+    pub cumulative_lost: i64,
+    /// Extended highest sequence number received.
+    pub highest_sequence: u64,
+    /// Packets expected since the last report.
+    pub expected: u64,
+    /// Interarrival jitter.
+    pub jitter: TimeDelta,
+    /// From LSR and DLSR, where the block holds them.
+    pub rtt: Option<TimeDelta>,
+}
+
+/// Which message carried a receiver's estimate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EstimateKind {
+    /// draft-alvestrand-rmcat-remb-03.
+    Remb,
+    /// RFC 5104, section 4.2.1.
+    Tmmbr,
+}
+
+/// A rate that the receiver asks the sender not to exceed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiverEstimate {
+    /// When it reached this end.
+    pub now: Timestamp,
+    /// The rate asked for.
+    pub rate: DataRate,
+    /// The message that carried it.
+    pub kind: EstimateKind,
+}
+
+/// NADA's mode of rate update as the receiver recommends it (RFC 8698, section 4.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NadaMode {
+    /// rmode = 0.
+    AcceleratedRampUp,
+    /// rmode = 1.
+    GradualUpdate,
+}
+
+/// NADA's report of the receiver-side variant (RFC 8698, section 5.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NadaReport {
+    /// When it reached this end.
+    pub now: Timestamp,
+    /// rmode.
+    pub mode: NadaMode,
+    /// x_curr, the aggregated congestion signal.
+    pub aggregate_delay: TimeDelta,
+    /// r_recv, the measured receiving rate.
+    pub receive_rate: DataRate,
+    /// Round-trip time as the sender's session measured it last.
+    pub rtt: Option<TimeDelta>,
+}
+
+/// A packet that has just left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SentPacket {
+    /// When it left.
+    pub now: Timestamp,
+    /// Transport-wide sequence number, unwrapped, one higher than the packet before.
+    pub sequence: u64,
+    /// RTP header, extensions and payload in bytes, without UDP and IP.
+    pub size: DataSize,
+    /// Whether it is padding rather than media or repair.
+    pub is_padding: bool,
+    /// The probe cluster that it belongs to, 0 for none.
+    pub probe: u32,
+    /// Bytes that wait in the RTP queue behind it.
+    pub queued: DataSize,
+    /// Bytes in flight, this packet included.
+    pub bytes_in_flight: DataSize,
+}
+
+/// The state of the RTP queue between encoder and pacer, told when a frame enters it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueState {
+    /// When the frame entered.
+    pub now: Timestamp,
+    /// Bytes of the frame that entered.
+    pub added: DataSize,
+    /// Bytes in the queue, the frame included.
+    pub queued: DataSize,
+    /// Age of the oldest packet in the queue.
+    pub oldest_age: TimeDelta,
+}
+
+/// A media packet that has just arrived, for receiver halves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceivedPacket {
+    /// Arrival by this (the receiving) end's clock.
+    pub now: Timestamp,
+    /// Departure by the sender's clock, from the absolute send time extension, unwrapped.
+    pub departure: Option<RemoteTimestamp>,
+    /// RTP header, extensions and payload in bytes, without UDP and IP.
+    pub size: DataSize,
+    /// RTP sequence number, unwrapped.
+    pub sequence: u64,
+    /// RTP timestamp as it stands in the packet.
+    pub rtp_timestamp: u32,
+    /// RTP marker bit: the last packet of a frame.
+    pub marker: bool,
+    /// The ECN field on arrival.
+    pub ecn: Ecn,
+}

@@ -1,0 +1,309 @@
+//! What has been sent and not yet reported on, and the joining of feedback with it.
+
+use crate::cue::{PacketResult, SentPacket};
+use weir_units::{DataSize, Ecn, RemoteTimestamp, Timestamp};
+
+/// Most packets remembered: two seconds at 200 Mbit/s in packets of 1,200 bytes.
+const MAX_PACKETS: usize = 1 << 16;
+const MIN_PACKETS: usize = 1 << 6;
+
+/// One packet as a feedback message reports it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReportedPacket {
+    /// Transport-wide sequence number, unwrapped.
+    pub sequence: u64,
+    /// Arrival by the receiver's clock, `None` where reported lost.
+    pub arrival: Option<RemoteTimestamp>,
+    /// The ECN field on arrival.
+    pub ecn: Ecn,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    #[default]
+    Received,
+    InFlight,
+    /// Never reported, and no longer counted as in flight.
+    Unreported,
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    departure: Timestamp,
+    size: u32,
+    probe: u32,
+    state: State,
+}
+
+/// Feedback that did not match what was sent; counted, never acted on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HistoryCounters {
+    /// Reports of packets that were never sent.
+    pub unknown: u64,
+    /// Reports of packets that are no longer remembered.
+    pub late: u64,
+    /// Reports of packets already resolved the same way.
+    pub duplicate: u64,
+    /// Packets that left the flight without any report.
+    pub unreported: u64,
+}
+
+/// Remembers sent packets in a ring that grows with the flight, up to a bound; never allocates in steady state.
+#[derive(Clone, Debug)]
+pub struct SentHistory {
+    slots: Box<[Slot]>,
+    /// Sequence number of the oldest packet remembered.
+    first: u64,
+    /// Sequence number after the newest packet.
+    next: u64,
+    /// No packet before this is in flight.
+    settled: u64,
+    in_flight: DataSize,
+    counters: HistoryCounters,
+}
+
+impl Default for SentHistory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SentHistory {
+    /// A history of nothing.
+    pub fn new() -> Self {
+        Self {
+            slots: vec![Slot::default(); MIN_PACKETS].into_boxed_slice(),
+            first: 0,
+            next: 0,
+            settled: 0,
+            in_flight: DataSize::ZERO,
+            counters: HistoryCounters::default(),
+        }
+    }
+
+    /// Bytes sent and neither resolved nor given up.
+    pub fn bytes_in_flight(&self) -> DataSize {
+        self.in_flight
+    }
+    /// Feedback that did not fit.
+    pub fn counters(&self) -> HistoryCounters {
+        self.counters
+    }
+    /// Packets remembered.
+    pub fn len(&self) -> usize {
+        (self.next - self.first) as usize
+    }
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.next == self.first
+    }
+    /// When the oldest packet still in flight left.
+    pub fn oldest_in_flight(&mut self) -> Option<Timestamp> {
+        self.settle();
+        (self.settled < self.next).then(|| self.slots[self.index(self.settled)].departure)
+    }
+
+    fn index(&self, sequence: u64) -> usize {
+        sequence as usize & (self.slots.len() - 1)
+    }
+
+    fn settle(&mut self) {
+        while self.settled < self.next && self.slots[self.index(self.settled)].state != State::InFlight {
+            self.settled += 1;
+        }
+    }
+
+    /// Records a sent packet. Sequence numbers go up by one; a jump forgets everything before it.
+    pub fn on_sent(&mut self, packet: &SentPacket) {
+        if packet.sequence != self.next {
+            self.restart(packet.sequence);
+        }
+        if self.len() == self.slots.len() {
+            self.make_room();
+        }
+        let i = self.index(packet.sequence);
+        let size = u32::try_from(packet.size.as_bytes()).unwrap_or(u32::MAX);
+        self.slots[i] = Slot { departure: packet.now, size, probe: packet.probe, state: State::InFlight };
+        self.next = packet.sequence.saturating_add(1);
+        self.in_flight += DataSize::from_bytes(u64::from(size));
+    }
+
+    fn restart(&mut self, sequence: u64) {
+        self.counters.unreported += self.count_in_flight();
+        self.in_flight = DataSize::ZERO;
+        (self.first, self.next, self.settled) = (sequence, sequence, sequence);
+    }
+
+    fn count_in_flight(&self) -> u64 {
+        (self.settled..self.next).filter(|&s| self.slots[self.index(s)].state == State::InFlight).count() as u64
+    }
+
+    /// Packets that are resolved go first; else the ring doubles up to its bound, then the oldest is given up.
+    fn make_room(&mut self) {
+        self.settle();
+        let half = self.slots.len() as u64 / 2;
+        if self.settled >= self.first + half {
+            self.first += half / 2;
+        } else if self.slots.len() < MAX_PACKETS {
+            let mut wider = vec![Slot::default(); self.slots.len() * 2].into_boxed_slice();
+            for s in self.first..self.next {
+                wider[s as usize & (wider.len() - 1)] = self.slots[self.index(s)];
+            }
+            self.slots = wider;
+        } else {
+            self.give_up(self.first);
+            self.first += 1;
+            self.settled = self.settled.max(self.first);
+        }
+    }
+
+    fn give_up(&mut self, sequence: u64) {
+        let i = self.index(sequence);
+        if self.slots[i].state == State::InFlight {
+            self.slots[i].state = State::Unreported;
+            self.in_flight = self.in_flight.saturating_sub(DataSize::from_bytes(u64::from(self.slots[i].size)));
+            self.counters.unreported += 1;
+        }
+    }
+
+    /// Takes packets that left before `departure` out of the flight; a late report of them still counts.
+    pub fn give_up_before(&mut self, departure: Timestamp) {
+        self.settle();
+        while self.settled < self.next && self.slots[self.index(self.settled)].departure < departure {
+            self.give_up(self.settled);
+            self.settled += 1;
+        }
+    }
+
+    /// Joins one feedback message with what was sent.
+    ///
+    /// `out` is cleared and then holds the packets whose fate is news, in send order: in flight to received
+    /// or lost, and lost to received. Packets from before the message's first one that no report has
+    /// covered leave the flight: their report was itself lost. What does not fit is counted.
+    pub fn resolve(&mut self, reports: impl IntoIterator<Item = ReportedPacket>, out: &mut Vec<PacketResult>) {
+        out.clear();
+        let mut lowest = u64::MAX;
+        let mut sorted = true;
+        for r in reports {
+            if r.sequence >= self.next {
+                self.counters.unknown += 1;
+                continue;
+            }
+            if r.sequence < self.first {
+                self.counters.late += 1;
+                continue;
+            }
+            lowest = lowest.min(r.sequence);
+            let i = self.index(r.sequence);
+            let slot = &mut self.slots[i];
+            let before = slot.state;
+            let after = if r.arrival.is_some() { State::Received } else { State::Lost };
+            if before == after || before == State::Received {
+                self.counters.duplicate += 1;
+                continue;
+            }
+            slot.state = after;
+            let size = DataSize::from_bytes(u64::from(slot.size));
+            if before == State::InFlight {
+                self.in_flight = self.in_flight.saturating_sub(size);
+            }
+            sorted &= out.last().is_none_or(|l| l.sequence < r.sequence);
+            out.push(PacketResult {
+                sequence: r.sequence,
+                departure: slot.departure,
+                arrival: r.arrival,
+                size,
+                ecn: r.ecn,
+                probe: slot.probe,
+                was_lost: before == State::Lost,
+            });
+        }
+        if !sorted {
+            out.sort_unstable_by_key(|p| p.sequence);
+        }
+        if lowest != u64::MAX {
+            self.settle();
+            while self.settled < lowest {
+                self.give_up(self.settled);
+                self.settled += 1;
+            }
+            self.settle();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sent(sequence: u64) -> SentPacket {
+        SentPacket {
+            now: Timestamp::from_millis(sequence as i64),
+            sequence,
+            size: DataSize::from_bytes(1_000),
+            is_padding: false,
+            probe: 0,
+            queued: DataSize::ZERO,
+            bytes_in_flight: DataSize::ZERO,
+        }
+    }
+    fn got(sequence: u64) -> ReportedPacket {
+        ReportedPacket { sequence, arrival: Some(RemoteTimestamp::from_millis(sequence as i64)), ecn: Ecn::NotEct }
+    }
+    fn lost(sequence: u64) -> ReportedPacket {
+        ReportedPacket { sequence, arrival: None, ecn: Ecn::NotEct }
+    }
+
+    #[test]
+    fn tells_each_fate_once_and_takes_losses_back() {
+        let mut h = SentHistory::new();
+        (100..105).for_each(|s| h.on_sent(&sent(s)));
+        let mut out = Vec::new();
+        h.resolve([got(100), lost(101), got(102)], &mut out);
+        assert_eq!(out.iter().map(|p| p.arrival.is_some()).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(h.bytes_in_flight(), DataSize::from_bytes(2_000));
+        h.resolve([got(101), got(102), got(7), got(900)], &mut out);
+        assert_eq!(out.len(), 1);
+        assert!(out[0].was_lost);
+        assert_eq!(h.bytes_in_flight(), DataSize::from_bytes(2_000));
+        assert_eq!(h.counters(), HistoryCounters { unknown: 1, late: 1, duplicate: 1, unreported: 0 });
+    }
+
+    #[test]
+    fn a_lost_feedback_message_frees_the_flight_but_may_come_late() {
+        let mut h = SentHistory::new();
+        (0..10).for_each(|s| h.on_sent(&sent(s)));
+        let mut out = Vec::new();
+        h.resolve([got(6), got(7)], &mut out);
+        assert_eq!(h.bytes_in_flight(), DataSize::from_bytes(2_000));
+        assert_eq!(h.counters().unreported, 6);
+        h.resolve([got(3)], &mut out);
+        assert_eq!((out.len(), out[0].was_lost), (1, false));
+        assert_eq!(h.bytes_in_flight(), DataSize::from_bytes(2_000));
+    }
+
+    proptest! {
+        #[test]
+        fn flight_is_conserved(ops in proptest::collection::vec((0u8..8, 0u64..400, any::<bool>()), 1..600)) {
+            let mut h = SentHistory::new();
+            let mut out = Vec::new();
+            let mut open = std::collections::BTreeMap::new();
+            let mut next = 0u64;
+            for (op, n, ok) in ops {
+                match op {
+                    0..=4 => { h.on_sent(&sent(next)); open.insert(next, ()); next += 1; }
+                    5 => { h.give_up_before(Timestamp::from_millis(n as i64)); open.retain(|&s, ()| s >= n); }
+                    _ => {
+                        let r = if ok { got(n) } else { lost(n) };
+                        h.resolve([r], &mut out);
+                        if n < next { open.retain(|&s, ()| s > n); }
+                    }
+                }
+                // Everything before a reported packet has left the flight, reported or not.
+                prop_assert_eq!(h.bytes_in_flight().as_bytes(), 1_000 * open.len() as u64);
+            }
+        }
+    }
+}

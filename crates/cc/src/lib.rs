@@ -1,0 +1,19 @@
+//! Congestion controllers for real-time media: cues in, targets out.
+//!
+//! Every controller is a sans-IO state machine behind [`Controller`]: it is told what was sent and what
+//! became of it, and says how fast to encode, pace and probe. It never sees a packet's bytes, a clock, a
+//! socket or a thread, so the same code runs in the simulator, in a call and in other programs.
+
+mod controller;
+pub mod cue;
+pub mod fixed;
+mod history;
+mod pacer;
+mod registry;
+pub mod tunable;
+
+pub use controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
+pub use cue::Cue;
+pub use history::{HistoryCounters, ReportedPacket, SentHistory};
+pub use pacer::{Pacer, PacerDecision};
+pub use registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Receiver, Registry, Sender, Setup, Spec};

@@ -1,0 +1,237 @@
+//! A leaky-bucket pacer: media before padding, probe clusters at their own rate.
+
+use crate::controller::{ProbeCluster, Target};
+use std::collections::VecDeque;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// Probe clusters that may wait; a controller that asks for more loses the oldest.
+const MAX_PROBES: usize = 8;
+/// A probe that could not start for this long has lost its meaning (libwebrtc's `kProbeClusterTimeout`, 5 s).
+const PROBE_EXPIRY: TimeDelta = TimeDelta::from_secs(5);
+
+/// What the session may do now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacerDecision {
+    /// Send the packet at the head of the queue, as part of this probe cluster (0 for none).
+    Media {
+        /// Probe cluster.
+        probe: u32,
+    },
+    /// Send padding, as part of this probe cluster (0 for none).
+    Padding {
+        /// Probe cluster.
+        probe: u32,
+    },
+    /// Nothing before this instant, unless a packet is queued.
+    Wait(Timestamp),
+    /// Nothing until a packet is queued.
+    Idle,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ActiveProbe {
+    cluster: ProbeCluster,
+    asked: Timestamp,
+    started: Option<Timestamp>,
+    packets: u32,
+    size: DataSize,
+}
+
+impl ActiveProbe {
+    fn next_at(&self) -> Option<Timestamp> {
+        Some(self.started? + self.cluster.rate.time_for(self.size)?)
+    }
+}
+
+/// Spaces packets so that the rate over any span stays near the pacing rate.
+///
+/// The bucket is kept as the instant at which it runs empty: a packet may leave when that instant has
+/// come, and moves it on by its own duration at the pacing rate. Idle time earns no credit.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    pacing: DataRate,
+    padding: DataRate,
+    empty_at: Timestamp,
+    padding_empty_at: Timestamp,
+    probes: VecDeque<ActiveProbe>,
+    media_seen: bool,
+}
+
+impl Pacer {
+    /// A pacer at the rates of a target.
+    pub fn new(target: &Target, now: Timestamp) -> Self {
+        Self {
+            pacing: target.pacing_rate,
+            padding: target.padding_rate,
+            empty_at: now,
+            padding_empty_at: now,
+            probes: VecDeque::new(),
+            media_seen: false,
+        }
+    }
+
+    /// Follows a new target; what is in the bucket drains at the new rate from now on.
+    pub fn set_target(&mut self, target: &Target, now: Timestamp) {
+        if target.pacing_rate != self.pacing {
+            self.empty_at = rescale(self.empty_at, now, self.pacing, target.pacing_rate);
+            self.pacing = target.pacing_rate;
+        }
+        if target.padding_rate != self.padding {
+            self.padding_empty_at = rescale(self.padding_empty_at, now, self.padding, target.padding_rate);
+            self.padding = target.padding_rate;
+        }
+    }
+
+    /// Queues a probe cluster; it starts when media has flowed.
+    pub fn add_probe(&mut self, cluster: ProbeCluster, now: Timestamp) {
+        if cluster.rate == DataRate::ZERO {
+            return;
+        }
+        if self.probes.len() == MAX_PROBES {
+            self.probes.pop_front();
+        }
+        self.probes.push_back(ActiveProbe { cluster, asked: now, started: None, packets: 0, size: DataSize::ZERO });
+    }
+
+    /// What may be done at `now`, given whether media is queued.
+    pub fn poll(&mut self, now: Timestamp, media_queued: bool) -> PacerDecision {
+        while self.probes.front().is_some_and(|p| p.started.is_none() && now - p.asked > PROBE_EXPIRY) {
+            self.probes.pop_front();
+        }
+        if (self.media_seen || media_queued)
+            && let Some(p) = self.probes.front()
+        {
+            let at = p.next_at().unwrap_or(now);
+            return match (at <= now, media_queued) {
+                (false, _) => PacerDecision::Wait(at),
+                (true, true) => PacerDecision::Media { probe: p.cluster.id },
+                (true, false) => PacerDecision::Padding { probe: p.cluster.id },
+            };
+        }
+        if media_queued {
+            return if self.empty_at <= now {
+                PacerDecision::Media { probe: 0 }
+            } else {
+                PacerDecision::Wait(self.empty_at)
+            };
+        }
+        if self.padding > DataRate::ZERO && self.media_seen {
+            let at = self.padding_empty_at.max(self.empty_at);
+            return if at <= now { PacerDecision::Padding { probe: 0 } } else { PacerDecision::Wait(at) };
+        }
+        PacerDecision::Idle
+    }
+
+    /// A packet has left as [`Self::poll`] allowed.
+    pub fn on_sent(&mut self, now: Timestamp, size: DataSize, is_padding: bool, probe: u32) {
+        self.media_seen |= !is_padding;
+        self.empty_at = advance(self.empty_at, now, size, self.pacing);
+        if self.padding > DataRate::ZERO {
+            self.padding_empty_at = advance(self.padding_empty_at, now, size, self.padding);
+        }
+        if let Some(p) = self.probes.front_mut().filter(|p| probe != 0 && p.cluster.id == probe) {
+            p.started.get_or_insert(now);
+            p.packets += 1;
+            p.size += size;
+            if p.packets >= p.cluster.min_packets && p.size >= p.cluster.min_size {
+                self.probes.pop_front();
+            }
+        }
+    }
+
+    /// How long `queued` bytes take to leave at the pacing rate, on top of what is in the bucket.
+    pub fn drain_time(&self, queued: DataSize, now: Timestamp) -> Option<TimeDelta> {
+        Some(self.empty_at.saturating_since(now) + self.pacing.time_for(queued)?)
+    }
+}
+
+/// A rate of zero stops the flow for this long at a time, so that a later target still frees it.
+const STOPPED: TimeDelta = TimeDelta::from_secs(1);
+
+fn advance(empty_at: Timestamp, now: Timestamp, size: DataSize, rate: DataRate) -> Timestamp {
+    empty_at.max(now) + rate.time_for(size).unwrap_or(STOPPED)
+}
+
+fn rescale(empty_at: Timestamp, now: Timestamp, from: DataRate, to: DataRate) -> Timestamp {
+    if empty_at <= now {
+        return empty_at;
+    }
+    let left = from.size_in(empty_at - now);
+    now + to.time_for(left).unwrap_or(STOPPED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KB: DataSize = DataSize::from_bytes(1_000);
+
+    fn pacer(kbps: u64, padding_kbps: u64) -> Pacer {
+        let mut t = Target::paced(DataRate::from_kbps(kbps), DataRate::from_kbps(kbps));
+        t.padding_rate = DataRate::from_kbps(padding_kbps);
+        Pacer::new(&t, Timestamp::ZERO)
+    }
+    /// Runs for `ms` milliseconds with the queue always or never full, and gives media and padding packets sent.
+    fn run(p: &mut Pacer, ms: i64, queued: bool) -> (u32, u32) {
+        let (mut now, mut media, mut padding) = (Timestamp::ZERO, 0, 0);
+        while now < Timestamp::from_millis(ms) {
+            match p.poll(now, queued) {
+                PacerDecision::Media { probe } => {
+                    media += 1;
+                    p.on_sent(now, KB, false, probe);
+                }
+                PacerDecision::Padding { probe } => {
+                    padding += 1;
+                    p.on_sent(now, KB, true, probe);
+                }
+                PacerDecision::Wait(t) => now = t,
+                PacerDecision::Idle => break,
+            }
+        }
+        (media, padding)
+    }
+
+    #[test]
+    fn keeps_to_the_rate_exactly() {
+        assert_eq!(run(&mut pacer(800, 0), 1_000, true), (100, 0));
+    }
+
+    #[test]
+    fn pads_only_after_media_and_at_its_own_rate() {
+        assert_eq!(run(&mut pacer(800, 80), 1_000, false), (0, 0));
+        let mut p = pacer(800, 80);
+        p.on_sent(Timestamp::ZERO, KB, false, 0);
+        assert_eq!(run(&mut p, 1_000, false), (0, 9));
+    }
+
+    #[test]
+    fn a_probe_runs_at_its_rate_and_ends() {
+        let mut p = pacer(80, 0);
+        p.add_probe(
+            ProbeCluster { id: 7, rate: DataRate::from_mbps(8), min_packets: 5, min_size: KB },
+            Timestamp::ZERO,
+        );
+        let mut at = vec![];
+        let mut now = Timestamp::ZERO;
+        while at.len() < 6 {
+            match p.poll(now, true) {
+                PacerDecision::Media { probe } => {
+                    at.push((now.as_millis(), probe));
+                    p.on_sent(now, KB, false, probe);
+                }
+                PacerDecision::Wait(t) => now = t,
+                other => unreachable!("{other:?}"),
+            }
+        }
+        assert_eq!(at, [(0, 7), (1, 7), (2, 7), (3, 7), (4, 7), (500, 0)]);
+    }
+
+    #[test]
+    fn a_new_rate_drains_the_bucket_anew() {
+        let mut p = pacer(8, 0);
+        p.on_sent(Timestamp::ZERO, KB, false, 0);
+        assert_eq!(p.poll(Timestamp::ZERO, true), PacerDecision::Wait(Timestamp::from_secs(1)));
+        p.set_target(&Target::paced(DataRate::ZERO, DataRate::from_kbps(80)), Timestamp::ZERO);
+        assert_eq!(p.poll(Timestamp::ZERO, true), PacerDecision::Wait(Timestamp::from_millis(100)));
+    }
+}

@@ -1,0 +1,175 @@
+//! Controllers by name.
+
+use crate::controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
+use crate::cue::{Cue, QueueState, ReceivedPacket, SentPacket};
+use crate::tunable::{ParamInfo, SetupError};
+use std::sync::Arc;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// Per-packet feedback that a controller asks the receiver's session for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FeedbackFormat {
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01.
+    TransportWide,
+    /// RFC 8888.
+    CongestionControl,
+}
+
+/// How often per-packet feedback is sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FeedbackPlan {
+    /// The message.
+    pub format: FeedbackFormat,
+    /// Never more often than this ...
+    pub min_interval: TimeDelta,
+    /// ... nor less often while packets arrive.
+    pub max_interval: TimeDelta,
+    /// Share of the received media rate that the feedback may use; between the two bounds it sets the interval.
+    pub bandwidth_share: f64,
+}
+
+/// What a controller is made from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setup {
+    /// Bounds on the media rate.
+    pub limits: Limits,
+    /// Media rate before the first cue; a controller brings it between the limits.
+    pub start_rate: DataRate,
+    /// Time of creation; nothing earlier is ever told.
+    pub now: Timestamp,
+    /// Seed for controllers that draw random numbers.
+    pub seed: u64,
+    /// Parameters by name, in the units of [`ParamInfo::unit`].
+    pub params: Vec<(String, f64)>,
+}
+
+/// Both halves of a controller.
+pub struct Pair {
+    /// The half at the media sender.
+    pub sender: Sender,
+    /// The half at the media receiver, where the algorithm has one.
+    pub receiver: Option<Receiver>,
+}
+
+type Make = Arc<dyn Fn(&Setup) -> Result<Pair, SetupError> + Send + Sync>;
+
+/// A controller's entry in the registry.
+#[derive(Clone)]
+pub struct Spec {
+    /// Name in scenario files and on the command line.
+    pub name: String,
+    /// One line for lists.
+    pub summary: String,
+    /// The document that it follows.
+    pub source: String,
+    /// Per-packet feedback wanted; `None` where receiver reports or the receiver half suffice.
+    pub feedback: Option<FeedbackPlan>,
+    /// Parameters that may be set.
+    pub params: Vec<ParamInfo>,
+    /// Makes both halves.
+    pub make: Make,
+}
+
+/// The controllers that can be asked for by name: the built-in ones and any that a program adds.
+#[derive(Clone)]
+pub struct Registry {
+    specs: Vec<Spec>,
+}
+
+impl Registry {
+    /// A registry of the built-in controllers.
+    pub fn builtin() -> Self {
+        Self { specs: builtin_specs() }
+    }
+    /// Adds a controller, taking the place of one that has its name.
+    pub fn register(&mut self, spec: Spec) {
+        self.specs.retain(|s| s.name != spec.name);
+        self.specs.push(spec);
+    }
+    /// All entries, in the order of registration.
+    pub fn specs(&self) -> &[Spec] {
+        &self.specs
+    }
+    /// The entry of a name.
+    pub fn get(&self, name: &str) -> Option<&Spec> {
+        self.specs.iter().find(|s| s.name == name)
+    }
+    /// Makes a controller by name. Errors: an unknown name, an unknown parameter, a value outside its range.
+    pub fn make(&self, name: &str, setup: &Setup) -> Result<Pair, SetupError> {
+        let spec = self.get(name).ok_or_else(|| SetupError::UnknownController { name: name.into() })?;
+        (spec.make)(setup)
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::builtin()
+    }
+}
+
+/// A controller that ships with Weir: it knows its own entry.
+pub trait BuiltIn {
+    /// The entry, or entries where the algorithm has variants by name.
+    fn specs() -> Vec<Spec>;
+}
+
+macro_rules! dispatch {
+    ($self:ident, $enum:ident { $($var:ident)* }, $c:ident => $call:expr) => {
+        match $self { $($enum::$var($c) => $call,)* $enum::Custom($c) => $call }
+    };
+}
+
+macro_rules! controllers {
+    (senders { $($var:ident($ty:ty)),* $(,)? } receivers { $($rvar:ident($rty:ty)),* $(,)? }) => {
+        /// A sender half: built-ins by enum, others boxed.
+        #[non_exhaustive]
+        pub enum Sender {
+            $(#[doc = concat!("`", stringify!($ty), "`")] $var(Box<$ty>),)*
+            /// A controller from outside this crate.
+            Custom(Box<dyn Controller>),
+        }
+        $(impl From<$ty> for Sender {
+            fn from(c: $ty) -> Self { Self::$var(Box::new(c)) }
+        })*
+        impl Controller for Sender {
+            fn on_packet_sent(&mut self, p: &SentPacket) { dispatch!(self, Sender { $($var)* }, c => c.on_packet_sent(p)) }
+            fn on_cue(&mut self, cue: &Cue<'_>) { dispatch!(self, Sender { $($var)* }, c => c.on_cue(cue)) }
+            fn on_limits(&mut self, l: Limits, now: Timestamp) { dispatch!(self, Sender { $($var)* }, c => c.on_limits(l, now)) }
+            fn on_queue(&mut self, q: &QueueState) { dispatch!(self, Sender { $($var)* }, c => c.on_queue(q)) }
+            fn on_timeout(&mut self, now: Timestamp) { dispatch!(self, Sender { $($var)* }, c => c.on_timeout(now)) }
+            fn target(&self) -> Target { dispatch!(self, Sender { $($var)* }, c => c.target()) }
+            fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> { dispatch!(self, Sender { $($var)* }, c => c.poll_timeout()) }
+            fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> { dispatch!(self, Sender { $($var)* }, c => c.poll_probe(now)) }
+            fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Sender { $($var)* }, c => c.metrics(out)) }
+        }
+        /// A receiver half: built-ins by enum, others boxed.
+        #[non_exhaustive]
+        pub enum Receiver {
+            $(#[doc = concat!("`", stringify!($rty), "`")] $rvar(Box<$rty>),)*
+            /// A receiver half from outside this crate.
+            Custom(Box<dyn ReceiverController>),
+        }
+        $(impl From<$rty> for Receiver {
+            fn from(c: $rty) -> Self { Self::$rvar(Box::new(c)) }
+        })*
+        impl ReceiverController for Receiver {
+            fn on_packet_received(&mut self, p: &ReceivedPacket) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_packet_received(p)) }
+            fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_rtt(rtt, now)) }
+            fn poll_timeout(&self) -> Option<Timestamp> { dispatch!(self, Receiver { $($rvar)* }, c => c.poll_timeout()) }
+            fn poll_report(&mut self, now: Timestamp) -> Option<Report> { dispatch!(self, Receiver { $($rvar)* }, c => c.poll_report(now)) }
+            fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Receiver { $($rvar)* }, c => c.metrics(out)) }
+        }
+        fn builtin_specs() -> Vec<Spec> {
+            let mut all = Vec::new();
+            $(all.extend(<$ty as BuiltIn>::specs());)*
+            all
+        }
+    };
+}
+
+controllers! {
+    senders {
+        Fixed(crate::fixed::Fixed),
+    }
+    receivers {}
+}

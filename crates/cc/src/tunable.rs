@@ -1,0 +1,198 @@
+//! Parameters that a scenario may set by name.
+
+use weir_units::{DataRate, DataSize, TimeDelta};
+
+/// A value that can be set from a number in a named unit.
+pub trait Tunable: Copy {
+    /// The unit of the number, as written in scenario files and help.
+    const UNIT: &'static str;
+    /// The value of a number in [`Self::UNIT`].
+    fn from_number(n: f64) -> Self;
+    /// The number in [`Self::UNIT`].
+    fn to_number(self) -> f64;
+}
+
+impl Tunable for f64 {
+    const UNIT: &'static str = "1";
+    fn from_number(n: f64) -> Self {
+        n
+    }
+    fn to_number(self) -> f64 {
+        self
+    }
+}
+impl Tunable for u32 {
+    const UNIT: &'static str = "count";
+    fn from_number(n: f64) -> Self {
+        n as Self
+    }
+    fn to_number(self) -> f64 {
+        f64::from(self)
+    }
+}
+impl Tunable for bool {
+    const UNIT: &'static str = "0 or 1";
+    fn from_number(n: f64) -> Self {
+        n != 0.0
+    }
+    fn to_number(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+}
+impl Tunable for TimeDelta {
+    const UNIT: &'static str = "ms";
+    fn from_number(n: f64) -> Self {
+        Self::from_millis_f64(n)
+    }
+    fn to_number(self) -> f64 {
+        self.as_millis_f64()
+    }
+}
+impl Tunable for DataRate {
+    const UNIT: &'static str = "kbit/s";
+    fn from_number(n: f64) -> Self {
+        Self::from_bps_f64(n * 1e3)
+    }
+    fn to_number(self) -> f64 {
+        self.as_kbps_f64()
+    }
+}
+impl Tunable for DataSize {
+    const UNIT: &'static str = "bytes";
+    fn from_number(n: f64) -> Self {
+        Self::from_bytes(n as u64)
+    }
+    fn to_number(self) -> f64 {
+        self.as_bytes() as f64
+    }
+}
+
+/// What there is to know of one parameter.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ParamInfo {
+    /// Name in scenario files.
+    pub name: &'static str,
+    /// What it does and where its default comes from.
+    pub doc: &'static str,
+    /// Unit of the numbers below.
+    pub unit: &'static str,
+    /// Value when it is not set.
+    pub default: f64,
+    /// Least value allowed.
+    pub min: f64,
+    /// Greatest value allowed.
+    pub max: f64,
+}
+
+/// Why a controller could not be made.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SetupError {
+    /// No controller has this name.
+    UnknownController {
+        /// The name asked for.
+        name: String,
+    },
+    /// The controller has no such parameter.
+    UnknownParam {
+        /// The controller.
+        controller: String,
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// The value lies outside the parameter's range.
+    OutOfRange {
+        /// The controller.
+        controller: String,
+        /// The parameter.
+        param: ParamInfo,
+        /// The value asked for.
+        value: f64,
+    },
+}
+
+impl core::fmt::Display for SetupError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::UnknownController { name } => write!(f, "no controller is named `{name}`"),
+            Self::UnknownParam { controller, name, known } if known.is_empty() => {
+                write!(f, "controller `{controller}` has no parameter `{name}`: it has none at all")
+            }
+            Self::UnknownParam { controller, name, known } => {
+                write!(f, "controller `{controller}` has no parameter `{name}`; it has {}", known.join(", "))
+            }
+            Self::OutOfRange { controller, param: p, value } => write!(
+                f,
+                "parameter `{}` of controller `{controller}` is {value} {unit}; it must lie between {} and {} {unit}",
+                p.name,
+                p.min,
+                p.max,
+                unit = p.unit
+            ),
+        }
+    }
+}
+impl std::error::Error for SetupError {}
+
+/// Declares a controller's configuration: a struct with documented public fields, its `Default`, the list
+/// of its parameters and a setter by name. Numbers are in the unit of the field's type ([`Tunable::UNIT`]).
+///
+/// ```
+/// weir_cc::tunables! {
+///     /// Configuration of an example.
+///     pub struct Config {
+///         /// Share of the estimate that is kept on congestion (draft-ietf-rmcat-gcc-02, section 5.5).
+///         beta: f64 = 0.85, 0.5 => 0.99;
+///     }
+/// }
+/// assert_eq!(Config::default().beta, 0.85);
+/// assert_eq!(Config::params()[0].name, "beta");
+/// ```
+#[macro_export]
+macro_rules! tunables {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[doc = $doc:literal])+ $field:ident : $ty:ty = $default:expr, $min:expr => $max:expr;)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub struct $name { $($(#[doc = $doc])+ pub $field: $ty,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: <$ty as $crate::tunable::Tunable>::from_number(f64::from($default)),)* }
+            }
+        }
+        impl $name {
+            /// The parameters that a scenario may set.
+            pub fn params() -> Vec<$crate::tunable::ParamInfo> {
+                vec![$($crate::tunable::ParamInfo {
+                    name: stringify!($field),
+                    doc: concat!($($doc),+).trim_ascii(),
+                    unit: <$ty as $crate::tunable::Tunable>::UNIT,
+                    default: f64::from($default), min: f64::from($min), max: f64::from($max),
+                },)*]
+            }
+            /// Sets parameters by name. Errors: a name that does not exist, a value outside its range.
+            pub fn set_all(&mut self, controller: &str, params: &[(String, f64)]) -> Result<(), $crate::tunable::SetupError> {
+                use $crate::tunable::SetupError;
+                for (name, value) in params {
+                    let known = Self::params();
+                    let Some(info) = known.iter().find(|p| p.name == name) else {
+                        return Err(SetupError::UnknownParam {
+                            controller: controller.into(), name: name.clone(),
+                            known: known.iter().map(|p| p.name).collect(),
+                        });
+                    };
+                    if !(info.min..=info.max).contains(value) {
+                        return Err(SetupError::OutOfRange { controller: controller.into(), param: *info, value: *value });
+                    }
+                    $(if name == stringify!($field) {
+                        self.$field = <$ty as $crate::tunable::Tunable>::from_number(*value);
+                    })*
+                }
+                Ok(())
+            }
+        }
+    };
+}

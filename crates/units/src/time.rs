@@ -1,0 +1,261 @@
+use core::fmt;
+use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+/// A signed span of time in nanoseconds (about ±292 years).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct TimeDelta(i64);
+
+impl TimeDelta {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest span that can be written.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// A span of whole nanoseconds.
+    pub const fn from_nanos(ns: i64) -> Self {
+        Self(ns)
+    }
+    /// A span of whole microseconds.
+    pub const fn from_micros(us: i64) -> Self {
+        Self(us.saturating_mul(1_000))
+    }
+    /// A span of whole milliseconds.
+    pub const fn from_millis(ms: i64) -> Self {
+        Self(ms.saturating_mul(1_000_000))
+    }
+    /// A span of whole seconds.
+    pub const fn from_secs(s: i64) -> Self {
+        Self(s.saturating_mul(1_000_000_000))
+    }
+    /// A span from fractional seconds, rounded to the nearest nanosecond; saturates, and NaN becomes zero.
+    pub fn from_secs_f64(s: f64) -> Self {
+        Self(round(s * 1e9))
+    }
+    /// A span from fractional milliseconds, rounded to the nearest nanosecond; saturates, and NaN becomes zero.
+    pub fn from_millis_f64(ms: f64) -> Self {
+        Self(round(ms * 1e6))
+    }
+    /// Whole nanoseconds.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+    /// Whole microseconds, towards zero.
+    pub const fn as_micros(self) -> i64 {
+        self.0 / 1_000
+    }
+    /// Whole milliseconds, towards zero.
+    pub const fn as_millis(self) -> i64 {
+        self.0 / 1_000_000
+    }
+    /// Fractional seconds.
+    pub const fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+    /// Fractional milliseconds.
+    pub const fn as_millis_f64(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+    /// Whether the span points backwards.
+    pub const fn is_negative(self) -> bool {
+        self.0 < 0
+    }
+    /// The span's length without its sign.
+    pub const fn abs(self) -> Self {
+        Self(self.0.saturating_abs())
+    }
+    /// The span scaled by a bare factor; saturates, and NaN becomes zero.
+    pub fn mul_f64(self, k: f64) -> Self {
+        Self(round(self.0 as f64 * k))
+    }
+    /// How many times `other` fits into this span, or `None` where `other` is zero.
+    pub fn ratio(self, other: Self) -> Option<f64> {
+        (other.0 != 0).then(|| self.0 as f64 / other.0 as f64)
+    }
+}
+
+fn round(x: f64) -> i64 {
+    // `as` saturates and maps NaN to 0; half away from zero without needing std's `round`.
+    (if x < 0.0 { x - 0.5 } else { x + 0.5 }) as i64
+}
+
+impl Add for TimeDelta {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        Self(self.0.saturating_add(o.0))
+    }
+}
+impl Sub for TimeDelta {
+    type Output = Self;
+    fn sub(self, o: Self) -> Self {
+        Self(self.0.saturating_sub(o.0))
+    }
+}
+impl AddAssign for TimeDelta {
+    fn add_assign(&mut self, o: Self) {
+        *self = *self + o;
+    }
+}
+impl SubAssign for TimeDelta {
+    fn sub_assign(&mut self, o: Self) {
+        *self = *self - o;
+    }
+}
+impl Neg for TimeDelta {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+impl Mul<i64> for TimeDelta {
+    type Output = Self;
+    fn mul(self, k: i64) -> Self {
+        Self(self.0.saturating_mul(k))
+    }
+}
+impl Div<i64> for TimeDelta {
+    type Output = Self;
+    /// Divides towards zero. A zero divisor is our own bug and panics.
+    fn div(self, k: i64) -> Self {
+        Self(self.0.saturating_div(k))
+    }
+}
+impl fmt::Debug for TimeDelta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ms", self.as_millis_f64())
+    }
+}
+impl fmt::Display for TimeDelta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+macro_rules! timestamp {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(i64);
+
+        impl $name {
+            /// The clock's own zero.
+            pub const ZERO: Self = Self(0);
+            /// The latest instant that can be written.
+            pub const MAX: Self = Self(i64::MAX);
+
+            /// An instant in whole nanoseconds after the clock's zero.
+            pub const fn from_nanos(ns: i64) -> Self {
+                Self(ns)
+            }
+            /// An instant in whole microseconds after the clock's zero.
+            pub const fn from_micros(us: i64) -> Self {
+                Self(us.saturating_mul(1_000))
+            }
+            /// An instant in whole milliseconds after the clock's zero.
+            pub const fn from_millis(ms: i64) -> Self {
+                Self(ms.saturating_mul(1_000_000))
+            }
+            /// An instant in whole seconds after the clock's zero.
+            pub const fn from_secs(s: i64) -> Self {
+                Self(s.saturating_mul(1_000_000_000))
+            }
+            /// An instant from fractional seconds, rounded to the nearest nanosecond.
+            pub fn from_secs_f64(s: f64) -> Self {
+                Self(round(s * 1e9))
+            }
+            /// Nanoseconds after the clock's zero.
+            pub const fn as_nanos(self) -> i64 {
+                self.0
+            }
+            /// Microseconds after the clock's zero, towards zero.
+            pub const fn as_micros(self) -> i64 {
+                self.0 / 1_000
+            }
+            /// Milliseconds after the clock's zero, towards zero.
+            pub const fn as_millis(self) -> i64 {
+                self.0 / 1_000_000
+            }
+            /// Fractional seconds after the clock's zero.
+            pub const fn as_secs_f64(self) -> f64 {
+                self.0 as f64 * 1e-9
+            }
+            /// Time passed since `earlier`, zero where `earlier` is in fact later.
+            pub const fn saturating_since(self, earlier: Self) -> TimeDelta {
+                let d = self.0.saturating_sub(earlier.0);
+                TimeDelta(if d < 0 { 0 } else { d })
+            }
+        }
+        impl Add<TimeDelta> for $name {
+            type Output = Self;
+            fn add(self, d: TimeDelta) -> Self {
+                Self(self.0.saturating_add(d.0))
+            }
+        }
+        impl AddAssign<TimeDelta> for $name {
+            fn add_assign(&mut self, d: TimeDelta) {
+                *self = *self + d;
+            }
+        }
+        impl Sub<TimeDelta> for $name {
+            type Output = Self;
+            fn sub(self, d: TimeDelta) -> Self {
+                Self(self.0.saturating_sub(d.0))
+            }
+        }
+        impl Sub for $name {
+            type Output = TimeDelta;
+            fn sub(self, o: Self) -> TimeDelta {
+                TimeDelta(self.0.saturating_sub(o.0))
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{} s", self.as_secs_f64())
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self, f)
+            }
+        }
+    };
+}
+
+timestamp! {
+    /// An instant on this end's own monotonic clock, in nanoseconds. Time enters Weir only as an argument of this type.
+    Timestamp
+}
+timestamp! {
+    /// An instant on the other end's clock, in nanoseconds, of unknown offset: it subtracts only from its own kind.
+    RemoteTimestamp
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn converts_between_units() {
+        assert_eq!(TimeDelta::from_millis(3).as_micros(), 3_000);
+        assert_eq!(TimeDelta::from_secs_f64(0.1), TimeDelta::from_millis(100));
+        assert_eq!(TimeDelta::from_millis_f64(-2.5).as_nanos(), -2_500_000);
+        assert_eq!(TimeDelta::from_secs_f64(f64::NAN), TimeDelta::ZERO);
+        assert_eq!(TimeDelta::from_secs_f64(1e300), TimeDelta::MAX);
+    }
+
+    #[test]
+    fn since_never_goes_below_zero() {
+        let (a, b) = (Timestamp::from_millis(5), Timestamp::from_millis(9));
+        assert_eq!(b.saturating_since(a), TimeDelta::from_millis(4));
+        assert_eq!(a.saturating_since(b), TimeDelta::ZERO);
+        assert_eq!(a - b, TimeDelta::from_millis(-4));
+    }
+
+    proptest! {
+        #[test]
+        fn no_arithmetic_panics(a: i64, b: i64, k in 1i64..1_000) {
+            let (t, d) = (Timestamp::from_nanos(a), TimeDelta::from_nanos(b));
+            let _ = (t + d, t - d, t - Timestamp::from_nanos(b), d * k, d / k, -d, d.abs(), d.mul_f64(1e9));
+        }
+    }
+}

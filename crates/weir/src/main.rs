@@ -1,0 +1,2 @@
+//! The weir command line.
+fn main() {}
