@@ -1,1 +1,3 @@
-//! Placeholder.
+//! From a scenario to numbers: scenario files, runs, metrics, tables and reports.
+
+pub mod scenario;

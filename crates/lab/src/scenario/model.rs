@@ -1,0 +1,403 @@
+//! A scenario ready to run: everything resolved, checked and in units.
+
+use std::sync::Arc;
+use weir_cc::FeedbackPlan;
+use weir_units::{DataRate, DataSize, TimeDelta};
+
+/// One run's description, without placeholders: one variant, one controller for each flow.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// Name by which it is found, such as `rmcat-comparison/responsiveness`, or the file's stem.
+    pub name: String,
+    /// One line for headings.
+    pub title: String,
+    /// What the scenario shows and where it comes from.
+    pub doc: String,
+    /// The variant's name, where the file has variants.
+    pub variant: Option<String>,
+    /// The controller that took the place of `$controller`, where the file has that placeholder.
+    pub controller: Option<String>,
+    /// Simulated time.
+    pub duration: TimeDelta,
+    /// Seed when the caller gives none.
+    pub seed: u64,
+    /// Distance between two points of the time series.
+    pub sample_interval: TimeDelta,
+    /// Shape of the network.
+    pub topology: Topology,
+    /// All links, both directions; flows refer to them by index.
+    pub links: Vec<Link>,
+    /// Index of the link whose capacity utilisation is measured against.
+    pub bottleneck: usize,
+    /// All flows, in the order of the file.
+    pub flows: Vec<Flow>,
+    /// Spans of time that are summarised apart, such as the steps of a capacity schedule.
+    pub windows: Vec<Window>,
+}
+
+impl Scenario {
+    /// Name, variant and controller in one label, such as `random-loss [5%] nada`.
+    pub fn label(&self) -> String {
+        let mut s = self.name.clone();
+        if let Some(v) = &self.variant {
+            s.push_str(&format!(" [{v}]"));
+        }
+        if let Some(c) = &self.controller {
+            s.push_str(&format!(" {c}"));
+        }
+        s
+    }
+    /// The index of the flow of a name.
+    pub fn flow(&self, name: &str) -> Option<usize> {
+        self.flows.iter().position(|f| f.name == name)
+    }
+    /// The index of the link of a name.
+    pub fn link(&self, name: &str) -> Option<usize> {
+        self.links.iter().position(|l| l.name == name)
+    }
+}
+
+/// A named span of time that results are also given for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Name in results, such as `0-20s`.
+    pub name: String,
+    /// Beginning, from the start of the run.
+    pub from: TimeDelta,
+    /// End, not included; never after the end of the run.
+    pub to: TimeDelta,
+}
+
+/// Shape of the network. Flows carry their own list of links, so that this is for people and plots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Topology {
+    /// One link each way between two hosts.
+    PointToPoint,
+    /// One shared link each way, every flow with its own access links.
+    Dumbbell,
+    /// Several links in a row; flows enter and leave where they say.
+    ParkingLot,
+}
+
+/// One direction of one hop.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Link {
+    /// Name in the file; the other direction of `x` is `x.reverse`.
+    pub name: String,
+    /// What it carries.
+    pub capacity: Capacity,
+    /// One-way propagation delay.
+    pub delay: TimeDelta,
+    /// Room of the drop-tail queue in front of it.
+    pub queue: QueueLimit,
+    /// Queue above which ECN-capable packets are marked.
+    pub ecn_threshold: Option<QueueLimit>,
+    /// Random loss.
+    pub loss: Option<Loss>,
+    /// Where that loss happens.
+    pub loss_place: LossPlace,
+    /// Random extra delay.
+    pub jitter: Option<Jitter>,
+    /// Packets held back so that later ones pass them.
+    pub reorder: Option<Reorder>,
+    /// Probability that a packet is delivered twice.
+    pub duplicate: f64,
+}
+
+/// How fast a link is, over time.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Capacity {
+    /// No serialisation time and so no queue.
+    Unlimited,
+    /// One rate throughout.
+    Constant(DataRate),
+    /// Rates from given instants on; the first is at zero.
+    Steps {
+        /// Instant and rate, instants rising.
+        steps: Vec<(TimeDelta, DataRate)>,
+        /// Where the schedule begins again from its start; the last rate holds for ever if absent.
+        repeat: Option<TimeDelta>,
+    },
+    /// Capacity recorded on a real path.
+    Trace(Trace),
+}
+
+/// A trace file's contents.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// File name as the scenario gives it.
+    pub file: String,
+    /// How to read it.
+    pub format: TraceFormat,
+    /// The whole text, known to parse.
+    pub text: Arc<str>,
+}
+
+/// Formats of capacity traces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TraceFormat {
+    /// Mahimahi: one integer a line, the millisecond in which one more packet of 1,500 bytes may leave; it repeats.
+    Mahimahi,
+    /// `time,rate` in seconds and bit/s, with or without a header line.
+    Csv,
+}
+
+/// Room of a queue, in the measure in which it is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueLimit {
+    /// Bytes held.
+    Bytes(DataSize),
+    /// Packets held.
+    Packets(u64),
+    /// Time that the queue takes to drain at the link's current rate.
+    Time(TimeDelta),
+}
+
+/// Random loss on a link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Loss {
+    /// Each packet alone.
+    Independent {
+        /// Probability of loss.
+        probability: f64,
+    },
+    /// Two states with their own loss; the state moves once a packet.
+    GilbertElliott {
+        /// Probability of moving from good to bad.
+        good_to_bad: f64,
+        /// Probability of moving from bad to good.
+        bad_to_good: f64,
+        /// Probability of loss in the good state.
+        loss_in_good: f64,
+        /// Probability of loss in the bad state.
+        loss_in_bad: f64,
+    },
+}
+
+/// Where on a link packets are lost at random.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LossPlace {
+    /// Before the queue: a lost packet takes no capacity.
+    Ingress,
+    /// After the link, as in a receiving device: a lost packet has used the capacity.
+    #[default]
+    Egress,
+}
+
+/// Random extra delay on a link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Jitter {
+    /// Shape of the extra delay.
+    pub shape: JitterShape,
+    /// Most extra delay.
+    pub max: TimeDelta,
+    /// Whether jitter may change the order of packets.
+    pub reordering: bool,
+}
+
+/// Distribution of jitter.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum JitterShape {
+    /// Anything from none to the most, alike.
+    Uniform,
+    /// Normal around half of the most, cut off at none and at the most.
+    Normal {
+        /// Standard deviation.
+        sigma: TimeDelta,
+    },
+}
+
+/// Packets held back on a link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reorder {
+    /// Probability that a packet is held back.
+    pub probability: f64,
+    /// How long it is held.
+    pub delay: TimeDelta,
+}
+
+/// A stream of packets from one host to another.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Flow {
+    /// Name in the file, unique; `name-1`, `name-2` ... where the file gives a count.
+    pub name: String,
+    /// Indices into [`Scenario::links`] that its packets cross, in order.
+    pub forward: Vec<usize>,
+    /// Links that feedback or acknowledgements cross, in order.
+    pub reverse: Vec<usize>,
+    /// One-way delay of its own access links together, in each direction.
+    pub access_delay: TimeDelta,
+    /// Rate of its own access links; not limited where absent.
+    pub access_rate: Option<DataRate>,
+    /// Instant at which it starts.
+    pub start: TimeDelta,
+    /// Instant at which it stops; never after the end of the run.
+    pub stop: TimeDelta,
+    /// What it sends.
+    pub kind: FlowKind,
+}
+
+impl Flow {
+    /// The RTP part, where it is an RTP flow.
+    pub fn rtp(&self) -> Option<&RtpFlow> {
+        match &self.kind {
+            FlowKind::Rtp(r) => Some(r),
+            _ => None,
+        }
+    }
+}
+
+/// What a flow sends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum FlowKind {
+    /// Media under a congestion controller.
+    Rtp(RtpFlow),
+    /// TCP.
+    Tcp(TcpFlow),
+    /// UDP without congestion control.
+    Udp(UdpFlow),
+}
+
+/// A media stream under a controller.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RtpFlow {
+    /// The controller's name in the registry.
+    pub controller: String,
+    /// Its parameters, known to exist and to lie in their ranges.
+    pub params: Vec<(String, f64)>,
+    /// Least media rate.
+    pub floor: DataRate,
+    /// Greatest media rate.
+    pub ceiling: DataRate,
+    /// Media rate before the first feedback.
+    pub start_rate: DataRate,
+    /// Spans in which the source is paused, in order, apart from one another.
+    pub pauses: Vec<(TimeDelta, TimeDelta)>,
+    /// Where the media come from.
+    pub source: Source,
+    /// Most bytes of payload in an RTP packet.
+    pub payload: DataSize,
+    /// Delay after sending at which a frame is played; later packets count as discarded. None: nothing is discarded.
+    pub playout_deadline: Option<TimeDelta>,
+    /// Per-packet feedback: the controller's own plan with the file's changes. None where it takes none.
+    pub feedback: Option<FeedbackPlan>,
+    /// Whether packets are sent as ECN-capable, ECT(1) or ECT(0) as the session decides.
+    pub ecn: bool,
+}
+
+/// Where media come from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Source {
+    /// Packets of full payload, spaced evenly so that the target rate is met exactly.
+    PerfectPackets,
+    /// Frames of equal size at a fixed frame rate that meet the target rate exactly.
+    PerfectFrames {
+        /// Frames a second.
+        fps: f64,
+    },
+    /// The statistical model of RFC 8593, section 5.1.
+    Statistical(Statistical),
+    /// Frame sizes from a recording, scaled to the target rate (RFC 8593, section 5.2).
+    Trace {
+        /// Frames a second.
+        fps: f64,
+        /// File name as the scenario gives it.
+        file: String,
+        /// Frame sizes in order; it repeats.
+        sizes: Arc<[DataSize]>,
+    },
+}
+
+/// Parameters of the statistical model, by RFC 8593, figure 2.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Statistical {
+    /// Frames a second (FPS).
+    pub fps: f64,
+    /// Delay with which the encoder follows a new target (tau_v).
+    pub reaction: TimeDelta,
+    /// Frames in the burst after a large change or a key frame (K_d).
+    pub burst_frames: u32,
+    /// Size of the first frame of a burst (K_B).
+    pub burst_size: DataSize,
+    /// Scale of the Laplacian deviation of frame intervals (SCALE_t).
+    pub interval_scale: f64,
+    /// Scale of the Laplacian deviation of frame sizes (SCALE_B).
+    pub size_scale: f64,
+    /// Distance between key frames; none where absent.
+    pub key_interval: Option<TimeDelta>,
+}
+
+/// A TCP flow.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TcpFlow {
+    /// Congestion control.
+    pub algorithm: TcpAlgorithm,
+    /// What it has to send.
+    pub traffic: TcpTraffic,
+    /// Payload of a full segment.
+    pub segment: DataSize,
+    /// Whether the receiver delays acknowledgements (RFC 5681, section 4.2).
+    pub delayed_acks: bool,
+}
+
+/// TCP congestion control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TcpAlgorithm {
+    /// RFC 5681, RFC 6582, RFC 6675.
+    NewReno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// What a TCP flow has to send.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum TcpTraffic {
+    /// Without end, from start to stop.
+    Bulk,
+    /// Objects one after another, each on a new connection, with idle times between.
+    OnOff {
+        /// Size of an object, in bytes.
+        size: Distribution,
+        /// Idle time after an object, in seconds.
+        idle: Distribution,
+        /// Whether the first object starts at once or after an idle time.
+        starts_on: bool,
+    },
+}
+
+/// A random quantity, in the unit that its owner states.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Distribution {
+    /// Always the same.
+    Constant(f64),
+    /// Anything between, alike.
+    Uniform {
+        /// Least.
+        min: f64,
+        /// Greatest.
+        max: f64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Mean.
+        mean: f64,
+    },
+    /// Pareto.
+    Pareto {
+        /// Mean.
+        mean: f64,
+        /// Shape, above 1.
+        shape: f64,
+    },
+}
+
+/// A UDP flow.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UdpFlow {
+    /// Rate while on, payload and UDP/IP headers together; `Unlimited` and traces do not occur.
+    pub rate: Capacity,
+    /// Payload of a packet.
+    pub payload: DataSize,
+    /// Lengths of on and off times in seconds; always on where absent.
+    pub on_off: Option<(Distribution, Distribution)>,
+}
