@@ -1,1 +1,32 @@
-//! Placeholder.
+//! What a network does to a packet: capacity, queue, loss, delay, jitter, reordering, duplication and ECN marks.
+//!
+//! A [`Link`] takes packets in with [`Link::push`] and gives them back with [`Link::pop`], at the instants that
+//! [`Link::next_event`] names. It holds no clock and opens no socket: the simulator runs it on small handles, a
+//! live emulator on the packets' bytes. The same configuration and seed give the same packets at the same times.
+//!
+//! ```
+//! use weir_path::{Departure, Limit, Link, LinkConfig, Verdict};
+//! use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+//! let mut config = LinkConfig::constant(DataRate::from_mbps(2), TimeDelta::from_millis(50));
+//! config.limit = Limit::Size(DataSize::from_bytes(75_000));
+//! let mut link = Link::new(&config, 1)?;
+//! let verdict = link.push(Timestamp::ZERO, DataSize::from_bytes(1_000), Ecn::NotEct, "a packet");
+//! assert_eq!(verdict, Verdict::Queued);
+//! // 1,000 bytes take 4 ms at 2 Mbit/s, and the way 50 ms more.
+//! assert_eq!(link.next_event(), Some(Timestamp::from_millis(54)));
+//! let Some(Departure::Delivered(d)) = link.pop(Timestamp::from_millis(54)) else { panic!("nothing came") };
+//! assert_eq!(d.item, "a packet");
+//! # Ok::<(), weir_path::ConfigError>(())
+//! ```
+
+mod capacity;
+mod config;
+mod error;
+mod link;
+mod stats;
+
+pub use capacity::Capacity;
+pub use config::{Limit, LinkConfig};
+pub use error::ConfigError;
+pub use link::{Delivery, Departure, Dropped, Link, Verdict};
+pub use stats::{Count, DropReason, LinkStats};

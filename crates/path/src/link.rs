@@ -1,0 +1,265 @@
+use crate::capacity::Server;
+use crate::{ConfigError, DropReason, Limit, LinkConfig, LinkStats};
+use std::collections::VecDeque;
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+
+/// What became of a packet that was given to a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Verdict<P> {
+    /// The link has it and will give it back by [`Link::pop`].
+    Queued,
+    /// Dropped at once; the packet comes back.
+    Dropped(DropReason, P),
+}
+
+/// A packet at the far end of the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivery<P> {
+    /// The packet.
+    pub item: P,
+    /// When it arrived.
+    pub at: Timestamp,
+    /// Its size.
+    pub size: DataSize,
+    /// Its ECN field, perhaps marked on the way.
+    pub ecn: Ecn,
+    /// How long it waited for its transmission to begin.
+    pub queued_for: TimeDelta,
+}
+
+/// A packet that was lost inside the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dropped<P> {
+    /// The packet.
+    pub item: P,
+    /// When it would have arrived, or was taken from the queue.
+    pub at: Timestamp,
+    /// Its size.
+    pub size: DataSize,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// A packet that leaves the link, one way or the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Departure<P> {
+    /// It arrives.
+    Delivered(Delivery<P>),
+    /// It is lost.
+    Dropped(Dropped<P>),
+}
+
+#[derive(Clone, Debug)]
+struct Waiting<P> {
+    item: P,
+    arrived: Timestamp,
+    bytes: u32,
+    ecn: Ecn,
+}
+
+#[derive(Clone, Debug)]
+struct InFlight<P> {
+    item: P,
+    at: Timestamp,
+    queued_for: TimeDelta,
+    bytes: u32,
+    ecn: Ecn,
+    lost: Option<DropReason>,
+}
+
+/// One direction of a link: a queue, a transmitter and a way to the far end.
+///
+/// Packets wait in a queue until the transmitter is free, take their size at the capacity to leave it, then
+/// travel for the propagation delay. Time may not go backwards: an earlier `now` counts as the latest seen.
+/// At one instant a transmission ends, and the next begins, before a packet that comes at that instant is judged.
+#[derive(Clone, Debug)]
+pub struct Link<P> {
+    delay: TimeDelta,
+    limit: Limit,
+    mark_above: Option<Limit>,
+    server: Server,
+    waiting: VecDeque<Waiting<P>>,
+    waiting_bytes: u64,
+    flight: VecDeque<InFlight<P>>,
+    now: Timestamp,
+    stats: LinkStats,
+}
+
+impl<P: Clone> Link<P> {
+    /// A link that nothing has passed yet; `seed` fixes every random draw. Errors: see [`LinkConfig::check`].
+    pub fn new(config: &LinkConfig, _seed: u64) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            delay: config.delay,
+            limit: config.limit,
+            mark_above: config.mark_above,
+            server: Server::new(&config.capacity),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            flight: VecDeque::new(),
+            now: Timestamp::ZERO,
+            stats: LinkStats::default(),
+        })
+    }
+
+    /// Takes a packet in, or drops it. A size above 4 GiB counts as 4 GiB.
+    #[inline]
+    pub fn push(&mut self, now: Timestamp, size: DataSize, ecn: Ecn, item: P) -> Verdict<P> {
+        self.advance(now);
+        let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+        self.stats.offered.add(bytes);
+        if self.exceeds(self.limit, bytes) {
+            self.stats.dropped_queue.add(bytes);
+            return Verdict::Dropped(DropReason::Queue, item);
+        }
+        let mut packet = Waiting { item, arrived: self.now, bytes, ecn };
+        if let Some(threshold) = self.mark_above
+            && ecn.is_capable()
+            && ecn != Ecn::Ce
+            && self.exceeds(threshold, bytes)
+        {
+            packet.ecn = Ecn::Ce;
+            self.stats.marked.add(bytes);
+        }
+        if self.waiting.is_empty() && self.server.next_start(self.now) <= self.now {
+            self.transmit(packet);
+        } else {
+            self.waiting_bytes += u64::from(bytes);
+            self.waiting.push_back(packet);
+        }
+        Verdict::Queued
+    }
+
+    /// The earliest instant at which [`Self::pop`] can give something, or `None` where it never will as things are.
+    #[inline]
+    pub fn next_event(&mut self) -> Option<Timestamp> {
+        let at = match (self.flight.front(), self.waiting.front()) {
+            (Some(p), _) => p.at,
+            (None, Some(w)) => self.server.next_start(w.arrived) + self.delay,
+            (None, None) => return None,
+        };
+        (at < Timestamp::MAX).then_some(at)
+    }
+
+    /// The next packet that has left the link by `now`, in order of time.
+    #[inline]
+    pub fn pop(&mut self, now: Timestamp) -> Option<Departure<P>> {
+        self.advance(now);
+        if self.flight.front()?.at > self.now || self.flight.front()?.at == Timestamp::MAX {
+            return None;
+        }
+        let InFlight { item, at, queued_for, bytes, ecn, lost } = self.flight.pop_front()?;
+        let size = DataSize::from_bytes(u64::from(bytes));
+        Some(match lost {
+            None => {
+                self.stats.delivered.add(bytes);
+                Departure::Delivered(Delivery { item, at, size, ecn, queued_for })
+            }
+            Some(reason) => {
+                self.stats.dropped_random.add(bytes);
+                Departure::Dropped(Dropped { item, at, size, reason })
+            }
+        })
+    }
+
+    /// Bytes that wait at `now`, without the packet in transmission.
+    pub fn queue_size(&mut self, now: Timestamp) -> DataSize {
+        self.advance(now);
+        DataSize::from_bytes(self.waiting_bytes)
+    }
+
+    /// Packets that wait at `now`, without the packet in transmission.
+    pub fn queue_packets(&mut self, now: Timestamp) -> usize {
+        self.advance(now);
+        self.waiting.len()
+    }
+
+    /// How long a packet that came at `now` would wait for its transmission to begin, the rest of the present one
+    /// included; [`TimeDelta::MAX`] where the capacity stays at zero.
+    pub fn queue_delay(&mut self, now: Timestamp) -> TimeDelta {
+        self.advance(now);
+        match self.server.start_behind(self.now, self.waiting_bytes) {
+            Timestamp::MAX => TimeDelta::MAX,
+            at => at - self.now,
+        }
+    }
+
+    /// Packets inside the link, waiting, in transmission or on their way.
+    pub fn packets_inside(&self) -> usize {
+        self.waiting.len() + self.flight.len()
+    }
+
+    /// What has happened so far.
+    pub fn stats(&self) -> LinkStats {
+        self.stats
+    }
+
+    /// The capacity at an instant.
+    pub fn capacity_at(&self, at: Timestamp) -> DataRate {
+        self.server.rate_at(at)
+    }
+
+    /// Begins every transmission that is due by `now`.
+    #[inline]
+    fn advance(&mut self, now: Timestamp) {
+        self.now = self.now.max(now);
+        while let Some(head) = self.waiting.front() {
+            if self.server.next_start(head.arrived) > self.now {
+                break;
+            }
+            let Some(packet) = self.waiting.pop_front() else { break };
+            self.waiting_bytes -= u64::from(packet.bytes);
+            self.transmit(packet);
+        }
+    }
+
+    #[inline]
+    fn transmit(&mut self, packet: Waiting<P>) {
+        let Waiting { item, arrived, bytes, ecn } = packet;
+        let (start, end) = self.server.serve(arrived, bytes);
+        let at = end + self.delay;
+        self.flight.push_back(InFlight { item, at, queued_for: start - arrived, bytes, ecn, lost: None });
+    }
+
+    /// Whether the queue with `bytes` more would hold more than `limit`.
+    #[inline]
+    fn exceeds(&self, limit: Limit, bytes: u32) -> bool {
+        let after = self.waiting_bytes + u64::from(bytes);
+        match limit {
+            Limit::Unlimited => false,
+            Limit::Size(s) => after > s.as_bytes(),
+            Limit::Packets(n) => self.waiting.len() >= n as usize,
+            Limit::Time(t) => !self.waiting.is_empty() && after > self.server.rate_at(self.now).size_in(t).as_bytes(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KB: DataSize = DataSize::from_bytes(1_000);
+    fn ms(n: i64) -> Timestamp {
+        Timestamp::from_millis(n)
+    }
+
+    #[test]
+    fn a_full_queue_holds_its_bytes_and_the_packet_in_transmission() {
+        let mut config = LinkConfig::constant(DataRate::from_mbps(2), TimeDelta::from_millis(50));
+        config.limit = Limit::Size(DataSize::from_bytes(75_000));
+        let mut link = Link::new(&config, 1).expect("sound");
+        let taken = (0..100).filter(|&i| link.push(ms(0), KB, Ecn::NotEct, i) == Verdict::Queued).count();
+        assert_eq!(taken, 76);
+        assert_eq!(link.queue_size(ms(0)).as_bytes(), 75_000);
+        assert_eq!(link.queue_delay(ms(0)), TimeDelta::from_millis(304));
+        for i in 0..76 {
+            let at = link.next_event().expect("not empty");
+            assert_eq!(at, ms(54 + 4 * i));
+            let Some(Departure::Delivered(d)) = link.pop(at) else { panic!("due") };
+            assert_eq!((i64::from(d.item), d.at, d.queued_for), (i, at, TimeDelta::from_millis(4 * i)));
+        }
+        assert_eq!((link.next_event(), link.pop(ms(9_999)), link.packets_inside()), (None, None, 0));
+        assert_eq!(link.stats().dropped_queue.packets, 24);
+    }
+}
