@@ -8,6 +8,7 @@ mod controller;
 pub mod cue;
 pub mod fixed;
 mod history;
+pub mod nada;
 mod pacer;
 mod registry;
 pub mod tunable;

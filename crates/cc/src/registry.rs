@@ -170,6 +170,9 @@ macro_rules! controllers {
 controllers! {
     senders {
         Fixed(crate::fixed::Fixed),
+        Nada(crate::nada::Nada),
     }
-    receivers {}
+    receivers {
+        NadaReceiver(crate::nada::NadaReceiver),
+    }
 }
