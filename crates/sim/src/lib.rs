@@ -1,1 +1,45 @@
-//! Placeholder.
+//! Weir's deterministic event simulator: agents that send packets to each other over the links of `weir-path`.
+//!
+//! A [`Simulator`] joins [`Agent`]s (sans-IO ends of flows) by routes over links. Time is simulated and goes
+//! from event to event; the same agents, links and seed give the same packets at the same nanoseconds. Beside
+//! the engine there are [`topology`] builders, UDP sources and sinks ([`udp`]) and TCP ([`tcp`]) as cross traffic.
+//!
+//! ```
+//! use weir_path::{Limit, LinkConfig};
+//! use weir_sim::{Endpoint, Outcome, Simulator, topology, udp};
+//! use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+//! let mut sim = Simulator::new(1);
+//! let mut link = LinkConfig::constant(DataRate::from_mbps(2), TimeDelta::from_millis(50));
+//! link.limit = Limit::Size(DataSize::from_bytes(75_000));
+//! let route = topology::point_to_point(&mut sim, &topology::DuplexConfig::symmetric(link))?;
+//! let source = udp::Source::constant(DataRate::from_mbps(1), DataSize::from_bytes(1_000));
+//! let source = sim.add_agent(Endpoint::UdpSource(source), Timestamp::ZERO);
+//! let sink = sim.add_agent(Endpoint::UdpSink(udp::Sink::default()), Timestamp::ZERO);
+//! sim.connect(source, sink, &route);
+//! assert_eq!(sim.run_until(Timestamp::from_millis(990)), Outcome::Reached);
+//! let Endpoint::UdpSink(sink) = sim.agent(sink) else { panic!("an agent stays what it is") };
+//! // One packet each 8 ms from 0 on; each takes 4 ms to transmit and 50 ms to travel.
+//! assert_eq!(sink.packets(), 118);
+//! assert_eq!(sink.mean_delay(), Some(TimeDelta::from_millis(54)));
+//! # Ok::<(), weir_path::ConfigError>(())
+//! ```
+
+mod agent;
+mod distribution;
+mod endpoint;
+mod engine;
+mod observer;
+mod packet;
+mod slab;
+pub mod tcp;
+mod timers;
+pub mod topology;
+pub mod udp;
+
+pub use agent::{Agent, AgentId, LinkId};
+pub use distribution::{Distribution, DistributionError, Random};
+pub use endpoint::Endpoint;
+pub use engine::{Outcome, Simulator, Totals, mix};
+pub use observer::{Observer, Place, StreamHash};
+pub use packet::{Body, Packet};
+pub use topology::Route;

@@ -1,0 +1,47 @@
+//! Every agent of this crate in one type.
+
+use crate::agent::Agent;
+use crate::packet::Packet;
+use crate::udp;
+use weir_units::Timestamp;
+
+/// Any of this crate's agents, so that a simulator of cross traffic needs no trait objects. An enum with further
+/// agents can hold it as one of its variants.
+#[derive(Clone, Debug)]
+pub enum Endpoint {
+    /// A UDP source.
+    UdpSource(udp::Source),
+    /// A UDP sink.
+    UdpSink(udp::Sink),
+}
+
+macro_rules! each {
+    ($self:ident, $agent:ident => $call:expr) => {
+        match $self {
+            Self::UdpSource($agent) => $call,
+            Self::UdpSink($agent) => $call,
+        }
+    };
+}
+
+impl Agent for Endpoint {
+    fn on_start(&mut self, now: Timestamp) {
+        each!(self, agent => agent.on_start(now));
+    }
+    #[inline]
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        each!(self, agent => agent.on_packet(now, packet));
+    }
+    #[inline]
+    fn on_timeout(&mut self, now: Timestamp) {
+        each!(self, agent => agent.on_timeout(now));
+    }
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        each!(self, agent => agent.poll_timeout())
+    }
+    #[inline]
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        each!(self, agent => agent.poll_transmit(now, packet))
+    }
+}

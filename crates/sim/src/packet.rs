@@ -1,0 +1,56 @@
+//! What travels: a packet and the parts of it that agents read.
+
+use crate::tcp::TcpSegment;
+use weir_units::{DataSize, Ecn, Timestamp};
+
+/// A packet on its way from one agent to another.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// Bytes on the wire, with all headers: what links count.
+    pub size: DataSize,
+    /// The ECN field, as the path has left it so far.
+    pub ecn: Ecn,
+    /// When the sending agent let it go.
+    pub sent: Timestamp,
+    /// What simulated protocols read.
+    pub body: Body,
+    /// Real bytes of the datagram's beginning (RTP header and extensions, whole RTCP packets). The buffer is
+    /// reused from packet to packet, so filling it allocates nothing in steady state.
+    pub bytes: Vec<u8>,
+    /// Bytes of media that follow [`Self::bytes`] and are carried as a length only.
+    pub payload: u32,
+}
+
+/// The part of a packet that simulated protocols read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Body {
+    /// Nothing but a size, and what [`Packet::bytes`] holds.
+    #[default]
+    Raw,
+    /// A TCP segment.
+    Tcp(TcpSegment),
+}
+
+impl Packet {
+    /// A packet of nothing.
+    pub const fn blank() -> Self {
+        Self {
+            size: DataSize::ZERO,
+            ecn: Ecn::NotEct,
+            sent: Timestamp::ZERO,
+            body: Body::Raw,
+            bytes: Vec::new(),
+            payload: 0,
+        }
+    }
+
+    /// Makes it blank again, keeping the buffer.
+    pub fn reset(&mut self, now: Timestamp) {
+        self.size = DataSize::ZERO;
+        self.ecn = Ecn::NotEct;
+        self.sent = now;
+        self.body = Body::Raw;
+        self.bytes.clear();
+        self.payload = 0;
+    }
+}

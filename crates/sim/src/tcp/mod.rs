@@ -1,0 +1,5 @@
+//! TCP senders and receivers.
+
+mod segment;
+
+pub use segment::{SackBlock, TcpSegment};

@@ -1,0 +1,77 @@
+use weir_units::{DataSize, Timestamp};
+
+/// Bytes of an IPv4 header without options.
+const IP_HEADER: u64 = 20;
+/// Bytes of a TCP header without options.
+const TCP_HEADER: u64 = 20;
+/// Bytes that the timestamps option takes with its padding (RFC 7323, appendix A).
+const TIMESTAMPS_OPTION: u64 = 12;
+/// Bytes of a SACK option without its blocks, padded (RFC 2018, section 3), and of each block.
+const SACK_OPTION: u64 = 4;
+const SACK_BLOCK: u64 = 8;
+/// Bytes of the options of a SYN: maximum segment size, SACK permitted, timestamps, window scale.
+const SYN_OPTIONS: u64 = 20;
+
+/// A range of bytes that has arrived out of order: `start` is its first byte, `end` the byte after its last.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SackBlock {
+    /// First byte.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+}
+
+/// A TCP segment: no bytes, only what its header says.
+///
+/// Sequence numbers are 64 bits wide and do not wrap. Data goes one way, acknowledgements the other.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TcpSegment {
+    /// First byte of data; on a SYN the number that it takes up.
+    pub seq: u64,
+    /// The byte expected next, where [`Self::is_ack`].
+    pub ack: u64,
+    /// The sender's clock (RFC 7323's TSval).
+    pub timestamp: Timestamp,
+    /// The clock reading that an acknowledgement echoes (TSecr).
+    pub echo: Timestamp,
+    /// The bytes that the receiver can take beyond `ack`.
+    pub window: u64,
+    /// Bytes of data; 0 on an acknowledgement.
+    pub len: u32,
+    /// How many of [`Self::sack`] are in use.
+    pub sack_count: u8,
+    /// Opens a connection.
+    pub is_syn: bool,
+    /// Acknowledges.
+    pub is_ack: bool,
+    /// Ends a transfer, so it is acknowledged at once.
+    pub is_push: bool,
+    /// ECN-Echo (RFC 3168, section 6.1).
+    pub is_ece: bool,
+    /// Congestion window reduced (RFC 3168, section 6.1).
+    pub is_cwr: bool,
+    /// The segment offers timestamps, which take up room in its header.
+    pub has_timestamps: bool,
+    /// Blocks that have arrived out of order, the one that changed last in front.
+    pub sack: [SackBlock; 3],
+}
+
+impl TcpSegment {
+    /// The SACK blocks in use.
+    pub fn sack_blocks(&self) -> &[SackBlock] {
+        &self.sack[..usize::from(self.sack_count).min(self.sack.len())]
+    }
+
+    /// Bytes on the wire: 20 of IPv4, 20 of TCP, the options (12 for timestamps, 4 and 8 a block for SACK; 20 on a
+    /// SYN) and the data.
+    pub fn wire_size(&self) -> DataSize {
+        let options = if self.is_syn {
+            SYN_OPTIONS
+        } else {
+            let blocks = self.sack_blocks().len() as u64;
+            let sack = if blocks > 0 { SACK_OPTION + SACK_BLOCK * blocks } else { 0 };
+            sack + if self.has_timestamps { TIMESTAMPS_OPTION } else { 0 }
+        };
+        DataSize::from_bytes(IP_HEADER + TCP_HEADER + options + u64::from(self.len))
+    }
+}

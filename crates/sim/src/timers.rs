@@ -1,0 +1,142 @@
+//! The event list: one pending time for each source, found by a tournament.
+
+use weir_units::Timestamp;
+
+/// Bits of a key that name the source; the other 40 of its lower half order equal times. After 2^40 events the
+/// order begins anew, which is as deterministic as before.
+const INDEX_BITS: u32 = 24;
+/// Sources one list can hold.
+pub(crate) const MAX_SOURCES: usize = 1 << INDEX_BITS;
+/// The key of a source that waits for nothing.
+const IDLE: u128 = u128::MAX;
+
+/// A pending event: time, then the order in which it was set, then the source.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Key(u128);
+
+impl Key {
+    pub(crate) const IDLE: Self = Self(IDLE);
+
+    pub(crate) fn at(self) -> Timestamp {
+        Timestamp::from_nanos(i64::try_from((self.0 >> 64) as u64).unwrap_or(i64::MAX))
+    }
+    pub(crate) fn index(self) -> usize {
+        (self.0 as usize) & (MAX_SOURCES - 1)
+    }
+}
+
+/// The earliest of many sources, each with at most one pending time.
+///
+/// A complete binary tree whose inner nodes hold the smaller key of their two children. Setting a source
+/// walks from its leaf to the root without a branch that depends on the data, and the addresses of the
+/// walk do not depend on each other, so it stays cheap for two sources and for twenty thousand; nothing
+/// stale is ever left in the list, which therefore never grows.
+#[derive(Default, Debug)]
+pub(crate) struct Timers {
+    /// Node 1 is the root, nodes `leaves..` the sources; empty, or `2 * leaves` long.
+    tree: Vec<u128>,
+    leaves: usize,
+}
+
+impl Timers {
+    /// Makes room for sources up to `count`.
+    pub(crate) fn grow(&mut self, count: usize) {
+        assert!(count <= MAX_SOURCES, "at most {MAX_SOURCES} sources of one kind");
+        let leaves = count.next_power_of_two().max(2);
+        if leaves == self.leaves {
+            return;
+        }
+        let mut tree = vec![IDLE; 2 * leaves];
+        tree[leaves..leaves + self.leaves].copy_from_slice(&self.tree[self.leaves..]);
+        for k in (1..leaves).rev() {
+            tree[k] = tree[2 * k].min(tree[2 * k + 1]);
+        }
+        (self.tree, self.leaves) = (tree, leaves);
+    }
+
+    /// Sets the time of a source; `order` decides between equal times, the smaller first.
+    pub(crate) fn set(&mut self, index: usize, at: Timestamp, order: u64) {
+        let at = u64::try_from(at.as_nanos()).unwrap_or(0);
+        let tie = (order << INDEX_BITS) | index as u64;
+        self.put(index, (u128::from(at) << 64) | u128::from(tie));
+    }
+
+    /// Takes a source out.
+    pub(crate) fn clear(&mut self, index: usize) {
+        if self.tree[self.leaves + index] != IDLE {
+            self.put(index, IDLE);
+        }
+    }
+
+    /// The time a source is set to.
+    pub(crate) fn get(&self, index: usize) -> Option<Timestamp> {
+        let key = self.tree[self.leaves + index];
+        (key != IDLE).then(|| Key(key).at())
+    }
+
+    /// The earliest event, [`Key::IDLE`] where there is none.
+    pub(crate) fn first(&self) -> Key {
+        Key(self.tree.get(1).copied().unwrap_or(IDLE))
+    }
+
+    fn put(&mut self, index: usize, key: u128) {
+        let mut k = self.leaves + index;
+        let mut least = key;
+        let tree = &mut self.tree[..];
+        tree[k] = key;
+        while k > 1 {
+            least = least.min(tree[k ^ 1]);
+            k >>= 1;
+            tree[k] = least;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn equal_times_come_in_the_order_they_were_set() {
+        let mut t = Timers::default();
+        t.grow(3);
+        for (order, index) in [2usize, 0, 1].into_iter().enumerate() {
+            t.set(index, Timestamp::from_millis(5), order as u64);
+        }
+        let mut seen = vec![];
+        while t.first() != Key::IDLE {
+            seen.push(t.first().index());
+            t.clear(t.first().index());
+        }
+        assert_eq!(seen, [2, 0, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_sorted_map(ops in prop::collection::vec((0usize..40, prop::option::of(0i64..1_000)), 1..300)) {
+            let mut t = Timers::default();
+            let mut model: BTreeMap<usize, (i64, u64)> = BTreeMap::new();
+            let mut size = 0;
+            for (order, (index, at)) in ops.into_iter().enumerate() {
+                size = size.max(index + 1);
+                t.grow(size);
+                match at {
+                    Some(at) => {
+                        t.set(index, Timestamp::from_nanos(at), order as u64);
+                        model.insert(index, (at, order as u64));
+                    }
+                    None => {
+                        t.clear(index);
+                        model.remove(&index);
+                    }
+                }
+                let want = model.iter().map(|(&i, &(at, order))| (at, order, i)).min();
+                let first = t.first();
+                prop_assert_eq!(want.map(|w| (w.0, w.2)), (first != Key::IDLE).then(|| (first.at().as_nanos(), first.index())));
+                prop_assert_eq!(t.get(index).map(Timestamp::as_nanos), at);
+            }
+        }
+    }
+}
