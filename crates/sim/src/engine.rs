@@ -2,7 +2,6 @@
 
 use crate::agent::{Agent, AgentId, LinkId};
 use crate::observer::{Observer, Place};
-use crate::packet::Packet;
 use crate::slab::Slab;
 use crate::timers::{Key, Timers};
 use std::ops::ControlFlow;
@@ -11,7 +10,7 @@ use weir_units::Timestamp;
 
 /// Events at one instant after which a run counts as stuck: far above what ten thousand agents that start
 /// together make, far below a wait that a person would notice.
-const MAX_EVENTS_AT_ONCE: u64 = 1 << 24;
+const MAX_EVENTS_AT_ONCE: u64 = 1 << 22;
 /// Packets that an agent may send after one stimulus.
 const MAX_BURST: u32 = 1 << 20;
 
@@ -43,7 +42,7 @@ struct Seat<A> {
     peer: AgentId,
     route: u32,
     hops: u32,
-    start: Timestamp,
+    /// `Timestamp::MAX` for never.
     stop: Timestamp,
 }
 
@@ -130,15 +129,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub fn add_agent(&mut self, agent: A, start: Timestamp) -> AgentId {
         let id = AgentId(self.seats.len() as u32);
         let start = start.max(self.now);
-        self.seats.push(Seat {
-            agent,
-            life: Life::Waiting,
-            peer: id,
-            route: 0,
-            hops: 0,
-            start,
-            stop: Timestamp::MAX,
-        });
+        self.seats.push(Seat { agent, life: Life::Waiting, peer: id, route: 0, hops: 0, stop: Timestamp::MAX });
         self.agent_timers.grow(self.seats.len());
         self.set_agent_timer(id.index(), start);
         id
@@ -436,3 +427,6 @@ pub fn mix(seed: u64, k: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,6 +63,10 @@ impl Slab {
     pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Entry {
         &mut self.entries[slot as usize]
     }
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
     pub(crate) fn in_use(&self) -> usize {
         self.entries.len() - self.free.len()
     }

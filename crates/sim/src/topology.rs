@@ -93,10 +93,7 @@ pub struct ParkingLot {
 
 impl ParkingLot {
     /// Builds it.
-    pub fn build<A: Agent, O: Observer>(
-        sim: &mut Simulator<A, O>,
-        hops: &[DuplexConfig],
-    ) -> Result<Self, ConfigError> {
+    pub fn build<A: Agent, O: Observer>(sim: &mut Simulator<A, O>, hops: &[DuplexConfig]) -> Result<Self, ConfigError> {
         Ok(Self { hops: hops.iter().map(|h| point_to_point(sim, h)).collect::<Result<_, _>>()? })
     }
 

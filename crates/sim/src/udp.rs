@@ -233,7 +233,9 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_at_rate_zero_or_without_end_at_once() {
-        for (rate, size) in [(DataRate::ZERO, 1_000), (DataRate::from_bps(u64::MAX), 1_000), (DataRate::from_mbps(1), 0)] {
+        for (rate, size) in
+            [(DataRate::ZERO, 1_000), (DataRate::from_bps(u64::MAX), 1_000), (DataRate::from_mbps(1), 0)]
+        {
             let source = Source::constant(rate, DataSize::from_bytes(size));
             assert_eq!(times(source, Timestamp::ZERO, Timestamp::from_secs(10)), []);
         }
@@ -241,8 +243,11 @@ mod tests {
 
     #[test]
     fn an_on_off_source_is_on_for_its_share() {
-        let config =
-            OnOff { on: Distribution::Exponential { mean: 1.0 }, off: Distribution::Exponential { mean: 3.0 }, seed: 3 };
+        let config = OnOff {
+            on: Distribution::Exponential { mean: 1.0 },
+            off: Distribution::Exponential { mean: 3.0 },
+            seed: 3,
+        };
         let source = Source::on_off(DataRate::from_kbps(80), DataSize::from_bytes(100), config).expect("valid");
         // 100 packets a second while on, a quarter of the time.
         let n = times(source, Timestamp::ZERO, Timestamp::from_secs(20_000)).len();
