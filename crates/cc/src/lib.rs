@@ -11,6 +11,7 @@ mod history;
 pub mod nada;
 mod pacer;
 mod registry;
+pub mod scream;
 pub mod tunable;
 
 pub use controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};

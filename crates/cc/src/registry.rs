@@ -171,6 +171,7 @@ controllers! {
     senders {
         Fixed(crate::fixed::Fixed),
         Nada(crate::nada::Nada),
+        Scream(crate::scream::v1::Scream),
     }
     receivers {
         NadaReceiver(crate::nada::NadaReceiver),

@@ -1,0 +1,177 @@
+//! Loss detection, events at most once a round trip, and the loss event rate (RFC 8298, sections 4.1.2.1 and 4.1.2.4).
+
+use weir_units::{TimeDelta, Timestamp};
+
+/// Packets marked as lost that are remembered. More at once are surely losses.
+const REMEMBERED: usize = 64;
+/// Weight of the latest round trip in the loss event rate (the RFC leaves the filter open; C++: 0.01).
+const EVENT_RATE_WEIGHT: f64 = 0.01;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Marked {
+    sequence: u64,
+    at: Timestamp,
+    came: bool,
+}
+
+/// Holds back losses by a reordering window that follows the reordering seen.
+#[derive(Clone, Debug)]
+pub(super) struct LossDetector {
+    marked: [Marked; REMEMBERED],
+    /// Count of all that were ever marked, and of those already judged.
+    total: u64,
+    judged: u64,
+    window: TimeDelta,
+}
+
+impl LossDetector {
+    pub(super) fn new(window: TimeDelta) -> Self {
+        Self { marked: [Marked::default(); REMEMBERED], total: 0, judged: 0, window }
+    }
+
+    /// The reordering window.
+    pub(super) fn window(&self) -> TimeDelta {
+        self.window
+    }
+
+    /// A report calls the packet missing. True where that alone declares an earlier one lost.
+    pub(super) fn on_missing(&mut self, sequence: u64, now: Timestamp) -> bool {
+        let overflow = self.total - self.judged == REMEMBERED as u64;
+        if overflow {
+            self.judged += 1;
+        }
+        self.marked[self.total as usize % REMEMBERED] = Marked { sequence, at: now, came: false };
+        self.total += 1;
+        overflow
+    }
+
+    /// A packet that was called missing has come after all: the window takes on its delay, up to `longest`.
+    pub(super) fn on_late_arrival(&mut self, sequence: u64, now: Timestamp, longest: TimeDelta) {
+        if let Some(m) = self.marked.iter_mut().find(|m| m.sequence == sequence && !m.came) {
+            m.came = true;
+            self.window = self.window.max((now - m.at).min(longest));
+        }
+    }
+
+    /// Whether a packet has now been missing for the reordering window.
+    pub(super) fn judge(&mut self, now: Timestamp) -> bool {
+        let mut lost = false;
+        while self.judged < self.total {
+            let m = &self.marked[self.judged as usize % REMEMBERED];
+            if !m.came && now - m.at < self.window {
+                break;
+            }
+            lost |= !m.came;
+            self.judged += 1;
+        }
+        lost
+    }
+}
+
+/// What a round trip has shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Congestion {
+    Loss,
+    Ecn,
+}
+
+/// Lets a congestion event through once a smoothed round-trip time, and keeps the share of round trips that had one.
+#[derive(Clone, Debug)]
+pub(super) struct EventGate {
+    last: Option<Timestamp>,
+    round_trip_since: Timestamp,
+    had_loss: bool,
+    loss_event_rate: f64,
+}
+
+impl EventGate {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { last: None, round_trip_since: now, had_loss: false, loss_event_rate: 0.0 }
+    }
+
+    /// loss_event_rate: the share of round trips with a loss event.
+    pub(super) fn loss_event_rate(&self) -> f64 {
+        self.loss_event_rate
+    }
+
+    /// What to react to now; a loss goes before a mark.
+    pub(super) fn admit(&mut self, lost: bool, marked: bool, now: Timestamp, srtt: TimeDelta) -> Option<Congestion> {
+        if now - self.round_trip_since >= srtt {
+            let event = f64::from(u8::from(self.had_loss));
+            self.loss_event_rate += EVENT_RATE_WEIGHT * (event - self.loss_event_rate);
+            (self.had_loss, self.round_trip_since) = (false, now);
+        }
+        if !(lost || marked) || self.last.is_some_and(|t| now - t < srtt) {
+            return None;
+        }
+        self.last = Some(now);
+        self.had_loss |= lost;
+        Some(if lost { Congestion::Loss } else { Congestion::Ecn })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: i64) -> TimeDelta {
+        TimeDelta::from_millis(n)
+    }
+    const fn at(n: i64) -> Timestamp {
+        Timestamp::from_millis(n)
+    }
+
+    #[test]
+    fn without_a_window_a_loss_is_judged_at_once_and_only_once() {
+        let mut d = LossDetector::new(TimeDelta::ZERO);
+        assert!(!d.judge(at(0)));
+        d.on_missing(7, at(0));
+        assert!(d.judge(at(0)));
+        assert!(!d.judge(at(100)));
+    }
+
+    #[test]
+    fn the_window_learns_from_late_arrivals() {
+        let mut d = LossDetector::new(TimeDelta::ZERO);
+        d.on_missing(7, at(0));
+        assert!(d.judge(at(0)));
+        d.on_late_arrival(7, at(30), ms(200));
+        assert_eq!(d.window(), ms(30));
+        d.on_missing(9, at(100));
+        assert!(!d.judge(at(129)));
+        d.on_late_arrival(9, at(129), ms(200));
+        assert!(!d.judge(at(500)));
+        d.on_missing(11, at(1_000));
+        d.on_late_arrival(11, at(1_900), ms(200));
+        assert_eq!(d.window(), ms(200), "bounded");
+        d.on_late_arrival(500, at(9_000), ms(999));
+        assert_eq!(d.window(), ms(200), "an unknown packet changes nothing");
+    }
+
+    #[test]
+    fn too_many_at_once_are_losses() {
+        let mut d = LossDetector::new(ms(1_000));
+        assert!((0..64).all(|s| !d.on_missing(s, at(0))));
+        assert!(d.on_missing(64, at(0)));
+    }
+
+    #[test]
+    fn events_come_once_a_round_trip() {
+        let mut g = EventGate::new(at(0));
+        assert_eq!(g.admit(true, true, at(10), ms(100)), Some(Congestion::Loss));
+        assert_eq!(g.admit(true, false, at(109), ms(100)), None);
+        assert_eq!(g.admit(false, true, at(110), ms(100)), Some(Congestion::Ecn));
+        assert_eq!(g.admit(false, false, at(400), ms(100)), None);
+    }
+
+    #[test]
+    fn the_loss_event_rate_weighs_each_round_trip_by_a_hundredth() {
+        let mut g = EventGate::new(at(0));
+        g.admit(true, false, at(10), ms(100));
+        g.admit(false, false, at(100), ms(100));
+        assert!((g.loss_event_rate() - 0.01).abs() < 1e-12);
+        g.admit(false, false, at(150), ms(100));
+        g.admit(false, true, at(200), ms(100));
+        assert!((g.loss_event_rate() - 0.0099).abs() < 1e-12, "a mark is no loss");
+    }
+}

@@ -1,0 +1,298 @@
+//! Media rate control of one stream (RFC 8298, section 4.1.3).
+
+use super::config::Config;
+use super::loss::Congestion;
+use crate::controller::Limits;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// Samples of rate_media in its median: at the usual 200 ms they span "more than 10 s".
+const MEDIAN_SAMPLES: usize = 51;
+/// Below this the rate would not find its way up again, rises being a share of it.
+const LEAST_RATE: f64 = 1_000.0;
+
+/// A source below this share of its target limits itself (C++) ...
+const IDLE_SHARE: f64 = 0.9;
+/// ... unless the queue-delay trend is above this (C++).
+const IDLE_TREND: f64 = 0.5;
+
+/// What the network congestion control tells every stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NetworkState {
+    pub(super) fast_increase: bool,
+    pub(super) trend: f64,
+    pub(super) trend_memory: f64,
+}
+
+/// Bytes that have passed since the last adjustment, and the rates of the interval before, in bit/s.
+#[derive(Clone, Debug, Default)]
+struct Rates {
+    transmitted_bytes: DataSize,
+    acknowledged_bytes: DataSize,
+    media_bytes: DataSize,
+    transmit: f64,
+    acknowledged: f64,
+    media: f64,
+}
+
+/// Median of the last samples.
+#[derive(Clone, Debug)]
+struct Median {
+    samples: [f64; MEDIAN_SAMPLES],
+    filled: usize,
+    next: usize,
+}
+
+impl Median {
+    fn push(&mut self, x: f64) -> f64 {
+        self.samples[self.next] = x;
+        self.next = (self.next + 1) % MEDIAN_SAMPLES;
+        self.filled = (self.filled + 1).min(MEDIAN_SAMPLES);
+        let mut sorted = self.samples;
+        *sorted[..self.filled].select_nth_unstable_by(self.filled / 2, f64::total_cmp).1
+    }
+}
+
+/// The target bit rate of one stream.
+#[derive(Clone, Debug)]
+pub(super) struct MediaRate {
+    /// target_bitrate.
+    target: f64,
+    /// target_bitrate_last_max, the inflection point.
+    last_max: f64,
+    was_fast_increase: bool,
+    rates: Rates,
+    median: Median,
+    media_median: f64,
+    measured_at: Timestamp,
+    heard: bool,
+}
+
+impl MediaRate {
+    pub(super) fn new(start: DataRate, limits: Limits, now: Timestamp) -> Self {
+        Self {
+            target: limits.clamp(start).as_bps_f64().max(LEAST_RATE),
+            last_max: 1.0,
+            was_fast_increase: true,
+            rates: Rates::default(),
+            median: Median { samples: [0.0; MEDIAN_SAMPLES], filled: 0, next: 0 },
+            media_median: 0.0,
+            measured_at: now,
+            heard: false,
+        }
+    }
+
+    pub(super) fn on_frame(&mut self, size: DataSize) {
+        self.rates.media_bytes += size;
+    }
+    pub(super) fn on_packet_sent(&mut self, size: DataSize) {
+        self.rates.transmitted_bytes += size;
+    }
+    pub(super) fn on_acknowledged(&mut self, size: DataSize) {
+        self.rates.acknowledged_bytes += size;
+        self.heard = true;
+    }
+
+    /// on loss, on ecn_mark: the prompt reaction.
+    pub(super) fn on_congestion(&mut self, event: Congestion, limits: &Limits, config: &Config) {
+        self.last_max = self.target;
+        let factor = match event {
+            Congestion::Loss => config.beta_r,
+            Congestion::Ecn => config.beta_r_ecn,
+        };
+        self.set(self.target * factor, limits);
+    }
+
+    /// New bounds hold at once.
+    pub(super) fn on_limits(&mut self, limits: &Limits) {
+        self.set(self.target, limits);
+    }
+
+    fn set(&mut self, target: f64, limits: &Limits) {
+        self.target = limits.clamp(DataRate::from_bps_f64(target)).as_bps_f64().max(LEAST_RATE);
+    }
+
+    /// The regular adjustment, every RATE_ADJUST_INTERVAL.
+    pub(super) fn adjust(
+        &mut self,
+        now: Timestamp,
+        network: &NetworkState,
+        queue: DataSize,
+        limits: &Limits,
+        config: &Config,
+    ) {
+        self.measure(now);
+        let interval = config.rate_adjust_interval.as_secs_f64();
+        let ramp_up = config.ramp_up_speed.as_bps_f64().min(self.target * config.ramp_up_scale) * interval;
+        let current = self.rates.transmit.max(self.rates.acknowledged);
+        if self.was_fast_increase && !network.fast_increase {
+            // What has ended fast increase is congestion.
+            self.last_max = self.target;
+        }
+        self.was_fast_increase = network.fast_increase;
+        let scale = self.inflection_scale();
+        let mut target = self.target;
+        if network.fast_increase {
+            target += ramp_up * scale;
+        } else {
+            let queue_bits = queue.as_bits() as f64;
+            let mut delta = current * (1.0 - config.pre_congestion_guard * network.trend)
+                - config.tx_queue_size_factor * queue_bits;
+            if config.follow_throughput {
+                delta -= self.target;
+                // As in the C++: a source that sends less than it may, while no queue builds, is no congestion.
+                if self.rates.media < IDLE_SHARE * self.target && network.trend < IDLE_TREND {
+                    delta = delta.max(0.0);
+                }
+            }
+            if delta > 0.0 {
+                delta = (delta * scale).min(ramp_up);
+            }
+            target += delta;
+            if queue_bits > current * config.rtp_qdelay_th.as_secs_f64() {
+                target *= config.target_rate_scale_rtp_qdelay;
+            }
+        }
+        // Before the first feedback there is no throughput to be limited by.
+        if self.heard {
+            let limit = current.max(self.rates.media).max(self.media_median);
+            target = target.min(limit * (2.0 - network.trend_memory));
+        }
+        self.set(target, limits);
+    }
+
+    /// scale_t: slow near the last known congestion point, yet never locked to it.
+    fn inflection_scale(&self) -> f64 {
+        let distance = 4.0 * (self.target - self.last_max) / self.last_max;
+        (distance * distance).clamp(0.2, 1.0)
+    }
+
+    fn measure(&mut self, now: Timestamp) {
+        let r = &mut self.rates;
+        let elapsed = (now - self.measured_at).max(TimeDelta::from_millis(1)).as_secs_f64();
+        self.measured_at = now;
+        let rate = |bytes: &mut DataSize| core::mem::take(bytes).as_bits() as f64 / elapsed;
+        r.transmit = rate(&mut r.transmitted_bytes);
+        r.acknowledged = rate(&mut r.acknowledged_bytes);
+        r.media = rate(&mut r.media_bytes);
+        self.media_median = self.median.push(r.media);
+    }
+
+    /// target_bitrate.
+    pub(super) fn target(&self) -> DataRate {
+        DataRate::from_bps_f64(self.target)
+    }
+    /// Names and values for plots, in bit/s.
+    pub(super) fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("rate_transmit_bps", self.rates.transmit);
+        out("rate_ack_bps", self.rates.acknowledged);
+        out("rate_media_bps", self.rates.media);
+        out("rate_media_median_bps", self.media_median);
+        out("target_last_max_bps", self.last_max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(n: i64) -> Timestamp {
+        Timestamp::from_millis(n)
+    }
+    fn limits() -> Limits {
+        Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_kbps(5_000) }
+    }
+    fn rate(kbps: u64) -> MediaRate {
+        MediaRate::new(DataRate::from_kbps(kbps), limits(), at(0))
+    }
+    const CALM: NetworkState = NetworkState { fast_increase: false, trend: 0.0, trend_memory: 0.0 };
+    const FAST: NetworkState = NetworkState { fast_increase: true, ..CALM };
+
+    /// Adjusts once after 200 ms in which the media, sending and acknowledged rates were these.
+    fn step(m: &mut MediaRate, kbps: [u64; 3], network: NetworkState, queue: u64, config: &Config) -> f64 {
+        let bytes = kbps.map(|k| DataSize::from_bytes(k * 25));
+        m.on_frame(bytes[0]);
+        m.on_packet_sent(bytes[1]);
+        m.on_acknowledged(bytes[2]);
+        m.adjust(m.measured_at + TimeDelta::from_millis(200), &network, DataSize::from_bytes(queue), &limits(), config);
+        m.target().as_kbps_f64()
+    }
+
+    #[test]
+    fn fast_increase_ramps_at_its_speed() {
+        let c = Config::default();
+        // 200 kbit/s a second for 0.2 s; scale 1 far from the inflection point.
+        assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 0, &c), 1_040.0);
+        // Below 400 kbit/s half of the rate a second binds.
+        assert_eq!(step(&mut rate(200), [200; 3], FAST, 0, &c), 220.0);
+    }
+
+    #[test]
+    fn near_the_inflection_point_it_goes_slowly() {
+        let c = Config::default();
+        let mut m = rate(1_000);
+        m.last_max = 1_000_000.0;
+        assert_eq!(step(&mut m, [1_000; 3], FAST, 0, &c), 1_008.0, "0.2 of 40");
+        let mut m = rate(1_000);
+        m.last_max = 1_200_000.0;
+        // (4 x 200 / 1200)^2 = 0.4444 of 40.
+        assert!((step(&mut m, [1_000; 3], FAST, 0, &c) - 1_017.778).abs() < 0.001);
+    }
+
+    #[test]
+    fn out_of_fast_increase_the_rate_follows_throughput_less_trend_and_queue() {
+        let c = Config { tx_queue_size_factor: 0.2, ..Config::default() };
+        let half = NetworkState { trend: 0.5, ..CALM };
+        // 900 x (1 - 0.1 x 0.5) - 0.2 x 16 - 1,000 = -148.2, and 17.8 ms of queue are no cut.
+        assert!((step(&mut rate(1_000), [1_000, 900, 800], half, 2_000, &c) - 851.8).abs() < 1e-9);
+        // 20 ms of queue are no cut, 24 ms are 5 % off.
+        assert!((step(&mut rate(1_000), [1_000; 3], CALM, 2_500, &c) - 996.0).abs() < 1e-9);
+        assert!((step(&mut rate(1_000), [1_000; 3], CALM, 3_000, &c) - 995.2 * 0.95).abs() < 1e-9);
+        // A rise is scaled by the nearness of the inflection point, and bound by the ramp-up speed.
+        let mut m = rate(1_000);
+        m.was_fast_increase = false;
+        assert_eq!(step(&mut m, [1_000, 1_020, 1_000], CALM, 0, &c), 1_020.0);
+        let mut m = rate(1_000);
+        m.was_fast_increase = false;
+        assert_eq!(step(&mut m, [1_000, 1_090, 1_000], CALM, 0, &c), 1_040.0);
+        assert_eq!(step(&mut rate(1_000), [1_000, 1_020, 1_000], CALM, 0, &c), 1_004.0);
+    }
+
+    #[test]
+    fn by_the_letter_the_throughput_itself_is_added() {
+        let c = Config { follow_throughput: false, ..Config::default() };
+        let mut m = rate(1_000);
+        m.was_fast_increase = false;
+        assert_eq!(step(&mut m, [1_000; 3], CALM, 2_000, &c), 1_040.0);
+        // A queue of 1.2 s counts more than the throughput: 1,000 + 1,000 - 1,200, and 5 % off.
+        assert_eq!(step(&mut rate(1_000), [1_000; 3], CALM, 150_000, &c), 800.0 * 0.95);
+    }
+
+    #[test]
+    fn a_source_below_its_target_holds_it_back() {
+        let c = Config::default();
+        // Twice the throughput at most, once where congestion is remembered.
+        assert_eq!(step(&mut rate(1_000), [300, 200, 250], FAST, 0, &c), 600.0);
+        let remembered = NetworkState { trend_memory: 1.0, ..FAST };
+        assert_eq!(step(&mut rate(1_000), [300, 200, 350], remembered, 0, &c), 350.0);
+        // The median of ten seconds outlasts a pause.
+        let mut m = rate(1_000);
+        (0..20).for_each(|_| {
+            step(&mut m, [1_000; 3], CALM, 0, &c);
+        });
+        let before = m.target();
+        step(&mut m, [0; 3], CALM, 0, &c);
+        assert_eq!(m.target(), before.min(DataRate::from_kbps(2_000)));
+    }
+
+    #[test]
+    fn events_scale_the_rate_and_set_the_inflection_point() {
+        let c = Config { beta_r_ecn: 0.95, ..Config::default() };
+        let mut m = rate(1_000);
+        m.on_congestion(Congestion::Loss, &limits(), &c);
+        assert_eq!((m.target(), m.last_max), (DataRate::from_kbps(900), 1e6));
+        m.on_congestion(Congestion::Ecn, &limits(), &c);
+        assert_eq!(m.target(), DataRate::from_kbps(855));
+        (0..40).for_each(|_| m.on_congestion(Congestion::Loss, &limits(), &c));
+        assert_eq!(m.target(), DataRate::from_kbps(100));
+    }
+}

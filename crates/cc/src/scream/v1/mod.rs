@@ -1,0 +1,213 @@
+//! SCReAM version 1 (RFC 8298).
+//!
+//! Two loops, kept apart so that several streams may share a path: `network` turns feedback into a
+//! congestion window and `media_rate` turns the RTP queue and the events of the network into a stream's
+//! rate. The session does the rest of the RFC's sender: it holds the RTP queue, obeys the window, paces and
+//! discards what has grown too old.
+
+mod config;
+mod loss;
+mod media_rate;
+mod network;
+mod rtp_queue;
+mod target_delay;
+mod trend;
+mod window;
+
+pub use config::Config;
+
+use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::cue::{Cue, QueueState, SentPacket};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::tunable::SetupError;
+use loss::Congestion;
+use media_rate::{MediaRate, NetworkState};
+use network::Network;
+use rtp_queue::RtpQueue;
+use std::sync::Arc;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// The RTP queue is not discarded so early: there is no throughput to judge it by (C++, one second).
+const NO_DISCARD_BEFORE: TimeDelta = TimeDelta::from_secs(1);
+
+/// How often CCFB is sent.
+///
+/// RFC 8298, section 4.2.2: fb_int = 1 / min(50, max(2.5, rate_media / 10,000)), so 20 to 400 ms. In between
+/// that is a message for every 10,000 bits of media; a message of this size with its UDP and IPv4 headers is
+/// some 60 bytes, hence the 5 %. RFC 8888, section 4, calls feedback once a frame an upper bound and 50 to
+/// 200 ms workable, and points to the algorithm's own specification, which is followed.
+const FEEDBACK: FeedbackPlan = FeedbackPlan {
+    format: FeedbackFormat::CongestionControl,
+    min_interval: TimeDelta::from_millis(20),
+    max_interval: TimeDelta::from_millis(400),
+    bandwidth_share: 0.05,
+};
+
+/// SCReAM version 1, sender side, with one stream.
+#[derive(Clone, Debug)]
+pub struct Scream {
+    config: Config,
+    limits: Limits,
+    network: Network,
+    stream: MediaRate,
+    queue: RtpQueue,
+    next_adjust: Timestamp,
+    discard_from: Timestamp,
+    may_discard: bool,
+    /// When something last left or was heard of.
+    moved_at: Timestamp,
+    /// Bytes that may be in flight although no feedback comes.
+    stall_limit: DataSize,
+    loss_events: u64,
+    ecn_events: u64,
+    stalls: u64,
+}
+
+impl Scream {
+    /// A controller at the setup's start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("scream", &setup.params)?;
+        Ok(Self {
+            config,
+            limits: setup.limits,
+            network: Network::new(&config, setup.now),
+            stream: MediaRate::new(setup.start_rate, setup.limits, setup.now),
+            queue: RtpQueue::default(),
+            next_adjust: setup.now + config.rate_adjust_interval,
+            discard_from: setup.now + NO_DISCARD_BEFORE,
+            may_discard: false,
+            moved_at: setup.now,
+            stall_limit: DataSize::ZERO,
+            loss_events: 0,
+            ecn_events: 0,
+            stalls: 0,
+        })
+    }
+
+    fn limit(&self) -> DataSize {
+        self.network.limit().max(self.stall_limit)
+    }
+
+    /// When a full window that no feedback opens lets more out.
+    fn stall_at(&self) -> Option<Timestamp> {
+        let full = self.network.in_flight() + self.config.mss > self.limit();
+        full.then(|| self.moved_at + self.config.stall_timeout)
+    }
+}
+
+impl BuiltIn for Scream {
+    fn specs() -> Vec<Spec> {
+        vec![Spec {
+            name: "scream".into(),
+            summary: "self-clocked window on queue delay, loss and ECN, with media rate control".into(),
+            source: "RFC 8298".into(),
+            feedback: Some(FEEDBACK),
+            params: Config::params(),
+            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+        }]
+    }
+}
+
+impl Controller for Scream {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.moved_at = packet.now;
+        self.network.on_packet_sent(packet);
+        self.stream.on_packet_sent(packet.size);
+        self.queue.on_packet_sent(packet);
+    }
+
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        let Cue::TransportFeedback(feedback) = cue else { return };
+        let outcome = self.network.on_feedback(feedback, &self.config);
+        if feedback.packets.is_empty() {
+            return;
+        }
+        self.moved_at = feedback.now;
+        self.stall_limit = DataSize::ZERO;
+        self.stream.on_acknowledged(outcome.acknowledged);
+        let Some(event) = outcome.congestion else { return };
+        match event {
+            Congestion::Loss => self.loss_events += 1,
+            Congestion::Ecn => self.ecn_events += 1,
+        }
+        self.stream.on_congestion(event, &self.limits, &self.config);
+        // "exit": the reaction takes the place of the regular adjustment.
+        self.next_adjust = feedback.now + self.config.rate_adjust_interval;
+    }
+
+    fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+        self.limits = limits;
+        self.stream.on_limits(&limits);
+    }
+
+    fn on_queue(&mut self, queue: &QueueState) {
+        self.stream.on_frame(queue.added);
+        self.queue.on_frame(queue);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.stall_at().is_some_and(|t| t <= now) {
+            // MIN_CWND every half second is close to RATE_PACE_MIN. RFC 8888, section 5, wants a reaction to lost
+            // feedback; out of fast increase the media rate comes down to what still leaves.
+            self.network.window.end_fast_increase(now);
+            self.stall_limit = self.network.in_flight() + self.network.window.min();
+            self.moved_at = now;
+            self.stalls += 1;
+        }
+        if now >= self.next_adjust {
+            self.next_adjust = now + self.config.rate_adjust_interval;
+            self.may_discard = now >= self.discard_from;
+            let network = NetworkState {
+                fast_increase: self.network.window.is_fast_increase(),
+                trend: self.network.trend.trend(),
+                trend_memory: self.network.trend.memory(),
+            };
+            self.stream.adjust(now, &network, self.queue.size(), &self.limits, &self.config);
+        }
+    }
+
+    fn target(&self) -> Target {
+        let media_rate = self.limits.clamp(self.stream.target());
+        // Before the first round-trip time nothing is known but the rate that was asked for.
+        let pacing = self.network.pacing_rate(self.config.pacing_head_room).unwrap_or(media_rate);
+        let age = self.config.max_queue_age;
+        Target {
+            media_rate,
+            pacing_rate: pacing.max(self.config.rate_pace_min),
+            padding_rate: DataRate::ZERO,
+            window: Some(self.limit()),
+            max_queue_age: (self.may_discard && age > TimeDelta::ZERO).then_some(age),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        let adjust = (self.next_adjust, TimeoutReason::RateUpdate);
+        let stall = self.stall_at().map(|t| (t, TimeoutReason::FeedbackMissing));
+        Some(stall.filter(|s| s.0 < adjust.0).unwrap_or(adjust))
+    }
+
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let n = &self.network;
+        out("cwnd_bytes", n.window.cwnd().as_bytes() as f64);
+        out("bytes_in_flight_bytes", n.in_flight().as_bytes() as f64);
+        out("max_bytes_in_flight_bytes", n.window.max_bytes_in_flight().as_bytes() as f64);
+        out("srtt_ms", n.srtt().map_or(f64::NAN, TimeDelta::as_millis_f64));
+        out("qdelay_ms", n.queue_delay().as_millis_f64());
+        out("qdelay_target_ms", n.target_delay.get().as_millis_f64());
+        out("qdelay_fraction_avg", n.trend.average());
+        out("qdelay_trend", n.trend.trend());
+        out("qdelay_trend_mem", n.trend.memory());
+        out("in_fast_increase", f64::from(u8::from(n.window.is_fast_increase())));
+        out("loss_event_rate", n.events.loss_event_rate());
+        out("reordering_window_ms", n.losses.window().as_millis_f64());
+        out("rtp_queue_bytes", self.queue.size().as_bytes() as f64);
+        self.stream.metrics(out);
+        out("loss_events", self.loss_events as f64);
+        out("ecn_events", self.ecn_events as f64);
+        out("stalls", self.stalls as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! Network congestion control: feedback in, window out (RFC 8298, section 4.1.2). It knows nothing of streams.
+
+use super::super::base_delay::{BaseDelay, one_way_delay};
+use super::config::Config;
+use super::loss::{Congestion, EventGate, LossDetector};
+use super::target_delay::TargetDelay;
+use super::trend::QueueDelayTrend;
+use super::window::{Acknowledged, Window};
+use crate::cue::{SentPacket, TransportFeedback};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+
+/// Spacing of the queue-delay samples (RFC 8298, section 4.1.2).
+const SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+/// Samples that one feedback message may stand for: the whole history, 10 s.
+const MAX_SAMPLES: i64 = 200;
+/// A round trip longer than this is not believed.
+const LONGEST_RTT: TimeDelta = TimeDelta::from_secs(60);
+
+/// What a feedback message has told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// bytes_newly_acked.
+    pub(super) acknowledged: DataSize,
+    pub(super) congestion: Option<Congestion>,
+}
+
+/// Window, queue delay and events of one path, whatever streams share it.
+#[derive(Clone, Debug)]
+pub(super) struct Network {
+    pub(super) window: Window,
+    pub(super) trend: QueueDelayTrend,
+    pub(super) target_delay: TargetDelay,
+    pub(super) losses: LossDetector,
+    pub(super) events: EventGate,
+    base_delay: BaseDelay,
+    queue_delay: TimeDelta,
+    srtt: Option<TimeDelta>,
+    in_flight: DataSize,
+    sampled_at: Timestamp,
+}
+
+impl Network {
+    pub(super) fn new(config: &Config, now: Timestamp) -> Self {
+        Self {
+            window: Window::new(config, now),
+            trend: QueueDelayTrend::default(),
+            target_delay: TargetDelay::new(config),
+            losses: LossDetector::new(config.reordering_window),
+            events: EventGate::new(now),
+            base_delay: BaseDelay::new(config.base_delay_interval, config.base_delay_history, now),
+            queue_delay: TimeDelta::ZERO,
+            srtt: None,
+            in_flight: DataSize::ZERO,
+            sampled_at: now,
+        }
+    }
+
+    /// qdelay.
+    pub(super) fn queue_delay(&self) -> TimeDelta {
+        self.queue_delay
+    }
+    /// s_rtt, once there is one.
+    pub(super) fn srtt(&self) -> Option<TimeDelta> {
+        self.srtt
+    }
+    /// bytes_in_flight.
+    pub(super) fn in_flight(&self) -> DataSize {
+        self.in_flight
+    }
+    /// Bytes that may be in flight.
+    pub(super) fn limit(&self) -> DataSize {
+        self.window.limit(self.queue_delay, self.target_delay.get())
+    }
+    /// pace_bitrate without its lower bound, once there is a round-trip time.
+    pub(super) fn pacing_rate(&self, head_room: f64) -> Option<DataRate> {
+        Some(self.window.pacing_rate(self.srtt?, head_room))
+    }
+
+    pub(super) fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.in_flight = packet.bytes_in_flight;
+        self.window.on_sent(packet.size, packet.bytes_in_flight, packet.now);
+    }
+
+    pub(super) fn on_feedback(&mut self, feedback: &TransportFeedback<'_>, config: &Config) -> Outcome {
+        let now = feedback.now;
+        // By the RFC all that leaves the flight is acknowledged, the lost packets too.
+        let acknowledged = self.in_flight.saturating_sub(feedback.bytes_in_flight);
+        self.in_flight = feedback.bytes_in_flight;
+        if let Some(rtt) = feedback.rtt {
+            self.on_rtt(rtt);
+        }
+        let srtt = self.srtt.unwrap_or(TimeDelta::ZERO);
+        let (mut lost, mut marked, mut latest) = (false, false, None);
+        for p in feedback.packets {
+            let Some(delay) = one_way_delay(p) else {
+                lost |= self.losses.on_missing(p.sequence, now);
+                continue;
+            };
+            self.base_delay.update(delay, now);
+            marked |= p.ecn == Ecn::Ce;
+            if p.was_lost {
+                self.losses.on_late_arrival(p.sequence, now, srtt);
+            }
+            latest = Some(delay);
+        }
+        if let Some(delay) = latest {
+            self.queue_delay = self.base_delay.queue_delay(delay);
+        }
+        lost |= self.losses.judge(now);
+        let congestion = self.events.admit(lost, marked, now, srtt);
+        if feedback.packets.is_empty() {
+            return Outcome { acknowledged, congestion };
+        }
+        self.sample(now, config);
+        match congestion {
+            Some(Congestion::Loss) => self.window.on_congestion(config.beta_loss, now),
+            Some(Congestion::Ecn) => self.window.on_congestion(config.beta_ecn, now),
+            None => self.window.on_acknowledgement(
+                &Acknowledged {
+                    now,
+                    newly: acknowledged,
+                    in_flight: self.in_flight,
+                    queue_delay: self.queue_delay,
+                    queue_delay_target: self.target_delay.get(),
+                    trend: self.trend.trend(),
+                },
+                config,
+            ),
+        }
+        Outcome { acknowledged, congestion }
+    }
+
+    /// RFC 6298, section 2, smoothing only.
+    fn on_rtt(&mut self, rtt: TimeDelta) {
+        let rtt = rtt.max(TimeDelta::ZERO).min(LONGEST_RTT);
+        self.srtt = Some(self.srtt.map_or(rtt, |s| s + (rtt - s) / 8));
+    }
+
+    /// Brings the histories up to `now`; sparse feedback stands for every sample that it spans, as in the C++.
+    fn sample(&mut self, now: Timestamp, config: &Config) {
+        let fraction = self.queue_delay.ratio(self.target_delay.get()).unwrap_or(0.0);
+        self.trend.average_in(fraction, config.qdelay_weight);
+        let due = (now - self.sampled_at).as_nanos() / SAMPLE_INTERVAL.as_nanos();
+        if due <= 0 {
+            return;
+        }
+        for _ in 0..due.min(MAX_SAMPLES) {
+            self.trend.sample(fraction);
+            self.target_delay.sample(self.queue_delay, self.events.loss_event_rate());
+        }
+        self.sampled_at += SAMPLE_INTERVAL * due;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cue::PacketResult;
+    use weir_units::RemoteTimestamp;
+
+    const fn ms(n: i64) -> TimeDelta {
+        TimeDelta::from_millis(n)
+    }
+    const fn at(n: i64) -> Timestamp {
+        Timestamp::from_millis(n)
+    }
+    const fn bytes(n: u64) -> DataSize {
+        DataSize::from_bytes(n)
+    }
+    fn sent(now: i64, in_flight: u64) -> SentPacket {
+        SentPacket {
+            now: at(now),
+            sequence: 0,
+            size: bytes(1_000),
+            is_padding: false,
+            probe: 0,
+            queued: bytes(0),
+            bytes_in_flight: bytes(in_flight),
+        }
+    }
+    fn packet(sequence: u64, departure: i64, arrival: Option<i64>) -> PacketResult {
+        PacketResult {
+            sequence,
+            departure: at(departure),
+            arrival: arrival.map(RemoteTimestamp::from_millis),
+            size: bytes(1_000),
+            ecn: Ecn::Ect0,
+            probe: 0,
+            was_lost: false,
+        }
+    }
+    fn feedback(now: i64, packets: &[PacketResult], in_flight: u64, rtt: Option<i64>) -> TransportFeedback<'_> {
+        TransportFeedback { now: at(now), packets, bytes_in_flight: bytes(in_flight), rtt: rtt.map(ms) }
+    }
+
+    #[test]
+    fn the_latest_packet_gives_the_queue_delay_over_the_base() {
+        let (mut n, c) = (Network::new(&Config::default(), at(0)), Config::default());
+        // The receiver's clock runs an hour ahead.
+        let h = 3_600_000;
+        n.on_feedback(&feedback(250, &[packet(1, 0, Some(h + 100)), packet(2, 20, Some(h + 135))], 0, Some(200)), &c);
+        assert_eq!(n.queue_delay(), ms(15));
+        assert_eq!(n.srtt(), Some(ms(200)));
+        n.on_feedback(&feedback(300, &[packet(3, 40, Some(h + 130))], 0, Some(280)), &c);
+        assert_eq!(n.queue_delay(), ms(0));
+        assert_eq!(n.srtt(), Some(ms(210)));
+    }
+
+    #[test]
+    fn what_leaves_the_flight_is_acknowledged_lost_or_not() {
+        let (mut n, c) = (Network::new(&Config::default(), at(0)), Config::default());
+        n.on_packet_sent(&sent(0, 3_000));
+        let o = n.on_feedback(&feedback(200, &[packet(1, 0, Some(100)), packet(2, 0, None)], 1_000, Some(200)), &c);
+        assert_eq!(o.acknowledged, bytes(2_000));
+        assert_eq!(o.congestion, Some(Congestion::Loss));
+    }
+
+    #[test]
+    fn a_mark_scales_the_window_less_than_a_loss() {
+        let c = Config { initial_cwnd: bytes(10_000), ..Config::default() };
+        let window = |p: PacketResult| {
+            let mut n = Network::new(&c, at(0));
+            n.on_feedback(&feedback(200, &[p], 0, Some(200)), &c);
+            n.window.cwnd()
+        };
+        assert_eq!(window(PacketResult { ecn: Ecn::Ce, ..packet(1, 0, Some(100)) }), bytes(9_000));
+        assert_eq!(window(packet(1, 0, None)), bytes(8_000));
+    }
+
+    #[test]
+    fn sparse_feedback_stands_for_each_sample_that_it_spans() {
+        let c = Config::default();
+        let mut n = Network::new(&c, at(0));
+        n.on_feedback(&feedback(40, &[packet(1, 0, Some(0))], 0, None), &c);
+        // Ten samples of 250 ms after none: qdelay_fraction 2.5 and its average 0.25, coefficient 0.85.
+        n.on_feedback(&feedback(549, &[packet(2, 0, Some(250))], 0, None), &c);
+        assert!((n.trend.trend() - 0.85 * 0.25).abs() < 1e-12);
+    }
+}
