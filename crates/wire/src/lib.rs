@@ -1,1 +1,57 @@
-//! Placeholder.
+//! RTP and RTCP on the wire: what the bytes mean, and no opinion on when to send them.
+//!
+//! Reading never allocates: packets are views into the caller's bytes and lists inside them are iterators. Writing
+//! appends to the caller's `Vec<u8>`, so a buffer that is kept costs nothing either. What the network sends never
+//! panics; it gives an [`Error`] that names field and offset.
+//!
+//! | module | follows |
+//! |---|---|
+//! | [`rtp`] | RFC 3550 section 5, RFC 8285 |
+//! | [`rtcp`] | RFC 3550 section 6, RFC 3611, 4585, 5104, 5506, 8698, 8888, draft-alvestrand-rmcat-remb-03, draft-holmer-rmcat-transport-wide-cc-extensions-01 |
+//! | [`ntp`] | RFC 3550 section 4 |
+
+mod error;
+mod list;
+pub mod ntp;
+mod read;
+pub mod rtcp;
+pub mod rtp;
+
+pub use error::Error;
+pub use list::{Entries, Entry, List};
+
+/// What a datagram on a port shared by RTP and RTCP is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// RTP.
+    Rtp,
+    /// RTCP.
+    Rtcp,
+}
+
+/// Tells RTP from RTCP by the second octet, 192 to 223 being RTCP (RFC 5761, section 4).
+///
+/// `None` where the datagram is neither: empty, one octet long, or not of version 2 (STUN, DTLS; RFC 7983).
+pub fn kind_of(datagram: &[u8]) -> Option<Kind> {
+    match datagram {
+        [first, second, ..] if first >> 6 == 2 => {
+            Some(if (192..=223).contains(second) { Kind::Rtcp } else { Kind::Rtp })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_rtp_from_rtcp() {
+        assert_eq!(kind_of(&[0x80, 200]), Some(Kind::Rtcp));
+        assert_eq!(kind_of(&[0x80, 96 | 0x80]), Some(Kind::Rtp));
+        assert_eq!(kind_of(&[0x80, 191]), Some(Kind::Rtp));
+        assert_eq!(kind_of(&[0x80, 224]), Some(Kind::Rtp));
+        assert_eq!(kind_of(&[0x00, 200]), None);
+        assert_eq!(kind_of(&[0x80]), None);
+    }
+}

@@ -1,0 +1,79 @@
+use crate::Error;
+
+/// Takes big-endian fields off the front of some bytes and says where they ended when they do.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `bytes`, which start `offset` bytes into the datagram.
+    pub(crate) const fn new(bytes: &'a [u8], offset: usize) -> Self {
+        Self { bytes, offset }
+    }
+    /// Where the next field starts in the datagram.
+    pub(crate) const fn offset(&self) -> usize {
+        self.offset
+    }
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+    pub(crate) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+    /// All that is left.
+    pub(crate) const fn rest(self) -> &'a [u8] {
+        self.bytes
+    }
+    #[inline]
+    pub(crate) fn take(&mut self, field: &'static str, needed: usize) -> Result<&'a [u8], Error> {
+        match self.bytes.split_at_checked(needed) {
+            Some((head, tail)) => {
+                self.bytes = tail;
+                self.offset += needed;
+                Ok(head)
+            }
+            None => Err(Error::Truncated { field, offset: self.offset, needed, available: self.bytes.len() }),
+        }
+    }
+    #[inline]
+    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], Error> {
+        match self.bytes.split_first_chunk::<N>() {
+            Some((head, tail)) => {
+                self.bytes = tail;
+                self.offset += N;
+                Ok(*head)
+            }
+            None => Err(Error::Truncated { field, offset: self.offset, needed: N, available: self.bytes.len() }),
+        }
+    }
+    #[inline]
+    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, Error> {
+        self.array::<1>(field).map(|[b]| b)
+    }
+    #[inline]
+    pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, Error> {
+        self.array(field).map(u16::from_be_bytes)
+    }
+    #[inline]
+    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, Error> {
+        self.array(field).map(u32::from_be_bytes)
+    }
+    #[inline]
+    pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, Error> {
+        self.array(field).map(u64::from_be_bytes)
+    }
+}
+
+/// The big-endian number at `at`, zero where the bytes end before it: for bytes whose length is checked already.
+#[inline]
+pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u16::from_be_bytes(*b))
+}
+
+/// As [`be16`], 32 bits wide.
+#[inline]
+pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u32::from_be_bytes(*b))
+}

@@ -1,0 +1,465 @@
+//! Transport-wide congestion control feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1).
+//!
+//! Where the draft disagrees with itself, the reading of its figures and of libwebrtc (as of 2024) is followed:
+//! the packet type is 205 (section 3.1's text has 206), and in a one-bit status vector 1 means received (its text in
+//! section 3.1.4 has it the other way round, its example does not). The reserved status symbol 11, which two
+//! examples show as "received without a delta", is refused.
+
+use super::{RTPFB, RawPacket, frame};
+use crate::Error;
+use crate::read::{Reader, be16};
+use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
+
+/// The message's FMT value.
+pub const FMT: u8 = 15;
+/// Nanoseconds in a unit of the reference time.
+const REFERENCE_UNIT: i64 = 64_000_000;
+/// Nanoseconds in a unit of a receive delta.
+const DELTA_UNIT: i64 = 250_000;
+/// Bytes before the first chunk.
+const FIXED: usize = 20;
+/// Longest run of a run-length chunk (13 bits).
+const MAX_RUN: usize = 0x1fff;
+/// What [`Builder`] keeps a message within until told otherwise: it fits beside other packets in a 1,280-byte MTU.
+pub const DEFAULT_MAX_SIZE: usize = 1_100;
+
+const NOT_RECEIVED: u8 = 0;
+const SMALL_DELTA: u8 = 1;
+const LARGE_DELTA: u8 = 2;
+
+/// A received message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Feedback<'a> {
+    /// Who sends the feedback.
+    pub sender_ssrc: u32,
+    /// Some stream that it is about.
+    pub media_ssrc: u32,
+    /// Transport-wide sequence number of the first packet reported on.
+    pub base_sequence: u16,
+    /// Packets reported on.
+    pub status_count: u16,
+    /// Reference time in units of 64 ms, 24 bits, signed.
+    pub reference: i32,
+    /// Counts the messages of this sender, modulo 256.
+    pub feedback_count: u8,
+    chunks: &'a [u8],
+    deltas: &'a [u8],
+}
+
+impl<'a> Feedback<'a> {
+    /// Reads a message and checks that statuses and deltas are all there.
+    pub fn parse(raw: &RawPacket<'a>) -> Result<Self, Error> {
+        let mut r = raw.reader();
+        let (sender_ssrc, media_ssrc) = (r.u32("TWCC sender SSRC")?, r.u32("TWCC media SSRC")?);
+        let (base_sequence, status_count) = (r.u16("TWCC base sequence")?, r.u16("TWCC status count")?);
+        let time_and_count = r.u32("TWCC reference time")?;
+        let (chunks, delta_bytes) = read_chunks(&mut r, usize::from(status_count))?;
+        let deltas = r.take("TWCC receive deltas", delta_bytes)?;
+        Ok(Self {
+            sender_ssrc,
+            media_ssrc,
+            base_sequence,
+            status_count,
+            reference: time_and_count as i32 >> 8,
+            feedback_count: time_and_count as u8,
+            chunks,
+            deltas,
+        })
+    }
+    /// The reference time as an instant of the receiver's clock, which wraps every 12.4 days; see [`ReferenceClock`].
+    pub const fn reference_time(&self) -> RemoteTimestamp {
+        RemoteTimestamp::from_nanos(self.reference as i64 * REFERENCE_UNIT)
+    }
+    /// Each packet's transport-wide sequence number and, where it was received, its arrival after the reference time.
+    pub const fn statuses(&self) -> Statuses<'a> {
+        Statuses {
+            chunks: self.chunks,
+            deltas: self.deltas,
+            sequence: self.base_sequence,
+            left: self.status_count,
+            chunk: ChunkCursor { bits: 0, width: 0, left: 0 },
+            ticks: 0,
+        }
+    }
+    /// The status chunks as they stand.
+    pub fn chunks(&self) -> impl ExactSizeIterator<Item = Chunk> + use<'a> {
+        self.chunks.chunks_exact(2).map(|c| Chunk::from_bits(be16(c, 0)))
+    }
+    /// Appends the message with the very chunks that it was received with.
+    pub fn write_into(&self, out: &mut Vec<u8>) {
+        let fixed = Fixed {
+            sender_ssrc: self.sender_ssrc,
+            media_ssrc: self.media_ssrc,
+            base_sequence: self.base_sequence,
+            status_count: self.status_count,
+            reference: self.reference,
+            feedback_count: self.feedback_count,
+        };
+        frame(out, FMT, RTPFB, |out| {
+            fixed.write_into(out);
+            self.chunks().for_each(|c| out.extend_from_slice(&c.bits().to_be_bytes()));
+            out.extend_from_slice(self.deltas);
+        });
+    }
+    /// Zero octets that [`Feedback::write_into`] ends with to fill the last word.
+    pub(super) const fn fill(&self) -> usize {
+        (4 - (self.chunks.len() + self.deltas.len()) % 4) % 4
+    }
+}
+
+/// Walks over the chunks of `count` statuses, returning them and the bytes of deltas that they announce.
+#[inline]
+fn read_chunks<'a>(r: &mut Reader<'a>, count: usize) -> Result<(&'a [u8], usize), Error> {
+    let reserved =
+        |offset| Error::Value { field: "TWCC packet status symbol", offset, value: 3, expected: "0, 1 or 2" };
+    let all = r.rest();
+    let (mut left, mut delta_bytes) = (count, 0);
+    while left > 0 {
+        let offset = r.offset();
+        let bits = r.u16("TWCC packet status chunk")?;
+        let covered = match Chunk::from_bits(bits) {
+            Chunk::Run { symbol, length } => {
+                let n = usize::from(length).min(left);
+                if symbol == 3 {
+                    return Err(reserved(offset));
+                }
+                delta_bytes += n * usize::from(symbol);
+                n
+            }
+            Chunk::OneBit(_) => {
+                let n = left.min(14);
+                delta_bytes += (bits << 2 >> (16 - n)).count_ones() as usize;
+                n
+            }
+            Chunk::TwoBit(_) => {
+                let n = left.min(7);
+                let symbols = bits << 2 >> (16 - 2 * n);
+                let (high, low) = (symbols >> 1 & 0x5555, symbols & 0x5555);
+                if high & low != 0 {
+                    return Err(reserved(offset));
+                }
+                delta_bytes += (2 * high.count_ones() + low.count_ones()) as usize;
+                n
+            }
+        };
+        left -= covered;
+    }
+    Ok((&all[..all.len() - r.len()], delta_bytes))
+}
+
+/// A packet status chunk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Chunk {
+    /// One symbol over and over.
+    Run {
+        /// The symbol, 0 to 3.
+        symbol: u8,
+        /// How often, up to 8,191.
+        length: u16,
+    },
+    /// Fourteen symbols of one bit, the first in bit 13.
+    OneBit(u16),
+    /// Seven symbols of two bits, the first in bits 13 and 12.
+    TwoBit(u16),
+}
+
+impl Chunk {
+    /// The chunk of 16 bits.
+    #[inline]
+    pub const fn from_bits(bits: u16) -> Self {
+        match bits >> 14 {
+            0b10 => Self::OneBit(bits & 0x3fff),
+            0b11 => Self::TwoBit(bits & 0x3fff),
+            _ => Self::Run { symbol: (bits >> 13) as u8 & 3, length: bits & MAX_RUN as u16 },
+        }
+    }
+    /// The chunk as it stands on the wire.
+    #[inline]
+    pub const fn bits(self) -> u16 {
+        match self {
+            Self::Run { symbol, length } => (symbol as u16 & 3) << 13 | length & MAX_RUN as u16,
+            Self::OneBit(list) => 0x8000 | list & 0x3fff,
+            Self::TwoBit(list) => 0xc000 | list & 0x3fff,
+        }
+    }
+}
+
+/// Iterator over [`Feedback::statuses`].
+#[derive(Clone, Copy, Debug)]
+pub struct Statuses<'a> {
+    chunks: &'a [u8],
+    deltas: &'a [u8],
+    sequence: u16,
+    left: u16,
+    chunk: ChunkCursor,
+    ticks: i64,
+}
+
+/// The symbols of one chunk yet to come: the next in the top bits, `width` 0 where all are alike.
+#[derive(Clone, Copy, Debug)]
+struct ChunkCursor {
+    bits: u16,
+    width: u8,
+    left: u16,
+}
+
+impl Iterator for Statuses<'_> {
+    type Item = (u16, Option<TimeDelta>);
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        while self.chunk.left == 0 {
+            let (bits, rest) = self.chunks.split_first_chunk()?;
+            self.chunks = rest;
+            let bits = u16::from_be_bytes(*bits);
+            self.chunk = match Chunk::from_bits(bits) {
+                Chunk::Run { symbol, length } => ChunkCursor { bits: u16::from(symbol) << 14, width: 0, left: length },
+                Chunk::OneBit(list) => ChunkCursor { bits: list << 2, width: 1, left: 14 },
+                Chunk::TwoBit(list) => ChunkCursor { bits: list << 2, width: 2, left: 7 },
+            };
+        }
+        self.chunk.left -= 1;
+        let symbol = self.chunk.bits >> if self.chunk.width == 1 { 15 } else { 14 };
+        self.chunk.bits <<= self.chunk.width;
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        match symbol as u8 {
+            SMALL_DELTA => {
+                let (delta, rest) = self.deltas.split_first()?;
+                self.deltas = rest;
+                self.ticks += i64::from(*delta);
+            }
+            LARGE_DELTA => {
+                let (delta, rest) = self.deltas.split_first_chunk()?;
+                self.deltas = rest;
+                self.ticks += i64::from(i16::from_be_bytes(*delta));
+            }
+            _ => return Some((sequence, None)),
+        }
+        Some((sequence, Some(TimeDelta::from_nanos(self.ticks * DELTA_UNIT))))
+    }
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.left.into()))
+    }
+}
+
+/// Turns 24-bit reference times into instants that never wrap.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReferenceClock {
+    latest: Option<i64>,
+}
+
+impl ReferenceClock {
+    /// A clock that has seen nothing.
+    pub const fn new() -> Self {
+        Self { latest: None }
+    }
+    /// The instant of `reference`, taken as the nearest (within 6.2 days) to the latest seen.
+    pub fn unwrap(&mut self, reference: i32) -> RemoteTimestamp {
+        let units = match self.latest {
+            None => i64::from(reference),
+            Some(l) => l + i64::from(reference.wrapping_sub(l as i32) << 8 >> 8),
+        };
+        self.latest = Some(self.latest.map_or(units, |l| l.max(units)));
+        RemoteTimestamp::from_nanos(units.saturating_mul(REFERENCE_UNIT))
+    }
+}
+
+struct Fixed {
+    sender_ssrc: u32,
+    media_ssrc: u32,
+    base_sequence: u16,
+    status_count: u16,
+    reference: i32,
+    feedback_count: u8,
+}
+
+impl Fixed {
+    fn write_into(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.sender_ssrc.to_be_bytes());
+        out.extend_from_slice(&self.media_ssrc.to_be_bytes());
+        out.extend_from_slice(&self.base_sequence.to_be_bytes());
+        out.extend_from_slice(&self.status_count.to_be_bytes());
+        out.extend_from_slice(&((self.reference as u32) << 8 | u32::from(self.feedback_count)).to_be_bytes());
+    }
+}
+
+/// Collects arrivals and writes them as one message. Kept and [`reset`](Builder::reset), it allocates nothing.
+///
+/// ```
+/// use weir_units::{TimeDelta, Timestamp};
+/// use weir_wire::rtcp::{Packet, parse_compound, twcc};
+/// let t = Timestamp::from_millis(1_000);
+/// let mut builder = twcc::Builder::new(1, 2, 0, 100, t);
+/// assert!(builder.push(100, Some(t)));
+/// assert!(builder.push(102, Some(t + TimeDelta::from_millis(5)))); // 101 is reported as not received
+/// let mut out = Vec::new();
+/// builder.finish_into(&mut out);
+/// let Some(Ok(Packet::Twcc(feedback))) = parse_compound(&out).next() else { panic!() };
+/// assert_eq!(feedback.statuses().filter(|(_, arrival)| arrival.is_some()).count(), 2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    sender_ssrc: u32,
+    media_ssrc: u32,
+    feedback_count: u8,
+    base_sequence: u16,
+    reference: i64,
+    last_tick: i64,
+    symbols: Vec<u8>,
+    deltas: Vec<u8>,
+    /// Chunks that runs of 14 or more statuses "not received" may take, and the statuses in them.
+    gap_chunks: usize,
+    gap_symbols: usize,
+    max_size: usize,
+}
+
+impl Builder {
+    /// A builder for a first message; the arguments after the SSRCs are those of [`Builder::reset`].
+    pub fn new(
+        sender_ssrc: u32,
+        media_ssrc: u32,
+        feedback_count: u8,
+        base_sequence: u16,
+        reference: Timestamp,
+    ) -> Self {
+        let mut builder = Self {
+            sender_ssrc,
+            media_ssrc,
+            feedback_count,
+            base_sequence,
+            reference: 0,
+            last_tick: 0,
+            symbols: Vec::new(),
+            deltas: Vec::new(),
+            gap_chunks: 0,
+            gap_symbols: 0,
+            max_size: DEFAULT_MAX_SIZE,
+        };
+        builder.reset(feedback_count, base_sequence, reference);
+        builder
+    }
+    /// Bounds the message to `bytes`, header included: at least 64, at most 60,000.
+    #[must_use]
+    pub fn with_max_size(mut self, bytes: usize) -> Self {
+        self.max_size = bytes.clamp(64, 60_000);
+        self
+    }
+    /// Changes the stream that messages name as theirs.
+    pub const fn set_media_ssrc(&mut self, ssrc: u32) {
+        self.media_ssrc = ssrc;
+    }
+    /// Starts a new message on packets from `base_sequence` on. `reference` is the first arrival to be reported, or
+    /// any instant within 8 s of it; it is taken down to a multiple of 64 ms.
+    pub fn reset(&mut self, feedback_count: u8, base_sequence: u16, reference: Timestamp) {
+        self.feedback_count = feedback_count;
+        self.base_sequence = base_sequence;
+        self.reference = reference.as_nanos().div_euclid(REFERENCE_UNIT);
+        self.last_tick = 0;
+        self.symbols.clear();
+        self.deltas.clear();
+        (self.gap_chunks, self.gap_symbols) = (0, 0);
+    }
+    /// Packets reported on so far, those between arrivals included.
+    pub const fn status_count(&self) -> usize {
+        self.symbols.len()
+    }
+    /// Adds a packet, `arrival` being to the nearest 250 us, or `None` where it is to be told as not received.
+    /// Packets passed over are told as not received.
+    ///
+    /// `false`, and nothing added, where the packet must go into another message: its sequence number is not after
+    /// the last one's, its arrival is more than 8,191.75 ms from the last one's, or the message is full.
+    #[inline]
+    pub fn push(&mut self, sequence: u16, arrival: Option<Timestamp>) -> bool {
+        let place = usize::from(sequence.wrapping_sub(self.base_sequence));
+        let Some(gap) = place.checked_sub(self.symbols.len()) else { return false };
+        if gap >= 0x8000 {
+            return false;
+        }
+        let delta = match arrival {
+            None => None,
+            Some(arrival) => {
+                let since = arrival.as_nanos().saturating_sub(self.reference.saturating_mul(REFERENCE_UNIT));
+                let tick = since.saturating_add(DELTA_UNIT / 2).div_euclid(DELTA_UNIT);
+                let Ok(delta) = i16::try_from(tick - self.last_tick) else { return false };
+                Some((tick, delta))
+            }
+        };
+        let (mut gap_chunks, mut gap_symbols) = (self.gap_chunks, self.gap_symbols);
+        if gap >= 14 {
+            gap_chunks += gap.div_ceil(MAX_RUN) + 2;
+            gap_symbols += gap;
+        }
+        // Outside of long runs every chunk but the last holds at least seven statuses.
+        let chunks = gap_chunks + (place + 1 - gap_symbols).div_ceil(7);
+        if FIXED + 2 * chunks + self.deltas.len() + 2 + 3 > self.max_size {
+            return false;
+        }
+        (self.gap_chunks, self.gap_symbols) = (gap_chunks, gap_symbols);
+        if gap > 0 {
+            self.symbols.resize(place, NOT_RECEIVED);
+        }
+        let Some((tick, delta)) = delta else {
+            self.symbols.push(NOT_RECEIVED);
+            return true;
+        };
+        self.last_tick = tick;
+        if let Ok(small) = u8::try_from(delta) {
+            self.symbols.push(SMALL_DELTA);
+            self.deltas.push(small);
+        } else {
+            self.symbols.push(LARGE_DELTA);
+            self.deltas.extend_from_slice(&delta.to_be_bytes());
+        }
+        true
+    }
+    /// Appends the message; `false`, and nothing appended, where there is no packet to report on.
+    pub fn finish_into(&self, out: &mut Vec<u8>) -> bool {
+        let Ok(status_count) = u16::try_from(self.symbols.len()) else { return false };
+        if status_count == 0 {
+            return false;
+        }
+        let fixed = Fixed {
+            sender_ssrc: self.sender_ssrc,
+            media_ssrc: self.media_ssrc,
+            base_sequence: self.base_sequence,
+            status_count,
+            reference: self.reference as i32,
+            feedback_count: self.feedback_count,
+        };
+        frame(out, FMT, RTPFB, |out| {
+            fixed.write_into(out);
+            let mut rest = &self.symbols[..];
+            while let Some((chunk, covered)) = next_chunk(rest) {
+                out.extend_from_slice(&chunk.bits().to_be_bytes());
+                rest = &rest[covered..];
+            }
+            out.extend_from_slice(&self.deltas);
+        });
+        true
+    }
+}
+
+/// The chunk that covers most of what comes first in `symbols`, and how much; `None` at the end.
+#[inline]
+fn next_chunk(symbols: &[u8]) -> Option<(Chunk, usize)> {
+    let &first = symbols.first()?;
+    let run = symbols.iter().take(MAX_RUN).take_while(|&&s| s == first).count();
+    let one_bit = &symbols[..symbols.len().min(14)];
+    if run >= one_bit.len() {
+        return Some((Chunk::Run { symbol: first, length: run as u16 }, run));
+    }
+    if one_bit.iter().all(|&s| s != LARGE_DELTA) {
+        let list = one_bit.iter().fold(0, |list, &s| list << 1 | u16::from(s)) << (14 - one_bit.len());
+        return Some((Chunk::OneBit(list), one_bit.len()));
+    }
+    let two_bit = &symbols[..symbols.len().min(7)];
+    if run >= two_bit.len() {
+        return Some((Chunk::Run { symbol: first, length: run as u16 }, run));
+    }
+    let list = two_bit.iter().fold(0, |list, &s| list << 2 | u16::from(s)) << (14 - 2 * two_bit.len());
+    Some((Chunk::TwoBit(list), two_bit.len()))
+}
+
+#[cfg(test)]
+mod tests;

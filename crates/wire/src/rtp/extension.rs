@@ -1,0 +1,132 @@
+//! Header extension elements (RFC 8285) and those that Weir knows by name.
+//!
+//! Which number stands for which element is signalled, so every reader and writer takes the number from its caller.
+//! The two elements of the hot path are fields of [`Header`](super::Header). Any other is an [`Element`]: a function
+//! here that makes its bytes, or reads them, is all that a new one needs.
+
+use crate::read::be16;
+use weir_units::{TimeDelta, Timestamp};
+
+/// The "defined by profile" field of the one-byte form (RFC 8285, section 4.2).
+pub(super) const ONE_BYTE: u16 = 0xbede;
+/// The same of the two-byte form, whose lower four bits are free (RFC 8285, section 4.3).
+pub(super) const TWO_BYTE: u16 = 0x1000;
+/// Local identifier that ends a one-byte extension (RFC 8285, section 4.2).
+const STOP: u8 = 15;
+
+/// One extension element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Element<'a> {
+    id: u8,
+    data: &'a [u8],
+}
+
+impl<'a> Element<'a> {
+    /// An element with local identifier `id` (1 to 255) and up to 255 bytes; `None` outside of that.
+    pub const fn new(id: u8, data: &'a [u8]) -> Option<Self> {
+        if id == 0 || data.len() > 255 { None } else { Some(Self { id, data }) }
+    }
+    /// The local identifier.
+    pub const fn id(&self) -> u8 {
+        self.id
+    }
+    /// The data.
+    pub const fn data(&self) -> &'a [u8] {
+        self.data
+    }
+    /// Whether the one-byte form can carry it.
+    pub(super) const fn is_short(&self) -> bool {
+        self.id < STOP && self.data.len() >= 1 && self.data.len() <= 16
+    }
+}
+
+/// Iterator over the elements of a header extension, in either form.
+///
+/// It ends at identifiers 15, or 0 with a length, of the one-byte form, at an element that runs over the end, and at once for an extension
+/// that is not of RFC 8285.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements<'a> {
+    form: Form,
+    rest: &'a [u8],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    OneByte,
+    TwoByte,
+}
+
+impl<'a> Elements<'a> {
+    pub(super) const fn new(profile: u16, data: &'a [u8]) -> Self {
+        if profile == ONE_BYTE {
+            Self { form: Form::OneByte, rest: data }
+        } else {
+            Self { form: Form::TwoByte, rest: if profile & 0xfff0 == TWO_BYTE { data } else { &[] } }
+        }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Element<'a>;
+    #[inline]
+    fn next(&mut self) -> Option<Element<'a>> {
+        loop {
+            let (&first, rest) = self.rest.split_first()?;
+            if first == 0 {
+                self.rest = rest;
+                continue;
+            }
+            let (id, length, rest) = match self.form {
+                Form::OneByte => (first >> 4, usize::from(first & 0xf) + 1, rest),
+                Form::TwoByte => {
+                    let (&length, rest) = rest.split_first()?;
+                    (first, usize::from(length), rest)
+                }
+            };
+            // Identifier 0 with a length ends the extension as well (RFC 8285, section 4.1.2).
+            if matches!(self.form, Form::OneByte) && (id == 0 || id == STOP) {
+                self.rest = &[];
+                return None;
+            }
+            let Some((data, rest)) = rest.split_at_checked(length) else {
+                self.rest = &[];
+                return None;
+            };
+            self.rest = rest;
+            return Some(Element { id, data });
+        }
+    }
+}
+
+/// The transport-wide sequence number in `data` (draft-holmer, section 2.2).
+///
+/// Four bytes are taken as well: version 2 of the element, whose second half asks for feedback.
+pub fn read_transport_sequence(data: &[u8]) -> Option<u16> {
+    matches!(data.len(), 2 | 4).then(|| be16(data, 0))
+}
+
+/// The absolute send time in `data`: 24 bits, unsigned 6.18 fixed-point seconds, wrapping every 64 s
+/// (draft-alvestrand-rmcat-remb-03, section 4).
+pub fn read_abs_send_time(data: &[u8]) -> Option<u32> {
+    match data {
+        &[a, b, c] => Some(u32::from_be_bytes([0, a, b, c])),
+        _ => None,
+    }
+}
+
+/// The absolute send time of a local instant, to the nearest 2^-18 s (3.8 us).
+///
+/// The draft takes the middle of the NTP time; a clock with another zero shifts all values alike, and receivers
+/// only ever use differences.
+pub const fn abs_send_time(t: Timestamp) -> u32 {
+    const SECOND: i64 = 1_000_000_000;
+    let ns = t.as_nanos().rem_euclid(64 * SECOND);
+    (((ns << 18) + SECOND / 2) / SECOND) as u32 & 0xff_ffff
+}
+
+/// Signed time from `earlier` to `later`, each an absolute send time of 24 bits, in -32 s to 32 s.
+pub const fn abs_send_time_since(later: u32, earlier: u32) -> TimeDelta {
+    // Shifting left drops what is above 24 bits and lets the sign bit do the wrapping.
+    let units = ((later.wrapping_sub(earlier) << 8) as i32 >> 8) as i64;
+    TimeDelta::from_nanos((units * 1_000_000_000 + (1 << 17)) >> 18)
+}
