@@ -22,6 +22,9 @@ crate::tunables! {
         logwin: TimeDelta = 500.0, 100.0 => 5_000.0;
         /// QEPS, queuing delay that ends the accelerated ramp-up (table 2: 10 ms; section 4.2).
         qeps: TimeDelta = 10.0, 0.1 => 1_000.0;
+        /// 1: congestion marks within LOGWIN end the accelerated ramp-up as losses do, as section 4 has it ("a non-zero
+        /// aggregate congestion signal"); 0: they do not, as the criteria of section 4.2 leave them out.
+        marks_end_ramp_up: bool = 1.0, 0.0 => 1.0;
         /// DFILT, the bound on filtering delay that the ramp-up reckons with (table 2: 120 ms; equation 3).
         dfilt: TimeDelta = 120.0, 0.0 => 5_000.0;
         /// GAMMA_MAX, upper bound on the increase in ramp-up (table 2: 0.5; equation 3).

@@ -96,3 +96,71 @@ impl ReceiverController for NadaReceiver {
         out("loss_interval", s.loss_interval);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::Limits;
+    use crate::cue::NadaMode;
+    use weir_units::DataSize;
+
+    fn receiver() -> NadaReceiver {
+        let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_kbps(3_000) };
+        let start_rate = DataRate::from_kbps(300);
+        let now = Timestamp::from_secs(1);
+        NadaReceiver::new(&Setup { limits, start_rate, now, seed: 1, params: vec![] }).expect("valid")
+    }
+    fn arrive(r: &mut NadaReceiver, ms: i64, sequence: u64, delay_ms: i64) {
+        r.on_packet_received(&ReceivedPacket {
+            now: Timestamp::from_millis(ms),
+            departure: Some(RemoteTimestamp::from_millis(ms - delay_ms)),
+            size: DataSize::from_bytes(1_000),
+            sequence,
+            rtp_timestamp: 0,
+            marker: false,
+            ecn: Ecn::Ect0,
+        });
+    }
+
+    #[test]
+    fn reports_every_100_ms_while_packets_arrive() {
+        let mut r = receiver();
+        assert_eq!((r.poll_timeout(), r.poll_report(Timestamp::from_secs(2))), (None, None));
+        let mut told = Vec::new();
+        for k in 0..100 {
+            let now = Timestamp::from_millis(2_000 + 10 * k);
+            arrive(&mut r, 2_000 + 10 * k, k as u64, 30 + k);
+            if let Some(Report::Nada { mode, aggregate_delay, receive_rate }) = r.poll_report(now) {
+                told.push((k, mode, aggregate_delay, receive_rate));
+                assert!(r.poll_timeout().is_none());
+            }
+        }
+        assert_eq!(told.iter().map(|t| t.0).collect::<Vec<_>>(), [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]);
+        // The least of the last 15 delays: 90 - 14 above the baseline.
+        let expected = (90, NadaMode::GradualUpdate, TimeDelta::from_millis(76), DataRate::from_kbps(800));
+        assert_eq!(told[9], expected);
+        assert_eq!(r.poll_timeout(), Some(Timestamp::from_millis(3_000)));
+        assert!(r.poll_report(Timestamp::from_millis(2_999)).is_none());
+        assert!(r.poll_report(Timestamp::from_millis(3_000)).is_some());
+        assert!(r.poll_report(Timestamp::from_millis(9_000)).is_none());
+    }
+
+    #[test]
+    fn takes_gaps_for_loss_but_not_restarts() {
+        let loss_of = |sequences: &[u64]| {
+            let mut r = receiver();
+            for (k, &s) in sequences.iter().enumerate() {
+                arrive(&mut r, 2_000 + k as i64, s, 30);
+            }
+            assert!(r.poll_report(Timestamp::from_millis(2_100)).is_some());
+            r.aggregator.signal().p_loss
+        };
+        assert_eq!(loss_of(&[10, 11, 12, 13]), 0.0);
+        assert!((loss_of(&[10, 11, 14, 15]) - 0.1 * 2.0 / 6.0).abs() < 1e-12);
+        // Late and duplicate packets leave the loss as it is.
+        assert!((loss_of(&[10, 13, 11, 11, 14]) - 0.1 * 2.0 / 5.0).abs() < 1e-12);
+        assert_eq!(loss_of(&[10, 11, 5_000, 5_001]), 0.0);
+        assert_eq!(loss_of(&[9_000, 9_001, 5, 6]), 0.0);
+        assert_eq!(loss_of(&[10, u64::MAX, 0, u64::MAX]), 0.0);
+    }
+}

@@ -202,3 +202,145 @@ pub(super) fn mode_number(mode: NadaMode) -> f64 {
         NadaMode::GradualUpdate => 1.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cue::PacketResult;
+    use weir_units::DataRate;
+
+    fn setup(params: &[(&str, f64)]) -> Setup {
+        Setup {
+            limits: Limits { floor: DataRate::from_kbps(150), ceiling: DataRate::from_kbps(3_000) },
+            start_rate: DataRate::from_kbps(1_000),
+            now: Timestamp::ZERO,
+            seed: 1,
+            params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
+        }
+    }
+    fn sent(ms: i64, queued: u64) -> SentPacket {
+        SentPacket {
+            now: Timestamp::from_millis(ms),
+            sequence: ms as u64,
+            size: DataSize::from_bytes(1_000),
+            is_padding: false,
+            probe: 0,
+            queued: DataSize::from_bytes(queued),
+            bytes_in_flight: DataSize::ZERO,
+        }
+    }
+    /// Packets of every 10 ms from `from` to before `to`, the last one delayed by `delay_ms`, told at `to`.
+    fn feedback(n: &mut Nada, from: i64, to: i64, delay_ms: i64) {
+        let packet = |ms: i64| PacketResult {
+            sequence: ms as u64 / 10,
+            departure: Timestamp::from_millis(ms),
+            arrival: Some(RemoteTimestamp::from_millis(ms + if from > 0 { delay_ms } else { 0 } - 5_000)),
+            size: DataSize::from_bytes(1_000),
+            ecn: Ecn::Ect0,
+            probe: 0,
+            was_lost: false,
+        };
+        let packets: Vec<_> = (from..to).step_by(10).map(packet).collect();
+        n.on_cue(&Cue::TransportFeedback(TransportFeedback {
+            now: Timestamp::from_millis(to),
+            packets: &packets,
+            bytes_in_flight: DataSize::ZERO,
+            rtt: Some(TimeDelta::from_millis(80)),
+        }));
+    }
+    fn metric(n: &Nada, wanted: &str) -> f64 {
+        let mut found = f64::NAN;
+        n.metrics(&mut |name, v| {
+            if name == wanted {
+                found = v;
+            }
+        });
+        found
+    }
+
+    #[test]
+    fn joins_signal_and_rate() {
+        let mut n = Nada::sender_side(&setup(&[])).expect("valid");
+        feedback(&mut n, 0, 100, 0);
+        // 9 packets of 8,000 bits over at least DELTA; gamma = 50 / (80 + 100 + 120).
+        assert_eq!(metric(&n, "r_recv_bps"), 720e3);
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(1_000));
+        feedback(&mut n, 100, 200, 0);
+        assert!((metric(&n, "r_recv_bps") - 800e3).abs() < 1.0);
+        feedback(&mut n, 200, 400, 40);
+        // 20 packets delayed by 40 ms: x_offset = 40 - 30, x_diff = 40, delta = 200.
+        assert_eq!((metric(&n, "x_curr_ms"), metric(&n, "rmode"), metric(&n, "rtt_ms")), (40.0, 1.0, 80.0));
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(916));
+    }
+
+    #[test]
+    fn feedback_in_pieces_counts_once() {
+        let mut n = Nada::sender_side(&setup(&[])).expect("valid");
+        feedback(&mut n, 0, 100, 0);
+        feedback(&mut n, 100, 110, 40);
+        assert_eq!(metric(&n, "x_curr_ms"), 0.0);
+        feedback(&mut n, 110, 270, 40);
+        assert_eq!(metric(&n, "x_curr_ms"), 40.0);
+    }
+
+    #[test]
+    fn halves_where_feedback_stays_away() {
+        let mut n = Nada::sender_side(&setup(&[])).expect("valid");
+        assert_eq!(n.poll_timeout(), None);
+        n.on_packet_sent(&sent(50, 0));
+        n.on_packet_sent(&sent(60, 0));
+        assert_eq!(n.poll_timeout(), Some((Timestamp::from_millis(1_050), TimeoutReason::FeedbackMissing)));
+        n.on_timeout(Timestamp::from_millis(1_049));
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(1_000));
+        n.on_timeout(Timestamp::from_millis(1_060));
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(500));
+        assert_eq!(n.poll_timeout().map(|t| t.0), Some(Timestamp::from_millis(2_060)));
+        feedback(&mut n, 0, 100, 0);
+        assert_eq!(n.poll_timeout(), None);
+        let mut never = Nada::sender_side(&setup(&[("feedback_timeout", 0.0)])).expect("valid");
+        never.on_packet_sent(&sent(50, 0));
+        assert_eq!(never.poll_timeout(), None);
+    }
+
+    #[test]
+    fn shapes_by_the_queue_told_last() {
+        let mut n = Nada::sender_side(&setup(&[])).expect("valid");
+        n.on_packet_sent(&sent(0, 1_000));
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(976));
+        let queue = |queued| QueueState {
+            now: Timestamp::ZERO,
+            added: DataSize::ZERO,
+            queued: DataSize::from_bytes(queued),
+            oldest_age: TimeDelta::ZERO,
+        };
+        n.on_queue(&queue(2_000));
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(952));
+        n.on_queue(&queue(0));
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(1_000));
+    }
+
+    #[test]
+    fn acts_on_the_reports_of_its_own_variant() {
+        let report = |aggregate_delay| {
+            Cue::NadaReport(NadaReport {
+                now: Timestamp::from_millis(100),
+                mode: NadaMode::GradualUpdate,
+                aggregate_delay,
+                receive_rate: DataRate::from_kbps(900),
+                rtt: None,
+            })
+        };
+        let mut n = Nada::receiver_side(&setup(&[])).expect("valid");
+        feedback(&mut n, 0, 100, 90);
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(1_000));
+        n.on_cue(&report(TimeDelta::from_millis(40)));
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(918));
+        assert!(metric(&n, "d_queue_ms").is_nan());
+        let mut forged = Nada::receiver_side(&setup(&[])).expect("valid");
+        forged.on_cue(&report(-TimeDelta::MAX));
+        assert_eq!(forged.target().media_rate, DataRate::from_kbps(1_006));
+        let mut deaf = Nada::sender_side(&setup(&[])).expect("valid");
+        deaf.on_cue(&report(TimeDelta::from_millis(40)));
+        assert_eq!(deaf.target().media_rate, DataRate::from_kbps(1_000));
+    }
+}

@@ -127,7 +127,8 @@ impl Aggregator {
             s.d_queue = (least - base).as_millis_f64().max(0.0);
         }
         let built_up = |a: &Arrival| a.delay.is_some_and(|d| d - base >= config.qeps);
-        s.mode = if lost > 0 || self.window.newest_first().any(built_up) {
+        let marked = config.marks_end_ramp_up && self.window.marked() > 0;
+        s.mode = if lost > 0 || marked || self.window.newest_first().any(built_up) {
             NadaMode::GradualUpdate
         } else {
             NadaMode::AcceleratedRampUp
@@ -257,6 +258,22 @@ mod tests {
         assert_eq!(a.report(&c).mode, NadaMode::GradualUpdate);
         a.on_arrival(arrival(1_023, 0), &c);
         assert_eq!(a.report(&c).mode, NadaMode::AcceleratedRampUp);
+    }
+
+    #[test]
+    fn marks_end_the_ramp_up_where_asked() {
+        let mode = |c: &Config| {
+            let mut a = Aggregator::new();
+            a.on_arrival(Arrival { marked: true, ..arrival(0, 0) }, c);
+            a.on_arrival(arrival(500, 0), c);
+            let first = a.report(c).mode;
+            a.on_arrival(arrival(501, 0), c);
+            (first, a.report(c).mode)
+        };
+        let c = Config::default();
+        assert_eq!(mode(&c), (NadaMode::GradualUpdate, NadaMode::AcceleratedRampUp));
+        let without = Config { marks_end_ramp_up: false, ..c };
+        assert_eq!(mode(&without), (NadaMode::AcceleratedRampUp, NadaMode::AcceleratedRampUp));
     }
 
     #[test]

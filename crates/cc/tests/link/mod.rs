@@ -1,0 +1,416 @@
+//! A tiny network for closed loops: flows of a perfect codec over one drop-tail bottleneck, with RTCP as cues.
+
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use weir_cc::cue::{
+    EstimateKind, NadaReport, PacketResult, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket,
+    TransportFeedback,
+};
+use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Registry, Report, ReportedPacket, Sender};
+use weir_cc::{SentHistory, Setup};
+use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+
+/// Bytes of every packet.
+const SIZE: DataSize = DataSize::from_bytes(1_012);
+/// The receiver's clock stands this far from the sender's.
+const OFFSET: TimeDelta = TimeDelta::from_secs(777);
+const FEEDBACK: TimeDelta = TimeDelta::from_millis(100);
+const RECEIVER_REPORT: TimeDelta = TimeDelta::from_secs(1);
+
+/// One flow of a run.
+pub(crate) struct FlowPlan {
+    pub(crate) controller: &'static str,
+    pub(crate) start: Timestamp,
+    pub(crate) start_rate: DataRate,
+    pub(crate) params: Vec<(String, f64)>,
+}
+
+impl FlowPlan {
+    pub(crate) fn new(controller: &'static str, start_s: i64, start_kbps: u64) -> Self {
+        Self {
+            controller,
+            start: Timestamp::from_secs(start_s),
+            start_rate: DataRate::from_kbps(start_kbps),
+            params: Vec::new(),
+        }
+    }
+}
+
+/// The path: capacity by time, drop-tail queue, delay, random loss, ECN threshold.
+pub(crate) struct LinkPlan {
+    /// Start second and kbit/s.
+    pub(crate) capacity: Vec<(i64, u64)>,
+    pub(crate) queue_bytes: f64,
+    pub(crate) one_way: TimeDelta,
+    pub(crate) loss: f64,
+    /// Share of packets that get a congestion mark.
+    pub(crate) marks: f64,
+    pub(crate) limits_kbps: (u64, u64),
+    pub(crate) seconds: i64,
+}
+
+impl Default for LinkPlan {
+    fn default() -> Self {
+        Self {
+            capacity: vec![(0, 2_000)],
+            queue_bytes: 75_000.0,
+            one_way: TimeDelta::from_millis(100),
+            loss: 0.0,
+            marks: 0.0,
+            limits_kbps: (150, 3_000),
+            seconds: 100,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Capacity(usize),
+    Start(usize),
+    Send(usize),
+    Arrive { flow: usize, sequence: u64, departure: Timestamp, marked: bool },
+    Feedback(usize),
+    ReceiverTimer(usize),
+    ReceiverReport(usize),
+    Deliver { flow: usize, message: usize },
+    SenderTimer(usize),
+}
+
+#[derive(Clone)]
+enum Message {
+    Packets(Vec<ReportedPacket>, Timestamp),
+    Block { lost: u64, expected: u64, highest: u64, total_lost: i64 },
+    Told(Report),
+}
+
+/// What a flow did, second by second.
+#[derive(Default)]
+pub(crate) struct FlowTrace {
+    /// Bits sent, by second.
+    pub(crate) sent: Vec<f64>,
+    /// Greatest queuing delay of an arrival in ms, by second.
+    pub(crate) worst_queue: Vec<f64>,
+    /// Sum of queuing delays in ms and arrivals, by second.
+    queue_sum: Vec<(f64, f64)>,
+}
+
+impl FlowTrace {
+    fn mean(of: &[f64], from: usize, to: usize) -> f64 {
+        of[from..to].iter().sum::<f64>() / (to - from) as f64
+    }
+    /// Mean sending rate in kbit/s.
+    pub(crate) fn sent_kbps(&self, from: usize, to: usize) -> f64 {
+        Self::mean(&self.sent, from, to) / 1e3
+    }
+    /// Mean queuing delay in ms.
+    pub(crate) fn queue_ms(&self, from: usize, to: usize) -> f64 {
+        let (sum, n) = self.queue_sum[from..to].iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        sum / f64::max(n, 1.0)
+    }
+    /// Greatest queuing delay in ms.
+    pub(crate) fn worst_queue_ms(&self, from: usize, to: usize) -> f64 {
+        self.worst_queue[from..to].iter().copied().fold(0.0, f64::max)
+    }
+}
+
+struct Flow {
+    sender: Sender,
+    receiver: Option<Receiver>,
+    history: SentHistory,
+    per_packet: bool,
+    next: u64,
+    /// Receive side of RFC 3550 and RFC 8888.
+    pending: Vec<ReportedPacket>,
+    reported_to: u64,
+    highest: Option<u64>,
+    received: u64,
+    block_expected: u64,
+    block_received: u64,
+    rtt: Option<TimeDelta>,
+    wake: Option<Timestamp>,
+    receiver_wake: Option<Timestamp>,
+    trace: FlowTrace,
+}
+
+struct Net<'a> {
+    plan: &'a LinkPlan,
+    flows: Vec<Flow>,
+    events: BinaryHeap<Reverse<(Timestamp, u64, What)>>,
+    order: u64,
+    messages: Vec<Option<Message>>,
+    capacity_bps: f64,
+    free_at: Timestamp,
+    random: Pcg32,
+    results: Vec<PacketResult>,
+}
+
+/// Runs flows over a link and gives their traces.
+pub(crate) fn run(plan: &LinkPlan, flows: &[FlowPlan]) -> Vec<FlowTrace> {
+    let registry = Registry::builtin();
+    let seconds = plan.seconds as usize + 1;
+    let limits =
+        Limits { floor: DataRate::from_kbps(plan.limits_kbps.0), ceiling: DataRate::from_kbps(plan.limits_kbps.1) };
+    let make = |f: &FlowPlan| {
+        let setup = Setup { limits, start_rate: f.start_rate, now: f.start, seed: 1, params: f.params.clone() };
+        let pair = registry.make(f.controller, &setup).expect("a built-in controller");
+        Flow {
+            sender: pair.sender,
+            receiver: pair.receiver,
+            history: SentHistory::new(),
+            per_packet: registry.get(f.controller).expect("built in").feedback.is_some(),
+            next: 0,
+            pending: Vec::new(),
+            reported_to: 0,
+            highest: None,
+            received: 0,
+            block_expected: 0,
+            block_received: 0,
+            rtt: None,
+            wake: None,
+            receiver_wake: None,
+            trace: FlowTrace {
+                sent: vec![0.0; seconds],
+                worst_queue: vec![0.0; seconds],
+                queue_sum: vec![(0.0, 0.0); seconds],
+            },
+        }
+    };
+    let mut net = Net {
+        plan,
+        flows: flows.iter().map(make).collect(),
+        events: BinaryHeap::new(),
+        order: 0,
+        messages: Vec::new(),
+        capacity_bps: 1.0,
+        free_at: Timestamp::ZERO,
+        random: Pcg32::seed_from_u64(7),
+        results: Vec::new(),
+    };
+    for (k, &(at, _)) in plan.capacity.iter().enumerate() {
+        net.at(Timestamp::from_secs(at), What::Capacity(k));
+    }
+    for (k, f) in flows.iter().enumerate() {
+        net.at(f.start, What::Start(k));
+    }
+    let end = Timestamp::from_secs(plan.seconds);
+    while let Some(Reverse((now, _, what))) = net.events.pop() {
+        if now > end {
+            break;
+        }
+        net.step(now, what);
+    }
+    net.flows.into_iter().map(|f| f.trace).collect()
+}
+
+fn second(now: Timestamp) -> usize {
+    now.as_secs_f64() as usize
+}
+
+impl Net<'_> {
+    fn at(&mut self, time: Timestamp, what: What) {
+        self.order += 1;
+        self.events.push(Reverse((time, self.order, what)));
+    }
+
+    fn step(&mut self, now: Timestamp, what: What) {
+        match what {
+            What::Capacity(k) => {
+                let bps = self.plan.capacity[k].1 as f64 * 1e3;
+                let backlog = self.free_at.saturating_since(now).as_secs_f64() * self.capacity_bps;
+                self.capacity_bps = bps;
+                self.free_at = now + TimeDelta::from_secs_f64(backlog / bps);
+            }
+            What::Start(f) => {
+                self.at(now, What::Send(f));
+                if self.flows[f].per_packet {
+                    self.at(now + FEEDBACK, What::Feedback(f));
+                }
+                self.at(now + RECEIVER_REPORT, What::ReceiverReport(f));
+            }
+            What::Send(f) => self.send(now, f),
+            What::Arrive { flow, sequence, departure, marked } => self.arrive(now, flow, sequence, departure, marked),
+            What::Feedback(f) => {
+                let flow = &mut self.flows[f];
+                let pending = std::mem::take(&mut flow.pending);
+                if !pending.is_empty() {
+                    self.tell(now, f, Message::Packets(pending, now));
+                }
+                self.at(now + FEEDBACK, What::Feedback(f));
+            }
+            What::ReceiverTimer(f) => {
+                if self.flows[f].receiver_wake == Some(now) {
+                    self.flows[f].receiver_wake = None;
+                    self.poll_receiver(now, f);
+                }
+            }
+            What::ReceiverReport(f) => {
+                let flow = &mut self.flows[f];
+                if let Some(highest) = flow.highest {
+                    let expected = highest + 1 - flow.block_expected;
+                    let lost = expected.saturating_sub(flow.received - flow.block_received);
+                    let total_lost = highest as i64 + 1 - flow.received as i64;
+                    (flow.block_expected, flow.block_received) = (highest + 1, flow.received);
+                    self.tell(now, f, Message::Block { lost, expected, highest, total_lost });
+                }
+                self.at(now + RECEIVER_REPORT, What::ReceiverReport(f));
+            }
+            What::Deliver { flow, message } => self.deliver(now, flow, message),
+            What::SenderTimer(f) => {
+                if self.flows[f].wake == Some(now) {
+                    self.flows[f].wake = None;
+                    self.flows[f].sender.on_timeout(now);
+                    self.arm(now, f);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, now: Timestamp, f: usize) {
+        let flow = &mut self.flows[f];
+        let packet = SentPacket {
+            now,
+            sequence: flow.next,
+            size: SIZE,
+            is_padding: false,
+            probe: 0,
+            queued: DataSize::ZERO,
+            bytes_in_flight: flow.history.bytes_in_flight() + SIZE,
+        };
+        flow.next += 1;
+        flow.history.on_sent(&packet);
+        flow.sender.on_packet_sent(&packet);
+        flow.trace.sent[second(now)] += SIZE.as_bits() as f64;
+        let rate = flow.sender.target().media_rate;
+        self.at(now + rate.time_for(SIZE).expect("a rate above zero"), What::Send(f));
+        self.arm(now, f);
+        let start = self.free_at.max(now);
+        let backlog = (start - now).as_secs_f64() * self.capacity_bps / 8.0;
+        let unlucky = f64::from(self.random.next_u32()) < self.plan.loss * f64::from(u32::MAX);
+        if backlog + SIZE.as_bytes() as f64 > self.plan.queue_bytes {
+            return;
+        }
+        self.free_at = start + TimeDelta::from_secs_f64(SIZE.as_bits() as f64 / self.capacity_bps);
+        if !unlucky {
+            let marked = f64::from(self.random.next_u32()) < self.plan.marks * f64::from(u32::MAX);
+            let arrival = self.free_at + self.plan.one_way;
+            self.at(arrival, What::Arrive { flow: f, sequence: packet.sequence, departure: now, marked });
+        }
+    }
+
+    fn arrive(&mut self, now: Timestamp, f: usize, sequence: u64, departure: Timestamp, marked: bool) {
+        let flow = &mut self.flows[f];
+        let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
+        let queue = (now - departure - self.plan.one_way).as_millis_f64();
+        let s = second(now);
+        flow.trace.worst_queue[s] = flow.trace.worst_queue[s].max(queue);
+        flow.trace.queue_sum[s].0 += queue;
+        flow.trace.queue_sum[s].1 += 1.0;
+        flow.received += 1;
+        flow.highest = flow.highest.max(Some(sequence));
+        let remote = RemoteTimestamp::ZERO + (now - Timestamp::ZERO) + OFFSET;
+        for lost in flow.reported_to..sequence {
+            flow.pending.push(ReportedPacket { sequence: lost, arrival: None, ecn: Ecn::NotEct });
+        }
+        flow.pending.push(ReportedPacket { sequence, arrival: Some(remote), ecn });
+        flow.reported_to = sequence + 1;
+        if let Some(receiver) = &mut flow.receiver {
+            receiver.on_packet_received(&ReceivedPacket {
+                now,
+                departure: Some(RemoteTimestamp::ZERO + (departure - Timestamp::ZERO) + OFFSET),
+                size: SIZE,
+                sequence,
+                rtp_timestamp: (departure.as_secs_f64() * 9e4) as u32,
+                marker: true,
+                ecn,
+            });
+            self.poll_receiver(now, f);
+        }
+    }
+
+    fn poll_receiver(&mut self, now: Timestamp, f: usize) {
+        let Some(receiver) = &mut self.flows[f].receiver else { return };
+        let report = receiver.poll_report(now);
+        let next = receiver.poll_timeout();
+        assert!(next.is_none_or(|t| t > now), "a receiver's timeout in the past");
+        if next != self.flows[f].receiver_wake {
+            self.flows[f].receiver_wake = next;
+            if let Some(t) = next {
+                self.at(t, What::ReceiverTimer(f));
+            }
+        }
+        if let Some(report) = report {
+            self.tell(now, f, Message::Told(report));
+        }
+    }
+
+    fn tell(&mut self, now: Timestamp, flow: usize, message: Message) {
+        self.messages.push(Some(message));
+        let message = self.messages.len() - 1;
+        self.at(now + self.plan.one_way, What::Deliver { flow, message });
+    }
+
+    fn deliver(&mut self, now: Timestamp, f: usize, message: usize) {
+        let flow = &mut self.flows[f];
+        match self.messages[message].take().expect("told once") {
+            Message::Packets(reports, sent_at) => {
+                let holding = reports
+                    .last()
+                    .and_then(|r| r.arrival)
+                    .map(|a| RemoteTimestamp::ZERO + (sent_at - Timestamp::ZERO) + OFFSET - a);
+                flow.history.resolve(reports, &mut self.results);
+                let latest = self.results.iter().rev().find(|p| p.arrival.is_some());
+                let rtt = latest.zip(holding).map(|(p, h)| now - p.departure - h);
+                flow.rtt = rtt;
+                flow.sender.on_cue(&Cue::TransportFeedback(TransportFeedback {
+                    now,
+                    packets: &self.results,
+                    bytes_in_flight: flow.history.bytes_in_flight(),
+                    rtt,
+                }));
+            }
+            Message::Block { lost, expected, highest, total_lost } => {
+                let rtt = self.plan.one_way * 2 + self.free_at.saturating_since(now);
+                flow.rtt = Some(rtt);
+                flow.sender.on_cue(&Cue::ReportBlock(ReportBlock {
+                    now,
+                    fraction_lost: lost as f64 / expected.max(1) as f64,
+                    cumulative_lost: total_lost,
+                    highest_sequence: highest,
+                    expected,
+                    jitter: TimeDelta::ZERO,
+                    rtt: Some(rtt),
+                }));
+                if let Some(receiver) = &mut flow.receiver {
+                    receiver.on_rtt(rtt, now);
+                }
+            }
+            Message::Told(Report::Nada { mode, aggregate_delay, receive_rate }) => {
+                let report = NadaReport { now, mode, aggregate_delay, receive_rate, rtt: flow.rtt };
+                flow.sender.on_cue(&Cue::NadaReport(report));
+            }
+            Message::Told(Report::Remb { rate }) => {
+                let estimate = ReceiverEstimate { now, rate, kind: EstimateKind::Remb };
+                flow.sender.on_cue(&Cue::ReceiverEstimate(estimate));
+            }
+            Message::Told(Report::Tmmbr { .. }) => {}
+        }
+        let target = flow.sender.target();
+        let (floor, ceiling) = self.plan.limits_kbps;
+        assert!(target.media_rate >= DataRate::from_kbps(floor) && target.media_rate <= DataRate::from_kbps(ceiling));
+        flow.sender.metrics(&mut |name, v| assert!(!v.is_infinite(), "{name} is {v}"));
+        self.arm(now, f);
+    }
+
+    fn arm(&mut self, now: Timestamp, f: usize) {
+        let next = self.flows[f].sender.poll_timeout().map(|(t, _)| t);
+        if next != self.flows[f].wake {
+            assert!(next.is_none_or(|t| t >= now), "a sender's timeout in the past");
+            self.flows[f].wake = next;
+            if let Some(t) = next {
+                self.at(t, What::SenderTimer(f));
+            }
+        }
+    }
+}
