@@ -7,6 +7,7 @@
 mod controller;
 pub mod cue;
 pub mod fixed;
+pub mod gcc;
 mod history;
 pub mod nada;
 mod pacer;

@@ -170,6 +170,7 @@ macro_rules! controllers {
 controllers! {
     senders {
         Fixed(crate::fixed::Fixed),
+        Gcc(crate::gcc::Gcc),
         Nada(crate::nada::Nada),
         Scream(crate::scream::v1::Scream),
     }

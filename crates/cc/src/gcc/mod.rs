@@ -1,0 +1,373 @@
+//! Google Congestion Control at the sender, from transport-wide feedback.
+//!
+//! A delay-based estimate (groups, trendline, overuse detector, additive and multiplicative rate control) under
+//! a bound set by loss, with probing for capacity, after draft-ietf-rmcat-gcc-02 and, where that is silent or
+//! left behind, current practice (libwebrtc's `goog_cc`, as of 2024). One stage a file:
+//!
+//! feedback → [`acked`] (acknowledged rate) and [`probe_rate`] (probe results);
+//! feedback → [`inter_arrival`] → [`trendline`] → [`detector`] → [`aimd`] (with [`link_capacity`]) → [`loss`] → target;
+//! sent packets → [`alr`] → [`probe`] → clusters; sent packets and feedback → [`silence`] → target.
+//!
+//! libwebrtc runs its rate controllers every 25 ms; here they run at each feedback, which is when their inputs
+//! change, and timers exist only for probes and for missing feedback.
+
+mod acked;
+mod aimd;
+mod alr;
+mod config;
+mod detector;
+mod inter_arrival;
+mod link_capacity;
+mod loss;
+mod probe;
+mod probe_rate;
+mod silence;
+mod trendline;
+
+#[cfg(test)]
+mod tests;
+
+use crate::controller::{Controller, Limits, ProbeCluster, Target, TimeoutReason};
+use crate::cue::{Cue, PacketResult, SentPacket, TransportFeedback};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::tunable::SetupError;
+pub use config::Config;
+use detector::Usage;
+use probe::Allowance;
+use std::sync::Arc;
+use weir_units::{DataRate, Gain, RemoteTimestamp, TimeDelta, Timestamp};
+
+/// Feedback that stays away for longer starts the delay filter anew (libwebrtc, as of 2024: `kStreamTimeOut`).
+const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
+/// A probe result does not take the estimate below this share of the acknowledged rate (libwebrtc, as of 2024:
+/// `kProbeDropThroughputFraction`).
+const PROBE_DROP: f64 = 0.85;
+/// Round-trip times averaged (libwebrtc, as of 2024: `kMaxFeedbackRttWindow`).
+const RTT_WINDOW: usize = 32;
+
+/// Sender-side GCC.
+#[derive(Clone, Debug)]
+pub struct Gcc {
+    grouping: inter_arrival::InterArrival,
+    trendline: trendline::Trendline,
+    detector: detector::Detector,
+    acked: acked::AckedRate,
+    aimd: aimd::Aimd,
+    loss: loss::LossRule,
+    alr: alr::AlrDetector,
+    probes: probe::ProbeController,
+    probe_rate: probe_rate::ProbeRate,
+    silence: silence::Silence,
+    rtt: MeanRtt,
+    pacing: Gain,
+    last_feedback: Option<Timestamp>,
+    was_in_alr: bool,
+    /// Packets sent after this meet a rate that may have changed.
+    alr_ended: Option<Timestamp>,
+    last_probe: Option<DataRate>,
+    /// Arrival order of a feedback's packets where it is not the order of sending; kept for its memory.
+    order: Vec<u32>,
+}
+
+impl Gcc {
+    /// A controller at the setup's start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("gcc", &setup.params)?;
+        let limits = setup.limits;
+        let start = limits.clamp(setup.start_rate.max(loss::MIN_RATE));
+        Ok(Self {
+            grouping: inter_arrival::InterArrival::new(config.group_length),
+            trendline: trendline::Trendline::new(config.trendline_window, config.trendline_smoothing),
+            detector: detector::Detector::new(config.detector()),
+            acked: acked::AckedRate::new(config.acked_first_window, config.acked_window),
+            aimd: aimd::Aimd::new(config.aimd(), start, limits.floor.max(loss::MIN_RATE)),
+            loss: loss::LossRule::new(config.loss(), start, limits),
+            alr: alr::AlrDetector::new(config.alr(), start),
+            probes: probe::ProbeController::new(config.probe(), start, limits.ceiling, setup.now),
+            probe_rate: probe_rate::ProbeRate::new(),
+            silence: silence::Silence::new(config.silence_limit, config.silence_interval, setup.now),
+            rtt: MeanRtt::new(),
+            pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
+            last_feedback: None,
+            was_in_alr: false,
+            alr_ended: None,
+            last_probe: None,
+            order: Vec::new(),
+        })
+    }
+
+    fn on_feedback(&mut self, f: &TransportFeedback<'_>) {
+        let now = f.now;
+        if let Some(rtt) = f.rtt {
+            self.rtt.add(rtt);
+            self.aimd.set_rtt(self.rtt.mean());
+            self.silence.on_feedback(rtt, now);
+        }
+        if f.packets.is_empty() {
+            return;
+        }
+        let in_alr = self.alr.since();
+        if self.was_in_alr && in_alr.is_none() {
+            self.alr_ended = Some(now);
+            self.probes.on_alr_ended(now);
+        }
+        self.was_in_alr = in_alr.is_some();
+
+        let seen = self.take_packets(f);
+        self.loss.on_packets(seen.lost, seen.expected, seen.regained, now);
+        if seen.received {
+            self.update_delay_based(seen.probe, in_alr.is_some(), now);
+        }
+        self.update_target(now);
+        if seen.recovered {
+            self.probes.on_recovered(now);
+        }
+        self.probes.process(now);
+    }
+
+    /// Passes each packet, in the order of arrival, to the stages that work by packet.
+    fn take_packets(&mut self, f: &TransportFeedback<'_>) -> Seen {
+        let mut seen = Seen::default();
+        let (mut last, mut sorted) = (RemoteTimestamp::from_nanos(i64::MIN), true);
+        for p in f.packets {
+            seen.expected += u64::from(!p.was_lost);
+            match p.arrival {
+                Some(arrival) => {
+                    seen.regained += u64::from(p.was_lost);
+                    seen.received = true;
+                    sorted &= arrival >= last;
+                    last = arrival;
+                }
+                None => seen.lost += u64::from(!p.was_lost),
+            }
+        }
+        if seen.received && self.last_feedback.is_none_or(|t| f.now - t > STREAM_TIMEOUT) {
+            self.grouping.reset();
+            self.trendline.reset();
+            self.detector.reset();
+        }
+        if seen.received {
+            self.last_feedback = Some(f.now);
+        }
+        if sorted {
+            for p in f.packets {
+                self.take_packet(p, f.now, &mut seen);
+            }
+        } else {
+            let mut order = std::mem::take(&mut self.order);
+            order.clear();
+            order.extend(0..u32::try_from(f.packets.len()).unwrap_or(u32::MAX));
+            // The index breaks ties, so that packets that arrived at once stay in the order of sending.
+            order.sort_unstable_by_key(|&i| (f.packets[i as usize].arrival, i));
+            for &i in &order {
+                self.take_packet(&f.packets[i as usize], f.now, &mut seen);
+            }
+            self.order = order;
+        }
+        seen
+    }
+
+    fn take_packet(&mut self, p: &PacketResult, now: Timestamp, seen: &mut Seen) {
+        let Some(arrival) = p.arrival else { return };
+        if self.alr_ended.is_some_and(|t| p.departure > t) {
+            self.acked.expect_change();
+            self.alr_ended = None;
+        }
+        self.acked.on_packet(arrival, p.size);
+        if p.probe != 0
+            && let Some(rate) = self.probe_rate.on_packet(p, arrival)
+        {
+            seen.probe = Some(rate);
+        }
+        if let Some(deltas) = self.grouping.on_packet(p.departure, arrival, now) {
+            let before = self.detector.usage();
+            self.trendline.update(deltas, arrival);
+            let (slope, count) = (self.trendline.slope(), self.trendline.count());
+            self.detector.update(slope, count, deltas.departure, arrival);
+            seen.recovered |= before == Usage::Under && self.detector.usage() == Usage::Normal;
+        }
+    }
+
+    fn update_delay_based(&mut self, probe: Option<DataRate>, in_alr: bool, now: Timestamp) {
+        let acked = self.acked.rate();
+        let usage = self.detector.usage();
+        if usage == Usage::Over {
+            if !self.aimd.may_reduce(acked, now) {
+                return;
+            }
+            if acked.is_some() {
+                self.aimd.update(usage, acked, in_alr, now);
+            } else {
+                self.aimd.halve(now);
+            }
+        } else if let Some(rate) = probe {
+            let bound = acked.map_or(DataRate::ZERO, |a| DataRate::from_bps_f64(PROBE_DROP * a.as_bps_f64()));
+            let rate = rate.max(bound.min(self.aimd.rate()));
+            self.last_probe = Some(rate);
+            self.aimd.set_rate(rate, now);
+            self.loss.jump(self.aimd.rate());
+        } else {
+            self.aimd.update(usage, acked, in_alr, now);
+        }
+        self.loss.set_delay_limit(self.aimd.rate());
+    }
+
+    /// Brings together what delay, loss and missing feedback allow, and tells the stages that follow the target.
+    fn update_target(&mut self, now: Timestamp) {
+        if self.silence.step(now) {
+            self.loss.back_off(now);
+        } else if !self.silence.is_over() {
+            self.loss.update(self.rtt.last, now);
+        }
+        let allowance = if self.detector.usage() != Usage::Normal || self.silence.is_over() {
+            Allowance::No
+        } else {
+            Allowance::Free
+        };
+        let rate = self.loss.rate();
+        self.alr.set_target(rate);
+        self.probes.set_alr(self.alr.since());
+        self.probes.on_estimate(rate, allowance, now);
+    }
+
+    fn check_silence(&mut self, now: Timestamp) {
+        if self.silence.step(now) {
+            self.loss.back_off(now);
+            let rate = self.loss.rate();
+            self.alr.set_target(rate);
+            self.probes.on_estimate(rate, Allowance::No, now);
+        }
+    }
+}
+
+/// What one feedback message has told.
+#[derive(Default)]
+struct Seen {
+    lost: u64,
+    expected: u64,
+    regained: u64,
+    received: bool,
+    probe: Option<DataRate>,
+    recovered: bool,
+}
+
+/// Mean of the last round-trip times.
+#[derive(Clone, Debug)]
+struct MeanRtt {
+    samples: [TimeDelta; RTT_WINDOW],
+    next: usize,
+    count: usize,
+    sum: TimeDelta,
+    last: TimeDelta,
+}
+
+impl MeanRtt {
+    fn new() -> Self {
+        let z = TimeDelta::ZERO;
+        Self { samples: [z; RTT_WINDOW], next: 0, count: 0, sum: z, last: z }
+    }
+    fn add(&mut self, rtt: TimeDelta) {
+        // A bound keeps the sum exact; no path takes this long.
+        let rtt = rtt.clamp(TimeDelta::ZERO, TimeDelta::from_secs(600));
+        self.last = rtt;
+        self.sum += rtt - self.samples[self.next];
+        self.samples[self.next] = rtt;
+        self.next = (self.next + 1) % RTT_WINDOW;
+        self.count = (self.count + 1).min(RTT_WINDOW);
+    }
+    fn mean(&self) -> TimeDelta {
+        self.sum / self.count.max(1) as i64
+    }
+}
+
+impl BuiltIn for Gcc {
+    fn specs() -> Vec<Spec> {
+        vec![Spec {
+            name: "gcc".into(),
+            summary: "Google congestion control at the sender, from transport-wide feedback".into(),
+            source: "draft-ietf-rmcat-gcc-02; libwebrtc's goog_cc, as of 2024".into(),
+            feedback: Some(FeedbackPlan {
+                format: FeedbackFormat::TransportWide,
+                // libwebrtc, as of 2024: `kMinInterval`, `kMaxInterval` and `kBandwidthFraction` of the feedback.
+                min_interval: TimeDelta::from_millis(50),
+                max_interval: TimeDelta::from_millis(250),
+                bandwidth_share: 0.05,
+            }),
+            params: Config::params(),
+            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+        }]
+    }
+}
+
+impl Controller for Gcc {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.alr.on_sent(packet.size, packet.now);
+        self.probes.set_alr(self.alr.since());
+        self.silence.on_sent(packet.now);
+        self.check_silence(packet.now);
+    }
+
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        if let Cue::TransportFeedback(f) = cue {
+            self.on_feedback(f);
+        }
+    }
+
+    fn on_limits(&mut self, limits: Limits, now: Timestamp) {
+        self.aimd.set_floor(limits.floor.max(loss::MIN_RATE));
+        self.loss.set_limits(limits);
+        self.alr.set_target(self.loss.rate());
+        self.probes.set_ceiling(limits.ceiling, now);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.check_silence(now);
+        self.probes.process(now);
+    }
+
+    fn target(&self) -> Target {
+        let rate = self.loss.rate();
+        Target::paced(rate, rate * self.pacing)
+    }
+
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        let probe = self.probes.next().map(|t| (t, TimeoutReason::Probe));
+        let silence =
+            self.silence.next().filter(|_| !self.loss.at_floor()).map(|t| (t, TimeoutReason::FeedbackMissing));
+        match (probe, silence) {
+            (Some(p), Some(s)) => Some(if s.0 < p.0 { s } else { p }),
+            (p, s) => p.or(s),
+        }
+    }
+
+    fn poll_probe(&mut self, _: Timestamp) -> Option<ProbeCluster> {
+        let cluster = self.probes.take()?;
+        self.probe_rate.expect(cluster);
+        Some(cluster)
+    }
+
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let bps = |r: Option<DataRate>| r.map_or(f64::NAN, DataRate::as_bps_f64);
+        out("trendline_slope", self.trendline.slope());
+        out("trend_ms", self.detector.trend());
+        out("threshold_ms", self.detector.threshold());
+        // 1 overuse, 0 normal, -1 underuse.
+        out(
+            "usage",
+            match self.detector.usage() {
+                Usage::Over => 1.0,
+                Usage::Normal => 0.0,
+                Usage::Under => -1.0,
+            },
+        );
+        out("acked_bps", bps(self.acked.rate()));
+        out("delay_based_bps", self.aimd.rate().as_bps_f64());
+        out("loss_based_bps", self.loss.rate().as_bps_f64());
+        out("link_capacity_bps", self.aimd.capacity().unwrap_or(f64::NAN));
+        out("probe_bps", bps(self.last_probe));
+        out("loss_share", self.loss.share());
+        out("rtt_ms", if self.rtt.count == 0 { f64::NAN } else { self.rtt.last.as_millis_f64() });
+        out("in_alr", f64::from(u8::from(self.alr.since().is_some())));
+    }
+}

@@ -1,0 +1,324 @@
+//! The controller in a closed loop over a small model of one link: drop-tail, fixed rate, delay both ways.
+
+use super::*;
+use crate::history::{ReportedPacket, SentHistory};
+use crate::pacer::{Pacer, PacerDecision};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use weir_units::{DataSize, Ecn};
+
+const PACKET: u64 = 1_000;
+const KBPS: fn(u64) -> DataRate = DataRate::from_kbps;
+
+/// A loss-based flow that shares the link: slow start, one packet more each round trip, half on loss.
+#[derive(Default)]
+struct Reno {
+    from_ms: i64,
+    until_ms: i64,
+    window: f64,
+    threshold: f64,
+    in_flight: f64,
+    /// Times at which packets are known to have arrived or not.
+    acks: std::collections::VecDeque<i64>,
+    losses: std::collections::VecDeque<i64>,
+    recovers_at: i64,
+}
+impl Reno {
+    fn between(from_ms: i64, until_ms: i64) -> Self {
+        Self { from_ms, until_ms, window: 2.0, threshold: f64::MAX, ..Self::default() }
+    }
+    fn tick(&mut self, ms: i64) {
+        while self.acks.front().is_some_and(|&t| t <= ms) {
+            self.acks.pop_front();
+            self.in_flight -= 1.0;
+            self.window += if self.window < self.threshold { 1.0 } else { 1.0 / self.window };
+        }
+        while self.losses.front().is_some_and(|&t| t <= ms) {
+            self.losses.pop_front();
+            self.in_flight -= 1.0;
+            if ms >= self.recovers_at {
+                self.window = (self.window / 2.0).max(2.0);
+                self.threshold = self.window;
+                self.recovers_at = ms + 500;
+            }
+        }
+    }
+    fn sends(&self, ms: i64) -> bool {
+        ms >= self.from_ms && ms < self.until_ms && self.in_flight + 1.0 <= self.window
+    }
+}
+
+struct Link {
+    /// Capacity in kbit/s at a time in ms.
+    capacity: fn(i64) -> u64,
+    buffer: u64,
+    loss: f64,
+    /// Feedback messages vanish in this span of ms.
+    silent: (i64, i64),
+    /// Share of the target that the encoder makes.
+    encoder: fn(i64) -> f64,
+}
+impl Default for Link {
+    fn default() -> Self {
+        Self { capacity: |_| 1_000, buffer: 75_000, loss: 0.0, silent: (0, 0), encoder: |_| 1.0 }
+    }
+}
+
+#[derive(Default, Clone, Copy)]
+struct Second {
+    /// Mean target in kbit/s.
+    target: f64,
+    /// Bytes that arrived, in kbit/s.
+    received: f64,
+    /// Mean and largest time that a packet waits in the queue, in ms.
+    queue: f64,
+    max_queue: f64,
+    probes: u32,
+}
+
+/// Runs in steps of 1 ms: 100 ms one way, feedback every 100 ms, a perfect codec at 50 frames a second.
+fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Second> {
+    let mut rng = Pcg64Mcg::seed_from_u64(7);
+    let mut history = SentHistory::new();
+    let mut pacer = Pacer::new(&c.target(), Timestamp::ZERO);
+    let mut waiting = 0u64;
+    let mut made = 0.0;
+    let mut next_sequence = 0;
+    // (sequence, size) in the queue; no sequence for packets of the other flow.
+    let mut queue = std::collections::VecDeque::<(Option<u64>, u64)>::new();
+    let (mut queued, mut credit) = (0u64, 0.0);
+    let mut arrived: Vec<ReportedPacket> = vec![];
+    let mut highest = 0;
+    let mut reported = 0;
+    let mut on_way_back: std::collections::VecDeque<(i64, Vec<ReportedPacket>)> = Default::default();
+    let mut results = vec![];
+    let mut seconds_seen = vec![Second::default(); seconds as usize];
+    for ms in 0..seconds * 1_000 {
+        let now = Timestamp::from_millis(ms);
+        let s = &mut seconds_seen[(ms / 1_000) as usize];
+        if let Some((t, _)) = c.poll_timeout()
+            && t <= now
+        {
+            c.on_timeout(now);
+            assert!(c.poll_timeout().is_none_or(|(t, _)| t > now));
+        }
+        if on_way_back.front().is_some_and(|(t, _)| *t <= ms) {
+            let (_, reports) = on_way_back.pop_front().expect("seen");
+            history.resolve(reports, &mut results);
+            let rtt = results.iter().rfind(|p| p.arrival.is_some()).map(|p| now - p.departure);
+            let f = TransportFeedback { now, packets: &results, bytes_in_flight: history.bytes_in_flight(), rtt };
+            c.on_cue(&Cue::TransportFeedback(f));
+        }
+        while let Some(p) = c.poll_probe(now) {
+            s.probes += 1;
+            pacer.add_probe(p, now);
+        }
+        let target = c.target();
+        pacer.set_target(&target, now);
+        s.target += target.media_rate.as_kbps_f64() / 1e3;
+        if ms % 20 == 0 {
+            made += target.media_rate.as_bps_f64() / 8.0 * 0.02 * (link.encoder)(ms);
+            waiting += (made / PACKET as f64) as u64;
+            made %= PACKET as f64;
+        }
+        loop {
+            let (probe, is_padding) = match pacer.poll(now, waiting > 0) {
+                PacerDecision::Media { probe } => (probe, false),
+                PacerDecision::Padding { probe } => (probe, true),
+                PacerDecision::Wait(_) | PacerDecision::Idle => break,
+            };
+            waiting -= u64::from(!is_padding);
+            let size = DataSize::from_bytes(PACKET);
+            pacer.on_sent(now, size, is_padding, probe);
+            let mut p = SentPacket {
+                now,
+                sequence: next_sequence,
+                size,
+                is_padding,
+                probe,
+                queued: DataSize::from_bytes(waiting * PACKET),
+                bytes_in_flight: DataSize::ZERO,
+            };
+            history.on_sent(&p);
+            p.bytes_in_flight = history.bytes_in_flight();
+            c.on_packet_sent(&p);
+            if queued + PACKET <= link.buffer {
+                queue.push_back((Some(next_sequence), PACKET));
+                queued += PACKET;
+            }
+            next_sequence += 1;
+        }
+        cross.tick(ms);
+        while cross.sends(ms) {
+            cross.in_flight += 1.0;
+            if queued + PACKET <= link.buffer {
+                queue.push_back((None, PACKET));
+                queued += PACKET;
+            } else {
+                cross.losses.push_back(ms + 200 + (queued * 8 / (link.capacity)(ms)) as i64);
+            }
+        }
+        let capacity = (link.capacity)(ms) as f64;
+        credit += capacity;
+        while let Some(&(sequence, size)) = queue.front() {
+            if credit < size as f64 * 8.0 {
+                break;
+            }
+            credit -= size as f64 * 8.0;
+            queue.pop_front();
+            queued -= size;
+            if let Some(sequence) = sequence {
+                highest = sequence;
+                if rng.random::<f64>() >= link.loss {
+                    s.received += size as f64 * 8.0 / 1e3;
+                    let arrival = Some(RemoteTimestamp::from_millis(77_000 + ms + 100));
+                    arrived.push(ReportedPacket { sequence, arrival, ecn: Ecn::NotEct });
+                }
+            } else {
+                cross.acks.push_back(ms + 200);
+            }
+        }
+        if queue.is_empty() {
+            credit = credit.min(0.0);
+        }
+        let wait = queued as f64 * 8.0 / capacity;
+        s.queue += wait / 1e3;
+        s.max_queue = s.max_queue.max(wait);
+        if ms % 100 == 99 && !arrived.is_empty() {
+            let lost = (reported..=highest)
+                .filter(|&q| !arrived.iter().any(|a| a.sequence == q))
+                .map(|sequence| ReportedPacket { sequence, arrival: None, ecn: Ecn::NotEct })
+                .collect::<Vec<_>>();
+            reported = highest + 1;
+            let mut all = std::mem::take(&mut arrived);
+            all.extend(lost);
+            all.sort_by_key(|r| r.sequence);
+            if ms < link.silent.0 || ms >= link.silent.1 {
+                on_way_back.push_back((ms + 200, all));
+            }
+        }
+    }
+    seconds_seen
+}
+
+fn run(link: &Link, seconds: i64) -> Vec<Second> {
+    run_with(&mut gcc(&[]), link, seconds, &mut Reno::default())
+}
+
+fn gcc(params: &[(&str, f64)]) -> Gcc {
+    let setup = Setup {
+        limits: Limits { floor: KBPS(50), ceiling: KBPS(10_000) },
+        start_rate: KBPS(500),
+        now: Timestamp::ZERO,
+        seed: 1,
+        params: params.iter().map(|&(n, v)| (n.to_owned(), v)).collect(),
+    };
+    Gcc::new(&setup).expect("valid")
+}
+
+fn mean(s: &[Second], f: fn(&Second) -> f64) -> f64 {
+    s.iter().map(f).sum::<f64>() / s.len() as f64
+}
+
+#[track_caller]
+fn assert_between(what: &str, got: f64, low: f64, high: f64) {
+    assert!(got >= low && got <= high, "{what}: {got:.1} is not in {low} to {high}");
+}
+
+#[test]
+fn a_lone_flow_settles_below_capacity_with_a_short_queue() {
+    for (capacity, kbps) in [((|_| 1_000) as fn(i64) -> u64, 1_000.0), (|_| 2_000, 2_000.0)] {
+        let r = run(&Link { capacity, ..Link::default() }, 80);
+        let settled = &r[10..];
+        assert_between("received", mean(settled, |s| s.received), 0.8 * kbps, kbps);
+        assert_between("target", mean(settled, |s| s.target), 0.8 * kbps, kbps);
+        assert_between("mean queue", mean(settled, |s| s.queue), 0.0, 30.0);
+        for s in settled {
+            assert_between("a second's target", s.target, 0.7 * kbps, 1.1 * kbps);
+            assert_between("longest queue", s.max_queue, 0.0, 150.0);
+        }
+    }
+}
+
+#[test]
+fn initial_probes_find_most_of_the_capacity_within_two_seconds() {
+    let r = run(&Link { capacity: |_| 2_000, ..Link::default() }, 10);
+    assert_between("probes", f64::from(r[0].probes), 2.0, 4.0);
+    assert_between("second second", r[1].received, 1_600.0, 2_000.0);
+    let mut c = gcc(&[("probe_initial", 0.0)]);
+    let r = run_with(&mut c, &Link { capacity: |_| 2_000, ..Link::default() }, 10, &mut Reno::default());
+    assert_between("without", r[1].received, 480.0, 620.0);
+    assert_between("without, 8 % a second", r[9].received, 500.0 * 1.85, 500.0 * 2.2);
+}
+
+#[test]
+fn halved_and_doubled_capacity_is_followed() {
+    let half = |ms| if (20_000..40_000).contains(&ms) { 1_000 } else { 2_000 };
+    let r = run(&Link { capacity: half, ..Link::default() }, 80);
+    for (i, s) in r[22..40].iter().enumerate() {
+        assert_between(&format!("target {} s after the halving", i + 2), s.target, 700.0, 1_050.0);
+    }
+    assert_between("queue while it drains", r[20..40].iter().map(|s| s.max_queue).fold(0.0, f64::max), 300.0, 600.0);
+    for s in &r[26..40] {
+        assert_between("queue afterwards", s.max_queue, 0.0, 150.0);
+    }
+    // 8 % a second takes 9 s for a doubling, after a slow approach to the former capacity.
+    assert_between("30 s after the doubling", mean(&r[70..], |s| s.received), 1_500.0, 2_000.0);
+}
+
+#[test]
+fn random_loss_is_no_congestion() {
+    for (loss, low) in [(0.01, 0.8), (0.05, 0.6)] {
+        let r = run(&Link { capacity: |_| 2_000, loss, ..Link::default() }, 80);
+        assert_between("target", mean(&r[10..], |s| s.target), low * 2_000.0, 2_000.0);
+        assert_between("share of the target", mean(&r[10..], |s| s.received / s.target), 0.985 - loss, 1.015 - loss);
+    }
+    // Of 30 % the rule takes half, at most once a second: it ends at the floor.
+    let r = run(&Link { capacity: |_| 2_000, loss: 0.3, ..Link::default() }, 60);
+    assert_between("target at 30 %", mean(&r[40..], |s| s.target), 49.9, 100.0);
+}
+
+#[test]
+fn a_loss_based_flow_leaves_it_a_share() {
+    let link = Link { capacity: |_| 2_000, ..Link::default() };
+    let r = run_with(&mut gcc(&[]), &link, 120, &mut Reno::between(20_000, 100_000));
+    assert_between("share", mean(&r[30..100], |s| s.received), 0.15 * 2_000.0, 0.6 * 2_000.0);
+    let least = r[30..100].iter().map(|s| s.target).fold(f64::MAX, f64::min);
+    assert_between("least second", least, 200.0, 1_000.0);
+    assert_between("afterwards", r[119].received, 1_600.0, 2_000.0);
+}
+
+#[test]
+fn missing_feedback_lowers_the_rate_after_three_seconds() {
+    let link = Link { capacity: |_| 2_000, silent: (20_000, 30_000), ..Link::default() };
+    let r = run(&link, 80);
+    // The last feedback comes at 20.2 s and leaves 2.7 s; then 0.8 a second until 30.3 s: seven or eight steps.
+    assert_between("before the limit", r[22].target, 1_850.0, 2_000.0);
+    assert_between("last", r[29].target, 0.8f64.powi(8) * r[22].target, 0.8f64.powi(6) * r[22].target);
+    // Back by 8 % a second.
+    assert_between("10 s later", r[40].target / r[30].target, 1.9, 2.4);
+    assert_between("at the end", r[79].received, 1_600.0, 2_000.0);
+}
+
+#[test]
+fn an_application_that_sends_little_is_probed_for() {
+    let link = Link { capacity: |_| 4_000, encoder: |ms| if ms < 40_000 { 0.3 } else { 1.0 }, ..Link::default() };
+    let r = run(&link, 60);
+    let probes: u32 = r[5..40].iter().map(|s| s.probes).sum();
+    assert_between("probes in 35 s", f64::from(probes), 6.0, 8.0);
+    assert_between("target", r[39].target, 3_000.0, 4_000.0);
+    assert_between("use of it", mean(&r[42..], |s| s.received), 3_000.0, 4_000.0);
+}
+
+#[test]
+fn the_target_obeys_new_limits_at_once() {
+    let mut c = gcc(&[]);
+    let set = |c: &mut Gcc, floor, ceiling| {
+        c.on_limits(Limits { floor: KBPS(floor), ceiling: KBPS(ceiling) }, Timestamp::from_millis(5));
+        c.target().media_rate
+    };
+    assert_eq!(set(&mut c, 50, 300), KBPS(300));
+    assert_eq!(set(&mut c, 800, 900), KBPS(800));
+    assert_eq!(set(&mut c, 800, 100), KBPS(800), "the floor wins");
+    assert_eq!(set(&mut c, 0, 0), KBPS(0));
+}
