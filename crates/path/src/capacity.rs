@@ -1,3 +1,5 @@
+use crate::opportunities::{Opportunities, Place};
+use crate::schedule::{Cursor, Schedule};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// How fast a link transmits.
@@ -8,80 +10,120 @@ pub enum Capacity {
     Unlimited,
     /// One rate; zero holds every packet for ever.
     Constant(DataRate),
+    /// A rate that changes in steps.
+    Schedule(Schedule),
+    /// Recorded delivery opportunities.
+    Opportunities(Opportunities),
+}
+
+impl Capacity {
+    /// The rate at an instant; recorded opportunities are counted over 100 ms, and an unlimited capacity has the
+    /// highest rate that can be written.
+    pub fn rate_at(&self, at: Timestamp) -> DataRate {
+        match self {
+            Self::Unlimited => DataRate::from_bps(u64::MAX),
+            Self::Constant(rate) => *rate,
+            Self::Schedule(s) => s.rate_at(at),
+            Self::Opportunities(o) => o.rates().rate_at(at),
+        }
+    }
+
+    /// The rate at an instant or, in an outage, the last one above zero.
+    pub(crate) fn above_zero_at(&self, at: Timestamp) -> DataRate {
+        match self {
+            Self::Schedule(s) => s.above_zero_at(at),
+            Self::Opportunities(o) => o.rates().above_zero_at(at),
+            _ => self.rate_at(at),
+        }
+    }
 }
 
 /// When the packet at the head of the queue begins and ends its transmission.
 #[derive(Clone, Debug)]
 pub(crate) enum Server {
     Unlimited,
-    Constant(ConstantServer),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ConstantServer {
-    rate: DataRate,
-    free_at: Timestamp,
-    // Most packets are as long as the one before: this saves the division.
-    last_bytes: u32,
-    last_time: TimeDelta,
+    Constant {
+        rate: DataRate,
+        free_at: Timestamp,
+        // Most packets are as long as the one before: this saves the division.
+        last_bytes: u32,
+        last_time: TimeDelta,
+    },
+    Schedule {
+        schedule: Schedule,
+        free_at: Timestamp,
+        cursor: Cursor,
+    },
+    Opportunities {
+        trace: Opportunities,
+        place: Place,
+    },
 }
 
 impl Server {
     pub(crate) fn new(capacity: &Capacity) -> Self {
         match capacity {
             Capacity::Unlimited => Self::Unlimited,
-            &Capacity::Constant(rate) => Self::Constant(ConstantServer {
-                rate,
-                free_at: Timestamp::ZERO,
-                last_bytes: 0,
-                last_time: TimeDelta::ZERO,
-            }),
+            &Capacity::Constant(rate) => {
+                Self::Constant { rate, free_at: Timestamp::ZERO, last_bytes: 0, last_time: TimeDelta::ZERO }
+            }
+            Capacity::Schedule(s) => {
+                Self::Schedule { schedule: s.clone(), free_at: Timestamp::ZERO, cursor: Cursor::default() }
+            }
+            Capacity::Opportunities(o) => Self::Opportunities { trace: o.clone(), place: Place::default() },
         }
     }
 
     /// When a packet that came at `arrived` and is at the head begins its transmission.
     #[inline]
-    pub(crate) fn next_start(&self, arrived: Timestamp) -> Timestamp {
+    pub(crate) fn next_start(&mut self, arrived: Timestamp) -> Timestamp {
         match self {
             Self::Unlimited => arrived,
-            Self::Constant(c) => c.free_at.max(arrived),
+            Self::Constant { free_at, .. } | Self::Schedule { free_at, .. } => arrived.max(*free_at),
+            Self::Opportunities { trace, place } => trace.next_start(place, arrived),
         }
     }
 
-    /// Transmits the packet at the head: the beginning and the end.
+    /// Transmits the packet at the head: the beginning and the end, `Timestamp::MAX` for never.
     #[inline]
     pub(crate) fn serve(&mut self, arrived: Timestamp, bytes: u32) -> (Timestamp, Timestamp) {
+        let size = DataSize::from_bytes(u64::from(bytes));
         match self {
             Self::Unlimited => (arrived, arrived),
-            Self::Constant(c) => {
-                if bytes != c.last_bytes {
-                    c.last_bytes = bytes;
-                    let size = DataSize::from_bytes(u64::from(bytes));
-                    c.last_time = c.rate.time_for(size).unwrap_or(TimeDelta::MAX);
+            Self::Constant { rate, free_at, last_bytes, last_time } => {
+                if bytes != *last_bytes {
+                    (*last_bytes, *last_time) = (bytes, rate.time_for(size).unwrap_or(TimeDelta::MAX));
                 }
-                let start = c.free_at.max(arrived);
-                c.free_at = start + c.last_time;
-                (start, c.free_at)
+                let start = arrived.max(*free_at);
+                *free_at = start + *last_time;
+                (start, *free_at)
             }
+            Self::Schedule { schedule, free_at, cursor } => {
+                let start = arrived.max(*free_at);
+                *free_at = schedule.finish(cursor, start, size);
+                (start, *free_at)
+            }
+            Self::Opportunities { trace, place } => trace.serve(place, arrived, u64::from(bytes)),
         }
     }
 
-    /// When a packet that comes at `now` behind `bytes` waiting would begin its transmission; `Timestamp::MAX` for never.
-    pub(crate) fn start_behind(&self, now: Timestamp, bytes: u64) -> Timestamp {
+    /// When a packet that comes at `now` behind `size` waiting would begin its transmission; `Timestamp::MAX` for
+    /// never.
+    pub(crate) fn start_behind(&self, now: Timestamp, oldest: Timestamp, size: DataSize) -> Timestamp {
         match self {
             Self::Unlimited => now,
-            Self::Constant(c) => {
-                let wait = c.rate.time_for(DataSize::from_bytes(bytes)).unwrap_or(TimeDelta::MAX);
-                c.free_at.max(now) + if bytes == 0 { TimeDelta::ZERO } else { wait }
+            Self::Constant { free_at, .. } | Self::Schedule { free_at, .. } if size.is_zero() => now.max(*free_at),
+            Self::Constant { rate, free_at, .. } => now.max(*free_at) + rate.time_for(size).unwrap_or(TimeDelta::MAX),
+            Self::Schedule { schedule, free_at, cursor } => {
+                schedule.finish(&mut cursor.clone(), now.max(*free_at), size)
             }
-        }
-    }
-
-    /// The rate at `at`; an unlimited link has the highest that can be written.
-    pub(crate) fn rate_at(&self, _at: Timestamp) -> DataRate {
-        match self {
-            Self::Unlimited => DataRate::from_bps(u64::MAX),
-            Self::Constant(c) => c.rate,
+            Self::Opportunities { trace, place } => {
+                let mut place = *place;
+                if !size.is_zero() {
+                    trace.serve(&mut place, oldest, size.as_bytes());
+                }
+                trace.next_start(&mut place, now)
+            }
         }
     }
 }

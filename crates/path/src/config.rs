@@ -1,4 +1,5 @@
-use crate::{Capacity, ConfigError};
+use crate::chance;
+use crate::{Capacity, ConfigError, Jitter, Loss, LossPosition, Reordering};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// An amount of waiting data: how much a queue holds, or from where on it marks.
@@ -29,12 +30,32 @@ pub struct LinkConfig {
     pub limit: Limit,
     /// Packets that are ECN-capable get the CE mark where the queue, this packet included, would exceed this.
     pub mark_above: Option<Limit>,
+    /// Which packets are lost at random.
+    pub loss: Loss,
+    /// Where they are lost.
+    pub loss_position: LossPosition,
+    /// Random delay at the far end.
+    pub jitter: Option<Jitter>,
+    /// Packets that others overtake.
+    pub reordering: Option<Reordering>,
+    /// Share of packets that arrive twice, 0 to 1: the copy is made at the far end and arrives right behind.
+    pub duplication: f64,
 }
 
 impl LinkConfig {
     /// A link of constant capacity and delay with an unlimited queue and no impairment.
     pub fn constant(rate: DataRate, delay: TimeDelta) -> Self {
-        Self { capacity: Capacity::Constant(rate), delay, limit: Limit::Unlimited, mark_above: None }
+        Self {
+            capacity: Capacity::Constant(rate),
+            delay,
+            limit: Limit::Unlimited,
+            mark_above: None,
+            loss: Loss::None,
+            loss_position: LossPosition::Exit,
+            jitter: None,
+            reordering: None,
+            duplication: 0.0,
+        }
     }
 
     /// Checks every field. Errors: the first one that cannot be used.
@@ -43,7 +64,8 @@ impl LinkConfig {
             return Err(ConfigError::new("delay", self.delay, "zero or a positive time"));
         }
         check_limit("limit", self.limit)?;
-        self.mark_above.map_or(Ok(()), |l| check_limit("mark_above", l))
+        self.mark_above.map_or(Ok(()), |l| check_limit("mark_above", l))?;
+        chance::check(self)
     }
 }
 

@@ -20,13 +20,22 @@
 //! ```
 
 mod capacity;
+mod chance;
 mod config;
 mod error;
+mod flight;
 mod link;
+mod opportunities;
+mod schedule;
 mod stats;
+mod trace;
 
 pub use capacity::Capacity;
+pub use chance::{GilbertElliott, Jitter, JitterShape, Loss, LossPosition, Reordering};
 pub use config::{Limit, LinkConfig};
 pub use error::ConfigError;
 pub use link::{Delivery, Departure, Dropped, Link, Verdict};
+pub use opportunities::{OPPORTUNITY, Opportunities};
+pub use schedule::{Schedule, Step};
 pub use stats::{Count, DropReason, LinkStats};
+pub use trace::TraceError;

@@ -1,5 +1,7 @@
 use crate::capacity::Server;
-use crate::{ConfigError, DropReason, Limit, LinkConfig, LinkStats};
+use crate::chance::{Chance, Draw};
+use crate::flight::{Flight, InFlight};
+use crate::{Capacity, ConfigError, DropReason, Limit, LinkConfig, LinkStats, LossPosition};
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -56,16 +58,7 @@ struct Waiting<P> {
     arrived: Timestamp,
     bytes: u32,
     ecn: Ecn,
-}
-
-#[derive(Clone, Debug)]
-struct InFlight<P> {
-    item: P,
-    at: Timestamp,
-    queued_for: TimeDelta,
-    bytes: u32,
-    ecn: Ecn,
-    lost: Option<DropReason>,
+    draw: Draw,
 }
 
 /// One direction of a link: a queue, a transmitter and a way to the far end.
@@ -78,26 +71,37 @@ pub struct Link<P> {
     delay: TimeDelta,
     limit: Limit,
     mark_above: Option<Limit>,
+    capacity: Capacity,
     server: Server,
+    chance: Option<Box<Chance>>,
+    loss_position: LossPosition,
+    /// Set where jitter holds packets in order: when the last one arrives.
+    hold_behind: Option<Timestamp>,
     waiting: VecDeque<Waiting<P>>,
     waiting_bytes: u64,
-    flight: VecDeque<InFlight<P>>,
+    flight: Flight<P>,
     now: Timestamp,
     stats: LinkStats,
 }
 
 impl<P: Clone> Link<P> {
     /// A link that nothing has passed yet; `seed` fixes every random draw. Errors: see [`LinkConfig::check`].
-    pub fn new(config: &LinkConfig, _seed: u64) -> Result<Self, ConfigError> {
+    pub fn new(config: &LinkConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
+        let overtaking = config.jitter.is_some_and(|j| j.may_reorder) || config.reordering.is_some();
+        let held = config.jitter.is_some() && !overtaking;
         Ok(Self {
             delay: config.delay,
             limit: config.limit,
             mark_above: config.mark_above,
+            capacity: config.capacity.clone(),
             server: Server::new(&config.capacity),
+            chance: Chance::new(config, seed).map(Box::new),
+            loss_position: config.loss_position,
+            hold_behind: held.then_some(Timestamp::ZERO),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            flight: VecDeque::new(),
+            flight: Flight::new(overtaking),
             now: Timestamp::ZERO,
             stats: LinkStats::default(),
         })
@@ -109,11 +113,18 @@ impl<P: Clone> Link<P> {
         self.advance(now);
         let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
         self.stats.offered.add(bytes);
+        let mut packet = Waiting { item, arrived: self.now, bytes, ecn, draw: Draw::default() };
+        if let Some(chance) = &mut self.chance {
+            packet.draw = chance.draw();
+            if packet.draw.lost && self.loss_position == LossPosition::Entry {
+                self.stats.dropped_random.add(bytes);
+                return Verdict::Dropped(DropReason::RandomLoss, packet.item);
+            }
+        }
         if self.exceeds(self.limit, bytes) {
             self.stats.dropped_queue.add(bytes);
-            return Verdict::Dropped(DropReason::Queue, item);
+            return Verdict::Dropped(DropReason::Queue, packet.item);
         }
-        let mut packet = Waiting { item, arrived: self.now, bytes, ecn };
         if let Some(threshold) = self.mark_above
             && ecn.is_capable()
             && ecn != Ecn::Ce
@@ -131,13 +142,20 @@ impl<P: Clone> Link<P> {
         Verdict::Queued
     }
 
-    /// The earliest instant at which [`Self::pop`] can give something, or `None` where it never will as things are.
+    /// The earliest instant at which [`Self::pop`] may give something, or `None` where it never will as things are.
+    ///
+    /// Where packets may overtake each other the instant can be too early, and `pop` then gives nothing; it is
+    /// never too late.
     #[inline]
     pub fn next_event(&mut self) -> Option<Timestamp> {
-        let at = match (self.flight.front(), self.waiting.front()) {
-            (Some(p), _) => p.at,
-            (None, Some(w)) => self.server.next_start(w.arrived) + self.delay,
-            (None, None) => return None,
+        let at = match (&self.flight, self.flight.next_at()) {
+            (Flight::InOrder(_), Some(at)) => at,
+            // The head of the queue may come before, or be all there is.
+            (_, at) => match (at, self.waiting.front()) {
+                (None, None) => return None,
+                (Some(at), None) => at,
+                (at, Some(w)) => (self.server.next_start(w.arrived) + self.delay).min(at.unwrap_or(Timestamp::MAX)),
+            },
         };
         (at < Timestamp::MAX).then_some(at)
     }
@@ -146,10 +164,10 @@ impl<P: Clone> Link<P> {
     #[inline]
     pub fn pop(&mut self, now: Timestamp) -> Option<Departure<P>> {
         self.advance(now);
-        if self.flight.front()?.at > self.now || self.flight.front()?.at == Timestamp::MAX {
+        if self.now == Timestamp::MAX {
             return None;
         }
-        let InFlight { item, at, queued_for, bytes, ecn, lost } = self.flight.pop_front()?;
+        let InFlight { item, at, queued_for, bytes, ecn, lost } = self.flight.pop_due(self.now)?;
         let size = DataSize::from_bytes(u64::from(bytes));
         Some(match lost {
             None => {
@@ -179,13 +197,14 @@ impl<P: Clone> Link<P> {
     /// included; [`TimeDelta::MAX`] where the capacity stays at zero.
     pub fn queue_delay(&mut self, now: Timestamp) -> TimeDelta {
         self.advance(now);
-        match self.server.start_behind(self.now, self.waiting_bytes) {
+        let oldest = self.waiting.front().map_or(self.now, |w| w.arrived);
+        match self.server.start_behind(self.now, oldest, DataSize::from_bytes(self.waiting_bytes)) {
             Timestamp::MAX => TimeDelta::MAX,
             at => at - self.now,
         }
     }
 
-    /// Packets inside the link, waiting, in transmission or on their way.
+    /// Packets inside the link: waiting, in transmission or on their way.
     pub fn packets_inside(&self) -> usize {
         self.waiting.len() + self.flight.len()
     }
@@ -195,9 +214,9 @@ impl<P: Clone> Link<P> {
         self.stats
     }
 
-    /// The capacity at an instant.
+    /// The capacity at an instant: see [`Capacity::rate_at`].
     pub fn capacity_at(&self, at: Timestamp) -> DataRate {
-        self.server.rate_at(at)
+        self.capacity.rate_at(at)
     }
 
     /// Begins every transmission that is due by `now`.
@@ -216,10 +235,25 @@ impl<P: Clone> Link<P> {
 
     #[inline]
     fn transmit(&mut self, packet: Waiting<P>) {
-        let Waiting { item, arrived, bytes, ecn } = packet;
+        let Waiting { item, arrived, bytes, ecn, draw } = packet;
         let (start, end) = self.server.serve(arrived, bytes);
-        let at = end + self.delay;
-        self.flight.push_back(InFlight { item, at, queued_for: start - arrived, bytes, ecn, lost: None });
+        let mut at = end + self.delay;
+        let mut lost = None;
+        if self.chance.is_some() {
+            at += draw.extra;
+            if let Some(last) = &mut self.hold_behind {
+                at = at.max(*last + (end - start));
+                *last = at;
+            }
+            lost = draw.lost.then_some(DropReason::RandomLoss);
+        }
+        let packet = InFlight { item, at, queued_for: start - arrived, bytes, ecn, lost };
+        let copy = (draw.duplicated && !draw.lost && at < Timestamp::MAX).then(|| packet.clone());
+        self.flight.push(packet);
+        if let Some(copy) = copy {
+            self.stats.duplicated.add(bytes);
+            self.flight.push(copy);
+        }
     }
 
     /// Whether the queue with `bytes` more would hold more than `limit`.
@@ -230,36 +264,12 @@ impl<P: Clone> Link<P> {
             Limit::Unlimited => false,
             Limit::Size(s) => after > s.as_bytes(),
             Limit::Packets(n) => self.waiting.len() >= n as usize,
-            Limit::Time(t) => !self.waiting.is_empty() && after > self.server.rate_at(self.now).size_in(t).as_bytes(),
+            Limit::Time(t) => {
+                !self.waiting.is_empty() && after > self.capacity.above_zero_at(self.now).size_in(t).as_bytes()
+            }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KB: DataSize = DataSize::from_bytes(1_000);
-    fn ms(n: i64) -> Timestamp {
-        Timestamp::from_millis(n)
-    }
-
-    #[test]
-    fn a_full_queue_holds_its_bytes_and_the_packet_in_transmission() {
-        let mut config = LinkConfig::constant(DataRate::from_mbps(2), TimeDelta::from_millis(50));
-        config.limit = Limit::Size(DataSize::from_bytes(75_000));
-        let mut link = Link::new(&config, 1).expect("sound");
-        let taken = (0..100).filter(|&i| link.push(ms(0), KB, Ecn::NotEct, i) == Verdict::Queued).count();
-        assert_eq!(taken, 76);
-        assert_eq!(link.queue_size(ms(0)).as_bytes(), 75_000);
-        assert_eq!(link.queue_delay(ms(0)), TimeDelta::from_millis(304));
-        for i in 0..76 {
-            let at = link.next_event().expect("not empty");
-            assert_eq!(at, ms(54 + 4 * i));
-            let Some(Departure::Delivered(d)) = link.pop(at) else { panic!("due") };
-            assert_eq!((i64::from(d.item), d.at, d.queued_for), (i, at, TimeDelta::from_millis(4 * i)));
-        }
-        assert_eq!((link.next_event(), link.pop(ms(9_999)), link.packets_inside()), (None, None, 0));
-        assert_eq!(link.stats().dropped_queue.packets, 24);
-    }
-}
+mod tests;

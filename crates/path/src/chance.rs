@@ -1,0 +1,335 @@
+//! Random loss, jitter, reordering and duplication: what is drawn for each packet.
+
+use crate::{ConfigError, LinkConfig};
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+use weir_units::TimeDelta;
+
+/// How packets are lost at random.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Loss {
+    /// No packet.
+    None,
+    /// Each packet for itself.
+    Independent {
+        /// Share of packets lost, 0 to 1.
+        share: f64,
+    },
+    /// A chain of two states (Gilbert 1960, Elliott 1963).
+    GilbertElliott(GilbertElliott),
+}
+
+/// The four parameters of a Gilbert-Elliott chain, all probabilities a packet.
+///
+/// A packet is lost by the state it finds; the chain moves behind it. The first state is drawn from the chain's
+/// long-run shares, so that a short run has no bias.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GilbertElliott {
+    /// From good to bad.
+    pub to_bad: f64,
+    /// From bad to good.
+    pub to_good: f64,
+    /// Loss in the good state.
+    pub loss_good: f64,
+    /// Loss in the bad state.
+    pub loss_bad: f64,
+}
+
+impl GilbertElliott {
+    /// A chain that loses all in the bad state and nothing in the good one, with this share of packets lost in
+    /// runs of this mean length.
+    pub fn bursts(share: f64, mean_run: f64) -> Self {
+        let to_good = 1.0 / mean_run;
+        Self { to_bad: to_good * share / (1.0 - share), to_good, loss_good: 0.0, loss_bad: 1.0 }
+    }
+    /// Share of packets that meet the bad state in the long run; 0 where the chain never moves.
+    pub fn share_bad(&self) -> f64 {
+        let sum = self.to_bad + self.to_good;
+        if sum > 0.0 { self.to_bad / sum } else { 0.0 }
+    }
+    /// Share of packets lost in the long run.
+    pub fn mean_loss(&self) -> f64 {
+        let bad = self.share_bad();
+        bad * self.loss_bad + (1.0 - bad) * self.loss_good
+    }
+}
+
+/// Where a random loss strikes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum LossPosition {
+    /// At the receiving device: a lost packet has waited and taken capacity like any other.
+    #[default]
+    Exit,
+    /// Before the queue: a lost packet takes nothing.
+    Entry,
+}
+
+/// Delay added to each packet at random, at the far end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Jitter {
+    /// How much.
+    pub shape: JitterShape,
+    /// Whether packets may overtake each other (RFC 8868, section 4.5.1) or are held behind the one in front,
+    /// their own transmission time later (section 4.5.2).
+    pub may_reorder: bool,
+}
+
+/// The distribution of a random delay.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum JitterShape {
+    /// Evenly between zero and this.
+    Uniform {
+        /// The longest delay.
+        max: TimeDelta,
+    },
+    /// A Gaussian cut off at `bound` standard deviations on both sides and moved so that it begins at zero
+    /// (RFC 8868, section 4.5.3, recommends 5 ms and 3): values beyond the bound fall onto it.
+    Normal {
+        /// The standard deviation before the cut.
+        deviation: TimeDelta,
+        /// Standard deviations to either side; the mean delay is this many.
+        bound: f64,
+    },
+}
+
+/// A share of packets that is overtaken by those behind.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reordering {
+    /// Share of packets, 0 to 1.
+    pub share: f64,
+    /// How much later they arrive.
+    pub extra: TimeDelta,
+}
+
+/// What was drawn for one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Draw {
+    pub(crate) extra: TimeDelta,
+    pub(crate) lost: bool,
+    pub(crate) duplicated: bool,
+}
+
+/// The link's only source of randomness.
+///
+/// Each offered packet draws in this order, whatever becomes of it: loss, jitter, reordering, duplication. What is
+/// not configured draws nothing. So a change of the queue does not change which packets the loss model takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Chance {
+    rng: Pcg64Mcg,
+    loss: Loss,
+    bad: bool,
+    jitter: Option<JitterShape>,
+    reordering: Option<Reordering>,
+    duplication: f64,
+}
+
+impl Chance {
+    /// The dice of a link, or `None` where nothing is random.
+    pub(crate) fn new(config: &LinkConfig, seed: u64) -> Option<Self> {
+        if config.loss == Loss::None
+            && config.jitter.is_none()
+            && config.reordering.is_none()
+            && config.duplication <= 0.0
+        {
+            return None;
+        }
+        // Mixed (splitmix64's increment) so that seeds next to each other do not give related sequences.
+        let mut rng = Pcg64Mcg::new((u128::from(seed) << 64) | u128::from(seed ^ 0x9e37_79b9_7f4a_7c15));
+        let bad = match config.loss {
+            Loss::GilbertElliott(g) => uniform(&mut rng) < g.share_bad(),
+            _ => false,
+        };
+        let jitter = config.jitter.map(|j| j.shape);
+        let (loss, reordering, duplication) = (config.loss, config.reordering, config.duplication);
+        Some(Self { rng, loss, bad, jitter, reordering, duplication })
+    }
+
+    pub(crate) fn draw(&mut self) -> Draw {
+        let rng = &mut self.rng;
+        let mut draw = Draw::default();
+        match self.loss {
+            Loss::None => {}
+            Loss::Independent { share } => draw.lost = uniform(rng) < share,
+            Loss::GilbertElliott(g) => {
+                let (loss, leave) = if self.bad { (g.loss_bad, g.to_good) } else { (g.loss_good, g.to_bad) };
+                draw.lost = uniform(rng) < loss;
+                self.bad ^= uniform(rng) < leave;
+            }
+        }
+        match self.jitter {
+            None => {}
+            Some(JitterShape::Uniform { max }) => draw.extra += max.mul_f64(uniform(rng)),
+            Some(JitterShape::Normal { deviation, bound }) => {
+                draw.extra += deviation.mul_f64(bound + normal(rng).clamp(-bound, bound));
+            }
+        }
+        if let Some(r) = self.reordering
+            && uniform(rng) < r.share
+        {
+            draw.extra += r.extra;
+        }
+        draw.duplicated = self.duplication > 0.0 && uniform(rng) < self.duplication;
+        draw
+    }
+}
+
+/// Evenly in [0, 1), 53 bits.
+fn uniform(rng: &mut Pcg64Mcg) -> f64 {
+    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+/// Standard normal by Box and Muller, two draws each time so that the order of draws stays fixed.
+fn normal(rng: &mut Pcg64Mcg) -> f64 {
+    let (radius, angle) = (1.0 - uniform(rng), uniform(rng));
+    libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(core::f64::consts::TAU * angle)
+}
+
+/// Checks the random part of a configuration.
+pub(crate) fn check(config: &LinkConfig) -> Result<(), ConfigError> {
+    match config.loss {
+        Loss::None => {}
+        Loss::Independent { share } => check_share("loss.share", share)?,
+        Loss::GilbertElliott(g) => {
+            check_share("loss.to_bad", g.to_bad)?;
+            check_share("loss.to_good", g.to_good)?;
+            check_share("loss.loss_good", g.loss_good)?;
+            check_share("loss.loss_bad", g.loss_bad)?;
+        }
+    }
+    match config.jitter.map(|j| j.shape) {
+        None => {}
+        Some(JitterShape::Uniform { max }) => check_delay("jitter.max", max)?,
+        Some(JitterShape::Normal { deviation, bound }) => {
+            check_delay("jitter.deviation", deviation)?;
+            if !(bound > 0.0 && bound <= 10.0) {
+                let expected = "a number of standard deviations above 0, 10 at most (RFC 8868: 3)";
+                return Err(ConfigError::new("jitter.bound", bound, expected));
+            }
+        }
+    }
+    if let Some(r) = config.reordering {
+        check_share("reordering.share", r.share)?;
+        check_delay("reordering.extra", r.extra)?;
+    }
+    check_share("duplication", config.duplication)
+}
+
+fn check_share(field: &'static str, value: f64) -> Result<(), ConfigError> {
+    let expected = "a share between 0 and 1 (1 % is 0.01)";
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(ConfigError::new(field, value, expected)) }
+}
+
+fn check_delay(field: &'static str, value: TimeDelta) -> Result<(), ConfigError> {
+    let expected = "zero or a positive time, an hour at most";
+    if value.is_negative() || value > TimeDelta::from_secs(3_600) {
+        return Err(ConfigError::new(field, value, expected));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::DataRate;
+
+    const N: usize = 200_000;
+
+    fn draws(change: impl FnOnce(&mut LinkConfig)) -> Vec<Draw> {
+        let mut config = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
+        change(&mut config);
+        check(&config).expect("sound");
+        let mut c = Chance::new(&config, 7).expect("random");
+        (0..N).map(|_| c.draw()).collect()
+    }
+    fn share(draws: &[Draw], f: impl Fn(&Draw) -> bool) -> f64 {
+        draws.iter().filter(|d| f(d)).count() as f64 / draws.len() as f64
+    }
+    /// Mean length of runs of lost packets.
+    fn run_length(draws: &[Draw]) -> f64 {
+        let runs = draws.windows(2).filter(|w| w[0].lost && !w[1].lost).count();
+        share(draws, |d| d.lost) * draws.len() as f64 / runs as f64
+    }
+    fn near(x: f64, expected: f64, tolerance: f64) {
+        assert!((x - expected).abs() <= tolerance, "{x} is not within {tolerance} of {expected}");
+    }
+
+    #[test]
+    fn independent_losses_come_alone() {
+        let d = draws(|c| c.loss = Loss::Independent { share: 0.05 });
+        // Four standard errors of a binomial share; runs are geometric with mean 1 / (1 - p).
+        near(share(&d, |d| d.lost), 0.05, 4.0 * (0.05 * 0.95 / N as f64).sqrt());
+        near(run_length(&d), 1.0 / 0.95, 0.02);
+    }
+
+    #[test]
+    fn bursts_have_their_share_and_length() {
+        let g = GilbertElliott::bursts(0.03, 4.0);
+        near(g.mean_loss(), 0.03, 1e-12);
+        let d = draws(|c| c.loss = Loss::GilbertElliott(g));
+        near(share(&d, |d| d.lost), 0.03, 0.003);
+        near(run_length(&d), 4.0, 0.25);
+    }
+
+    #[test]
+    fn four_parameters_give_the_chains_mean() {
+        let g = GilbertElliott { to_bad: 0.02, to_good: 0.18, loss_good: 0.01, loss_bad: 0.5 };
+        near(g.share_bad(), 0.1, 1e-12);
+        let d = draws(|c| c.loss = Loss::GilbertElliott(g));
+        near(share(&d, |d| d.lost), 0.1 * 0.5 + 0.9 * 0.01, 0.003);
+    }
+
+    #[test]
+    fn jitter_has_its_moments() {
+        let ms = |d: &Draw| d.extra.as_millis_f64();
+        let moments = |d: &[Draw]| {
+            let mean = d.iter().map(ms).sum::<f64>() / N as f64;
+            (mean, (d.iter().map(|d| (ms(d) - mean).powi(2)).sum::<f64>() / N as f64).sqrt())
+        };
+        let max = TimeDelta::from_millis(12);
+        let d = draws(|c| c.jitter = Some(Jitter { shape: JitterShape::Uniform { max }, may_reorder: true }));
+        let (mean, std) = moments(&d);
+        near(mean, 6.0, 0.05);
+        near(std, 12.0 / 12f64.sqrt(), 0.05);
+        let shape = JitterShape::Normal { deviation: TimeDelta::from_millis(5), bound: 3.0 };
+        let d = draws(|c| c.jitter = Some(Jitter { shape, may_reorder: true }));
+        let (mean, std) = moments(&d);
+        near(mean, 15.0, 0.06);
+        // Cutting at three deviations takes 0.5 % off the spread.
+        near(std, 4.97, 0.04);
+        assert!(d.iter().all(|d| (0.0..=30.0).contains(&ms(d))));
+    }
+
+    #[test]
+    fn shares_are_kept_and_seeds_differ() {
+        let extra = TimeDelta::from_millis(20);
+        let change = |c: &mut LinkConfig| {
+            c.reordering = Some(Reordering { share: 0.1, extra });
+            c.duplication = 0.02;
+        };
+        let d = draws(change);
+        near(share(&d, |d| d.extra == extra), 0.1, 0.003);
+        near(share(&d, |d| d.duplicated), 0.02, 0.0015);
+        assert_eq!(d, draws(change));
+        let mut config = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
+        change(&mut config);
+        let lists: Vec<Vec<Draw>> = [1, 2]
+            .map(|seed| {
+                let mut c = Chance::new(&config, seed).expect("random");
+                (0..1_000).map(|_| c.draw()).collect()
+            })
+            .into();
+        assert_ne!(lists[0], lists[1]);
+    }
+
+    #[test]
+    fn shares_beyond_one_are_refused() {
+        let mut config = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
+        config.loss = Loss::Independent { share: 5.0 };
+        let message = config.check().expect_err("5 % written as 5").to_string();
+        assert_eq!(message, "link: loss.share is 5: expected a share between 0 and 1 (1 % is 0.01)");
+        config.loss = Loss::Independent { share: f64::NAN };
+        assert!(config.check().is_err());
+    }
+}

@@ -1,0 +1,373 @@
+use super::*;
+use crate::{GilbertElliott, Jitter, JitterShape, Loss, Opportunities, Reordering, Schedule, Step};
+use proptest::prelude::*;
+use weir_units::Gain;
+
+const KB: DataSize = DataSize::from_bytes(1_000);
+fn ms(n: i64) -> Timestamp {
+    Timestamp::from_millis(n)
+}
+fn millis(n: i64) -> TimeDelta {
+    TimeDelta::from_millis(n)
+}
+/// 2 Mbit/s, so that 1,000 bytes take 4 ms, and 50 ms of way.
+fn config() -> LinkConfig {
+    LinkConfig::constant(DataRate::from_mbps(2), millis(50))
+}
+fn link(change: impl FnOnce(&mut LinkConfig)) -> Link<u32> {
+    let mut c = config();
+    change(&mut c);
+    Link::new(&c, 1).expect("sound")
+}
+fn taken(link: &mut Link<u32>, at: Timestamp, n: u32) -> usize {
+    (0..n).filter(|&i| link.push(at, KB, Ecn::Ect0, i) == Verdict::Queued).count()
+}
+fn drain(link: &mut Link<u32>) -> Vec<Departure<u32>> {
+    let mut all = vec![];
+    while let Some(at) = link.next_event() {
+        all.extend(std::iter::from_fn(|| link.pop(at)));
+    }
+    all
+}
+fn delivered(d: &[Departure<u32>]) -> Vec<Delivery<u32>> {
+    let keep = |d: &Departure<u32>| if let Departure::Delivered(d) = d { Some(*d) } else { None };
+    d.iter().filter_map(keep).collect()
+}
+
+#[test]
+fn a_full_queue_holds_its_bytes_and_the_packet_in_transmission() {
+    let mut link = link(|c| c.limit = Limit::Size(DataSize::from_bytes(75_000)));
+    assert_eq!(taken(&mut link, ms(0), 100), 76);
+    assert_eq!(link.queue_size(ms(0)).as_bytes(), 75_000);
+    assert_eq!(link.queue_packets(ms(0)), 75);
+    assert_eq!(link.queue_delay(ms(0)), millis(304));
+    for i in 0..76 {
+        let at = link.next_event().expect("not empty");
+        assert_eq!(at, ms(54 + 4 * i));
+        let Some(Departure::Delivered(d)) = link.pop(at) else { panic!("due") };
+        assert_eq!((i64::from(d.item), d.at, d.queued_for), (i, at, millis(4 * i)));
+        assert_eq!(link.pop(at), None);
+    }
+    assert_eq!((link.next_event(), link.pop(ms(9_999)), link.packets_inside()), (None, None, 0));
+    assert_eq!(link.stats().dropped_queue.packets, 24);
+}
+
+#[test]
+fn every_kind_of_limit_counts_what_waits() {
+    assert_eq!(taken(&mut link(|c| c.limit = Limit::Packets(10)), ms(0), 100), 11);
+    // 100 ms at 2 Mbit/s are 25,000 bytes.
+    assert_eq!(taken(&mut link(|c| c.limit = Limit::Time(millis(100))), ms(0), 100), 26);
+    assert_eq!(taken(&mut link(|_| {}), ms(0), 100), 100);
+    // A place is free from the instant at which the packet before begins its transmission.
+    let mut l = link(|c| c.limit = Limit::Packets(1));
+    assert_eq!(taken(&mut l, ms(0), 3), 2);
+    assert_eq!(taken(&mut l, ms(3), 1), 0);
+    assert_eq!(taken(&mut l, ms(4), 2), 1);
+}
+
+#[test]
+fn a_time_limit_follows_the_capacity_and_outlives_an_outage() {
+    let steps = [(0, 2_000), (1_000, 500), (2_000, 0)];
+    let steps = steps.map(|(t, r)| Step { at: millis(t), rate: DataRate::from_kbps(r) });
+    let schedule = Schedule::new(steps.to_vec(), None).expect("sound");
+    let limit = Limit::Time(millis(160));
+    let fresh = || link(|c| (c.capacity, c.limit) = (Capacity::Schedule(schedule.clone()), limit));
+    // 160 ms hold 40 packets at 2 Mbit/s, and 10 at 0.5 Mbit/s and in the outage behind it.
+    assert_eq!(taken(&mut fresh(), ms(0), 100), 41);
+    assert_eq!(taken(&mut fresh(), ms(1_500), 100), 11);
+    let mut dead = fresh();
+    assert_eq!(taken(&mut dead, ms(2_500), 100), 11);
+    assert_eq!((dead.next_event(), dead.queue_delay(ms(2_500))), (None, TimeDelta::MAX));
+    assert_eq!(dead.pop(ms(1 << 40)), None);
+    assert_eq!(dead.packets_inside(), 11);
+}
+
+#[test]
+fn capable_packets_above_the_threshold_are_marked() {
+    let mut l = link(|c| c.mark_above = Some(Limit::Packets(3)));
+    let fields = [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct, Ecn::Ce, Ecn::Ect0, Ecn::NotEct, Ecn::Ce, Ecn::Ect1];
+    for (i, ecn) in fields.into_iter().enumerate() {
+        assert_eq!(l.push(ms(0), KB, ecn, i as u32), Verdict::Queued);
+    }
+    // The first is in transmission and the next three make the queue of three; what is behind is marked.
+    let got: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| d.ecn).collect();
+    assert_eq!(got[..4], fields[..4]);
+    assert_eq!(got[4..], [Ecn::Ce, Ecn::NotEct, Ecn::Ce, Ecn::Ce]);
+    assert_eq!(l.stats().marked.packets, 2);
+}
+
+#[test]
+fn a_loss_at_the_exit_takes_capacity_and_one_at_the_entry_does_not() {
+    for (position, last_at) in [(LossPosition::Exit, ms(54 + 4 * 999)), (LossPosition::Entry, ms(54 + 4 * 499))] {
+        let mut l = link(|c| {
+            c.loss = Loss::Independent { share: 0.5 };
+            c.loss_position = position;
+        });
+        let queued = taken(&mut l, ms(0), 1_000);
+        let out = drain(&mut l);
+        let arrived = delivered(&out);
+        assert!((400..600).contains(&arrived.len()));
+        assert_eq!(l.stats().dropped_random.packets + arrived.len() as u64, 1_000);
+        assert_eq!(queued == 1_000, position == LossPosition::Exit);
+        let last = arrived.last().expect("some").at;
+        assert!((last - last_at).abs() < millis(400), "{last:?}");
+    }
+}
+
+#[test]
+fn jitter_in_order_holds_packets_behind_each_other() {
+    let shape = JitterShape::Uniform { max: millis(40) };
+    for may_reorder in [false, true] {
+        let mut l = link(|c| c.jitter = Some(Jitter { shape, may_reorder }));
+        taken(&mut l, ms(0), 500);
+        let out = delivered(&drain(&mut l));
+        assert_eq!(out.len(), 500);
+        assert!(out.windows(2).all(|w| w[0].at <= w[1].at));
+        let overtaken = out.windows(2).filter(|w| w[0].item > w[1].item).count();
+        if may_reorder {
+            assert!(overtaken > 100);
+            assert!(out.iter().all(|d| (0..40).contains(&(d.at - ms(54 + 4 * i64::from(d.item))).as_millis())));
+        } else {
+            assert_eq!(overtaken, 0);
+            // Packets that were held come out at the link's own spacing, not on top of each other.
+            assert!(out.windows(2).all(|w| w[1].at - w[0].at >= millis(4)));
+        }
+    }
+}
+
+#[test]
+fn an_overtaking_packet_is_announced_in_time() {
+    // The first packet is late by 500 ms; the second waits while it is in transmission and arrives long before.
+    let mut l = link(|c| c.reordering = Some(Reordering { share: 0.5, extra: millis(500) }));
+    taken(&mut l, ms(0), 64);
+    let out = delivered(&drain(&mut l));
+    let late = out.iter().filter(|d| d.at == ms(554 + 4 * i64::from(d.item))).count();
+    assert_eq!(out.len() - late, out.iter().filter(|d| d.at == ms(54 + 4 * i64::from(d.item))).count());
+    assert!((16..48).contains(&late));
+    assert!(out.windows(2).all(|w| w[0].at <= w[1].at));
+}
+
+#[test]
+fn a_copy_arrives_right_behind() {
+    let mut l = link(|c| c.duplication = 1.0);
+    taken(&mut l, ms(0), 3);
+    let out: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| (d.item, d.at)).collect();
+    assert_eq!(out, [0, 0, 1, 1, 2, 2].map(|i| (i, ms(54 + 4 * i64::from(i)))));
+    assert_eq!((l.stats().duplicated.packets, l.stats().delivered.packets), (3, 6));
+}
+
+#[test]
+fn recorded_opportunities_carry_the_packets() {
+    let trace = Opportunities::new(vec![5, 10, 20]).expect("sound");
+    let mut l = link(|c| c.capacity = Capacity::Opportunities(trace));
+    assert_eq!(taken(&mut l, ms(0), 3), 3);
+    // All three wait until the first opportunity; it takes one and the half of the next.
+    assert_eq!(l.queue_packets(ms(4)), 3);
+    assert_eq!(l.queue_packets(ms(5)), 1);
+    assert_eq!(l.queue_delay(ms(5)), millis(15));
+    assert_eq!(l.next_event(), Some(ms(55)));
+    let at: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| (d.at, d.queued_for)).collect();
+    assert_eq!(at, [(ms(55), millis(5)), (ms(60), millis(5)), (ms(60), millis(10))]);
+}
+
+#[test]
+fn time_that_goes_back_changes_nothing() {
+    let mut l = link(|_| {});
+    taken(&mut l, ms(10), 1);
+    assert_eq!(l.push(ms(3), KB, Ecn::NotEct, 9), Verdict::Queued);
+    let out: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| (d.at, d.queued_for)).collect();
+    assert_eq!(out, [(ms(64), millis(0)), (ms(68), millis(4))]);
+    assert_eq!(l.push(Timestamp::from_nanos(i64::MIN), KB, Ecn::NotEct, 9), Verdict::Queued);
+}
+
+#[test]
+fn equal_seeds_give_equal_links() {
+    let run = |seed| {
+        let mut c = config();
+        c.loss = Loss::GilbertElliott(GilbertElliott::bursts(0.1, 3.0));
+        c.jitter = Some(Jitter { shape: JitterShape::Normal { deviation: millis(5), bound: 3.0 }, may_reorder: true });
+        c.duplication = 0.1;
+        let mut l = Link::new(&c, seed).expect("sound");
+        taken(&mut l, ms(0), 300);
+        drain(&mut l)
+    };
+    assert_eq!(run(5), run(5));
+    assert_ne!(run(5), run(6));
+}
+
+/// Any configuration that is allowed.
+fn any_config() -> impl Strategy<Value = LinkConfig> {
+    let step = (1i64..200, prop_oneof![Just(0u64), 1u64..5_000]);
+    let capacity = prop_oneof![
+        Just(Capacity::Unlimited),
+        (0u64..5_000).prop_map(|k| Capacity::Constant(DataRate::from_kbps(k))),
+        (proptest::collection::vec(step, 1..6), any::<bool>()).prop_map(|(gaps, repeat)| {
+            let mut at = 0;
+            let mut steps = vec![];
+            for (gap, kbps) in gaps {
+                steps.push(Step { at: millis(at), rate: DataRate::from_kbps(kbps) });
+                at += gap;
+            }
+            Capacity::Schedule(Schedule::new(steps, repeat.then_some(millis(at))).expect("sound"))
+        }),
+        proptest::collection::vec(0u32..300, 1..20).prop_map(|mut t| {
+            t.push(301);
+            t.sort_unstable();
+            Capacity::Opportunities(Opportunities::new(t).expect("sound"))
+        }),
+    ];
+    let limit = prop_oneof![
+        Just(Limit::Unlimited),
+        (1u64..50_000).prop_map(|b| Limit::Size(DataSize::from_bytes(b))),
+        (1u32..40).prop_map(Limit::Packets),
+        (1i64..500).prop_map(|t| Limit::Time(millis(t))),
+    ];
+    let loss = prop_oneof![
+        Just(Loss::None),
+        (0.0..1.0).prop_map(|share| Loss::Independent { share }),
+        (0.01..0.3, 1.0..5.0).prop_map(|(s, r)| Loss::GilbertElliott(GilbertElliott::bursts(s, r))),
+    ];
+    let jitter = proptest::option::of(
+        (1i64..50, any::<bool>())
+            .prop_map(|(t, may_reorder)| Jitter { shape: JitterShape::Uniform { max: millis(t) }, may_reorder }),
+    );
+    let reordering =
+        proptest::option::of((0.0..1.0, 0i64..100).prop_map(|(share, t)| Reordering { share, extra: millis(t) }));
+    (
+        capacity,
+        limit.clone(),
+        proptest::option::of(limit),
+        (loss, any::<bool>()),
+        jitter,
+        reordering,
+        0i64..100,
+        0.0..0.5,
+    )
+        .prop_map(|(capacity, limit, mark_above, (loss, entry), jitter, reordering, delay, duplication)| {
+            LinkConfig {
+                capacity,
+                delay: millis(delay),
+                limit,
+                mark_above,
+                loss,
+                loss_position: if entry { LossPosition::Entry } else { LossPosition::Exit },
+                jitter,
+                reordering,
+                duplication: if delay % 2 == 0 { 0.0 } else { duplication },
+            }
+        })
+}
+
+/// Packets of some size, some microseconds after each other, many at the same instant.
+fn any_packets() -> impl Strategy<Value = Vec<(i64, u64)>> {
+    let gap = prop_oneof![3 => Just(0i64), 3 => 0i64..10_000, 1 => 0i64..1_000_000];
+    proptest::collection::vec((gap, 0u64..3_000), 1..200)
+}
+
+proptest! {
+    /// Whatever the link: no packet is made or lost unseen, time never runs back, every event is announced, and the
+    /// loop ends.
+    #[test]
+    fn every_packet_is_accounted_for(c in any_config(), packets in any_packets(), seed: u64) {
+        let mut l = Link::new(&c, seed).expect("sound");
+        let (mut now, mut dropped, mut out) = (Timestamp::ZERO, 0u64, vec![]);
+        let mut pushed = vec![];
+        for (i, &(gap, size)) in packets.iter().enumerate() {
+            let arrival = now.max(Timestamp::ZERO) + TimeDelta::from_micros(gap);
+            while let Some(at) = l.next_event().filter(|&at| at <= arrival) {
+                prop_assert!(at >= now, "an event in the past");
+                now = at;
+                out.extend(std::iter::from_fn(|| l.pop(at)));
+            }
+            // Nothing was left unannounced.
+            prop_assert_eq!(l.pop(arrival), None);
+            now = arrival;
+            pushed.push(arrival);
+            let verdict = l.push(now, DataSize::from_bytes(size), Ecn::Ect0, i as u32);
+            dropped += u64::from(verdict != Verdict::Queued);
+            let s = l.stats();
+            let inside = l.packets_inside() as u64;
+            prop_assert_eq!(s.offered.packets + s.duplicated.packets, s.delivered.packets + s.dropped().packets + inside);
+            if let Limit::Size(limit) = c.limit {
+                prop_assert!(l.queue_size(now) <= limit);
+            }
+            if let Limit::Packets(limit) = c.limit {
+                prop_assert!(l.queue_packets(now) <= limit as usize);
+            }
+        }
+        let mut turns = 0;
+        while let Some(at) = l.next_event() {
+            prop_assert!(at >= now, "an event in the past");
+            now = at;
+            out.extend(std::iter::from_fn(|| l.pop(at)));
+            turns += 1;
+            prop_assert!(turns < 2_000, "no end");
+        }
+        let s = l.stats();
+        let held = packets.len() as u64 + s.duplicated.packets - out.len() as u64 - dropped;
+        prop_assert_eq!(held, l.packets_inside() as u64);
+        prop_assert!(held == 0 || c.capacity.rate_at(Timestamp::MAX).as_bps() == 0 || matches!(c.capacity, Capacity::Schedule(_)));
+        let arrivals = delivered(&out);
+        prop_assert!(arrivals.windows(2).all(|w| w[0].at <= w[1].at));
+        for d in &arrivals {
+            let least = pushed[d.item as usize] + d.queued_for + c.delay;
+            prop_assert!(d.at >= least && !d.queued_for.is_negative());
+        }
+        if c.reordering.is_none() && !c.jitter.is_some_and(|j| j.may_reorder) {
+            prop_assert!(arrivals.windows(2).all(|w| w[0].item <= w[1].item), "overtaken");
+        }
+    }
+
+    /// A link worked out packet by packet, with the whole list at hand, is the oracle of drops, times and marks.
+    #[test]
+    fn agrees_with_a_list(packets in any_packets(), limit in 1u64..20_000, threshold in 1u64..20_000, kbps in 1u64..5_000) {
+        let rate = DataRate::from_kbps(kbps);
+        let mut c = LinkConfig::constant(rate, millis(7));
+        c.limit = Limit::Size(DataSize::from_bytes(limit));
+        c.mark_above = Some(Limit::Size(DataSize::from_bytes(threshold)));
+        let mut l = Link::new(&c, 0).expect("sound");
+        let (mut now, mut free_at, mut list, mut expected) = (Timestamp::ZERO, Timestamp::ZERO, vec![], vec![]);
+        for (i, &(gap, bytes)) in packets.iter().enumerate() {
+            now += TimeDelta::from_micros(gap);
+            let queue: u64 = list.iter().filter(|&&(start, _)| start > now).map(|&(_, b)| b).sum();
+            let fits = queue + bytes <= limit;
+            if fits {
+                let start = now.max(free_at);
+                free_at = start + rate.time_for(DataSize::from_bytes(bytes)).expect("positive");
+                list.push((start, bytes));
+                let ecn = if queue + bytes > threshold { Ecn::Ce } else { Ecn::Ect1 };
+                expected.push((i as u32, free_at + c.delay, start - now, ecn));
+            }
+            let verdict = l.push(now, DataSize::from_bytes(bytes), Ecn::Ect1, i as u32);
+            prop_assert_eq!(verdict == Verdict::Queued, fits);
+        }
+        let got: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| (d.item, d.at, d.queued_for, d.ecn)).collect();
+        prop_assert_eq!(got, expected);
+    }
+
+    /// A queue that is never empty leaves at the capacity (work conservation), and `queue_delay` tells what the
+    /// next packet then meets.
+    #[test]
+    fn a_backlog_leaves_at_the_capacity(sizes in proptest::collection::vec(1u64..2_000, 2..100), c in any_config()) {
+        let mut plain = config();
+        plain.capacity = c.capacity;
+        let mut l = Link::new(&plain, 0).expect("sound");
+        let mut foretold = vec![];
+        for (i, &bytes) in sizes.iter().enumerate() {
+            foretold.push(l.queue_delay(ms(0)));
+            prop_assert_eq!(l.push(ms(0), DataSize::from_bytes(bytes), Ecn::NotEct, i as u32), Verdict::Queued);
+        }
+        let out = delivered(&drain(&mut l));
+        for d in &out {
+            let slack = d.queued_for - foretold[d.item as usize];
+            // Each time is rounded up to a nanosecond, which weighs 5,000 times where the rate then falls as far.
+            prop_assert!(!slack.is_negative() && slack.as_nanos() <= 5_000 * sizes.len() as i64, "{slack:?}");
+        }
+        if let (Capacity::Constant(rate), Some(last)) = (&plain.capacity, out.last()) {
+            let total = DataSize::from_bytes(sizes.iter().sum());
+            let measured = DataRate::from_size_over(total, last.at - ms(50)).expect("took time");
+            let ratio = measured.ratio(*rate * Gain::ONE).expect("not zero");
+            prop_assert!((0.999..=1.000_001).contains(&ratio), "{ratio}");
+        }
+    }
+}
