@@ -1,3 +1,6 @@
 //! From a scenario to numbers: scenario files, runs, metrics, tables and reports.
 
+pub mod metrics;
+pub mod results;
 pub mod scenario;
+pub mod series;

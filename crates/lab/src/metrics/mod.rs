@@ -1,0 +1,134 @@
+//! What is measured during a run, and how each metric is defined.
+//!
+//! A [`Recorder`] is told what happens while a run goes on and gives a [`RunResult`](crate::results::RunResult) at its end. Its memory
+//! does not grow with simulated time unless time series are asked for (then by one row a sampling interval).
+//!
+//! # Definitions
+//! "Paper" is Zhang, Lei, Zhang and Guan, *Congestion Control for RTP Media: A Comparison on Simulated Environment*.
+//! A flow is *active* from its start to its stop. The *trailing rate* is goodput over the last second. A flow's *fair
+//! share* is its bottleneck's capacity less what UDP flows put into it, divided by the number of active RTP flows and of
+//! TCP flows that sent within the last second.
+//!
+//! | metric | definition | source |
+//! |---|---|---|
+//! | `utilisation` | media bits generated over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
+//! | `utilisation_goodput` | the same with goodput bits | RFC 8868 §3 (10) |
+//! | goodput | bytes received less bytes discarded by playout | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
+//! | `one_way_delay_ms` | arrival less departure of each packet that arrived (of TCP: each segment) | RFC 8868 §3 (4) |
+//! | queue `delay_ms`, `bytes` | what a packet that came now would wait behind, weighted by time, each value held until the next | RFC 5166 §2.1.2 |
+//! | `loss` | packets dropped on the path over packets sent | RFC 8868 §3 (5) |
+//! | `discard` | packets that came too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
+//! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share | RFC 8868 §3 (8) |
+//! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
+//! | `rate_variation` | standard deviation over mean of the media rate (sent rate where no source reports) in whole seconds | RFC 5166 §2.1.4.1: coefficient of variation |
+//! | Jain's index | (Σx)² / (n Σx²), x the trailing rate over the fair share, of the RTP flows that have been active for a second, where there are two or more; `jain_end` takes mean goodputs over the tail | RFC 5166 §2.2, Jain 1984 |
+//! | tail | the last 20 s of the run, or its last quarter where that is shorter | |
+//! | `tcp_share` | a / (a + b), a and b the mean goodput of an RTP and of a TCP flow over the sampling intervals in which both kinds are active | RFC 8868 §3 (7) |
+//! | frame delay | from capture to the arrival of the frame's last packet | |
+//! | stall | a gap between played frames of more than max(3δ, δ + 150 ms), δ the mean of the last 30 gaps; its length is the gap | W3C webrtc-stats, `freezeCount` |
+//!
+//! Ramp-up, settling, Jain's index over time and `tcp_share` are seen once a sampling interval, so to that precision.
+
+mod capacity;
+mod frames;
+mod histogram;
+mod meter;
+mod recorder;
+
+pub use capacity::Capacity;
+pub use histogram::Histogram;
+pub use recorder::Recorder;
+
+use crate::results::FlowKind;
+use weir_units::{TimeDelta, Timestamp};
+
+/// One flow to be measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowInfo {
+    /// Name in the scenario.
+    pub name: String,
+    /// Controller, or TCP variant.
+    pub controller: String,
+    /// What it carries.
+    pub kind: FlowKind,
+    /// Start.
+    pub start: Timestamp,
+    /// Stop; `None` for the end of the run.
+    pub stop: Option<Timestamp>,
+    /// Playout deadline after capture, where there is one; only told again in the result.
+    pub playout_deadline: Option<TimeDelta>,
+    /// Index of the link whose capacity the flow is measured against.
+    pub bottleneck: usize,
+}
+
+/// One link to be measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkInfo {
+    /// Name in the scenario.
+    pub name: String,
+    /// Capacity over time.
+    pub capacity: Capacity,
+}
+
+/// A named span of time to be summed up by itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Window {
+    /// Label, as a table's condition ("20-40s").
+    pub label: String,
+    /// Start.
+    pub start: Timestamp,
+    /// End.
+    pub end: Timestamp,
+}
+
+/// What a [`Recorder`] is made from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecorderConfig {
+    /// Scenario by name.
+    pub scenario: String,
+    /// Variant of the scenario, or nothing.
+    pub condition: String,
+    /// The controller compared, or several joined by "+".
+    pub controller: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// The flows; events name them by index.
+    pub flows: Vec<FlowInfo>,
+    /// The links; events name them by index.
+    pub links: Vec<LinkInfo>,
+    /// Length of a row of the series and precision of the metrics over time; at least 1 ms is used.
+    pub sampling: TimeDelta,
+    /// Whether to keep time series.
+    pub series: bool,
+    /// Simulated time that the run is to take.
+    pub duration: TimeDelta,
+    /// Spans to be summed up by themselves.
+    pub windows: Vec<Window>,
+}
+
+/// Why a packet did not arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropCause {
+    /// A full queue.
+    Queue,
+    /// Active queue management.
+    Aqm,
+    /// The channel: random loss.
+    Channel,
+    /// The sender gave it up before it left, so that it is no part of `sent`.
+    Sender,
+}
+
+/// What became of one media frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameRecord {
+    /// When it was captured.
+    pub captured: Timestamp,
+    /// When it was complete at the receiver; `None` where it never was.
+    pub completed: Option<Timestamp>,
+    /// When it was played; `None` where it was late or lost.
+    pub played: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests;

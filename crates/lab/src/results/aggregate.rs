@@ -1,0 +1,174 @@
+//! Runs of one scenario that differ by seed, joined.
+
+use super::{FlowKind, FlowSummary, RunResult, student_t_975};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Mean and spread of one metric over runs.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Stat {
+    /// Mean.
+    pub mean: f64,
+    /// Sample standard deviation; `None` with one run.
+    pub sigma: Option<f64>,
+    /// Half-width of the 95 % confidence interval of the mean (Student's t); `None` with one run.
+    pub ci95: Option<f64>,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Runs that gave a value.
+    pub runs: usize,
+}
+
+impl Stat {
+    /// The statistic of some values; `None` of none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let sigma = (n > 1).then(|| {
+            let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+            (squares / (n - 1) as f64).sqrt()
+        });
+        Some(Self {
+            mean,
+            sigma,
+            ci95: sigma.map(|s| student_t_975(n - 1) * s / (n as f64).sqrt()),
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            runs: n,
+        })
+    }
+}
+
+/// One flow over all runs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FlowAggregate {
+    /// Name in the scenario.
+    pub name: String,
+    /// Controller.
+    pub controller: String,
+    /// What it carries.
+    pub kind: FlowKind,
+    /// Statistics by the name that [`FlowSummary::values`] gives.
+    pub metrics: BTreeMap<String, Stat>,
+}
+
+/// All runs of one scenario under one controller.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Aggregate {
+    /// Scenario by name.
+    pub scenario: String,
+    /// Variant of the scenario, or nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub condition: String,
+    /// The controller compared.
+    pub controller: String,
+    /// Seeds, in the order of the runs.
+    pub seeds: Vec<u64>,
+    /// Flows, as in each run.
+    pub flows: Vec<FlowAggregate>,
+    /// Statistics of the run as a whole, by the name that [`RunResult::values`] gives.
+    pub metrics: BTreeMap<String, Stat>,
+}
+
+impl FlowSummary {
+    /// The flow's metrics as a flat list; metrics without a value are left out.
+    pub fn values(&self) -> Vec<(&'static str, f64)> {
+        let mut out = vec![
+            ("generated_bps", self.rates.generated_bps),
+            ("sent_bps", self.rates.sent_bps),
+            ("goodput_bps", self.rates.goodput_bps),
+            ("tail_goodput_bps", self.tail_goodput_bps),
+            ("utilisation", self.utilisation),
+            ("utilisation_goodput", self.utilisation_goodput),
+            ("loss", self.loss),
+            ("discard", self.discard),
+        ];
+        let mut put = |name, value: Option<f64>| out.extend(value.map(|v| (name, v)));
+        put("target_bps", self.rates.target_bps);
+        put("ramp_up_s", self.ramp_up_s);
+        put("rate_variation", self.rate_variation);
+        if let Some(d) = &self.one_way_delay_ms {
+            put("one_way_delay_mean_ms", Some(d.mean));
+            put("one_way_delay_p50_ms", Some(d.p50));
+            put("one_way_delay_p95_ms", Some(d.p95));
+            put("one_way_delay_p99_ms", Some(d.p99));
+            put("one_way_delay_max_ms", Some(d.max));
+        }
+        if let Some(f) = &self.frames {
+            put("frame_delay_p95_ms", f.delay_ms.map(|d| d.p95));
+            put("stalls", Some(f.stalls as f64));
+            put("stalled_s", Some(f.stalled_s));
+        }
+        let settled: Vec<f64> = self.settling.iter().filter_map(|s| s.settled_after_s).collect();
+        put("settling_mean_s", Stat::of(&settled).map(|s| s.mean));
+        out
+    }
+}
+
+impl RunResult {
+    /// The metrics of the run as a whole as a flat list; metrics without a value are left out.
+    pub fn values(&self) -> Vec<(&'static str, f64)> {
+        let mut out = Vec::new();
+        let mut put = |name, value: Option<f64>| out.extend(value.map(|v| (name, v)));
+        put("jain_mean", self.fairness.jain_mean);
+        put("jain_end", self.fairness.jain_end);
+        put("end_ratio", self.fairness.end_ratio);
+        put("tcp_share", self.fairness.tcp_share);
+        if let Some(d) = self.queue.as_ref().and_then(|q| q.delay_ms) {
+            put("queue_delay_mean_ms", Some(d.mean));
+            put("queue_delay_p50_ms", Some(d.p50));
+            put("queue_delay_p95_ms", Some(d.p95));
+            put("queue_delay_p99_ms", Some(d.p99));
+            put("queue_delay_max_ms", Some(d.max));
+        }
+        out
+    }
+}
+
+/// Joins runs that differ only by seed. Flows are matched by their place in the run; `None` of no runs.
+pub fn aggregate(runs: &[RunResult]) -> Option<Aggregate> {
+    let first = runs.first()?;
+    let stats = |lists: Vec<Vec<(&'static str, f64)>>| {
+        let mut by_name: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (name, value) in lists.into_iter().flatten() {
+            by_name.entry(name.into()).or_default().push(value);
+        }
+        by_name.into_iter().filter_map(|(name, v)| Some((name, Stat::of(&v)?))).collect()
+    };
+    Some(Aggregate {
+        scenario: first.scenario.clone(),
+        condition: first.condition.clone(),
+        controller: first.controller.clone(),
+        seeds: runs.iter().map(|r| r.seed).collect(),
+        flows: (first.flows.iter().enumerate())
+            .map(|(i, f)| FlowAggregate {
+                name: f.name.clone(),
+                controller: f.controller.clone(),
+                kind: f.kind,
+                metrics: stats(runs.iter().filter_map(|r| r.flows.get(i)).map(FlowSummary::values).collect()),
+            })
+            .collect(),
+        metrics: stats(runs.iter().map(RunResult::values).collect()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_spread_and_interval() {
+        // 2, 4, 6: mean 4, sigma 2, t(2) = 4.303, half-width 4.303 * 2 / sqrt(3) = 4.9687.
+        let s = Stat::of(&[2.0, 4.0, 6.0]).expect("values");
+        assert_eq!((s.mean, s.sigma, s.min, s.max, s.runs), (4.0, Some(2.0), 2.0, 6.0, 3));
+        assert!((s.ci95.expect("three runs") - 4.9687).abs() < 1e-4);
+        let one = Stat::of(&[3.0]).expect("a value");
+        assert_eq!((one.mean, one.sigma, one.ci95), (3.0, None, None));
+        assert_eq!(Stat::of(&[]), None);
+    }
+}
