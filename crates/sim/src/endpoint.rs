@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::packet::Packet;
-use crate::udp;
+use crate::{tcp, udp};
 use weir_units::Timestamp;
 
 /// Any of this crate's agents, so that a simulator of cross traffic needs no trait objects. An enum with further
@@ -13,6 +13,10 @@ pub enum Endpoint {
     UdpSource(udp::Source),
     /// A UDP sink.
     UdpSink(udp::Sink),
+    /// A TCP sender, boxed since it is several times larger than the others.
+    TcpSender(Box<tcp::Sender>),
+    /// A TCP receiver.
+    TcpReceiver(tcp::Receiver),
 }
 
 macro_rules! each {
@@ -20,6 +24,8 @@ macro_rules! each {
         match $self {
             Self::UdpSource($agent) => $call,
             Self::UdpSink($agent) => $call,
+            Self::TcpSender($agent) => $call,
+            Self::TcpReceiver($agent) => $call,
         }
     };
 }

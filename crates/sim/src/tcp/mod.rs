@@ -1,5 +1,127 @@
-//! TCP senders and receivers.
+//! TCP senders and receivers, as agents.
+//!
+//! One connection carries data one way. The sender does slow start, congestion avoidance, fast retransmit and fast
+//! recovery (RFC 5681) with loss recovery by SACK (RFC 6675) or without (RFC 6582), limited transmit (RFC 3042), a
+//! retransmission timer (RFC 6298), an initial window of ten segments (RFC 6928) and, where asked, ECN (RFC 3168).
+//! The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is NewReno or CUBIC
+//! (RFC 9438).
+//!
+//! What is left out: urgent data, flow control by a slow reader, Nagle's rule, D-SACK, path MTU changes, and bytes:
+//! segments carry ranges of sequence numbers only.
 
+pub mod avoidance;
+mod receiver;
+mod rto;
+mod scoreboard;
 mod segment;
+mod sender;
+#[cfg(test)]
+mod tests;
+mod workload;
 
+pub use avoidance::Variant;
+pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{SackBlock, TcpSegment};
+pub use sender::{Sender, SenderStats};
+pub use workload::Workload;
+
+use std::fmt;
+use weir_units::{DataSize, TimeDelta};
+
+/// How a TCP connection behaves; sender and receiver get the same.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TcpConfig {
+    /// Congestion avoidance.
+    pub variant: Variant,
+    /// Data bytes of a full segment. 1,448 fill 1,500 bytes of IPv4 with timestamps, 1,460 without.
+    pub mss: u32,
+    /// Initial window in segments: 10 (RFC 6928).
+    pub initial_window: u32,
+    /// Initial slow-start threshold; `None` for as high as can be (RFC 5681, section 3.1).
+    pub initial_ssthresh: Option<DataSize>,
+    /// Selective acknowledgements (RFC 2018 and 6675); without them NewReno recovery (RFC 6582).
+    pub sack: bool,
+    /// Timestamps (RFC 7323): 12 bytes more in each segment, and a round-trip time from each acknowledgement.
+    pub timestamps: bool,
+    /// ECN (RFC 3168): data is sent as ECT(0) and marks halve the window.
+    pub ecn: bool,
+    /// Opens each transfer with a SYN.
+    pub handshake: bool,
+    /// Segments that one acknowledgement answers: 2, or 1 to acknowledge each (RFC 5681, section 4.2).
+    pub ack_every: u32,
+    /// How long an acknowledgement may wait: at most 500 ms (RFC 5681, section 4.2); 200 ms as in BSD and ns-3.
+    pub ack_delay: TimeDelta,
+    /// Least retransmission timeout: 1 s (RFC 6298, section 2.4); Linux has 200 ms.
+    pub min_rto: TimeDelta,
+    /// What the receiver lets be in flight.
+    pub receive_window: DataSize,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            variant: Variant::NewReno,
+            mss: 1_448,
+            initial_window: 10,
+            initial_ssthresh: None,
+            sack: true,
+            timestamps: true,
+            ecn: false,
+            handshake: true,
+            ack_every: 2,
+            ack_delay: TimeDelta::from_millis(200),
+            min_rto: TimeDelta::from_secs(1),
+            receive_window: DataSize::from_bytes(16 << 20),
+        }
+    }
+}
+
+/// A value of a [`TcpConfig`] or [`Workload`] that cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TcpConfigError {
+    /// The field.
+    pub field: &'static str,
+    /// What stands there.
+    pub value: String,
+    /// What may stand there.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for TcpConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tcp: {} is {}: expected {}", self.field, self.value, self.expected)
+    }
+}
+impl std::error::Error for TcpConfigError {}
+
+impl TcpConfig {
+    /// The defaults with another algorithm.
+    pub fn of(variant: Variant) -> Self {
+        Self { variant, ..Self::default() }
+    }
+
+    /// Checks every field. Errors: the first one that cannot be used.
+    pub fn check(&self) -> Result<(), TcpConfigError> {
+        let error = |field, value: String, expected| Err(TcpConfigError { field, value, expected });
+        if !(1..=65_000).contains(&self.mss) {
+            return error("mss", self.mss.to_string(), "1 to 65000 bytes");
+        }
+        if !(1..=1_000).contains(&self.initial_window) {
+            return error("initial_window", self.initial_window.to_string(), "1 to 1000 segments");
+        }
+        if !(1..=1_000).contains(&self.ack_every) {
+            return error("ack_every", self.ack_every.to_string(), "1 to 1000 segments");
+        }
+        if self.ack_delay < TimeDelta::ZERO || self.ack_delay > TimeDelta::from_millis(500) {
+            return error("ack_delay", self.ack_delay.to_string(), "0 to 500 ms");
+        }
+        if self.min_rto <= TimeDelta::ZERO || self.min_rto > TimeDelta::from_secs(60) {
+            return error("min_rto", self.min_rto.to_string(), "above 0 and at most 60 s");
+        }
+        let window = self.receive_window.as_bytes();
+        if !(u64::from(self.mss)..=1 << 30).contains(&window) {
+            return error("receive_window", self.receive_window.to_string(), "one segment to 1 GiB");
+        }
+        Ok(())
+    }
+}

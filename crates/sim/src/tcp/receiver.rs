@@ -1,0 +1,217 @@
+//! The receiving end: reassembly, acknowledgements and SACK blocks.
+
+use super::segment::{SackBlock, TcpSegment};
+use super::{TcpConfig, TcpConfigError};
+use crate::agent::Agent;
+use crate::packet::{Body, Packet};
+use weir_units::{DataSize, Ecn, Timestamp};
+
+/// Ranges out of order that are kept; data beyond them is dropped like data beyond the window.
+const MAX_RANGES: usize = 8_192;
+
+/// The receiving end of a TCP connection. Its reader takes data at once, so the window it offers never closes.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: TcpConfig,
+    /// The byte expected next.
+    next: u64,
+    /// Disjoint ranges above `next`, the one that changed last in front (RFC 2018, section 4).
+    ranges: Vec<SackBlock>,
+    /// Segments that wait for an acknowledgement, and when they get one at the latest.
+    waiting: u32,
+    ack_at: Option<Timestamp>,
+    ack_now: bool,
+    syn_ack: bool,
+    /// The timestamp to echo (RFC 7323, section 4.3).
+    echo: Timestamp,
+    last_ack: u64,
+    /// A CE mark has come and the sender has not said that it knows (RFC 3168, section 6.1.3).
+    congestion: bool,
+    stats: ReceiverStats,
+}
+
+/// What a receiver has counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ReceiverStats {
+    /// Segments with data that have arrived, copies included.
+    pub segments: u64,
+    /// Segments without a new byte, or out of the window.
+    pub useless: u64,
+    /// Data handed to the reader, in order.
+    pub delivered: DataSize,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// Segments that came with the CE mark.
+    pub marked: u64,
+}
+
+impl Receiver {
+    /// A receiver that waits for its sender.
+    ///
+    /// Errors: what [`TcpConfig::check`] refuses.
+    pub fn new(config: TcpConfig) -> Result<Self, TcpConfigError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            next: 0,
+            ranges: Vec::new(),
+            waiting: 0,
+            ack_at: None,
+            ack_now: false,
+            syn_ack: false,
+            echo: Timestamp::ZERO,
+            last_ack: 0,
+            congestion: false,
+            stats: ReceiverStats::default(),
+        })
+    }
+
+    /// What has been counted so far.
+    pub const fn stats(&self) -> ReceiverStats {
+        self.stats
+    }
+    /// Data handed to the reader, in order.
+    pub const fn delivered(&self) -> DataSize {
+        self.stats.delivered
+    }
+    /// Ranges that wait for a hole to close.
+    pub fn out_of_order(&self) -> usize {
+        self.ranges.len()
+    }
+
+    fn on_segment(&mut self, now: Timestamp, s: &TcpSegment) {
+        // A SYN takes up one number and no data.
+        let taken = if s.is_syn { 1 } else { u64::from(s.len) };
+        if taken == 0 {
+            return;
+        }
+        self.stats.segments += 1;
+        let end = s.seq.saturating_add(taken);
+        if s.seq <= self.last_ack && s.timestamp > self.echo {
+            self.echo = s.timestamp;
+        }
+        self.syn_ack |= s.is_syn;
+        let window_end = self.next.saturating_add(self.config.receive_window.as_bytes());
+        if end <= self.next || end > window_end {
+            self.stats.useless += 1;
+            self.ack_now = true;
+        } else if s.seq <= self.next {
+            let had_holes = !self.ranges.is_empty();
+            let before = self.next;
+            self.next = end;
+            if had_holes {
+                self.close_holes();
+            }
+            self.stats.delivered += DataSize::from_bytes(self.next - before - u64::from(s.is_syn));
+            self.waiting += 1;
+            if had_holes || s.is_syn || s.is_push || self.waiting >= self.config.ack_every {
+                self.ack_now = true;
+            } else if self.ack_at.is_none() {
+                self.ack_at = Some(now + self.config.ack_delay);
+            }
+        } else {
+            self.keep(SackBlock { start: s.seq, end });
+            self.ack_now = true;
+        }
+    }
+
+    /// Takes in what `next` has reached.
+    fn close_holes(&mut self) {
+        loop {
+            let before = self.next;
+            self.ranges.retain(|r| {
+                let reached = r.start <= self.next;
+                if reached {
+                    self.next = self.next.max(r.end);
+                }
+                !reached
+            });
+            if self.next == before {
+                return;
+            }
+        }
+    }
+
+    /// Keeps a range out of order, joined with those it touches, in front.
+    fn keep(&mut self, mut block: SackBlock) {
+        let given = block;
+        let mut useless = false;
+        self.ranges.retain(|r| {
+            let touches = r.start <= block.end && block.start <= r.end;
+            if touches {
+                useless |= r.start <= given.start && given.end <= r.end;
+                block = SackBlock { start: r.start.min(block.start), end: r.end.max(block.end) };
+            }
+            !touches
+        });
+        if useless {
+            self.stats.useless += 1;
+        }
+        if self.ranges.len() < MAX_RANGES {
+            self.ranges.insert(0, block);
+        } else {
+            self.stats.useless += 1;
+        }
+    }
+}
+
+impl Agent for Receiver {
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        let Body::Tcp(segment) = &packet.body else { return };
+        if segment.is_ack {
+            return;
+        }
+        if segment.is_cwr {
+            self.congestion = false;
+        }
+        if packet.ecn == Ecn::Ce {
+            self.stats.marked += 1;
+            self.congestion = true;
+        }
+        self.on_segment(now, segment);
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.ack_at.is_some_and(|t| t <= now) {
+            self.ack_at = None;
+            self.ack_now = true;
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        self.ack_at
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        if !self.ack_now {
+            return false;
+        }
+        let mut s = TcpSegment {
+            ack: self.next,
+            timestamp: now,
+            echo: self.echo,
+            window: self.config.receive_window.as_bytes(),
+            is_syn: self.syn_ack,
+            is_ack: true,
+            is_ece: self.config.ecn && self.congestion,
+            has_timestamps: self.config.timestamps,
+            ..TcpSegment::default()
+        };
+        if self.config.sack && !self.ranges.is_empty() {
+            let n = self.ranges.len().min(s.sack.len());
+            s.sack[..n].copy_from_slice(&self.ranges[..n]);
+            s.sack_count = n as u8;
+        }
+        packet.size = s.wire_size();
+        packet.body = Body::Tcp(s);
+        self.ack_now = false;
+        self.syn_ack = false;
+        self.waiting = 0;
+        self.ack_at = None;
+        self.last_ack = self.next;
+        self.stats.acks += 1;
+        true
+    }
+}

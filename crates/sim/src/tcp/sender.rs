@@ -1,0 +1,571 @@
+//! The sending end: what to send and when, loss detection and recovery.
+
+use super::avoidance::{AckInfo, Avoidance, Congestion, CongestionAvoidance, Window};
+use super::rto::Rto;
+use super::scoreboard::{DUP_THRESH, Scoreboard};
+use super::segment::TcpSegment;
+use super::workload::{Transfers, Workload};
+use super::{TcpConfig, TcpConfigError};
+use crate::agent::Agent;
+use crate::packet::{Body, Packet};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+
+/// What a sender has counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SenderStats {
+    /// Segments with data, repeated ones included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Times that loss recovery has begun.
+    pub recoveries: u64,
+    /// Times that the retransmission timer has gone off.
+    pub timeouts: u64,
+    /// Times that an ECN-Echo has reduced the window.
+    pub ecn_reductions: u64,
+    /// Transfers that have been acknowledged to their end.
+    pub transfers: u64,
+    /// Data of those transfers.
+    pub transferred: DataSize,
+    /// Time that those transfers took in all, from their first segment or SYN to the last acknowledgement.
+    pub transfer_time: TimeDelta,
+    /// Acknowledgements that made no sense, or of another connection.
+    pub ignored: u64,
+}
+
+/// Where a sender is in its recovery from loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Nothing to send.
+    Idle,
+    /// The SYN is sent.
+    Opening,
+    /// Nothing is missing as far as known.
+    Open,
+    /// Fast recovery (RFC 6675, section 5, or RFC 6582).
+    Recovery,
+    /// After a timeout, until all that was sent before is acknowledged.
+    Loss,
+}
+
+/// What a segment is to the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Data never sent before.
+    New,
+    /// Data sent again.
+    Again,
+    /// The rescue retransmission (RFC 6675, section 4, NextSeg rule 4).
+    Rescue,
+}
+
+/// The sending end of a TCP connection. Sequence numbers go on from transfer to transfer.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: TcpConfig,
+    transfers: Transfers,
+    window: Window,
+    avoidance: Avoidance,
+    rto: Rto,
+    phase: Phase,
+    /// First byte not acknowledged (HighACK + 1).
+    una: u64,
+    /// Next byte to send; below `high` only after a timeout.
+    next: u64,
+    /// End of what was sent (HighData + 1).
+    high: u64,
+    /// End of what there is to send.
+    limit: u64,
+    /// End of what the receiver takes.
+    allowed: u64,
+    board: Scoreboard,
+    dup_acks: u32,
+    /// Recovery ends here (RecoveryPoint + 1).
+    recovery_point: u64,
+    /// End of what was sent again in this recovery (HighRxt + 1).
+    high_rxt: u64,
+    /// The rescue retransmission of this recovery is spent.
+    rescued: bool,
+    /// Recovery has just begun or gone on: the first hole is sent whatever the window says.
+    resend_first: bool,
+    /// Bytes that are thought to be in the network.
+    pipe: u64,
+    timer: Option<Timestamp>,
+    /// Without timestamps: a segment sent once whose round trip is being taken.
+    timed: Option<(u64, Timestamp)>,
+    /// The next sample for the timer is taken when this is acknowledged, so there is one a round trip.
+    sample_at: u64,
+    /// ECN: an echo below this tells nothing new; and the next data segment says that the window is reduced.
+    ecn_point: u64,
+    tell_reduced: bool,
+    syn_lost: bool,
+    /// The transfer to come: when, and how many bytes.
+    coming: Option<(Timestamp, u64)>,
+    began: Timestamp,
+    first: u64,
+    stats: SenderStats,
+}
+
+impl Sender {
+    /// A sender that begins when its agent starts.
+    ///
+    /// Errors: what [`TcpConfig::check`] refuses, and a distribution that cannot be used.
+    pub fn new(config: TcpConfig, workload: Workload) -> Result<Self, TcpConfigError> {
+        config.check()?;
+        Ok(Self {
+            transfers: Transfers::new(workload)?,
+            window: initial_window(&config),
+            avoidance: Avoidance::new(config.variant),
+            rto: Rto::new(config.min_rto),
+            config,
+            phase: Phase::Idle,
+            una: 0,
+            next: 0,
+            high: 0,
+            limit: 0,
+            allowed: 0,
+            board: Scoreboard::default(),
+            dup_acks: 0,
+            recovery_point: 0,
+            high_rxt: 0,
+            rescued: false,
+            resend_first: false,
+            pipe: 0,
+            timer: None,
+            timed: None,
+            sample_at: 0,
+            ecn_point: 0,
+            tell_reduced: false,
+            syn_lost: false,
+            coming: None,
+            began: Timestamp::ZERO,
+            first: 0,
+            stats: SenderStats::default(),
+        })
+    }
+
+    /// What has been counted so far.
+    pub const fn stats(&self) -> SenderStats {
+        self.stats
+    }
+    /// The congestion window and slow-start threshold.
+    pub const fn window(&self) -> Window {
+        self.window
+    }
+    /// Smoothed round-trip time of this connection.
+    pub fn srtt(&self) -> Option<TimeDelta> {
+        self.rto.srtt()
+    }
+    /// The present retransmission timeout.
+    pub fn retransmission_timeout(&self) -> TimeDelta {
+        self.rto.rto()
+    }
+    /// Bytes thought to be in the network.
+    pub const fn bytes_in_flight(&self) -> DataSize {
+        DataSize::from_bytes(self.pipe)
+    }
+    /// Whether a transfer is under way.
+    pub fn is_active(&self) -> bool {
+        self.phase != Phase::Idle
+    }
+
+    /// Takes up the next transfer, if there is one.
+    fn plan(&mut self, now: Timestamp) {
+        self.phase = Phase::Idle;
+        self.timer = None;
+        self.coming = self.transfers.next(now);
+        self.begin_if_due(now);
+    }
+
+    fn begin_if_due(&mut self, now: Timestamp) {
+        let Some((_, bytes)) = self.coming.filter(|&(at, _)| at <= now) else { return };
+        self.coming = None;
+        self.window = initial_window(&self.config);
+        self.avoidance = Avoidance::new(self.config.variant);
+        self.rto = Rto::new(self.config.min_rto);
+        self.board.clear();
+        self.dup_acks = 0;
+        self.timed = None;
+        self.tell_reduced = false;
+        self.syn_lost = false;
+        self.resend_first = false;
+        self.pipe = 0;
+        self.began = now;
+        self.next = self.high;
+        self.una = self.high;
+        self.allowed = self.una + self.config.receive_window.as_bytes();
+        self.phase = if self.config.handshake { Phase::Opening } else { Phase::Open };
+        self.first = self.una + u64::from(self.config.handshake);
+        self.limit = self.first.saturating_add(bytes);
+        self.recovery_point = self.first;
+        self.sample_at = self.una;
+        self.ecn_point = self.first;
+    }
+
+    /// The handshake is over.
+    fn open(&mut self) {
+        self.phase = Phase::Open;
+        if self.syn_lost {
+            // RFC 5681, section 3.1: a lost SYN makes the initial window one segment.
+            self.window.cwnd = self.window.mss;
+            self.rto.after_lost_syn();
+        }
+    }
+
+    fn on_ack(&mut self, now: Timestamp, s: &TcpSegment) {
+        if self.phase == Phase::Idle || s.ack < self.una || s.ack > self.high {
+            self.stats.ignored += 1;
+            return;
+        }
+        let acked = s.ack - self.una;
+        let was_limited = self.pipe + self.window.mss > self.window.cwnd;
+        let mut news = 0;
+        if self.config.sack {
+            for &block in s.sack_blocks() {
+                news += self.board.add(block, s.ack, self.high);
+            }
+        }
+        // A window too small for a segment would need probes, which this sender has none of.
+        let offered = s.window.clamp(self.window.mss, self.config.receive_window.as_bytes());
+        self.allowed = self.allowed.max(s.ack + offered);
+        let mut rtt = None;
+        if acked > 0 {
+            self.una = s.ack;
+            self.next = self.next.max(self.una);
+            self.dup_acks = 0;
+            if !self.board.is_empty() && self.board.advance(self.una) {
+                self.board.clear();
+            }
+            rtt = self.take_rtt(now, s);
+            if self.phase == Phase::Opening {
+                self.open();
+                self.timer = None;
+                self.pipe = 0;
+                return;
+            }
+            // RFC 6298, section 5.2 and 5.3.
+            self.timer = (self.una < self.high).then(|| now + self.rto.rto());
+            if self.una >= self.limit {
+                return self.finish(now);
+            }
+        } else if self.phase == Phase::Opening {
+            return;
+        }
+        if news > 0 || (!self.config.sack && acked == 0 && !s.is_syn && self.una < self.high) {
+            self.dup_acks += 1;
+        }
+        // Once a window: what answers the first segment after the reduction, which tells the receiver, comes later.
+        let reduces = s.is_ece && self.config.ecn && self.una > self.ecn_point && self.phase == Phase::Open;
+        if reduces {
+            self.on_ecn_echo();
+        }
+        match self.phase {
+            Phase::Open => {
+                if self.dup_acks as usize >= DUP_THRESH || self.board.lost_below(self.window.mss) > self.una {
+                    self.enter_recovery();
+                } else if acked > 0 && !reduces {
+                    self.grow(&AckInfo { now, acked, rtt, srtt: self.rto.srtt().unwrap_or_default() }, was_limited);
+                }
+            }
+            Phase::Recovery => self.recover(acked),
+            Phase::Loss => {
+                if acked > 0 {
+                    self.grow(&AckInfo { now, acked, rtt, srtt: self.rto.srtt().unwrap_or_default() }, true);
+                }
+                if self.una >= self.recovery_point {
+                    self.phase = Phase::Open;
+                }
+            }
+            Phase::Idle | Phase::Opening => {}
+        }
+        self.count_pipe();
+    }
+
+    /// The round trip that an acknowledgement of new data shows; one a round trip goes to the timer.
+    fn take_rtt(&mut self, now: Timestamp, s: &TcpSegment) -> Option<TimeDelta> {
+        let rtt = if self.config.timestamps {
+            Some(now.saturating_since(s.echo))
+        } else {
+            self.timed.filter(|&(end, _)| s.ack >= end).map(|(_, sent)| now.saturating_since(sent))
+        };
+        if !self.config.timestamps && rtt.is_some() {
+            self.timed = None;
+        }
+        if let Some(rtt) = rtt
+            && s.ack >= self.sample_at
+        {
+            self.rto.on_sample(rtt);
+            self.sample_at = self.high + 1;
+        }
+        rtt
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &AckInfo, was_limited: bool) {
+        if !was_limited {
+            self.avoidance.on_application_limited(ack.now);
+        } else if self.window.cwnd < self.window.ssthresh {
+            self.window.slow_start(ack.acked);
+        } else {
+            self.avoidance.on_ack(&mut self.window, ack);
+        }
+    }
+
+    /// The window after congestion (RFC 5681, equation 4). Data that limited transmit has added does not count.
+    fn reduce(&mut self, why: Congestion) {
+        let flight = (self.high - self.una).min(self.window.cwnd);
+        let ssthresh = self.avoidance.on_congestion(&self.window, flight, why);
+        self.window.ssthresh = ssthresh.max(2 * self.window.mss);
+    }
+
+    fn on_ecn_echo(&mut self) {
+        self.stats.ecn_reductions += 1;
+        self.reduce(Congestion::Ecn);
+        self.window.cwnd = self.window.ssthresh;
+        self.ecn_point = self.high;
+        self.tell_reduced = true;
+    }
+
+    /// RFC 6675, section 5, step 4; RFC 6582, section 3.2, steps 2 and 3.
+    fn enter_recovery(&mut self) {
+        self.stats.recoveries += 1;
+        self.phase = Phase::Recovery;
+        self.recovery_point = self.high;
+        self.reduce(Congestion::Loss);
+        self.window.cwnd = self.window.ssthresh;
+        if !self.config.sack {
+            self.window.cwnd += DUP_THRESH as u64 * self.window.mss;
+        }
+        self.ecn_point = self.high;
+        self.high_rxt = self.una;
+        self.rescued = false;
+        self.resend_first = true;
+    }
+
+    fn recover(&mut self, acked: u64) {
+        if self.una >= self.recovery_point {
+            self.phase = Phase::Open;
+            self.resend_first = false;
+            if !self.config.sack {
+                // RFC 6582, section 3.2, step 3, option 1.
+                let flight = self.high - self.una;
+                self.window.cwnd = self.window.ssthresh.min(flight.max(self.window.mss) + self.window.mss);
+            }
+        } else if !self.config.sack {
+            if acked == 0 {
+                self.window.cwnd += self.window.mss;
+            } else {
+                // A partial acknowledgement: the next hole begins right there.
+                let kept = self.window.cwnd.saturating_sub(acked).max(self.window.mss);
+                self.window.cwnd = kept + if acked >= self.window.mss { self.window.mss } else { 0 };
+                self.high_rxt = self.una;
+                self.resend_first = true;
+            }
+        }
+        self.high_rxt = self.high_rxt.max(self.una);
+    }
+
+    /// RFC 6675's SetPipe, or what stands for it in the other phases.
+    #[inline]
+    fn count_pipe(&mut self) {
+        let outstanding = self.next - self.una;
+        self.pipe = match self.phase {
+            Phase::Recovery if self.config.sack => {
+                let lost = self.board.lost_below(self.window.mss).max(self.una);
+                self.board.missing(lost, self.high) + self.board.missing(self.una, self.high_rxt)
+            }
+            Phase::Loss if !self.board.is_empty() => self.board.missing(self.una, self.next),
+            Phase::Open => outstanding - self.board.sacked().min(outstanding),
+            _ => outstanding,
+        };
+    }
+
+    fn finish(&mut self, now: Timestamp) {
+        self.stats.transfers += 1;
+        self.stats.transferred += DataSize::from_bytes(self.limit - self.first);
+        self.stats.transfer_time += now.saturating_since(self.began);
+        self.plan(now);
+    }
+
+    fn on_retransmission_timeout(&mut self) {
+        self.stats.timeouts += 1;
+        self.timer = None;
+        self.timed = None;
+        if self.phase == Phase::Opening {
+            self.syn_lost = true;
+            self.next = self.una;
+            self.rto.back_off();
+            return;
+        }
+        // RFC 5681, section 3.1: the threshold stays when the same segment times out again.
+        if self.rto.backoffs() == 0 || self.phase != Phase::Loss {
+            self.reduce(Congestion::Timeout);
+        }
+        self.rto.back_off();
+        self.window.cwnd = self.window.mss;
+        self.phase = Phase::Loss;
+        self.recovery_point = self.high;
+        self.ecn_point = self.high;
+        self.dup_acks = 0;
+        self.resend_first = false;
+        // What SACK has told is kept (RFC 6675, section 5.1): a receiver that breaks its word is noticed.
+        self.next = self.una;
+        self.pipe = 0;
+    }
+
+    /// What to send now: the first byte, the length, and what kind of segment that makes.
+    fn choose(&mut self) -> Option<(u64, u64, Kind)> {
+        let mss = self.window.mss;
+        if self.phase == Phase::Recovery {
+            if self.resend_first {
+                let hole = self.board.hole(self.una, self.high)?;
+                return Some((hole.start, (hole.end - hole.start).min(mss), Kind::Again));
+            }
+            if self.config.sack {
+                return if self.pipe + mss <= self.window.cwnd { self.next_segment() } else { None };
+            }
+        }
+        let mut start = self.next;
+        let mut end = self.limit;
+        if start < self.high {
+            // After a timeout: fill the holes in order.
+            match self.board.hole(start, self.high) {
+                Some(hole) => (start, end) = (hole.start, hole.end),
+                None => start = self.high,
+            }
+            self.next = start;
+        }
+        let len = mss.min(end - start.min(end));
+        // RFC 3042 without SACK: each of the first two duplicates lets one new segment go.
+        let extra =
+            if self.config.sack || self.phase != Phase::Open { 0 } else { u64::from(self.dup_acks.min(2)) * mss };
+        let fits = self.pipe + len <= self.window.cwnd + extra && start + len <= self.allowed;
+        let kind = if start >= self.high { Kind::New } else { Kind::Again };
+        (len > 0 && fits).then_some((start, len, kind))
+    }
+
+    /// NextSeg() of RFC 6675, section 4.
+    fn next_segment(&self) -> Option<(u64, u64, Kind)> {
+        let mss = self.window.mss;
+        let from = self.high_rxt.max(self.una);
+        let cut = |hole: super::SackBlock| (hole.start, (hole.end - hole.start).min(mss), Kind::Again);
+        let lost = self.board.lost_below(mss);
+        // (1) What is lost.
+        if let Some(hole) = self.board.hole(from, lost) {
+            return Some(cut(hole));
+        }
+        // (2) New data.
+        let len = mss.min(self.limit - self.high);
+        if len > 0 && self.high + len <= self.allowed {
+            return Some((self.high, len, Kind::New));
+        }
+        // (3) What may be lost.
+        if let Some(hole) = self.board.highest().and_then(|top| self.board.hole(from, top)) {
+            return Some(cut(hole));
+        }
+        // (4) The rescue: the end of what was sent, once in a recovery.
+        if !self.rescued && self.una < self.recovery_point {
+            let start = self.recovery_point.saturating_sub(mss).max(self.una).max(self.board.highest().unwrap_or(0));
+            if start < self.recovery_point {
+                return Some((start, self.recovery_point - start, Kind::Rescue));
+            }
+        }
+        None
+    }
+
+    /// Counts a segment as sent.
+    fn sent(&mut self, now: Timestamp, start: u64, len: u64, kind: Kind) {
+        let end = start + len;
+        self.stats.segments += 1;
+        if kind == Kind::New {
+            if !self.config.timestamps && self.timed.is_none() {
+                self.timed = Some((end, now));
+            }
+            (self.high, self.next) = (end, end);
+        } else {
+            self.stats.retransmits += 1;
+            // Karn: a segment sent twice tells no round trip (RFC 6298, section 3).
+            self.timed = None;
+            match (kind, self.phase) {
+                (Kind::Rescue, _) => self.rescued = true,
+                (_, Phase::Recovery) => self.high_rxt = self.high_rxt.max(end),
+                _ => self.next = end,
+            }
+        }
+        self.pipe += len;
+        self.resend_first = false;
+        if self.timer.is_none() {
+            self.timer = Some(now + self.rto.rto());
+        }
+    }
+}
+
+fn initial_window(config: &TcpConfig) -> Window {
+    let mss = u64::from(config.mss);
+    let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |s| s.as_bytes().max(2 * mss));
+    Window { cwnd: u64::from(config.initial_window) * mss, ssthresh, mss }
+}
+
+impl Agent for Sender {
+    fn on_start(&mut self, now: Timestamp) {
+        self.plan(now);
+    }
+
+    #[inline]
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        match &packet.body {
+            Body::Tcp(segment) if segment.is_ack => self.on_ack(now, segment),
+            _ => self.stats.ignored += 1,
+        }
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.begin_if_due(now);
+        if self.timer.is_some_and(|t| t <= now) {
+            self.on_retransmission_timeout();
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        self.timer.or(self.coming.map(|(at, _)| at))
+    }
+
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        let mut s = TcpSegment {
+            timestamp: now,
+            window: self.config.receive_window.as_bytes(),
+            has_timestamps: self.config.timestamps,
+            ..TcpSegment::default()
+        };
+        match self.phase {
+            Phase::Idle => return false,
+            Phase::Opening => {
+                if self.next > self.una {
+                    return false;
+                }
+                s.seq = self.una;
+                s.is_syn = true;
+                (self.next, self.high) = (self.una + 1, self.una + 1);
+                if !self.config.timestamps && !self.syn_lost {
+                    self.timed = Some((self.high, now));
+                }
+                self.timer = Some(now + self.rto.rto());
+            }
+            Phase::Open | Phase::Recovery | Phase::Loss => {
+                let Some((start, len, kind)) = self.choose() else { return false };
+                self.sent(now, start, len, kind);
+                s.seq = start;
+                s.len = len as u32;
+                s.is_push = start + len == self.limit;
+                if self.config.ecn && kind == Kind::New {
+                    packet.ecn = Ecn::Ect0;
+                    s.is_cwr = std::mem::take(&mut self.tell_reduced);
+                }
+            }
+        }
+        packet.size = s.wire_size();
+        packet.body = Body::Tcp(s);
+        true
+    }
+}
