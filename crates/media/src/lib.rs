@@ -1,1 +1,27 @@
-//! Placeholder.
+//! Models of live video: where frames come from, how they become packets, and when they are played.
+//!
+//! A [`Source`] makes [`Frame`]s that follow a target rate, exactly or as encoders do; a [`Packetiser`] splits them.
+//! Frames have a size and no content. Time enters only as an argument.
+//!
+//! ```
+//! use weir_media::{Packetiser, PerfectCodec, Source};
+//! use weir_units::{DataRate, DataSize, Timestamp};
+//! let mut source = Source::from(PerfectCodec::packets(DataSize::from_bytes(1_000), Timestamp::ZERO));
+//! source.on_target(DataRate::from_mbps(2), Timestamp::ZERO);
+//! let at = source.next_frame_at().expect("a rate is set");
+//! let frame = source.poll_frame(at).expect("due");
+//! // 1,000 bytes at 2 Mbit/s come every 4 ms.
+//! assert_eq!(source.next_frame_at(), Some(at + weir_units::TimeDelta::from_millis(4)));
+//! let packets: Vec<_> = Packetiser::default().split(frame.size).collect();
+//! assert_eq!((packets.len(), packets[0].marker), (1, true));
+//! ```
+
+mod frame;
+mod packetiser;
+mod perfect;
+mod source;
+
+pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
+pub use packetiser::{Packetiser, Payload, Split};
+pub use perfect::PerfectCodec;
+pub use source::{FrameSource, Source};

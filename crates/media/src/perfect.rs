@@ -1,0 +1,222 @@
+use crate::frame::Numbering;
+use crate::{Frame, FrameKind, FrameSource};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// A source that is polled later than this has stood still: it goes on from now instead of catching up.
+const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
+const NANO: u64 = 1_000_000_000;
+
+/// A codec without encoder: it generates its target rate exactly, from the instant at which the target changes.
+///
+/// It is the "perfect codec" of the comparison of RMCAT controllers and of the syncodecs traffic sources: what
+/// varies in a run is the controller's doing alone. Its first frame is a key frame; all are of one size.
+#[derive(Clone, Debug)]
+pub struct PerfectCodec {
+    shape: Shape,
+    rate: DataRate,
+    numbering: Numbering,
+    key: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    /// One packet each time as many bits as it has have passed at the target rate.
+    Packets {
+        size: DataSize,
+        /// From when `left` counts, and what is left to the next packet: bits times nanoseconds a second.
+        since: Timestamp,
+        left: u64,
+        due: Option<Timestamp>,
+    },
+    /// A frame each frame interval with the bits that pass in it at the target rate.
+    Frames {
+        interval: TimeDelta,
+        due: Timestamp,
+        /// What did not make a whole byte: bits times nanoseconds a second.
+        carry: u64,
+    },
+}
+
+impl PerfectCodec {
+    /// Frames of one packet of this size (at least one byte), spaced by the target rate; the first at `start`, or as
+    /// soon as a rate is set.
+    pub fn packets(size: DataSize, start: Timestamp) -> Self {
+        let size = size.max(DataSize::from_bytes(1));
+        Self::new(Shape::Packets { size, since: start, left: 0, due: None })
+    }
+
+    /// Frames at a fixed interval (at least a microsecond), as large as the target rate says; the first at `start`.
+    pub fn frames(interval: TimeDelta, start: Timestamp) -> Self {
+        let interval = interval.max(TimeDelta::from_micros(1));
+        Self::new(Shape::Frames { interval, due: start, carry: 0 })
+    }
+
+    fn new(shape: Shape) -> Self {
+        Self { shape, rate: DataRate::ZERO, numbering: Numbering::default(), key: true }
+    }
+}
+
+/// When `left` bits times nanoseconds a second will have passed.
+fn due_after(since: Timestamp, left: u64, rate: DataRate) -> Option<Timestamp> {
+    let ns = left.div_ceil(rate.as_bps().max(1));
+    (rate > DataRate::ZERO).then(|| since + TimeDelta::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX)))
+}
+
+fn work(size: DataSize) -> u64 {
+    size.as_bits().saturating_mul(NANO)
+}
+
+impl FrameSource for PerfectCodec {
+    fn on_target(&mut self, rate: DataRate, now: Timestamp) {
+        match &mut self.shape {
+            Shape::Packets { since, left, due, .. } => {
+                let passed = u64::try_from((now - *since).as_nanos()).unwrap_or(0);
+                *left = left.saturating_sub(self.rate.as_bps().saturating_mul(passed));
+                *since = now.max(*since);
+                *due = due_after(*since, *left, rate);
+            }
+            Shape::Frames { interval, due, .. } => {
+                if self.rate == DataRate::ZERO && *due < now {
+                    // Frames that fell into a time without rate were never captured: on with the next on the grid.
+                    let missed = (now - *due).as_nanos().div_euclid(interval.as_nanos()) + 1;
+                    *due += *interval * missed;
+                }
+            }
+        }
+        self.rate = rate;
+    }
+
+    fn next_frame_at(&self) -> Option<Timestamp> {
+        match self.shape {
+            Shape::Packets { due, .. } => due,
+            Shape::Frames { due, .. } => (self.rate > DataRate::ZERO).then_some(due),
+        }
+    }
+
+    fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
+        let mut at = self.next_frame_at().filter(|&at| at <= now)?;
+        if now - at > LONGEST_LAG {
+            at = now;
+        }
+        let size = match &mut self.shape {
+            Shape::Packets { size, since, left, due } => {
+                (*since, *left) = (at, work(*size));
+                *due = due_after(at, *left, self.rate);
+                *size
+            }
+            Shape::Frames { interval, due, carry } => {
+                *due = at + *interval;
+                let bit_ns =
+                    (self.rate.as_bps()).saturating_mul(interval.as_nanos().unsigned_abs()).saturating_add(*carry);
+                *carry = bit_ns % (8 * NANO);
+                // A rate too low for a byte a frame sends one all the same: a frame has a size.
+                DataSize::from_bytes((bit_ns / (8 * NANO)).max(1))
+            }
+        };
+        let kind = if self.key { FrameKind::Key } else { FrameKind::Delta };
+        self.key = false;
+        Some(self.numbering.frame(at, size, kind))
+    }
+
+    fn request_key_frame(&mut self, _: Timestamp) {
+        self.key = true;
+    }
+
+    fn generated_rate(&self) -> DataRate {
+        self.rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KB: DataSize = DataSize::from_bytes(1_000);
+    fn ms(n: i64) -> Timestamp {
+        Timestamp::from_millis(n)
+    }
+    fn kbps(n: u64) -> DataRate {
+        DataRate::from_kbps(n)
+    }
+    /// The frames due before `end`.
+    fn until(s: &mut PerfectCodec, end: Timestamp) -> Vec<Frame> {
+        std::iter::from_fn(|| {
+            let at = s.next_frame_at().filter(|&at| at < end)?;
+            s.poll_frame(at)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn packets_are_spaced_by_the_rate() {
+        let mut s = PerfectCodec::packets(KB, ms(10));
+        assert_eq!(s.next_frame_at(), None);
+        s.on_target(kbps(800), ms(10));
+        let at: Vec<_> = until(&mut s, ms(50)).iter().map(|f| (f.captured.as_millis(), f.kind)).collect();
+        assert_eq!(at, [(10, FrameKind::Key), (20, FrameKind::Delta), (30, FrameKind::Delta), (40, FrameKind::Delta)]);
+        // Half of the next packet has passed at 45 ms; the other half takes 20 ms at a quarter of the rate.
+        s.on_target(kbps(200), ms(45));
+        assert_eq!(s.next_frame_at(), Some(ms(65)));
+        s.on_target(DataRate::ZERO, ms(55));
+        assert_eq!(s.next_frame_at(), None);
+        s.on_target(kbps(2_000), ms(100));
+        assert_eq!(s.next_frame_at(), Some(ms(101)));
+    }
+
+    #[test]
+    fn frames_carry_what_the_rate_says() {
+        let mut s = PerfectCodec::frames(TimeDelta::from_micros(33_333), ms(0));
+        s.on_target(kbps(1_000), ms(0));
+        let frames = until(&mut s, ms(10_000));
+        assert_eq!(frames.len(), 301);
+        let total: u64 = frames.iter().map(|f| f.size.as_bytes()).sum();
+        // 301 times 33,333 bits, and never a byte off.
+        assert_eq!(total, 301 * 33_333 / 8);
+        assert!(frames.iter().all(|f| (4_166..=4_167).contains(&f.size.as_bytes())));
+        s.on_target(DataRate::ZERO, ms(10_000));
+        assert_eq!(s.next_frame_at(), None);
+        s.on_target(kbps(500), ms(10_500));
+        let next = s.next_frame_at().expect("on the grid");
+        assert_eq!(next.as_micros() % 33_333, 0);
+        assert!(next > ms(10_500) && next <= ms(10_534));
+    }
+
+    #[test]
+    fn a_source_left_alone_does_not_catch_up() {
+        let mut s = PerfectCodec::packets(KB, ms(0));
+        s.on_target(kbps(800), ms(0));
+        assert_eq!(s.poll_frame(ms(60_000)).map(|f| f.captured), Some(ms(60_000)));
+        assert_eq!(s.poll_frame(ms(60_000)), None);
+    }
+
+    proptest! {
+        /// What comes out is the integral of the target, whatever the target does.
+        #[test]
+        fn output_is_the_integral_of_the_target(
+            targets in proptest::collection::vec((0u64..5_000, 1i64..500_000), 1..50),
+            frames: bool,
+        ) {
+            let mut s = match frames {
+                true => PerfectCodec::frames(TimeDelta::from_millis(20), ms(0)),
+                false => PerfectCodec::packets(KB, ms(0)),
+            };
+            let (mut now, mut bits, mut bytes, mut largest) = (ms(0), 0.0, 0, 0);
+            for (rate, us) in targets {
+                s.on_target(kbps(rate), now);
+                let span = TimeDelta::from_micros(us);
+                now += span;
+                bits += rate as f64 * 1e3 * span.as_secs_f64();
+                bytes += until(&mut s, now).iter().map(|f| f.size.as_bytes()).sum::<u64>();
+                largest = largest.max(rate);
+                if !frames {
+                    // One packet is on its way, and the first came without waiting.
+                    let due = bits / 8.0;
+                    prop_assert!((-1.0..=1_001.0).contains(&(bytes as f64 - due)), "{bytes} against {due}");
+                }
+            }
+            let slack = if frames { 50.0 * 0.02 * largest as f64 * 125.0 + 50.0 } else { 1_001.0 };
+            prop_assert!((bytes as f64 - bits / 8.0).abs() <= slack);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+use crate::{Frame, PerfectCodec};
+use core::fmt;
+use weir_units::{DataRate, Timestamp};
+
+/// Something that makes frames at a rate it is asked for.
+pub trait FrameSource {
+    /// A new target rate.
+    fn on_target(&mut self, rate: DataRate, now: Timestamp);
+    /// When the next frame is due, or `None` while none is to come.
+    fn next_frame_at(&self) -> Option<Timestamp>;
+    /// The frame that is due at `now`, if any; ask again until there is none.
+    fn poll_frame(&mut self, now: Timestamp) -> Option<Frame>;
+    /// Makes the next frame a key frame.
+    fn request_key_frame(&mut self, now: Timestamp);
+    /// The rate that the source now means to generate, before random variation.
+    fn generated_rate(&self) -> DataRate;
+}
+
+/// A source of frames: a built-in model, or a user's own.
+#[non_exhaustive]
+pub enum Source {
+    /// Follows its target exactly and at once.
+    Perfect(PerfectCodec),
+    /// A user's own.
+    Custom(Box<dyn FrameSource + Send>),
+}
+
+impl From<PerfectCodec> for Source {
+    fn from(codec: PerfectCodec) -> Self {
+        Self::Perfect(codec)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Perfect(s) => s.fmt(f),
+            Self::Custom(_) => f.write_str("Custom"),
+        }
+    }
+}
+
+macro_rules! each {
+    ($source:expr, $s:ident => $call:expr) => {
+        match $source {
+            Source::Perfect($s) => $call,
+            Source::Custom($s) => $call,
+        }
+    };
+}
+
+impl Source {
+    /// See [`FrameSource::on_target`].
+    pub fn on_target(&mut self, rate: DataRate, now: Timestamp) {
+        each!(self, s => s.on_target(rate, now));
+    }
+    /// See [`FrameSource::next_frame_at`].
+    #[inline]
+    pub fn next_frame_at(&self) -> Option<Timestamp> {
+        each!(self, s => s.next_frame_at())
+    }
+    /// See [`FrameSource::poll_frame`].
+    #[inline]
+    pub fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
+        each!(self, s => s.poll_frame(now))
+    }
+    /// See [`FrameSource::request_key_frame`].
+    pub fn request_key_frame(&mut self, now: Timestamp) {
+        each!(self, s => s.request_key_frame(now));
+    }
+    /// See [`FrameSource::generated_rate`].
+    pub fn generated_rate(&self) -> DataRate {
+        each!(self, s => s.generated_rate())
+    }
+}
