@@ -311,7 +311,10 @@ fn frame(out: &mut Vec<u8>, count: u8, packet_type: u8, body: impl FnOnce(&mut V
 
 /// Sets the length field of the packet that starts at `start` and ends `out`.
 fn set_length(out: &mut [u8], start: usize) {
-    debug_assert!((out.len() - start) % 4 == 0 && out.len() - start <= MAX_PACKET, "an RTCP packet is whole words");
+    debug_assert!(
+        (out.len() - start).is_multiple_of(4) && out.len() - start <= MAX_PACKET,
+        "an RTCP packet is whole words"
+    );
     let words = ((out.len() - start) / 4 - 1) as u16;
     out[start + 2..start + 4].copy_from_slice(&words.to_be_bytes());
 }

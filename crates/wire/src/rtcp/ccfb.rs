@@ -290,7 +290,7 @@ impl<'o> Writer<'o> {
         let Some(block) = self.block.take() else { return };
         let reports = ((self.out.len() - block - 8) / 2) as u16;
         self.out[block + 6..block + 8].copy_from_slice(&reports.to_be_bytes());
-        if reports % 2 != 0 {
+        if !reports.is_multiple_of(2) {
             self.out.extend_from_slice(&[0, 0]);
         }
     }

@@ -36,7 +36,7 @@ impl<'a> Element<'a> {
     }
     /// Whether the one-byte form can carry it.
     pub(super) const fn is_short(&self) -> bool {
-        self.id < STOP && self.data.len() >= 1 && self.data.len() <= 16
+        self.id < STOP && !self.data.is_empty() && self.data.len() <= 16
     }
 }
 
