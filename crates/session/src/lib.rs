@@ -1,1 +1,31 @@
-//! Placeholder.
+//! Both ends of an RTP call, without sockets or clocks: real RTP and RTCP bytes in and out.
+//!
+//! An [`Endpoint`] sends, receives or does both. Its owner brings datagrams and the time, and takes datagrams and the
+//! next deadline:
+//!
+//! 1. after [`Endpoint::handle_datagram`] or [`Endpoint::handle_timeout`], call [`Endpoint::poll_transmit`] until it
+//!    gives nothing;
+//! 2. then wait for a datagram or for [`Endpoint::poll_timeout`], whichever comes first.
+//!
+//! The same code runs in the simulator and on real sockets. Media may travel as a length only: a datagram is then its
+//! header bytes and a count of payload bytes that are not there.
+
+mod arrivals;
+mod config;
+mod endpoint;
+mod feedback;
+mod queue;
+mod receiver;
+mod rtcp;
+mod rtcp_timer;
+mod sender;
+mod statistics;
+
+pub use arrivals::ArrivalLog;
+pub use config::{EndpointConfig, ReceiveConfig, SendConfig};
+pub use endpoint::{Datagram, Endpoint, EndpointCounters, Transmit};
+pub use queue::{QueuedPacket, RtpQueue};
+pub use receiver::ReceiveCounters;
+pub use rtcp_timer::{RTCP_BANDWIDTH_SHARE, RtcpTimer, RtcpTimerConfig};
+pub use sender::SendCounters;
+pub use statistics::{BlockNumbers, ReceiveStatistics, Sequenced};

@@ -1,0 +1,185 @@
+//! Which packets arrived when: what per-packet feedback is built from.
+
+use weir_units::{Ecn, Timestamp};
+
+const MIN_SLOTS: usize = 1 << 6;
+/// Most packets that one report can cover; RFC 8888 caps a block at 16,384 reports.
+const MAX_SLOTS: usize = 1 << 14;
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Sequence number plus one, 0 for none: a slot is valid only for its own number.
+    tag: u64,
+    arrival: Timestamp,
+    ecn: Ecn,
+}
+
+const EMPTY: Slot = Slot { tag: 0, arrival: Timestamp::ZERO, ecn: Ecn::NotEct };
+
+/// Arrivals since the last report and some before it, in a ring that grows with the reporting interval up to a bound.
+#[derive(Clone, Debug)]
+pub struct ArrivalLog {
+    slots: Box<[Slot]>,
+    /// First sequence number of the next report.
+    begin: u64,
+    /// Sequence number after the highest one seen.
+    end: u64,
+    /// First sequence number that was new in the last report.
+    last_begin: u64,
+    news: u32,
+    /// Whether reports cover the one before them again, so that a lost report loses nothing (RFC 8888, section 3).
+    overlap: bool,
+}
+
+impl ArrivalLog {
+    /// An empty log; with `overlap`, each report covers the packets of the one before it once more.
+    pub fn new(overlap: bool) -> Self {
+        let slots = vec![EMPTY; MIN_SLOTS].into_boxed_slice();
+        Self { slots, begin: 0, end: 0, last_begin: 0, news: 0, overlap }
+    }
+
+    fn index(&self, sequence: u64) -> usize {
+        sequence as usize & (self.slots.len() - 1)
+    }
+
+    /// Notes an arrival. Of duplicates the first arrival counts, and a CE mark on any copy (RFC 8888, section 3.1).
+    pub fn on_packet(&mut self, sequence: u64, arrival: Timestamp, ecn: Ecn) {
+        if self.end == 0 {
+            (self.begin, self.end, self.last_begin) = (sequence, sequence, sequence);
+        }
+        if sequence >= self.end {
+            while sequence - self.begin.min(self.last_begin) >= self.slots.len() as u64 {
+                if self.slots.len() == MAX_SLOTS {
+                    self.begin = self.begin.max(sequence + 1 - MAX_SLOTS as u64);
+                    self.last_begin = self.last_begin.max(self.begin);
+                    break;
+                }
+                self.grow();
+            }
+            self.end = sequence + 1;
+        } else if sequence < self.begin {
+            // Reported as missing: the next report goes back to take it in, while the ring still reaches so far.
+            if self.end - sequence > self.slots.len() as u64 {
+                return;
+            }
+            self.begin = sequence;
+        }
+        let i = self.index(sequence);
+        let slot = &mut self.slots[i];
+        if slot.tag == sequence + 1 {
+            if ecn == Ecn::Ce {
+                slot.ecn = ecn;
+            }
+            return;
+        }
+        *slot = Slot { tag: sequence + 1, arrival, ecn };
+        self.news += 1;
+    }
+
+    fn grow(&mut self) {
+        let mut wider = vec![EMPTY; self.slots.len() * 2].into_boxed_slice();
+        for s in self.slots.iter().filter(|s| s.tag != 0) {
+            let into = &mut wider[(s.tag - 1) as usize & (self.slots.len() * 2 - 1)];
+            if into.tag < s.tag {
+                *into = *s;
+            }
+        }
+        self.slots = wider;
+    }
+
+    /// Packets that have arrived since the last report.
+    pub fn news(&self) -> u32 {
+        self.news
+    }
+
+    /// The range that a report made now covers.
+    pub fn range(&self) -> core::ops::Range<u64> {
+        self.begin..self.end
+    }
+
+    /// When a packet of the range arrived, and its ECN field.
+    pub fn arrival(&self, sequence: u64) -> Option<(Timestamp, Ecn)> {
+        let s = &self.slots[self.index(sequence)];
+        (s.tag == sequence + 1).then_some((s.arrival, s.ecn))
+    }
+
+    /// A report of everything up to `upto` (not included) has been made.
+    pub fn on_reported(&mut self, upto: u64) {
+        if self.overlap {
+            self.begin = self.last_begin.min(upto);
+            self.last_begin = upto;
+        } else {
+            self.begin = upto;
+            self.last_begin = upto;
+        }
+        self.news = if upto == self.end { 0 } else { 1 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn a_late_packet_pulls_the_next_report_back() {
+        let mut log = ArrivalLog::new(false);
+        for n in [10, 11, 13] {
+            log.on_packet(n, at(n as i64), Ecn::Ect0);
+        }
+        assert_eq!(log.range(), 10..14);
+        assert_eq!(log.arrival(12), None);
+        log.on_reported(14);
+        assert_eq!((log.range(), log.news()), (14..14, 0));
+        log.on_packet(12, at(20), Ecn::Ce);
+        assert_eq!((log.range(), log.news()), (12..14, 1));
+        assert_eq!(log.arrival(12), Some((at(20), Ecn::Ce)));
+    }
+
+    #[test]
+    fn overlapping_reports_cover_each_packet_twice() {
+        let mut log = ArrivalLog::new(true);
+        let mut seen = [0; 40];
+        for n in 0..40u64 {
+            log.on_packet(n, at(0), Ecn::NotEct);
+            if n % 10 == 9 {
+                log.range().for_each(|s| seen[s as usize] += 1);
+                log.on_reported(n + 1);
+            }
+        }
+        assert!(seen[..30].iter().all(|&n| n == 2) && seen[30..].iter().all(|&n| n == 1));
+    }
+
+    #[test]
+    fn duplicates_keep_the_first_time_and_any_mark() {
+        let mut log = ArrivalLog::new(false);
+        log.on_packet(5, at(1), Ecn::Ect0);
+        log.on_packet(5, at(9), Ecn::Ce);
+        assert_eq!((log.arrival(5), log.news()), (Some((at(1), Ecn::Ce)), 1));
+    }
+
+    proptest! {
+        #[test]
+        fn memory_and_range_stay_bounded(
+            steps in proptest::collection::vec((-200i64..3_000, any::<bool>()), 1..300), overlap: bool,
+        ) {
+            let mut log = ArrivalLog::new(overlap);
+            let mut high = 100_000i64;
+            log.on_packet(high as u64, at(0), Ecn::NotEct);
+            for (step, report) in steps {
+                let n = (high + step) as u64;
+                high = high.max(n as i64);
+                log.on_packet(n, at(1), Ecn::NotEct);
+                let r = log.range();
+                prop_assert!(r.end - r.start <= MAX_SLOTS as u64 && log.slots.len() <= MAX_SLOTS);
+                prop_assert_eq!(r.end, high as u64 + 1);
+                if step >= 0 { prop_assert!(log.arrival(n).is_some()); }
+                if report { log.on_reported(r.end); }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a call end is made from.
+
+use weir_cc::{FeedbackPlan, Limits, Receiver, Sender};
+use weir_media::Source;
+use weir_units::{DataRate, Ecn, TimeDelta};
+
+/// What both directions of a call end share.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EndpointConfig {
+    /// This end's synchronisation source.
+    pub ssrc: u32,
+    /// The other end's synchronisation source.
+    pub remote_ssrc: u32,
+    /// Canonical name in SDES (RFC 7022 says how to choose it).
+    pub cname: String,
+    /// Seed of every random draw: first sequence number and timestamp, RTCP timing.
+    pub seed: u64,
+    /// RTP payload type of the media.
+    pub payload_type: u8,
+    /// RTP clock in Hz; 90,000 for video.
+    pub clock_rate: u32,
+    /// Session bandwidth, of which RTCP takes 5 %.
+    pub session_bandwidth: DataRate,
+    /// Least average spacing of regular RTCP packets (RFC 4585, section 3.4); libwebrtc's is 1 s for video.
+    pub t_rr_interval: TimeDelta,
+    /// Header extension identifier of the transport-wide sequence number.
+    pub transport_sequence_id: u8,
+    /// Header extension identifier of the absolute send time.
+    pub abs_send_time_id: u8,
+    /// Whether outgoing RTP carries the absolute send time.
+    pub abs_send_time: bool,
+    /// Whether outgoing RTP carries the transport-wide sequence number.
+    pub transport_sequence: bool,
+    /// ECN field of outgoing RTP.
+    pub ecn: Ecn,
+    /// NTP seconds (since 1900) of this end's `Timestamp::ZERO`.
+    pub ntp_epoch: u32,
+    /// Bytes of UDP and IP headers around each datagram, which RTCP bandwidth counts (RFC 3550, section 6.2): 28 for IPv4.
+    pub header_overhead: u32,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            ssrc: 1,
+            remote_ssrc: 2,
+            cname: "weir".into(),
+            seed: 1,
+            payload_type: 96,
+            clock_rate: 90_000,
+            session_bandwidth: DataRate::from_mbps(2),
+            t_rr_interval: TimeDelta::from_secs(1),
+            transport_sequence_id: 3,
+            abs_send_time_id: 2,
+            abs_send_time: false,
+            transport_sequence: false,
+            ecn: Ecn::NotEct,
+            // 1 January 2026, 00:00 UTC.
+            ntp_epoch: 3_976_214_400,
+            header_overhead: 28,
+        }
+    }
+}
+
+/// The sending direction.
+pub struct SendConfig {
+    /// Where frames come from.
+    pub source: Source,
+    /// Most payload bytes a packet.
+    pub payload_size: u16,
+    /// The controller's sender half.
+    pub controller: Sender,
+    /// Bounds on the media rate.
+    pub limits: Limits,
+}
+
+/// The receiving direction.
+pub struct ReceiveConfig {
+    /// Per-packet feedback that the other end's controller asks for.
+    pub feedback: Option<FeedbackPlan>,
+    /// The controller's receiver half.
+    pub controller: Option<Receiver>,
+    /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.
+    pub playout_deadline: Option<TimeDelta>,
+}

@@ -1,0 +1,499 @@
+//! One end of a call.
+
+use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
+use crate::feedback::{FeedbackReader, TwccWriter, ccfb_packets, write_ccfb};
+use crate::receiver::{Incoming, MediaReceiver, ReceiveCounters};
+use crate::rtcp::{Compound, Heard, report_block, write_bye, write_report};
+use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
+use crate::sender::{MediaSender, PADDING_SIZE, SendCounters, earliest};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use weir_cc::cue::{self, Cue, EstimateKind, NadaMode};
+use weir_cc::{Controller, FeedbackFormat, Limits, ReceiverController, Report, Target};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_wire::Kind;
+use weir_wire::ntp::{NtpTime, round_trip};
+use weir_wire::rtcp::xr::Block;
+use weir_wire::rtcp::{Packet, ReportBlock, SenderInfo, parse_compound};
+use weir_wire::rtp::{Header, PacketView, extension::abs_send_time, write_padding};
+
+/// A datagram that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Its bytes, or those of its beginning.
+    pub bytes: &'a [u8],
+    /// Payload bytes that belong behind them and are carried as a length only.
+    pub payload: u32,
+    /// The ECN field on arrival.
+    pub ecn: Ecn,
+}
+
+/// A datagram that is to leave; its bytes are in the buffer that the caller gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Media payload bytes that belong behind the buffer's bytes and are carried as a length only.
+    pub payload: u32,
+    /// UDP payload in bytes: the buffer and the media payload.
+    pub size: DataSize,
+    /// The ECN field to send it with.
+    pub ecn: Ecn,
+    /// Whether it is RTP rather than RTCP.
+    pub is_rtp: bool,
+}
+
+/// Datagrams that could not be taken, and RTCP's share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EndpointCounters {
+    /// Datagrams or RTCP packets that do not parse.
+    pub malformed: u64,
+    /// RTP or feedback about a source that is not part of the call.
+    pub unknown_source: u64,
+    /// RTCP datagrams sent.
+    pub rtcp_sent: u64,
+    /// RTCP bytes sent, UDP and IP headers included.
+    pub rtcp_bytes: u64,
+    /// RTCP datagrams received.
+    pub rtcp_received: u64,
+}
+
+/// One end of a call: sends media, receives media or both, and speaks RTCP about it.
+pub struct Endpoint {
+    config: EndpointConfig,
+    rng: Pcg64Mcg,
+    zero: NtpTime,
+    sender: Option<MediaSender>,
+    receiver: Option<MediaReceiver>,
+    timer: RtcpTimer,
+    twcc: TwccWriter,
+    reader: FeedbackReader,
+    /// A report of the receiver half that waits for its packet.
+    report: Option<Report>,
+    last_sr: Option<Heard>,
+    reference_heard: Option<(u32, Heard)>,
+    prior_highest: Option<u32>,
+    rtt: Option<TimeDelta>,
+    counters: EndpointCounters,
+    paused: bool,
+    bye: Bye,
+    rtp_overhead: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Bye {
+    No,
+    Wanted,
+    Sent,
+}
+
+impl Endpoint {
+    /// An end of a call that begins at `now`.
+    pub fn new(
+        config: EndpointConfig,
+        send: Option<SendConfig>,
+        receive: Option<ReceiveConfig>,
+        now: Timestamp,
+    ) -> Self {
+        let mut rng = Pcg64Mcg::seed_from_u64(config.seed);
+        let senders = 1 + u32::from(send.is_some() && receive.is_some());
+        let timer_config = RtcpTimerConfig {
+            session_bandwidth: config.session_bandwidth,
+            t_rr_interval: config.t_rr_interval,
+            members: 2,
+            senders,
+            we_sent: send.is_some(),
+        };
+        let timer = RtcpTimer::new(timer_config, &mut rng, now);
+        // RFC 3550, section 5.1: both start at a random value.
+        let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
+        let extensions = [(config.transport_sequence, 3), (config.abs_send_time, 4)];
+        let elements: u32 = extensions.iter().filter(|e| e.0).map(|e| e.1).sum();
+        let rtp_overhead = 12 + if elements == 0 { 0 } else { 4 + elements.next_multiple_of(4) };
+        Self {
+            sender: send.map(|s| MediaSender::new(s, sequence, timestamp, now)),
+            receiver: receive.map(|r| MediaReceiver::new(r, config.clock_rate, now)),
+            timer,
+            twcc: TwccWriter::new(config.ssrc, config.remote_ssrc),
+            reader: FeedbackReader::default(),
+            report: None,
+            last_sr: None,
+            reference_heard: None,
+            prior_highest: None,
+            rtt: None,
+            counters: EndpointCounters::default(),
+            paused: false,
+            bye: Bye::No,
+            rtp_overhead,
+            zero: NtpTime::from_bits(u64::from(config.ntp_epoch) << 32),
+            rng,
+            config,
+        }
+    }
+
+    /// When to call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
+        if self.bye == Bye::Sent {
+            return None;
+        }
+        let mut at = Some(self.timer.next_regular());
+        if let Some(s) = &mut self.sender {
+            earliest(&mut at, s.poll_timeout(now));
+        }
+        if let Some(r) = &self.receiver {
+            earliest(&mut at, r.poll_timeout());
+        }
+        at
+    }
+
+    /// The deadline has come: frames are made, controllers and playout are run.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        if let Some(s) = &mut self.sender {
+            s.on_timeout(now, self.paused);
+        }
+        if let Some(r) = &mut self.receiver
+            && let Some(report) = r.poll_report(now)
+        {
+            self.report = Some(report);
+        }
+    }
+
+    /// A datagram has arrived. What it says is never trusted: what does not fit is counted.
+    pub fn handle_datagram(&mut self, now: Timestamp, datagram: &Datagram<'_>) {
+        if weir_wire::kind_of(datagram.bytes) == Some(Kind::Rtcp) {
+            self.counters.rtcp_received += 1;
+            let size = datagram.bytes.len() as u64 + u64::from(self.config.header_overhead);
+            self.timer.on_packet(DataSize::from_bytes(size));
+            for packet in parse_compound(datagram.bytes) {
+                match packet {
+                    Ok(packet) => self.on_rtcp(&packet, now),
+                    Err(_) => self.counters.malformed += 1,
+                }
+            }
+            return;
+        }
+        self.on_rtp(now, datagram);
+    }
+
+    fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>) {
+        let parsed = if datagram.payload > 0 {
+            PacketView::parse_header(datagram.bytes)
+        } else {
+            PacketView::parse(datagram.bytes)
+        };
+        let Ok(view) = parsed else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let Some(receiver) = self.receiver.as_mut().filter(|_| view.ssrc() == self.config.remote_ssrc) else {
+            self.counters.unknown_source += 1;
+            return;
+        };
+        let wants_departure = receiver.controller.is_some();
+        let incoming = Incoming {
+            sequence: view.sequence(),
+            rtp_timestamp: view.timestamp(),
+            marker: view.marker(),
+            size: DataSize::from_bytes(datagram.bytes.len() as u64 + u64::from(datagram.payload)),
+            is_padding: view.padding() > 0 && view.payload().is_empty() && datagram.payload == 0,
+            abs_send_time: if wants_departure { view.abs_send_time(self.config.abs_send_time_id) } else { None },
+            ecn: datagram.ecn,
+        };
+        receiver.on_rtp(&incoming, now);
+        if wants_departure && let Some(report) = receiver.poll_report(now) {
+            self.report = Some(report);
+        }
+    }
+
+    fn on_rtcp(&mut self, packet: &Packet<'_>, now: Timestamp) {
+        let ours = self.config.ssrc;
+        match packet {
+            Packet::SenderReport(sr) => {
+                self.last_sr = Some(Heard { compact: sr.info.ntp.compact(), at: now });
+                sr.blocks.iter().for_each(|b| self.on_block(&b, now));
+            }
+            Packet::ReceiverReport(rr) => rr.blocks.iter().for_each(|b| self.on_block(&b, now)),
+            Packet::Xr(xr) => {
+                for block in xr.blocks.iter() {
+                    match block {
+                        Block::Rrtr(ntp) => {
+                            self.reference_heard = Some((xr.ssrc, Heard { compact: ntp.compact(), at: now }));
+                        }
+                        Block::Dlrr(entries) => {
+                            for e in entries.iter().filter(|e| e.ssrc == ours) {
+                                let ntp = NtpTime::at(now, self.zero);
+                                if let Some(rtt) = round_trip(ntp, e.last_rr, e.delay_since_last_rr) {
+                                    self.on_rtt(rtt, now);
+                                }
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Packet::Twcc(f) => {
+                let Some(sender) = &mut self.sender else { return };
+                let last = sender.last_sequence();
+                let reports = self.reader.twcc(f, move |s| nearest(last, s));
+                if let Some(rtt) = sender.on_reports(reports, |_| TimeDelta::ZERO, now) {
+                    self.rtt = Some(rtt);
+                }
+            }
+            Packet::Ccfb(f) => {
+                let Some(sender) = &mut self.sender else { return };
+                let report = self.reader.ccfb_report_time(f);
+                let last = sender.last_sequence();
+                for stream in f.streams() {
+                    if stream.ssrc != ours {
+                        self.counters.unknown_source += 1;
+                        continue;
+                    }
+                    let reports = ccfb_packets(&stream, report, move |s| nearest(last, s));
+                    let held = |p: &cue::PacketResult| p.arrival.map_or(TimeDelta::ZERO, |a| report - a);
+                    if let Some(rtt) = sender.on_reports(reports, held, now) {
+                        self.rtt = Some(rtt);
+                    }
+                }
+            }
+            Packet::Remb(r) if r.sources.iter().any(|s| s == ours) => {
+                self.on_estimate(r.rate.rate(), EstimateKind::Remb, now);
+            }
+            Packet::Tmmbr(t) => {
+                for e in t.entries.iter().filter(|e| e.ssrc == ours) {
+                    self.on_estimate(e.max_rate.rate(), EstimateKind::Tmmbr, now);
+                }
+            }
+            Packet::Nada(n) if n.media_ssrc == ours => {
+                let mode = if n.gradual { NadaMode::GradualUpdate } else { NadaMode::AcceleratedRampUp };
+                let report =
+                    cue::NadaReport { now, mode, aggregate_delay: n.x_curr, receive_rate: n.r_recv, rtt: self.rtt };
+                if let Some(s) = &mut self.sender {
+                    s.on_cue(&Cue::NadaReport(report));
+                }
+            }
+            Packet::Pli(p) if p.media_ssrc == ours => self.request_key_frame(now),
+            Packet::Fir(f) if f.entries.iter().any(|e| e.ssrc == ours) => self.request_key_frame(now),
+            _ => {}
+        }
+    }
+
+    fn on_estimate(&mut self, rate: weir_units::DataRate, kind: EstimateKind, now: Timestamp) {
+        if let Some(s) = &mut self.sender {
+            s.on_cue(&Cue::ReceiverEstimate(cue::ReceiverEstimate { now, rate, kind }));
+        }
+    }
+
+    fn on_block(&mut self, b: &ReportBlock, now: Timestamp) {
+        if b.ssrc != self.config.ssrc {
+            return;
+        }
+        let Some(sender) = &mut self.sender else { return };
+        let rtt = round_trip(NtpTime::at(now, self.zero), b.last_sr, b.delay_since_last_sr);
+        let expected = self.prior_highest.replace(b.highest_sequence).map_or(0, |p| b.highest_sequence.wrapping_sub(p));
+        let block = cue::ReportBlock {
+            now,
+            fraction_lost: f64::from(b.fraction_lost) / 256.0,
+            cumulative_lost: i64::from(b.cumulative_lost),
+            highest_sequence: u64::from(b.highest_sequence),
+            expected: u64::from(expected),
+            jitter: TimeDelta::from_nanos(
+                i64::from(b.jitter) * 1_000_000_000 / i64::from(self.config.clock_rate.max(1)),
+            ),
+            rtt,
+        };
+        sender.on_cue(&Cue::ReportBlock(block));
+        if let Some(rtt) = rtt {
+            self.on_rtt(rtt, now);
+        }
+    }
+
+    fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
+        self.rtt = Some(rtt);
+        if let Some(c) = self.receiver.as_mut().and_then(|r| r.controller.as_mut()) {
+            c.on_rtt(rtt, now);
+        }
+    }
+
+    /// Writes the next datagram into `out`, which is cleared, and tells what it is; `None` where nothing is due.
+    pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        out.clear();
+        if self.bye == Bye::Sent {
+            return None;
+        }
+        self.poll_rtcp(now, out).or_else(|| self.poll_rtp(now, out))
+    }
+
+    fn poll_rtp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        let sender = self.sender.as_mut()?;
+        let packet = sender.poll_packet(self.rtp_overhead, now)?;
+        let c = &self.config;
+        let (timestamp, marker) =
+            packet.media.map_or((sender.last_rtp_timestamp, false), |m| (m.rtp_timestamp, m.marker));
+        Header {
+            payload_type: c.payload_type,
+            marker,
+            sequence: packet.sequence as u16,
+            timestamp,
+            ssrc: c.ssrc,
+            transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, packet.sequence as u16)),
+            abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
+            padding: if packet.media.is_none() { PADDING_SIZE } else { 0 },
+            ..Header::default()
+        }
+        .write_into(out);
+        let payload = match packet.media {
+            Some(m) => u32::from(m.payload),
+            None => {
+                write_padding(out, PADDING_SIZE);
+                0
+            }
+        };
+        let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
+        Some(Transmit { payload, size, ecn: c.ecn, is_rtp: true })
+    }
+
+    fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        let regular = self.timer.next_regular() <= now || self.bye == Bye::Wanted;
+        let feedback = self.receiver.as_ref().is_some_and(|r| r.feedback_due(now));
+        // NADA's report is its per-interval feedback; the others are events under the rules of early feedback.
+        let periodic = matches!(self.report, Some(Report::Nada { .. }));
+        let early = self.report.is_some() && (periodic || self.timer.may_send_early(now));
+        if !(regular || feedback || early) {
+            return None;
+        }
+        if regular {
+            self.write_compound(now, out);
+        }
+        let ssrcs = (self.config.ssrc, self.config.remote_ssrc);
+        let mut upto = None;
+        if let Some(r) = &self.receiver
+            && let Some(log) = r.log.as_ref().filter(|l| feedback || (regular && l.news() > 0))
+        {
+            upto = Some(match r.format() {
+                Some(FeedbackFormat::TransportWide) => self.twcc.write(log, out),
+                _ => write_ccfb(log, ssrcs, self.zero, now, out),
+            });
+        }
+        if let Some(report) = self.report.take_if(|_| regular || early) {
+            write_report(&report, ssrcs, self.config.header_overhead, out);
+        }
+        if self.bye == Bye::Wanted {
+            write_bye(self.config.ssrc, out);
+            self.bye = Bye::Sent;
+        }
+        let size = DataSize::from_bytes(out.len() as u64);
+        let on_wire = size + DataSize::from_bytes(u64::from(self.config.header_overhead));
+        if let (Some(r), Some(upto)) = (&mut self.receiver, upto) {
+            r.on_feedback_sent(upto, on_wire, now);
+        }
+        if regular {
+            self.timer.on_regular_sent(on_wire, &mut self.rng, now);
+        } else if early && !periodic {
+            self.timer.on_early_sent(on_wire, &mut self.rng, now);
+        } else {
+            self.timer.on_packet(on_wire);
+        }
+        self.counters.rtcp_sent += 1;
+        self.counters.rtcp_bytes += on_wire.as_bytes();
+        Some(Transmit { payload: 0, size, ecn: Ecn::NotEct, is_rtp: false })
+    }
+
+    fn write_compound(&mut self, now: Timestamp, out: &mut Vec<u8>) {
+        let ntp = NtpTime::at(now, self.zero);
+        let info = self.sender.as_ref().filter(|s| s.counters.packets > 0).map(|s| SenderInfo {
+            ntp,
+            rtp_timestamp: s.rtp_timestamp_at(now, self.config.clock_rate),
+            packets: s.counters.packets as u32,
+            octets: s.counters.payload as u32,
+        });
+        let started = self.receiver.as_mut().filter(|r| r.stats.is_started());
+        let block = started.map(|r| {
+            let numbers = r.stats.take_block();
+            report_block(self.config.remote_ssrc, &numbers, self.last_sr, now)
+        });
+        let wants_rtt = self.receiver.as_ref().is_some_and(|r| r.controller.is_some()) && info.is_none();
+        Compound {
+            ssrc: self.config.ssrc,
+            cname: &self.config.cname,
+            info,
+            block,
+            reference: wants_rtt.then_some(ntp),
+            reference_heard: self.reference_heard.take(),
+        }
+        .write_into(now, out);
+    }
+
+    /// New bounds on the media rate.
+    pub fn set_limits(&mut self, limits: Limits, now: Timestamp) {
+        if let Some(s) = &mut self.sender {
+            s.on_limits(limits, now);
+        }
+    }
+    /// Stops or restarts the media source; RTCP goes on.
+    pub fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+    /// Asks the source for a key frame.
+    pub fn request_key_frame(&mut self, now: Timestamp) {
+        if let Some(s) = &mut self.sender {
+            s.source_mut().request_key_frame(now);
+        }
+    }
+    /// Ends the call: the next datagram is a compound with BYE, and nothing follows it.
+    pub fn leave(&mut self) {
+        if self.bye == Bye::No {
+            self.bye = Bye::Wanted;
+        }
+    }
+
+    /// What the controller asks for now.
+    pub fn target(&self) -> Option<Target> {
+        self.sender.as_ref().map(|s| *s.target())
+    }
+    /// What has been sent.
+    pub fn send_counters(&self) -> SendCounters {
+        self.sender.as_ref().map(|s| s.counters).unwrap_or_default()
+    }
+    /// What has been received.
+    pub fn receive_counters(&self) -> ReceiveCounters {
+        self.receiver.as_ref().map(|r| r.counters).unwrap_or_default()
+    }
+    /// What could not be taken, and RTCP's share.
+    pub fn counters(&self) -> EndpointCounters {
+        self.counters
+    }
+    /// Feedback that did not match what was sent.
+    pub fn history_counters(&self) -> weir_cc::HistoryCounters {
+        self.sender.as_ref().map(|s| s.history().counters()).unwrap_or_default()
+    }
+    /// Bytes in flight.
+    pub fn bytes_in_flight(&self) -> DataSize {
+        self.sender.as_ref().map(|s| s.history().bytes_in_flight()).unwrap_or_default()
+    }
+    /// Media bytes that wait in the RTP queue, the age of the oldest, and packets thrown away there.
+    pub fn queue(&self, now: Timestamp) -> (DataSize, TimeDelta, u64) {
+        self.sender.as_ref().map_or((DataSize::ZERO, TimeDelta::ZERO, 0), |s| {
+            (s.queue().size(), s.queue().oldest_age(now), s.queue().dropped())
+        })
+    }
+    /// The last round-trip time measured.
+    pub fn rtt(&self) -> Option<TimeDelta> {
+        self.rtt
+    }
+    /// Playout of the receiving direction, where it has a deadline.
+    pub fn playout_mut(&mut self) -> Option<&mut weir_media::Playout> {
+        self.receiver.as_mut()?.playout.as_mut()
+    }
+    /// The internals of the controller's halves at this end, by name.
+    pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(s) = &self.sender {
+            s.controller.metrics(out);
+        }
+        if let Some(c) = self.receiver.as_ref().and_then(|r| r.controller.as_ref()) {
+            c.metrics(out);
+        }
+    }
+}
+
+/// The 64-bit number of a sequence number as it stands in a packet: the nearest to `last`.
+fn nearest(last: u64, sequence: u16) -> u64 {
+    last.saturating_add_signed(i64::from(sequence.wrapping_sub(last as u16) as i16))
+}

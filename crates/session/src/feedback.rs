@@ -1,0 +1,116 @@
+//! Per-packet feedback: from arrivals to messages at the receiver, from messages to reports at the sender.
+
+use crate::arrivals::ArrivalLog;
+use weir_cc::ReportedPacket;
+use weir_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_wire::ntp::{CompactClock, NtpTime};
+use weir_wire::rtcp::{ccfb, twcc};
+
+/// Most bytes of one feedback datagram, so that it fits any path (RFC 8899's floor less headers).
+const MAX_FEEDBACK: usize = 1_200;
+
+/// Writes TWCC messages and keeps their count.
+#[derive(Debug)]
+pub(crate) struct TwccWriter {
+    builder: twcc::Builder,
+    count: u8,
+}
+
+impl TwccWriter {
+    pub(crate) fn new(ssrc: u32, remote_ssrc: u32) -> Self {
+        let builder = twcc::Builder::new(ssrc, remote_ssrc, 0, 0, Timestamp::ZERO).with_max_size(MAX_FEEDBACK);
+        Self { builder, count: 0 }
+    }
+
+    /// Appends one message and tells the sequence number after the last packet reported on.
+    pub(crate) fn write(&mut self, log: &ArrivalLog, out: &mut Vec<u8>) -> u64 {
+        let range = log.range();
+        // Only what arrived can begin a message: its time is the reference.
+        let Some(first) = range.clone().find(|&s| log.arrival(s).is_some()) else { return range.end };
+        let reference = log.arrival(first).map_or(Timestamp::ZERO, |a| a.0);
+        self.builder.reset(self.count, range.start as u16, reference);
+        let mut upto = range.start;
+        for s in range {
+            if !self.builder.push(s as u16, log.arrival(s).map(|a| a.0)) {
+                break;
+            }
+            upto = s + 1;
+        }
+        self.builder.finish_into(out);
+        self.count = self.count.wrapping_add(1);
+        upto
+    }
+}
+
+/// Appends one CCFB message and tells the sequence number after the last packet reported on.
+pub(crate) fn write_ccfb(
+    log: &ArrivalLog,
+    (ssrc, remote_ssrc): (u32, u32),
+    zero: NtpTime,
+    now: Timestamp,
+    out: &mut Vec<u8>,
+) -> u64 {
+    let range = log.range();
+    let mut w = ccfb::Writer::new(out, ssrc, now, NtpTime::at(now, zero).compact());
+    w.stream(remote_ssrc, range.start as u16);
+    let mut upto = range.start;
+    for s in range {
+        if w.size() + 2 > MAX_FEEDBACK || !w.push(log.arrival(s).map(|(at, ecn)| (ecn, at))) {
+            break;
+        }
+        upto = s + 1;
+    }
+    w.finish();
+    upto
+}
+
+/// Brings both formats into one form.
+#[derive(Debug, Default)]
+pub(crate) struct FeedbackReader {
+    twcc_clock: twcc::ReferenceClock,
+    ccfb_clock: CompactClock,
+}
+
+impl FeedbackReader {
+    /// The packets of a TWCC message; `unwrap` gives their 64-bit sequence numbers.
+    pub(crate) fn twcc<'a, F: Fn(u16) -> u64>(
+        &mut self,
+        f: &twcc::Feedback<'a>,
+        unwrap: F,
+    ) -> impl Iterator<Item = ReportedPacket> + use<'a, F> {
+        let reference = self.twcc_clock.unwrap(f.reference);
+        f.statuses().map(move |(s, since)| ReportedPacket {
+            sequence: unwrap(s),
+            arrival: since.map(|d| reference + d),
+            ecn: Ecn::NotEct,
+        })
+    }
+
+    /// The report's own time, by which the receiver's holding time is known.
+    pub(crate) fn ccfb_report_time(&mut self, f: &ccfb::Feedback<'_>) -> RemoteTimestamp {
+        // Away from the clock's zero, so that arrivals before the first report stay after it.
+        self.ccfb_clock.unwrap(f.report_timestamp) + TimeDelta::from_secs(64)
+    }
+}
+
+/// The packets of a CCFB stream block. An arrival whose time is out of range is taken as the longest time that the
+/// format can tell; one without a time as the time of the report.
+pub(crate) fn ccfb_packets<'a, F: Fn(u16) -> u64>(
+    stream: &ccfb::Stream<'a>,
+    report: RemoteTimestamp,
+    unwrap: F,
+) -> impl Iterator<Item = ReportedPacket> + use<'a, F> {
+    stream.packets().map(move |(s, metric)| {
+        let sequence = unwrap(s);
+        match metric {
+            ccfb::Metric::NotReceived => ReportedPacket { sequence, arrival: None, ecn: Ecn::NotEct },
+            ccfb::Metric::Received { ecn, offset } => {
+                let back = match offset {
+                    ccfb::ArrivalOffset::OverRange => TimeDelta::from_secs(8),
+                    other => other.as_time_delta().unwrap_or(TimeDelta::ZERO),
+                };
+                ReportedPacket { sequence, arrival: Some(report - back), ecn }
+            }
+        }
+    })
+}

@@ -1,0 +1,103 @@
+//! RTCP packets as an endpoint writes them: compounds with SR or RR, SDES and XR, and the reports of receiver halves.
+
+use crate::statistics::BlockNumbers;
+use weir_cc::Report;
+use weir_cc::cue::NadaMode;
+use weir_units::Timestamp;
+use weir_wire::ntp::{NtpTime, delta_to_compact};
+use weir_wire::rtcp::xr::{Block, Blocks, DlrrEntry};
+use weir_wire::rtcp::{
+    Bye, NadaReport, RateLimit, ReceiverReport, Remb, ReportBlock, ScaledRate, Sdes, SdesChunk, SdesChunks, SdesItem,
+    SdesItems, SdesType, SenderInfo, SenderReport, Tmmbr, Xr,
+};
+
+/// A compact NTP time heard from the other end, and when it came: what LSR and DLSR are made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    pub compact: u32,
+    pub at: Timestamp,
+}
+
+impl Heard {
+    /// The pair that is echoed: the time itself and how long ago it came, in 1/65,536 s.
+    fn echo(heard: Option<Self>, now: Timestamp) -> (u32, u32) {
+        heard.map_or((0, 0), |h| (h.compact, delta_to_compact(now.saturating_since(h.at))))
+    }
+}
+
+/// The report block about the other end.
+pub(crate) fn report_block(ssrc: u32, n: &BlockNumbers, last_sr: Option<Heard>, now: Timestamp) -> ReportBlock {
+    let (last_sr, delay_since_last_sr) = Heard::echo(last_sr, now);
+    ReportBlock {
+        ssrc,
+        fraction_lost: n.fraction_lost,
+        cumulative_lost: n.cumulative_lost,
+        highest_sequence: n.highest_sequence,
+        jitter: n.jitter,
+        last_sr,
+        delay_since_last_sr,
+    }
+}
+
+/// What a regular compound is made of.
+pub(crate) struct Compound<'a> {
+    pub ssrc: u32,
+    pub cname: &'a str,
+    pub info: Option<SenderInfo>,
+    pub block: Option<ReportBlock>,
+    /// Receiver reference time, asked for by receivers that want the round trip (RFC 3611, section 4.4).
+    pub reference: Option<NtpTime>,
+    /// The other end's reference time to be answered: its SSRC and when it came.
+    pub reference_heard: Option<(u32, Heard)>,
+}
+
+impl Compound<'_> {
+    pub(crate) fn write_into(&self, now: Timestamp, out: &mut Vec<u8>) {
+        let ssrc = self.ssrc;
+        let block = self.block.map(|b| [b]);
+        let blocks = block.as_ref().map(Into::into).unwrap_or_default();
+        match self.info {
+            Some(info) => SenderReport { ssrc, info, blocks, extension: &[] }.write_into(out),
+            None => ReceiverReport { ssrc, blocks, extension: &[] }.write_into(out),
+        }
+        let items = [SdesItem { kind: SdesType::CNAME, value: self.cname.as_bytes() }];
+        let chunks = [SdesChunk { ssrc, items: SdesItems::Own(&items) }];
+        Sdes { chunks: SdesChunks::Own(&chunks) }.write_into(out);
+        if let Some(ntp) = self.reference {
+            Xr { ssrc, blocks: Blocks::Own(&[Block::Rrtr(ntp)]) }.write_into(out);
+        }
+        if let Some((from, heard)) = self.reference_heard {
+            let (last_rr, delay_since_last_rr) = Heard::echo(Some(heard), now);
+            let entries = [DlrrEntry { ssrc: from, last_rr, delay_since_last_rr }];
+            Xr { ssrc, blocks: Blocks::Own(&[Block::Dlrr((&entries).into())]) }.write_into(out);
+        }
+    }
+}
+
+/// Appends what a receiver half reports.
+pub(crate) fn write_report(report: &Report, (ssrc, remote_ssrc): (u32, u32), overhead: u32, out: &mut Vec<u8>) {
+    match *report {
+        Report::Remb { rate } => {
+            Remb { sender_ssrc: ssrc, media_ssrc: 0, rate: ScaledRate::new(rate), sources: (&[remote_ssrc]).into() }
+                .write_into(out)
+        }
+        Report::Tmmbr { rate } => {
+            let overhead = u16::try_from(overhead).unwrap_or(u16::MAX);
+            let entries = [RateLimit { ssrc: remote_ssrc, max_rate: ScaledRate::new(rate), overhead }];
+            Tmmbr { sender_ssrc: ssrc, media_ssrc: 0, entries: (&entries).into() }.write_into(out);
+        }
+        Report::Nada { mode, aggregate_delay, receive_rate } => NadaReport {
+            sender_ssrc: ssrc,
+            media_ssrc: remote_ssrc,
+            gradual: mode == NadaMode::GradualUpdate,
+            x_curr: aggregate_delay,
+            r_recv: receive_rate,
+        }
+        .write_into(out),
+    }
+}
+
+/// Appends a goodbye.
+pub(crate) fn write_bye(ssrc: u32, out: &mut Vec<u8>) {
+    Bye { sources: (&[ssrc]).into(), reason: None }.write_into(out);
+}

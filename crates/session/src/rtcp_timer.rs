@@ -1,0 +1,194 @@
+//! When RTCP packets may leave: RFC 3550, section 6.3, with the early-feedback rules of RFC 4585, section 3.5.
+
+use rand::{Rng, RngExt};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// Share of the session bandwidth that RTCP may use (RFC 3550, section 6.2: RECOMMENDED 5 %).
+pub const RTCP_BANDWIDTH_SHARE: f64 = 0.05;
+/// Share of the RTCP bandwidth set aside for senders while they are at most this share of the members
+/// (RFC 3550, section 6.2).
+const SENDER_SHARE: f64 = 0.25;
+/// e - 3/2: makes up for timer reconsideration's bias (RFC 3550, section 6.3.1).
+const COMPENSATION: f64 = core::f64::consts::E - 1.5;
+/// Weight of a new packet in avg_rtcp_size (RFC 3550, section 6.3.3).
+const SIZE_WEIGHT: f64 = 1.0 / 16.0;
+/// First guess of avg_rtcp_size in bytes, UDP and IP headers included: an SR with one block and SDES
+/// (RFC 3550, section 6.3.2 asks for the likely size of the first packet).
+const FIRST_SIZE: f64 = 120.0;
+
+/// What the timer starts from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RtcpTimerConfig {
+    /// Session bandwidth, of which RTCP takes [`RTCP_BANDWIDTH_SHARE`].
+    pub session_bandwidth: DataRate,
+    /// Least average spacing of regular packets (RFC 4585, section 3.4 k); zero for none.
+    pub t_rr_interval: TimeDelta,
+    /// Members of the session, this end included.
+    pub members: u32,
+    /// Members that send media, this end included.
+    pub senders: u32,
+    /// Whether this end sends media.
+    pub we_sent: bool,
+}
+
+/// The timer of one session member. Point to point: `T_dither_max` and the initial `Tmin` are zero
+/// (RFC 4585, sections 3.5.2 and 3.4).
+///
+/// A regular transmission that `T_rr_interval` would suppress is not woken for: the next one is set at once to
+/// the later of `tn` and `t_rr_last + T_rr_current_interval`, which leaves out only draws with no effect.
+#[derive(Clone, Debug)]
+pub struct RtcpTimer {
+    config: RtcpTimerConfig,
+    average_size: f64,
+    last: Timestamp,
+    next: Timestamp,
+    early_allowed_at: Timestamp,
+}
+
+impl RtcpTimer {
+    /// A timer whose first regular packet is due a random part of the interval after `now`.
+    pub fn new(config: RtcpTimerConfig, rng: &mut impl Rng, now: Timestamp) -> Self {
+        let mut t = Self { config, average_size: FIRST_SIZE, last: now, next: now, early_allowed_at: now };
+        t.next = now + t.interval(rng);
+        t
+    }
+
+    /// When the next regular packet is due.
+    pub fn next_regular(&self) -> Timestamp {
+        self.next
+    }
+
+    /// Mean of packet sizes, UDP and IP headers included.
+    pub fn average_size(&self) -> DataSize {
+        DataSize::from_bytes(self.average_size as u64)
+    }
+
+    /// The session bandwidth has changed; takes effect from the next packet.
+    pub fn set_session_bandwidth(&mut self, bandwidth: DataRate) {
+        self.config.session_bandwidth = bandwidth;
+    }
+
+    /// Deterministic calculated interval T_d (RFC 3550, section 6.3.1), with Tmin = 0.
+    pub fn calculated_interval(&self) -> TimeDelta {
+        let c = &self.config;
+        let mut bandwidth = c.session_bandwidth.as_bps_f64() * RTCP_BANDWIDTH_SHARE;
+        let mut n = f64::from(c.members);
+        if f64::from(c.senders) <= n * SENDER_SHARE {
+            let (share, count) =
+                if c.we_sent { (SENDER_SHARE, c.senders) } else { (1.0 - SENDER_SHARE, c.members - c.senders) };
+            bandwidth *= share;
+            n = f64::from(count);
+        }
+        TimeDelta::from_secs_f64(self.average_size * 8.0 * n / bandwidth.max(1.0))
+    }
+
+    fn interval(&self, rng: &mut impl Rng) -> TimeDelta {
+        self.calculated_interval().mul_f64(rng.random_range(0.5..1.5) / COMPENSATION)
+    }
+
+    /// Whether an early feedback packet may leave at `now`; if not, feedback waits for the regular packet.
+    pub fn may_send_early(&self, now: Timestamp) -> bool {
+        now >= self.early_allowed_at && now < self.next
+    }
+
+    /// A regular packet has left.
+    pub fn on_regular_sent(&mut self, size: DataSize, rng: &mut impl Rng, now: Timestamp) {
+        self.on_packet(size);
+        let spacing = self.config.t_rr_interval.mul_f64(rng.random_range(0.5..1.5));
+        self.last = now;
+        self.early_allowed_at = now;
+        self.next = now + self.interval(rng).max(spacing);
+    }
+
+    /// An early packet has left: the next regular one is skipped (RFC 4585, section 3.5.2, step 6).
+    pub fn on_early_sent(&mut self, size: DataSize, rng: &mut impl Rng, now: Timestamp) {
+        self.on_packet(size);
+        let tn = self.last + self.interval(rng) * 2;
+        self.early_allowed_at = tn.max(now);
+        self.next = self.next.max(tn);
+    }
+
+    /// An RTCP packet was received, or sent outside these rules: it moves avg_rtcp_size.
+    pub fn on_packet(&mut self, size: DataSize) {
+        self.average_size += SIZE_WEIGHT * (size.as_bytes() as f64 - self.average_size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
+
+    fn config(kbps: u64, we_sent: bool) -> RtcpTimerConfig {
+        RtcpTimerConfig {
+            session_bandwidth: DataRate::from_kbps(kbps),
+            t_rr_interval: TimeDelta::ZERO,
+            members: 2,
+            senders: 1,
+            we_sent,
+        }
+    }
+
+    #[test]
+    fn two_members_share_five_percent() {
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let t = RtcpTimer::new(config(960, false), &mut rng, Timestamp::ZERO);
+        // 120 bytes x 8 x 2 members over 48 kbit/s
+        assert_eq!(t.calculated_interval(), TimeDelta::from_millis(40));
+    }
+
+    #[test]
+    fn receivers_keep_three_quarters_of_large_groups() {
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let c = RtcpTimerConfig { members: 10, senders: 1, ..config(960, false) };
+        let t = RtcpTimer::new(c, &mut rng, Timestamp::ZERO);
+        assert_eq!(t.calculated_interval(), TimeDelta::from_millis(240));
+        let t = RtcpTimer::new(RtcpTimerConfig { we_sent: true, ..c }, &mut rng, Timestamp::ZERO);
+        assert_eq!(t.calculated_interval(), TimeDelta::from_millis(80));
+    }
+
+    #[test]
+    fn the_mean_interval_is_the_calculated_one_less_the_compensation() {
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
+        let mut t = RtcpTimer::new(config(960, false), &mut rng, Timestamp::ZERO);
+        let (mut now, n) = (Timestamp::ZERO, 20_000);
+        for _ in 0..n {
+            let wait = t.next_regular() - now;
+            assert!(wait >= TimeDelta::from_micros(16_415) && wait <= TimeDelta::from_micros(49_247), "{wait}");
+            now = t.next_regular();
+            t.on_regular_sent(DataSize::from_bytes(120), &mut rng, now);
+        }
+        let mean = now.as_secs_f64() / f64::from(n);
+        assert!((0.0325..0.0333).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn t_rr_interval_spaces_regular_packets() {
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
+        let c = RtcpTimerConfig { t_rr_interval: TimeDelta::from_secs(1), ..config(960, false) };
+        let mut t = RtcpTimer::new(c, &mut rng, Timestamp::ZERO);
+        let (mut now, n) = (Timestamp::ZERO, 2_000);
+        for _ in 0..n {
+            now = t.next_regular();
+            t.on_regular_sent(DataSize::from_bytes(120), &mut rng, now);
+        }
+        let mean = now.as_secs_f64() / f64::from(n);
+        assert!((0.98..1.02).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn early_feedback_costs_the_next_regular_packet() {
+        let mut rng = Pcg64Mcg::seed_from_u64(3);
+        let mut t = RtcpTimer::new(config(96, false), &mut rng, Timestamp::ZERO);
+        let first = t.next_regular();
+        let now = Timestamp::from_millis(50);
+        assert!(t.may_send_early(now));
+        t.on_early_sent(DataSize::from_bytes(120), &mut rng, now);
+        assert!(!t.may_send_early(now));
+        assert!(t.next_regular() >= first && t.next_regular() > now);
+        let next = t.next_regular();
+        t.on_regular_sent(DataSize::from_bytes(120), &mut rng, next);
+        assert!(t.may_send_early(next));
+    }
+}

@@ -1,0 +1,250 @@
+//! The sending direction: frame source, packetiser, RTP queue, pacer and the controller's sender half.
+
+use crate::config::SendConfig;
+use crate::queue::{QueuedPacket, RtpQueue};
+use weir_cc::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
+use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
+use weir_media::{Frame, Source};
+use weir_units::{DataSize, TimeDelta, Timestamp};
+
+/// Packets without any report leave the flight after this long, so that a window never closes for good.
+/// Far above any round trip that a call survives (RFC 8298 leaves the value open).
+const GIVE_UP_AFTER: TimeDelta = TimeDelta::from_secs(3);
+/// Frames generated at one instant; a source that never stops is cut short there.
+const MAX_FRAMES_AT_ONCE: u32 = 1_000;
+/// Probe clusters taken from a controller at one instant.
+const MAX_PROBES_AT_ONCE: u32 = 8;
+/// Payload of a padding packet: the most that RTP's one-byte padding count allows (RFC 3550, section 5.1).
+pub(crate) const PADDING_SIZE: u8 = 255;
+
+/// What the sending direction has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SendCounters {
+    /// Media payload bytes that the source has generated.
+    pub generated: u64,
+    /// Frames that the source has generated.
+    pub frames: u64,
+    /// RTP packets sent, padding included.
+    pub packets: u64,
+    /// RTP payload bytes sent, without padding (the sender's octet count of RFC 3550, section 6.4.1).
+    pub payload: u64,
+    /// RTP bytes sent: headers, payload and padding.
+    pub bytes: u64,
+    /// Padding-only packets sent.
+    pub padding_packets: u64,
+}
+
+/// The packet that the pacer lets go now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    pub sequence: u64,
+    /// The media packet, or none for padding.
+    pub media: Option<QueuedPacket>,
+}
+
+pub(crate) struct MediaSender {
+    source: Source,
+    payload_size: u16,
+    pub controller: Sender,
+    history: SentHistory,
+    pacer: Pacer,
+    queue: RtpQueue,
+    target: Target,
+    results: Vec<PacketResult>,
+    next_sequence: u64,
+    pub last_rtp_timestamp: u32,
+    rtp_offset: u32,
+    pub counters: SendCounters,
+    window_closed: bool,
+}
+
+impl MediaSender {
+    pub(crate) fn new(config: SendConfig, first_sequence: u16, rtp_offset: u32, now: Timestamp) -> Self {
+        let target = config.controller.target();
+        let mut s = Self {
+            source: config.source,
+            payload_size: config.payload_size.max(1),
+            controller: config.controller,
+            history: SentHistory::new(),
+            pacer: Pacer::new(&target, now),
+            queue: RtpQueue::default(),
+            target,
+            results: Vec::new(),
+            next_sequence: 65_536 + u64::from(first_sequence),
+            last_rtp_timestamp: rtp_offset,
+            rtp_offset,
+            counters: SendCounters::default(),
+            window_closed: false,
+        };
+        s.source.on_target(target.media_rate, now);
+        s
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+    pub(crate) fn source_mut(&mut self) -> &mut Source {
+        &mut self.source
+    }
+    pub(crate) fn history(&self) -> &SentHistory {
+        &self.history
+    }
+    pub(crate) fn queue(&self) -> &RtpQueue {
+        &self.queue
+    }
+    /// The number of the packet sent last.
+    pub(crate) fn last_sequence(&self) -> u64 {
+        self.next_sequence.saturating_sub(1)
+    }
+    /// The RTP timestamp of an instant, for sender reports.
+    pub(crate) fn rtp_timestamp_at(&self, now: Timestamp, clock_rate: u32) -> u32 {
+        let ticks = i128::from(now.as_nanos()) * i128::from(clock_rate) / 1_000_000_000;
+        self.rtp_offset.wrapping_add(ticks as u32)
+    }
+
+    /// Takes up what the controller wants after an event that may have changed it.
+    fn follow_controller(&mut self, now: Timestamp) {
+        let target = self.controller.target();
+        if target != self.target {
+            self.pacer.set_target(&target, now);
+            if target.media_rate != self.target.media_rate {
+                self.source.on_target(target.media_rate, now);
+            }
+            self.target = target;
+        }
+        for _ in 0..MAX_PROBES_AT_ONCE {
+            match self.controller.poll_probe(now) {
+                Some(probe) => self.pacer.add_probe(probe, now),
+                None => break,
+            }
+        }
+    }
+
+    pub(crate) fn on_cue(&mut self, cue: &Cue<'_>) {
+        self.controller.on_cue(cue);
+        self.follow_controller(cue.now());
+    }
+
+    pub(crate) fn on_limits(&mut self, limits: weir_cc::Limits, now: Timestamp) {
+        self.controller.on_limits(limits, now);
+        self.follow_controller(now);
+    }
+
+    /// Joins per-packet feedback with what was sent. `holding` is how long the receiver held the report after
+    /// the packet `latest` arrived, where the format tells it.
+    pub(crate) fn on_reports(
+        &mut self,
+        reports: impl IntoIterator<Item = ReportedPacket>,
+        holding: impl Fn(&PacketResult) -> TimeDelta,
+        now: Timestamp,
+    ) -> Option<TimeDelta> {
+        self.history.resolve(reports, &mut self.results);
+        let latest = self.results.iter().rev().find(|p| p.arrival.is_some());
+        let rtt = latest.map(|p| (now.saturating_since(p.departure) - holding(p)).max(TimeDelta::from_nanos(1)));
+        let bytes_in_flight = self.history.bytes_in_flight();
+        let feedback = TransportFeedback { now, packets: &self.results, bytes_in_flight, rtt };
+        self.controller.on_cue(&Cue::TransportFeedback(feedback));
+        self.follow_controller(now);
+        rtt
+    }
+
+    fn enqueue(&mut self, frame: &Frame, now: Timestamp) {
+        let total = frame.size.as_bytes();
+        self.counters.generated += total;
+        self.counters.frames += 1;
+        let rtp_timestamp = frame.rtp_timestamp.wrapping_add(self.rtp_offset);
+        weir_media::packetise(frame.size, self.payload_size, |payload, marker| {
+            self.queue.push(QueuedPacket { payload, marker, rtp_timestamp, captured: frame.captured });
+        });
+        let oldest_age = self.queue.oldest_age(now);
+        let queue = QueueState { now, added: frame.size, queued: self.queue.size(), oldest_age };
+        self.controller.on_queue(&queue);
+        self.follow_controller(now);
+    }
+
+    /// Runs what is due. Frames of a paused source are made and thrown away, so that it stays in step with time.
+    pub(crate) fn on_timeout(&mut self, now: Timestamp, paused: bool) {
+        for _ in 0..MAX_FRAMES_AT_ONCE {
+            match self.source.poll_frame(now) {
+                Some(_) if paused => {}
+                Some(frame) => self.enqueue(&frame, now),
+                None => break,
+            }
+        }
+        if self.controller.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            self.controller.on_timeout(now);
+            self.follow_controller(now);
+        }
+        if self.window_closed {
+            self.history.give_up_before(now - GIVE_UP_AFTER);
+        }
+        if let Some(limit) = self.target.max_queue_age
+            && self.queue.oldest_age(now) > limit
+        {
+            self.queue.discard_all();
+        }
+    }
+
+    pub(crate) fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let mut at = self.source.next_frame_at();
+        earliest(&mut at, self.controller.poll_timeout().map(|(at, _)| at));
+        if self.window_closed {
+            earliest(&mut at, self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1)));
+        } else if let PacerDecision::Wait(t) = self.pacer.poll(now, !self.queue.is_empty()) {
+            earliest(&mut at, Some(t));
+        }
+        at
+    }
+
+    /// Takes the packet that may leave now. `overhead` is the size of its RTP header and extensions.
+    pub(crate) fn poll_packet(&mut self, overhead: u32, now: Timestamp) -> Option<Outgoing> {
+        let (probe, padding) = match self.pacer.poll(now, !self.queue.is_empty()) {
+            PacerDecision::Media { probe } => (probe, false),
+            PacerDecision::Padding { probe } => (probe, true),
+            PacerDecision::Wait(_) | PacerDecision::Idle => return None,
+        };
+        let payload = if padding { u64::from(PADDING_SIZE) } else { u64::from(self.queue.front()?.payload) };
+        let size = DataSize::from_bytes(u64::from(overhead) + payload);
+        // An empty flight always lets one packet go: a window smaller than a packet must not stop the call.
+        let in_flight = self.history.bytes_in_flight();
+        self.window_closed = self.target.window.is_some_and(|w| in_flight + size > w && !in_flight.is_zero());
+        if self.window_closed {
+            return None;
+        }
+        let media = if padding { None } else { self.queue.pop() };
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let mut sent = SentPacket {
+            now,
+            sequence,
+            size,
+            is_padding: padding,
+            probe,
+            queued: self.queue.size(),
+            bytes_in_flight: DataSize::ZERO,
+        };
+        self.history.on_sent(&sent);
+        sent.bytes_in_flight = self.history.bytes_in_flight();
+        self.controller.on_packet_sent(&sent);
+        self.pacer.on_sent(now, size, padding, probe);
+        let c = &mut self.counters;
+        c.packets += 1;
+        c.bytes += size.as_bytes();
+        match &media {
+            Some(m) => {
+                c.payload += payload;
+                self.last_rtp_timestamp = m.rtp_timestamp;
+            }
+            None => c.padding_packets += 1,
+        }
+        Some(Outgoing { sequence, media })
+    }
+}
+
+/// Moves `at` forward to `other` where that is sooner.
+pub(crate) fn earliest(at: &mut Option<Timestamp>, other: Option<Timestamp>) {
+    *at = match (*at, other) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+}
