@@ -1,7 +1,7 @@
 //! What a call end is made from.
 
 use weir_cc::{FeedbackPlan, Limits, Receiver, Sender};
-use weir_media::Source;
+use weir_media::{Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
 
 /// What both directions of a call end share.
@@ -66,8 +66,10 @@ impl Default for EndpointConfig {
 pub struct SendConfig {
     /// Where frames come from.
     pub source: Source,
-    /// Most payload bytes a packet.
-    pub payload_size: u16,
+    /// How frames become packets.
+    pub packetiser: Packetiser,
+    /// Whether the other end reports on each packet; what is sent is remembered only then.
+    pub per_packet_feedback: bool,
     /// The controller's sender half.
     pub controller: Sender,
     /// Bounds on the media rate.

@@ -478,10 +478,6 @@ impl Endpoint {
     pub fn rtt(&self) -> Option<TimeDelta> {
         self.rtt
     }
-    /// Playout of the receiving direction, where it has a deadline.
-    pub fn playout_mut(&mut self) -> Option<&mut weir_media::Playout> {
-        self.receiver.as_mut()?.playout.as_mut()
-    }
     /// The internals of the controller's halves at this end, by name.
     pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if let Some(s) = &self.sender {

@@ -6,7 +6,6 @@ use crate::sender::earliest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_cc::cue::ReceivedPacket;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Receiver, ReceiverController, Report};
-use weir_media::Playout;
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtp::extension::abs_send_time_since;
 
@@ -44,7 +43,6 @@ pub(crate) struct MediaReceiver {
     pub log: Option<ArrivalLog>,
     plan: Option<FeedbackPlan>,
     pub controller: Option<Receiver>,
-    pub playout: Option<Playout>,
     pub counters: ReceiveCounters,
     feedback_due: Option<Timestamp>,
     last_feedback: Timestamp,
@@ -65,7 +63,6 @@ impl MediaReceiver {
             log,
             plan: config.feedback,
             controller: config.controller,
-            playout: config.playout_deadline.map(|d| Playout::new(d, clock_rate)),
             counters: ReceiveCounters::default(),
             feedback_due: None,
             last_feedback: now,
@@ -93,11 +90,6 @@ impl MediaReceiver {
                 let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
                 self.feedback_due = Some(due.max(now));
             }
-        }
-        if let Some(playout) = &mut self.playout
-            && !packet.is_padding
-        {
-            playout.on_packet(now, sequence, packet.rtp_timestamp, packet.marker, packet.size);
         }
         if self.controller.is_some() {
             let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
@@ -167,7 +159,6 @@ impl MediaReceiver {
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
         let mut at = self.feedback_due;
         earliest(&mut at, self.controller.as_ref().and_then(ReceiverController::poll_timeout));
-        earliest(&mut at, self.playout.as_ref().and_then(Playout::next_event));
         at
     }
 }

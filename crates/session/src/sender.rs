@@ -4,7 +4,7 @@ use crate::config::SendConfig;
 use crate::queue::{QueuedPacket, RtpQueue};
 use weir_cc::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
-use weir_media::{Frame, Source};
+use weir_media::{Frame, Packetiser, Source};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Packets without any report leave the flight after this long, so that a window never closes for good.
@@ -44,9 +44,10 @@ pub(crate) struct Outgoing {
 
 pub(crate) struct MediaSender {
     source: Source,
-    payload_size: u16,
+    packetiser: Packetiser,
     pub controller: Sender,
     history: SentHistory,
+    remembers: bool,
     pacer: Pacer,
     queue: RtpQueue,
     target: Target,
@@ -63,9 +64,10 @@ impl MediaSender {
         let target = config.controller.target();
         let mut s = Self {
             source: config.source,
-            payload_size: config.payload_size.max(1),
+            packetiser: config.packetiser,
             controller: config.controller,
             history: SentHistory::new(),
+            remembers: config.per_packet_feedback,
             pacer: Pacer::new(&target, now),
             queue: RtpQueue::default(),
             target,
@@ -153,9 +155,10 @@ impl MediaSender {
         self.counters.generated += total;
         self.counters.frames += 1;
         let rtp_timestamp = frame.rtp_timestamp.wrapping_add(self.rtp_offset);
-        weir_media::packetise(frame.size, self.payload_size, |payload, marker| {
-            self.queue.push(QueuedPacket { payload, marker, rtp_timestamp, captured: frame.captured });
-        });
+        for p in self.packetiser.split(frame.size) {
+            let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);
+            self.queue.push(QueuedPacket { payload, marker: p.marker, rtp_timestamp, captured: frame.captured });
+        }
         let oldest_age = self.queue.oldest_age(now);
         let queue = QueueState { now, added: frame.size, queued: self.queue.size(), oldest_age };
         self.controller.on_queue(&queue);
@@ -175,9 +178,7 @@ impl MediaSender {
             self.controller.on_timeout(now);
             self.follow_controller(now);
         }
-        if self.window_closed {
-            self.history.give_up_before(now - GIVE_UP_AFTER);
-        }
+        self.history.give_up_before(now - GIVE_UP_AFTER);
         if let Some(limit) = self.target.max_queue_age
             && self.queue.oldest_age(now) > limit
         {
@@ -223,7 +224,9 @@ impl MediaSender {
             queued: self.queue.size(),
             bytes_in_flight: DataSize::ZERO,
         };
-        self.history.on_sent(&sent);
+        if self.remembers {
+            self.history.on_sent(&sent);
+        }
         sent.bytes_in_flight = self.history.bytes_in_flight();
         self.controller.on_packet_sent(&sent);
         self.pacer.on_sent(now, size, padding, probe);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
-use weir_media::Source;
+use weir_media::{Packetiser, PerfectCodec, Source};
 use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
@@ -59,8 +59,14 @@ fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
         transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
         ..EndpointConfig::default()
     };
-    let source = Source::perfect_packets(DataSize::from_bytes(1_000), now);
-    let send = SendConfig { source, payload_size: 1_000, controller: pair.sender, limits };
+    let source = Source::from(PerfectCodec::packets(DataSize::from_bytes(1_000), now));
+    let send = SendConfig {
+        source,
+        per_packet_feedback: feedback.is_some(),
+        packetiser: Packetiser::default(),
+        controller: pair.sender,
+        limits,
+    };
     let receive = ReceiveConfig { feedback, controller: pair.receiver, playout_deadline: None };
     Call {
         a: Endpoint::new(config.clone(), Some(send), None, now),
