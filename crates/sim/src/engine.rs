@@ -5,7 +5,7 @@ use crate::observer::{Observer, Place};
 use crate::slab::Slab;
 use crate::timers::{Key, Timers};
 use std::ops::ControlFlow;
-use weir_path::{ConfigError, Departure, Link, LinkConfig, Verdict};
+use weir_path::{ConfigError, Delivery, Departure, Link, LinkConfig, Verdict};
 use weir_units::Timestamp;
 
 /// Events at one instant after which a run counts as stuck: far above what ten thousand agents that start
@@ -46,13 +46,15 @@ struct Seat<A> {
     stop: Timestamp,
 }
 
-/// Totals of a run. Every packet sent is delivered, dropped or still inside.
+/// Totals of a run. Every packet sent or duplicated is delivered, dropped or still inside.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
     /// Events handled: departures from links and agents' timers.
     pub events: u64,
     /// Packets that agents have sent.
     pub sent: u64,
+    /// Copies that links have made.
+    pub duplicated: u64,
     /// Packets that agents have received.
     pub delivered: u64,
     /// Packets lost at links, or on arrival at an agent that was not there.
@@ -74,6 +76,7 @@ pub struct Simulator<A, O = ()> {
     order: u64,
     events: u64,
     sent: u64,
+    duplicated: u64,
     delivered: u64,
     dropped: u64,
     stuck: bool,
@@ -102,6 +105,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             order: 0,
             events: 0,
             sent: 0,
+            duplicated: 0,
             delivered: 0,
             dropped: 0,
             stuck: false,
@@ -172,6 +176,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         Totals {
             events: self.events,
             sent: self.sent,
+            duplicated: self.duplicated,
             delivered: self.delivered,
             dropped: self.dropped,
             inside: self.packets.in_use() as u64,
@@ -267,28 +272,40 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
 
     /// Something may be at the far end of a link.
     fn on_link(&mut self, index: usize) {
-        while let Some(departure) = self.links[index].pop(self.now) {
+        let mut next = self.links[index].pop(self.now);
+        while let Some(departure) = next {
+            next = self.links[index].pop(self.now);
+            // A link that duplicates gives the same place twice running.
+            if let (Departure::Delivered(first), Some(Departure::Delivered(second))) = (&departure, &mut next)
+                && first.item == second.item
+            {
+                second.item = self.packets.copy(first.item);
+                self.duplicated += 1;
+            }
             match departure {
-                Departure::Delivered(d) => {
-                    let entry = self.packets.get_mut(d.item);
-                    entry.packet.ecn = d.ecn;
-                    entry.hop += 1;
-                    let from = entry.from;
-                    self.observer.on_forwarded(self.now, LinkId(index as u32), from, &entry.packet, d.queued_for);
-                    match entry.next_hop() {
-                        Some(hop) => {
-                            let link = self.routes[hop];
-                            self.enter(d.item, link);
-                        }
-                        None => self.arrive(d.item),
-                    }
-                }
+                Departure::Delivered(d) => self.forward(index, d),
                 Departure::Dropped(d) => self.lose(d.item, Place::Link(LinkId(index as u32), d.reason)),
             }
         }
         match self.links[index].next_event() {
             Some(at) => self.set_link_timer(index, at),
             None => self.link_timers.clear(index),
+        }
+    }
+
+    /// A packet has come to the far end of a link.
+    #[inline]
+    fn forward(&mut self, index: usize, d: Delivery<u32>) {
+        let entry = self.packets.get_mut(d.item);
+        entry.packet.ecn = d.ecn;
+        entry.hop += 1;
+        self.observer.on_forwarded(self.now, LinkId(index as u32), entry.from, &entry.packet, d.queued_for);
+        match entry.next_hop() {
+            Some(hop) => {
+                let link = self.routes[hop];
+                self.enter(d.item, link);
+            }
+            None => self.arrive(d.item),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::tcp::TcpSegment;
 use weir_units::{DataSize, Ecn, Timestamp};
 
 /// A packet on its way from one agent to another.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Packet {
     /// Bytes on the wire, with all headers: what links count.
     pub size: DataSize,
@@ -29,6 +29,23 @@ pub enum Body {
     Raw,
     /// A TCP segment.
     Tcp(TcpSegment),
+}
+
+impl Clone for Packet {
+    fn clone(&self) -> Self {
+        let mut copy = Self::blank();
+        copy.clone_from(self);
+        copy
+    }
+    /// Reuses the buffer.
+    fn clone_from(&mut self, source: &Self) {
+        self.size = source.size;
+        self.ecn = source.ecn;
+        self.sent = source.sent;
+        self.body = source.body;
+        self.bytes.clone_from(&source.bytes);
+        self.payload = source.payload;
+    }
 }
 
 impl Packet {

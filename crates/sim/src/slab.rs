@@ -51,6 +51,18 @@ impl Slab {
     pub(crate) fn occupy(&mut self) {
         self.free.pop();
     }
+    /// Another place with the same packet.
+    pub(crate) fn copy(&mut self, slot: u32) -> u32 {
+        let (copy, _) = self.vacant();
+        self.occupy();
+        let (low, high) = (slot.min(copy) as usize, slot.max(copy) as usize);
+        let (left, right) = self.entries.split_at_mut(high);
+        let (a, b) = (&mut left[low], &mut right[0]);
+        let (from, to) = if slot < copy { (a, b) } else { (b, a) };
+        (to.from, to.to, to.hop, to.end) = (from.from, from.to, from.hop, from.end);
+        to.packet.clone_from(&from.packet);
+        copy
+    }
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
         self.free.push(slot);

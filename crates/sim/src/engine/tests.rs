@@ -73,6 +73,25 @@ fn every_packet_is_delivered_dropped_or_inside() {
 }
 
 #[test]
+fn what_a_link_duplicates_goes_on_twice() {
+    let mut sim = Simulator::new(3);
+    let mut twice = link(2, 10, 50_000);
+    twice.duplication = 0.5;
+    let first = point_to_point(&mut sim, &DuplexConfig::symmetric(twice)).expect("valid");
+    let second = point_to_point(&mut sim, &DuplexConfig::symmetric(link(4, 10, 50_000))).expect("valid");
+    let (a, b) = (sim.add_agent(source(800), Timestamp::ZERO), sim.add_agent(sink(), Timestamp::ZERO));
+    sim.connect(a, b, &first.then(&second));
+    let _ = sim.run_until(Timestamp::from_secs(100));
+    let t = sim.totals();
+    assert_eq!((t.sent, t.dropped), (10_001, 0));
+    assert!((4_800..5_200).contains(&t.duplicated), "{t:?}");
+    assert_eq!(t.sent + t.duplicated, t.delivered + t.inside);
+    // A copy is right behind its original and waits for its transmission of 2 ms.
+    let ms = TimeDelta::from_millis;
+    assert_eq!(received(&sim, b).delay_range(), Some((ms(4 + 10 + 2 + 10), ms(4 + 10 + 4 + 10))));
+}
+
+#[test]
 fn memory_stays_as_time_goes_on() {
     let (mut sim, _) = overload(1, ());
     let _ = sim.run_until(Timestamp::from_secs(10));

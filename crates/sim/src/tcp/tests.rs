@@ -376,6 +376,46 @@ fn two_alike_share_alike() {
     }
 }
 
+/// Rate of one flow in segments a round trip, at random loss `p` and a round trip of 100 ms on a link that never fills.
+fn segments_a_round_trip(variant: Variant, ack_every: u32, p: f64) -> f64 {
+    let mut path = link(1_000_000_000, 50, Limit::Unlimited);
+    path.loss = weir_path::Loss::Independent { share: p };
+    let c = TcpConfig { ack_every, ..TcpConfig::of(variant) };
+    let (mut sim, pairs) = net(path, &[(c, Workload::Bulk, 0)]);
+    let _ = sim.run_until(Timestamp::from_secs(800));
+    delivered(&sim, pairs[0].1) / 1_448.0 / 8_000.0
+}
+
+#[test]
+fn random_loss_gives_the_rate_of_the_square_root_law() {
+    // Mathis et al. (1997): sqrt(3/2) / sqrt(p) segments a round trip where the window grows by one segment in it.
+    for p in [0.000_5, 0.002] {
+        for ack_every in [1, 2] {
+            let got = segments_a_round_trip(Variant::NewReno, ack_every, p);
+            let want = libm::sqrt(1.5 / p);
+            assert!((0.8..1.15).contains(&(got / want)), "p {p}, one for {ack_every}: {got}, expected {want}");
+        }
+    }
+}
+
+#[test]
+fn regular_loss_gives_the_window_of_each_response_function() {
+    // One segment in 10,000 lost, at a round trip of 100 ms: RFC 9438, section 5.1, gives CUBIC
+    // 1.054 (RTT / p)^(3/4) segments, and RFC 5681's rules give NewReno sqrt(3/2 / p) = 122.
+    let lose: Vec<_> = (1..60).map(|k| k * 10_000).collect();
+    for (variant, want) in [(Variant::Cubic, 1.054 * libm::pow(0.1 * 1e4, 0.75)), (Variant::NewReno, libm::sqrt(1.5e4))]
+    {
+        let limits = TcpConfig { variant, initial_ssthresh: Some(DataSize::from_bytes(150 * MSS)), ..config() };
+        let mut w = Wire::new(limits, Workload::Bulk, &lose);
+        w.run(Timestamp::from_secs(200));
+        let from = w.log.iter().position(|l| l.0 >= Timestamp::from_secs(50)).expect("it sends all the time");
+        let got = (w.log.len() - from) as f64 / 1_500.0;
+        assert_eq!(w.sender.stats().timeouts, 0);
+        // Fast convergence, which the formula leaves out, takes a little whenever a cycle ends below the one before.
+        assert!((0.88..1.05).contains(&(got / want)), "{variant:?}: {got}, expected {want}");
+    }
+}
+
 #[test]
 fn the_same_run_twice_is_the_same() {
     let hash = || {
