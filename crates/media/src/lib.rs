@@ -19,9 +19,11 @@
 mod frame;
 mod packetiser;
 mod perfect;
+mod playout;
 mod source;
 
 pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
 pub use packetiser::{Packetiser, Payload, Split};
 pub use perfect::PerfectCodec;
+pub use playout::{DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats};
 pub use source::{FrameSource, Source};

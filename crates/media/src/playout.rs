@@ -1,0 +1,345 @@
+//! Playout with a fixed deadline: what of a stream could be shown in time.
+
+mod arrivals;
+mod stats;
+
+pub use stats::{DelayStats, PlayoutStats};
+
+use crate::RTP_CLOCK_HZ;
+use arrivals::{Arrival, Arrivals};
+use stats::Stalls;
+use std::collections::VecDeque;
+use weir_units::{DataSize, TimeDelta, Timestamp};
+
+/// Frames held at most, played and missed ones that are still watched included; the oldest gives way.
+const MAX_FRAMES: usize = 4_096;
+/// How long a missed frame is watched for packets that come too late; then what is missing counts as lost.
+const WATCHED: TimeDelta = TimeDelta::from_secs(1);
+/// A timestamp further than this from the stream's last and from the clock is not believed.
+const PLAUSIBLE: TimeDelta = TimeDelta::from_secs(10);
+/// So many packets in a row that are not believed are a new stream.
+const NEW_STREAM: u32 = 100;
+
+/// What playout has to know of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MediaPacket {
+    /// Sequence number that never wraps.
+    pub sequence: u64,
+    /// RTP timestamp, the same in all packets of a frame.
+    pub rtp_timestamp: u32,
+    /// Whether it begins a frame, where the payload says so. Where it does not, a frame is known to be whole in front
+    /// only if the packet before has arrived too: a lost one may have been the frame's own.
+    pub start: Option<bool>,
+    /// Whether it ends a frame.
+    pub marker: bool,
+    /// Size of the payload.
+    pub size: DataSize,
+}
+
+/// What became of a frame at its deadline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlayoutEvent {
+    /// The frame's RTP timestamp.
+    pub rtp_timestamp: u32,
+    /// Its deadline.
+    pub at: Timestamp,
+    /// Payload bytes that have arrived.
+    pub size: DataSize,
+    /// From capture to its last packet's arrival where it was whole and so is played; `None` where it was not.
+    pub delay: Option<TimeDelta>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Open,
+    Played,
+    Missed,
+}
+
+#[derive(Clone, Debug)]
+struct FrameInPlayout {
+    ticks: i64,
+    deadline: Timestamp,
+    last_arrival: Timestamp,
+    lowest: u64,
+    start: Option<u64>,
+    end: Option<u64>,
+    packets: u64,
+    size: DataSize,
+    state: State,
+}
+
+impl FrameInPlayout {
+    fn add(&mut self, now: Timestamp, p: &MediaPacket) {
+        self.last_arrival = self.last_arrival.max(now);
+        self.lowest = self.lowest.min(p.sequence);
+        if p.start == Some(true) {
+            self.start = Some(p.sequence);
+        }
+        if p.marker {
+            self.end = Some(p.sequence);
+        }
+        self.packets += 1;
+        self.size += p.size;
+    }
+
+    fn is_whole(&self, arrivals: &Arrivals) -> bool {
+        let start = self.start.or_else(|| arrivals.follows_a_packet(self.lowest).then_some(self.lowest));
+        start.zip(self.end).is_some_and(|(s, e)| e.checked_sub(s).is_some_and(|d| d + 1 == self.packets))
+    }
+}
+
+/// Plays each frame a fixed time after its capture if all of its packets have come, and skips it otherwise.
+///
+/// Capture times are on the receiver's own clock. They count from [`Self::set_capture_time`]; until it is called,
+/// the first packet is taken to have been captured as it arrives. A packet at the very deadline is in time. Packets
+/// that come later are discards, counted apart from those that never come. Memory is bounded whatever arrives.
+/// A frame of which nothing came is not known here: compare with the frames that were sent.
+#[derive(Clone, Debug)]
+pub struct Playout {
+    delay: TimeDelta,
+    /// A timestamp in ticks and the capture time it stands for.
+    anchor: Option<(i64, Timestamp)>,
+    /// The timestamp of the packet that was last believed, unwrapped.
+    ticks: i64,
+    unbelieved: u32,
+    arrivals: Arrivals,
+    /// In order of timestamps: first those announced, then those decided, then the open ones.
+    frames: VecDeque<FrameInPlayout>,
+    announced: usize,
+    decided: usize,
+    stalls: Stalls,
+    stats: PlayoutStats,
+}
+
+fn ticks_to_time(ticks: i64) -> TimeDelta {
+    // A whole second of ticks first: the product of all ticks with a billion would not fit.
+    let hz = i64::from(RTP_CLOCK_HZ);
+    TimeDelta::from_secs(ticks.div_euclid(hz)) + TimeDelta::from_nanos(ticks.rem_euclid(hz) * 1_000_000_000 / hz)
+}
+
+impl Playout {
+    /// Playout this long after capture.
+    pub fn new(delay: TimeDelta) -> Self {
+        Self {
+            delay,
+            anchor: None,
+            ticks: 0,
+            unbelieved: 0,
+            arrivals: Arrivals::default(),
+            frames: VecDeque::new(),
+            announced: 0,
+            decided: 0,
+            stalls: Stalls::default(),
+            stats: PlayoutStats::default(),
+        }
+    }
+
+    /// Tells when the frame of this timestamp was captured, on the receiver's clock; frames that are still open move
+    /// to the deadlines that follow from it.
+    pub fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
+        if self.anchor.is_none() {
+            self.ticks = i64::from(rtp_timestamp);
+        }
+        let anchor = (self.unwrap(rtp_timestamp), captured);
+        self.anchor = Some(anchor);
+        for f in self.frames.iter_mut().skip(self.decided) {
+            f.deadline = captured + ticks_to_time(f.ticks - anchor.0) + self.delay;
+        }
+    }
+
+    /// Takes a packet.
+    #[inline]
+    pub fn on_packet(&mut self, now: Timestamp, p: &MediaPacket) {
+        self.decide(now, false);
+        let ticks = match self.anchor {
+            Some(_) => self.unwrap(p.rtp_timestamp),
+            None => self.begin(now, p.rtp_timestamp),
+        };
+        // Most packets belong to the newest frame: then nothing has to be looked up.
+        let newest = self.frames.len().wrapping_sub(1);
+        let known = self.frames.back().is_some_and(|f| f.ticks == ticks);
+        let index = if known {
+            newest
+        } else {
+            match self.believe(now, ticks, p.rtp_timestamp).and_then(|ticks| self.find_or_open(now, ticks, p.sequence))
+            {
+                Some(index) => index,
+                None => return,
+            }
+        };
+        match self.arrivals.insert(p.sequence) {
+            Arrival::New => {}
+            Arrival::Again => {
+                self.stats.duplicates += 1;
+                return;
+            }
+            Arrival::Old => {
+                self.stats.unusable += 1;
+                return;
+            }
+        }
+        self.stats.packets += 1;
+        self.stats.size += p.size;
+        let f = &mut self.frames[index];
+        if f.state != State::Open {
+            self.stats.discarded += 1;
+            self.stats.discarded_size += p.size;
+        }
+        f.add(now, p);
+    }
+
+    /// The deadline of the first frame that is still open, or an earlier one that has not been polled.
+    #[inline]
+    pub fn next_event(&self) -> Option<Timestamp> {
+        self.frames.get(self.announced).map(|f| f.deadline)
+    }
+
+    /// The next frame whose deadline has come by `now`; ask again until there is none.
+    #[inline]
+    pub fn poll(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        self.decide(now, true);
+        if self.announced == self.decided {
+            return None;
+        }
+        let f = &self.frames[self.announced];
+        self.announced += 1;
+        let event = PlayoutEvent {
+            rtp_timestamp: f.ticks as u32,
+            at: f.deadline,
+            size: f.size,
+            delay: (f.state == State::Played).then(|| f.last_arrival - (f.deadline - self.delay)),
+        };
+        self.forget(now);
+        Some(event)
+    }
+
+    /// What has happened so far. A missed frame moves from incomplete to late when its last packet comes, as long as
+    /// it is watched.
+    pub fn stats(&self) -> PlayoutStats {
+        let mut stats = self.stats;
+        for f in self.frames.iter().filter(|f| f.state == State::Missed) {
+            stats.count_missed(f.is_whole(&self.arrivals));
+        }
+        stats.expected = self.arrivals.expected();
+        (stats.stalls, stats.stall_time, stats.last_played) = self.stalls.read();
+        stats
+    }
+
+    fn begin(&mut self, now: Timestamp, rtp_timestamp: u32) -> i64 {
+        self.ticks = i64::from(rtp_timestamp);
+        self.anchor = Some((self.ticks, now));
+        self.ticks
+    }
+
+    fn unwrap(&self, rtp_timestamp: u32) -> i64 {
+        self.ticks + i64::from(rtp_timestamp.wrapping_sub(self.ticks as u32) as i32)
+    }
+
+    fn deadline(&self, ticks: i64) -> Timestamp {
+        self.anchor.map_or(Timestamp::MAX, |(t, at)| at + ticks_to_time(ticks - t) + self.delay)
+    }
+
+    /// Accepts the timestamp of a packet, or begins anew after many that could not be believed.
+    fn believe(&mut self, now: Timestamp, ticks: i64, rtp_timestamp: u32) -> Option<i64> {
+        let from_clock = (self.deadline(ticks) - self.delay - now).abs();
+        if ticks_to_time(ticks - self.ticks).abs() > PLAUSIBLE && from_clock > PLAUSIBLE + self.delay {
+            self.unbelieved += 1;
+            if self.unbelieved < NEW_STREAM {
+                self.stats.unusable += 1;
+                return None;
+            }
+            while !self.frames.is_empty() {
+                self.drop_oldest();
+            }
+            self.unbelieved = 0;
+            return Some(self.begin(now, rtp_timestamp));
+        }
+        self.unbelieved = 0;
+        self.ticks = ticks;
+        Some(ticks)
+    }
+
+    /// The place of the frame of this timestamp, opened if it is new.
+    fn find_or_open(&mut self, now: Timestamp, ticks: i64, sequence: u64) -> Option<usize> {
+        let index = match self.frames.back() {
+            Some(f) if f.ticks >= ticks => self.frames.partition_point(|f| f.ticks < ticks),
+            _ => self.frames.len(),
+        };
+        if self.frames.get(index).is_some_and(|f| f.ticks == ticks) {
+            return Some(index);
+        }
+        if !self.arrivals.is_new(sequence) {
+            // A copy or a straggler of a frame that is forgotten opens none.
+            self.stats.unusable += 1;
+            return None;
+        }
+        let deadline = self.deadline(ticks);
+        let missed = deadline < now || index < self.decided;
+        self.frames.insert(
+            index,
+            FrameInPlayout {
+                ticks,
+                deadline,
+                last_arrival: now,
+                lowest: sequence,
+                start: None,
+                end: None,
+                packets: 0,
+                size: DataSize::ZERO,
+                state: if missed { State::Missed } else { State::Open },
+            },
+        );
+        // A frame of which nothing came in time is counted, and not announced once its turn is over.
+        self.announced += usize::from(missed && index <= self.announced);
+        self.decided += usize::from(missed && index <= self.decided);
+        if self.frames.len() > MAX_FRAMES {
+            self.drop_oldest();
+            return index.checked_sub(1);
+        }
+        Some(index)
+    }
+
+    /// Settles the frames whose deadline has passed, and those at it where `at_deadline`.
+    #[inline]
+    fn decide(&mut self, now: Timestamp, at_deadline: bool) {
+        while let Some(f) = self.frames.get_mut(self.decided) {
+            if f.deadline > now || (f.deadline == now && !at_deadline) {
+                break;
+            }
+            self.decided += 1;
+            if f.state == State::Open {
+                f.state = State::Missed;
+                if f.is_whole(&self.arrivals) {
+                    f.state = State::Played;
+                    self.stats.played += 1;
+                    self.stats.played_size += f.size;
+                    self.stats.delay.add(f.last_arrival - (f.deadline - self.delay));
+                    self.stalls.on_played(f.deadline);
+                }
+            }
+        }
+    }
+
+    /// Lets go of announced frames that nothing more is to be learnt of.
+    fn forget(&mut self, now: Timestamp) {
+        while self.announced > 0
+            && self.frames.front().is_some_and(|f| f.state == State::Played || f.deadline + WATCHED < now)
+        {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(f) = self.frames.pop_front() {
+            self.announced = self.announced.saturating_sub(1);
+            self.decided = self.decided.saturating_sub(1);
+            if f.state != State::Played {
+                self.stats.count_missed(f.is_whole(&self.arrivals));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
