@@ -1,0 +1,32 @@
+//! Time per media packet, sending and feedback, of each built-in controller together with the sent history.
+//!
+//! `cargo bench -p weir-cc --bench controllers` prints nanoseconds a packet. Goals: nada 60, scream 250, gcc 300.
+
+mod drive;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use drive::{Drive, PACKETS_PER_STEP};
+use std::time::{Duration, Instant};
+use weir_cc::Registry;
+
+/// Time of so many packets, in whole steps of 100 ms of media.
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+fn time(drive: &mut Drive, packets: u64) -> Duration {
+    let steps = packets.div_ceil(PACKETS_PER_STEP);
+    let start = Instant::now();
+    (0..steps).for_each(|_| drive.step());
+    start.elapsed().mul_f64(packets as f64 / (steps * PACKETS_PER_STEP) as f64)
+}
+
+fn per_packet(c: &mut Criterion) {
+    let mut group = c.benchmark_group("per_packet");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(40);
+    for spec in Registry::builtin().specs() {
+        let mut drive = Drive::new(spec, None);
+        group.bench_function(&spec.name, |b| b.iter_custom(|packets| time(&mut drive, packets)));
+        std::hint::black_box(drive.checksum);
+    }
+}
+
+criterion_group!(benches, per_packet);
+criterion_main!(benches);

@@ -1,0 +1,190 @@
+//! Drives a controller over a model of a call: 2 Mbit/s in packets of 1,000 bytes at 25 frames a second, 50 ms
+//! each way, a queue that rises to 20 ms and falls again, feedback every 100 ms. There is no more around the
+//! controller than the sent history and arithmetic, so that what is measured is theirs.
+
+use weir_cc::cue::{
+    EstimateKind, NadaReport, PacketResult, QueueState, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket,
+    TransportFeedback,
+};
+use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Report, ReportedPacket, Sender};
+use weir_cc::{SentHistory, Setup, Spec};
+use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+
+/// Media packets between two feedback messages.
+pub(crate) const PACKETS_PER_STEP: u64 = 25;
+const PACKET: DataSize = DataSize::from_bytes(1_000);
+const SPACING: TimeDelta = TimeDelta::from_millis(4);
+const PACKETS_PER_FRAME: u64 = 10;
+const ONE_WAY: TimeDelta = TimeDelta::from_millis(50);
+const RTT: TimeDelta = TimeDelta::from_millis(100);
+/// Packets from one lowest queue to the next: 4 s.
+const QUEUE_PERIOD: u64 = 1_000;
+
+/// Both halves of a controller and what a session does for them.
+pub(crate) struct Drive {
+    sender: Sender,
+    receiver: Option<Receiver>,
+    history: SentHistory,
+    per_packet_feedback: bool,
+    reports: Vec<ReportedPacket>,
+    results: Vec<PacketResult>,
+    next: u64,
+    /// First packet that the receiver has not had, and the first that it has not reported.
+    arriving: u64,
+    reported: u64,
+    one_lost_of: Option<u64>,
+    /// A sum over all targets, so that no target is asked for in vain.
+    pub(crate) checksum: u64,
+}
+
+fn departure(sequence: u64) -> Timestamp {
+    Timestamp::ZERO + SPACING * sequence as i64
+}
+
+fn arrival(sequence: u64) -> Timestamp {
+    let phase = (sequence % QUEUE_PERIOD) as i64;
+    let queue = TimeDelta::from_micros(40 * phase.min(QUEUE_PERIOD as i64 - phase));
+    departure(sequence) + ONE_WAY + queue
+}
+
+impl Drive {
+    /// A call under this entry of the registry, in which one packet of so many is lost.
+    pub(crate) fn new(spec: &Spec, one_lost_of: Option<u64>) -> Self {
+        let setup = Setup {
+            limits: Limits { floor: DataRate::from_kbps(150), ceiling: DataRate::from_mbps(3) },
+            start_rate: DataRate::from_kbps(1_000),
+            now: Timestamp::ZERO,
+            seed: 1,
+            params: Vec::new(),
+        };
+        let pair = (spec.make)(&setup).expect("the defaults are valid");
+        Self {
+            sender: pair.sender,
+            receiver: pair.receiver,
+            history: SentHistory::new(),
+            per_packet_feedback: spec.feedback.is_some(),
+            reports: Vec::new(),
+            results: Vec::new(),
+            next: 0,
+            arriving: 0,
+            reported: 0,
+            one_lost_of,
+            checksum: 0,
+        }
+    }
+
+    /// 100 ms of the call: 25 packets and one feedback message.
+    pub(crate) fn step(&mut self) {
+        for _ in 0..PACKETS_PER_STEP {
+            let now = departure(self.next);
+            self.timers(now);
+            if self.next % PACKETS_PER_FRAME == 0 {
+                let added = PACKET * PACKETS_PER_FRAME;
+                self.sender.on_queue(&QueueState { now, added, queued: added, oldest_age: TimeDelta::ZERO });
+            }
+            self.send(now);
+            self.receive(now);
+            let target = self.sender.target();
+            self.checksum = self.checksum.wrapping_add(target.media_rate.as_bps() ^ target.pacing_rate.as_bps());
+        }
+        let now = departure(self.next);
+        if self.per_packet_feedback {
+            self.feedback(now);
+        } else if self.next % (10 * PACKETS_PER_STEP) == 0 {
+            self.report_block(now);
+        }
+        while self.sender.poll_probe(now).is_some() {}
+    }
+
+    fn is_lost(&self, sequence: u64) -> bool {
+        self.one_lost_of.is_some_and(|n| sequence % n == n - 1)
+    }
+
+    fn timers(&mut self, now: Timestamp) {
+        while let Some((at, _)) = self.sender.poll_timeout().filter(|t| t.0 <= now) {
+            self.sender.on_timeout(at);
+        }
+    }
+
+    fn send(&mut self, now: Timestamp) {
+        let mut packet = SentPacket {
+            now,
+            sequence: self.next,
+            size: PACKET,
+            is_padding: false,
+            probe: 0,
+            queued: PACKET * (PACKETS_PER_FRAME - 1 - self.next % PACKETS_PER_FRAME),
+            bytes_in_flight: DataSize::ZERO,
+        };
+        self.history.on_sent(&packet);
+        packet.bytes_in_flight = self.history.bytes_in_flight();
+        self.sender.on_packet_sent(&packet);
+        self.next += 1;
+    }
+
+    /// What arrives at the receiver half by `now`, if there is one.
+    fn receive(&mut self, now: Timestamp) {
+        while arrival(self.arriving) <= now {
+            let sequence = self.arriving;
+            self.arriving += 1;
+            let lost = self.is_lost(sequence);
+            let Some(receiver) = self.receiver.as_mut().filter(|_| !lost) else { continue };
+            receiver.on_packet_received(&ReceivedPacket {
+                now: arrival(sequence),
+                departure: Some(RemoteTimestamp::from_nanos(departure(sequence).as_nanos())),
+                size: PACKET,
+                sequence,
+                rtp_timestamp: (sequence / PACKETS_PER_FRAME * 3_600) as u32,
+                marker: sequence % PACKETS_PER_FRAME == PACKETS_PER_FRAME - 1,
+                ecn: Ecn::NotEct,
+            });
+        }
+        let Some(receiver) = &mut self.receiver else { return };
+        if receiver.poll_timeout().is_none_or(|t| t > now) {
+            return;
+        }
+        receiver.on_rtt(RTT, now);
+        match receiver.poll_report(now) {
+            Some(Report::Nada { mode, aggregate_delay, receive_rate }) => {
+                let report = NadaReport { now, mode, aggregate_delay, receive_rate, rtt: Some(RTT) };
+                self.sender.on_cue(&Cue::NadaReport(report));
+            }
+            Some(Report::Remb { rate } | Report::Tmmbr { rate }) => {
+                let estimate = ReceiverEstimate { now, rate, kind: EstimateKind::Remb };
+                self.sender.on_cue(&Cue::ReceiverEstimate(estimate));
+            }
+            None => {}
+        }
+    }
+
+    fn feedback(&mut self, now: Timestamp) {
+        self.reports.clear();
+        while arrival(self.reported) + ONE_WAY <= now {
+            let arrival = RemoteTimestamp::from_nanos(arrival(self.reported).as_nanos());
+            let arrival = Some(arrival).filter(|_| !self.is_lost(self.reported));
+            self.reports.push(ReportedPacket { sequence: self.reported, arrival, ecn: Ecn::NotEct });
+            self.reported += 1;
+        }
+        self.history.resolve(self.reports.iter().copied(), &mut self.results);
+        let feedback = TransportFeedback {
+            now,
+            packets: &self.results,
+            bytes_in_flight: self.history.bytes_in_flight(),
+            rtt: Some(RTT),
+        };
+        self.sender.on_cue(&Cue::TransportFeedback(feedback));
+    }
+
+    fn report_block(&mut self, now: Timestamp) {
+        self.history.give_up_before(now - RTT);
+        self.sender.on_cue(&Cue::ReportBlock(ReportBlock {
+            now,
+            fraction_lost: 0.0,
+            cumulative_lost: 0,
+            highest_sequence: self.next,
+            expected: 10 * PACKETS_PER_STEP,
+            jitter: TimeDelta::from_millis(1),
+            rtt: Some(RTT),
+        }));
+    }
+}

@@ -1,0 +1,64 @@
+//! No allocation per packet in steady state, for every built-in controller together with the sent history.
+
+#[path = "../benches/drive/mod.rs"]
+mod drive;
+
+use drive::Drive;
+use weir_cc::{Registry, Sender, Spec};
+
+/// Steps of 100 ms: a minute to fill every history, ten to look for growth.
+const WARM_UP: u32 = 600;
+const STEADY: u32 = 6_000;
+
+fn allocations(spec: &Spec, one_lost_of: Option<u64>) -> u64 {
+    let mut drive = Drive::new(spec, one_lost_of);
+    (0..WARM_UP).for_each(|_| drive.step());
+    let counted = allocation_counter::measure(|| (0..STEADY).for_each(|_| drive.step()));
+    assert_ne!(drive.checksum, 0, "it ran");
+    counted.count_total
+}
+
+#[test]
+fn nothing_is_allocated_in_steady_state() {
+    for spec in Registry::builtin().specs() {
+        for one_lost_of in [None, Some(37)] {
+            assert_eq!(allocations(spec, one_lost_of), 0, "{} allocates, one lost of {one_lost_of:?}", spec.name);
+        }
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let mut spec = Registry::builtin().get("fixed").expect("built in").clone();
+    let make = spec.make.clone();
+    spec.make = std::sync::Arc::new(move |setup| {
+        let mut pair = make(setup)?;
+        pair.sender = Sender::Custom(Box::new(wasteful::Wasteful(pair.sender, Vec::new())));
+        Ok(pair)
+    });
+    // A controller that allocates with each packet is seen: 25 packets a step.
+    assert!(allocations(&spec, None) >= u64::from(STEADY) * 25);
+}
+
+mod wasteful {
+    use weir_cc::cue::SentPacket;
+    use weir_cc::{Controller, Cue, Limits, Sender, Target};
+    use weir_units::Timestamp;
+
+    pub(super) struct Wasteful(pub(super) Sender, pub(super) Vec<u64>);
+
+    impl Controller for Wasteful {
+        fn on_packet_sent(&mut self, packet: &SentPacket) {
+            self.1 = std::hint::black_box(vec![packet.sequence]);
+        }
+        fn on_cue(&mut self, cue: &Cue<'_>) {
+            self.0.on_cue(cue);
+        }
+        fn on_limits(&mut self, limits: Limits, now: Timestamp) {
+            self.0.on_limits(limits, now);
+        }
+        fn target(&self) -> Target {
+            self.0.target()
+        }
+    }
+}
