@@ -16,14 +16,21 @@
 //! assert_eq!((packets.len(), packets[0].marker), (1, true));
 //! ```
 
+mod error;
 mod frame;
+mod laplace;
 mod packetiser;
 mod perfect;
 mod playout;
 mod source;
+mod statistical;
+mod trace;
 
+pub use error::MediaError;
 pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
 pub use packetiser::{Packetiser, Payload, Split};
 pub use perfect::PerfectCodec;
 pub use playout::{DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats};
 pub use source::{FrameSource, Source};
+pub use statistical::{StatisticalConfig, StatisticalSource};
+pub use trace::{FrameTraces, TraceSource};

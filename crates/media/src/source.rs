@@ -1,4 +1,4 @@
-use crate::{Frame, PerfectCodec};
+use crate::{Frame, PerfectCodec, StatisticalSource, TraceSource};
 use core::fmt;
 use weir_units::{DataRate, Timestamp};
 
@@ -21,6 +21,10 @@ pub trait FrameSource {
 pub enum Source {
     /// Follows its target exactly and at once.
     Perfect(PerfectCodec),
+    /// Varies as random variables say (RFC 8593, section 5).
+    Statistical(StatisticalSource),
+    /// Varies as a recorded encoder did (RFC 8593, section 6).
+    Trace(TraceSource),
     /// A user's own.
     Custom(Box<dyn FrameSource + Send>),
 }
@@ -31,10 +35,24 @@ impl From<PerfectCodec> for Source {
     }
 }
 
+impl From<StatisticalSource> for Source {
+    fn from(source: StatisticalSource) -> Self {
+        Self::Statistical(source)
+    }
+}
+
+impl From<TraceSource> for Source {
+    fn from(source: TraceSource) -> Self {
+        Self::Trace(source)
+    }
+}
+
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Perfect(s) => s.fmt(f),
+            Self::Statistical(s) => s.fmt(f),
+            Self::Trace(s) => s.fmt(f),
             Self::Custom(_) => f.write_str("Custom"),
         }
     }
@@ -44,6 +62,8 @@ macro_rules! each {
     ($source:expr, $s:ident => $call:expr) => {
         match $source {
             Source::Perfect($s) => $call,
+            Source::Statistical($s) => $call,
+            Source::Trace($s) => $call,
             Source::Custom($s) => $call,
         }
     };
