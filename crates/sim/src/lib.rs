@@ -31,6 +31,7 @@ mod engine;
 mod observer;
 mod packet;
 mod slab;
+pub mod speed;
 pub mod tcp;
 mod timers;
 pub mod topology;
