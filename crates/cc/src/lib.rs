@@ -8,6 +8,7 @@ mod controller;
 pub mod cue;
 pub mod fixed;
 pub mod gcc;
+pub mod gcc_remb;
 mod history;
 pub mod nada;
 mod pacer;

@@ -171,10 +171,12 @@ controllers! {
     senders {
         Fixed(crate::fixed::Fixed),
         Gcc(crate::gcc::Gcc),
+        GccRemb(crate::gcc_remb::GccRemb),
         Nada(crate::nada::Nada),
         Scream(crate::scream::v1::Scream),
     }
     receivers {
+        GccRembReceiver(crate::gcc_remb::GccRembReceiver),
         NadaReceiver(crate::nada::NadaReceiver),
     }
 }

@@ -1,0 +1,212 @@
+//! The delay-based half, at the media receiver.
+
+use super::arrival_filter::ArrivalFilter;
+use super::config::Config;
+use super::incoming_rate::IncomingRate;
+use super::inter_arrival::{Grouped, InterArrival};
+use super::overuse::{OveruseDetector, Signal};
+use super::rate_control::{RateControl, State};
+use crate::controller::{Limits, ReceiverController, Report};
+use crate::cue::ReceivedPacket;
+use crate::registry::Setup;
+use crate::tunable::SetupError;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// Round-trip time before it is measured (libwebrtc: 200 ms).
+const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
+/// Round-trip times count up to this, so that a forged one cannot stop the control.
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
+
+/// Estimates the available bandwidth from arrivals and tells it in REMB messages.
+///
+/// Packets without a departure time count for the incoming rate only: with none of them the estimate is held
+/// to a multiple of that rate and nothing more.
+#[derive(Clone, Debug)]
+pub struct GccRembReceiver {
+    config: Config,
+    limits: Limits,
+    groups: InterArrival,
+    filter: ArrivalFilter,
+    detector: OveruseDetector,
+    incoming: IncomingRate,
+    rate: RateControl,
+    rtt: TimeDelta,
+    incoming_bps: Option<f64>,
+    told: Option<DataRate>,
+    told_at: Timestamp,
+    /// Whether a packet has arrived since the last message.
+    news: bool,
+}
+
+impl GccRembReceiver {
+    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("gcc-remb", &setup.params)?;
+        Ok(Self {
+            config,
+            limits: setup.limits,
+            groups: InterArrival::default(),
+            filter: ArrivalFilter::new(&config),
+            detector: OveruseDetector::new(&config),
+            incoming: IncomingRate::new(config.rate_window),
+            rate: RateControl::new(setup.limits.clamp(setup.start_rate).as_bps_f64(), setup.now),
+            rtt: DEFAULT_RTT,
+            incoming_bps: None,
+            told: None,
+            told_at: setup.now,
+            news: false,
+        })
+    }
+
+    fn estimate(&self) -> DataRate {
+        DataRate::from_bps_f64(self.rate.bps())
+    }
+
+    fn fell(&self) -> bool {
+        let keep = 1.0 - self.config.remb_decrease;
+        self.told.is_some_and(|told| self.rate.bps() < keep * told.as_bps_f64())
+    }
+}
+
+impl ReceiverController for GccRembReceiver {
+    fn on_packet_received(&mut self, packet: &ReceivedPacket) {
+        let (now, config) = (packet.now, &self.config);
+        self.incoming.on_packet(packet.size, now);
+        let grouped = match packet.departure {
+            Some(departure) => self.groups.on_packet(departure, now, config.burst_time),
+            None => Grouped::Nothing,
+        };
+        match grouped {
+            Grouped::Nothing => {}
+            Grouped::Restart => {
+                self.filter = ArrivalFilter::new(config);
+                self.detector = OveruseDetector::new(config);
+            }
+            Grouped::Variation(v) => {
+                self.filter.update(v.delay.as_millis_f64(), v.departure.as_millis_f64(), config);
+                self.detector.update(self.filter.offset(config), now, config);
+            }
+        }
+        self.incoming_bps = self.incoming.bps(now);
+        self.rate.run(now, self.detector.signal(), self.incoming_bps, self.rtt, config);
+        self.rate.clamp(self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
+        self.news = true;
+    }
+    fn on_rtt(&mut self, rtt: TimeDelta, _: Timestamp) {
+        self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+    }
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.news.then(|| self.told_at + self.config.remb_interval)
+    }
+    fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
+        if self.poll_timeout()? > now && !self.fell() {
+            return None;
+        }
+        let rate = self.estimate();
+        (self.told, self.told_at, self.news) = (Some(rate), now, false);
+        Some(Report::Remb { rate })
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("a_hat_bps", self.rate.bps());
+        out("r_hat_bps", self.incoming_bps.unwrap_or(f64::NAN));
+        out("kalman_m_ms", self.filter.mean());
+        out("kalman_offset_ms", self.filter.offset(&self.config));
+        out("kalman_noise", self.filter.noise());
+        out("threshold_ms", self.detector.threshold());
+        out("signal", signal_number(self.detector.signal()));
+        out("state", state_number(self.rate.state()));
+        out("rtt_ms", self.rtt.as_millis_f64());
+    }
+}
+
+/// Under-use -1, normal 0, over-use 1.
+fn signal_number(signal: Signal) -> f64 {
+    match signal {
+        Signal::Underuse => -1.0,
+        Signal::Normal => 0.0,
+        Signal::Overuse => 1.0,
+    }
+}
+
+/// Hold 0, increase 1, decrease 2.
+fn state_number(state: State) -> f64 {
+    match state {
+        State::Hold => 0.0,
+        State::Increase => 1.0,
+        State::Decrease => 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::{DataSize, Ecn, RemoteTimestamp};
+
+    fn receiver() -> GccRembReceiver {
+        let limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(3_000) };
+        let start_rate = DataRate::from_kbps(1_000);
+        GccRembReceiver::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] })
+            .expect("valid")
+    }
+    fn arrive(r: &mut GccRembReceiver, departure_ms: f64, arrival_ms: f64) {
+        r.on_packet_received(&ReceivedPacket {
+            now: Timestamp::from_secs_f64(arrival_ms * 1e-3),
+            departure: Some(RemoteTimestamp::from_secs_f64(departure_ms * 1e-3)),
+            size: DataSize::from_bytes(1_250),
+            sequence: 0,
+            rtp_timestamp: 0,
+            marker: false,
+            ecn: Ecn::NotEct,
+        });
+    }
+    fn rate(report: Option<Report>) -> Option<f64> {
+        report.map(|r| match r {
+            Report::Remb { rate } => rate.as_kbps_f64(),
+            other => panic!("{other:?} is no REMB"),
+        })
+    }
+
+    #[test]
+    fn tells_each_second_and_at_once_when_it_falls() {
+        let mut r = receiver();
+        assert_eq!(r.poll_timeout(), None);
+        let mut told = Vec::new();
+        // 1 Mbit/s arrives as it was sent for 3 s; from then on the delay grows by 2 ms with each packet of 10 ms.
+        for k in 0..600 {
+            let departure = 10.0 * f64::from(k);
+            let arrival = departure + 50.0 + 2.0 * f64::from((k - 300).max(0));
+            arrive(&mut r, departure, arrival);
+            if let Some(kbps) = rate(r.poll_report(Timestamp::from_secs_f64(arrival * 1e-3))) {
+                told.push((arrival, kbps));
+                assert_eq!(r.poll_timeout(), None);
+            }
+        }
+        let times: Vec<_> = told.iter().take(3).map(|t| t.0).collect();
+        assert_eq!(times, [1_000.0, 2_000.0, 3_000.0]);
+        // At most 8 % a second.
+        assert!((1_200.0..=1_260.0).contains(&told[2].1), "{told:?}");
+        let (at, kbps) = told[3];
+        assert!((3_060.0..=3_400.0).contains(&at), "{told:?}");
+        assert!((800.0..=850.0).contains(&kbps), "{told:?}");
+        assert!(told.iter().skip(3).all(|t| (600.0..=860.0).contains(&t.1)), "{told:?}");
+    }
+
+    #[test]
+    fn lives_without_departures() {
+        let mut r = receiver();
+        for k in 0..2_000 {
+            r.on_packet_received(&ReceivedPacket {
+                now: Timestamp::from_millis(10 * k),
+                departure: None,
+                size: DataSize::from_bytes(1_250),
+                sequence: 0,
+                rtp_timestamp: 0,
+                marker: false,
+                ecn: Ecn::NotEct,
+            });
+        }
+        let kbps = rate(r.poll_report(Timestamp::from_secs(20))).expect("due");
+        assert!((1_400.0..=1_550.0).contains(&kbps), "{kbps}");
+    }
+}
