@@ -40,6 +40,9 @@ crate::tunables! {
         loss_low: f64 = 0.02, 0.0 => 1.0;
         /// Loss share above which the rate falls (draft-ietf-rmcat-gcc-02, section 6).
         loss_high: f64 = 0.1, 0.0 => 1.0;
+        /// Whether loss is judged by libwebrtc's maximum-likelihood controller (`LossBasedBweV2`, its default since
+        /// 2023) in place of the rule of draft-ietf-rmcat-gcc-02, section 6, which published comparisons measured.
+        loss_v2: bool = 0.0, 0.0 => 1.0;
         /// A round trip known to be longer than this lowers the rate.
         silence_limit: TimeDelta = 3_000.0, 100.0 => 60_000.0;
         /// Time between two steps while it is.

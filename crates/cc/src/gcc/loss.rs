@@ -5,7 +5,9 @@
 //! rate at each report), and falls once in a round trip and 300 ms (libwebrtc, as of 2024:
 //! `SendSideBandwidthEstimation`).
 
+use super::loss_v2::{LossState, LossV2};
 use crate::controller::Limits;
+use crate::cue::PacketResult;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Loss is told this often (libwebrtc: `kLossUpdateInterval`) ...
@@ -54,10 +56,11 @@ pub(super) struct LossRule {
     decreased: bool,
     last_decrease: Option<Timestamp>,
     lowest: SlidingMin,
+    v2: Option<LossV2>,
 }
 
 impl LossRule {
-    pub(super) fn new(config: LossConfig, start: DataRate, limits: Limits) -> Self {
+    pub(super) fn new(config: LossConfig, start: DataRate, limits: Limits, v2: Option<LossV2>) -> Self {
         let mut rule = Self {
             config,
             limits,
@@ -72,6 +75,7 @@ impl LossRule {
             decreased: false,
             last_decrease: None,
             lowest: SlidingMin::new(),
+            v2,
         };
         rule.set_limits(limits);
         rule
@@ -88,6 +92,9 @@ impl LossRule {
 
     pub(super) fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+        if let Some(v2) = &mut self.v2 {
+            v2.set_limits(limits);
+        }
         self.set(self.rate);
     }
     pub(super) fn set_delay_limit(&mut self, rate: DataRate) {
@@ -126,10 +133,23 @@ impl LossRule {
         self.last_report = Some(now);
     }
 
+    /// Passes one feedback to version 2, where that is in use.
+    pub(super) fn observe(&mut self, packets: &[PacketResult], acked: Option<DataRate>, in_alr: bool) {
+        if let Some(v2) = &mut self.v2 {
+            v2.update(packets, acked.map(DataRate::as_bps_f64), self.delay_limit, in_alr);
+        }
+    }
+    /// What limits the rate by version 2; the rule of the draft never forbids probes.
+    pub(super) fn state(&self) -> LossState {
+        self.v2.as_ref().map_or(LossState::DelayBased, LossV2::state)
+    }
+
     /// One update, at each feedback.
     pub(super) fn update(&mut self, rtt: TimeDelta, now: Timestamp) {
         let starting = self.first_report.is_none_or(|t| now - t < START_PHASE);
-        if self.share == 0.0
+        let v2 = self.v2.as_ref().and_then(LossV2::rate);
+        if v2.is_none()
+            && self.share == 0.0
             && starting
             && let Some(delay) = self.delay_limit
             && delay > self.rate
@@ -141,7 +161,9 @@ impl LossRule {
         }
         self.lowest.expire(now, INCREASE_WINDOW);
         self.lowest.push(now, self.rate);
-        if self.last_report.is_some_and(|t| now - t < MAX_REPORT_AGE) {
+        if let Some(rate) = v2 {
+            self.set(rate);
+        } else if self.last_report.is_some_and(|t| now - t < MAX_REPORT_AGE) {
             if self.share <= self.config.low {
                 let base = self.lowest.min().unwrap_or(self.rate);
                 self.set(base * INCREASE.0 + INCREASE.1);
@@ -214,7 +236,7 @@ mod tests {
 
     fn rule(start: u64) -> LossRule {
         let config = LossConfig { low: 0.02, high: 0.1, silence_factor: 0.8 };
-        let mut r = LossRule::new(config, KBPS(start), Limits { floor: KBPS(50), ceiling: KBPS(10_000) });
+        let mut r = LossRule::new(config, KBPS(start), Limits { floor: KBPS(50), ceiling: KBPS(10_000) }, None);
         r.set_delay_limit(KBPS(9_000));
         r
     }

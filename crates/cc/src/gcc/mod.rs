@@ -19,6 +19,7 @@ mod detector;
 mod inter_arrival;
 mod link_capacity;
 mod loss;
+mod loss_v2;
 mod probe;
 mod probe_rate;
 mod silence;
@@ -33,7 +34,7 @@ use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
 use crate::tunable::SetupError;
 pub use config::Config;
 use detector::Usage;
-use probe::Allowance;
+use loss_v2::{LossState, LossV2};
 use std::sync::Arc;
 use weir_units::{DataRate, Gain, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -76,13 +77,14 @@ impl Gcc {
         config.set_all("gcc", &setup.params)?;
         let limits = setup.limits;
         let start = limits.clamp(setup.start_rate.max(loss::MIN_RATE));
+        let v2 = config.loss_v2.then(|| LossV2::new(limits));
         Ok(Self {
             grouping: inter_arrival::InterArrival::new(config.group_length),
             trendline: trendline::Trendline::new(config.trendline_window, config.trendline_smoothing),
             detector: detector::Detector::new(config.detector()),
             acked: acked::AckedRate::new(config.acked_first_window, config.acked_window),
             aimd: aimd::Aimd::new(config.aimd(), start, limits.floor.max(loss::MIN_RATE)),
-            loss: loss::LossRule::new(config.loss(), start, limits),
+            loss: loss::LossRule::new(config.loss(), start, limits, v2),
             alr: alr::AlrDetector::new(config.alr(), start),
             probes: probe::ProbeController::new(config.probe(), start, limits.ceiling, setup.now),
             probe_rate: probe_rate::ProbeRate::new(),
@@ -119,6 +121,7 @@ impl Gcc {
         if seen.received {
             self.update_delay_based(seen.probe, in_alr.is_some(), now);
         }
+        self.loss.observe(f.packets, self.acked.rate(), in_alr.is_some());
         self.update_target(now);
         if seen.recovered {
             self.probes.on_recovered(now);
@@ -220,15 +223,13 @@ impl Gcc {
         } else if !self.silence.is_over() {
             self.loss.update(self.rtt.last, now);
         }
-        let allowance = if self.detector.usage() != Usage::Normal || self.silence.is_over() {
-            Allowance::No
-        } else {
-            Allowance::Free
-        };
+        let free = self.detector.usage() == Usage::Normal
+            && self.loss.state() == LossState::DelayBased
+            && !self.silence.is_over();
         let rate = self.loss.rate();
         self.alr.set_target(rate);
         self.probes.set_alr(self.alr.since());
-        self.probes.on_estimate(rate, allowance, now);
+        self.probes.on_estimate(rate, free, now);
     }
 
     fn check_silence(&mut self, now: Timestamp) {
@@ -236,7 +237,7 @@ impl Gcc {
             self.loss.back_off(now);
             let rate = self.loss.rate();
             self.alr.set_target(rate);
-            self.probes.on_estimate(rate, Allowance::No, now);
+            self.probes.on_estimate(rate, false, now);
         }
     }
 }
@@ -328,7 +329,12 @@ impl Controller for Gcc {
 
     fn target(&self) -> Target {
         let rate = self.loss.rate();
-        Target::paced(rate, rate * self.pacing)
+        let mut target = Target::paced(rate, rate * self.pacing);
+        if self.loss.state() == LossState::Increasing {
+            // Only version 2 gets here: it wants to see whether the higher rate arrives.
+            target.padding_rate = rate;
+        }
+        target
     }
 
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {

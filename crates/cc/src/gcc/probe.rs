@@ -40,28 +40,14 @@ pub(super) struct ProbeConfig {
     pub(super) min_duration: TimeDelta,
 }
 
-/// What holds the estimate down, as far as probing is concerned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Allowance {
-    /// The delay-based estimate, in the normal state.
-    Free,
-    /// Loss, but it grows: probes go no further than 1.5 times the estimate.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for a loss controller that tells growth"))]
-    Careful,
-    /// Overuse, underuse, loss or a round trip that is too long.
-    No,
-}
-
-/// A probe under [`Allowance::Careful`] is no faster than this multiple of the estimate.
-const CAREFUL_SCALE: f64 = 1.5;
-
 /// Decides on probes. The kernel computes in bits a second.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeController {
     config: ProbeConfig,
     max: f64,
     estimate: f64,
-    allowance: Allowance,
+    /// Neither overuse, underuse, loss nor a round trip that is too long holds the estimate down.
+    free: bool,
     /// Results above this lead to a further probe; `None` when none is waited for.
     further_above: Option<f64>,
     last: Timestamp,
@@ -82,7 +68,7 @@ impl ProbeController {
             config,
             max: ceiling.as_bps_f64(),
             estimate: start,
-            allowance: Allowance::Free,
+            free: true,
             further_above: None,
             last: now,
             alr_since: None,
@@ -115,9 +101,9 @@ impl ProbeController {
     }
 
     /// The estimate has been updated.
-    pub(super) fn on_estimate(&mut self, rate: DataRate, allowance: Allowance, now: Timestamp) {
+    pub(super) fn on_estimate(&mut self, rate: DataRate, free: bool, now: Timestamp) {
         let rate = rate.as_bps_f64();
-        self.allowance = allowance;
+        self.free = free;
         if rate < DROP * self.estimate {
             self.last_drop = now;
             self.before_drop = self.estimate;
@@ -161,7 +147,7 @@ impl ProbeController {
 
     fn next_in_alr(&self) -> Option<Timestamp> {
         let since = self.alr_since?;
-        let may = self.config.in_alr && self.further_above.is_none() && self.allowance != Allowance::No;
+        let may = self.config.in_alr && self.further_above.is_none() && self.free;
         may.then(|| since.max(self.last) + self.config.alr_interval)
     }
 
@@ -173,17 +159,15 @@ impl ProbeController {
     }
 
     fn start(&mut self, rates: &[f64], mut further: bool, now: Timestamp) {
-        let max = match self.allowance {
-            Allowance::No => return,
-            Allowance::Careful => self.max.min(CAREFUL_SCALE * self.estimate),
-            Allowance::Free => self.max,
-        };
+        if !self.free {
+            return;
+        }
         self.last = now;
         self.further_above = None;
         for &rate in rates {
             // A rate that the ceiling cuts is probed once, and nothing is to be learnt at or below the estimate.
-            let top = rate >= max;
-            let rate = rate.min(max);
+            let top = rate >= self.max;
+            let rate = rate.min(self.max);
             if rate > self.estimate {
                 self.push(rate);
                 self.further_above = Some(rate * self.config.further_threshold);
@@ -254,13 +238,13 @@ mod tests {
         assert_eq!((first.id, first.rate, first.min_packets), (1, KBPS(1_500), 5));
         assert_eq!(first.min_size.as_bytes(), 2_812, "15 ms of 1.5 Mbit/s");
         assert_eq!(taken(&mut c), [3_000]);
-        c.on_estimate(KBPS(1_500), Allowance::Free, at(200));
+        c.on_estimate(KBPS(1_500), true, at(200));
         assert_eq!(taken(&mut c), [0u64; 0], "1.5 is less than 0.7 of 3");
-        c.on_estimate(KBPS(2_200), Allowance::Free, at(300));
+        c.on_estimate(KBPS(2_200), true, at(300));
         assert_eq!(taken(&mut c), [4_400]);
         c.process(at(1_300));
         assert_eq!(c.next(), None);
-        c.on_estimate(KBPS(4_400), Allowance::Free, at(1_400));
+        c.on_estimate(KBPS(4_400), true, at(1_400));
         assert_eq!(taken(&mut c), [0u64; 0], "the wait is over");
     }
 
@@ -288,7 +272,7 @@ mod tests {
         assert_eq!(c.next(), Some(at(8_000)), "now it waits for the result");
         c.process(at(8_000));
         assert_eq!(c.next(), Some(at(12_000)));
-        c.on_estimate(KBPS(500), Allowance::No, at(9_000));
+        c.on_estimate(KBPS(500), false, at(9_000));
         assert_eq!(c.next(), None);
     }
 
@@ -296,8 +280,8 @@ mod tests {
     fn a_large_drop_is_probed_once() {
         let mut c = controller(1_200);
         taken(&mut c);
-        c.on_estimate(KBPS(1_000), Allowance::Free, at(6_000));
-        c.on_estimate(KBPS(400), Allowance::Free, at(7_000));
+        c.on_estimate(KBPS(1_000), true, at(6_000));
+        c.on_estimate(KBPS(400), true, at(7_000));
         c.on_recovered(at(8_000));
         assert_eq!(taken(&mut c), [0u64; 0], "not application-limited");
         c.on_alr_ended(at(8_000));
@@ -305,16 +289,5 @@ mod tests {
         assert_eq!(taken(&mut c), [850]);
         c.on_recovered(at(8_200));
         assert_eq!(taken(&mut c), [0u64; 0]);
-    }
-
-    #[test]
-    fn loss_that_grows_probes_with_care() {
-        let mut c = controller(100_000);
-        taken(&mut c);
-        c.process(at(1_000));
-        c.set_alr(Some(at(1_000)));
-        c.on_estimate(KBPS(1_000), Allowance::Careful, at(1_100));
-        c.process(at(6_000));
-        assert_eq!(taken(&mut c), [1_500]);
     }
 }

@@ -3,6 +3,8 @@
 use super::*;
 use crate::history::{ReportedPacket, SentHistory};
 use crate::pacer::{Pacer, PacerDecision};
+use proptest::collection::vec;
+use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_units::{DataSize, Ecn};
@@ -321,4 +323,115 @@ fn the_target_obeys_new_limits_at_once() {
     assert_eq!(set(&mut c, 800, 900), KBPS(800));
     assert_eq!(set(&mut c, 800, 100), KBPS(800), "the floor wins");
     assert_eq!(set(&mut c, 0, 0), KBPS(0));
+}
+#[test]
+fn version_2_tells_random_loss_from_congestion() {
+    for (loss, low, high) in [(0.0, 0.85, 1.0), (0.02, 0.8, 1.0), (0.05, 0.75, 1.0), (0.1, 0.5, 1.0), (0.3, 0.02, 0.1)]
+    {
+        let link = Link { capacity: |_| 2_000, loss, ..Link::default() };
+        let r = run_with(&mut gcc(&[("loss_v2", 1.0)]), &link, 80, &mut Reno::default());
+        assert_between(&format!("target at {loss}"), mean(&r[10..], |s| s.target), low * 2_000.0, high * 2_000.0);
+    }
+    // A queue too short for the delay to tell: 5 packets, 20 ms of the link.
+    for v2 in [0.0, 1.0] {
+        let link = Link { buffer: 5_000, ..Link::default() };
+        let r = run_with(&mut gcc(&[("loss_v2", v2)]), &link, 80, &mut Reno::default());
+        assert_between("received", mean(&r[10..], |s| s.received), 700.0, 1_000.0);
+        assert_between("lost", mean(&r[10..], |s| s.target - s.received), -20.0, 150.0);
+    }
+}
+
+/// One call of the controller with hostile arguments.
+#[derive(Clone, Debug)]
+enum Call {
+    Send { after_us: i64, size: u64, probe: u32 },
+    Feedback { after_us: i64, packets: Vec<(i64, Option<i64>, u64, bool)>, rtt_us: Option<i64> },
+    Limits { floor: u64, ceiling: u64 },
+    Timeout,
+    Probe,
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let any_time = prop_oneof![8 => -500_000i64..5_000_000, 1 => any::<i64>()];
+    let packet = (any_time.clone(), proptest::option::weighted(0.8, any_time.clone()), 0u64..100_000, any::<bool>());
+    let rtt = proptest::option::of(any_time);
+    prop_oneof![
+        6 => (0i64..2_000_000, 0u64..100_000, 0u32..20)
+            .prop_map(|(after_us, size, probe)| Call::Send { after_us, size, probe }),
+        4 => (0i64..2_000_000, vec(packet, 0..40), rtt)
+            .prop_map(|(after_us, packets, rtt_us)| Call::Feedback { after_us, packets, rtt_us }),
+        1 => (0u64..5_000_000, 0u64..50_000_000).prop_map(|(floor, ceiling)| Call::Limits { floor, ceiling }),
+        2 => Just(Call::Timeout),
+        2 => Just(Call::Probe),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_it_is_told_breaks_it(calls in vec(call(), 1..200), v2 in 0u8..2) {
+        let mut c = gcc(&[("loss_v2", f64::from(v2)), ("probe_recovery", f64::from(v2))]);
+        let mut limits = Limits { floor: KBPS(50), ceiling: KBPS(10_000) };
+        let mut now = Timestamp::ZERO;
+        let mut sequence = 0;
+        for call in calls {
+            match call {
+                Call::Send { after_us, size, probe } => {
+                    now += TimeDelta::from_micros(after_us);
+                    sequence += 1;
+                    let size = DataSize::from_bytes(size);
+                    let (queued, bytes_in_flight) = (DataSize::ZERO, size);
+                    let is_padding = probe % 2 == 1;
+                    c.on_packet_sent(&SentPacket { now, sequence, size, is_padding, probe, queued, bytes_in_flight });
+                }
+                Call::Feedback { after_us, packets, rtt_us } => {
+                    now += TimeDelta::from_micros(after_us);
+                    let packets = packets
+                        .iter()
+                        .enumerate()
+                        .map(|(i, &(ago, arrival, size, was_lost))| PacketResult {
+                            sequence: sequence + i as u64,
+                            departure: now - TimeDelta::from_micros(ago),
+                            arrival: arrival.map(RemoteTimestamp::from_micros),
+                            size: DataSize::from_bytes(size),
+                            ecn: Ecn::NotEct,
+                            probe: (size % 8) as u32,
+                            was_lost,
+                        })
+                        .collect::<Vec<_>>();
+                    let rtt = rtt_us.map(TimeDelta::from_micros);
+                    let f = TransportFeedback { now, packets: &packets, bytes_in_flight: DataSize::ZERO, rtt };
+                    c.on_cue(&Cue::TransportFeedback(f));
+                }
+                Call::Limits { floor, ceiling } => {
+                    limits = Limits { floor: DataRate::from_bps(floor), ceiling: DataRate::from_bps(ceiling) };
+                    c.on_limits(limits, now);
+                }
+                Call::Timeout => {
+                    if let Some((t, _)) = c.poll_timeout() {
+                        now = now.max(t);
+                        c.on_timeout(now);
+                        prop_assert!(c.poll_timeout().is_none_or(|(t, _)| t > now));
+                    }
+                }
+                Call::Probe => {
+                    if let Some(p) = c.poll_probe(now) {
+                        prop_assert!(p.id > 0 && p.rate > DataRate::ZERO && p.min_packets >= 2);
+                    }
+                }
+            }
+            let target = c.target();
+            prop_assert!(target.media_rate >= limits.floor);
+            prop_assert!(target.media_rate <= limits.ceiling.max(limits.floor));
+            prop_assert!(target.pacing_rate >= target.media_rate);
+            let mut names = 0;
+            let mut wild = None;
+            c.metrics(&mut |name, v| {
+                names += 1;
+                if v.is_infinite() || (v.is_nan() && !matches!(name, "acked_bps" | "link_capacity_bps" | "probe_bps" | "rtt_ms")) {
+                    wild = Some(name);
+                }
+            });
+            prop_assert_eq!((names, wild), (12, None));
+        }
+    }
 }

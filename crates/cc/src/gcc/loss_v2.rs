@@ -1,0 +1,459 @@
+//! Loss-based control by maximum likelihood (libwebrtc's default since 2023: `LossBasedBweV2`).
+//!
+//! A channel is taken to lose an inherent share p of what is sent, and all that exceeds a bandwidth B. Of a few
+//! candidates for B, each with its likeliest p, the one under which the losses of the last observations are
+//! likeliest is chosen, with a bias towards more bandwidth. All constants are libwebrtc's defaults as of 2024.
+
+use crate::controller::Limits;
+use crate::cue::PacketResult;
+use weir_units::{TimeDelta, Timestamp};
+
+/// Observations that are looked at, and their least length in time.
+const WINDOW: usize = 15;
+const MIN_DURATION: TimeDelta = TimeDelta::from_millis(250);
+/// Observations before the result counts.
+const MIN_OBSERVATIONS: u64 = 3;
+/// Weight of an observation against the next one.
+const WEIGHT: f64 = 0.9;
+/// Candidates for the bandwidth as multiples of the estimate; the acknowledged rate and the delay-based
+/// estimate are candidates too.
+const FACTORS: [f64; 3] = [1.02, 1.0, 0.95];
+/// Bias towards bandwidth: per kbit/s, and per natural logarithm of it.
+const BIAS: f64 = 0.0002;
+const LOG_BIAS: f64 = 0.02;
+/// Above this share of loss the bias turns round, smoothly over the second number.
+const BIAS_TURN: (f64, f64) = (0.2, 0.002);
+/// Least inherent loss, and its first value.
+const MIN_INHERENT: f64 = 1e-3;
+const INITIAL_INHERENT: f64 = 0.01;
+/// Most inherent loss: an offset and a part that falls with the bandwidth (bits a second).
+const INHERENT_OFFSET: f64 = 0.05;
+const INHERENT_BALANCE: f64 = 100e3;
+/// With more loss than the offset the bandwidth is at most the balance (bits a second) over the excess.
+const BOUND_OFFSET: f64 = 0.05;
+const BOUND_BALANCE: f64 = 100e3;
+const NEWTON_STEP: f64 = 0.75;
+/// While loss limits, the estimate grows to at most this multiple of the acknowledged rate, or in a hold the
+/// second where less than the third times the held rate is acknowledged ...
+const RAMP_UP: f64 = 1.5;
+const RAMP_UP_IN_HOLD: f64 = 1.2;
+const HOLD_THRESHOLD: f64 = 1.3;
+/// ... and by at most this factor in this time.
+const MAX_INCREASE: f64 = 1.3;
+const INCREASE_WINDOW: TimeDelta = TimeDelta::from_millis(300);
+/// After a decrease the rate is held, each time longer by the factor.
+const HOLD: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(300), TimeDelta::from_secs(60));
+const HOLD_FACTOR: f64 = 2.0;
+/// How long growth is helped by padding.
+const PADDING_DURATION: TimeDelta = TimeDelta::from_secs(2);
+/// Observations sent at more than this multiple of the median are no outliers.
+const MEDIAN_FACTOR: f64 = 2.0;
+
+/// What limits the rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LossState {
+    /// Not loss.
+    DelayBased,
+    /// Loss, and the rate does not grow.
+    Decreasing,
+    /// Loss, and the rate grows while padding fills what media leaves.
+    Increasing,
+}
+
+/// One stretch of feedback. Sizes in kilobytes, rate in bits a second.
+#[derive(Clone, Copy, Default, Debug)]
+struct Observation {
+    size: f64,
+    lost: f64,
+    rate: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    bandwidth: f64,
+    inherent: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    until: Option<Timestamp>,
+    duration: TimeDelta,
+    rate: f64,
+}
+const NO_HOLD: Hold = Hold { until: None, duration: HOLD.0, rate: f64::MAX };
+
+/// The controller. The kernel computes in bits a second and kilobytes; `f64::MAX` stands for no bound.
+#[derive(Clone, Debug)]
+pub(super) struct LossV2 {
+    floor: f64,
+    ceiling: f64,
+    observations: [Observation; WINDOW],
+    count: u64,
+    weights: [f64; WINDOW],
+    size: u64,
+    lost: u64,
+    /// Departure of the last packet of the newest observation.
+    last_sent: Option<Timestamp>,
+    best: Option<Channel>,
+    acked: Option<f64>,
+    loss: f64,
+    upper_bound: f64,
+    recovering_since: Option<Timestamp>,
+    window_limit: f64,
+    hold: Hold,
+    padding: Option<(f64, Timestamp)>,
+    result: f64,
+    state: LossState,
+}
+
+impl LossV2 {
+    pub(super) fn new(limits: Limits) -> Self {
+        let mut weights = [1.0; WINDOW];
+        for i in 1..WINDOW {
+            weights[i] = weights[i - 1] * WEIGHT;
+        }
+        let mut c = Self {
+            floor: 0.0,
+            ceiling: 0.0,
+            observations: [Observation::default(); WINDOW],
+            count: 0,
+            weights,
+            size: 0,
+            lost: 0,
+            last_sent: None,
+            best: None,
+            acked: None,
+            loss: 0.0,
+            upper_bound: f64::MAX,
+            recovering_since: None,
+            window_limit: f64::MAX,
+            hold: NO_HOLD,
+            padding: None,
+            result: 0.0,
+            state: LossState::DelayBased,
+        };
+        c.set_limits(limits);
+        c
+    }
+
+    pub(super) fn set_limits(&mut self, limits: Limits) {
+        self.floor = limits.floor.as_bps_f64();
+        self.ceiling = limits.ceiling.as_bps_f64();
+    }
+
+    /// The bound in bits a second, once there is enough to judge by.
+    pub(super) fn rate(&self) -> Option<f64> {
+        (self.best.is_some() && self.count >= MIN_OBSERVATIONS).then_some(self.result)
+    }
+    pub(super) fn state(&self) -> LossState {
+        if self.rate().is_some() { self.state } else { LossState::DelayBased }
+    }
+
+    /// Takes one feedback; rates in bits a second.
+    pub(super) fn update(&mut self, packets: &[PacketResult], acked: Option<f64>, delay: Option<f64>, in_alr: bool) {
+        self.acked = acked.or(self.acked);
+        let Some(now) = self.observe(packets) else { return };
+        let Some(current) = self.best.or(delay.map(|d| Channel { bandwidth: d, inherent: INITIAL_INHERENT })) else {
+            return;
+        };
+        if self.best.is_none() {
+            self.result = current.bandwidth;
+        }
+        let delay = delay.unwrap_or(f64::MAX);
+        let mut best = self.choose(current, delay, in_alr, now);
+        if self.loss > best.inherent && best.bandwidth > current.bandwidth {
+            best.bandwidth = current.bandwidth;
+        }
+        if self.is_limited() {
+            self.bound_growth(&mut best, current, now);
+        }
+        let bounded = best.bandwidth.min(self.upper_bound).min(delay).max(self.lower_bound());
+        self.best = Some(if bounded < best.bandwidth {
+            Channel { bandwidth: bounded, inherent: 0.0 }
+        } else {
+            Channel { bandwidth: best.bandwidth.max(self.lower_bound()), inherent: best.inherent }
+        });
+        if !self.holds(bounded, delay, now) {
+            self.change_state(bounded, delay, now);
+            self.result = bounded;
+            if self.is_limited() && self.recovering_since.is_none_or(|t| t + INCREASE_WINDOW < now) {
+                self.window_limit = self.best.map_or(f64::MAX, |b| b.bandwidth * MAX_INCREASE).max(5_000.0);
+                self.recovering_since = Some(now);
+            }
+        }
+    }
+
+    fn is_limited(&self) -> bool {
+        self.state != LossState::DelayBased
+    }
+    fn lower_bound(&self) -> f64 {
+        self.acked.unwrap_or(0.0).max(self.floor)
+    }
+
+    /// Adds to the stretch under way; gives its end when that is long enough.
+    fn observe(&mut self, packets: &[PacketResult]) -> Option<Timestamp> {
+        let (first, last) = (packets.first()?.departure, packets.last()?.departure);
+        for p in packets {
+            let size = p.size.as_bytes();
+            match (p.arrival.is_some(), p.was_lost) {
+                (true, true) => self.lost = self.lost.saturating_sub(size),
+                (received, false) => {
+                    self.size += size;
+                    self.lost += if received { 0 } else { size };
+                }
+                (false, true) => {}
+            }
+        }
+        let since = *self.last_sent.get_or_insert(first);
+        let duration = last - since;
+        if duration < MIN_DURATION {
+            return None;
+        }
+        self.last_sent = Some(last);
+        let (size, lost) = (self.size as f64 / 1e3, self.lost.min(self.size) as f64 / 1e3);
+        let rate = size * 8e3 / duration.as_secs_f64();
+        self.observations[(self.count % WINDOW as u64) as usize] = Observation { size, lost, rate };
+        self.count += 1;
+        (self.size, self.lost) = (0, 0);
+        self.loss = self.average_loss();
+        let excess = self.loss - BOUND_OFFSET;
+        self.upper_bound = if excess > 0.0 { BOUND_BALANCE / excess } else { self.ceiling };
+        Some(last)
+    }
+
+    /// Observations with their weights.
+    fn weighed(&self) -> impl Iterator<Item = (&Observation, f64)> {
+        let known = self.count.min(WINDOW as u64);
+        (0..known).map(|age| {
+            let i = (self.count - 1 - age) % WINDOW as u64;
+            (&self.observations[i as usize], self.weights[age as usize])
+        })
+    }
+
+    /// Weighed share of bytes lost, without the best and the worst observation, unless the worst was sent at a
+    /// rate far above the usual.
+    fn average_loss(&self) -> f64 {
+        let (mut size, mut lost) = (0.0, 0.0);
+        let (mut worst, mut mildest) = ((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0));
+        for (o, w) in self.weighed() {
+            size += w * o.size;
+            lost += w * o.lost;
+            let share = if o.size > 0.0 { o.lost / o.size } else { 0.0 };
+            if self.count > MIN_OBSERVATIONS {
+                if share > worst.0 {
+                    worst = (share, w * o.lost, w * o.size, o.rate);
+                }
+                if share < mildest.0 {
+                    mildest = (share, w * o.lost, w * o.size);
+                }
+            }
+        }
+        let rest = size - worst.2 - mildest.2;
+        let share = if self.median_rate() * MEDIAN_FACTOR <= worst.3 || rest <= 1e-9 {
+            lost / size
+        } else {
+            (lost - worst.1 - mildest.1) / rest
+        };
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn median_rate(&self) -> f64 {
+        let mut rates = [0.0; WINDOW];
+        let mut n = 0;
+        for (o, _) in self.weighed().filter(|(o, _)| o.rate > 0.0) {
+            rates[n] = o.rate;
+            n += 1;
+        }
+        rates[..n].sort_unstable_by(f64::total_cmp);
+        match n {
+            0 => 0.0,
+            _ if n % 2 == 0 => (rates[n / 2 - 1] + rates[n / 2]) / 2.0,
+            _ => rates[n / 2],
+        }
+    }
+
+    fn choose(&self, current: Channel, delay: f64, in_alr: bool, now: Timestamp) -> Channel {
+        let bound = if self.is_limited() { self.window_limit } else { self.ceiling }.max(current.bandwidth);
+        let padding = self.padding.is_some_and(|(_, t)| t + PADDING_DURATION >= now);
+        let acked = self.acked.filter(|_| !in_alr || padding);
+        let delay = (delay > current.bandwidth && delay < f64::MAX).then_some(delay);
+        let rates = FACTORS.map(|f| Some(f * current.bandwidth)).into_iter().chain([acked, delay]).flatten();
+        let mut best = (f64::MIN, current);
+        for rate in rates {
+            let mut c = Channel { bandwidth: rate.min(bound), inherent: current.inherent };
+            c.inherent = feasible(c);
+            c.inherent = self.newton(c);
+            let objective = self.objective(c);
+            if objective > best.0 {
+                best = (objective, c);
+            }
+        }
+        best.1
+    }
+
+    /// One step towards the inherent loss that makes the observations likeliest.
+    fn newton(&self, c: Channel) -> f64 {
+        let (mut first, mut second) = (0.0, 0.0);
+        for (o, w) in self.weighed() {
+            let p = loss_probability(c, o.rate);
+            let (lost, kept) = (o.lost, o.size - o.lost);
+            first += w * (lost / p - kept / (1.0 - p));
+            second -= w * (lost / (p * p) + kept / ((1.0 - p) * (1.0 - p)));
+        }
+        let second = if second < 0.0 { second } else { -1e-6 };
+        feasible(Channel { inherent: c.inherent - NEWTON_STEP * first / second, ..c })
+    }
+
+    /// Log-likelihood of the observations with the bias.
+    fn objective(&self, c: Channel) -> f64 {
+        let kbps = c.bandwidth / 1e3;
+        let turn = (BIAS_TURN.0 - self.loss) / (BIAS_TURN.1 + (BIAS_TURN.0 - self.loss).abs());
+        let bias = turn * (BIAS * kbps + LOG_BIAS * libm::log(1.0 + kbps));
+        self.weighed()
+            .map(|(o, w)| {
+                let p = loss_probability(c, o.rate);
+                w * (o.lost * libm::log(p) + (o.size - o.lost) * libm::log(1.0 - p) + bias * o.size)
+            })
+            .sum()
+    }
+
+    /// While loss limits, growth is bounded in time and by what is acknowledged.
+    fn bound_growth(&self, best: &mut Channel, current: Channel, now: Timestamp) {
+        if self.recovering_since.is_some_and(|t| t + INCREASE_WINDOW > now) {
+            best.bandwidth = best.bandwidth.min(self.window_limit);
+        }
+        let grows = self.grows(current.bandwidth, best.bandwidth);
+        if let Some(acked) = self.acked.filter(|_| grows) {
+            let held = self.hold.rate < f64::MAX && acked < HOLD_THRESHOLD * self.hold.rate;
+            let factor = if held { RAMP_UP_IN_HOLD } else { RAMP_UP };
+            best.bandwidth = best.bandwidth.min(factor * acked).max(current.bandwidth);
+            // A little growth, so that the state changes and padding starts.
+            if self.state == LossState::Decreasing && best.bandwidth == current.bandwidth {
+                best.bandwidth += 1.0;
+            }
+        }
+    }
+
+    fn grows(&self, old: f64, new: f64) -> bool {
+        self.is_limited() && (old < new || (old == new && self.state == LossState::Increasing))
+    }
+
+    /// After a decrease the rate does not go beyond that of the hold until it ends.
+    fn holds(&mut self, bounded: f64, delay: f64, now: Timestamp) -> bool {
+        let holds = self.state == LossState::Decreasing && self.hold.until.is_some_and(|t| t > now) && bounded < delay;
+        if holds {
+            self.hold.rate = self.hold.rate.max(self.lower_bound());
+            self.result = self.hold.rate.min(bounded);
+        }
+        holds
+    }
+
+    fn change_state(&mut self, bounded: f64, delay: f64, now: Timestamp) {
+        let limited = bounded < delay && bounded < self.ceiling;
+        let keeps = self.state != LossState::Increasing
+            || self.padding.is_none_or(|(rate, t)| t + PADDING_DURATION >= now || rate < bounded);
+        if limited && keeps && self.grows(self.result, bounded) {
+            if self.padding.is_none_or(|(rate, _)| bounded > rate) {
+                self.padding = Some((bounded, now));
+            }
+            self.state = LossState::Increasing;
+        } else if limited {
+            if self.state != LossState::Decreasing {
+                let duration = self.hold.duration;
+                self.hold = Hold {
+                    until: Some(now + duration),
+                    duration: duration.mul_f64(HOLD_FACTOR).min(HOLD.1),
+                    rate: bounded,
+                };
+            }
+            self.padding = None;
+            self.state = LossState::Decreasing;
+        } else {
+            self.hold = NO_HOLD;
+            self.padding = None;
+            self.state = LossState::DelayBased;
+        }
+    }
+}
+
+fn feasible(c: Channel) -> f64 {
+    let most = if c.bandwidth > 0.0 { (INHERENT_OFFSET + INHERENT_BALANCE / c.bandwidth).min(1.0) } else { 1.0 };
+    c.inherent.max(MIN_INHERENT).min(most)
+}
+
+fn loss_probability(c: Channel, rate: f64) -> f64 {
+    let excess = if rate > c.bandwidth { (rate - c.bandwidth) / rate } else { 0.0 };
+    let p = c.inherent + (1.0 - c.inherent) * excess;
+    p.clamp(1e-6, 1.0 - 1e-6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp};
+
+    fn controller() -> LossV2 {
+        LossV2::new(Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(10_000) })
+    }
+    /// Feedback every 100 ms on ten packets of `rate` in all, of which every `nth` is lost.
+    fn run(c: &mut LossV2, from_ms: i64, to_ms: i64, kbps: u64, nth: u64, delay_kbps: f64) {
+        for t in (from_ms..to_ms).step_by(100) {
+            let size = DataSize::from_bytes(kbps * 100 / 8 / 10);
+            let packets = (0..10)
+                .map(|i| {
+                    let sequence = (t / 10) as u64 + i;
+                    let lost = sequence % nth == nth - 1;
+                    PacketResult {
+                        sequence,
+                        departure: Timestamp::from_millis(t + 10 * i as i64),
+                        arrival: (!lost).then_some(RemoteTimestamp::from_millis(t)),
+                        size,
+                        ecn: Ecn::NotEct,
+                        probe: 0,
+                        was_lost: false,
+                    }
+                })
+                .collect::<Vec<_>>();
+            let acked = kbps as f64 * 1e3 * (1.0 - 1.0 / nth as f64);
+            c.update(&packets, Some(acked), Some(delay_kbps * 1e3), false);
+        }
+    }
+
+    #[test]
+    fn without_loss_the_delay_based_estimate_rules() {
+        let mut c = controller();
+        run(&mut c, 0, 700, 1_000, u64::MAX, 1_200.0);
+        assert_eq!(c.rate(), None, "two observations");
+        run(&mut c, 700, 10_000, 1_000, u64::MAX, 1_200.0);
+        assert_eq!((c.rate(), c.state()), (Some(1_200e3), LossState::DelayBased));
+    }
+
+    #[test]
+    fn a_quarter_lost_binds_near_what_arrives() {
+        let mut c = controller();
+        run(&mut c, 0, 3_000, 1_000, u64::MAX, 1_200.0);
+        run(&mut c, 3_000, 10_000, 1_000, 4, 1_200.0);
+        // 100 kbit/s / (0.25 - 0.05) = 500 kbit/s is below the 750 that arrive, which are the least.
+        assert!((c.loss - 0.25).abs() < 0.05, "{}", c.loss);
+        let got = c.rate().expect("ready");
+        assert!((749e3..=800e3).contains(&got), "{got}");
+        assert_ne!(c.state(), LossState::DelayBased);
+    }
+
+    #[test]
+    fn two_percent_are_inherent() {
+        let mut c = controller();
+        run(&mut c, 0, 20_000, 1_000, 50, 1_000.0);
+        let got = c.rate().expect("ready");
+        assert!((950e3..=1_000e3).contains(&got), "{got}");
+    }
+
+    #[test]
+    fn probability_is_inherent_loss_and_excess() {
+        let c = Channel { bandwidth: 800.0, inherent: 0.1 };
+        assert!((loss_probability(c, 500.0) - 0.1).abs() < 1e-12);
+        // A fifth exceeds the bandwidth: 0.1 + 0.9 * 0.2.
+        assert!((loss_probability(c, 1_000.0) - 0.28).abs() < 1e-12);
+        assert_eq!(feasible(Channel { bandwidth: 1e6, inherent: 0.9 }), 0.15000000000000002);
+    }
+}
