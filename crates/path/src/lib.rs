@@ -26,6 +26,7 @@ mod error;
 mod flight;
 mod link;
 mod opportunities;
+pub mod presets;
 mod schedule;
 mod stats;
 mod trace;
