@@ -17,6 +17,7 @@ const MAX_FRAMES: usize = 4_096;
 const WATCHED: TimeDelta = TimeDelta::from_secs(1);
 /// A timestamp further than this from the stream's last and from the clock is not believed.
 const PLAUSIBLE: TimeDelta = TimeDelta::from_secs(10);
+const PLAUSIBLE_TICKS: i64 = 10 * RTP_CLOCK_HZ as i64;
 /// So many packets in a row that are not believed are a new stream.
 const NEW_STREAM: u32 = 100;
 
@@ -242,8 +243,8 @@ impl Playout {
 
     /// Accepts the timestamp of a packet, or begins anew after many that could not be believed.
     fn believe(&mut self, now: Timestamp, ticks: i64, rtp_timestamp: u32) -> Option<i64> {
-        let from_clock = (self.deadline(ticks) - self.delay - now).abs();
-        if ticks_to_time(ticks - self.ticks).abs() > PLAUSIBLE && from_clock > PLAUSIBLE + self.delay {
+        let from_clock = || (self.deadline(ticks) - self.delay - now).abs();
+        if (ticks - self.ticks).abs() > PLAUSIBLE_TICKS && from_clock() > PLAUSIBLE + self.delay {
             self.unbelieved += 1;
             if self.unbelieved < NEW_STREAM {
                 self.stats.unusable += 1;

@@ -33,7 +33,7 @@ mod trace;
 
 pub use capacity::Capacity;
 pub use chance::{GilbertElliott, Jitter, JitterShape, Loss, LossPosition, Reordering};
-pub use config::{Limit, LinkConfig};
+pub use config::{Discipline, Limit, LinkConfig};
 pub use error::ConfigError;
 pub use link::{Delivery, Departure, Dropped, Link, Verdict};
 pub use opportunities::{OPPORTUNITY, Opportunities};
