@@ -277,20 +277,22 @@ impl Playout {
         }
         let deadline = self.deadline(ticks);
         let missed = deadline < now || index < self.decided;
-        self.frames.insert(
-            index,
-            FrameInPlayout {
-                ticks,
-                deadline,
-                last_arrival: now,
-                lowest: sequence,
-                start: None,
-                end: None,
-                packets: 0,
-                size: DataSize::ZERO,
-                state: if missed { State::Missed } else { State::Open },
-            },
-        );
+        let frame = FrameInPlayout {
+            ticks,
+            deadline,
+            last_arrival: now,
+            lowest: sequence,
+            start: None,
+            end: None,
+            packets: 0,
+            size: DataSize::ZERO,
+            state: if missed { State::Missed } else { State::Open },
+        };
+        if index == self.frames.len() {
+            self.frames.push_back(frame);
+        } else {
+            self.frames.insert(index, frame);
+        }
         // A frame of which nothing came in time is counted, and not announced once its turn is over.
         self.announced += usize::from(missed && index <= self.announced);
         self.decided += usize::from(missed && index <= self.decided);

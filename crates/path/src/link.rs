@@ -119,12 +119,12 @@ impl<P: Clone> Link<P> {
         if let Some(chance) = &mut self.chance {
             packet.draw = chance.draw();
             if packet.draw.lost && self.loss_position == LossPosition::Entry {
-                self.stats.dropped_random.add(bytes);
+                self.stats.count_drop(DropReason::RandomLoss, bytes);
                 return Verdict::Dropped(DropReason::RandomLoss, packet.item);
             }
         }
         if self.refuses(bytes) {
-            self.stats.dropped_queue.add(bytes);
+            self.stats.count_drop(DropReason::Queue, bytes);
             return Verdict::Dropped(DropReason::Queue, packet.item);
         }
         if let Some(threshold) = self.mark_above
@@ -177,7 +177,7 @@ impl<P: Clone> Link<P> {
                 Departure::Delivered(Delivery { item, at, size, ecn, queued_for })
             }
             Some(reason) => {
-                self.stats.dropped_random.add(bytes);
+                self.stats.count_drop(reason, bytes);
                 Departure::Dropped(Dropped { item, at, size, reason })
             }
         })
