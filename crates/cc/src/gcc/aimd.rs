@@ -94,8 +94,7 @@ impl Aimd {
         self.last_change.is_none_or(|t| now - t >= interval) || acked.is_some_and(|a| a.as_bps_f64() < 0.5 * self.rate)
     }
 
-    /// Halves the estimate: overuse before any rate has been measured. As with other reductions this is for a
-    /// round trip to pass in between; libwebrtc says so too, but its guard lets every feedback through.
+    /// Halves the estimate: overuse before any rate has been measured.
     pub(super) fn halve(&mut self, now: Timestamp) {
         self.set_rate(DataRate::from_bps_f64(0.5 * self.rate), now);
     }

@@ -153,11 +153,9 @@ impl ProbeController {
 
     /// Takes a cluster that waits.
     pub(super) fn take(&mut self) -> Option<ProbeCluster> {
-        let mut cluster = self.pending[0].take()?;
+        let first = self.pending[0].take();
         self.pending.rotate_left(1);
-        // The ceiling may have fallen while it waited.
-        cluster.rate = cluster.rate.min(DataRate::from_bps_f64(self.max));
-        Some(cluster)
+        first
     }
 
     fn start(&mut self, rates: &[f64], mut further: bool, now: Timestamp) {

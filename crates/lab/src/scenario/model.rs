@@ -122,24 +122,13 @@ pub enum Capacity {
     Trace(Trace),
 }
 
-/// A trace file's contents.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A trace file, read.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Trace {
     /// File name as the scenario gives it.
     pub file: String,
-    /// How to read it.
-    pub format: TraceFormat,
-    /// The whole text, known to parse.
-    pub text: Arc<str>,
-}
-
-/// Formats of capacity traces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TraceFormat {
-    /// Mahimahi: one integer a line, the millisecond in which one more packet of 1,500 bytes may leave; it repeats.
-    Mahimahi,
-    /// `time,rate` in seconds and bit/s, with or without a header line.
-    Csv,
+    /// Its capacity; the same table for every copy of the scenario.
+    pub capacity: weir_path::Capacity,
 }
 
 /// Room of a queue, in the measure in which it is counted.
@@ -148,7 +137,7 @@ pub enum QueueLimit {
     /// Bytes held.
     Bytes(DataSize),
     /// Packets held.
-    Packets(u64),
+    Packets(u32),
     /// Time that the queue takes to drain at the link's current rate.
     Time(TimeDelta),
 }

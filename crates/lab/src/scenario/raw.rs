@@ -1,0 +1,379 @@
+//! A scenario file as it is written. The doc comments become the descriptions in the JSON schema.
+
+use super::quantity::{Queue, Rate, Size, Time};
+use super::raw_choice::{RawCapacity, RawDistribution, RawLoss, RawNumber, RawSource};
+use super::spanned::{At, Named};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A Weir scenario: a network, the flows that cross it, and what is varied between runs.
+/// Quantities are strings with a unit: rates "2 Mbps", times "100 ms", sizes "75 kB".
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Scenario")]
+pub(super) struct RawScenario {
+    /// One line for headings.
+    pub(super) title: String,
+    /// What the scenario shows and where it comes from.
+    #[serde(default)]
+    pub(super) doc: String,
+    /// Simulated time of a run.
+    pub(super) duration: At<Time>,
+    /// Seed of the first run; 1 if absent.
+    pub(super) seed: Option<u64>,
+    /// Distance between two points of the time series; "100 ms" if absent.
+    pub(super) sample_interval: Option<At<Time>>,
+    /// Shape of the network; "point-to-point" if absent.
+    #[serde(default)]
+    pub(super) topology: RawTopology,
+    /// Controllers that take the place of "$controller", one run each; "gcc", "nada" and "scream" if absent.
+    pub(super) compare: Option<Vec<At<String>>>,
+    /// The link whose capacity utilisation is measured against; the first one if absent.
+    pub(super) bottleneck: Option<At<String>>,
+    /// Spans of time whose results are also given apart.
+    #[serde(default)]
+    pub(super) windows: Vec<At<RawWindow>>,
+    /// Links by name. In a parking lot they lie in a row in the order of the file.
+    pub(super) links: Named<RawLink>,
+    /// A dumbbell's access links, one pair for each flow, unless the flow says otherwise.
+    pub(super) access: Option<RawAccess>,
+    /// Settings for each controller, used by flows that do not set them themselves.
+    #[serde(default)]
+    pub(super) controllers: Named<RawController>,
+    /// Media flows by name.
+    #[serde(default)]
+    pub(super) rtp: Named<RawRtp>,
+    /// TCP flows by name.
+    #[serde(default)]
+    pub(super) tcp: Named<RawTcp>,
+    /// UDP flows without congestion control, by name.
+    #[serde(default)]
+    pub(super) udp: Named<RawUdp>,
+    /// Named versions of the scenario. Each lays its own fields over those of the file.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawVariant>")]
+    #[expect(dead_code, reason = "taken out before the rest is read")]
+    pub(super) variants: (),
+    /// Fields that take several values; every combination is a variant.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawMatrix>")]
+    #[expect(dead_code, reason = "taken out before the rest is read")]
+    pub(super) matrix: (),
+}
+
+/// Shape of the network.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Topology")]
+pub(super) enum RawTopology {
+    /// One link each way.
+    #[default]
+    PointToPoint,
+    /// One shared link each way, and access links for every flow.
+    Dumbbell,
+    /// Links in a row; a flow crosses those in its `path`.
+    ParkingLot,
+}
+
+/// One version of the scenario: a name, and any field of the file with another value.
+/// `links.bottleneck.loss = 0.05` changes one field and leaves the others.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[schemars(rename = "Variant")]
+#[expect(dead_code, reason = "stands for the schema; the fields are laid over the file before it is read")]
+pub(super) struct RawVariant {
+    /// Name in results.
+    name: String,
+    /// Other fields of the scenario.
+    #[serde(flatten)]
+    rest: serde_json::Map<String, serde_json::Value>,
+}
+
+/// One field that takes several values.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Matrix")]
+#[expect(dead_code, reason = "stands for the schema; the values are laid over the file before it is read")]
+pub(super) struct RawMatrix {
+    /// The field's path, such as "links.bottleneck.loss".
+    set: String,
+    /// Its values.
+    values: Vec<serde_json::Value>,
+    /// Names of the values in results; the values themselves if absent.
+    names: Option<Vec<String>>,
+}
+
+/// A span of time.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Window")]
+pub(super) struct RawWindow {
+    /// Name in results.
+    pub(super) name: String,
+    /// Beginning.
+    pub(super) from: Time,
+    /// End, not included.
+    pub(super) to: Time,
+}
+
+/// A hop: its forward direction, and the reverse one if that is not simply fast and of the same delay.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Link")]
+pub(super) struct RawLink {
+    /// Capacity: a rate, "unlimited", steps or a trace file.
+    pub(super) rate: At<RawCapacity>,
+    /// One-way propagation delay.
+    pub(super) delay: Time,
+    /// Room of the drop-tail queue; "300 ms" if absent.
+    pub(super) queue: Option<At<Queue>>,
+    /// Queue above which ECN-capable packets are marked; never if absent.
+    pub(super) ecn_threshold: Option<At<Queue>>,
+    /// Random loss; none if absent.
+    pub(super) loss: Option<At<RawLoss>>,
+    /// Where random loss happens; "egress" if absent.
+    #[serde(default)]
+    pub(super) loss_place: RawLossPlace,
+    /// Random extra delay; none if absent.
+    pub(super) jitter: Option<At<RawJitter>>,
+    /// Packets held back so that later ones pass them; none if absent.
+    pub(super) reorder: Option<At<RawReorder>>,
+    /// Probability that a packet arrives twice; 0 if absent.
+    pub(super) duplicate: Option<At<f64>>,
+    /// The other direction; unlimited and of the same delay if absent.
+    pub(super) reverse: Option<RawReverse>,
+}
+
+/// The other direction of a hop. What is absent is: an unlimited rate, the forward direction's delay, no impairments.
+#[derive(Deserialize, JsonSchema, Default, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Reverse")]
+pub(super) struct RawReverse {
+    /// Capacity.
+    pub(super) rate: Option<At<RawCapacity>>,
+    /// One-way propagation delay.
+    pub(super) delay: Option<Time>,
+    /// Room of the drop-tail queue; "300 ms" if absent.
+    pub(super) queue: Option<At<Queue>>,
+    /// Queue above which ECN-capable packets are marked.
+    pub(super) ecn_threshold: Option<At<Queue>>,
+    /// Random loss.
+    pub(super) loss: Option<At<RawLoss>>,
+    /// Where random loss happens; "egress" if absent.
+    #[serde(default)]
+    pub(super) loss_place: RawLossPlace,
+    /// Random extra delay.
+    pub(super) jitter: Option<At<RawJitter>>,
+    /// Packets held back.
+    pub(super) reorder: Option<At<RawReorder>>,
+    /// Probability that a packet arrives twice.
+    pub(super) duplicate: Option<At<f64>>,
+}
+
+/// Where random loss happens.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "LossPlace")]
+pub(super) enum RawLossPlace {
+    /// Before the queue.
+    Ingress,
+    /// After the link, as in a receiving device.
+    #[default]
+    Egress,
+}
+
+/// Random extra delay.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Jitter")]
+pub(super) struct RawJitter {
+    /// Most extra delay.
+    pub(super) max: Time,
+    /// Standard deviation of a normal distribution around half of `max`; uniform if absent.
+    pub(super) sigma: Option<Time>,
+    /// Whether packets may pass one another; false if absent.
+    #[serde(default)]
+    pub(super) reordering: bool,
+}
+
+/// Packets held back.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Reorder")]
+pub(super) struct RawReorder {
+    /// Probability that a packet is held back.
+    pub(super) probability: At<f64>,
+    /// How long.
+    pub(super) delay: Time,
+}
+
+/// Access links of a dumbbell's flows.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Access")]
+pub(super) struct RawAccess {
+    /// Rate; not limited if absent.
+    pub(super) rate: Option<At<Rate>>,
+    /// One-way delay of the links at both ends together.
+    pub(super) delay: Option<Time>,
+}
+
+/// Changes to a controller's per-packet feedback; without effect on controllers that take none.
+#[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Feedback")]
+pub(super) struct RawFeedback {
+    /// Sent exactly this often; instead of the two below.
+    pub(super) interval: Option<At<Time>>,
+    /// Never more often than this.
+    pub(super) min_interval: Option<At<Time>>,
+    /// Never less often than this.
+    pub(super) max_interval: Option<At<Time>>,
+    /// Share of the received media rate that feedback may use.
+    pub(super) bandwidth_share: Option<At<f64>>,
+}
+
+/// What all flows of a controller take unless they say otherwise.
+#[derive(Deserialize, JsonSchema, Default, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Controller")]
+pub(super) struct RawController {
+    /// Least media rate; "150 kbps" if absent.
+    pub(super) floor: Option<At<Rate>>,
+    /// Greatest media rate; "1.5 Mbps" if absent.
+    pub(super) ceiling: Option<At<Rate>>,
+    /// Media rate before the first feedback; the floor if absent.
+    pub(super) start_rate: Option<At<Rate>>,
+    /// The controller's own parameters by name: numbers in the parameter's unit, or strings with a unit.
+    #[serde(default)]
+    pub(super) params: Named<RawNumber>,
+    /// Changes to its per-packet feedback.
+    #[serde(default)]
+    pub(super) feedback: RawFeedback,
+}
+
+/// Direction of a flow.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Direction")]
+pub(super) enum RawDirection {
+    /// Along the links.
+    #[default]
+    Forward,
+    /// Against them.
+    Reverse,
+}
+
+macro_rules! flow {
+    ($(#[$meta:meta])* $name:ident as $schema:literal { $($(#[$fmeta:meta])* $field:ident : $ty:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(Deserialize, JsonSchema, Debug)]
+        #[serde(deny_unknown_fields)]
+        #[schemars(rename = $schema)]
+        pub(super) struct $name {
+            /// When it starts; at once if absent.
+            pub(super) start: Option<At<Time>>,
+            /// When it stops; at the end of the run if absent.
+            pub(super) stop: Option<At<Time>>,
+            /// How many flows of this kind there are, named `name-1`, `name-2` and so on; one if absent.
+            pub(super) count: Option<At<u32>>,
+            /// Time between the starts of those flows; none if absent.
+            pub(super) stagger: Option<Time>,
+            /// "forward" if absent.
+            #[serde(default)]
+            pub(super) direction: RawDirection,
+            /// Links that it crosses, neighbours in the order of the file; all of them if absent.
+            pub(super) path: Option<At<Vec<At<String>>>>,
+            /// One-way delay of its own access links together; the file's `access.delay` if absent.
+            pub(super) access_delay: Option<Time>,
+            /// Rate of its own access links; the file's `access.rate` if absent.
+            pub(super) access_rate: Option<At<Rate>>,
+            $($(#[$fmeta])* pub(super) $field: $ty,)*
+        }
+    };
+}
+
+flow! {
+    /// A media flow.
+    RawRtp as "RtpFlow" {
+        /// A controller's name, or "$controller" for each of those in `compare`.
+        controller: At<String>,
+        /// Least media rate; the controller's setting if absent.
+        floor: Option<At<Rate>>,
+        /// Greatest media rate; the controller's setting if absent.
+        ceiling: Option<At<Rate>>,
+        /// Media rate before the first feedback; the controller's setting if absent.
+        start_rate: Option<At<Rate>>,
+        /// Parameters of this flow's controller, laid over the controller's settings.
+        #[serde(default)]
+        params: Named<RawNumber>,
+        /// Changes to per-packet feedback, laid over the controller's settings.
+        #[serde(default)]
+        feedback: RawFeedback,
+        /// Spans in which the source is paused.
+        #[serde(default)]
+        pauses: Vec<At<RawPause>>,
+        /// The media source; "perfect-packets" if absent.
+        source: Option<At<RawSource>>,
+        /// Most payload of an RTP packet; "1000 B" if absent.
+        payload: Option<At<Size>>,
+        /// Delay after sending at which a frame is played; packets that come later count as discarded.
+        playout_deadline: Option<At<Time>>,
+        /// Whether packets are sent as ECN-capable; false if absent.
+        #[serde(default)]
+        ecn: bool,
+    }
+}
+
+/// A pause.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Pause")]
+pub(super) struct RawPause {
+    /// Beginning.
+    pub(super) from: Time,
+    /// End.
+    pub(super) to: Time,
+}
+
+flow! {
+    /// A TCP flow: bulk, or one object after another where `size` and `idle` are given.
+    RawTcp as "TcpFlow" {
+        /// Congestion control.
+        algorithm: RawTcpAlgorithm,
+        /// Size of an object: a size, or a distribution of sizes.
+        size: Option<At<RawDistribution<Size>>>,
+        /// Idle time after an object: a time, or a distribution of times.
+        idle: Option<At<RawDistribution<Time>>>,
+        /// Whether an on-off flow starts with an object; otherwise with an idle time. True if absent.
+        starts_on: Option<At<bool>>,
+        /// Payload of a full segment; "1448 B" if absent.
+        segment: Option<At<Size>>,
+        /// Whether acknowledgements are delayed; true if absent.
+        delayed_acks: Option<bool>,
+    }
+}
+
+/// TCP congestion control.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "TcpAlgorithm")]
+pub(super) enum RawTcpAlgorithm {
+    /// RFC 5681 with RFC 6582 and RFC 6675.
+    NewReno,
+    /// RFC 9438.
+    Cubic,
+}
+
+flow! {
+    /// A UDP flow at a set rate.
+    RawUdp as "UdpFlow" {
+        /// Rate on the network while on, headers included: a rate or steps.
+        rate: At<RawCapacity>,
+        /// Payload of a packet; "1000 B" if absent.
+        payload: Option<At<Size>>,
+        /// Length of an on time: a time or a distribution; always on if absent.
+        on: Option<At<RawDistribution<Time>>>,
+        /// Length of an off time.
+        off: Option<At<RawDistribution<Time>>>,
+    }
+}

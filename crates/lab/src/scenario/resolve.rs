@@ -1,0 +1,315 @@
+//! From a file as written to a scenario ready to run: defaults filled in, names looked up, values checked.
+
+use super::error::InputError;
+use super::model::*;
+use super::quantity::{Queue, Time};
+use super::raw::*;
+use super::raw_choice::*;
+use super::resolve_flow::Flows;
+use super::spanned::At;
+use super::suggest;
+use super::traces::Traces;
+use super::tree::Text;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use weir_cc::Registry;
+use weir_units::TimeDelta;
+
+const DEFAULT_SAMPLE: TimeDelta = TimeDelta::from_millis(100);
+const DEFAULT_QUEUE: QueueLimit = QueueLimit::Time(TimeDelta::from_millis(300));
+/// Points of a time series that a run may have.
+const MAX_SAMPLES: i64 = 5_000_000;
+const MAX_LINKS: usize = 1_000;
+
+/// What a file is resolved for, and what it may draw on.
+pub(super) struct Request<'a> {
+    pub(super) name: &'a str,
+    pub(super) variant: Option<&'a str>,
+    pub(super) controller: Option<&'a str>,
+    pub(super) registry: &'a Registry,
+}
+
+/// Fills in, looks up and checks one version of a file for one controller.
+pub(super) fn resolve(
+    text: &Text,
+    raw: &RawScenario,
+    traces: &mut Traces,
+    request: &Request<'_>,
+) -> Result<Scenario, InputError> {
+    let duration = positive(text, &raw.duration)?;
+    let sample_interval = raw.sample_interval.as_ref().map_or(Ok(DEFAULT_SAMPLE), |t| positive(text, t))?;
+    if duration.as_nanos() / sample_interval.as_nanos() > MAX_SAMPLES {
+        let span = raw.sample_interval.as_ref().unwrap_or(&raw.duration).span.clone();
+        return Err(text.error(span, format!("this makes more than {MAX_SAMPLES} points of the time series")));
+    }
+    let topology = match raw.topology {
+        RawTopology::PointToPoint => Topology::PointToPoint,
+        RawTopology::Dumbbell => Topology::Dumbbell,
+        RawTopology::ParkingLot => Topology::ParkingLot,
+    };
+    let (hops, links) = resolve_links(text, raw, traces)?;
+    let bottleneck = match &raw.bottleneck {
+        None => 0,
+        Some(name) => links.iter().position(|l| l.name == name.value).ok_or_else(|| {
+            let known: Vec<&str> = links.iter().map(|l| l.name.as_str()).collect();
+            text.error(name.span.clone(), format!("no link is named `{}`", name.value))
+                .help(suggest::help(&name.value, &known))
+        })?,
+    };
+    let flows = Flows { text, raw, request, duration, hops: &hops }.resolve(traces)?;
+    Ok(Scenario {
+        name: request.name.into(),
+        title: raw.title.clone(),
+        doc: raw.doc.trim().into(),
+        variant: request.variant.map(Into::into),
+        controller: request.controller.map(Into::into),
+        duration,
+        seed: raw.seed.unwrap_or(1),
+        sample_interval,
+        topology,
+        links,
+        bottleneck,
+        flows,
+        windows: resolve_windows(text, raw, duration)?,
+    })
+}
+
+/// A hop's name and the indices of its two directions.
+pub(super) struct Hop {
+    pub(super) name: String,
+    pub(super) forward: usize,
+    pub(super) reverse: usize,
+}
+
+fn resolve_links(text: &Text, raw: &RawScenario, traces: &mut Traces) -> Result<(Vec<Hop>, Vec<Link>), InputError> {
+    let whole = |message: String| InputError::whole(&text.file, message).field("links");
+    let given = &raw.links.0;
+    if given.is_empty() {
+        return Err(whole("a scenario needs at least one link".into())
+            .help("for example: [links.bottleneck] with rate = \"2 Mbps\" and delay = \"50 ms\""));
+    }
+    if raw.topology != RawTopology::ParkingLot && given.len() > 1 {
+        return Err(text
+            .error(given[1].0.span.clone(), "only a parking lot has more than one link")
+            .help("say topology = \"parking-lot\", or describe the other direction in `reverse`"));
+    }
+    if given.len() > MAX_LINKS {
+        return Err(whole(format!("more than {MAX_LINKS} links")));
+    }
+    let (mut hops, mut links) = (Vec::new(), Vec::new());
+    for (name, raw) in raw.links.iter() {
+        check_name(text, name)?;
+        let r = &raw.value;
+        let span = &raw.span;
+        let forward = Direction {
+            capacity: Some(&r.rate),
+            delay: r.delay.0,
+            queue: &r.queue,
+            ecn_threshold: &r.ecn_threshold,
+            loss: &r.loss,
+            loss_place: r.loss_place,
+            jitter: &r.jitter,
+            reorder: &r.reorder,
+            duplicate: &r.duplicate,
+        };
+        links.push(forward.resolve(text, name.value.clone(), span, traces)?);
+        let empty = RawReverse::default();
+        let b = r.reverse.as_ref().unwrap_or(&empty);
+        let reverse = Direction {
+            capacity: b.rate.as_ref(),
+            delay: b.delay.unwrap_or(r.delay).0,
+            queue: &b.queue,
+            ecn_threshold: &b.ecn_threshold,
+            loss: &b.loss,
+            loss_place: b.loss_place,
+            jitter: &b.jitter,
+            reorder: &b.reorder,
+            duplicate: &b.duplicate,
+        };
+        links.push(reverse.resolve(text, format!("{}.reverse", name.value), span, traces)?);
+        hops.push(Hop { name: name.value.clone(), forward: links.len() - 2, reverse: links.len() - 1 });
+    }
+    Ok((hops, links))
+}
+
+/// What both directions of a hop have.
+struct Direction<'a> {
+    capacity: Option<&'a At<RawCapacity>>,
+    delay: TimeDelta,
+    queue: &'a Option<At<Queue>>,
+    ecn_threshold: &'a Option<At<Queue>>,
+    loss: &'a Option<At<RawLoss>>,
+    loss_place: RawLossPlace,
+    jitter: &'a Option<At<RawJitter>>,
+    reorder: &'a Option<At<RawReorder>>,
+    duplicate: &'a Option<At<f64>>,
+}
+
+impl Direction<'_> {
+    fn resolve(&self, text: &Text, name: String, span: &Range<usize>, traces: &mut Traces) -> Result<Link, InputError> {
+        let limit = |q: &Option<At<Queue>>| q.as_ref().map(|q| positive_queue(text, q)).transpose();
+        let capacity = self.capacity.map_or(Ok(Capacity::Unlimited), |c| capacity(text, c, traces))?;
+        let reorder = match self.reorder {
+            None => None,
+            Some(r) => Some(Reorder { probability: probability(text, &r.value.probability)?, delay: r.value.delay.0 }),
+        };
+        let link = Link {
+            name,
+            capacity,
+            delay: self.delay,
+            queue: limit(self.queue)?.unwrap_or(DEFAULT_QUEUE),
+            ecn_threshold: limit(self.ecn_threshold)?,
+            loss: self.loss.as_ref().map(|l| loss(text, l)).transpose()?,
+            loss_place: match self.loss_place {
+                RawLossPlace::Ingress => LossPlace::Ingress,
+                RawLossPlace::Egress => LossPlace::Egress,
+            },
+            jitter: self.jitter.as_ref().map(|j| jitter(text, j)).transpose()?,
+            reorder,
+            duplicate: self.duplicate.as_ref().map_or(Ok(0.0), |p| probability(text, p))?,
+        };
+        if link.capacity == Capacity::Unlimited && link.ecn_threshold.is_some() {
+            let at = self.ecn_threshold.as_ref().map_or(span.clone(), |e| e.span.clone());
+            return Err(text.error(at, "an unlimited link has no queue that could be marked"));
+        }
+        link.config().check().map_err(|e| {
+            let message = format!("{} is {}: expected {}", e.field, e.value, e.expected);
+            text.error(span.clone(), message)
+        })?;
+        Ok(link)
+    }
+}
+
+/// A capacity as written, with its trace read.
+pub(super) fn capacity(text: &Text, raw: &At<RawCapacity>, traces: &mut Traces) -> Result<Capacity, InputError> {
+    let table = match &raw.value {
+        RawCapacity::Unlimited => return Ok(Capacity::Unlimited),
+        RawCapacity::Rate(r) if r.0.as_bps() == 0 => {
+            return Err(text.error(raw.span.clone(), "a constant rate must be above zero"));
+        }
+        RawCapacity::Rate(r) => return Ok(Capacity::Constant(r.0)),
+        RawCapacity::Table(t) => t,
+    };
+    match (&table.steps, &table.trace) {
+        (Some(steps), None) => {
+            if let Some(f) = &table.format {
+                return Err(text.error(f.span.clone(), "`format` belongs to `trace`, not to `steps`"));
+            }
+            resolve_steps(text, steps, table.repeat.as_ref())
+        }
+        (None, Some(trace)) => {
+            if let Some(r) = &table.repeat {
+                return Err(text.error(r.span.clone(), "`repeat` belongs to `steps`: a trace repeats from its end"));
+            }
+            traces.capacity(text, trace, table.format.as_ref().map(|f| f.value))
+        }
+        _ => Err(text.error(raw.span.clone(), "expected exactly one of `steps` and `trace`")),
+    }
+}
+
+fn resolve_steps(text: &Text, raw: &At<Vec<At<RawStep>>>, repeat: Option<&At<Time>>) -> Result<Capacity, InputError> {
+    let Some(first) = raw.value.first() else {
+        return Err(text.error(raw.span.clone(), "expected at least one step"));
+    };
+    if first.value.at.0 != TimeDelta::ZERO {
+        return Err(text.error(first.span.clone(), "the first step must be at \"0 s\""));
+    }
+    let mut steps: Vec<(TimeDelta, _)> = Vec::with_capacity(raw.value.len());
+    for step in &raw.value {
+        if steps.last().is_some_and(|last| last.0 >= step.value.at.0) {
+            return Err(text.error(step.span.clone(), "every step must come later than the one before"));
+        }
+        steps.push((step.value.at.0, step.value.rate.0));
+    }
+    if steps.iter().all(|s| s.1.as_bps() == 0) {
+        return Err(text.error(raw.span.clone(), "at least one step must have a rate above zero"));
+    }
+    let end = steps[steps.len() - 1].0;
+    match repeat {
+        Some(r) if r.value.0 <= end => {
+            Err(text.error(r.span.clone(), format!("expected a time after the last step, which is at {end}")))
+        }
+        _ => Ok(Capacity::Steps { steps, repeat: repeat.map(|r| r.value.0) }),
+    }
+}
+
+fn loss(text: &Text, raw: &At<RawLoss>) -> Result<Loss, InputError> {
+    Ok(match &raw.value {
+        &RawLoss::Independent(p) => {
+            Loss::Independent { probability: probability(text, &At { value: p, span: raw.span.clone() })? }
+        }
+        RawLoss::GilbertElliott(g) => {
+            let or = |p: &Option<At<f64>>, default| p.as_ref().map_or(Ok(default), |p| probability(text, p));
+            Loss::GilbertElliott {
+                good_to_bad: probability(text, &g.good_to_bad)?,
+                bad_to_good: probability(text, &g.bad_to_good)?,
+                loss_in_good: or(&g.loss_in_good, 0.0)?,
+                loss_in_bad: or(&g.loss_in_bad, 1.0)?,
+            }
+        }
+    })
+}
+
+fn jitter(text: &Text, raw: &At<RawJitter>) -> Result<Jitter, InputError> {
+    let shape = match raw.value.sigma {
+        None => JitterShape::Uniform,
+        Some(sigma) if sigma.0 == TimeDelta::ZERO => {
+            return Err(text.error(raw.span.clone(), "`sigma` must be above zero"));
+        }
+        Some(sigma) => JitterShape::Normal { sigma: sigma.0 },
+    };
+    Ok(Jitter { shape, max: raw.value.max.0, reordering: raw.value.reordering })
+}
+
+fn resolve_windows(text: &Text, raw: &RawScenario, duration: TimeDelta) -> Result<Vec<Window>, InputError> {
+    let mut seen = BTreeSet::new();
+    let mut windows = Vec::new();
+    for w in &raw.windows {
+        let RawWindow { name, from, to } = &w.value;
+        if !seen.insert(name) {
+            return Err(text.error(w.span.clone(), format!("two windows are named \"{name}\"")));
+        }
+        if from.0 >= to.0 || to.0 > duration {
+            let message = format!("expected `from` before `to`, and `to` no later than the run's end at {duration}");
+            return Err(text.error(w.span.clone(), message));
+        }
+        windows.push(Window { name: name.clone(), from: from.0, to: to.0 });
+    }
+    Ok(windows)
+}
+
+/// A name that can stand in paths, file names and tables.
+pub(super) fn check_name(text: &Text, name: &At<String>) -> Result<(), InputError> {
+    let ok = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.value.is_empty() || name.value.len() > 64 || !name.value.chars().all(ok) {
+        return Err(text
+            .error(name.span.clone(), format!("`{}` cannot be a name here", name.value))
+            .help("names have 1 to 64 letters, digits, `-` and `_`"));
+    }
+    Ok(())
+}
+
+/// A time above zero.
+pub(super) fn positive(text: &Text, t: &At<Time>) -> Result<TimeDelta, InputError> {
+    if t.value.0 > TimeDelta::ZERO {
+        return Ok(t.value.0);
+    }
+    Err(text.error(t.span.clone(), "expected a time above zero"))
+}
+
+fn positive_queue(text: &Text, q: &At<Queue>) -> Result<QueueLimit, InputError> {
+    let zero = match q.value.0 {
+        QueueLimit::Bytes(b) => b.is_zero(),
+        QueueLimit::Packets(n) => n == 0,
+        QueueLimit::Time(t) => t == TimeDelta::ZERO,
+    };
+    if zero { Err(text.error(q.span.clone(), "expected a queue above zero")) } else { Ok(q.value.0) }
+}
+
+/// A number from 0 to 1.
+pub(super) fn probability(text: &Text, p: &At<f64>) -> Result<f64, InputError> {
+    if (0.0..=1.0).contains(&p.value) {
+        return Ok(p.value);
+    }
+    Err(text.error(p.span.clone(), format!("expected a probability between 0 and 1, found {}", p.value)))
+}

@@ -1,0 +1,43 @@
+//! The nearest valid name for one that was mistyped.
+
+/// The candidate most like `given`, if any is like enough to be meant.
+pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = given.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|c| (c, strsim::jaro_winkler(&lower, &c.to_lowercase())))
+        .filter(|(c, score)| {
+            let c = c.to_lowercase();
+            *score >= 0.75
+                || strsim::damerau_levenshtein(&lower, &c) <= 1
+                || (lower.len() >= 3 && (c.contains(&lower) || lower.contains(&c)))
+        })
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(c, _)| c)
+}
+
+/// Help for an unknown name: the nearest one, or all there are.
+pub(crate) fn help(given: &str, candidates: &[&str]) -> String {
+    let list = || candidates.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ");
+    match nearest(given, candidates.iter().copied()) {
+        _ if candidates.is_empty() => "there are none here".into(),
+        Some(near) => format!("did you mean `{near}`? Known here: {}", list()),
+        None => format!("known here: {}", list()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_was_meant() {
+        let known = ["gcc", "gcc-remb", "nada", "scream"];
+        assert_eq!(nearest("naba", known), Some("nada"));
+        assert_eq!(nearest("SCREAM", known), Some("scream"));
+        assert_eq!(nearest("gcc_remb", known), Some("gcc-remb"));
+        assert_eq!(nearest("reno", ["newreno", "cubic"]), Some("newreno"));
+        assert_eq!(nearest("bbr", known), None);
+        assert!(help("bbr", &known).starts_with("known here: `gcc`"));
+    }
+}

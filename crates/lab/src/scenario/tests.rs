@@ -1,0 +1,550 @@
+use super::*;
+use proptest::prelude::*;
+use std::path::Path;
+use weir_cc::Registry;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+const SMALL: &str = r#"
+title = "Small"
+duration = "10 s"
+compare = ["fixed"]
+[links.bottleneck]
+rate = "2 Mbps"
+delay = "50 ms"
+[rtp.video]
+controller = "$controller"
+"#;
+
+fn parse(text: &str) -> Result<ScenarioFile, InputError> {
+    ScenarioFile::parse("test.toml", text, Path::new("."), &Registry::builtin())
+}
+
+fn only(text: &str) -> Scenario {
+    let file = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let all = file.scenarios(None, &Registry::builtin()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(all.len(), 1);
+    all.into_iter().next().expect("one")
+}
+
+#[test]
+fn fills_in_defaults() {
+    let s = only(SMALL);
+    assert_eq!((s.duration, s.seed, s.sample_interval), (TimeDelta::from_secs(10), 1, TimeDelta::from_millis(100)));
+    assert_eq!(s.controller.as_deref(), Some("fixed"));
+    assert_eq!(s.links.len(), 2);
+    assert_eq!(s.links[0].capacity, Capacity::Constant(DataRate::from_mbps(2)));
+    assert_eq!(s.links[0].queue, QueueLimit::Time(TimeDelta::from_millis(300)));
+    assert_eq!((s.links[1].name.as_str(), &s.links[1].capacity), ("bottleneck.reverse", &Capacity::Unlimited));
+    assert_eq!(s.links[1].delay, TimeDelta::from_millis(50));
+    let f = &s.flows[0];
+    assert_eq!((f.forward.as_slice(), f.reverse.as_slice()), ([0].as_slice(), [1].as_slice()));
+    assert_eq!((f.start, f.stop), (TimeDelta::ZERO, s.duration));
+    let rtp = f.rtp().expect("rtp");
+    assert_eq!((rtp.floor, rtp.ceiling), (DataRate::from_kbps(150), DataRate::from_kbps(1_500)));
+    assert_eq!((rtp.start_rate, rtp.payload), (DataRate::from_kbps(150), DataSize::from_bytes(1_000)));
+    assert_eq!((&rtp.source, rtp.feedback), (&Source::PerfectPackets, None));
+}
+
+#[test]
+fn flow_settings_go_over_the_controllers() {
+    let text = SMALL.replace("$controller", "nada")
+        + r#"
+        ceiling = "1 Mbps"
+        params = { xref = "20 ms" }
+        feedback.interval = "50 ms"
+        [controllers.nada]
+        floor = "200 kbps"
+        ceiling = "3 Mbps"
+        start_rate = "300 kbps"
+        params = { xref = 15, kappa = 1, merge_losses = false }
+    "#;
+    let s = only(&text);
+    let rtp = s.flows[0].rtp().expect("rtp");
+    assert_eq!((rtp.floor, rtp.ceiling), (DataRate::from_kbps(200), DataRate::from_mbps(1)));
+    assert_eq!(rtp.start_rate, DataRate::from_kbps(300));
+    let expected = [("kappa", 1.0), ("merge_losses", 0.0), ("xref", 20.0)].map(|(n, v)| (n.to_owned(), v));
+    let mut params = rtp.params.clone();
+    params.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(params, expected);
+    let plan = rtp.feedback.expect("nada takes feedback");
+    assert_eq!((plan.min_interval, plan.max_interval), (TimeDelta::from_millis(50), TimeDelta::from_millis(50)));
+}
+
+#[test]
+fn flows_keep_the_order_of_the_file_and_spread() {
+    let text = SMALL.to_owned()
+        + r#"
+        [tcp.web]
+        algorithm = "cubic"
+        count = 3
+        start = "1 s"
+        stagger = "500 ms"
+        size = { uniform = ["100 kB", "1.5 MB"] }
+        idle = { exponential = "2 s" }
+        [rtp.audio]
+        controller = "fixed"
+        direction = "reverse"
+        [udp.cross]
+        rate = { steps = [{ at = "0 s", rate = "1 Mbps" }, { at = "5 s", rate = "0 bps" }] }
+        on = "1 s"
+        off = { pareto = { mean = "2 s", shape = 1.5 } }
+    "#;
+    let s = only(&text);
+    let names: Vec<_> = s.flows.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["video", "web-1", "web-2", "web-3", "audio", "cross"]);
+    assert_eq!(s.flows[3].start, TimeDelta::from_secs(2));
+    assert_eq!(s.flows[4].forward, [1]);
+    let FlowKind::Tcp(web) = &s.flows[1].kind else { panic!("not TCP") };
+    assert_eq!(
+        web.traffic,
+        TcpTraffic::OnOff {
+            size: Distribution::Uniform { min: 100e3, max: 1.5e6 },
+            idle: Distribution::Exponential { mean: 2.0 },
+            starts_on: true
+        }
+    );
+}
+
+#[test]
+fn a_parking_lot_has_paths_in_both_directions() {
+    let text = r#"
+        title = "Three hops"
+        duration = "10 s"
+        topology = "parking-lot"
+        bottleneck = "c"
+        links.a = { rate = "2 Mbps", delay = "10 ms" }
+        links.b = { rate = "8 Mbps", delay = "10 ms" }
+        links.c = { rate = "1.5 Mbps", delay = "10 ms", reverse = { rate = "1 Mbps", delay = "40 ms" } }
+        rtp.long = { controller = "fixed" }
+        rtp.short = { controller = "fixed", path = ["b", "c"], direction = "reverse" }
+    "#;
+    let s = only(text);
+    assert_eq!(s.bottleneck, 4);
+    assert_eq!((&s.flows[0].forward[..], &s.flows[0].reverse[..]), ([0, 2, 4].as_slice(), [5, 3, 1].as_slice()));
+    assert_eq!((&s.flows[1].forward[..], &s.flows[1].reverse[..]), ([5, 3].as_slice(), [2, 4].as_slice()));
+    assert_eq!(s.links[5].delay, TimeDelta::from_millis(40));
+}
+
+#[test]
+fn variants_and_matrix_make_every_combination() {
+    let text = SMALL.to_owned()
+        + r#"
+        [[variants]]
+        name = "short"
+        links.bottleneck.delay = "10 ms"
+        [[variants]]
+        name = "tcp"
+        links.bottleneck.rate = { steps = [{ at = "0 s", rate = "1 Mbps" }] }
+        tcp.bulk.algorithm = "newreno"
+        [[matrix]]
+        set = "links.bottleneck.loss"
+        values = [0, 0.05]
+        names = ["0%", "5%"]
+        [[matrix]]
+        set = "duration"
+        values = ["5 s", "6 s"]
+    "#;
+    let file = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    let registry = Registry::builtin();
+    let names: Vec<_> = file.variants().into_iter().flatten().collect();
+    assert_eq!(names.len(), 8);
+    assert_eq!(&names[..3], ["short, 0%, 5 s", "short, 0%, 6 s", "short, 5%, 5 s"]);
+    let s = file.scenario(Some("tcp, 5%, 6 s"), Some("nada"), &registry).expect("exists");
+    assert_eq!(s.links[0].loss, Some(Loss::Independent { probability: 0.05 }));
+    assert!(matches!(s.links[0].capacity, Capacity::Steps { .. }));
+    assert_eq!((s.duration, s.flows.len()), (TimeDelta::from_secs(6), 2));
+    assert_eq!(s.label(), "test.toml [tcp, 5%, 6 s] nada");
+    assert!(file.scenario(Some("tcp"), Some("nada"), &registry).is_err());
+    assert!(file.scenario(Some("tcp, 5%, 6 s"), Some("naba"), &registry).is_err());
+}
+
+/// Adds lines to the small scenario, or changes a part of it; then the parts that the error must have.
+#[test]
+fn says_where_what_and_how() {
+    let add = |lines: &str| format!("{SMALL}{lines}\n");
+    let change = |from: &str, to: &str| {
+        assert!(SMALL.contains(from), "{from}");
+        SMALL.replace(from, to)
+    };
+    let nada = |lines: &str| SMALL.replace("$controller", "nada") + lines;
+    let cases: Vec<(String, &[&str])> = vec![
+        ("".into(), &["missing field `title`"]),
+        ("title = 3".into(), &["test.toml:1:9", "title", "invalid type: integer"]),
+        ("title = \"x".into(), &["test.toml:1:"]),
+        ("\u{feff}\0".into(), &["test.toml"]),
+        (change("duration = \"10 s\"\n", ""), &["missing field `duration`"]),
+        (change("10 s", "10 sec"), &["test.toml:3:12", "duration", "expected a time", "did you mean \"10 s\"?"]),
+        (change("\"10 s\"", "10"), &["duration", "invalid type: integer `10`", "a time with its unit"]),
+        (change("10 s", "0 s"), &["duration", "above zero"]),
+        (
+            change("10 s", "6000 min") + "[rtp.v]\ncontroller = \"fixed\"\nrates = 1",
+            &["rtp.v.rates", "unknown field `rates`"],
+        ),
+        (
+            change("rate = ", "rat = "),
+            &["links.bottleneck.rat", "test.toml:6:1", "unknown field `rat`", "did you mean `rate`?"],
+        ),
+        (change("rate = \"2 Mbps\"\n", ""), &["links.bottleneck", "missing field `rate`"]),
+        (change("2 Mbps", "2 Mbs"), &["links.bottleneck.rate", "expected a rate", "did you mean \"2 Mbps\"?"]),
+        (change("2 Mbps", "0 Mbps"), &["links.bottleneck.rate", "above zero"]),
+        (change("\"2 Mbps\"", "2"), &["links.bottleneck.rate", "unlimited", "found 2"]),
+        (change("\"2 Mbps\"", "{ stpes = [] }"), &["did you mean `steps`?"]),
+        (change("\"2 Mbps\"", "{ steps = [] }"), &["at least one step"]),
+        (change("\"2 Mbps\"", "{ }"), &["exactly one of `steps` and `trace`"]),
+        (change("\"2 Mbps\"", "{ steps = [{ at = \"1 s\", rate = \"1 Mbps\" }] }"), &["first step must be at \"0 s\""]),
+        (
+            change(
+                "\"2 Mbps\"",
+                "{ steps = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"0 s\", rate = \"1 Mbps\" }] }",
+            ),
+            &["links.bottleneck.rate.steps[1]", "later than the one before"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ steps = [{ at = \"0 s\", rate = \"1 Mbps\" }], repeat = \"0 s\" }"),
+            &["after the last step"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ steps = [{ at = \"0 s\", rate = \"0 bps\" }] }"),
+            &["at least one step must have a rate above zero"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ trace = \"nowhere.csv\" }"),
+            &["links.bottleneck.rate.trace", "nowhere.csv: there is no such file"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ trace = \"a.txt\", format = \"cvs\" }"),
+            &["unknown value `cvs`", "did you mean `csv`?"],
+        ),
+        (change("50 ms", "-50 ms"), &["links.bottleneck.delay", "expected a time"]),
+        (change("[links.bottleneck]", "[links.\"bottle neck\"]"), &["cannot be a name", "letters, digits"]),
+        (change("[links.bottleneck]", "[link.bottleneck]"), &["unknown field `link`", "did you mean `links`?"]),
+        (
+            add("[links.other]\nrate = \"1 Mbps\"\ndelay = \"1 ms\""),
+            &["links.other", "only a parking lot", "topology = \"parking-lot\""],
+        ),
+        (
+            change("delay = ", "loss = 1.5\ndelay = "),
+            &["links.bottleneck.loss", "probability between 0 and 1, found 1.5"],
+        ),
+        (change("delay = ", "loss = \"5%\"\ndelay = "), &["links.bottleneck.loss", "a probability such as 0.01"]),
+        (change("delay = ", "loss = nan\ndelay = "), &["links.bottleneck.loss", "between 0 and 1"]),
+        (change("delay = ", "loss = { good_to_bad = 0.1 }\ndelay = "), &["missing field `bad_to_good`"]),
+        (change("delay = ", "loss_place = \"egres\"\ndelay = "), &["unknown value `egres`", "did you mean `egress`?"]),
+        (change("delay = ", "queue = \"0 B\"\ndelay = "), &["links.bottleneck.queue", "above zero"]),
+        (change("delay = ", "queue = 75000\ndelay = "), &["links.bottleneck.queue", "\"50 packets\""]),
+        (
+            change("delay = ", "jitter = { max = \"10 ms\", sigma = \"0 ms\" }\ndelay = "),
+            &["links.bottleneck.jitter", "sigma"],
+        ),
+        (
+            change("$controller", "naba"),
+            &["rtp.video.controller", "test.toml:9:14", "no controller is named `naba`", "did you mean `nada`?"],
+        ),
+        (change("$controller", "$controler"), &["did you mean `$controller`?"]),
+        (change("[\"fixed\"]", "[\"fixd\"]"), &["compare[0]", "did you mean `fixed`?"]),
+        (change("[\"fixed\"]", "[]"), &["compare", "nothing to compare"]),
+        (
+            nada("params = { xreff = 3 }"),
+            &["rtp.video.params.xreff", "controller `nada` has no parameter `xreff`", "did you mean `xref`?"],
+        ),
+        (
+            nada("params = { xref = -3 }"),
+            &["rtp.video.params.xref", "between 0.1 and 1000 (unit: ms), found -3", "XREF"],
+        ),
+        (nada("params = { xref = \"3 Mbps\" }"), &["rtp.video.params.xref", "expected a time"]),
+        (nada("params = { kappa = \"3 ms\" }"), &["rtp.video.params.kappa", "a plain number"]),
+        (nada("params = { kappa = nan }"), &["rtp.video.params.kappa", "between 0.001 and 10"]),
+        (nada("params = { kappa = {} }"), &["rtp.video.params.kappa", "between 0.001 and 10"]),
+        (add("[controllers.nadda]"), &["controllers.nadda", "did you mean `nada`?"]),
+        (add("floor = \"2 Mbps\""), &["rtp.video.floor", "no higher than the ceiling"]),
+        (add("floor = \"0 bps\""), &["rtp.video.floor", "above zero"]),
+        (add("start = \"20 s\""), &["rtp.video.start", "would start at"]),
+        (add("payload = \"4 B\""), &["rtp.video.payload", "between 16 and 65000 bytes"]),
+        (add("count = 1000000"), &["rtp.video.count", "no more than 100000"]),
+        (add("count = -1"), &["rtp.video.count"]),
+        (add("path = [\"botleneck\"]"), &["rtp.video.path[0]", "did you mean `bottleneck`?"]),
+        (add("path = []"), &["rtp.video.path", "at least one link"]),
+        (add("path = [\"bottleneck\", \"bottleneck\"]"), &["rtp.video.path[1]", "neighbouring links"]),
+        (add("access_delay = \"1 ms\""), &["only flows of a dumbbell"]),
+        (add("source = \"perfect-frame\""), &["rtp.video.source", "did you mean `perfect-frames`?"]),
+        (add("source = { fps = 30 }"), &["rtp.video.source", "needs a `model`"]),
+        (add("source = { model = \"perfect-packets\", fps = 30 }"), &["rtp.video.source.fps", "has no option `fps`"]),
+        (add("source = { model = \"perfect-frames\", fps = 0 }"), &["rtp.video.source.fps", "between 1 and 1000"]),
+        (add("source = { model = \"trace\" }"), &["needs a `file`"]),
+        (
+            add("source = { model = \"trace\", file = \"nowhere\" }"),
+            &["rtp.video.source.file", "there is no such file"],
+        ),
+        (add("pauses = [{ from = \"3 s\", to = \"2 s\" }]"), &["rtp.video.pauses[0]", "`from` before `to`"]),
+        (
+            add("feedback = { interval = \"0 ms\" }").replace("$controller", "nada"),
+            &["rtp.video.feedback.interval", "above zero"],
+        ),
+        (
+            add("feedback = { interval = \"1 ms\", max_interval = \"1 ms\" }").replace("$controller", "nada"),
+            &["rtp.video.feedback.max_interval", "both bounds"],
+        ),
+        (add("[tcp.bulk]"), &["tcp.bulk", "missing field `algorithm`"]),
+        (
+            add("[tcp.bulk]\nalgorithm = \"reno\""),
+            &["tcp.bulk.algorithm", "unknown value `reno`", "did you mean `newreno`?"],
+        ),
+        (add("[tcp.web]\nalgorithm = \"cubic\"\nsize = \"1 MB\""), &["tcp.web", "both `size` and `idle`"]),
+        (
+            add("[tcp.web]\nalgorithm = \"cubic\"\nsize = { uniform = [\"2 MB\", \"1 MB\"] }\nidle = \"1 s\""),
+            &["tcp.web.size", "lesser value first"],
+        ),
+        (
+            add("[tcp.web]\nalgorithm = \"cubic\"\nsize = { pareto = { mean = \"2 MB\", shape = 1 } }\nidle = \"1 s\""),
+            &["tcp.web.size.pareto.shape", "between 1.01 and 100"],
+        ),
+        (add("[udp.cross]\nrate = \"unlimited\""), &["udp.cross.rate", "needs a rate"]),
+        (add("[tcp.video]\nalgorithm = \"cubic\""), &["two flows are named `video`"]),
+        (change("[rtp.video]\ncontroller = \"$controller\"\n", ""), &["at least one flow"]),
+        (
+            add("[[windows]]\nname = \"a\"\nfrom = \"0 s\"\nto = \"11 s\""),
+            &["windows[0]", "no later than the run's end"],
+        ),
+        (change("compare = ", "bottleneck = \"botleneck\"\ncompare = "), &["bottleneck", "did you mean `bottleneck`?"]),
+        (
+            change("compare = ", "sample_interval = \"1 us\"\ncompare = "),
+            &["sample_interval", "more than 5000000 points"],
+        ),
+        (add("[variants]\nname = \"a\""), &["variants", "[[variants]]"]),
+        (add("[[variants]]\nlinks.bottleneck.loss = 0.1"), &["variants[0]", "needs a `name`"]),
+        (
+            add("[[variants]]\nname = \"a\"\nlinks.bottleneck.los = 0.1"),
+            &["variants[0].links.bottleneck.los", "did you mean `loss`?"],
+        ),
+        (add("[[variants]]\nname = \"a\"\nlinks.botleneck.loss = 0.1"), &["missing field `rate`"]),
+        (add("[[variants]]\nname = \"a\"\n[[variants]]\nname = \"a\""), &["two variants are named \"a\""]),
+        (add("[[variants]]\nname = \"a\"\ntitle = \"b\""), &["variants[0].title", "of the whole file"]),
+        (
+            add("[[matrix]]\nset = \"links.bottleneck.loss\"\nvalues = [0, 7]"),
+            &["matrix[0].values[1]", "between 0 and 1, found 7"],
+        ),
+        (
+            add("[[matrix]]\nset = \"links.botleneck.loss\"\nvalues = [0]"),
+            &["matrix[0].set", "did you mean `bottleneck`?"],
+        ),
+        (add("[[matrix]]\nset = \"title.x\"\nvalues = [0]"), &["matrix[0].set", "one field of the scenario"]),
+        (add("[[matrix]]\nset = \"seed\"\nvalues = [0]\nnames = []"), &["matrix[0].names", "expected 1 names"]),
+        (add("[[matrix]]\nset = \"seed\"\nvalue = [0]"), &["matrix[0].value", "did you mean `values`?"]),
+    ];
+    for (text, parts) in cases {
+        let e = match parse(&text) {
+            Ok(_) => panic!("read without error:\n{text}"),
+            Err(e) => e,
+        };
+        let shown = format!("{e}\n{}", e.help_text().unwrap_or_default());
+        for part in parts {
+            assert!(shown.contains(part), "`{part}` is not in\n{shown}\nfor\n{text}");
+        }
+    }
+}
+
+#[test]
+fn errors_draw_the_line() {
+    let e = parse(&SMALL.replace("2 Mbps", "2 Mbs")).expect_err("wrong unit");
+    assert_eq!(e.position(), Some((6, 8)));
+    assert_eq!(e.field_path(), Some("links.bottleneck.rate"));
+    let mut drawn = String::new();
+    let handler = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor());
+    handler.render_report(&mut drawn, &e).expect("draws");
+    assert!(drawn.contains("rate = \"2 Mbs\"") && drawn.contains("test.toml:6:8"), "{drawn}");
+}
+
+#[test]
+fn finds_trace_files_beside_the_scenario() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    std::fs::write(folder.path().join("a.csv"), "time_s,rate_bps\n0,1000000\n1,500000\n").expect("written");
+    std::fs::write(folder.path().join("frames"), "# bytes\n1000\n\n2000\n").expect("written");
+    let text =
+        SMALL.replace("\"2 Mbps\"", "{ trace = \"a.csv\" }") + "source = { model = \"trace\", file = \"frames\" }";
+    let path = folder.path().join("small.toml");
+    std::fs::write(&path, &text).expect("written");
+    let registry = Registry::builtin();
+    let file = ScenarioFile::open(&path.display().to_string(), &registry).unwrap_or_else(|e| panic!("{e}"));
+    let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+    let Capacity::Trace(t) = &s.links[0].capacity else { panic!("no trace") };
+    assert_eq!(t.capacity.rate_at(Timestamp::from_millis(1_500)), DataRate::from_bps(500_000));
+    let Source::Trace { sizes, .. } = &s.flows[0].rtp().expect("rtp").source else { panic!("no trace") };
+    assert_eq!(sizes[..], [DataSize::from_bytes(1_000), DataSize::from_bytes(2_000)]);
+
+    std::fs::write(folder.path().join("a.csv"), "time_s,rate_bps\n0,1000000\n1,fast\n").expect("written");
+    let e = ScenarioFile::open(&path.display().to_string(), &registry).expect_err("bad line");
+    assert_eq!((e.file(), e.position()), ("a.csv", Some((3, 1))));
+    std::fs::write(folder.path().join("a.csv"), "time_s,rate_bps\n0,1000000\n1,500000\n").expect("written");
+
+    std::fs::write(folder.path().join("frames"), "1000\n\n20x0\n").expect("written");
+    let e = ScenarioFile::open(&path.display().to_string(), &registry).expect_err("bad line");
+    assert_eq!((e.file(), e.position()), ("frames", Some((3, 1))));
+}
+
+#[test]
+fn names_near_ones_where_nothing_is_found() {
+    let registry = Registry::builtin();
+    let e = ScenarioFile::open("responsivness", &registry).expect_err("mistyped");
+    assert!(e.help_text().is_some_and(|h| h.contains("responsiveness")), "{e}");
+    let e = ScenarioFile::open("nowhere/x.toml", &registry).expect_err("no file");
+    assert!(e.to_string().contains("there is no such file"), "{e}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    /// Any byte of a good file changed, or a piece of it lost or doubled: an answer, never a panic.
+    #[test]
+    fn mangled_files_do_not_panic(cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, "\\PC{0,6}|[\\[\\]{}=\"0-9.,\\n-]{0,4}"), 1..4)) {
+        let mut text = SMALL.to_owned() + "[tcp.x]\nalgorithm = \"cubic\"\n[[matrix]]\nset = \"seed\"\nvalues = [1, 2]\n[[variants]]\nname = \"v\"\nlinks.bottleneck.loss = { good_to_bad = 0.1, bad_to_good = 0.2 }\n";
+        for (at, len, with) in cuts {
+            let floor = |mut i: usize| { while !text.is_char_boundary(i) { i -= 1 } i };
+            let start = floor(at.index(text.len() + 1));
+            let end = floor((start + len).min(text.len())).max(start);
+            text.replace_range(start..end, &with);
+        }
+        if let Err(e) = parse(&text) {
+            let mut drawn = String::new();
+            let handler = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor());
+            prop_assert!(handler.render_report(&mut drawn, &e).is_ok());
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,200}") {
+        let _ = parse(&text);
+    }
+}
+
+mod shipped {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+    }
+
+    fn open(name: &str) -> ScenarioFile {
+        ScenarioFile::open(name, &Registry::builtin()).unwrap_or_else(|e| panic!("{e}\n{:?}", e.help_text()))
+    }
+
+    #[test]
+    fn every_file_is_in_the_program() {
+        let mut on_disk = BTreeSet::new();
+        for entry in std::fs::read_dir(folder()).expect("scenarios").map(|e| e.expect("entry").path()) {
+            if entry.is_dir() {
+                for file in std::fs::read_dir(&entry).expect("folder").map(|e| e.expect("entry").path()) {
+                    let path = file.strip_prefix(folder()).expect("inside").to_string_lossy().replace('\\', "/");
+                    on_disk.insert(path);
+                }
+            }
+        }
+        let embedded: BTreeSet<String> = builtin::files().map(|f| f.0.to_owned()).collect();
+        assert_eq!(on_disk, embedded);
+    }
+
+    #[test]
+    fn every_scenario_resolves_and_meets_the_schema() {
+        let schema: serde_json::Value = serde_json::from_str(&schema()).expect("JSON");
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        for (name, text) in builtin_scenarios() {
+            let file = open(name);
+            let all = file.scenarios(None, &Registry::builtin()).unwrap_or_else(|e| panic!("{e}"));
+            assert!(!all.is_empty() && !file.doc().is_empty(), "{name}");
+            let value: serde_json::Value = toml::from_str(text).expect("TOML");
+            let faults: Vec<_> = validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(faults.is_empty(), "{name}: {faults:#?}");
+        }
+        for bad in [r#"{"title": "x"}"#, r#"{"title": "x", "duration": "10", "links": {}}"#] {
+            let value = serde_json::from_str(bad).expect("JSON");
+            assert!(!validator.is_valid(&value), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_committed_schema_is_current() {
+        let path = folder().join("schema.json");
+        if std::env::var_os("WEIR_BLESS").is_some() {
+            std::fs::write(&path, schema()).expect("written");
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == schema(),
+            "run the tests of weir-lab once with WEIR_BLESS=1 and commit scenarios/schema.json"
+        );
+    }
+
+    #[test]
+    fn short_names_are_found() {
+        for name in ["responsiveness", "rmcat-comparison/responsiveness", "5.1-variable-capacity", "quick"] {
+            assert!(open(name).name().ends_with(name));
+        }
+    }
+
+    #[test]
+    fn the_papers_conditions_are_in_the_files() {
+        let registry = Registry::builtin();
+        let kbps = DataRate::from_kbps;
+        let file = open("responsiveness");
+        let s = file.scenario(None, Some("nada"), &registry).expect("resolves");
+        let capacity = s.links[s.bottleneck].config().capacity;
+        let rates: Vec<_> = (0..8).map(|i| capacity.rate_at(Timestamp::from_secs(20 * i + 10)).as_kbps_f64()).collect();
+        assert_eq!(rates, [2000.0, 1500.0, 1000.0, 500.0, 1000.0, 1500.0, 2000.0, 1500.0]);
+        assert_eq!(s.links[0].delay, TimeDelta::from_millis(100));
+        assert_eq!(s.links[0].queue, QueueLimit::Bytes(DataSize::from_bytes(75_000)));
+        let rtp = s.flows[0].rtp().expect("rtp");
+        assert_eq!((rtp.floor, rtp.start_rate, rtp.ceiling), (kbps(150), kbps(150), kbps(3_000)));
+        assert_eq!(rtp.feedback.map(|f| f.max_interval), Some(TimeDelta::from_millis(100)));
+        assert_eq!((rtp.payload, &rtp.source), (DataSize::from_bytes(1_000), &Source::PerfectPackets));
+        let scream = file.scenario(None, Some("scream"), &registry).expect("resolves");
+        let rtp = scream.flows[0].rtp().expect("rtp");
+        assert_eq!((rtp.floor, rtp.start_rate, rtp.ceiling), (kbps(256), kbps(2_000), kbps(32_800)));
+
+        let losses = open("random-loss").scenarios(None, &registry).expect("resolves");
+        assert_eq!(losses.len(), 9);
+        assert_eq!(losses[8].variant.as_deref(), Some("5%"));
+        assert_eq!(losses[8].links[0].loss, Some(Loss::Independent { probability: 0.05 }));
+        assert_eq!(losses[8].links[0].loss_place, LossPlace::Egress);
+
+        let fairness = open("fairness").scenario(None, Some("gcc"), &registry).expect("resolves");
+        assert_eq!(fairness.flows.iter().map(|f| f.start.as_secs_f64()).collect::<Vec<_>>(), [0.0, 40.0, 80.0]);
+        let competition = open("competition").scenario(None, Some("gcc"), &registry).expect("resolves");
+        let tcp = &competition.flows[1];
+        assert_eq!((tcp.start, tcp.stop), (TimeDelta::from_secs(20), TimeDelta::from_secs(100)));
+    }
+
+    #[test]
+    fn rfc8867_has_its_eight_cases() {
+        let registry = Registry::builtin();
+        let get = |name: &str, variant| {
+            open(name).scenario(variant, Some("nada"), &registry).unwrap_or_else(|e| panic!("{e}"))
+        };
+        let mbps = |s: &Scenario, link: usize, at: i64| {
+            s.links[link].config().capacity.rate_at(Timestamp::from_secs(at)).as_kbps_f64() / 1e3
+        };
+        let s = get("5.1-variable-capacity", Some("50 ms"));
+        assert_eq!([0, 40, 60, 80].map(|t| mbps(&s, 0, t)), [1.0, 2.5, 0.6, 1.0]);
+        let s = get("5.1-variable-capacity", Some("UDP"));
+        let FlowKind::Udp(udp) = &s.flows[s.flow("background").expect("there")].kind else { panic!("not UDP") };
+        let rate = udp.rate.config();
+        let at = |t| rate.rate_at(Timestamp::from_secs(t)).as_kbps_f64() / 1e3;
+        assert_eq!([0, 40, 60, 80].map(|t| mbps(&s, 0, t) - at(t)), [1.0, 2.5, 4.0 - 3.4, 1.0]);
+        let s = get("5.2-variable-capacity-two-flows", Some("capacity"));
+        assert_eq!([0, 25, 50, 75, 100].map(|t| mbps(&s, 0, t)), [4.0, 2.0, 3.5, 1.0, 2.0]);
+        let s = get("5.3-congested-feedback", Some("congested"));
+        assert_eq!([0, 35, 70].map(|t| mbps(&s, 1, t)), [2.0, 0.8, 2.0]);
+        assert_eq!((s.flows[1].forward[0], s.flows[1].reverse[0]), (1, 0));
+        let s = get("5.4-competing-flows", None);
+        assert_eq!((mbps(&s, 0, 0), s.flows.len()), (3.5, 6));
+        let s = get("5.5-rtt-fairness", None);
+        let delays: Vec<_> = s.flows[..5].iter().map(|f| f.access_delay.as_millis()).collect();
+        assert_eq!(delays, [10, 25, 50, 100, 150]);
+        let s = get("5.6-long-tcp", Some("newreno, 1000 ms"));
+        assert_eq!(s.links[0].queue, QueueLimit::Time(TimeDelta::from_secs(1)));
+        let s = get("5.7-short-tcp", None);
+        assert_eq!(s.flows.iter().filter(|f| matches!(f.kind, FlowKind::Tcp(_))).count(), 10);
+        let s = get("5.8-pause-resume", None);
+        let pauses = &s.flows[1].rtp().expect("rtp").pauses;
+        assert_eq!(pauses[..], [(TimeDelta::from_secs(40), TimeDelta::from_secs(60))]);
+    }
+}
