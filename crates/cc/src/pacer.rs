@@ -6,8 +6,10 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Probe clusters that may wait; a controller that asks for more loses the oldest.
 const MAX_PROBES: usize = 8;
-/// A probe that could not start for this long has lost its meaning (libwebrtc's `kProbeClusterTimeout`, 5 s).
+/// A probe that could not start, or end, for this long has lost its meaning (libwebrtc's `kProbeClusterTimeout`, 5 s).
 const PROBE_EXPIRY: TimeDelta = TimeDelta::from_secs(5);
+/// A probe leaves media at most so much to make up for (libwebrtc's `kMaxDebtInTime`).
+const MAX_PROBE_DEBT: TimeDelta = TimeDelta::from_millis(500);
 
 /// What the session may do now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +97,8 @@ impl Pacer {
 
     /// What may be done at `now`, given whether media is queued.
     pub fn poll(&mut self, now: Timestamp, media_queued: bool) -> PacerDecision {
-        while self.probes.front().is_some_and(|p| p.started.is_none() && now - p.asked > PROBE_EXPIRY) {
+        // A probe that has started but is not fed, padding being refused, must not hold up the rest for ever.
+        while self.probes.front().is_some_and(|p| now - p.started.unwrap_or(p.asked) > PROBE_EXPIRY) {
             self.probes.pop_front();
         }
         if (self.media_seen || media_queued)
@@ -125,7 +128,8 @@ impl Pacer {
     /// A packet has left as [`Self::poll`] allowed.
     pub fn on_sent(&mut self, now: Timestamp, size: DataSize, is_padding: bool, probe: u32) {
         self.media_seen |= !is_padding;
-        self.empty_at = advance(self.empty_at, now, size, self.pacing);
+        let full = advance(self.empty_at, now, size, self.pacing);
+        self.empty_at = if probe == 0 { full } else { full.min(self.empty_at.max(now + MAX_PROBE_DEBT)) };
         if self.padding > DataRate::ZERO {
             self.padding_empty_at = advance(self.padding_empty_at, now, size, self.padding);
         }
@@ -163,6 +167,7 @@ fn rescale(empty_at: Timestamp, now: Timestamp, from: DataRate, to: DataRate) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const KB: DataSize = DataSize::from_bytes(1_000);
 
@@ -224,6 +229,51 @@ mod tests {
             }
         }
         assert_eq!(at, [(0, 7), (1, 7), (2, 7), (3, 7), (4, 7), (500, 0)]);
+    }
+
+    #[test]
+    fn a_probe_that_is_not_fed_gives_up() {
+        let mut p = pacer(80, 0);
+        let cluster = ProbeCluster { id: 1, rate: DataRate::from_mbps(8), min_packets: 5, min_size: KB };
+        p.add_probe(cluster, Timestamp::ZERO);
+        p.on_sent(Timestamp::ZERO, KB, false, 1);
+        assert_eq!(p.poll(Timestamp::from_secs(5), false), PacerDecision::Padding { probe: 1 });
+        assert_eq!(p.poll(Timestamp::from_millis(5_001), false), PacerDecision::Idle);
+    }
+
+    #[test]
+    fn a_probe_holds_media_up_for_half_a_second_at_most() {
+        let mut p = pacer(8, 0);
+        let cluster = ProbeCluster { id: 1, rate: DataRate::from_mbps(8), min_packets: 3, min_size: KB };
+        p.add_probe(cluster, Timestamp::ZERO);
+        (0..3).for_each(|ms| p.on_sent(Timestamp::from_millis(ms), KB, false, 1));
+        assert_eq!(p.poll(Timestamp::from_millis(2), true), PacerDecision::Wait(Timestamp::from_millis(502)));
+    }
+
+    proptest! {
+        #[test]
+        fn it_never_waits_for_the_past_nor_exceeds_its_rate(
+            ops in proptest::collection::vec((0u8..8, 0u64..50_000, 0u64..3_000), 1..200),
+        ) {
+            let mut p = pacer(1_000, 0);
+            let mut now = Timestamp::ZERO;
+            let mut sent = DataSize::ZERO;
+            for (op, us, size) in ops {
+                now += TimeDelta::from_micros(us as i64);
+                match p.poll(now, op < 6) {
+                    PacerDecision::Media { probe } => {
+                        p.on_sent(now, DataSize::from_bytes(size), false, probe);
+                        sent += DataSize::from_bytes(size);
+                        // No more than the rate allows, but for the packet that has just gone.
+                        let allowed = DataRate::from_kbps(1_000).size_in(now - Timestamp::ZERO);
+                        prop_assert!(sent.as_bytes() <= allowed.as_bytes() + size + 1);
+                    }
+                    PacerDecision::Wait(at) => prop_assert!(at > now),
+                    PacerDecision::Idle => prop_assert!(op >= 6),
+                    PacerDecision::Padding { .. } => prop_assert!(false, "no padding was asked for"),
+                }
+            }
+        }
     }
 
     #[test]

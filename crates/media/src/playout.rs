@@ -17,6 +17,7 @@ const MAX_FRAMES: usize = 4_096;
 const WATCHED: TimeDelta = TimeDelta::from_secs(1);
 /// A timestamp further than this from the stream's last and from the clock is not believed.
 const PLAUSIBLE: TimeDelta = TimeDelta::from_secs(10);
+const PLAUSIBLE_TICKS: i64 = 10 * RTP_CLOCK_HZ as i64;
 /// So many packets in a row that are not believed are a new stream.
 const NEW_STREAM: u32 = 100;
 
@@ -242,8 +243,8 @@ impl Playout {
 
     /// Accepts the timestamp of a packet, or begins anew after many that could not be believed.
     fn believe(&mut self, now: Timestamp, ticks: i64, rtp_timestamp: u32) -> Option<i64> {
-        let from_clock = (self.deadline(ticks) - self.delay - now).abs();
-        if ticks_to_time(ticks - self.ticks).abs() > PLAUSIBLE && from_clock > PLAUSIBLE + self.delay {
+        let from_clock = || (self.deadline(ticks) - self.delay - now).abs();
+        if (ticks - self.ticks).abs() > PLAUSIBLE_TICKS && from_clock() > PLAUSIBLE + self.delay {
             self.unbelieved += 1;
             if self.unbelieved < NEW_STREAM {
                 self.stats.unusable += 1;
@@ -276,20 +277,22 @@ impl Playout {
         }
         let deadline = self.deadline(ticks);
         let missed = deadline < now || index < self.decided;
-        self.frames.insert(
-            index,
-            FrameInPlayout {
-                ticks,
-                deadline,
-                last_arrival: now,
-                lowest: sequence,
-                start: None,
-                end: None,
-                packets: 0,
-                size: DataSize::ZERO,
-                state: if missed { State::Missed } else { State::Open },
-            },
-        );
+        let frame = FrameInPlayout {
+            ticks,
+            deadline,
+            last_arrival: now,
+            lowest: sequence,
+            start: None,
+            end: None,
+            packets: 0,
+            size: DataSize::ZERO,
+            state: if missed { State::Missed } else { State::Open },
+        };
+        if index == self.frames.len() {
+            self.frames.push_back(frame);
+        } else {
+            self.frames.insert(index, frame);
+        }
         // A frame of which nothing came in time is counted, and not announced once its turn is over.
         self.announced += usize::from(missed && index <= self.announced);
         self.decided += usize::from(missed && index <= self.decided);

@@ -6,6 +6,9 @@ use rand_pcg::Pcg64Mcg;
 use weir_units::TimeDelta;
 
 /// How packets are lost at random.
+///
+/// It is drawn for every packet offered to the link, also for one that the queue then drops: so a change of the
+/// queue does not change which packets are lost at random.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Loss {

@@ -19,6 +19,15 @@ pub enum Limit {
     Time(TimeDelta),
 }
 
+/// How a queue chooses the packets that it drops or marks, within its limit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub enum Discipline {
+    /// First in, first out; drops what comes when it is full.
+    #[default]
+    DropTail,
+}
+
 /// Everything that a link does to packets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkConfig {
@@ -26,8 +35,10 @@ pub struct LinkConfig {
     pub capacity: Capacity,
     /// Propagation delay, from the end of a packet's transmission to its arrival.
     pub delay: TimeDelta,
-    /// How much may wait; a packet that would exceed this is dropped.
+    /// How much may wait; a packet that would exceed this is dropped, whatever the discipline.
     pub limit: Limit,
+    /// How the queue chooses what to drop or mark before that.
+    pub discipline: Discipline,
     /// Packets that are ECN-capable get the CE mark where the queue, this packet included, would exceed this.
     pub mark_above: Option<Limit>,
     /// Which packets are lost at random.
@@ -49,6 +60,7 @@ impl LinkConfig {
             capacity: Capacity::Constant(rate),
             delay,
             limit: Limit::Unlimited,
+            discipline: Discipline::DropTail,
             mark_above: None,
             loss: Loss::None,
             loss_position: LossPosition::Exit,

@@ -26,13 +26,14 @@ mod error;
 mod flight;
 mod link;
 mod opportunities;
+pub mod presets;
 mod schedule;
 mod stats;
 mod trace;
 
 pub use capacity::Capacity;
 pub use chance::{GilbertElliott, Jitter, JitterShape, Loss, LossPosition, Reordering};
-pub use config::{Limit, LinkConfig};
+pub use config::{Discipline, Limit, LinkConfig};
 pub use error::ConfigError;
 pub use link::{Delivery, Departure, Dropped, Link, Verdict};
 pub use opportunities::{OPPORTUNITY, Opportunities};

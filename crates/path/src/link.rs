@@ -1,7 +1,7 @@
 use crate::capacity::Server;
 use crate::chance::{Chance, Draw};
 use crate::flight::{Flight, InFlight};
-use crate::{Capacity, ConfigError, DropReason, Limit, LinkConfig, LinkStats, LossPosition};
+use crate::{Capacity, ConfigError, Discipline, DropReason, Limit, LinkConfig, LinkStats, LossPosition};
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -70,6 +70,7 @@ struct Waiting<P> {
 pub struct Link<P> {
     delay: TimeDelta,
     limit: Limit,
+    discipline: Discipline,
     mark_above: Option<Limit>,
     capacity: Capacity,
     server: Server,
@@ -93,6 +94,7 @@ impl<P: Clone> Link<P> {
         Ok(Self {
             delay: config.delay,
             limit: config.limit,
+            discipline: config.discipline,
             mark_above: config.mark_above,
             capacity: config.capacity.clone(),
             server: Server::new(&config.capacity),
@@ -117,12 +119,12 @@ impl<P: Clone> Link<P> {
         if let Some(chance) = &mut self.chance {
             packet.draw = chance.draw();
             if packet.draw.lost && self.loss_position == LossPosition::Entry {
-                self.stats.dropped_random.add(bytes);
+                self.stats.count_drop(DropReason::RandomLoss, bytes);
                 return Verdict::Dropped(DropReason::RandomLoss, packet.item);
             }
         }
-        if self.exceeds(self.limit, bytes) {
-            self.stats.dropped_queue.add(bytes);
+        if self.refuses(bytes) {
+            self.stats.count_drop(DropReason::Queue, bytes);
             return Verdict::Dropped(DropReason::Queue, packet.item);
         }
         if let Some(threshold) = self.mark_above
@@ -175,7 +177,7 @@ impl<P: Clone> Link<P> {
                 Departure::Delivered(Delivery { item, at, size, ecn, queued_for })
             }
             Some(reason) => {
-                self.stats.dropped_random.add(bytes);
+                self.stats.count_drop(reason, bytes);
                 Departure::Dropped(Dropped { item, at, size, reason })
             }
         })
@@ -253,6 +255,15 @@ impl<P: Clone> Link<P> {
         if let Some(copy) = copy {
             self.stats.duplicated.add(bytes);
             self.flight.push(copy);
+        }
+    }
+
+    /// Whether the discipline drops a packet that comes now. One that drops at the head does so in [`Self::advance`]
+    /// and puts the packet in flight as lost.
+    #[inline]
+    fn refuses(&self, bytes: u32) -> bool {
+        match self.discipline {
+            Discipline::DropTail => self.exceeds(self.limit, bytes),
         }
     }
 

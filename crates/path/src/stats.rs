@@ -44,6 +44,12 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
+    pub(crate) fn count_drop(&mut self, reason: DropReason, bytes: u32) {
+        match reason {
+            DropReason::Queue => self.dropped_queue.add(bytes),
+            DropReason::RandomLoss => self.dropped_random.add(bytes),
+        }
+    }
     /// Packets and bytes that did not get through, for whatever reason.
     pub fn dropped(&self) -> Count {
         let (a, b) = (self.dropped_queue, self.dropped_random);

@@ -78,7 +78,7 @@ impl Drive {
         for _ in 0..PACKETS_PER_STEP {
             let now = departure(self.next);
             self.timers(now);
-            if self.next % PACKETS_PER_FRAME == 0 {
+            if self.next.is_multiple_of(PACKETS_PER_FRAME) {
                 let added = PACKET * PACKETS_PER_FRAME;
                 self.sender.on_queue(&QueueState { now, added, queued: added, oldest_age: TimeDelta::ZERO });
             }
@@ -90,7 +90,7 @@ impl Drive {
         let now = departure(self.next);
         if self.per_packet_feedback {
             self.feedback(now);
-        } else if self.next % (10 * PACKETS_PER_STEP) == 0 {
+        } else if self.next.is_multiple_of(10 * PACKETS_PER_STEP) {
             self.report_block(now);
         }
         while self.sender.poll_probe(now).is_some() {}

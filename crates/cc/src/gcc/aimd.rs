@@ -94,7 +94,8 @@ impl Aimd {
         self.last_change.is_none_or(|t| now - t >= interval) || acked.is_some_and(|a| a.as_bps_f64() < 0.5 * self.rate)
     }
 
-    /// Halves the estimate: overuse before any rate has been measured.
+    /// Halves the estimate: overuse before any rate has been measured. As with other reductions this is for a
+    /// round trip to pass in between; libwebrtc says so too, but its guard lets every feedback through.
     pub(super) fn halve(&mut self, now: Timestamp) {
         self.set_rate(DataRate::from_bps_f64(0.5 * self.rate), now);
     }

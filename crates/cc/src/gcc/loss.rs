@@ -47,6 +47,7 @@ pub(super) struct LossRule {
     limits: Limits,
     rate: f64,
     delay_limit: Option<f64>,
+    receiver_limit: Option<DataRate>,
     lost: u64,
     expected: u64,
     next_report: Option<Timestamp>,
@@ -66,6 +67,7 @@ impl LossRule {
             limits,
             rate: start.as_bps_f64(),
             delay_limit: None,
+            receiver_limit: None,
             lost: 0,
             expected: 0,
             next_report: None,
@@ -83,7 +85,8 @@ impl LossRule {
 
     /// The rate to send at.
     pub(super) fn rate(&self) -> DataRate {
-        self.limits.clamp(DataRate::from_bps_f64(self.rate))
+        let rate = DataRate::from_bps_f64(self.rate);
+        self.limits.clamp(self.receiver_limit.map_or(rate, |r| rate.min(r)))
     }
     /// The loss share told last.
     pub(super) fn share(&self) -> f64 {
@@ -96,6 +99,10 @@ impl LossRule {
             v2.set_limits(limits);
         }
         self.set(self.rate);
+    }
+    /// The receiver asks for no more than this; zero takes the request back, as in libwebrtc.
+    pub(super) fn set_receiver_limit(&mut self, rate: DataRate) {
+        self.receiver_limit = Some(rate).filter(|&r| r > DataRate::ZERO);
     }
     pub(super) fn set_delay_limit(&mut self, rate: DataRate) {
         self.delay_limit = Some(rate.as_bps_f64());
@@ -308,6 +315,12 @@ mod tests {
         r.set_delay_limit(KBPS(10));
         assert_eq!(r.rate(), KBPS(50));
         r.jump(KBPS(200));
+        assert_eq!(r.rate(), KBPS(200));
+        r.set_receiver_limit(KBPS(150));
+        assert_eq!(r.rate(), KBPS(150));
+        r.set_receiver_limit(KBPS(1));
+        assert_eq!(r.rate(), KBPS(50));
+        r.set_receiver_limit(DataRate::ZERO);
         assert_eq!(r.rate(), KBPS(200));
     }
 

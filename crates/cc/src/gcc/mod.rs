@@ -310,8 +310,13 @@ impl Controller for Gcc {
     }
 
     fn on_cue(&mut self, cue: &Cue<'_>) {
-        if let Cue::TransportFeedback(f) = cue {
-            self.on_feedback(f);
+        match cue {
+            Cue::TransportFeedback(f) => self.on_feedback(f),
+            Cue::ReceiverEstimate(e) => {
+                self.loss.set_receiver_limit(e.rate);
+                self.update_target(e.now);
+            }
+            _ => {}
         }
     }
 
@@ -369,6 +374,7 @@ impl Controller for Gcc {
         );
         out("acked_bps", bps(self.acked.rate()));
         out("delay_based_bps", self.aimd.rate().as_bps_f64());
+        // The bound by loss moves with the target, so it is the target.
         out("loss_based_bps", self.loss.rate().as_bps_f64());
         out("link_capacity_bps", self.aimd.capacity().unwrap_or(f64::NAN));
         out("probe_bps", bps(self.last_probe));

@@ -153,9 +153,11 @@ impl ProbeController {
 
     /// Takes a cluster that waits.
     pub(super) fn take(&mut self) -> Option<ProbeCluster> {
-        let first = self.pending[0].take();
+        let mut cluster = self.pending[0].take()?;
         self.pending.rotate_left(1);
-        first
+        // The ceiling may have fallen while it waited.
+        cluster.rate = cluster.rate.min(DataRate::from_bps_f64(self.max));
+        Some(cluster)
     }
 
     fn start(&mut self, rates: &[f64], mut further: bool, now: Timestamp) {

@@ -248,6 +248,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
                 capacity,
                 delay: millis(delay),
                 limit,
+                discipline: Discipline::DropTail,
                 mark_above,
                 loss,
                 loss_position: if entry { LossPosition::Entry } else { LossPosition::Exit },

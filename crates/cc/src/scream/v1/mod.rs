@@ -61,6 +61,8 @@ pub struct Scream {
     loss_events: u64,
     ecn_events: u64,
     stalls: u64,
+    /// What [`Controller::target`] tells: drawn up on each change, read with each packet.
+    target: Target,
 }
 
 impl Scream {
@@ -68,7 +70,7 @@ impl Scream {
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
         let mut config = Config::default();
         config.set_all("scream", &setup.params)?;
-        Ok(Self {
+        let mut scream = Self {
             config,
             limits: setup.limits,
             network: Network::new(&config, setup.now),
@@ -82,7 +84,24 @@ impl Scream {
             loss_events: 0,
             ecn_events: 0,
             stalls: 0,
-        })
+            target: Target::paced(DataRate::ZERO, DataRate::ZERO),
+        };
+        scream.refresh();
+        Ok(scream)
+    }
+
+    fn refresh(&mut self) {
+        let media_rate = self.limits.clamp(self.stream.target());
+        // Before the first round-trip time nothing is known but the rate that was asked for.
+        let pacing = self.network.pacing_rate(self.config.pacing_head_room).unwrap_or(media_rate);
+        let age = self.config.max_queue_age;
+        self.target = Target {
+            media_rate,
+            pacing_rate: pacing.max(self.config.rate_pace_min),
+            padding_rate: DataRate::ZERO,
+            window: Some(self.limit()),
+            max_queue_age: (self.may_discard && age > TimeDelta::ZERO).then_some(age),
+        };
     }
 
     fn limit(&self) -> DataSize {
@@ -112,7 +131,9 @@ impl BuiltIn for Scream {
 impl Controller for Scream {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.moved_at = packet.now;
-        self.network.on_packet_sent(packet);
+        if self.network.on_packet_sent(packet) {
+            self.refresh();
+        }
         self.stream.on_packet_sent(packet.size);
         self.queue.on_packet_sent(packet);
     }
@@ -126,19 +147,22 @@ impl Controller for Scream {
         self.moved_at = feedback.now;
         self.stall_limit = DataSize::ZERO;
         self.stream.on_acknowledged(outcome.acknowledged);
-        let Some(event) = outcome.congestion else { return };
-        match event {
-            Congestion::Loss => self.loss_events += 1,
-            Congestion::Ecn => self.ecn_events += 1,
+        if let Some(event) = outcome.congestion {
+            match event {
+                Congestion::Loss => self.loss_events += 1,
+                Congestion::Ecn => self.ecn_events += 1,
+            }
+            self.stream.on_congestion(event, &self.limits, &self.config);
+            // "exit": the reaction takes the place of the regular adjustment.
+            self.next_adjust = feedback.now + self.config.rate_adjust_interval;
         }
-        self.stream.on_congestion(event, &self.limits, &self.config);
-        // "exit": the reaction takes the place of the regular adjustment.
-        self.next_adjust = feedback.now + self.config.rate_adjust_interval;
+        self.refresh();
     }
 
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.limits = limits;
         self.stream.on_limits(&limits);
+        self.refresh();
     }
 
     fn on_queue(&mut self, queue: &QueueState) {
@@ -165,20 +189,11 @@ impl Controller for Scream {
             };
             self.stream.adjust(now, &network, self.queue.size(), &self.limits, &self.config);
         }
+        self.refresh();
     }
 
     fn target(&self) -> Target {
-        let media_rate = self.limits.clamp(self.stream.target());
-        // Before the first round-trip time nothing is known but the rate that was asked for.
-        let pacing = self.network.pacing_rate(self.config.pacing_head_room).unwrap_or(media_rate);
-        let age = self.config.max_queue_age;
-        Target {
-            media_rate,
-            pacing_rate: pacing.max(self.config.rate_pace_min),
-            padding_rate: DataRate::ZERO,
-            window: Some(self.limit()),
-            max_queue_age: (self.may_discard && age > TimeDelta::ZERO).then_some(age),
-        }
+        self.target
     }
 
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {

@@ -76,9 +76,10 @@ impl Network {
         Some(self.window.pacing_rate(self.srtt?, head_room))
     }
 
-    pub(super) fn on_packet_sent(&mut self, packet: &SentPacket) {
+    /// True where the window has changed.
+    pub(super) fn on_packet_sent(&mut self, packet: &SentPacket) -> bool {
         self.in_flight = packet.bytes_in_flight;
-        self.window.on_sent(packet.size, packet.bytes_in_flight, packet.now);
+        self.window.on_sent(packet.size, packet.bytes_in_flight, packet.now)
     }
 
     pub(super) fn on_feedback(&mut self, feedback: &TransportFeedback<'_>, config: &Config) -> Outcome {

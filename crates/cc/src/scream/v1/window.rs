@@ -95,12 +95,14 @@ impl Window {
         self.cwnd = self.cwnd.max(self.min);
     }
 
-    /// A packet has left and these bytes are now in flight.
-    pub(super) fn on_sent(&mut self, size: DataSize, in_flight: DataSize, now: Timestamp) {
-        if size.as_bytes() as f64 > self.mss {
+    /// A packet has left and these bytes are now in flight. True where its size has changed the window.
+    pub(super) fn on_sent(&mut self, size: DataSize, in_flight: DataSize, now: Timestamp) -> bool {
+        self.peak.update(in_flight.as_bytes(), now);
+        let larger = size.as_bytes() as f64 > self.mss;
+        if larger {
             self.raise_mss(size);
         }
-        self.peak.update(in_flight.as_bytes(), now);
+        larger
     }
 
     /// Congestion is known of by other means than the window's own.
