@@ -42,6 +42,15 @@ pub fn kind_of(datagram: &[u8]) -> Option<Kind> {
 }
 
 #[cfg(test)]
+mod testing {
+    /// Bytes of hexadecimal digits; whatever else stands between them is passed over.
+    pub(crate) fn hex(s: &str) -> Vec<u8> {
+        let digits: Vec<u8> = s.bytes().filter(u8::is_ascii_hexdigit).collect();
+        digits.chunks(2).map(|p| u8::from_str_radix(std::str::from_utf8(p).unwrap(), 16).unwrap()).collect()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -44,9 +44,13 @@ impl<'a, T: Entry> List<'a, T> {
     pub fn iter(&self) -> Entries<'a, T> {
         Entries(self.0)
     }
-    /// Appends the entries, as many as a packet may hold (`limit`).
-    pub(crate) fn write_into(&self, out: &mut Vec<u8>, limit: usize) {
-        self.iter().take(limit).for_each(|e| e.write_into(out));
+    /// Appends the entries.
+    pub(crate) fn write_into(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|e| e.write_into(out));
+    }
+    /// Appends the entries that a count field with the given most can tell.
+    pub(crate) fn write_up_to(&self, most: usize, out: &mut Vec<u8>) {
+        self.iter().take(most).for_each(|e| e.write_into(out));
     }
 }
 

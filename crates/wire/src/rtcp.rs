@@ -300,12 +300,13 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Appends a packet whose content `body` appends, filling its last word with zeros.
+/// Appends a packet whose content `body` appends, filling its last word with zeros and cutting off what passes the
+/// length field (256 kB, which only a caller's own huge list can).
 fn frame(out: &mut Vec<u8>, count: u8, packet_type: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0x80 | count & 0x1f, packet_type, 0, 0]);
     body(out);
-    out.resize(start + (out.len() - start).next_multiple_of(4), 0);
+    out.resize(start + (out.len() - start).next_multiple_of(4).min(MAX_PACKET), 0);
     set_length(out, start);
 }
 
@@ -317,11 +318,6 @@ fn set_length(out: &mut [u8], start: usize) {
     );
     let words = ((out.len() - start) / 4 - 1) as u16;
     out[start + 2..start + 4].copy_from_slice(&words.to_be_bytes());
-}
-
-/// How many entries of `size` bytes fit behind `fixed` bytes in a packet.
-const fn limit(fixed: usize, size: usize) -> usize {
-    (MAX_PACKET - fixed) / size
 }
 
 /// A list that fills the rest of a packet with whole entries.
@@ -337,3 +333,6 @@ fn read_list<'a, T: crate::Entry>(r: Reader<'a>, field: &'static str) -> Result<
     }
     Ok(List::from_wire(r.rest()))
 }
+
+#[cfg(test)]
+mod tests;

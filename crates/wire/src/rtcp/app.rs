@@ -1,4 +1,4 @@
-use super::{APP, MAX_PACKET, RawPacket, frame};
+use super::{APP, RawPacket, frame};
 use crate::read::Reader;
 use crate::{Entry, Error};
 use weir_units::{DataRate, TimeDelta};
@@ -28,7 +28,7 @@ impl<'a> App<'a> {
         frame(out, self.subtype, APP, |out| {
             self.ssrc.write_into(out);
             out.extend_from_slice(&self.name);
-            out.extend_from_slice(&self.data[..self.data.len().min(MAX_PACKET - 12)]);
+            out.extend_from_slice(self.data);
         });
     }
 }

@@ -26,7 +26,7 @@ impl<'a> Bye<'a> {
     /// Appends the packet.
     pub fn write_into(&self, out: &mut Vec<u8>) {
         frame(out, self.sources.len().min(MAX_COUNT) as u8, BYE, |out| {
-            self.sources.write_into(out, MAX_COUNT);
+            self.sources.write_up_to(MAX_COUNT, out);
             if let Some(reason) = self.reason {
                 let reason = &reason[..reason.len().min(255)];
                 out.push(reason.len() as u8);

@@ -3,9 +3,10 @@
 //! Section 3.1 has a block report on begin_seq to "begin_seq+num_reports inclusive" and also lets num_reports be 0 for
 //! no packet at all; both cannot hold. As in libwebrtc (as of 2024), num_reports is the number of packets.
 
-use super::{RTPFB, RawPacket};
+use super::{MAX_PACKET, RTPFB, RawPacket};
 use crate::read::{Reader, be16, be32};
 use crate::{Entry, Error, List};
+use core::fmt;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// The message's FMT value.
@@ -117,7 +118,7 @@ impl Entry for Metric {
 }
 
 /// A received message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub struct Feedback<'a> {
     /// Who sends the feedback.
     pub sender_ssrc: u32,
@@ -173,6 +174,29 @@ impl<'a> Feedback<'a> {
             }
         }
         w.finish();
+    }
+}
+
+impl PartialEq for Feedback<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.sender_ssrc, self.report_timestamp) == (other.sender_ssrc, other.report_timestamp)
+            && self.streams().eq(other.streams())
+    }
+}
+impl Eq for Feedback<'_> {}
+impl fmt::Debug for Feedback<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut s = f.debug_struct("Feedback");
+        s.field("sender_ssrc", &self.sender_ssrc).field("report_timestamp", &self.report_timestamp);
+        s.field("streams", &Listed(self.streams())).finish()
+    }
+}
+
+struct Listed<'a>(Streams<'a>);
+
+impl fmt::Debug for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0).finish()
     }
 }
 
@@ -248,13 +272,18 @@ impl<'o> Writer<'o> {
         out.extend_from_slice(&sender_ssrc.to_be_bytes());
         Self { out, start, report, report_timestamp, block: None }
     }
-    /// Starts the block of a stream, on packets from `begin_sequence` on.
-    pub fn stream(&mut self, ssrc: u32, begin_sequence: u16) {
+    /// Starts the block of a stream, on packets from `begin_sequence` on. `false`, and no stream open, where the
+    /// packet is full (256 kB).
+    pub fn stream(&mut self, ssrc: u32, begin_sequence: u16) -> bool {
         self.close_block();
+        if self.size() + 8 > MAX_PACKET {
+            return false;
+        }
         self.block = Some(self.out.len());
         self.out.extend_from_slice(&ssrc.to_be_bytes());
         self.out.extend_from_slice(&begin_sequence.to_be_bytes());
         self.out.extend_from_slice(&[0, 0]);
+        true
     }
     /// Adds the next packet of the stream: ECN field and arrival, or `None` where it was not received. `false`, and
     /// nothing added, where no stream was started or its block is full.
@@ -269,7 +298,9 @@ impl<'o> Writer<'o> {
     #[inline]
     pub fn push_metric(&mut self, metric: Metric) -> bool {
         let Some(block) = self.block else { return false };
-        if self.out.len() - block >= 8 + 2 * MAX_REPORTS || self.size() + 4 > super::MAX_PACKET {
+        let length = self.out.len() + Metric::SIZE;
+        let size = (length - self.start).next_multiple_of(4) + 4;
+        if length - block > 8 + Metric::SIZE * MAX_REPORTS || size > MAX_PACKET {
             return false;
         }
         metric.write_into(self.out);

@@ -1,4 +1,4 @@
-use super::{PSFB, RTPFB, RawPacket, frame, limit, read_list};
+use super::{PSFB, RTPFB, RawPacket, frame, read_list};
 use crate::read::be32;
 use crate::{Entry, Error, List};
 use weir_units::DataRate;
@@ -50,7 +50,7 @@ impl<'a> Fir<'a> {
         frame(out, FIR_FMT, PSFB, |out| {
             self.sender_ssrc.write_into(out);
             self.media_ssrc.write_into(out);
-            self.entries.write_into(out, limit(12, FirEntry::SIZE));
+            self.entries.write_into(out);
         });
     }
 }
@@ -133,7 +133,7 @@ macro_rules! tmmb {
                 frame(out, $fmt, RTPFB, |out| {
                     self.sender_ssrc.write_into(out);
                     self.media_ssrc.write_into(out);
-                    self.entries.write_into(out, limit(12, RateLimit::SIZE));
+                    self.entries.write_into(out);
                 });
             }
         }

@@ -1,4 +1,4 @@
-use super::{RTPFB, RawPacket, frame, limit, read_list};
+use super::{RTPFB, RawPacket, frame, read_list};
 use crate::read::be16;
 use crate::{Entry, Error, List};
 
@@ -58,7 +58,7 @@ impl<'a> Nack<'a> {
         frame(out, FMT, RTPFB, |out| {
             self.sender_ssrc.write_into(out);
             self.media_ssrc.write_into(out);
-            self.entries.write_into(out, limit(12, NackEntry::SIZE));
+            self.entries.write_into(out);
         });
     }
 }

@@ -1,4 +1,4 @@
-use super::{PSFB, RawPacket, frame, limit, read_list};
+use super::{PSFB, RawPacket, frame, read_list};
 use crate::read::be32;
 use crate::{Entry, Error, List};
 
@@ -76,7 +76,7 @@ impl<'a> Sli<'a> {
         frame(out, SLI_FMT, PSFB, |out| {
             self.sender_ssrc.write_into(out);
             self.media_ssrc.write_into(out);
-            self.entries.write_into(out, limit(12, SliEntry::SIZE));
+            self.entries.write_into(out);
         });
     }
 }

@@ -45,7 +45,7 @@ impl<'a> Remb<'a> {
             self.media_ssrc.write_into(out);
             out.extend_from_slice(&IDENTIFIER);
             ((self.sources.len().min(255) as u32) << 24 | self.rate.bits()).write_into(out);
-            self.sources.write_into(out, 255);
+            self.sources.write_up_to(255, out);
         });
     }
 }

@@ -97,7 +97,7 @@ impl<'a> SenderReport<'a> {
             self.ssrc.write_into(out);
             out.extend_from_slice(&self.info.ntp.bits().to_be_bytes());
             [self.info.rtp_timestamp, self.info.packets, self.info.octets].iter().for_each(|w| w.write_into(out));
-            self.blocks.write_into(out, MAX_COUNT);
+            self.blocks.write_up_to(MAX_COUNT, out);
             out.extend_from_slice(self.extension);
         });
     }
@@ -126,7 +126,7 @@ impl<'a> ReceiverReport<'a> {
     pub fn write_into(&self, out: &mut Vec<u8>) {
         frame(out, self.blocks.len().min(MAX_COUNT) as u8, RR, |out| {
             self.ssrc.write_into(out);
-            self.blocks.write_into(out, MAX_COUNT);
+            self.blocks.write_up_to(MAX_COUNT, out);
             out.extend_from_slice(self.extension);
         });
     }

@@ -87,10 +87,6 @@ impl<'a> Sdes<'a> {
                 chunk.ssrc.write_into(out);
                 for item in chunk.items.iter().filter(|i| i.kind.0 != 0) {
                     let value = &item.value[..item.value.len().min(255)];
-                    // A chunk of its own cannot pass the length field; 31 of them could.
-                    if out.len() + 2 + value.len() > 60_000 {
-                        break;
-                    }
                     out.extend_from_slice(&[item.kind.0, value.len() as u8]);
                     out.extend_from_slice(value);
                 }

@@ -87,7 +87,7 @@ impl<'a> Block<'a> {
         out.extend_from_slice(&[block_type, type_specific, 0, 0]);
         match self {
             Self::Rrtr(ntp) => out.extend_from_slice(&ntp.bits().to_be_bytes()),
-            Self::Dlrr(entries) => entries.write_into(out, super::limit(12, DlrrEntry::SIZE)),
+            Self::Dlrr(entries) => entries.write_into(out),
             Self::Other(raw) => out.extend_from_slice(raw.body),
         }
         out.resize(start + (out.len() - start).next_multiple_of(4), 0);

@@ -1,11 +1,7 @@
 use super::*;
+use crate::testing::hex;
 use proptest::prelude::*;
 use weir_units::{TimeDelta, Timestamp};
-
-fn hex(s: &str) -> Vec<u8> {
-    let digits: Vec<u8> = s.bytes().filter(u8::is_ascii_hexdigit).collect();
-    digits.chunks(2).map(|p| u8::from_str_radix(std::str::from_utf8(p).unwrap(), 16).unwrap()).collect()
-}
 
 fn written(h: &Header<'_>) -> Vec<u8> {
     let mut out = Vec::new();

@@ -1,0 +1,452 @@
+use super::*;
+use crate::ntp::NtpTime;
+use crate::rtp::write_padding;
+use crate::testing::hex;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use weir_units::{DataRate, TimeDelta};
+
+/// Writes a packet, checks the bytes, and that they read as the same packet.
+fn same(packet: Packet<'_>, bytes: &str) {
+    let mut out = vec![];
+    packet.write_into(&mut out);
+    assert_eq!(out, hex(bytes), "{packet:?}");
+    reads_as(&out, packet);
+}
+
+fn reads_as(bytes: &[u8], packet: Packet<'_>) {
+    let mut read = parse_compound(bytes);
+    assert_eq!(read.next(), Some(Ok(packet)));
+    assert_eq!(read.next(), None);
+}
+
+const BLOCK: ReportBlock = ReportBlock {
+    ssrc: 0x0102_0304,
+    fraction_lost: 0x40,
+    cumulative_lost: -2,
+    highest_sequence: 0x0001_fffe,
+    jitter: 0x55,
+    last_sr: 0xb705_2000,
+    delay_since_last_sr: 0x0005_4000,
+};
+
+#[test]
+fn reports_by_hand() {
+    let block = "01020304 40fffffe 0001fffe 00000055 b7052000 00054000";
+    let info = SenderInfo {
+        ntp: NtpTime::from_bits(0xb44d_b705_2000_0000),
+        rtp_timestamp: 0x0011_2233,
+        packets: 7,
+        octets: 0x1234,
+    };
+    let sr = SenderReport { ssrc: 0xaabb_ccdd, info, blocks: (&[BLOCK]).into(), extension: &[] };
+    same(Packet::SenderReport(sr), &format!("81c8000c aabbccdd b44db705 20000000 00112233 00000007 00001234 {block}"));
+    let rr = ReceiverReport { ssrc: 0xaabb_ccdd, blocks: (&[BLOCK]).into(), extension: &[1, 2, 3, 4] };
+    same(Packet::ReceiverReport(rr), &format!("81c90008 aabbccdd {block} 01020304"));
+    same(Packet::ReceiverReport(ReceiverReport { ssrc: 1, ..Default::default() }), "80c90001 00000001");
+}
+
+#[test]
+fn cumulative_loss_is_clamped_to_24_bits() {
+    for (lost, bits) in [(i32::MAX, 0x7f_ffffu32), (i32::MIN, 0x80_0000), (-1, 0xff_ffff)] {
+        let mut out = vec![];
+        crate::Entry::write_into(&ReportBlock { cumulative_lost: lost, ..BLOCK }, &mut out);
+        assert_eq!(crate::read::be32(&out, 4), 0x4000_0000 | bits);
+    }
+}
+
+#[test]
+fn descriptions_by_hand() {
+    // "ab" ends on a word, so a whole word of null octets follows; the second SSRC begins with a null octet.
+    let first = [SdesItem { kind: SdesType::CNAME, value: b"ab" }];
+    let second = [SdesItem { kind: SdesType::TOOL, value: b"" }, SdesItem { kind: SdesType::NOTE, value: b"xyz" }];
+    let chunks = [
+        SdesChunk { ssrc: 1, items: SdesItems::Own(&first) },
+        SdesChunk { ssrc: 0x22, items: SdesItems::Own(&second) },
+        SdesChunk { ssrc: 3, items: SdesItems::default() },
+    ];
+    same(
+        Packet::Sdes(Sdes { chunks: SdesChunks::Own(&chunks) }),
+        "83ca0008 00000001 01026162 00000000 00000022 06000703 78797a00 00000003 00000000",
+    );
+    let mut out = vec![];
+    Sdes { chunks: SdesChunks::Own(&chunks) }.write_into(&mut out);
+    let Some(Ok(Packet::Sdes(sdes))) = parse_compound(&out).next() else { panic!() };
+    let found: Vec<_> = sdes.chunks.iter().map(|c| c.items.find(SdesType::NOTE)).collect();
+    assert_eq!(found, [None, Some(&b"xyz"[..]), None]);
+}
+
+#[test]
+fn goodbyes_and_applications_by_hand() {
+    same(Packet::Bye(Bye { sources: (&[1, 2]).into(), reason: None }), "82cb0002 00000001 00000002");
+    same(Packet::Bye(Bye { sources: (&[1]).into(), reason: Some(b"bye") }), "81cb0002 00000001 03627965");
+    same(Packet::Bye(Bye { sources: (&[]).into(), reason: Some(b"") }), "80cb0001 00000000");
+    same(
+        Packet::App(App { subtype: 5, ssrc: 1, name: *b"Weir", data: &[1, 2, 3, 4] }),
+        "85cc0003 00000001 57656972 01020304",
+    );
+}
+
+#[test]
+fn nada_report_by_hand() {
+    let report = NadaReport {
+        sender_ssrc: 1,
+        media_ssrc: 2,
+        gradual: true,
+        x_curr: TimeDelta::from_micros(10_250),
+        r_recv: DataRate::from_bps(1_000_000),
+    };
+    same(Packet::Nada(report), "80cc0005 00000001 4e414441 00000002 8000280a 000f4240");
+    let mut out = vec![];
+    let far = NadaReport {
+        gradual: false,
+        x_curr: TimeDelta::from_secs(1 << 20),
+        r_recv: DataRate::from_mbps(10_000),
+        ..report
+    };
+    far.write_into(&mut out);
+    assert_eq!(out[16..], hex("7fffffff ffffffff"), "values saturate");
+    // Another length under the same name is someone else's.
+    let other = App { subtype: 0, ssrc: 1, name: NADA_NAME, data: &[0; 8] };
+    same(Packet::App(other), "80cc0004 00000001 4e414441 00000000 00000000");
+}
+
+#[test]
+fn feedback_by_hand() {
+    let (sender_ssrc, media_ssrc) = (1, 2);
+    let entries = [NackEntry { first: 0xffff, following: 0b101 }];
+    let nack = Nack { sender_ssrc, media_ssrc, entries: (&entries).into() };
+    same(Packet::Nack(nack), "81cd0003 00000001 00000002 ffff0005");
+    assert!(nack.sequences().eq([0xffff, 0, 2]));
+    same(Packet::Pli(Pli { sender_ssrc, media_ssrc }), "81ce0002 00000001 00000002");
+    // 13 bits of 5, 13 bits of 9, 6 bits of 33.
+    let entries = [SliEntry { first: 5, number: 9, picture_id: 33 }];
+    same(
+        Packet::Sli(Sli { sender_ssrc, media_ssrc, entries: (&entries).into() }),
+        "82ce0003 00000001 00000002 00280261",
+    );
+    let entries = [FirEntry { ssrc: 2, sequence: 9 }, FirEntry { ssrc: 1, sequence: 8 }];
+    same(
+        Packet::Fir(Fir { sender_ssrc, media_ssrc: 0, entries: (&entries).into() }),
+        "84ce0006 00000001 00000000 00000002 09000000 00000001 08000000",
+    );
+    // Three bytes of bit string of which 4 bits are unused: 3 bytes more fill the word, 28 bits in all.
+    same(
+        Packet::Rpsi(Rpsi {
+            sender_ssrc,
+            media_ssrc,
+            payload_type: 96,
+            bit_string: &[0xab, 0xcd, 0xe0],
+            unused_bits: 4,
+        }),
+        "83ce0004 00000001 00000002 1c60abcd e0000000",
+    );
+}
+
+#[test]
+fn bit_rates_by_hand() {
+    // 131,071 is the largest mantissa of 17 bits; one more shifts by one.
+    let limit = |bps, overhead| RateLimit { ssrc: 2, max_rate: ScaledRate::new(DataRate::from_bps(bps)), overhead };
+    let entries = [limit(131_071, 40), limit(131_073, 0x1ff)];
+    same(
+        Packet::Tmmbr(Tmmbr { sender_ssrc: 1, media_ssrc: 0, entries: (&entries).into() }),
+        "83cd0006 00000001 00000000 00000002 03fffe28 00000002 060001ff",
+    );
+    assert_eq!(entries[1].max_rate.rate(), DataRate::from_bps(131_072), "rounded down");
+    same(Packet::Tmmbn(Tmmbn { sender_ssrc: 1, ..Default::default() }), "84cd0002 00000001 00000000");
+    // 1,000,000 = 250,000 * 2^2, in 18 bits of mantissa.
+    let remb = Remb {
+        sender_ssrc: 1,
+        media_ssrc: 0,
+        rate: ScaledRate::new(DataRate::from_mbps(1)),
+        sources: (&[0x11, 0x22]).into(),
+    };
+    same(Packet::Remb(remb), "8fce0006 00000001 00000000 52454d42 020bd090 00000011 00000022");
+    assert_eq!(ScaledRate::<18>::from_bits(0xff_ffff).rate(), DataRate::from_bps(u64::MAX), "2^81 saturates");
+}
+
+#[test]
+fn extended_reports_by_hand() {
+    let entries = [xr::DlrrEntry { ssrc: 5, last_rr: 6, delay_since_last_rr: 7 }];
+    let blocks = [
+        xr::Block::Rrtr(NtpTime::from_bits(0x0102_0304_0506_0708)),
+        xr::Block::Dlrr((&entries).into()),
+        xr::Block::Other(xr::RawBlock { block_type: 1, type_specific: 3, body: &[0, 0, 0, 9, 0, 1, 0, 2] }),
+    ];
+    same(
+        Packet::Xr(Xr { ssrc: 4, blocks: xr::Blocks::Own(&blocks) }),
+        "80cf000b 00000004 04000002 01020304 05060708 05000003 00000005 00000006 00000007 01030002 00000009 00010002",
+    );
+    same(Packet::Xr(Xr { ssrc: 4, ..Default::default() }), "80cf0001 00000004");
+    // An RRTR of another length keeps its bytes.
+    let odd = [xr::Block::Other(xr::RawBlock { block_type: 4, type_specific: 0, body: &[1, 2, 3, 4] })];
+    same(Packet::Xr(Xr { ssrc: 4, blocks: xr::Blocks::Own(&odd) }), "80cf0003 00000004 04000001 01020304");
+}
+
+#[test]
+fn unknown_packets_keep_their_bytes() {
+    for bytes in ["88cd0003 00000001 00000002 12345678", "8fce0003 00000001 00000002 41424344", "85d00000"] {
+        let bytes = hex(bytes);
+        let Some(Ok(packet @ Packet::Other(_))) = parse_compound(&bytes).next() else { panic!("{bytes:x?}") };
+        let mut out = vec![];
+        packet.write_into(&mut out);
+        assert_eq!(out, bytes);
+    }
+}
+
+#[test]
+fn errors_name_field_and_offset_in_the_datagram() {
+    let error = |bytes: &str| parse_compound(&hex(bytes)).find_map(Result::err).unwrap();
+    let truncated = |field, offset, needed, available| Error::Truncated { field, offset, needed, available };
+    assert_eq!(error("80c900"), truncated("RTCP common header", 0, 4, 3));
+    assert_eq!(error("80c90001 00000001 81c90001 00000001"), truncated("RR report blocks", 16, 24, 0));
+    assert_eq!(error("80c90002 00000001"), truncated("RTCP packet", 4, 8, 4));
+    assert_eq!(error("81ca0002 00000001 01056162"), truncated("SDES item value", 10, 5, 2));
+    assert_eq!(error("81ca0002 00000001 01026162"), truncated("SDES item type", 12, 1, 0));
+    assert_eq!(error("81cd0003 00000001 00000002").to_string(), "RTCP packet at byte 4 needs 12 bytes, 8 are there");
+    assert_eq!(error("84ce0003 00000001 00000002 00000003"), truncated("FIR entry", 12, 8, 4));
+    assert_eq!(error("80cf0002 00000001 04000002"), truncated("XR block", 12, 8, 0));
+    assert_eq!(error("8fce0004 00000001 00000000 52454d42 01000000"), truncated("REMB SSRCs", 20, 4, 0));
+    assert_eq!(error("81cb0002 00000001 09616263"), truncated("BYE reason", 9, 9, 3));
+    assert!(matches!(error("40c90001 00000001"), Error::Value { field: "RTCP version", offset: 0, value: 1, .. }));
+    assert!(matches!(
+        error("83ce0003 00000001 00000002 11600000"),
+        Error::Value { field: "RPSI padding bits", offset: 12, value: 17, .. }
+    ));
+    for count in ["00000000", "00000005"] {
+        assert!(matches!(
+            error(&format!("a0c90001 {count}")),
+            Error::Value { field: "RTCP padding count", offset: 7, .. }
+        ));
+    }
+}
+
+#[test]
+fn faulty_content_does_not_hide_the_next_packet() {
+    let bytes = hex("81c90001 00000001 81ce0002 00000001 00000002");
+    let mut packets = parse_compound(&bytes);
+    assert!(packets.next().unwrap().is_err());
+    assert_eq!(packets.next(), Some(Ok(Packet::Pli(Pli { sender_ssrc: 1, media_ssrc: 2 }))));
+    assert_eq!(packets.next(), None);
+}
+
+#[test]
+fn padding_is_not_content() {
+    let bytes = hex("a1cd0004 00000001 00000002 00050000 00000004");
+    let entries = [NackEntry { first: 5, following: 0 }];
+    let nack = Packet::Nack(Nack { sender_ssrc: 1, media_ssrc: 2, entries: (&entries).into() });
+    reads_as(&bytes, nack);
+    let mut out = vec![];
+    nack.write_padded_into(4, &mut out);
+    assert_eq!(out, bytes);
+    out.clear();
+    nack.write_padded_into(255, &mut out);
+    assert_eq!((out.len(), out.last()), (16 + 252, Some(&252)), "in whole words");
+    reads_as(&out, nack);
+}
+
+#[test]
+fn compound_rules() {
+    let (rr, sdes, pli) = ("80c90001 00000001", "81ca0003 00000001 01026162 00000000", "81ce0002 00000001 00000002");
+    let check = |bytes: String| check_compound(&hex(&bytes));
+    assert_eq!(check(format!("{rr}{sdes}{pli}")), Ok(()));
+    let broken = |bytes: String| match check(bytes) {
+        Err(Error::Compound { rule, offset }) => (rule, offset),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(broken(format!("{pli}{rr}{sdes}")).0, "the first packet is an SR or RR");
+    assert_eq!(broken(format!("{rr}{pli}")).0, "there is an SDES with a CNAME");
+    assert_eq!(broken(format!("{rr}81ca0003 00000001 02026162 00000000")).0, "there is an SDES with a CNAME");
+    let padded = "a0c90002 00000001 00000004";
+    assert_eq!(broken(format!("{padded}{sdes}")), ("only the last packet is padded", 0));
+    assert!(check(String::new()).is_err());
+    assert!(matches!(check(format!("{rr}{sdes}81")), Err(Error::Truncated { .. })));
+}
+
+#[test]
+fn nack_packer_spans_the_wrap() {
+    let packed: Vec<_> = NackPacker::new([65_530, 65_530, 65_535, 10, 11, 28]).collect();
+    let entry = |first, following| NackEntry { first, following };
+    assert_eq!(packed, [entry(65_530, 1 << 4 | 1 << 15), entry(11, 0), entry(28, 0)]);
+}
+
+fn block() -> impl Strategy<Value = ReportBlock> {
+    (any::<[u32; 5]>(), any::<u8>(), -0x80_0000i32..0x80_0000).prop_map(|(w, fraction_lost, cumulative_lost)| {
+        let [ssrc, highest_sequence, jitter, last_sr, delay_since_last_sr] = w;
+        ReportBlock { ssrc, fraction_lost, cumulative_lost, highest_sequence, jitter, last_sr, delay_since_last_sr }
+    })
+}
+
+fn words() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<[u8; 4]>(), 0..20).prop_map(|w| w.concat())
+}
+
+/// Writing and reading gives the same packet back, alone and behind another with padding.
+fn round_trip(packet: Packet<'_>) -> Result<(), TestCaseError> {
+    let mut out = vec![];
+    Pli { sender_ssrc: 1, media_ssrc: 2 }.write_into(&mut out);
+    let start = out.len();
+    packet.write_into(&mut out);
+    let second = parse_compound(&out).nth(1);
+    prop_assert_eq!(second, Some(Ok(packet)));
+    let unpadded = out.len() - start;
+    out.truncate(start);
+    packet.write_padded_into(8, &mut out);
+    prop_assert_eq!(out.len() - start, unpadded + 8);
+    prop_assert_eq!(parse_compound(&out).nth(1), Some(Ok(packet)));
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn reports_survive(
+        ids: [u32; 4], ntp: u64, blocks in vec(block(), 0..32), extension in words(),
+    ) {
+        let info = SenderInfo {
+            ntp: NtpTime::from_bits(ntp), rtp_timestamp: ids[1], packets: ids[2], octets: ids[3],
+        };
+        let (ssrc, blocks) = (ids[0], (&blocks).into());
+        round_trip(Packet::SenderReport(SenderReport { ssrc, info, blocks, extension: &extension }))?;
+        round_trip(Packet::ReceiverReport(ReceiverReport { ssrc, blocks, extension: &extension }))?;
+    }
+
+    #[test]
+    fn descriptions_survive(
+        chunks in vec((any::<u32>(), vec((1u8..=255, vec(any::<u8>(), 0..256)), 0..5)), 0..32),
+    ) {
+        let items: Vec<Vec<SdesItem<'_>>> = chunks.iter()
+            .map(|(_, items)| items.iter().map(|(k, value)| SdesItem { kind: SdesType(*k), value }).collect())
+            .collect();
+        let chunks: Vec<_> = chunks.iter().zip(&items)
+            .map(|((ssrc, _), items)| SdesChunk { ssrc: *ssrc, items: SdesItems::Own(items) })
+            .collect();
+        round_trip(Packet::Sdes(Sdes { chunks: SdesChunks::Own(&chunks) }))?;
+    }
+
+    #[test]
+    fn goodbyes_and_applications_survive(
+        sources in vec(any::<u32>(), 0..32), reason in proptest::option::of(vec(any::<u8>(), 0..256)),
+        subtype in 0u8..32, ssrc: u32, name: [u8; 4], data in words(),
+    ) {
+        round_trip(Packet::Bye(Bye { sources: (&sources).into(), reason: reason.as_deref() }))?;
+        round_trip(Packet::App(App { subtype, ssrc, name, data: &data }))?;
+    }
+
+    #[test]
+    fn nada_reports_survive(ids: [u32; 2], gradual: bool, us in 0i64..1 << 31, bps: u32) {
+        round_trip(Packet::Nada(NadaReport {
+            sender_ssrc: ids[0], media_ssrc: ids[1], gradual,
+            x_curr: TimeDelta::from_micros(us), r_recv: DataRate::from_bps(bps.into()),
+        }))?;
+    }
+
+    #[test]
+    fn loss_feedback_survives(
+        ids: [u32; 2], entries in vec(any::<(u16, u16)>(), 0..40), slices in vec((0u16..1 << 13, 0u16..1 << 13, 0u8..64), 0..40),
+    ) {
+        let [sender_ssrc, media_ssrc] = ids;
+        let entries: Vec<_> = entries.into_iter().map(|(first, following)| NackEntry { first, following }).collect();
+        round_trip(Packet::Nack(Nack { sender_ssrc, media_ssrc, entries: (&entries).into() }))?;
+        round_trip(Packet::Pli(Pli { sender_ssrc, media_ssrc }))?;
+        let slices: Vec<_> =
+            slices.into_iter().map(|(first, number, picture_id)| SliEntry { first, number, picture_id }).collect();
+        round_trip(Packet::Sli(Sli { sender_ssrc, media_ssrc, entries: (&slices).into() }))?;
+    }
+
+    #[test]
+    fn picture_selection_survives(
+        ids: [u32; 2], payload_type in 0u8..128, bit_string in vec(any::<u8>(), 0..50), unused in 0u8..8,
+    ) {
+        let unused_bits = if bit_string.is_empty() { 0 } else { unused };
+        let [sender_ssrc, media_ssrc] = ids;
+        round_trip(Packet::Rpsi(Rpsi { sender_ssrc, media_ssrc, payload_type, bit_string: &bit_string, unused_bits }))?;
+    }
+
+    #[test]
+    fn control_survives(
+        ids: [u32; 2], refresh in vec(any::<(u32, u8)>(), 0..40), limits in vec((any::<u32>(), 0u32..1 << 23, 0u16..512), 0..40),
+    ) {
+        let [sender_ssrc, media_ssrc] = ids;
+        let refresh: Vec<_> = refresh.into_iter().map(|(ssrc, sequence)| FirEntry { ssrc, sequence }).collect();
+        round_trip(Packet::Fir(Fir { sender_ssrc, media_ssrc, entries: (&refresh).into() }))?;
+        let limits: Vec<_> = limits.into_iter()
+            .map(|(ssrc, bits, overhead)| RateLimit { ssrc, max_rate: ScaledRate::from_bits(bits), overhead })
+            .collect();
+        round_trip(Packet::Tmmbr(Tmmbr { sender_ssrc, media_ssrc, entries: (&limits).into() }))?;
+        round_trip(Packet::Tmmbn(Tmmbn { sender_ssrc, media_ssrc, entries: (&limits).into() }))?;
+    }
+
+    #[test]
+    fn remb_survives(ids: [u32; 2], bits in 0u32..1 << 24, sources in vec(any::<u32>(), 0..256)) {
+        round_trip(Packet::Remb(Remb {
+            sender_ssrc: ids[0], media_ssrc: ids[1], rate: ScaledRate::from_bits(bits), sources: (&sources).into(),
+        }))?;
+    }
+
+    #[test]
+    fn scaled_rates_round_down_by_less_than_a_mantissa_unit(bps: u64) {
+        let (tmmbr, remb) = (ScaledRate::<17>::new(DataRate::from_bps(bps)), ScaledRate::<18>::new(DataRate::from_bps(bps)));
+        for (got, bits) in [(tmmbr.rate().as_bps(), 17), (remb.rate().as_bps(), 18)] {
+            prop_assert!(got <= bps && bps - got <= bps >> (bits - 1), "{got} of {bps}");
+        }
+        prop_assert!(tmmbr.bits() < 1 << 23 && remb.bits() < 1 << 24);
+    }
+
+    #[test]
+    fn extended_reports_survive(
+        ssrc: u32, ntp: u64, echoes in vec(any::<[u32; 3]>(), 0..10), block_type in 6u8..=255, type_specific: u8, body in words(),
+    ) {
+        let echoes: Vec<_> = echoes.into_iter()
+            .map(|[ssrc, last_rr, delay_since_last_rr]| xr::DlrrEntry { ssrc, last_rr, delay_since_last_rr })
+            .collect();
+        let blocks = [
+            xr::Block::Other(xr::RawBlock { block_type, type_specific, body: &body }),
+            xr::Block::Rrtr(NtpTime::from_bits(ntp)),
+            xr::Block::Dlrr((&echoes).into()),
+        ];
+        round_trip(Packet::Xr(Xr { ssrc, blocks: xr::Blocks::Own(&blocks) }))?;
+    }
+
+    #[test]
+    fn packer_loses_nothing(start: u16, steps in vec(1u16..40, 0..200)) {
+        let mut sequence = start;
+        let missing: Vec<u16> = steps.iter().map(|s| { sequence = sequence.wrapping_add(*s); sequence }).collect();
+        let entries: Vec<_> = NackPacker::new(missing.iter().copied()).collect();
+        prop_assert!(entries.iter().flat_map(|e| e.sequences()).eq(missing.iter().copied()));
+        prop_assert!(entries.len() <= missing.len());
+    }
+
+    #[test]
+    fn any_bytes_read_without_panic_and_settle(
+        packets in vec((0u8..32, prop_oneof![4 => 200u8..208, 1 => any::<u8>()], words(), 0u8..20), 0..5), tail in vec(any::<u8>(), 0..5),
+    ) {
+        let mut bytes = vec![];
+        for (count, packet_type, body, padding) in packets {
+            let start = bytes.len();
+            bytes.extend_from_slice(&[0x80 | count, packet_type, 0, 0]);
+            bytes.extend_from_slice(&body);
+            if padding < 10 && body.len() >= 8 {
+                // Padding over the end of the content.
+                let at = bytes.len() - usize::from(padding.min(8));
+                bytes.truncate(at);
+                write_padding(&mut bytes, padding.min(8));
+                bytes[start] |= u8::from(padding > 0) << 5;
+            }
+            set_length(&mut bytes, start);
+        }
+        bytes.extend_from_slice(&tail);
+        let _ = check_compound(&bytes);
+        for raw in raw_packets(&bytes).flatten() {
+            let Ok(packet) = Packet::parse(&raw) else { continue };
+            let mut out = vec![];
+            packet.write_into(&mut out);
+            let again = parse_compound(&out).next().unwrap().unwrap();
+            if raw.padding().is_multiple_of(4) && !matches!(packet, Packet::Other(_)) {
+                prop_assert_eq!(again, packet);
+            }
+            let mut twice = vec![];
+            again.write_into(&mut twice);
+            prop_assert_eq!(twice, out);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds every fuzz target and runs each for a fixed number of inputs: fuzz/run.sh [runs].
+# Needs a nightly toolchain; takes cargo-fuzz from crates.io where it is missing. A failing input stays in fuzz/artifacts.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+runs=${1:-50000}
+
+toolchain=$(rustup toolchain list | grep -o '^nightly[^ ]*' | head -n 1 || true)
+if [ -z "$toolchain" ]; then
+    echo "fuzz: no nightly toolchain; skipped (rustup toolchain install nightly)" >&2
+    exit 0
+fi
+if ! cargo "+$toolchain" fuzz --version >/dev/null 2>&1; then
+    tools=$PWD/target/tools
+    if [ ! -x "$tools/bin/cargo-fuzz" ]; then
+        echo "fuzz: installing cargo-fuzz into target/tools"
+        cargo install --quiet --locked --root "$tools" cargo-fuzz@0.13.2
+    fi
+    export PATH=$tools/bin:$PATH
+fi
+
+corpus=$(mktemp -d)
+trap 'rm -rf "$corpus"' EXIT
+# Its own target folder, so that it never waits for another cargo.
+export CARGO_TARGET_DIR=$PWD/fuzz/target
+cargo "+$toolchain" fuzz build
+for target in fuzz/targets/*.rs; do
+    name=$(basename "$target" .rs)
+    mkdir "$corpus/$name"
+    seeds=()
+    [ -d "fuzz/seeds/$name" ] && seeds=("fuzz/seeds/$name")
+    echo "fuzz: $name, $runs inputs"
+    # A fixed seed gives every run the same inputs; new ones go to the temporary corpus.
+    cargo "+$toolchain" fuzz run "$name" "$corpus/$name" "${seeds[@]}" -- \
+        -runs="$runs" -seed=1 -max_len=1500 -timeout=5 -rss_limit_mb=1024 -print_final_stats=0 2>"$corpus/$name.log" ||
+        { cat "$corpus/$name.log" >&2; exit 1; }
+done
+echo "fuzz: all targets passed"

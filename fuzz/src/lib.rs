@@ -1,0 +1,64 @@
+//! What every input must hold, for the fuzz targets in `targets/`.
+
+use weir_wire::rtcp::{Packet, check_compound, raw_packets, xr};
+
+/// Reads a datagram as RTCP. What is understood must come out of a second reading unchanged and write the same bytes.
+pub fn rtcp(datagram: &[u8]) {
+    let _ = check_compound(datagram);
+    for raw in raw_packets(datagram).flatten() {
+        let Ok(packet) = Packet::parse(&raw) else { continue };
+        walk(&packet);
+        let mut written = Vec::new();
+        packet.write_into(&mut written);
+        let raw_again = raw_packets(&written).next().expect("a packet is written").expect("and framed well");
+        assert_eq!(raw_again.as_bytes().len(), written.len());
+        let again = Packet::parse(&raw_again).expect("what is written can be read");
+        // Content that is no whole word (by odd padding) is filled up with zeros, so only then may it differ.
+        if raw.padding() % 4 == 0 && !matches!(packet, Packet::Other(_)) {
+            assert_eq!(again, packet);
+        }
+        let mut twice = Vec::new();
+        again.write_into(&mut twice);
+        assert_eq!(twice, written);
+
+        let mut padded = Vec::new();
+        packet.write_padded_into(raw.padding(), &mut padded);
+        let raw_padded = raw_packets(&padded).next().expect("a packet is written").expect("and framed well");
+        assert_eq!(raw_padded.padding() == 0, raw.padding() == 0);
+    }
+}
+
+/// Reads `data` as the content of a packet of one type; the count or FMT is `count`, or the first byte of `data`.
+pub fn rtcp_of(packet_type: u8, count: Option<u8>, data: &[u8]) {
+    let (&first, rest) = data.split_first().unwrap_or((&0, &[]));
+    let count = count.unwrap_or(first) & 0x1f;
+    let words = rest.len().div_ceil(4).min(65_535);
+    let mut bytes = vec![0x80 | count | first & 0x20, packet_type];
+    bytes.extend_from_slice(&(words as u16).to_be_bytes());
+    bytes.extend_from_slice(&rest[..rest.len().min(words * 4)]);
+    bytes.resize(4 + words * 4, 0);
+    rtcp(&bytes);
+}
+
+/// Asks for everything that a packet can tell, and bounds how much that may be.
+fn walk(packet: &Packet<'_>) {
+    match packet {
+        Packet::Twcc(f) => {
+            assert_eq!(f.statuses().count(), usize::from(f.status_count));
+            assert!(f.chunks().len() <= 2 * usize::from(f.status_count) + 65_536 * 2);
+        }
+        Packet::Ccfb(f) => assert!(f.streams().all(|s| s.packets().count() <= weir_wire::rtcp::ccfb::MAX_REPORTS)),
+        Packet::Nack(n) => assert!(n.sequences().count() <= 17 * n.entries.len()),
+        Packet::Sdes(s) => s.chunks.iter().for_each(|c| assert!(c.items.iter().all(|i| i.value.len() <= 255))),
+        Packet::Remb(r) => assert!(r.sources.len() <= 255 && r.rate.rate().as_bps() < u64::MAX),
+        Packet::Xr(x) => {
+            for block in x.blocks.iter() {
+                if let xr::Block::Other(raw) = block {
+                    assert_eq!(raw.body.len() % 4, 0);
+                }
+            }
+        }
+        _ => {}
+    }
+    assert!(!format!("{packet:?}").is_empty());
+}

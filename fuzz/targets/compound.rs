@@ -1,0 +1,4 @@
+//! Whole RTCP datagrams.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| weir_fuzz::rtcp(data));
