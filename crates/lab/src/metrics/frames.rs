@@ -1,6 +1,6 @@
 //! Frames: their delay and stalls of playout.
 
-use super::{FrameRecord, Histogram};
+use super::{FrameRecord, Histogram, seconds};
 use crate::results::{Distribution, FrameSummary};
 use weir_units::{TimeDelta, Timestamp};
 
@@ -92,8 +92,8 @@ impl FrameMeter {
             lost: self.lost,
             delay_ms: Distribution::of(&self.delay, 1e-6),
             stalls: self.stalls,
-            stalled_s: self.stalled.as_secs_f64(),
-            longest_stall_s: self.longest.as_secs_f64(),
+            stalled_s: seconds(self.stalled),
+            longest_stall_s: seconds(self.longest),
         }
     }
 }

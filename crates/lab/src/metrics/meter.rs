@@ -1,6 +1,6 @@
 //! What is counted for one flow.
 
-use super::{FlowInfo, Histogram, frames::FrameMeter};
+use super::{FlowInfo, Histogram, frames::FrameMeter, instant, seconds};
 use crate::results::{FlowSummary, PacketCounts, Rates, Settling};
 use crate::series::FlowSeries;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -64,6 +64,8 @@ pub(super) struct Meter {
     ramp_up: Option<TimeDelta>,
     settling: Vec<Settling>,
     next_change: usize,
+    /// When the last entry of `settling` began.
+    changed_at: Timestamp,
     in_band_since: Option<Timestamp>,
     /// Place of the next internal, as a controller tells them in the same order each time.
     internal_at: usize,
@@ -116,6 +118,7 @@ impl Meter {
             ramp_up: None,
             settling: Vec::new(),
             next_change: 0,
+            changed_at: Timestamp::ZERO,
             in_band_since: None,
             internal_at: 0,
         }
@@ -165,7 +168,7 @@ impl Meter {
     }
     /// Goodput over the last second in bit/s.
     pub(super) fn trailing_bps(&self, row: TimeDelta) -> f64 {
-        self.ring_sum as f64 * 8.0 / (row.as_secs_f64() * self.ring.len() as f64)
+        self.ring_sum as f64 * 8.0 / (seconds(row) * self.ring.len() as f64)
     }
     /// Bytes of goodput in the row that ends now; call before [`Self::end_row`].
     pub(super) fn row_goodput(&self) -> u64 {
@@ -201,19 +204,19 @@ impl Meter {
             self.in_band_since = None;
             if at > self.info.start {
                 let capacity_bps = capacity.as_bps_f64();
-                self.settling.push(Settling { at_s: at.as_secs_f64(), capacity_bps, settled_after_s: None });
+                self.changed_at = at;
+                self.settling.push(Settling { at_s: instant(at), capacity_bps, settled_after_s: None });
             }
         }
         let Some(open) = self.settling.last_mut().filter(|s| s.settled_after_s.is_none()) else { return };
-        let since_change = ctx.end.as_secs_f64() - open.at_s;
         let in_band = (rate - ctx.fair_bps).abs() <= SETTLE_BAND * ctx.fair_bps;
-        if !in_band || since_change < TRAILING.as_secs_f64() - 1e-9 {
+        if !in_band || ctx.end - self.changed_at < TRAILING {
             self.in_band_since = None;
             return;
         }
         let since = *self.in_band_since.get_or_insert(ctx.end);
         if ctx.end - since >= SETTLE_HOLD {
-            open.settled_after_s = Some(since.as_secs_f64() - open.at_s);
+            open.settled_after_s = Some(seconds(since - self.changed_at));
         }
     }
     /// Adds the second that ends with this row, if the flow was active through all of it, to the rate's variation.
@@ -236,8 +239,8 @@ impl Meter {
     }
     fn push_row(&mut self, ctx: RowContext<'_>, goodput: u64) {
         let (t, r) = (&self.totals, &self.row);
-        let seconds = ctx.length.as_secs_f64();
-        let bps = |bytes: u64| bytes as f64 * 8.0 / seconds;
+        let length = seconds(ctx.length);
+        let bps = |bytes: u64| bytes as f64 * 8.0 / length;
         let ratio = |part: u64, whole: u64| if whole > 0 { (part as f64 / whole as f64).min(1.0) } else { f64::NAN };
         let received = t.packets.received - r.packets.received;
         let delay = if received > 0 { (t.delay - r.delay) as f64 * 1e-6 / received as f64 } else { f64::NAN };
@@ -259,7 +262,7 @@ impl Meter {
         let rows = series.target_bps.len();
         series.internals.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
     }
-    /// Rows of the series so far, or none.
+    /// The flow's summary and its series. `capacity_bits` is what its bottleneck could carry while it was active.
     pub(super) fn finish(
         mut self,
         end: Timestamp,
@@ -268,18 +271,18 @@ impl Meter {
     ) -> (FlowSummary, Option<FlowSeries>) {
         self.hold_target(end);
         let stop = self.stop.min(end);
-        let seconds = stop.saturating_since(self.info.start).as_secs_f64();
+        let active = seconds(stop.saturating_since(self.info.start));
         let t = self.totals;
-        let bps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+        let bps = |bytes: u64| if active > 0.0 { bytes as f64 * 8.0 / active } else { 0.0 };
         let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         let of_capacity = |bytes: u64| if capacity_bits > 0.0 { bytes as f64 * 8.0 / capacity_bits } else { 0.0 };
         let tail_bytes = t.goodput().saturating_sub(self.tail.goodput());
-        let tail_s = tail.as_secs_f64();
+        let tail_s = seconds(tail);
         let s = &self.second;
         let summary = FlowSummary {
             kind: self.info.kind,
-            start_s: self.info.start.as_secs_f64(),
-            stop_s: stop.as_secs_f64(),
+            start_s: instant(self.info.start),
+            stop_s: instant(stop),
             rates: Rates {
                 target_bps: (self.target_area.1 > 0.0).then(|| self.target_area.0 / self.target_area.1),
                 generated_bps: bps(t.generated),
@@ -294,7 +297,7 @@ impl Meter {
             loss: share(t.lost(), t.packets.sent),
             discard: share(t.packets.discarded, t.packets.received),
             packets: t.packets,
-            ramp_up_s: self.ramp_up.map(TimeDelta::as_secs_f64),
+            ramp_up_s: self.ramp_up.map(seconds),
             settling: self.settling,
             rate_variation: (s.n >= 2.0 && s.mean > 0.0).then(|| (s.m2 / (s.n - 1.0)).sqrt() / s.mean),
             tail_goodput_bps: if tail_s > 0.0 { tail_bytes as f64 * 8.0 / tail_s } else { 0.0 },

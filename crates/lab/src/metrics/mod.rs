@@ -96,6 +96,8 @@ pub struct RecorderConfig {
     pub flows: Vec<FlowInfo>,
     /// The links; events name them by index.
     pub links: Vec<LinkInfo>,
+    /// Index of the link whose queue is the run's.
+    pub bottleneck: usize,
     /// Length of a row of the series and precision of the metrics over time; at least 1 ms is used.
     pub sampling: TimeDelta,
     /// Whether to keep time series.
@@ -128,6 +130,16 @@ pub struct FrameRecord {
     pub completed: Option<Timestamp>,
     /// When it was played; `None` where it was late or lost.
     pub played: Option<Timestamp>,
+}
+
+/// A span in s, rounded once, so that 0.3 s is told as 0.3.
+fn seconds(span: TimeDelta) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
+/// An instant in s after the beginning of the run.
+fn instant(at: Timestamp) -> f64 {
+    at.as_nanos() as f64 / 1e9
 }
 
 #[cfg(test)]

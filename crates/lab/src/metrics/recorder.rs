@@ -1,7 +1,9 @@
 //! The recorder: told what happens, gives the result.
 
 use super::meter::{Meter, RowContext, TRAILING, Totals};
-use super::{DropCause, FrameRecord, Histogram, LinkInfo, RecorderConfig, Window, frames::FrameMeter};
+use super::{
+    DropCause, FrameRecord, Histogram, LinkInfo, RecorderConfig, Window, frames::FrameMeter, instant, seconds,
+};
 use crate::results::{
     Distribution, Fairness, FlowKind, FlowSummary, FlowWindow, LinkSummary, RunResult, WindowSummary,
 };
@@ -88,9 +90,9 @@ impl LinkMeter {
         let weight = held.as_nanos().unsigned_abs();
         self.delay.record_weighted(delay.as_nanos().max(0).unsigned_abs(), weight);
         self.bytes.record_weighted(bytes.as_bytes(), weight);
-        self.area.0 += delay.as_millis_f64() * held.as_secs_f64();
-        self.area.1 += held.as_secs_f64();
-        self.bytes_area += bytes.as_bytes() as f64 * held.as_secs_f64();
+        self.area.0 += delay.as_millis_f64() * seconds(held);
+        self.area.1 += seconds(held);
+        self.bytes_area += bytes.as_bytes() as f64 * seconds(held);
         self.now = Some((now, bytes, delay));
     }
     fn end_row(&mut self, info: &LinkInfo, start: Timestamp, end: Timestamp) {
@@ -98,7 +100,7 @@ impl LinkMeter {
         let Some(series) = &mut self.series else { return };
         let covered = self.area.1 - self.row_area.1;
         let mean = |area: f64| if covered > 0.0 { area / covered } else { f64::NAN };
-        series.capacity_bps.push(info.capacity.bits(start, end) / (end - start).as_secs_f64());
+        series.capacity_bps.push(info.capacity.bits(start, end) / seconds(end - start));
         series.queue_delay_ms.push(mean(self.area.0 - self.row_area.0));
         series.queue_bytes.push(mean(self.bytes_area - self.row_bytes_area));
         (self.row_area, self.row_bytes_area) = (self.area, self.bytes_area);
@@ -230,11 +232,11 @@ impl Recorder {
         while let Some((_, edge)) = self.edges.pop() {
             self.on_edge(end, edge);
         }
-        let seconds = end.as_secs_f64();
+        let length = instant(end);
         let links: Vec<LinkSummary> = (self.links.iter().zip(&self.config.links))
             .map(|(m, info)| LinkSummary {
                 name: info.name.clone(),
-                capacity_bps: if seconds > 0.0 { info.capacity.bits(Timestamp::ZERO, end) / seconds } else { 0.0 },
+                capacity_bps: if length > 0.0 { info.capacity.bits(Timestamp::ZERO, end) / length } else { 0.0 },
                 delay_ms: Distribution::of(&m.delay, 1e-6),
                 bytes: Distribution::of(&m.bytes, 1.0),
             })
@@ -250,7 +252,7 @@ impl Recorder {
             flow_series.extend(series);
         }
         let series = self.config.series.then(|| Series {
-            interval_s: self.row_length.as_secs_f64(),
+            interval_s: seconds(self.row_length),
             time_s: self.time_s,
             flows: flow_series,
             links: self.links.into_iter().filter_map(|l| l.series).collect(),
@@ -261,10 +263,10 @@ impl Recorder {
             condition: self.config.condition,
             controller: self.config.controller,
             seed: self.config.seed,
-            duration_s: seconds,
+            duration_s: length,
             fairness: self.fairness.finish(&flows, self.tail_start),
             flows,
-            queue: links.first().cloned(),
+            queue: links.get(self.config.bottleneck).cloned(),
             links,
             windows,
             series,
@@ -327,7 +329,7 @@ impl Recorder {
         }
     }
     fn window_summary(&self, window: &Window, from: &WindowMeter, end: Timestamp) -> WindowSummary {
-        let seconds = (end - window.start).as_secs_f64();
+        let length = seconds(end - window.start);
         let flow = |(m, s): (&Meter, &Totals)| {
             let t = &m.totals;
             let (generated, goodput) = (t.generated - s.generated, t.goodput().saturating_sub(s.goodput()));
@@ -337,8 +339,8 @@ impl Recorder {
             let sent = t.packets.sent - s.packets.sent;
             FlowWindow {
                 name: m.info.name.clone(),
-                generated_bps: generated as f64 * 8.0 / seconds,
-                goodput_bps: goodput as f64 * 8.0 / seconds,
+                generated_bps: generated as f64 * 8.0 / length,
+                goodput_bps: goodput as f64 * 8.0 / length,
                 utilisation: of_capacity(generated),
                 utilisation_goodput: of_capacity(goodput),
                 one_way_delay_ms: (arrived > 0).then(|| (t.delay - s.delay) as f64 * 1e-6 / arrived as f64),
@@ -351,8 +353,8 @@ impl Recorder {
         };
         WindowSummary {
             label: window.label.clone(),
-            start_s: window.start.as_secs_f64(),
-            end_s: end.as_secs_f64(),
+            start_s: instant(window.start),
+            end_s: instant(end),
             flows: self.meters.iter().zip(&from.start).map(flow).collect(),
             queue_delay_ms: self.links.iter().zip(&from.start_area).map(queue).collect(),
         }
@@ -385,7 +387,7 @@ impl Recorder {
         let fair = |link: usize, sharing: &[(u64, u64)]| {
             let Some(&(flows, udp)) = sharing.get(link).filter(|s| s.0 > 0) else { return 0.0 };
             let bits = self.config.links[link].capacity.bits(start, end) - udp as f64 * 8.0;
-            bits.max(0.0) / length.as_secs_f64() / flows as f64
+            bits.max(0.0) / seconds(length) / flows as f64
         };
         let shares: Vec<f64> = (0..self.links.len()).map(|l| fair(l, &self.fairness.sharing)).collect();
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
@@ -406,7 +408,7 @@ impl Recorder {
             l.end_row(info, start, end);
         }
         if self.config.series {
-            self.time_s.push(end.as_secs_f64());
+            self.time_s.push(instant(end));
             self.jain.push(jain.unwrap_or(f64::NAN));
         }
     }
@@ -421,7 +423,7 @@ impl FairnessMeter {
     }
     fn finish(&self, flows: &[FlowSummary], tail: Timestamp) -> Fairness {
         let tails: Vec<f64> = (flows.iter())
-            .filter(|f| f.kind == FlowKind::Rtp && f.start_s <= tail.as_secs_f64() && f.stop_s > tail.as_secs_f64())
+            .filter(|f| f.kind == FlowKind::Rtp && f.start_s <= instant(tail) && f.stop_s > instant(tail))
             .map(|f| f.tail_goodput_bps)
             .collect();
         let several = tails.len() >= 2;

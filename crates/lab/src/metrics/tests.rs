@@ -24,6 +24,7 @@ fn config(flows: Vec<FlowInfo>, capacity: Capacity, seconds: i64, series: bool) 
         seed: 1,
         flows,
         links: vec![LinkInfo { name: "bottleneck".into(), capacity }],
+        bottleneck: 0,
         sampling: TimeDelta::from_millis(100),
         series,
         duration: TimeDelta::from_secs(seconds),
@@ -121,14 +122,14 @@ fn two_flows_of_three_to_one() {
         1 => 16,
         _ => 0,
     });
-    // Each of a's packets after 30 s needs t to be a multiple of 24: a third of 1 Mbit/s.
+    // After 30 s a's packets need t to be a multiple of 24, a third of 1 Mbit/s; 100 ms of the rate before still arrive.
     let third = 1e6 / 3.0;
     let (a, b) = (&result.flows[0], &result.flows[1]);
-    assert!((a.tail_goodput_bps - third).abs() < 1_000.0 && (b.tail_goodput_bps - 5e5).abs() < 1_000.0);
+    assert!((a.tail_goodput_bps - third).abs() < 8_000.0 && (b.tail_goodput_bps - 5e5).abs() < 1_000.0);
     let jain = |x: f64, y: f64| (x + y) * (x + y) / (2.0 * (x * x + y * y));
     let f = result.fairness;
-    assert!((f.jain_end.expect("two flows") - jain(third, 5e5)).abs() < 1e-4);
-    assert!((f.end_ratio.expect("two flows") - 1.5).abs() < 0.01);
+    assert!((f.jain_end.expect("two flows") - jain(third, 5e5)).abs() < 0.01);
+    assert!((f.end_ratio.expect("two flows") - 1.5).abs() < 0.04);
     let series = result.series.as_ref().expect("asked for");
     assert_eq!(series.jain.len(), 400);
     assert!(series.jain[..109].iter().all(|j| j.is_nan()), "b has not been active for a second");
@@ -214,7 +215,7 @@ fn queue_delay_is_weighted_by_time() {
     assert!((q.bytes.expect("told").mean - 7_500.0).abs() < 1e-6);
     assert!((result.windows[0].queue_delay_ms[0].expect("told") - 150.0).abs() < 1e-9);
     let link = &result.series.as_ref().expect("asked for").links[0];
-    assert_eq!((link.queue_delay_ms[49], link.queue_delay_ms[50]), (0.0, 100.0));
+    assert!(link.queue_delay_ms[49] == 0.0 && (link.queue_delay_ms[50] - 100.0).abs() < 1e-9);
     assert!(link.capacity_bps.iter().all(|c| (c - 1e6).abs() < 1e-3));
 }
 

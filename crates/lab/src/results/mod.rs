@@ -2,9 +2,11 @@
 
 mod aggregate;
 mod student;
+mod whole;
 
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
 pub use student::student_t_975;
+pub use whole::write_whole;
 
 use crate::metrics::Histogram;
 use crate::series::Series;
@@ -244,7 +246,7 @@ pub struct RunResult {
     pub flows: Vec<FlowSummary>,
     /// How they shared.
     pub fairness: Fairness,
-    /// Queue of the first link, the bottleneck.
+    /// Queue of the bottleneck.
     pub queue: Option<LinkSummary>,
     /// Every link's queue.
     pub links: Vec<LinkSummary>,

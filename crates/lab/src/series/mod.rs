@@ -1,5 +1,9 @@
 //! Time series of a run: one row a sampling interval.
 
+mod write;
+
+pub use write::{SeriesError, write_series};
+
 /// Series of one flow. All columns have a value for each row of [`Series::time_s`]; NaN where there is none.
 #[derive(Clone, Debug, Default)]
 pub struct FlowSeries {
