@@ -61,6 +61,8 @@ pub struct Gcc {
     silence: silence::Silence,
     rtt: MeanRtt,
     pacing: Gain,
+    /// What is asked for most often, so kept ready.
+    target: Target,
     last_feedback: Option<Timestamp>,
     was_in_alr: bool,
     /// Packets sent after this meet a rate that may have changed.
@@ -77,6 +79,7 @@ impl Gcc {
         config.set_all("gcc", &setup.params)?;
         let limits = setup.limits;
         let start = limits.clamp(setup.start_rate.max(loss::MIN_RATE));
+        let pacing = Gain::new(config.pacing_factor).unwrap_or(Gain::ONE);
         let v2 = config.loss_v2.then(|| LossV2::new(limits));
         Ok(Self {
             grouping: inter_arrival::InterArrival::new(config.group_length),
@@ -90,7 +93,8 @@ impl Gcc {
             probe_rate: probe_rate::ProbeRate::new(),
             silence: silence::Silence::new(config.silence_limit, config.silence_interval, setup.now),
             rtt: MeanRtt::new(),
-            pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
+            pacing,
+            target: Target::paced(start, start * pacing),
             last_feedback: None,
             was_in_alr: false,
             alr_ended: None,
@@ -226,18 +230,26 @@ impl Gcc {
         let free = self.detector.usage() == Usage::Normal
             && self.loss.state() == LossState::DelayBased
             && !self.silence.is_over();
-        let rate = self.loss.rate();
-        self.alr.set_target(rate);
+        self.set_target();
         self.probes.set_alr(self.alr.since());
-        self.probes.on_estimate(rate, free, now);
+        self.probes.on_estimate(self.target.media_rate, free, now);
     }
 
     fn check_silence(&mut self, now: Timestamp) {
         if self.silence.step(now) {
             self.loss.back_off(now);
-            let rate = self.loss.rate();
-            self.alr.set_target(rate);
-            self.probes.on_estimate(rate, false, now);
+            self.set_target();
+            self.probes.on_estimate(self.target.media_rate, false, now);
+        }
+    }
+
+    fn set_target(&mut self) {
+        let rate = self.loss.rate();
+        self.alr.set_target(rate);
+        self.target = Target::paced(rate, rate * self.pacing);
+        if self.loss.state() == LossState::Increasing {
+            // Only version 2 gets here: it wants to see whether the higher rate arrives.
+            self.target.padding_rate = rate;
         }
     }
 }
@@ -323,7 +335,7 @@ impl Controller for Gcc {
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.aimd.set_floor(limits.floor.max(loss::MIN_RATE));
         self.loss.set_limits(limits);
-        self.alr.set_target(self.loss.rate());
+        self.set_target();
         self.probes.set_ceiling(limits.ceiling, now);
     }
 
@@ -333,13 +345,7 @@ impl Controller for Gcc {
     }
 
     fn target(&self) -> Target {
-        let rate = self.loss.rate();
-        let mut target = Target::paced(rate, rate * self.pacing);
-        if self.loss.state() == LossState::Increasing {
-            // Only version 2 gets here: it wants to see whether the higher rate arrives.
-            target.padding_rate = rate;
-        }
-        target
+        self.target
     }
 
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {

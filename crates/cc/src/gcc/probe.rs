@@ -151,13 +151,17 @@ impl ProbeController {
         may.then(|| since.max(self.last) + self.config.alr_interval)
     }
 
-    /// Takes a cluster that waits.
+    /// Takes a cluster that waits. The ceiling may have fallen or the estimate grown since: it is then cut, or
+    /// passed over where nothing is left to learn.
     pub(super) fn take(&mut self) -> Option<ProbeCluster> {
-        let mut cluster = self.pending[0].take()?;
-        self.pending.rotate_left(1);
-        // The ceiling may have fallen while it waited.
-        cluster.rate = cluster.rate.min(DataRate::from_bps_f64(self.max));
-        Some(cluster)
+        loop {
+            let mut cluster = self.pending[0].take()?;
+            self.pending.rotate_left(1);
+            cluster.rate = cluster.rate.min(DataRate::from_bps_f64(self.max));
+            if cluster.rate.as_bps_f64() > self.estimate {
+                return Some(cluster);
+            }
+        }
     }
 
     fn start(&mut self, rates: &[f64], mut further: bool, now: Timestamp) {
@@ -194,7 +198,8 @@ impl ProbeController {
         };
         self.next_id = self.next_id.checked_add(1).unwrap_or(1);
         if self.pending[PENDING - 1].is_some() {
-            self.take();
+            self.pending[0] = None;
+            self.pending.rotate_left(1);
         }
         if let Some(free) = self.pending.iter_mut().find(|p| p.is_none()) {
             *free = Some(cluster);
@@ -258,6 +263,12 @@ mod tests {
         c.set_ceiling(KBPS(5_000), at(100));
         assert_eq!(taken(&mut c), [5_000]);
         assert_eq!(taken(&mut controller(500)), [0u64; 0], "already there");
+        let mut c = controller(5_000);
+        c.set_ceiling(KBPS(2_000), at(100));
+        assert_eq!(taken(&mut c), [1_500, 2_000]);
+        let mut c = controller(5_000);
+        c.set_ceiling(KBPS(0), at(100));
+        assert_eq!(taken(&mut c), [0u64; 0]);
     }
 
     #[test]
