@@ -22,6 +22,10 @@ struct Path {
     feedback_ms: i64,
     /// Reports come only before this time.
     feedback_until_ms: i64,
+    /// A Reno bulk flow shares the link from this time on.
+    reno_from_ms: i64,
+    /// Packets are marked where this many bytes wait before them.
+    marks_above: u64,
 }
 
 /// 2 Mbit/s, 100 ms, a queue of 300 ms.
@@ -33,6 +37,8 @@ const FLAT: Path = Path {
     fps: 50,
     feedback_ms: 20,
     feedback_until_ms: i64::MAX,
+    reno_from_ms: i64::MAX,
+    marks_above: u64::MAX,
 };
 
 /// Per second of the run.
@@ -74,6 +80,42 @@ fn cpp() -> Setup {
     )
 }
 
+/// TCP's additive increase and multiplicative decrease over the same link, in packets.
+struct Reno {
+    cwnd: f64,
+    ssthresh: f64,
+    in_flight: u32,
+    recovers_at: i64,
+    /// When the fate of a packet is known, and whether it has arrived.
+    fates: VecDeque<(i64, bool)>,
+}
+
+impl Reno {
+    fn new() -> Self {
+        Self { cwnd: 4.0, ssthresh: 1e9, in_flight: 0, recovers_at: 0, fates: VecDeque::new() }
+    }
+    fn turn(&mut self, t: i64) {
+        while self.fates.front().is_some_and(|f| f.0 <= t) {
+            self.in_flight -= 1;
+            if self.fates.pop_front().expect("looked at").1 {
+                self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+            } else if t >= self.recovers_at {
+                self.ssthresh = (self.cwnd / 2.0).max(2.0);
+                (self.cwnd, self.recovers_at) = (self.ssthresh, t + 400);
+            }
+        }
+    }
+}
+
+/// A packet in the link's queue.
+#[derive(Clone, Copy)]
+struct Queued {
+    sequence: u64,
+    size: u64,
+    is_reno: bool,
+    is_marked: bool,
+}
+
 struct Frame {
     left: u64,
     entered: i64,
@@ -86,10 +128,11 @@ fn run(setup: &Setup, path: Path, seconds: usize) -> Vec<Second> {
     let mut history = SentHistory::new();
     let mut pacer = Pacer::new(&c.target(), Timestamp::ZERO);
     let mut rtp: VecDeque<Frame> = VecDeque::new();
-    let (mut link, mut credit): (VecDeque<(u64, u64)>, u64) = (VecDeque::new(), 0);
-    let mut flying: VecDeque<(i64, u64)> = VecDeque::new();
+    let (mut link, mut credit): (VecDeque<Queued>, u64) = (VecDeque::new(), 0);
+    let mut flying: VecDeque<(i64, u64, Ecn)> = VecDeque::new();
+    let mut reno = Reno::new();
     let mut reports: VecDeque<(i64, Vec<ReportedPacket>)> = VecDeque::new();
-    let (mut received, mut reported, mut sequence) = (Vec::<(u64, i64)>::new(), 0u64, 0u64);
+    let (mut received, mut reported, mut sequence) = (Vec::<(u64, i64, Ecn)>::new(), 0u64, 0u64);
     let mut out = Vec::new();
     let mut seconds_out = vec![Second::default(); seconds];
     for t in 0..seconds as i64 * 1_000 {
@@ -147,33 +190,53 @@ fn run(setup: &Setup, path: Path, seconds: usize) -> Vec<Second> {
             packet.bytes_in_flight = history.bytes_in_flight();
             c.on_packet_sent(&packet);
             s.sent_kbps += size.as_bits() as f64 * 1e-3;
-            if link.iter().map(|p| p.1).sum::<u64>() + size.as_bytes() <= path.buffer {
-                link.push_back((sequence, size.as_bytes()));
+            let waiting = link.iter().map(|p| p.size).sum::<u64>();
+            if waiting + size.as_bytes() <= path.buffer {
+                let (size, is_marked) = (size.as_bytes(), waiting > path.marks_above);
+                link.push_back(Queued { sequence, size, is_reno: false, is_marked });
             } else {
                 s.dropped += 1;
             }
             sequence += 1;
         }
+        reno.turn(t);
+        while t >= path.reno_from_ms && f64::from(reno.in_flight) < reno.cwnd {
+            reno.in_flight += 1;
+            let waiting = link.iter().map(|p| p.size).sum::<u64>();
+            if waiting + PACKET <= path.buffer {
+                link.push_back(Queued { sequence: 0, size: PACKET, is_reno: true, is_marked: false });
+            } else {
+                // Told by the duplicate acknowledgements of what follows it.
+                reno.fates.push_back((t + 2 * path.one_way_ms + waiting as i64 * 8 / (path.capacity)(t) as i64, false));
+            }
+        }
         let capacity = (path.capacity)(t);
-        let queue_ms = link.iter().map(|p| p.1).sum::<u64>() as f64 * 8.0 / capacity as f64;
+        let queue_ms = link.iter().map(|p| p.size).sum::<u64>() as f64 * 8.0 / capacity as f64;
         s.queue_ms += queue_ms / 1_000.0;
         s.queue_ms_max = s.queue_ms_max.max(queue_ms);
         credit = if link.is_empty() { 0 } else { credit + capacity };
-        while link.front().is_some_and(|p| p.1 * 8 <= credit) {
-            let (seq, size) = link.pop_front().expect("looked at");
-            credit -= size * 8;
-            if !rng.random_bool(path.loss) {
-                flying.push_back((t + path.one_way_ms, seq));
+        while link.front().is_some_and(|p| p.size * 8 <= credit) {
+            let p = link.pop_front().expect("looked at");
+            credit -= p.size * 8;
+            if p.is_reno {
+                reno.fates.push_back((t + 2 * path.one_way_ms, true));
+                reno.fates.make_contiguous().sort_by_key(|f| f.0);
+            } else if !rng.random_bool(path.loss) {
+                let ecn = if p.is_marked { Ecn::Ce } else { Ecn::Ect0 };
+                flying.push_back((t + path.one_way_ms, p.sequence, ecn));
             }
         }
         while flying.front().is_some_and(|p| p.0 <= t) {
-            received.push((flying.pop_front().expect("looked at").1, t));
+            let (_, sequence, ecn) = flying.pop_front().expect("looked at");
+            received.push((sequence, t, ecn));
         }
         if t % path.feedback_ms == 0 && t < path.feedback_until_ms && !received.is_empty() {
             let highest = received.last().expect("not empty").0;
-            let arrival = |s| received.iter().find(|r| r.0 == s).map(|r| RemoteTimestamp::from_millis(r.1));
-            let batch =
-                (reported..=highest).map(|s| ReportedPacket { sequence: s, arrival: arrival(s), ecn: Ecn::NotEct });
+            let batch = (reported..=highest).map(|sequence| {
+                let got = received.iter().find(|r| r.0 == sequence);
+                let arrival = got.map(|r| RemoteTimestamp::from_millis(r.1));
+                ReportedPacket { sequence, arrival, ecn: got.map_or(Ecn::NotEct, |r| r.2) }
+            });
             reports.push_back((t + path.one_way_ms, batch.collect()));
             reported = highest + 1;
             received.clear();
@@ -282,4 +345,25 @@ fn it_starts_at_its_start_rate_with_the_least_window() {
     assert_eq!((t.media_rate, t.pacing_rate), (DataRate::from_kbps(300), DataRate::from_kbps(300)));
     // MIN_CWND and, the queue delay being below its target, MSS.
     assert_eq!(t.window, Some(DataSize::from_bytes(4_000)));
+}
+
+#[test]
+fn marks_keep_the_queue_shorter_still() {
+    let r = run(&setup(300, 150, &[]), Path { marks_above: 5_000, ..FLAT }, 80);
+    assert_between("rate", mean(&r[20..], |s| s.sent_kbps), 1_650.0, 1_960.0);
+    assert_between("queue", mean(&r[20..], |s| s.queue_ms), 2.0, 9.0);
+    assert!(r[20..].iter().all(|s| s.queue_ms_max < 50.0 && s.dropped == 0));
+}
+
+#[test]
+fn a_reno_flow_starves_it_and_the_adapted_target_only_delays_that() {
+    let path = Path { reno_from_ms: 20_000, ..FLAT };
+    let fixed = run(&cpp(), path, 100);
+    assert_between("alone", mean(&fixed[10..20], |s| s.sent_kbps), 1_850.0, 2_010.0);
+    assert_between("target beside Reno", mean(&fixed[60..], |s| s.target_kbps), 255.0, 330.0);
+    let share = |adapt| {
+        let r = run(&setup(300, 150, &[("adapt_qdelay_target", adapt)]), path, 60);
+        mean(&r[20..], |s| s.sent_kbps)
+    };
+    assert_between("gain by the adapted target", share(1.0) / share(0.0), 1.2, 3.0);
 }
