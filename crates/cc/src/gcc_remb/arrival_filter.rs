@@ -19,6 +19,9 @@ pub(super) struct ArrivalFilter {
     groups: u32,
     intervals: [f64; RATE_HISTORY],
     oldest: usize,
+    /// The shortest of the intervals and the share of noise that is kept, which changes with it alone.
+    shortest: f64,
+    kept: f64,
 }
 
 impl ArrivalFilter {
@@ -30,6 +33,8 @@ impl ArrivalFilter {
             groups: 0,
             intervals: [LONGEST_INTERVAL; RATE_HISTORY],
             oldest: 0,
+            shortest: LONGEST_INTERVAL,
+            kept: noise_kept(LONGEST_INTERVAL, config),
         }
     }
 
@@ -48,25 +53,42 @@ impl ArrivalFilter {
 
     /// Takes d(i) and T(i) - T(i-1), both in ms.
     pub(super) fn update(&mut self, delay: f64, departure: f64, config: &Config) {
-        self.intervals[self.oldest] = departure.clamp(0.0, LONGEST_INTERVAL);
-        self.oldest = (self.oldest + 1) % RATE_HISTORY;
+        self.note_interval(departure.clamp(0.0, LONGEST_INTERVAL), config);
         self.groups = self.groups.saturating_add(1);
         let residual = delay - self.mean;
-        self.update_noise(residual, config);
+        self.update_noise(residual);
         let predicted = self.error + config.state_noise;
         let gain = predicted / (self.noise + predicted);
         self.mean += residual * gain;
         self.error = (1.0 - gain) * predicted;
     }
 
-    fn update_noise(&mut self, residual: f64, config: &Config) {
-        // With f_max in groups per ms, 30 / (1000 f_max) is the shortest interval in units of 33 ms.
-        let shortest = self.intervals.iter().copied().fold(LONGEST_INTERVAL, f64::min);
-        let alpha = libm::pow(1.0 - config.chi, shortest * 30.0 / 1_000.0);
+    fn note_interval(&mut self, interval: f64, config: &Config) {
+        let dropped = core::mem::replace(&mut self.intervals[self.oldest], interval);
+        self.oldest = (self.oldest + 1) % RATE_HISTORY;
+        let shortest = if interval <= self.shortest {
+            interval
+        } else if dropped > self.shortest {
+            self.shortest
+        } else {
+            self.intervals.iter().copied().fold(LONGEST_INTERVAL, f64::min)
+        };
+        if shortest != self.shortest {
+            self.shortest = shortest;
+            self.kept = noise_kept(shortest, config);
+        }
+    }
+
+    fn update_noise(&mut self, residual: f64) {
         let outlier = 3.0 * libm::sqrt(self.noise);
         let residual = residual.clamp(-outlier, outlier);
-        self.noise = (alpha * self.noise + (1.0 - alpha) * residual * residual).max(1.0);
+        self.noise = (self.kept * self.noise + (1.0 - self.kept) * residual * residual).max(1.0);
     }
+}
+
+/// alpha: with f_max in groups per ms, 30 / (1000 f_max) is the shortest interval in units of 33 ms.
+fn noise_kept(shortest: f64, config: &Config) -> f64 {
+    libm::pow(1.0 - config.chi, shortest * 30.0 / 1_000.0)
 }
 
 #[cfg(test)]

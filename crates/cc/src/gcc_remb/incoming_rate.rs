@@ -25,7 +25,7 @@ impl IncomingRate {
     }
 
     fn advance(&mut self, now: Timestamp) {
-        let number = now.as_nanos() / self.bucket.as_nanos();
+        let number = now.as_nanos().div_euclid(self.bucket.as_nanos());
         if number - self.newest >= BUCKETS as i64 {
             (self.bytes, self.total) = ([0; BUCKETS], 0);
             self.first = None;
@@ -61,12 +61,12 @@ impl IncomingRate {
             return None;
         }
         // The sum covers the newest bucket in part only.
-        let span = if span < window { span } else { window - self.bucket + self.since_bucket_start(now) };
+        let span = if span < window {
+            span
+        } else {
+            window - self.bucket + (now - (Timestamp::ZERO + self.bucket * self.newest))
+        };
         Some(self.total as f64 * 8.0 / span.as_secs_f64())
-    }
-
-    fn since_bucket_start(&self, now: Timestamp) -> TimeDelta {
-        TimeDelta::from_nanos(now.as_nanos().rem_euclid(self.bucket.as_nanos()))
     }
 }
 

@@ -86,10 +86,14 @@ impl ReferenceRate {
 
     /// r_vin and r_send for a rate-shaping buffer that holds `queued` (equations 11 to 14).
     pub(super) fn target(&self, queued: DataSize, config: &Config) -> Target {
-        let drain = queued.as_bits() as f64 * config.fps;
-        let bound = SHAPING_BOUND * self.r_ref;
-        let r_vin = self.r_ref - bound.min(config.beta_v * drain);
-        let r_send = (self.r_ref + bound.min(config.beta_s * drain)).min(self.limits.ceiling.as_bps_f64());
+        let (r_vin, r_send) = if queued.is_zero() {
+            (self.r_ref, self.r_ref)
+        } else {
+            let drain = queued.as_bits() as f64 * config.fps;
+            let bound = SHAPING_BOUND * self.r_ref;
+            let r_send = self.r_ref + bound.min(config.beta_s * drain);
+            (self.r_ref - bound.min(config.beta_v * drain), r_send.min(self.limits.ceiling.as_bps_f64()))
+        };
         let media = self.limits.clamp(DataRate::from_bps_f64(r_vin));
         Target::paced(media, DataRate::from_bps_f64(r_send * config.pacing_factor).max(media))
     }
