@@ -59,6 +59,15 @@ fn flows_share_the_link_without_starving() {
 }
 
 #[test]
+fn tcp_starves_it_until_it_goes() {
+    let plan = LinkPlan { tcp: Some((40, 120)), seconds: 170, ..LinkPlan::default() };
+    let t = alone(&plan, &[]);
+    within("before", t.sent_kbps(35, 40), 1_700.0..=2_000.0);
+    within("against TCP", t.sent_kbps(80, 120), 149.0..=400.0);
+    within("after", t.sent_kbps(150, 170), 1_500.0..=2_000.0);
+}
+
+#[test]
 fn the_threshold_by_the_letter_of_the_draft_fills_the_queue() {
     let t = alone(&LinkPlan::default(), &[("offset_gain", 1.0)]);
     within("queue", t.queue_ms(40, 100), 250.0..=300.0);

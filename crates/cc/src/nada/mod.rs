@@ -5,7 +5,10 @@
 //! receiver, which tells it in periodic reports (section 4.2). Both share one signal and one rate module.
 //!
 //! Where the RFC and the code of its authors (ns3-rmcat, as of 2019, after draft -05) differ, the RFC is
-//! followed; [`Config`] says at each parameter how to get the other. Not in the RFC, and added here:
+//! followed; [`Config`] says at each parameter how to get the other. The rate starts at the setup's start rate; the
+//! RFC's is RMIN. A packet that no feedback covers is neither received nor lost; ns3-rmcat has it lost.
+//!
+//! Not in the RFC, and added here:
 //! - the rate is halved when feedback stays away ([`Config::feedback_timeout`]);
 //! - delta, the interval between reports, counts as at most TAU, so that a report after a pause does not
 //!   make a leap;

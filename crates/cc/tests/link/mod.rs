@@ -48,6 +48,8 @@ pub(crate) struct LinkPlan {
     /// Share of packets that get a congestion mark.
     pub(crate) marks: f64,
     pub(crate) limits_kbps: (u64, u64),
+    /// Seconds between which a greedy TCP flow shares the link.
+    pub(crate) tcp: Option<(i64, i64)>,
     pub(crate) seconds: i64,
 }
 
@@ -60,6 +62,7 @@ impl Default for LinkPlan {
             loss: 0.0,
             marks: 0.0,
             limits_kbps: (150, 3_000),
+            tcp: None,
             seconds: 100,
         }
     }
@@ -76,6 +79,22 @@ enum What {
     ReceiverReport(usize),
     Deliver { flow: usize, message: usize },
     SenderTimer(usize),
+    TcpStart,
+    TcpArrive { sequence: u64 },
+    TcpAck { sequence: u64 },
+    TcpTimeout,
+}
+
+/// A greedy NewReno sender in outline: slow start, congestion avoidance, one halving a window, selective
+/// acknowledgements; what it sends again is not told apart from new data.
+#[derive(Default)]
+struct Tcp {
+    window: f64,
+    threshold: f64,
+    next: u64,
+    flying: std::collections::VecDeque<u64>,
+    recover: u64,
+    progress: Timestamp,
 }
 
 #[derive(Clone)]
@@ -144,6 +163,7 @@ struct Net<'a> {
     free_at: Timestamp,
     random: Pcg32,
     results: Vec<PacketResult>,
+    tcp: Tcp,
 }
 
 /// Runs flows over a link and gives their traces.
@@ -187,7 +207,11 @@ pub(crate) fn run(plan: &LinkPlan, flows: &[FlowPlan]) -> Vec<FlowTrace> {
         free_at: Timestamp::ZERO,
         random: Pcg32::seed_from_u64(7),
         results: Vec::new(),
+        tcp: Tcp::default(),
     };
+    if let Some((start, _)) = plan.tcp {
+        net.at(Timestamp::from_secs(start), What::TcpStart);
+    }
     for (k, &(at, _)) in plan.capacity.iter().enumerate() {
         net.at(Timestamp::from_secs(at), What::Capacity(k));
     }
@@ -257,6 +281,21 @@ impl Net<'_> {
                 self.at(now + RECEIVER_REPORT, What::ReceiverReport(f));
             }
             What::Deliver { flow, message } => self.deliver(now, flow, message),
+            What::TcpStart => {
+                (self.tcp.window, self.tcp.threshold, self.tcp.progress) = (10.0, 1e9, now);
+                self.tcp_send(now);
+                self.at(now + TimeDelta::from_secs(1), What::TcpTimeout);
+            }
+            What::TcpArrive { sequence } => self.at(now + self.plan.one_way, What::TcpAck { sequence }),
+            What::TcpAck { sequence } => self.tcp_ack(now, sequence),
+            What::TcpTimeout => {
+                if now - self.tcp.progress >= TimeDelta::from_secs(1) {
+                    self.tcp.flying.clear();
+                    (self.tcp.threshold, self.tcp.window) = ((self.tcp.window / 2.0).max(2.0), 1.0);
+                    self.tcp_send(now);
+                }
+                self.at(now + TimeDelta::from_secs(1), What::TcpTimeout);
+            }
             What::SenderTimer(f) => {
                 if self.flows[f].wake == Some(now) {
                     self.flows[f].wake = None;
@@ -285,18 +324,55 @@ impl Net<'_> {
         let rate = flow.sender.target().media_rate;
         self.at(now + rate.time_for(SIZE).expect("a rate above zero"), What::Send(f));
         self.arm(now, f);
-        let start = self.free_at.max(now);
-        let backlog = (start - now).as_secs_f64() * self.capacity_bps / 8.0;
         let unlucky = f64::from(self.random.next_u32()) < self.plan.loss * f64::from(u32::MAX);
-        if backlog + SIZE.as_bytes() as f64 > self.plan.queue_bytes {
-            return;
-        }
-        self.free_at = start + TimeDelta::from_secs_f64(SIZE.as_bits() as f64 / self.capacity_bps);
-        if !unlucky {
+        if self.enqueue(now) && !unlucky {
             let marked = f64::from(self.random.next_u32()) < self.plan.marks * f64::from(u32::MAX);
             let arrival = self.free_at + self.plan.one_way;
             self.at(arrival, What::Arrive { flow: f, sequence: packet.sequence, departure: now, marked });
         }
+    }
+
+    /// Takes a packet into the bottleneck's queue; whether there was room.
+    fn enqueue(&mut self, now: Timestamp) -> bool {
+        let start = self.free_at.max(now);
+        let backlog = (start - now).as_secs_f64() * self.capacity_bps / 8.0;
+        let room = backlog + SIZE.as_bytes() as f64 <= self.plan.queue_bytes;
+        if room {
+            self.free_at = start + TimeDelta::from_secs_f64(SIZE.as_bits() as f64 / self.capacity_bps);
+        }
+        room
+    }
+
+    fn tcp_send(&mut self, now: Timestamp) {
+        if self.plan.tcp.is_none_or(|(_, end)| now >= Timestamp::from_secs(end)) {
+            return;
+        }
+        while (self.tcp.flying.len() as f64) < self.tcp.window {
+            let sequence = self.tcp.next;
+            self.tcp.next += 1;
+            self.tcp.flying.push_back(sequence);
+            if self.enqueue(now) {
+                self.at(self.free_at + self.plan.one_way, What::TcpArrive { sequence });
+            }
+        }
+    }
+
+    fn tcp_ack(&mut self, now: Timestamp, sequence: u64) {
+        let tcp = &mut self.tcp;
+        tcp.progress = now;
+        tcp.flying.retain(|&s| s != sequence);
+        let before = tcp.flying.len();
+        tcp.flying.retain(|&s| s + 3 > sequence);
+        if tcp.flying.len() < before && sequence >= tcp.recover {
+            tcp.threshold = (tcp.window / 2.0).max(2.0);
+            tcp.window = tcp.threshold;
+            tcp.recover = tcp.next;
+        } else if tcp.window < tcp.threshold {
+            tcp.window += 1.0;
+        } else {
+            tcp.window += 1.0 / tcp.window;
+        }
+        self.tcp_send(now);
     }
 
     fn arrive(&mut self, now: Timestamp, f: usize, sequence: u64, departure: Timestamp, marked: bool) {
