@@ -114,9 +114,9 @@ pub struct Playout {
 }
 
 fn ticks_to_time(ticks: i64) -> TimeDelta {
-    // A whole second of ticks first: the product of all ticks with a billion would not fit.
-    let hz = i64::from(RTP_CLOCK_HZ);
-    TimeDelta::from_secs(ticks.div_euclid(hz)) + TimeDelta::from_nanos(ticks.rem_euclid(hz) * 1_000_000_000 / hz)
+    // 10^9 / 90,000 in lowest terms, so that the product fits for 30 years of ticks.
+    const { assert!(RTP_CLOCK_HZ == 90_000) };
+    TimeDelta::from_nanos(ticks.saturating_mul(100_000).div_euclid(9))
 }
 
 impl Playout {
@@ -334,13 +334,14 @@ impl Playout {
     }
 
     fn drop_oldest(&mut self) {
-        if let Some(f) = self.frames.pop_front() {
-            self.announced = self.announced.saturating_sub(1);
-            self.decided = self.decided.saturating_sub(1);
-            if f.state != State::Played {
-                self.stats.count_missed(f.is_whole(&self.arrivals));
-            }
+        if let Some(f) = self.frames.front()
+            && f.state != State::Played
+        {
+            self.stats.count_missed(f.is_whole(&self.arrivals));
         }
+        self.frames.pop_front();
+        self.announced = self.announced.saturating_sub(1);
+        self.decided = self.decided.saturating_sub(1);
     }
 }
 
