@@ -93,3 +93,57 @@ impl Source {
         each!(self, s => s.generated_rate())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FrameKind;
+    use weir_units::{DataSize, TimeDelta};
+
+    /// One frame of the bytes of its target in a second, each second.
+    #[derive(Default)]
+    struct Slow {
+        rate: DataRate,
+        next: u64,
+        key: bool,
+    }
+
+    impl FrameSource for Slow {
+        fn on_target(&mut self, rate: DataRate, _: Timestamp) {
+            self.rate = rate;
+        }
+        fn next_frame_at(&self) -> Option<Timestamp> {
+            Some(Timestamp::from_secs(self.next as i64))
+        }
+        fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
+            let captured = self.next_frame_at().filter(|&at| at <= now)?;
+            let kind = if std::mem::take(&mut self.key) { FrameKind::Key } else { FrameKind::Delta };
+            let frame = Frame {
+                id: self.next,
+                captured,
+                size: self.rate.size_in(TimeDelta::from_secs(1)),
+                kind,
+                rtp_timestamp: self.next as u32 * 90_000,
+            };
+            self.next += 1;
+            Some(frame)
+        }
+        fn request_key_frame(&mut self, _: Timestamp) {
+            self.key = true;
+        }
+        fn generated_rate(&self) -> DataRate {
+            self.rate
+        }
+    }
+
+    #[test]
+    fn a_users_own_source_stands_beside_the_built_in_ones() {
+        let mut s = Source::Custom(Box::new(Slow::default()));
+        s.on_target(DataRate::from_kbps(80), Timestamp::ZERO);
+        s.request_key_frame(Timestamp::ZERO);
+        let frames: Vec<_> = std::iter::from_fn(|| s.poll_frame(Timestamp::from_secs(1))).collect();
+        assert_eq!(frames.iter().map(|f| f.size).collect::<Vec<_>>(), [DataSize::from_bytes(10_000); 2]);
+        assert_eq!([frames[0].kind, frames[1].kind], [FrameKind::Key, FrameKind::Delta]);
+        assert_eq!((s.next_frame_at(), s.generated_rate()), (Some(Timestamp::from_secs(2)), DataRate::from_kbps(80)));
+    }
+}
