@@ -10,6 +10,8 @@ const MEDIAN_SAMPLES: usize = 51;
 /// Below this the rate would not find its way up again, rises being a share of it.
 const LEAST_RATE: f64 = 1_000.0;
 
+/// Without feedback for so long rate_ack is zero: twice the longest interval (RFC 8298, section 4.2.2).
+const FEEDBACK_GONE: TimeDelta = TimeDelta::from_millis(800);
 /// A source below this share of its target limits itself (C++) ...
 const IDLE_SHARE: f64 = 0.9;
 /// ... unless the queue-delay trend is above this (C++).
@@ -27,11 +29,28 @@ pub(super) struct NetworkState {
 #[derive(Clone, Debug, Default)]
 struct Rates {
     transmitted_bytes: DataSize,
+    /// Acknowledged since the feedback at `acknowledged_from`, up to that at `acknowledged_to`.
     acknowledged_bytes: DataSize,
+    acknowledged_from: Option<Timestamp>,
+    acknowledged_to: Timestamp,
     media_bytes: DataSize,
     transmit: f64,
     acknowledged: f64,
     media: f64,
+}
+
+impl Rates {
+    /// rate_ack, from one feedback message to another: over a fixed interval it would swing with the number of
+    /// messages that happen to fall into it.
+    fn measure_acknowledged(&mut self, now: Timestamp) {
+        let Some(from) = self.acknowledged_from else { return };
+        if let Some(rate) = DataRate::from_size_over(self.acknowledged_bytes, self.acknowledged_to - from) {
+            self.acknowledged = rate.as_bps_f64();
+            (self.acknowledged_bytes, self.acknowledged_from) = (DataSize::ZERO, Some(self.acknowledged_to));
+        } else if now - self.acknowledged_to > FEEDBACK_GONE {
+            self.acknowledged = 0.0;
+        }
+    }
 }
 
 /// Median of the last samples.
@@ -64,7 +83,6 @@ pub(super) struct MediaRate {
     median: Median,
     media_median: f64,
     measured_at: Timestamp,
-    heard: bool,
 }
 
 impl MediaRate {
@@ -77,7 +95,6 @@ impl MediaRate {
             median: Median { samples: [0.0; MEDIAN_SAMPLES], filled: 0, next: 0 },
             media_median: 0.0,
             measured_at: now,
-            heard: false,
         }
     }
 
@@ -87,9 +104,13 @@ impl MediaRate {
     pub(super) fn on_packet_sent(&mut self, size: DataSize) {
         self.rates.transmitted_bytes += size;
     }
-    pub(super) fn on_acknowledged(&mut self, size: DataSize) {
-        self.rates.acknowledged_bytes += size;
-        self.heard = true;
+    pub(super) fn on_acknowledged(&mut self, size: DataSize, now: Timestamp) {
+        let r = &mut self.rates;
+        r.acknowledged_to = now;
+        match r.acknowledged_from {
+            Some(_) => r.acknowledged_bytes += size,
+            None => r.acknowledged_from = Some(now),
+        }
     }
 
     /// on loss, on ecn_mark: the prompt reaction.
@@ -153,7 +174,7 @@ impl MediaRate {
             }
         }
         // Before the first feedback there is no throughput to be limited by.
-        if self.heard {
+        if self.rates.acknowledged_from.is_some() {
             let limit = current.max(self.rates.media).max(self.media_median);
             target = target.min(limit * (2.0 - network.trend_memory));
         }
@@ -172,8 +193,8 @@ impl MediaRate {
         self.measured_at = now;
         let rate = |bytes: &mut DataSize| core::mem::take(bytes).as_bits() as f64 / elapsed;
         r.transmit = rate(&mut r.transmitted_bytes);
-        r.acknowledged = rate(&mut r.acknowledged_bytes);
         r.media = rate(&mut r.media_bytes);
+        r.measure_acknowledged(now);
         self.media_median = self.median.push(r.media);
     }
 
@@ -212,7 +233,8 @@ mod tests {
         let bytes = kbps.map(|k| DataSize::from_bytes(k * 25));
         m.on_frame(bytes[0]);
         m.on_packet_sent(bytes[1]);
-        m.on_acknowledged(bytes[2]);
+        m.on_acknowledged(DataSize::ZERO, m.measured_at);
+        m.on_acknowledged(bytes[2], m.measured_at + TimeDelta::from_millis(200));
         m.adjust(m.measured_at + TimeDelta::from_millis(200), &network, DataSize::from_bytes(queue), &limits(), config);
         m.target().as_kbps_f64()
     }
@@ -282,6 +304,23 @@ mod tests {
         let before = m.target();
         step(&mut m, [0; 3], CALM, 0, &c);
         assert_eq!(m.target(), before.min(DataRate::from_kbps(2_000)));
+    }
+
+    #[test]
+    fn acknowledgements_are_measured_from_feedback_to_feedback() {
+        let mut m = rate(1_000);
+        let mut tick = |feedback: &[(i64, u64)], now: i64| {
+            feedback.iter().for_each(|&(t, bytes)| m.on_acknowledged(DataSize::from_bytes(bytes), at(t)));
+            m.adjust(at(now), &CALM, DataSize::ZERO, &limits(), &Config::default());
+            m.rates.acknowledged
+        };
+        // The first tells of packets sent over an unknown time. Then one or two of 130 ms at 800 kbit/s.
+        assert_eq!(tick(&[(130, 13_000)], 200), 0.0);
+        assert_eq!(tick(&[(260, 13_000), (390, 13_000)], 400), 800_000.0);
+        assert_eq!(tick(&[(520, 13_000)], 600), 800_000.0);
+        assert_eq!(tick(&[], 800), 800_000.0);
+        assert_eq!(tick(&[], 1_320), 800_000.0);
+        assert_eq!(tick(&[], 1_321), 0.0);
     }
 
     #[test]

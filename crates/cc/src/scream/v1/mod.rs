@@ -4,6 +4,12 @@
 //! congestion window and `media_rate` turns the RTP queue and the events of the network into a stream's
 //! rate. The session does the rest of the RFC's sender: it holds the RTP queue, obeys the window, paces and
 //! discards what has grown too old.
+//!
+//! [`Config`] says where the public C++ implementation has other constants and how to set them. Not taken over
+//! from it, as the RFC has no trace of them: window growth bound to 1.25 times the throughput and shrinkage to a
+//! quarter, pacing only above a queue-delay fraction of 0.02, the blend of peak and mean flight, the inflection
+//! point as the highest of three, a base delay reset after 20 s, and an RTP queue delay of 100 ms ending fast
+//! increase for the media rate.
 
 mod config;
 mod loss;
@@ -146,7 +152,7 @@ impl Controller for Scream {
         }
         self.moved_at = feedback.now;
         self.stall_limit = DataSize::ZERO;
-        self.stream.on_acknowledged(outcome.acknowledged);
+        self.stream.on_acknowledged(outcome.acknowledged, feedback.now);
         if let Some(event) = outcome.congestion {
             match event {
                 Congestion::Loss => self.loss_events += 1,

@@ -271,9 +271,12 @@ fn fills_a_steady_link_and_keeps_its_queue_short() {
 
 #[test]
 fn sparse_feedback_costs_a_little_of_the_link() {
-    let r = run(&setup(300, 150, &[]), Path { feedback_ms: 100, ..FLAT }, 60);
-    assert_between("rate", mean(&r[15..], |s| s.sent_kbps), 1_700.0, 2_000.0);
-    assert_between("queue", mean(&r[15..], |s| s.queue_ms), 2.0, 50.0);
+    // 130 ms shares no multiple with the interval of adjustment, 400 ms is the RFC's longest.
+    for feedback_ms in [50, 100, 130, 400] {
+        let r = run(&setup(300, 150, &[]), Path { feedback_ms, ..FLAT }, 60);
+        assert_between("rate", mean(&r[15..], |s| s.sent_kbps), 1_750.0, 2_000.0);
+        assert_between("queue", mean(&r[15..], |s| s.queue_ms), 2.0, 40.0);
+    }
 }
 
 #[test]
