@@ -13,9 +13,8 @@ fn datagrams(text: &str) -> Vec<(&str, Vec<u8>)> {
         if let Some(name) = line.strip_prefix("# ") {
             call = name;
         } else {
-            let bytes = line.as_bytes().chunks(2);
-            let bytes = bytes.map(|p| u8::from_str_radix(std::str::from_utf8(p).unwrap(), 16).unwrap());
-            all.push((call, bytes.collect()));
+            let digits = line.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("ASCII"));
+            all.push((call, digits.map(|pair| u8::from_str_radix(pair, 16).expect("hex")).collect()));
         }
     }
     all

@@ -1,0 +1,186 @@
+//! Other libraries read what Weir writes, and write what Weir reads: `rtc-rtcp` where it knows the format, and
+//! `rtcp-types` for the older ones.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rtc_rtcp::payload_feedbacks::receiver_estimated_maximum_bitrate::ReceiverEstimatedMaximumBitrate;
+use rtc_rtcp::transport_feedbacks::cc_feedback_report as theirs_ccfb;
+use rtc_rtcp::transport_feedbacks::transport_layer_cc::TransportLayerCc;
+use rtcp_types::prelude::*;
+use weir_units::{DataRate, Ecn, Timestamp};
+use weir_wire::ntp::NtpTime;
+use weir_wire::rtcp::{self, Packet, ccfb, parse_compound, twcc};
+
+/// The one packet in `bytes` by `rtc-rtcp`.
+fn theirs<T: Clone + 'static>(bytes: &[u8]) -> T {
+    let packets = rtc_rtcp::packet::unmarshal(&mut &bytes[..]).expect("rtc-rtcp reads it");
+    assert_eq!(packets.len(), 1);
+    packets[0].as_any().downcast_ref::<T>().expect("rtc-rtcp takes it for the same type").clone()
+}
+
+fn marshal(packet: impl rtc_rtcp::packet::Packet + 'static) -> Vec<u8> {
+    rtc_rtcp::packet::marshal(&[Box::new(packet)]).expect("rtc-rtcp writes it").to_vec()
+}
+
+fn metric() -> impl Strategy<Value = (bool, u8, u16)> {
+    (any::<bool>(), 0u8..4, 0u16..0x2000)
+}
+
+fn their_ecn(bits: u8) -> theirs_ccfb::Ecn {
+    use theirs_ccfb::Ecn;
+    [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(bits)]
+}
+
+proptest! {
+    #[test]
+    fn ccfb(sender_ssrc: u32, report_timestamp: u32, streams in vec((any::<u32>(), any::<u16>(), vec(metric(), 0..40)), 1..4)) {
+        let report_blocks: Vec<_> = streams.iter().map(|(media_ssrc, begin_sequence, metrics)| {
+            let metric_blocks = metrics.iter().map(|&(received, ecn, arrival_time_offset)| {
+                if received {
+                    theirs_ccfb::CcFeedbackMetricBlock { received, ecn: their_ecn(ecn), arrival_time_offset }
+                } else {
+                    Default::default()
+                }
+            });
+            theirs_ccfb::CcFeedbackReportBlock {
+                media_ssrc: *media_ssrc,
+                begin_sequence: *begin_sequence,
+                metric_blocks: metric_blocks.collect(),
+            }
+        }).collect();
+        let report = theirs_ccfb::CcFeedbackReport { sender_ssrc, report_blocks, report_timestamp };
+        let bytes = marshal(report.clone());
+        let Some(Ok(Packet::Ccfb(ours))) = parse_compound(&bytes).next() else { panic!("not read") };
+        prop_assert_eq!((ours.sender_ssrc, ours.report_timestamp), (sender_ssrc, report_timestamp));
+        let read: Vec<_> = ours.streams().map(|s| (s.ssrc, s.begin_sequence, s.metrics.iter().map(ccfb::Metric::bits).collect())).collect();
+        let want: Vec<(u32, u16, Vec<u16>)> = streams.iter().map(|(ssrc, begin, metrics)| {
+            let bits = |&(received, ecn, offset): &(bool, u8, u16)| if received { 0x8000 | u16::from(ecn) << 13 | offset } else { 0 };
+            (*ssrc, *begin, metrics.iter().map(bits).collect())
+        }).collect();
+        prop_assert_eq!(read, want);
+        let mut again = vec![];
+        ours.write_into(&mut again);
+        prop_assert_eq!(&again, &bytes);
+        prop_assert_eq!(theirs::<theirs_ccfb::CcFeedbackReport>(&again), report);
+    }
+
+    #[test]
+    fn remb(sender_ssrc: u32, bps in 1u64..20_000_000_000, ssrcs in vec(any::<u32>(), 1..10)) {
+        let ours = rtcp::Remb {
+            sender_ssrc, media_ssrc: 0, rate: rtcp::ScaledRate::new(DataRate::from_bps(bps)), sources: (&ssrcs).into(),
+        };
+        let mut bytes = vec![];
+        ours.write_into(&mut bytes);
+        let read = theirs::<ReceiverEstimatedMaximumBitrate>(&bytes);
+        // Their rate is an f32, whose 24 bits hold our 18.
+        prop_assert_eq!(read.bitrate as u64, ours.rate.rate().as_bps());
+        prop_assert_eq!((read.sender_ssrc, &read.ssrcs), (sender_ssrc, &ssrcs));
+        prop_assert_eq!(marshal(read), bytes);
+    }
+
+    #[test]
+    fn twcc(
+        base: u16, count: u8, start in 0i64..1_000_000_000,
+        steps in vec(proptest::option::weighted(0.8, prop_oneof![6 => 0i64..30_000, 1 => -100_000i64..2_000_000]), 1..150),
+    ) {
+        let mut builder = twcc::Builder::new(1, 2, count, base, Timestamp::from_micros(start)).with_max_size(60_000);
+        let mut us = start;
+        for (i, step) in steps.iter().enumerate() {
+            us += step.unwrap_or(0);
+            prop_assert!(builder.push(base.wrapping_add(i as u16), step.map(|_| Timestamp::from_micros(us))));
+        }
+        let mut bytes = vec![];
+        prop_assert!(builder.finish_into(&mut bytes));
+        let Some(Ok(Packet::Twcc(ours))) = parse_compound(&bytes).next() else { panic!("not read") };
+        let read = theirs::<TransportLayerCc>(&bytes);
+        prop_assert_eq!((read.sender_ssrc, read.media_ssrc, read.fb_pkt_count), (1, 2, count));
+        prop_assert_eq!((read.base_sequence_number, usize::from(read.packet_status_count)), (base, steps.len()));
+        prop_assert_eq!(read.reference_time as i32, ours.reference);
+        prop_assert_eq!(read.packet_chunks.len(), ours.chunks().len());
+        // Their deltas are in microseconds, one for each packet received.
+        let mut at = 0;
+        let arrivals: Vec<i64> = read.recv_deltas.iter().map(|d| { at += d.delta; at }).collect();
+        prop_assert!(ours.statuses().filter_map(|(_, a)| a).map(|a| a.as_micros()).eq(arrivals));
+        // They pad with the P bit where Weir fills with zeros; read and written by Weir that stays as it is.
+        let padded = marshal(read);
+        let raw = rtcp::raw_packets(&padded).next().unwrap().unwrap();
+        let mut again = vec![];
+        Packet::parse(&raw).unwrap().write_padded_into(raw.padding(), &mut again);
+        prop_assert_eq!(again, padded);
+    }
+
+    #[test]
+    fn reports(ssrc: u32, ntp: u64, words: [u32; 3], block: [u32; 5], lost in 0u32..1 << 23, fraction: u8) {
+        let built = rtcp_types::SenderReport::builder(ssrc)
+            .ntp_timestamp(ntp).rtp_timestamp(words[0]).packet_count(words[1]).octet_count(words[2])
+            .add_report_block(
+                rtcp_types::ReportBlock::builder(block[0]).fraction_lost(fraction).cumulative_lost(lost)
+                    .extended_sequence_number(block[1]).interarrival_jitter(block[2])
+                    .last_sender_report_timestamp(block[3]).delay_since_last_sender_report_timestamp(block[4]),
+            );
+        let mut bytes = vec![0; built.calculate_size().unwrap()];
+        built.write_into(&mut bytes).unwrap();
+        let Some(Ok(Packet::SenderReport(ours))) = parse_compound(&bytes).next() else { panic!("not read") };
+        prop_assert_eq!((ours.ssrc, ours.info.ntp), (ssrc, NtpTime::from_bits(ntp)));
+        prop_assert_eq!([ours.info.rtp_timestamp, ours.info.packets, ours.info.octets], words);
+        let [source, highest_sequence, jitter, last_sr, delay_since_last_sr] = block;
+        let want = rtcp::ReportBlock {
+            ssrc: source, fraction_lost: fraction, cumulative_lost: lost as i32, highest_sequence, jitter, last_sr, delay_since_last_sr,
+        };
+        prop_assert!(ours.blocks.iter().eq([want]));
+        let mut again = vec![];
+        ours.write_into(&mut again);
+        prop_assert_eq!(again, bytes);
+    }
+
+    #[test]
+    fn nack_sli_and_goodbye(ids: [u32; 2], lost in vec(1u16..30, 1..50), slice in (0u16..1 << 13, 0u16..1 << 13, 0u8..64), reason in "[a-z]{1,40}") {
+        let mut sequence = 0u16;
+        let lost: Vec<u16> = lost.into_iter().map(|s| { sequence += s; sequence }).collect();
+        let entries: Vec<_> = rtcp::NackPacker::new(lost.iter().copied()).collect();
+        let mut bytes = vec![];
+        rtcp::Nack { sender_ssrc: ids[0], media_ssrc: ids[1], entries: (&entries).into() }.write_into(&mut bytes);
+        let feedback = rtcp_types::TransportFeedback::parse(&bytes).unwrap();
+        prop_assert_eq!([feedback.sender_ssrc(), feedback.media_ssrc()], ids);
+        prop_assert!(feedback.parse_fci::<rtcp_types::Nack<'_>>().unwrap().entries().eq(lost));
+
+        bytes.clear();
+        let (first, number, picture_id) = slice;
+        let slices = [rtcp::SliEntry { first, number, picture_id }];
+        rtcp::Sli { sender_ssrc: ids[0], media_ssrc: ids[1], entries: (&slices).into() }.write_into(&mut bytes);
+        let fci = rtcp_types::Sli::builder().add_lost_macroblock(first, number, picture_id);
+        let built = rtcp_types::PayloadFeedback::builder(&fci).sender_ssrc(ids[0]).media_ssrc(ids[1]);
+        let mut theirs = vec![0; built.calculate_size().unwrap()];
+        built.write_into(&mut theirs).unwrap();
+        prop_assert_eq!(&bytes, &theirs);
+
+        bytes.clear();
+        rtcp::Bye { sources: (&ids).into(), reason: Some(reason.as_bytes()) }.write_into(&mut bytes);
+        let bye = rtcp_types::Bye::parse(&bytes).unwrap();
+        prop_assert!(bye.ssrcs().eq(ids));
+        prop_assert_eq!(bye.reason(), Some(reason.as_bytes()));
+    }
+}
+
+/// Why `rtcp-types` 0.3 is an oracle and not the base. Where one of these stops holding, it deserves another look.
+#[test]
+fn faults_of_rtcp_types() {
+    // Padding behind one NACK entry is read as another entry.
+    let padded = [0xa1, 205, 0, 4, 0, 0, 0, 1, 0, 0, 0, 2, 0, 5, 0, 0, 0, 0, 0, 4];
+    let feedback = rtcp_types::TransportFeedback::parse(&padded).unwrap();
+    assert_eq!(feedback.parse_fci::<rtcp_types::Nack<'_>>().unwrap().entries().count(), 3);
+    let Some(Ok(Packet::Nack(nack))) = parse_compound(&padded).next() else { panic!() };
+    assert!(nack.sequences().eq([5]));
+    // The second chunk's SSRC starts with a null octet and is taken for the end of the first.
+    let sdes = [0x82, 202, 0, 4, 0x11, 0, 0, 1, 1, 1, b'a', 0, 0, 0x22, 0, 1, 1, 1, b'b', 0];
+    assert!(rtcp_types::Sdes::parse(&sdes).is_err());
+    let Some(Ok(Packet::Sdes(sdes))) = parse_compound(&sdes).next() else { panic!() };
+    assert_eq!(sdes.chunks.iter().count(), 2);
+}
+
+#[test]
+fn ecn_codepoints_are_those_of_the_ip_header() {
+    for bits in 0..4 {
+        assert_eq!(their_ecn(bits) as u8, Ecn::from_bits(bits).bits());
+    }
+}
