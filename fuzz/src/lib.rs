@@ -50,7 +50,9 @@ fn walk(packet: &Packet<'_>) {
         Packet::Ccfb(f) => assert!(f.streams().all(|s| s.packets().count() <= weir_wire::rtcp::ccfb::MAX_REPORTS)),
         Packet::Nack(n) => assert!(n.sequences().count() <= 17 * n.entries.len()),
         Packet::Sdes(s) => s.chunks.iter().for_each(|c| assert!(c.items.iter().all(|i| i.value.len() <= 255))),
-        Packet::Remb(r) => assert!(r.sources.len() <= 255 && r.rate.rate().as_bps() < u64::MAX),
+        Packet::Remb(r) => {
+            assert!(r.sources.len() <= 255 && r.rate.rate().as_bps() >= u64::from(r.rate.bits() & 0x3_ffff))
+        }
         Packet::Xr(x) => {
             for block in x.blocks.iter() {
                 if let xr::Block::Other(raw) = block {
