@@ -160,7 +160,11 @@ fn report_cases() -> Vec<Case> {
         rtcp(
             "BYE",
             &[Packet::Bye(rtcp::Bye { sources: (&sources).into(), reason: Some(b"done") })],
-            &[("rtcp.pt", &["203"]), ("rtcp.ssrc.identifier", &["0x00000001", "0x00000002"])],
+            &[
+                ("rtcp.pt", &["203"]),
+                ("rtcp.ssrc.identifier", &["0x00000001", "0x00000002"]),
+                ("rtcp.sdes.text", &["done"]),
+            ],
         ),
         rtcp(
             "NADA",

@@ -78,6 +78,15 @@ fn element_parsing_stops_where_it_must() {
 }
 
 #[test]
+fn named_elements_want_their_length() {
+    let read = |data: &[u8]| (extension::read_transport_sequence(data), extension::read_abs_send_time(data));
+    assert_eq!(read(&[1, 2]), (Some(0x0102), None));
+    assert_eq!(read(&[1, 2, 3]), (None, Some(0x01_0203)));
+    assert_eq!(read(&[1, 2, 0x80, 1]), (Some(0x0102), None), "version 2 asks for feedback behind the number");
+    assert_eq!(read(&[]), (None, None));
+}
+
+#[test]
 fn payload_may_be_missing() {
     let p = written(&PLAIN);
     assert_eq!(PacketView::parse(&p).unwrap().payload(), b"");
