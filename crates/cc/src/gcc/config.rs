@@ -36,7 +36,7 @@ crate::tunables! {
         acked_first_window: TimeDelta = 500.0, 50.0 => 5_000.0;
         /// Window of each further sample of the acknowledged rate.
         acked_window: TimeDelta = 150.0, 50.0 => 5_000.0;
-        /// Loss share up to which the rate grows (draft-ietf-rmcat-gcc-02, section 6).
+        /// Loss share up to which the rate grows (draft-ietf-rmcat-gcc-02, section 6); 1 leaves loss out of account.
         loss_low: f64 = 0.02, 0.0 => 1.0;
         /// Loss share above which the rate falls (draft-ietf-rmcat-gcc-02, section 6).
         loss_high: f64 = 0.1, 0.0 => 1.0;

@@ -8,6 +8,9 @@
 //! feedback → [`inter_arrival`] → [`trendline`] → [`detector`] → [`aimd`] (with [`link_capacity`]) → [`loss`] → target;
 //! sent packets → [`alr`] → [`probe`] → clusters; sent packets and feedback → [`silence`] → target.
 //!
+//! Loss is counted from the transport-wide feedback, as libwebrtc does where it has nothing else; receiver reports
+//! are not used. What a receiver asks for by REMB or TMMBR caps the target.
+//!
 //! libwebrtc runs its rate controllers every 25 ms; here they run at each feedback, which is when their inputs
 //! change, and timers exist only for probes and for missing feedback.
 
