@@ -40,6 +40,11 @@ pub trait Agent {
     fn on_timeout(&mut self, now: Timestamp);
     /// When to call [`Self::on_timeout`] next; after `on_timeout(now)` it is later than `now`.
     fn poll_timeout(&mut self) -> Option<Timestamp>;
+    /// Whether it only ever listens, never sends nor waits for a time: then it is asked for neither. Asked once, when
+    /// it is added.
+    fn is_silent(&self) -> bool {
+        false
+    }
     /// Fills `packet`, which comes blank with `sent` at `now`, and says whether there was anything to send.
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool;
 }

@@ -42,6 +42,9 @@ impl Agent for Endpoint {
     fn on_timeout(&mut self, now: Timestamp) {
         each!(self, agent => agent.on_timeout(now));
     }
+    fn is_silent(&self) -> bool {
+        each!(self, agent => agent.is_silent())
+    }
     #[inline]
     fn poll_timeout(&mut self) -> Option<Timestamp> {
         each!(self, agent => agent.poll_timeout())

@@ -3,14 +3,16 @@
 use crate::agent::{Agent, AgentId, LinkId};
 use crate::observer::{Observer, Place};
 use crate::slab::Slab;
-use crate::timers::{Key, Timers};
+use crate::timers::Timers;
 use std::ops::ControlFlow;
 use weir_path::{ConfigError, Delivery, Departure, Link, LinkConfig, Verdict};
-use weir_units::Timestamp;
+use weir_units::{TimeDelta, Timestamp};
 
 /// Events at one instant after which a run counts as stuck: far above what ten thousand agents that start
 /// together make, far below a wait that a person would notice.
 const MAX_EVENTS_AT_ONCE: u64 = 1 << 22;
+/// Events between two looks at whether a run is stuck.
+const LOOK_EVERY: u64 = 1 << 12;
 /// Packets that an agent may send after one stimulus.
 const MAX_BURST: u32 = 1 << 20;
 
@@ -35,15 +37,26 @@ enum Life {
 }
 
 #[derive(Debug)]
+struct LinkSeat {
+    link: Link<u32>,
+    /// Whether the link makes copies, or lets packets overtake each other, which takes more care.
+    duplicates: bool,
+    overtakes: bool,
+}
+
+#[derive(Debug)]
 struct Seat<A> {
     agent: A,
     life: Life,
+    silent: bool,
     /// Where its packets go, and where their way begins in `Simulator::routes`.
     peer: AgentId,
     route: u32,
     hops: u32,
     /// `Timestamp::MAX` for never.
     stop: Timestamp,
+    /// What the agent last said that it waits for, `Timestamp::MAX` for nothing; the timer may be set earlier.
+    wish: Timestamp,
 }
 
 /// Totals of a run. Every packet sent or duplicated is delivered, dropped or still inside.
@@ -80,7 +93,9 @@ pub struct Simulator<A, O = ()> {
     delivered: u64,
     dropped: u64,
     stuck: bool,
-    links: Vec<Link<u32>>,
+    /// At so many events the run looks whether to go on.
+    look_at: u64,
+    links: Vec<LinkSeat>,
     link_timers: Timers,
     seats: Vec<Seat<A>>,
     agent_timers: Timers,
@@ -109,6 +124,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             delivered: 0,
             dropped: 0,
             stuck: false,
+            look_at: 0,
             links: Vec::new(),
             link_timers: Timers::default(),
             seats: Vec::new(),
@@ -124,7 +140,9 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// Errors: what [`LinkConfig`] refuses.
     pub fn add_link(&mut self, config: &LinkConfig) -> Result<LinkId, ConfigError> {
         let id = self.links.len();
-        self.links.push(Link::new(config, mix(self.seed, id as u64))?);
+        let link = Link::new(config, mix(self.seed, id as u64))?;
+        let overtakes = config.reordering.is_some() || config.jitter.is_some_and(|j| j.may_reorder);
+        self.links.push(LinkSeat { link, duplicates: config.duplication > 0.0, overtakes });
         self.link_timers.grow(id + 1);
         Ok(LinkId(id as u32))
     }
@@ -133,7 +151,16 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub fn add_agent(&mut self, agent: A, start: Timestamp) -> AgentId {
         let id = AgentId(self.seats.len() as u32);
         let start = start.max(self.now);
-        self.seats.push(Seat { agent, life: Life::Waiting, peer: id, route: 0, hops: 0, stop: Timestamp::MAX });
+        self.seats.push(Seat {
+            silent: agent.is_silent(),
+            agent,
+            life: Life::Waiting,
+            peer: id,
+            route: 0,
+            hops: 0,
+            stop: Timestamp::MAX,
+            wish: Timestamp::MAX,
+        });
         self.agent_timers.grow(self.seats.len());
         self.set_agent_timer(id.index(), start);
         id
@@ -209,7 +236,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     }
     /// A link; asking for its queue takes `&mut` because the queue moves with time.
     pub fn link(&mut self, id: LinkId) -> &mut Link<u32> {
-        &mut self.links[id.index()]
+        &mut self.links[id.index()].link
     }
     /// What watches.
     pub const fn observer(&self) -> &O {
@@ -238,17 +265,20 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     ) -> Outcome {
         let every = every.max(1);
         let mut ask_at = self.events.saturating_add(every);
-        let mut stuck_at = self.events.saturating_add(MAX_EVENTS_AT_ONCE);
+        let mut instant_began = self.events;
+        self.look_at = ask_at.min(self.events + LOOK_EVERY);
         self.stuck = false;
+        // Sources that wait for nothing stand at `Timestamp::MAX`.
+        let end = end.min(Timestamp::MAX - TimeDelta::from_nanos(1));
         loop {
             let (link, agent) = (self.link_timers.first(), self.agent_timers.first());
             let key = link.min(agent);
-            if key == Key::IDLE || key.at() > end {
+            if key.at() > end {
                 break;
             }
             if key.at() > self.now {
                 self.now = key.at();
-                stuck_at = self.events.saturating_add(MAX_EVENTS_AT_ONCE);
+                instant_began = self.events;
             }
             self.events += 1;
             if link < agent {
@@ -256,14 +286,17 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             } else {
                 self.on_agent(key.index());
             }
-            if self.events >= stuck_at || self.stuck {
-                return Outcome::Stuck;
-            }
-            if self.events >= ask_at {
-                ask_at = self.events.saturating_add(every);
-                if hook(self.now).is_break() {
-                    return Outcome::Cancelled;
+            if self.events >= self.look_at {
+                if self.stuck || self.events - instant_began >= MAX_EVENTS_AT_ONCE {
+                    return Outcome::Stuck;
                 }
+                if self.events >= ask_at {
+                    ask_at = self.events.saturating_add(every);
+                    if hook(self.now).is_break() {
+                        return Outcome::Cancelled;
+                    }
+                }
+                self.look_at = ask_at.min(self.events + LOOK_EVERY);
             }
         }
         self.now = self.now.max(end);
@@ -272,24 +305,39 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
 
     /// Something may be at the far end of a link.
     fn on_link(&mut self, index: usize) {
-        let mut next = self.links[index].pop(self.now);
-        while let Some(departure) = next {
-            next = self.links[index].pop(self.now);
-            // A link that duplicates gives the same place twice running.
-            if let (Departure::Delivered(first), Some(Departure::Delivered(second))) = (&departure, &mut next)
-                && first.item == second.item
-            {
-                second.item = self.packets.copy(first.item);
-                self.duplicated += 1;
+        loop {
+            let seat = &mut self.links[index];
+            match seat.link.pop(self.now) {
+                Some(Departure::Delivered(d)) if seat.duplicates => self.forward_all(index, d),
+                Some(Departure::Delivered(d)) => self.forward(index, d),
+                Some(Departure::Dropped(d)) => self.lose(d.item, Place::Link(LinkId(index as u32), d.reason)),
+                None => {}
             }
-            match departure {
-                Departure::Delivered(d) => self.forward(index, d),
-                Departure::Dropped(d) => self.lose(d.item, Place::Link(LinkId(index as u32), d.reason)),
+            match self.links[index].link.next_event() {
+                Some(at) if at <= self.now => {}
+                Some(at) => return self.set_link_timer(index, at),
+                None => return self.link_timers.clear(index),
             }
         }
-        match self.links[index].next_event() {
-            Some(at) => self.set_link_timer(index, at),
-            None => self.link_timers.clear(index),
+    }
+
+    /// Packets have come to the far end of a link that makes copies: a copy comes right behind, with the same place.
+    #[cold]
+    fn forward_all(&mut self, index: usize, mut d: Delivery<u32>) {
+        loop {
+            let mut next = self.links[index].link.pop(self.now);
+            if let Some(Departure::Delivered(second)) = &mut next
+                && second.item == d.item
+            {
+                second.item = self.packets.copy(d.item);
+                self.duplicated += 1;
+            }
+            self.forward(index, d);
+            match next {
+                Some(Departure::Delivered(following)) => d = following,
+                Some(Departure::Dropped(d)) => return self.lose(d.item, Place::Link(LinkId(index as u32), d.reason)),
+                None => return,
+            }
         }
     }
 
@@ -323,13 +371,11 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
                 seat.agent.on_start(self.now);
                 self.pump(index);
             }
-            Life::Running => match seat.agent.poll_timeout() {
-                Some(at) if at <= self.now => {
-                    seat.agent.on_timeout(self.now);
-                    self.pump(index);
-                }
-                _ => self.rearm(index),
-            },
+            Life::Running if seat.wish <= self.now => {
+                seat.agent.on_timeout(self.now);
+                self.pump(index);
+            }
+            Life::Running => self.set_timer_to_wish(index),
             Life::Stopped => self.agent_timers.clear(index),
         }
     }
@@ -346,8 +392,11 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         self.delivered += 1;
         self.observer.on_delivered(self.now, to, entry.from, &entry.packet);
         seat.agent.on_packet(self.now, &entry.packet);
+        let silent = seat.silent;
         self.packets.release(slot);
-        self.pump(to.index());
+        if !silent {
+            self.pump(to.index());
+        }
     }
 
     /// Lets an agent send all it wants, and sets its timer.
@@ -361,7 +410,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
                 break;
             }
             if burst == MAX_BURST {
-                self.stuck = true;
+                (self.stuck, self.look_at) = (true, 0);
                 break;
             }
             entry.from = AgentId(index as u32);
@@ -385,13 +434,15 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     #[inline]
     fn enter(&mut self, slot: u32, id: LinkId) {
         let entry = self.packets.get(slot);
-        let link = &mut self.links[id.index()];
+        let LinkSeat { link, overtakes, .. } = &mut self.links[id.index()];
         match link.push(self.now, entry.packet.size, entry.packet.ecn, slot) {
             Verdict::Queued => {
                 self.observer.on_enqueued(self.now, id, entry.from, &entry.packet);
+                // Behind another packet it comes later, unless packets overtake.
                 let armed = self.link_timers.get(id.index());
-                if let Some(at) = link.next_event()
-                    && armed.is_none_or(|t| at < t)
+                if (armed == Timestamp::MAX || *overtakes)
+                    && let Some(at) = link.next_event()
+                    && at < armed
                 {
                     self.set_link_timer(id.index(), at);
                 }
@@ -411,16 +462,21 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     #[inline]
     fn rearm(&mut self, index: usize) {
         let seat = &mut self.seats[index];
-        let wish = match (seat.agent.poll_timeout(), seat.stop) {
-            (None, Timestamp::MAX) => None,
-            (None, stop) => Some(stop),
-            (Some(at), stop) => Some(at.min(stop)),
-        };
-        match (wish, self.agent_timers.get(index)) {
-            (Some(at), Some(armed)) if armed > self.now && armed <= at => {}
-            (Some(at), _) => self.set_agent_timer(index, at.max(self.now)),
-            (None, Some(armed)) if armed <= self.now => self.agent_timers.clear(index),
-            (None, _) => {}
+        seat.wish = seat.agent.poll_timeout().unwrap_or(Timestamp::MAX);
+        self.set_timer_to_wish(index);
+    }
+
+    #[inline]
+    fn set_timer_to_wish(&mut self, index: usize) {
+        let seat = &self.seats[index];
+        let (at, armed) = (seat.wish.min(seat.stop), self.agent_timers.get(index));
+        if armed > self.now && armed <= at {
+            return;
+        }
+        if at < Timestamp::MAX {
+            self.set_agent_timer(index, at.max(self.now));
+        } else {
+            self.agent_timers.clear(index);
         }
     }
 

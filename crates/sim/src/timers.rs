@@ -7,19 +7,23 @@ use weir_units::Timestamp;
 const INDEX_BITS: u32 = 24;
 /// Sources one list can hold.
 pub(crate) const MAX_SOURCES: usize = 1 << INDEX_BITS;
-/// The key of a source that waits for nothing.
-const IDLE: u128 = u128::MAX;
+/// The key of a source that waits for nothing: after everything else.
+const IDLE: u128 = (Timestamp::MAX.as_nanos() as u128) << 64 | u64::MAX as u128;
 
 /// A pending event: time, then the order in which it was set, then the source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key(u128);
 
 impl Key {
+    #[cfg(test)]
     pub(crate) const IDLE: Self = Self(IDLE);
 
+    /// `Timestamp::MAX` for never.
+    #[inline]
     pub(crate) fn at(self) -> Timestamp {
-        Timestamp::from_nanos(i64::try_from((self.0 >> 64) as u64).unwrap_or(i64::MAX))
+        Timestamp::from_nanos((self.0 >> 64) as i64)
     }
+    #[inline]
     pub(crate) fn index(self) -> usize {
         (self.0 as usize) & (MAX_SOURCES - 1)
     }
@@ -55,8 +59,9 @@ impl Timers {
     }
 
     /// Sets the time of a source; `order` decides between equal times, the smaller first.
+    #[inline]
     pub(crate) fn set(&mut self, index: usize, at: Timestamp, order: u64) {
-        let at = u64::try_from(at.as_nanos()).unwrap_or(0);
+        let at = at.as_nanos().max(0) as u64;
         let tie = (order << INDEX_BITS) | index as u64;
         self.put(index, (u128::from(at) << 64) | u128::from(tie));
     }
@@ -68,17 +73,19 @@ impl Timers {
         }
     }
 
-    /// The time a source is set to.
-    pub(crate) fn get(&self, index: usize) -> Option<Timestamp> {
-        let key = self.tree[self.leaves + index];
-        (key != IDLE).then(|| Key(key).at())
+    /// The time a source is set to, `Timestamp::MAX` for none.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Timestamp {
+        Key(self.tree[self.leaves + index]).at()
     }
 
-    /// The earliest event, [`Key::IDLE`] where there is none.
+    /// The earliest event, at `Timestamp::MAX` where there is none.
+    #[inline]
     pub(crate) fn first(&self) -> Key {
         Key(self.tree.get(1).copied().unwrap_or(IDLE))
     }
 
+    #[inline]
     fn put(&mut self, index: usize, key: u128) {
         let mut k = self.leaves + index;
         let mut least = key;
@@ -135,7 +142,7 @@ mod tests {
                 let want = model.iter().map(|(&i, &(at, order))| (at, order, i)).min();
                 let first = t.first();
                 prop_assert_eq!(want.map(|w| (w.0, w.2)), (first != Key::IDLE).then(|| (first.at().as_nanos(), first.index())));
-                prop_assert_eq!(t.get(index).map(Timestamp::as_nanos), at);
+                prop_assert_eq!(t.get(index), at.map_or(Timestamp::MAX, Timestamp::from_nanos));
             }
         }
     }

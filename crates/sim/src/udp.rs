@@ -195,6 +195,9 @@ impl Agent for Sink {
         });
     }
     fn on_timeout(&mut self, _now: Timestamp) {}
+    fn is_silent(&self) -> bool {
+        true
+    }
     #[inline]
     fn poll_timeout(&mut self) -> Option<Timestamp> {
         None
