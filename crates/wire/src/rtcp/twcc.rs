@@ -373,7 +373,8 @@ impl Builder {
     pub fn push(&mut self, sequence: u16, arrival: Option<Timestamp>) -> bool {
         let place = usize::from(sequence.wrapping_sub(self.base_sequence));
         let Some(gap) = place.checked_sub(self.symbols.len()) else { return false };
-        if gap >= 0x8000 {
+        // More than half the number space ahead is behind, and the status count has 16 bits.
+        if gap >= 0x8000 || place >= usize::from(u16::MAX) {
             return false;
         }
         let delta = match arrival {

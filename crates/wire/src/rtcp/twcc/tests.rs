@@ -121,6 +121,14 @@ fn builder_closes_where_it_must() {
 }
 
 #[test]
+fn status_count_stays_within_its_field() {
+    let mut b = Builder::new(1, 2, 0, 0, at(0));
+    assert!(b.push(32_767, None) && b.push(65_534, None));
+    assert!(!b.push(65_535, None), "would be the 65,536th");
+    assert_eq!(parse(&finish(&b)).status_count, 65_535);
+}
+
+#[test]
 fn reference_time_wraps() {
     let mut clock = ReferenceClock::new();
     let start = clock.unwrap(0x7f_ffff);
