@@ -109,7 +109,7 @@ impl Server {
 
     /// When a packet that comes at `now` behind `size` waiting would begin its transmission; `Timestamp::MAX` for
     /// never.
-    pub(crate) fn start_behind(&self, now: Timestamp, oldest: Timestamp, size: DataSize) -> Timestamp {
+    pub(crate) fn start_behind(&self, now: Timestamp, size: DataSize) -> Timestamp {
         match self {
             Self::Unlimited => now,
             Self::Constant { free_at, .. } | Self::Schedule { free_at, .. } if size.is_zero() => now.max(*free_at),
@@ -120,7 +120,7 @@ impl Server {
             Self::Opportunities { trace, place } => {
                 let mut place = *place;
                 if !size.is_zero() {
-                    trace.serve(&mut place, oldest, size.as_bytes());
+                    trace.serve(&mut place, now, size.as_bytes());
                 }
                 trace.next_start(&mut place, now)
             }

@@ -199,8 +199,7 @@ impl<P: Clone> Link<P> {
     /// included; [`TimeDelta::MAX`] where the capacity stays at zero.
     pub fn queue_delay(&mut self, now: Timestamp) -> TimeDelta {
         self.advance(now);
-        let oldest = self.waiting.front().map_or(self.now, |w| w.arrived);
-        match self.server.start_behind(self.now, oldest, DataSize::from_bytes(self.waiting_bytes)) {
+        match self.server.start_behind(self.now, DataSize::from_bytes(self.waiting_bytes)) {
             Timestamp::MAX => TimeDelta::MAX,
             at => at - self.now,
         }
