@@ -93,6 +93,10 @@ enum Op {
     Silence {
         ms: u32,
     },
+    /// The session counts what left so long ago as gone.
+    GiveUp {
+        age_ms: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -169,6 +173,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => rate().prop_map(|r| Op::Limits { floor: r, ceiling: r }),
         6 => prop_oneof![3 => Just(0u32), 1 => 0u32..500_000].prop_map(|late_us| Op::Timeout { late_us }),
         1 => (0u32..100_000).prop_map(|ms| Op::Silence { ms }),
+        1 => (0u32..2_000).prop_map(|age_ms| Op::GiveUp { age_ms }),
     ]
 }
 
@@ -223,7 +228,7 @@ struct Harness {
     now: Timestamp,
     history: SentHistory,
     /// The flight as the history's rules have it.
-    flight: BTreeMap<u64, u64>,
+    flight: BTreeMap<u64, (Timestamp, u64)>,
     next: u64,
     /// First packet that no true report has covered.
     untold: u64,
@@ -315,6 +320,11 @@ impl Harness {
                 }
             }
             Op::Silence { ms } => self.now += TimeDelta::from_millis(i64::from(ms)),
+            Op::GiveUp { age_ms } => {
+                let before = self.now - TimeDelta::from_millis(i64::from(age_ms));
+                self.history.give_up_before(before);
+                self.flight.retain(|_, p| p.0 >= before);
+            }
         }
         self.check()
     }
@@ -334,7 +344,7 @@ impl Harness {
         self.history.on_sent(&packet);
         packet.bytes_in_flight = self.history.bytes_in_flight();
         self.controller.on_packet_sent(&packet);
-        self.flight.insert(self.next, u64::from(size));
+        self.flight.insert(self.next, (self.now, u64::from(size)));
         self.next += 1;
     }
 
@@ -412,7 +422,7 @@ impl Harness {
     }
 
     fn check(&mut self) -> Checked {
-        let flight = self.flight.values().sum::<u64>();
+        let flight = self.flight.values().map(|p| p.1).sum::<u64>();
         prop_assert_eq!(self.history.bytes_in_flight().as_bytes(), flight, "bytes in flight are conserved");
         let t = self.controller.target();
         prop_assert_eq!(t, self.controller.target(), "asking twice changes nothing");
