@@ -341,6 +341,56 @@ fn version_2_tells_random_loss_from_congestion() {
     }
 }
 
+/// Packets of 1,000 bytes every 8 ms, 1 Mbit/s, told `many` at a time; `arrival` in ms by index.
+fn tell(c: &mut Gcc, from: u64, to: u64, many: u64, arrival: fn(u64) -> i64) {
+    for first in (from..to).step_by(many as usize) {
+        let packets = (first..(first + many).min(to))
+            .map(|i| {
+                let departure = Timestamp::from_millis(8 * i as i64);
+                let arrival = Some(RemoteTimestamp::from_millis(arrival(i)));
+                let size = DataSize::from_bytes(PACKET);
+                PacketResult { sequence: i, departure, arrival, size, ecn: Ecn::NotEct, probe: 0, was_lost: false }
+            })
+            .collect::<Vec<_>>();
+        let now = Timestamp::from_millis(8 * (first + many) as i64 + 100);
+        let rtt = Some(TimeDelta::from_millis(100));
+        let f = TransportFeedback { now, packets: &packets, bytes_in_flight: DataSize::ZERO, rtt };
+        c.on_cue(&Cue::TransportFeedback(f));
+    }
+}
+
+#[test]
+fn packets_that_overtook_each_other_are_taken_in_the_order_of_arrival() {
+    let mut c = gcc(&[]);
+    // Every second packet arrives 10 ms late, after its follower.
+    tell(&mut c, 0, 500, 10, |i| 8 * i as i64 + 50 + if i % 2 == 0 { 10 } else { 0 });
+    assert_between("acknowledged", c.acked.rate().expect("measured").as_kbps_f64(), 950.0, 1_050.0);
+    assert_eq!(c.detector.usage(), Usage::Normal);
+}
+
+#[test]
+fn a_pause_of_two_seconds_starts_the_delay_filter_anew() {
+    let mut c = gcc(&[]);
+    tell(&mut c, 0, 200, 10, |i| 8 * i as i64 + 50);
+    assert!(c.trendline.count() > 60);
+    tell(&mut c, 440, 450, 10, |i| 8 * i as i64 + 950);
+    assert!(c.trendline.count() > 60, "1.92 s after the last feedback");
+    tell(&mut c, 710, 720, 10, |i| 8 * i as i64 + 50);
+    assert!(c.trendline.count() < 10, "2.16 s after it");
+}
+
+#[test]
+fn a_low_probe_result_takes_the_rate_no_lower_than_what_arrives() {
+    let mut c = gcc(&[]);
+    tell(&mut c, 0, 1_200, 10, |i| 8 * i as i64 + 50);
+    let before = c.target().media_rate;
+    assert!(before > KBPS(900), "{before}");
+    c.update_delay_based(Some(KBPS(100)), false, Timestamp::from_secs(10));
+    c.set_target();
+    // 0.85 of the megabit that arrives.
+    assert_between("target", c.target().media_rate.as_kbps_f64(), 845.0, 855.0);
+}
+
 /// One call of the controller with hostile arguments.
 #[derive(Clone, Debug)]
 enum Call {
