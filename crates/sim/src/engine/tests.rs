@@ -1,7 +1,8 @@
 use super::*;
 use crate::observer::StreamHash;
 use crate::topology::{Dumbbell, DuplexConfig, ParkingLot, point_to_point};
-use crate::{Body, Endpoint, Packet, udp};
+use crate::{Body, Endpoint, Packet, Place, udp};
+use std::ops::ControlFlow;
 use weir_path::Limit;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 

@@ -1,6 +1,8 @@
-//! The sending end: what to send and when, loss detection and recovery.
+//! The sending end: connections, acknowledgements and growth. What becomes of loss is in `loss.rs`.
 
-use super::avoidance::{AckInfo, Avoidance, Congestion, CongestionAvoidance, Window};
+mod loss;
+
+use super::avoidance::{AckInfo, Avoidance, CongestionAvoidance, Window};
 use super::rto::Rto;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
 use super::segment::TcpSegment;
@@ -8,6 +10,7 @@ use super::workload::{Transfers, Workload};
 use super::{TcpConfig, TcpConfigError};
 use crate::agent::Agent;
 use crate::packet::{Body, Packet};
+use loss::Kind;
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 /// What a sender has counted.
@@ -46,17 +49,6 @@ enum Phase {
     Recovery,
     /// After a timeout, until all that was sent before is acknowledged.
     Loss,
-}
-
-/// What a segment is to the sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    /// Data never sent before.
-    New,
-    /// Data sent again.
-    Again,
-    /// The rescue retransmission (RFC 6675, section 4, NextSeg rule 4).
-    Rescue,
 }
 
 /// The sending end of a TCP connection. Sequence numbers go on from transfer to transfer.
@@ -311,192 +303,11 @@ impl Sender {
         }
     }
 
-    /// The window after congestion (RFC 5681, equation 4). Data that limited transmit has added does not count.
-    fn reduce(&mut self, why: Congestion) {
-        let flight = (self.high - self.una).min(self.window.cwnd);
-        let ssthresh = self.avoidance.on_congestion(&self.window, flight, why);
-        self.window.ssthresh = ssthresh.max(2 * self.window.mss);
-    }
-
-    fn on_ecn_echo(&mut self) {
-        self.stats.ecn_reductions += 1;
-        self.reduce(Congestion::Ecn);
-        self.window.cwnd = self.window.ssthresh;
-        self.ecn_point = self.high;
-        self.tell_reduced = true;
-    }
-
-    /// RFC 6675, section 5, step 4; RFC 6582, section 3.2, steps 2 and 3.
-    fn enter_recovery(&mut self) {
-        self.stats.recoveries += 1;
-        self.phase = Phase::Recovery;
-        self.recovery_point = self.high;
-        self.reduce(Congestion::Loss);
-        self.window.cwnd = self.window.ssthresh;
-        if !self.config.sack {
-            self.window.cwnd += DUP_THRESH as u64 * self.window.mss;
-        }
-        self.ecn_point = self.high;
-        self.high_rxt = self.una;
-        self.rescued = false;
-        self.resend_first = true;
-    }
-
-    fn recover(&mut self, acked: u64) {
-        if self.una >= self.recovery_point {
-            self.phase = Phase::Open;
-            self.resend_first = false;
-            if !self.config.sack {
-                // RFC 6582, section 3.2, step 3, option 1.
-                let flight = self.high - self.una;
-                self.window.cwnd = self.window.ssthresh.min(flight.max(self.window.mss) + self.window.mss);
-            }
-        } else if !self.config.sack {
-            if acked == 0 {
-                self.window.cwnd += self.window.mss;
-            } else {
-                // A partial acknowledgement: the next hole begins right there.
-                let kept = self.window.cwnd.saturating_sub(acked).max(self.window.mss);
-                self.window.cwnd = kept + if acked >= self.window.mss { self.window.mss } else { 0 };
-                self.high_rxt = self.una;
-                self.resend_first = true;
-            }
-        }
-        self.high_rxt = self.high_rxt.max(self.una);
-    }
-
-    /// RFC 6675's SetPipe, or what stands for it in the other phases.
-    #[inline]
-    fn count_pipe(&mut self) {
-        let outstanding = self.next - self.una;
-        self.pipe = match self.phase {
-            Phase::Recovery if self.config.sack => {
-                let lost = self.board.lost_below(self.window.mss).max(self.una);
-                self.board.missing(lost, self.high) + self.board.missing(self.una, self.high_rxt)
-            }
-            Phase::Loss if !self.board.is_empty() => self.board.missing(self.una, self.next),
-            Phase::Open => outstanding - self.board.sacked().min(outstanding),
-            _ => outstanding,
-        };
-    }
-
     fn finish(&mut self, now: Timestamp) {
         self.stats.transfers += 1;
         self.stats.transferred += DataSize::from_bytes(self.limit - self.first);
         self.stats.transfer_time += now.saturating_since(self.began);
         self.plan(now);
-    }
-
-    fn on_retransmission_timeout(&mut self) {
-        self.stats.timeouts += 1;
-        self.timer = None;
-        self.timed = None;
-        if self.phase == Phase::Opening {
-            self.syn_lost = true;
-            self.next = self.una;
-            self.rto.back_off();
-            return;
-        }
-        // RFC 5681, section 3.1: the threshold stays when the same segment times out again.
-        if self.rto.backoffs() == 0 || self.phase != Phase::Loss {
-            self.reduce(Congestion::Timeout);
-        }
-        self.rto.back_off();
-        self.window.cwnd = self.window.mss;
-        self.phase = Phase::Loss;
-        self.recovery_point = self.high;
-        self.ecn_point = self.high;
-        self.dup_acks = 0;
-        self.resend_first = false;
-        // What SACK has told is kept (RFC 6675, section 5.1): a receiver that breaks its word is noticed.
-        self.next = self.una;
-        self.pipe = 0;
-    }
-
-    /// What to send now: the first byte, the length, and what kind of segment that makes.
-    fn choose(&mut self) -> Option<(u64, u64, Kind)> {
-        let mss = self.window.mss;
-        if self.phase == Phase::Recovery {
-            if self.resend_first {
-                let hole = self.board.hole(self.una, self.high)?;
-                return Some((hole.start, (hole.end - hole.start).min(mss), Kind::Again));
-            }
-            if self.config.sack {
-                return if self.pipe + mss <= self.window.cwnd { self.next_segment() } else { None };
-            }
-        }
-        let mut start = self.next;
-        let mut end = self.limit;
-        if start < self.high {
-            // After a timeout: fill the holes in order.
-            match self.board.hole(start, self.high) {
-                Some(hole) => (start, end) = (hole.start, hole.end),
-                None => start = self.high,
-            }
-            self.next = start;
-        }
-        let len = mss.min(end - start.min(end));
-        // RFC 3042 without SACK: each of the first two duplicates lets one new segment go.
-        let extra =
-            if self.config.sack || self.phase != Phase::Open { 0 } else { u64::from(self.dup_acks.min(2)) * mss };
-        let fits = self.pipe + len <= self.window.cwnd + extra && start + len <= self.allowed;
-        let kind = if start >= self.high { Kind::New } else { Kind::Again };
-        (len > 0 && fits).then_some((start, len, kind))
-    }
-
-    /// NextSeg() of RFC 6675, section 4.
-    fn next_segment(&self) -> Option<(u64, u64, Kind)> {
-        let mss = self.window.mss;
-        let from = self.high_rxt.max(self.una);
-        let cut = |hole: super::SackBlock| (hole.start, (hole.end - hole.start).min(mss), Kind::Again);
-        let lost = self.board.lost_below(mss);
-        // (1) What is lost.
-        if let Some(hole) = self.board.hole(from, lost) {
-            return Some(cut(hole));
-        }
-        // (2) New data.
-        let len = mss.min(self.limit - self.high);
-        if len > 0 && self.high + len <= self.allowed {
-            return Some((self.high, len, Kind::New));
-        }
-        // (3) What may be lost.
-        if let Some(hole) = self.board.highest().and_then(|top| self.board.hole(from, top)) {
-            return Some(cut(hole));
-        }
-        // (4) The rescue: the end of what was sent, once in a recovery.
-        if !self.rescued && self.una < self.recovery_point {
-            let start = self.recovery_point.saturating_sub(mss).max(self.una).max(self.board.highest().unwrap_or(0));
-            if start < self.recovery_point {
-                return Some((start, self.recovery_point - start, Kind::Rescue));
-            }
-        }
-        None
-    }
-
-    /// Counts a segment as sent.
-    fn sent(&mut self, now: Timestamp, start: u64, len: u64, kind: Kind) {
-        let end = start + len;
-        self.stats.segments += 1;
-        if kind == Kind::New {
-            if !self.config.timestamps && self.timed.is_none() {
-                self.timed = Some((end, now));
-            }
-            (self.high, self.next) = (end, end);
-        } else {
-            self.stats.retransmits += 1;
-            // Karn: a segment sent twice tells no round trip (RFC 6298, section 3).
-            self.timed = None;
-            match (kind, self.phase) {
-                (Kind::Rescue, _) => self.rescued = true,
-                (_, Phase::Recovery) => self.high_rxt = self.high_rxt.max(end),
-                _ => self.next = end,
-            }
-        }
-        self.pipe += len;
-        self.resend_first = false;
-        if self.timer.is_none() {
-            self.timer = Some(now + self.rto.rto());
-        }
     }
 }
 

@@ -1,0 +1,259 @@
+//! The run: from event to event.
+
+use super::{Life, LinkSeat, Outcome, Simulator};
+use crate::agent::{Agent, AgentId, LinkId};
+use crate::observer::{Observer, Place};
+use std::ops::ControlFlow;
+use weir_path::{Delivery, Departure, Verdict};
+use weir_units::{TimeDelta, Timestamp};
+
+/// Events at one instant after which a run counts as stuck: far above what ten thousand agents that start
+/// together make, far below a wait that a person would notice.
+const MAX_EVENTS_AT_ONCE: u64 = 1 << 22;
+/// Events between two looks at whether a run is stuck.
+const LOOK_EVERY: u64 = 1 << 12;
+/// Packets that an agent may send after one stimulus.
+const MAX_BURST: u32 = 1 << 20;
+
+impl<A: Agent, O: Observer> Simulator<A, O> {
+    /// Runs until `end`, its own events included.
+    pub fn run_until(&mut self, end: Timestamp) -> Outcome {
+        self.run_until_with(end, u64::MAX, |_| ControlFlow::Continue(()))
+    }
+
+    /// Runs until `end`, and every `every` events tells `hook` the simulated time, which may stop the run.
+    pub fn run_until_with(
+        &mut self,
+        end: Timestamp,
+        every: u64,
+        mut hook: impl FnMut(Timestamp) -> ControlFlow<()>,
+    ) -> Outcome {
+        let every = every.max(1);
+        let mut ask_at = self.events.saturating_add(every);
+        let mut instant_began = self.events;
+        self.look_at = ask_at.min(self.events + LOOK_EVERY);
+        self.stuck = false;
+        // Sources that wait for nothing stand at `Timestamp::MAX`.
+        let end = end.min(Timestamp::MAX - TimeDelta::from_nanos(1));
+        loop {
+            let (link, agent) = (self.link_timers.first(), self.agent_timers.first());
+            let key = link.min(agent);
+            if key.at() > end {
+                break;
+            }
+            if key.at() > self.now {
+                self.now = key.at();
+                instant_began = self.events;
+            }
+            self.events += 1;
+            if link < agent {
+                self.on_link(key.index());
+            } else {
+                self.on_agent(key.index());
+            }
+            if self.events >= self.look_at {
+                if self.stuck || self.events - instant_began >= MAX_EVENTS_AT_ONCE {
+                    return Outcome::Stuck;
+                }
+                if self.events >= ask_at {
+                    ask_at = self.events.saturating_add(every);
+                    if hook(self.now).is_break() {
+                        return Outcome::Cancelled;
+                    }
+                }
+                self.look_at = ask_at.min(self.events + LOOK_EVERY);
+            }
+        }
+        self.now = self.now.max(end);
+        Outcome::Reached
+    }
+
+    /// Something may be at the far end of a link.
+    fn on_link(&mut self, index: usize) {
+        loop {
+            let seat = &mut self.links[index];
+            match seat.link.pop(self.now) {
+                Some(Departure::Delivered(d)) if seat.duplicates => self.forward_all(index, d),
+                Some(Departure::Delivered(d)) => self.forward(index, d),
+                Some(Departure::Dropped(d)) => self.lose(d.item, Place::Link(LinkId(index as u32), d.reason)),
+                None => {}
+            }
+            match self.links[index].link.next_event() {
+                Some(at) if at <= self.now => {}
+                Some(at) => return self.set_link_timer(index, at),
+                None => return self.link_timers.clear(index),
+            }
+        }
+    }
+
+    /// Packets have come to the far end of a link that makes copies: a copy comes right behind, with the same place.
+    #[cold]
+    fn forward_all(&mut self, index: usize, mut d: Delivery<u32>) {
+        loop {
+            let mut next = self.links[index].link.pop(self.now);
+            if let Some(Departure::Delivered(second)) = &mut next
+                && second.item == d.item
+            {
+                second.item = self.packets.copy(d.item);
+                self.duplicated += 1;
+            }
+            self.forward(index, d);
+            match next {
+                Some(Departure::Delivered(following)) => d = following,
+                Some(Departure::Dropped(d)) => return self.lose(d.item, Place::Link(LinkId(index as u32), d.reason)),
+                None => return,
+            }
+        }
+    }
+
+    /// A packet has come to the far end of a link.
+    #[inline]
+    fn forward(&mut self, index: usize, d: Delivery<u32>) {
+        let entry = self.packets.get_mut(d.item);
+        entry.packet.ecn = d.ecn;
+        entry.hop += 1;
+        self.observer.on_forwarded(self.now, LinkId(index as u32), entry.from, &entry.packet, d.queued_for);
+        match entry.next_hop() {
+            Some(hop) => {
+                let link = self.routes[hop];
+                self.enter(d.item, link);
+            }
+            None => self.arrive(d.item),
+        }
+    }
+
+    /// An agent's timer has come; it may have been set for an earlier wish of the agent, or for its start or stop.
+    fn on_agent(&mut self, index: usize) {
+        let seat = &mut self.seats[index];
+        if self.now >= seat.stop {
+            seat.life = Life::Stopped;
+            self.agent_timers.clear(index);
+            return;
+        }
+        match seat.life {
+            Life::Waiting => {
+                seat.life = Life::Running;
+                seat.agent.on_start(self.now);
+                self.pump(index);
+            }
+            Life::Running if seat.wish <= self.now => {
+                seat.agent.on_timeout(self.now);
+                self.pump(index);
+            }
+            Life::Running => self.set_timer_to_wish(index),
+            Life::Stopped => self.agent_timers.clear(index),
+        }
+    }
+
+    /// A packet has come to the end of its way.
+    #[inline]
+    fn arrive(&mut self, slot: u32) {
+        let entry = self.packets.get(slot);
+        let to = entry.to;
+        let seat = &mut self.seats[to.index()];
+        if seat.life != Life::Running {
+            return self.lose(slot, Place::Agent(to));
+        }
+        self.delivered += 1;
+        self.observer.on_delivered(self.now, to, entry.from, &entry.packet);
+        seat.agent.on_packet(self.now, &entry.packet);
+        let silent = seat.silent;
+        self.packets.release(slot);
+        if !silent {
+            self.pump(to.index());
+        }
+    }
+
+    /// Lets an agent send all it wants, and sets its timer.
+    #[inline]
+    pub(super) fn pump(&mut self, index: usize) {
+        for burst in 0.. {
+            let seat = &mut self.seats[index];
+            let (slot, entry) = self.packets.vacant();
+            entry.packet.reset(self.now);
+            if !seat.agent.poll_transmit(self.now, &mut entry.packet) {
+                break;
+            }
+            if burst == MAX_BURST {
+                (self.stuck, self.look_at) = (true, 0);
+                break;
+            }
+            entry.from = AgentId(index as u32);
+            entry.to = seat.peer;
+            (entry.hop, entry.end) = (seat.route, seat.route + seat.hops);
+            self.packets.occupy();
+            self.sent += 1;
+            self.observer.on_sent(self.now, AgentId(index as u32), &self.packets.get(slot).packet);
+            match self.packets.get(slot).next_hop() {
+                Some(hop) => {
+                    let link = self.routes[hop];
+                    self.enter(slot, link);
+                }
+                None => self.lose(slot, Place::Agent(AgentId(index as u32))),
+            }
+        }
+        self.rearm(index);
+    }
+
+    /// Gives a packet to a link.
+    #[inline]
+    fn enter(&mut self, slot: u32, id: LinkId) {
+        let entry = self.packets.get(slot);
+        let LinkSeat { link, overtakes, .. } = &mut self.links[id.index()];
+        match link.push(self.now, entry.packet.size, entry.packet.ecn, slot) {
+            Verdict::Queued => {
+                self.observer.on_enqueued(self.now, id, entry.from, &entry.packet);
+                // Behind another packet it comes later, unless packets overtake.
+                let armed = self.link_timers.get(id.index());
+                if (armed == Timestamp::MAX || *overtakes)
+                    && let Some(at) = link.next_event()
+                    && at < armed
+                {
+                    self.set_link_timer(id.index(), at);
+                }
+            }
+            Verdict::Dropped(reason, slot) => self.lose(slot, Place::Link(id, reason)),
+        }
+    }
+
+    fn lose(&mut self, slot: u32, place: Place) {
+        self.dropped += 1;
+        let entry = self.packets.get(slot);
+        self.observer.on_dropped(self.now, place, entry.from, &entry.packet);
+        self.packets.release(slot);
+    }
+
+    /// Brings an agent's timer in line with its wish. A timer that is only too early stays: it asks again when it comes.
+    #[inline]
+    pub(super) fn rearm(&mut self, index: usize) {
+        let seat = &mut self.seats[index];
+        seat.wish = seat.agent.poll_timeout().unwrap_or(Timestamp::MAX);
+        self.set_timer_to_wish(index);
+    }
+
+    #[inline]
+    fn set_timer_to_wish(&mut self, index: usize) {
+        let seat = &self.seats[index];
+        let (at, armed) = (seat.wish.min(seat.stop), self.agent_timers.get(index));
+        if armed > self.now && armed <= at {
+            return;
+        }
+        if at < Timestamp::MAX {
+            self.set_agent_timer(index, at.max(self.now));
+        } else {
+            self.agent_timers.clear(index);
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_agent_timer(&mut self, index: usize, at: Timestamp) {
+        self.order += 1;
+        self.agent_timers.set(index, at, self.order);
+    }
+
+    #[inline]
+    fn set_link_timer(&mut self, index: usize, at: Timestamp) {
+        self.order += 1;
+        self.link_timers.set(index, at, self.order);
+    }
+}
