@@ -17,9 +17,11 @@ crate::tunables! {
     pub struct Config {
         /// QDELAY_TARGET_LO: the queue delay aimed at without competing flows (RFC 8298, section 4.1.1.1).
         qdelay_target_lo: TimeDelta = 100.0, 1.0 => 1_000.0;
-        /// QDELAY_TARGET_HI: the highest queue delay aimed at with competing flows (RFC 8298, section 4.1.1.1; C++: 300).
+        /// QDELAY_TARGET_HI: the highest queue delay aimed at with competing flows (RFC 8298, section 4.1.1.1; C++:
+        /// 300).
         qdelay_target_hi: TimeDelta = 400.0, 1.0 => 2_000.0;
-        /// Whether the queue-delay target follows competing flows (RFC 8298, section 4.1.2.3, lets it be turned off; C++: 0).
+        /// Whether the queue-delay target follows competing flows (RFC 8298, section 4.1.2.3, lets it be turned off;
+        /// C++: 0).
         adapt_qdelay_target: bool = 1, 0 => 1;
         /// QDELAY_WEIGHT: averaging factor of the queue-delay fraction, per feedback (RFC 8298, section 4.1.1.1).
         qdelay_weight: f64 = 0.1, 0.001 => 1.0;
@@ -27,11 +29,14 @@ crate::tunables! {
         qdelay_trend_th: f64 = 0.2, 0.0 => 1.0;
         /// QDELAY_TREND_LO: the trend below which fast increase may resume (RFC 8298, section 4.1.1.1).
         qdelay_trend_lo: f64 = 0.2, 0.0 => 1.0;
-        /// T_RESUME_FAST_INCREASE: how long the trend stays low before fast increase resumes (RFC 8298, section 4.1.1.1).
+        /// T_RESUME_FAST_INCREASE: how long the trend stays low before fast increase resumes (RFC 8298, section
+        /// 4.1.1.1).
         resume_fast_increase: TimeDelta = 5_000.0, 0.0 => 1_000_000.0;
-        /// MIN_CWND: least congestion window (RFC 8298, section 4.1.1.1; C++: twice the largest packet, which binds here too).
+        /// MIN_CWND: least congestion window (RFC 8298, section 4.1.1.1; C++: twice the largest packet, which binds
+        /// here too).
         min_cwnd: DataSize = 3_000, 1_000 => 1_000_000;
-        /// Congestion window at the start (RFC 8298, section 4.1.1.2: MIN_CWND; C++: settable, start rate times RTT by its advice).
+        /// Congestion window at the start (RFC 8298, section 4.1.1.2: MIN_CWND; C++: settable, start rate times RTT
+        /// by its advice).
         initial_cwnd: DataSize = 3_000, 1_000 => 10_000_000;
         /// MAX_BYTES_IN_FLIGHT_HEAD_ROOM: window over the most bytes in flight of 5 s (RFC 8298, section 4.1.1.1).
         max_bytes_in_flight_head_room: f64 = 1.1, 1.0 => 10.0;
@@ -51,19 +56,23 @@ crate::tunables! {
         mss: DataSize = 1_000, 100 => 65_535;
         /// RATE_ADJUST_INTERVAL: time between media rate adjustments (RFC 8298, section 4.1.1.1).
         rate_adjust_interval: TimeDelta = 200.0, 10.0 => 10_000.0;
-        /// RAMP_UP_SPEED: most that the media rate rises in a second (RFC 8298, section 4.1.1.1; 1,000 named as a quick choice).
+        /// RAMP_UP_SPEED: most that the media rate rises in a second (RFC 8298, section 4.1.1.1; 1,000 named as a
+        /// quick choice).
         ramp_up_speed: DataRate = 200.0, 1.0 => 1_000_000.0;
         /// The same bound as a share of the media rate (RFC 8298, section 4.1.3: a half; C++ of 2019: 0.2).
         ramp_up_scale: f64 = 0.5, 0.01 => 10.0;
-        /// PRE_CONGESTION_GUARD: how much the queue-delay trend holds the media rate back (RFC 8298, section 4.1.1.1; C++: queueDelayGuard).
+        /// PRE_CONGESTION_GUARD: how much the queue-delay trend holds the media rate back (RFC 8298, section 4.1.1.1;
+        /// C++: queueDelayGuard).
         pre_congestion_guard: f64 = 0.1, 0.0 => 1.0;
-        /// TX_QUEUE_SIZE_FACTOR: how much the RTP queue holds the media rate back (RFC 8298, section 4.1.1.1; C++: 0.2).
+        /// TX_QUEUE_SIZE_FACTOR: how much the RTP queue holds the media rate back (RFC 8298, section 4.1.1.1; C++:
+        /// 0.2).
         tx_queue_size_factor: f64 = 1.0, 0.0 => 2.0;
         /// RTP_QDELAY_TH: RTP queue delay above which the media rate is cut (RFC 8298, section 4.1.1.1).
         rtp_qdelay_th: TimeDelta = 20.0, 0.0 => 10_000.0;
         /// TARGET_RATE_SCALE_RTP_QDELAY: the factor of that cut (RFC 8298, section 4.1.1.1; C++: none, 1).
         target_rate_scale_rtp_qdelay: f64 = 0.95, 0.1 => 1.0;
-        /// Whether the media rate moves towards the throughput less the queue, or by it (RFC 8298, section 4.1.3: see `Config`; C++: 1).
+        /// Whether the media rate moves towards the throughput less the queue, or by it (RFC 8298, section 4.1.3: see
+        /// `Config`; C++: 1).
         follow_throughput: bool = 1, 0 => 1;
         /// RATE_PACE_MIN: least pacing rate (RFC 8298, section 4.1.1.1).
         rate_pace_min: DataRate = 50.0, 1.0 => 1_000_000.0;
@@ -71,9 +80,11 @@ crate::tunables! {
         pacing_head_room: f64 = 1.0, 1.0 => 100.0;
         /// Age at which the RTP queue is discarded, 0 for never (RFC 8298, section 4.1.3, leaves it open; C++: 100).
         max_queue_age: TimeDelta = 100.0, 0.0 => 60_000.0;
-        /// First reordering window; it then follows what is seen (RFC 8298, section 4.1.2.4, has none; C++: 10, fixed, in send time).
+        /// First reordering window; it then follows what is seen (RFC 8298, section 4.1.2.4, has none; C++: 10,
+        /// fixed, in send time).
         reordering_window: TimeDelta = 0.0, 0.0 => 1_000.0;
-        /// Silence after which a full window lets a little more out (RFC 8298, section 8: a minimum send rate; C++: 500).
+        /// Silence after which a full window lets a little more out (RFC 8298, section 8: a minimum send rate; C++:
+        /// 500).
         stall_timeout: TimeDelta = 500.0, 10.0 => 60_000.0;
         /// Interval of the base delay history (RFC 6817, section 3.4.2: a minute; C++: 10,000).
         base_delay_interval: TimeDelta = 60_000.0, 100.0 => 3_600_000.0;

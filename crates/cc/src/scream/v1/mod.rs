@@ -211,8 +211,8 @@ impl Controller for Scream {
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let n = &self.network;
         out("cwnd_bytes", n.window.cwnd().as_bytes() as f64);
-        out("bytes_in_flight_bytes", n.in_flight().as_bytes() as f64);
-        out("max_bytes_in_flight_bytes", n.window.max_bytes_in_flight().as_bytes() as f64);
+        out("in_flight_bytes", n.in_flight().as_bytes() as f64);
+        out("max_in_flight_bytes", n.window.max_bytes_in_flight().as_bytes() as f64);
         out("srtt_ms", n.srtt().map_or(f64::NAN, TimeDelta::as_millis_f64));
         out("qdelay_ms", n.queue_delay().as_millis_f64());
         out("qdelay_target_ms", n.target_delay.get().as_millis_f64());

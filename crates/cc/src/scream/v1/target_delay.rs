@@ -124,12 +124,12 @@ mod tests {
         (0..200).for_each(|_| t.sample(ms(300), 0.0));
         assert_eq!(t.get(), ms(300));
         // Fifty samples of 0 among 150 of 300 ms: deviation 130 ms (variance 1.69), average 0, so new_target is
-        // 130 ms, not below 100 ms: the slow path, which has gone on since the variance passed 0.2 at the sixth.
+        // 130 ms, not below 100 ms: the slow path, on which it has been since the fifth.
         (0..50).for_each(|_| t.sample(ms(0), 0.0));
         assert_eq!(t.get(), ms(100));
         let mut t = target();
         (0..200).for_each(|_| t.sample(ms(300), 0.0));
-        // Variance of n zeros among 200: 9 x (n/200)(1 - n/200); it is 0.2002 at the fifth minus... above 0.2 at n = 5.
+        // The variance with n zeros among 200 is 9 (n/200) (1 - n/200): 0.18 at the fourth, 0.22 at the fifth.
         (0..5).for_each(|_| t.sample(ms(0), 0.0));
         let fifth = t.get();
         t.sample(ms(0), 0.0);
