@@ -5,10 +5,14 @@
 //! section 3.1.4 has it the other way round, its example does not). The reserved status symbol 11, which two
 //! examples show as "received without a delta", is refused.
 
+mod builder;
+
+pub use builder::{Builder, DEFAULT_MAX_SIZE};
+
 use super::{RTPFB, RawPacket, frame};
 use crate::Error;
 use crate::read::{Reader, be16};
-use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
+use weir_units::{RemoteTimestamp, TimeDelta};
 
 /// The message's FMT value.
 pub const FMT: u8 = 15;
@@ -16,12 +20,8 @@ pub const FMT: u8 = 15;
 const REFERENCE_UNIT: i64 = 64_000_000;
 /// Nanoseconds in a unit of a receive delta.
 const DELTA_UNIT: i64 = 250_000;
-/// Bytes before the first chunk.
-const FIXED: usize = 20;
 /// Longest run of a run-length chunk (13 bits).
 const MAX_RUN: usize = 0x1fff;
-/// What [`Builder`] keeps a message within until told otherwise: it fits beside other packets in a 1,280-byte MTU.
-pub const DEFAULT_MAX_SIZE: usize = 1_100;
 
 const NOT_RECEIVED: u8 = 0;
 const SMALL_DELTA: u8 = 1;
@@ -282,184 +282,6 @@ impl Fixed {
         out.extend_from_slice(&self.status_count.to_be_bytes());
         out.extend_from_slice(&((self.reference as u32) << 8 | u32::from(self.feedback_count)).to_be_bytes());
     }
-}
-
-/// Collects arrivals and writes them as one message. Kept and [`reset`](Builder::reset), it allocates nothing.
-///
-/// ```
-/// use weir_units::{TimeDelta, Timestamp};
-/// use weir_wire::rtcp::{Packet, parse_compound, twcc};
-/// let t = Timestamp::from_millis(1_000);
-/// let mut builder = twcc::Builder::new(1, 2, 0, 100, t);
-/// assert!(builder.push(100, Some(t)));
-/// assert!(builder.push(102, Some(t + TimeDelta::from_millis(5)))); // 101 is reported as not received
-/// let mut out = Vec::new();
-/// builder.finish_into(&mut out);
-/// let Some(Ok(Packet::Twcc(feedback))) = parse_compound(&out).next() else { panic!() };
-/// assert_eq!(feedback.statuses().filter(|(_, arrival)| arrival.is_some()).count(), 2);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Builder {
-    sender_ssrc: u32,
-    media_ssrc: u32,
-    feedback_count: u8,
-    base_sequence: u16,
-    reference: i64,
-    last_tick: i64,
-    symbols: Vec<u8>,
-    deltas: Vec<u8>,
-    /// Chunks that runs of 14 or more statuses "not received" may take, and the statuses in them.
-    gap_chunks: usize,
-    gap_symbols: usize,
-    max_size: usize,
-}
-
-impl Builder {
-    /// A builder for a first message; the arguments after the SSRCs are those of [`Builder::reset`].
-    pub fn new(
-        sender_ssrc: u32,
-        media_ssrc: u32,
-        feedback_count: u8,
-        base_sequence: u16,
-        reference: Timestamp,
-    ) -> Self {
-        let mut builder = Self {
-            sender_ssrc,
-            media_ssrc,
-            feedback_count,
-            base_sequence,
-            reference: 0,
-            last_tick: 0,
-            symbols: Vec::new(),
-            deltas: Vec::new(),
-            gap_chunks: 0,
-            gap_symbols: 0,
-            max_size: DEFAULT_MAX_SIZE,
-        };
-        builder.reset(feedback_count, base_sequence, reference);
-        builder
-    }
-    /// Bounds the message to `bytes`, header included: at least 64, at most 60,000.
-    #[must_use]
-    pub fn with_max_size(mut self, bytes: usize) -> Self {
-        self.max_size = bytes.clamp(64, 60_000);
-        self
-    }
-    /// Changes the stream that messages name as theirs.
-    pub const fn set_media_ssrc(&mut self, ssrc: u32) {
-        self.media_ssrc = ssrc;
-    }
-    /// Starts a new message on packets from `base_sequence` on. `reference` is the first arrival to be reported, or
-    /// any instant within 8 s of it; it is taken down to a multiple of 64 ms.
-    pub fn reset(&mut self, feedback_count: u8, base_sequence: u16, reference: Timestamp) {
-        self.feedback_count = feedback_count;
-        self.base_sequence = base_sequence;
-        self.reference = reference.as_nanos().div_euclid(REFERENCE_UNIT);
-        self.last_tick = 0;
-        self.symbols.clear();
-        self.deltas.clear();
-        (self.gap_chunks, self.gap_symbols) = (0, 0);
-    }
-    /// Packets reported on so far, those between arrivals included.
-    pub const fn status_count(&self) -> usize {
-        self.symbols.len()
-    }
-    /// Adds a packet, `arrival` being to the nearest 250 us, or `None` where it is to be told as not received.
-    /// Packets passed over are told as not received.
-    ///
-    /// `false`, and nothing added, where the packet must go into another message: its sequence number is not after
-    /// the last one's, its arrival is more than 8,191.75 ms from the last one's, or the message is full.
-    #[inline]
-    pub fn push(&mut self, sequence: u16, arrival: Option<Timestamp>) -> bool {
-        let place = usize::from(sequence.wrapping_sub(self.base_sequence));
-        let Some(gap) = place.checked_sub(self.symbols.len()) else { return false };
-        // More than half the number space ahead is behind, and the status count has 16 bits.
-        if gap >= 0x8000 || place >= usize::from(u16::MAX) {
-            return false;
-        }
-        let delta = match arrival {
-            None => None,
-            Some(arrival) => {
-                let since = arrival.as_nanos().saturating_sub(self.reference.saturating_mul(REFERENCE_UNIT));
-                let tick = since.saturating_add(DELTA_UNIT / 2).div_euclid(DELTA_UNIT);
-                let Ok(delta) = i16::try_from(tick - self.last_tick) else { return false };
-                Some((tick, delta))
-            }
-        };
-        let (mut gap_chunks, mut gap_symbols) = (self.gap_chunks, self.gap_symbols);
-        if gap >= 14 {
-            gap_chunks += gap.div_ceil(MAX_RUN) + 2;
-            gap_symbols += gap;
-        }
-        // Outside of long runs every chunk but the last holds at least seven statuses.
-        let chunks = gap_chunks + (place + 1 - gap_symbols).div_ceil(7);
-        if FIXED + 2 * chunks + self.deltas.len() + 2 + 3 > self.max_size {
-            return false;
-        }
-        (self.gap_chunks, self.gap_symbols) = (gap_chunks, gap_symbols);
-        if gap > 0 {
-            self.symbols.resize(place, NOT_RECEIVED);
-        }
-        let Some((tick, delta)) = delta else {
-            self.symbols.push(NOT_RECEIVED);
-            return true;
-        };
-        self.last_tick = tick;
-        if let Ok(small) = u8::try_from(delta) {
-            self.symbols.push(SMALL_DELTA);
-            self.deltas.push(small);
-        } else {
-            self.symbols.push(LARGE_DELTA);
-            self.deltas.extend_from_slice(&delta.to_be_bytes());
-        }
-        true
-    }
-    /// Appends the message; `false`, and nothing appended, where there is no packet to report on.
-    pub fn finish_into(&self, out: &mut Vec<u8>) -> bool {
-        let Ok(status_count) = u16::try_from(self.symbols.len()) else { return false };
-        if status_count == 0 {
-            return false;
-        }
-        let fixed = Fixed {
-            sender_ssrc: self.sender_ssrc,
-            media_ssrc: self.media_ssrc,
-            base_sequence: self.base_sequence,
-            status_count,
-            reference: self.reference as i32,
-            feedback_count: self.feedback_count,
-        };
-        frame(out, FMT, RTPFB, |out| {
-            fixed.write_into(out);
-            let mut rest = &self.symbols[..];
-            while let Some((chunk, covered)) = next_chunk(rest) {
-                out.extend_from_slice(&chunk.bits().to_be_bytes());
-                rest = &rest[covered..];
-            }
-            out.extend_from_slice(&self.deltas);
-        });
-        true
-    }
-}
-
-/// The chunk that covers most of what comes first in `symbols`, and how much; `None` at the end.
-#[inline]
-fn next_chunk(symbols: &[u8]) -> Option<(Chunk, usize)> {
-    let &first = symbols.first()?;
-    let run = symbols.iter().take(MAX_RUN).take_while(|&&s| s == first).count();
-    let one_bit = &symbols[..symbols.len().min(14)];
-    if run >= one_bit.len() {
-        return Some((Chunk::Run { symbol: first, length: run as u16 }, run));
-    }
-    if one_bit.iter().all(|&s| s != LARGE_DELTA) {
-        let list = one_bit.iter().fold(0, |list, &s| list << 1 | u16::from(s)) << (14 - one_bit.len());
-        return Some((Chunk::OneBit(list), one_bit.len()));
-    }
-    let two_bit = &symbols[..symbols.len().min(7)];
-    if run >= two_bit.len() {
-        return Some((Chunk::Run { symbol: first, length: run as u16 }, run));
-    }
-    let list = two_bit.iter().fold(0, |list, &s| list << 2 | u16::from(s)) << (14 - 2 * two_bit.len());
-    Some((Chunk::TwoBit(list), two_bit.len()))
 }
 
 #[cfg(test)]

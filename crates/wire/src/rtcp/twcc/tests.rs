@@ -1,6 +1,7 @@
 use super::*;
 use crate::rtcp::{Packet, parse_compound};
 use proptest::prelude::*;
+use weir_units::Timestamp;
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -195,7 +196,7 @@ proptest! {
         let mut again = vec![];
         f.write_into(&mut again);
         prop_assert_eq!(&again, &bytes);
-        let fewest = fewest_chunks(&b.symbols);
+        let fewest = fewest_chunks(b.symbols());
         prop_assert!(f.chunks().len() <= fewest + 1 + fewest / 3, "{} chunks, {} would do", f.chunks().len(), fewest);
     }
 
