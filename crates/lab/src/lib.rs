@@ -1,7 +1,10 @@
 //! From a scenario to numbers: scenario files, runs, metrics, tables and reports.
 
+pub mod figures;
 pub mod metrics;
 pub mod pcap;
+pub mod report;
+pub mod reproduce;
 pub mod results;
 pub mod scenario;
 pub mod series;

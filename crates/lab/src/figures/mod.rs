@@ -1,0 +1,120 @@
+//! Figures as SVG files: a paper's plots over time, drawn from runs.
+//!
+//! The files need nothing beside them, follow the reader's light or dark setting, tell lines apart by dashes as well as by
+//! colour, and carry a title and a description for readers who do not see them.
+
+mod svg;
+
+use crate::results::{FlowKind, RunResult, write_whole};
+use crate::series::{FlowSeries, Series};
+use std::io;
+use std::path::Path;
+use svg::{Line, Plot};
+
+/// What a figure plots over time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantity {
+    /// Rates in kbit/s with the bottleneck's capacity behind them: the controller's target where there is one
+    /// (what the paper's generator logs), goodput over a second where there is none (TCP).
+    Rate,
+    /// One-way delay of RTP packets in ms: the largest mean of a sampling interval.
+    Delay,
+}
+
+/// Points of a line at most: a figure is about 700 points wide.
+const POINTS: usize = 700;
+/// Span of the mean of TCP's goodput, in s.
+const SMOOTH_S: f64 = 1.0;
+
+/// A figure from runs with time series; runs without one are left out. Where every run has one RTP flow and nothing
+/// else, all runs share one plot; otherwise each run has a panel of its own with a line for each flow.
+pub fn svg(title: &str, quantity: Quantity, runs: &[&RunResult]) -> String {
+    let shown: Vec<(&RunResult, &Series)> = runs.iter().filter_map(|r| Some((*r, r.series.as_ref()?))).collect();
+    let end = shown.iter().map(|(r, _)| r.duration_s).fold(0.0, f64::max);
+    let single = shown.iter().all(|(r, _)| r.flows.len() == 1);
+    let unit = match quantity {
+        Quantity::Rate => "Rate, kbit/s",
+        Quantity::Delay => "One-way delay, ms",
+    };
+    let mut plots = Vec::new();
+    if single && !shown.is_empty() {
+        let mut lines: Vec<Line> = capacity(quantity, shown[0]).into_iter().collect();
+        for (run, series) in &shown {
+            lines.extend(series.flows.first().map(|f| line(run.controller.clone(), quantity, f, series)));
+        }
+        plots.push(Plot { title: String::new(), y_label: unit.into(), x_end: end, lines });
+    } else {
+        for (run, series) in &shown {
+            let mut lines: Vec<Line> = capacity(quantity, (run, series)).into_iter().collect();
+            for (summary, flow) in run.flows.iter().zip(&series.flows) {
+                if summary.kind == FlowKind::Rtp || quantity == Quantity::Rate {
+                    lines.push(line(label(run, &summary.name, &summary.controller), quantity, flow, series));
+                }
+            }
+            let title = if shown.len() > 1 { run.controller.clone() } else { String::new() };
+            plots.push(Plot { title, y_label: unit.into(), x_end: end, lines });
+        }
+    }
+    svg::draw(title, &plots)
+}
+
+/// Writes [`svg`] into a file, which comes into being whole.
+pub fn write(path: &Path, title: &str, quantity: Quantity, runs: &[&RunResult]) -> io::Result<()> {
+    let text = svg(title, quantity, runs);
+    write_whole(path, |out| out.write_all(text.as_bytes()))
+}
+
+fn label(run: &RunResult, flow: &str, controller: &str) -> String {
+    if run.rtp_flows().count() > 1 && run.flows.iter().all(|f| f.controller == controller) {
+        flow.into()
+    } else {
+        format!("{flow} ({controller})")
+    }
+}
+
+fn capacity(quantity: Quantity, (run, series): (&RunResult, &Series)) -> Option<Line> {
+    let link =
+        run.queue.as_ref().and_then(|q| series.links.iter().find(|l| l.name == q.name)).or(series.links.first())?;
+    let values = thin(&link.capacity_bps, false);
+    (quantity == Quantity::Rate).then(|| Line {
+        label: "capacity".into(),
+        capacity: true,
+        points: points(series, values, 1e-3),
+    })
+}
+
+fn line(label: String, quantity: Quantity, flow: &FlowSeries, series: &Series) -> Line {
+    let (values, scale) = match quantity {
+        Quantity::Delay => (thin(&flow.delay_ms, true), 1.0),
+        Quantity::Rate if flow.target_bps.iter().any(|v| !v.is_nan()) => (thin(&flow.target_bps, false), 1e-3),
+        Quantity::Rate => (thin(&smooth(&flow.goodput_bps, series.interval_s), false), 1e-3),
+    };
+    Line { label, capacity: false, points: points(series, values, scale) }
+}
+
+fn points(series: &Series, values: Vec<f64>, scale: f64) -> Vec<(f64, f64)> {
+    let group = series.time_s.len().div_ceil(POINTS).max(1) as f64;
+    let at = |i: usize| (i as f64 + 1.0) * group * series.interval_s;
+    values.into_iter().enumerate().map(|(i, v)| (at(i), v * scale)).collect()
+}
+
+fn thin(values: &[f64], largest: bool) -> Vec<f64> {
+    let of = |chunk: &[f64]| {
+        let there = chunk.iter().copied().filter(|v| !v.is_nan());
+        if largest {
+            return there.fold(f64::NAN, f64::max);
+        }
+        let (sum, n) = there.fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
+        if n > 0.0 { sum / n } else { f64::NAN }
+    };
+    values.chunks(values.len().div_ceil(POINTS).max(1)).map(of).collect()
+}
+
+fn smooth(values: &[f64], interval_s: f64) -> Vec<f64> {
+    let span = ((SMOOTH_S / interval_s).round() as usize).max(1);
+    let mean = |i: usize| {
+        let part = &values[(i + 1).saturating_sub(span)..=i];
+        part.iter().sum::<f64>() / part.len() as f64
+    };
+    (0..values.len()).map(mean).collect()
+}

@@ -1,0 +1,243 @@
+//! A paper's published numbers and claims beside what runs measure.
+//!
+//! A published cell names a scenario, a condition and an algorithm. It is measured over every run whose scenario (the
+//! last part of its name), controller and condition agree; where no run has that condition, a window of that label
+//! inside the run stands for it ("20-40s"). Metrics of a single flow are those of the run's first RTP flow. In a window
+//! two more can be asked for: `jain`, Jain's index of the RTP flows' media rates, and `late_comer_ratio`, the media rate
+//! of the RTP flow that started last over the mean of the earlier ones.
+
+mod claims;
+mod text;
+
+pub use claims::{Check, Claim, ClaimSpec, Measured};
+
+use crate::results::{FlowKind, FlowSummary, RunResult, Stat, WindowSummary};
+use serde::{Deserialize, Serialize};
+
+/// One number as published: a row of a paper's table file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Published {
+    /// The paper by name.
+    pub paper: String,
+    /// The paper's own number of the table, or `figN`.
+    pub table: String,
+    /// Scenario.
+    pub scenario: String,
+    /// Condition: a variant of the scenario or a window of time.
+    pub condition: String,
+    /// Algorithm, by the name of its controller.
+    pub algorithm: String,
+    /// Metric.
+    pub metric: String,
+    /// Unit of the value.
+    pub unit: String,
+    /// The value.
+    pub value: f64,
+    /// Its standard deviation, where the paper gives one.
+    pub sigma: Option<f64>,
+}
+
+/// One number published beside measured.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    /// The paper by name.
+    pub paper: String,
+    /// The paper's own number of the table, or `figN`.
+    pub table: String,
+    /// Scenario.
+    pub scenario: String,
+    /// Condition.
+    pub condition: String,
+    /// Algorithm.
+    pub algorithm: String,
+    /// Metric.
+    pub metric: String,
+    /// Unit of both values.
+    pub unit: String,
+    /// The published value.
+    pub published: f64,
+    /// Its standard deviation, where the paper gives one.
+    pub published_sigma: Option<f64>,
+    /// Mean over the runs; `None` where no run measured it.
+    pub measured: Option<f64>,
+    /// Standard deviation over the runs; `None` with fewer than two.
+    pub measured_sigma: Option<f64>,
+    /// Runs that measured it.
+    pub runs: usize,
+}
+
+/// What is to be said about a result, such as what does not reproduce and what was tried.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Note {
+    /// Heading.
+    pub title: String,
+    /// Plain text; blank lines part paragraphs.
+    pub text: String,
+}
+
+/// A table of the paper by number.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TableTitle {
+    /// The paper's own number of the table.
+    pub table: String,
+    /// Its title.
+    pub title: String,
+}
+
+/// A paper beside Weir.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Reproduction {
+    /// The paper by name.
+    pub paper: String,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Every published number.
+    pub cells: Vec<Cell>,
+    /// The paper's claims as checks.
+    pub claims: Vec<Claim>,
+    /// Titles of the tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableTitle>,
+    /// What is to be said about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// What a paper publishes, as its data files say.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Paper {
+    /// The paper by name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// Titles of the tables.
+    pub tables: Vec<TableTitle>,
+    /// Every published number.
+    pub published: Vec<Published>,
+    /// The paper's claims as checks.
+    pub claims: Vec<ClaimSpec>,
+    /// What is to be said about the reproduction.
+    pub notes: Vec<Note>,
+}
+
+/// Sets a paper's numbers and claims beside the runs. A number or claim that no run bears on stays, unmeasured.
+pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
+    Reproduction {
+        paper: paper.name.clone(),
+        title: paper.title.clone(),
+        cells: paper.published.iter().map(|p| cell(p, runs)).collect(),
+        claims: paper.claims.iter().map(|c| claims::check(&paper.name, c, runs)).collect(),
+        tables: paper.tables.clone(),
+        notes: paper.notes.clone(),
+    }
+}
+
+fn cell(p: &Published, runs: &[RunResult]) -> Cell {
+    let stat = measure(runs, &p.scenario, Some(&p.condition), &p.algorithm, &p.metric);
+    // Ratios are kept as such; tables of percentages want a hundred times that.
+    let scale = match p.unit.as_str() {
+        "percent" => 100.0,
+        "kbps" => 1e-3,
+        "Mbps" => 1e-6,
+        _ => 1.0,
+    };
+    Cell {
+        paper: p.paper.clone(),
+        table: p.table.clone(),
+        scenario: p.scenario.clone(),
+        condition: p.condition.clone(),
+        algorithm: p.algorithm.clone(),
+        metric: p.metric.clone(),
+        unit: p.unit.clone(),
+        published: p.value,
+        published_sigma: p.sigma,
+        measured: stat.map(|s| s.mean * scale),
+        measured_sigma: stat.and_then(|s| s.sigma).map(|s| s * scale),
+        runs: stat.map_or(0, |s| s.runs),
+    }
+}
+
+/// A metric over the runs of a scenario under a controller; of any condition where none is named.
+fn measure(
+    runs: &[RunResult],
+    scenario: &str,
+    condition: Option<&str>,
+    controller: &str,
+    metric: &str,
+) -> Option<Stat> {
+    let of_scenario = runs.iter().filter(|r| {
+        (r.scenario == scenario || r.scenario.rsplit('/').next() == Some(scenario)) && r.controller == controller
+    });
+    let values: Vec<f64> = of_scenario
+        .filter_map(|r| match condition {
+            Some(c) if !c.is_empty() && r.condition != c => window_value(r, c, metric),
+            _ => run_value(r, metric),
+        })
+        .collect();
+    Stat::of(&values)
+}
+
+fn first_rtp(run: &RunResult) -> Option<(usize, &FlowSummary)> {
+    run.flows.iter().enumerate().find(|(_, f)| f.kind == FlowKind::Rtp)
+}
+
+fn run_value(run: &RunResult, metric: &str) -> Option<f64> {
+    let find = |list: Vec<(&'static str, f64)>| list.into_iter().find(|(n, _)| *n == alias(metric)).map(|(_, v)| v);
+    find(run.values()).or_else(|| find(first_rtp(run)?.1.values()))
+}
+
+fn window_value(run: &RunResult, label: &str, metric: &str) -> Option<f64> {
+    let (flow, window) = (first_rtp(run)?.0, run.window(label)?);
+    let w = window.flows.get(flow)?;
+    match alias(metric) {
+        "utilisation" => Some(w.utilisation),
+        "utilisation_goodput" => Some(w.utilisation_goodput),
+        "generated_bps" => Some(w.generated_bps),
+        "goodput_bps" => Some(w.goodput_bps),
+        "loss" => Some(w.loss),
+        "one_way_delay_mean_ms" => w.one_way_delay_ms,
+        "queue_delay_mean_ms" => window.queue_delay_ms.first().copied().flatten(),
+        "jain" => shares(run, window).jain(),
+        "late_comer_ratio" => shares(run, window).late_comer_ratio(),
+        _ => None,
+    }
+}
+
+/// Media rates of a run's RTP flows in one window, in order of start.
+struct Shares(Vec<f64>);
+
+fn shares(run: &RunResult, window: &WindowSummary) -> Shares {
+    let mut flows: Vec<(f64, f64)> = (run.flows.iter().zip(&window.flows))
+        .filter(|(f, _)| f.kind == FlowKind::Rtp)
+        .map(|(f, w)| (f.start_s, w.generated_bps))
+        .collect();
+    flows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Shares(flows.into_iter().map(|f| f.1).collect())
+}
+
+impl Shares {
+    /// Jain's index.
+    fn jain(&self) -> Option<f64> {
+        let (sum, squares) = self.0.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+        (self.0.len() >= 2 && squares > 0.0).then(|| sum * sum / (self.0.len() as f64 * squares))
+    }
+    /// Rate of the flow that started last over the mean of those before it.
+    fn late_comer_ratio(&self) -> Option<f64> {
+        let (last, earlier) = self.0.split_last()?;
+        let mean = earlier.iter().sum::<f64>() / earlier.len() as f64;
+        (mean > 0.0).then(|| last / mean)
+    }
+}
+
+/// The papers' names of metrics in ours.
+fn alias(metric: &str) -> &str {
+    match metric {
+        "goodput" => "goodput_bps",
+        "loss_rate" => "loss",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;
