@@ -13,6 +13,7 @@ impl Link {
                 Capacity::Unlimited => weir_path::Limit::Unlimited,
                 _ => self.queue.config(),
             },
+            discipline: weir_path::Discipline::DropTail,
             mark_above: self.ecn_threshold.map(QueueLimit::config),
             loss: match self.loss {
                 None => weir_path::Loss::None,
