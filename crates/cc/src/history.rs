@@ -284,6 +284,47 @@ mod tests {
         assert_eq!(h.bytes_in_flight(), DataSize::from_bytes(2_000));
     }
 
+    #[test]
+    fn a_flight_past_the_bound_gives_up_its_oldest() {
+        let mut h = SentHistory::new();
+        let most = MAX_PACKETS as u64;
+        (0..most + 500).for_each(|s| h.on_sent(&sent(s)));
+        assert_eq!((h.len() as u64, h.counters().unreported), (most, 500));
+        assert_eq!(h.bytes_in_flight(), DataSize::from_bytes(1_000 * most));
+        assert_eq!(h.oldest_in_flight(), Some(Timestamp::from_millis(500)));
+        let mut out = Vec::new();
+        h.resolve([got(0), got(499), got(500)], &mut out);
+        assert_eq!((out.len(), h.counters().late), (1, 2));
+        assert_eq!(h.bytes_in_flight(), DataSize::from_bytes(1_000 * (most - 1)));
+    }
+
+    #[test]
+    fn a_jump_forgets_what_was_before() {
+        let mut h = SentHistory::new();
+        (0..10).chain([1_000]).for_each(|s| h.on_sent(&sent(s)));
+        assert_eq!((h.len(), h.counters().unreported, h.bytes_in_flight()), (1, 10, DataSize::from_bytes(1_000)));
+        let mut out = Vec::new();
+        h.resolve([got(3), got(999), got(1_000), got(1_001)], &mut out);
+        assert_eq!(out.iter().map(|p| p.sequence).collect::<Vec<_>>(), [1_000]);
+        assert_eq!(h.counters(), HistoryCounters { unknown: 1, late: 2, duplicate: 0, unreported: 10 });
+    }
+
+    #[test]
+    fn a_settled_flight_keeps_the_ring_small_and_its_past_in_reach() {
+        let mut h = SentHistory::new();
+        let mut out = Vec::new();
+        for s in 0..10_000 {
+            h.on_sent(&sent(s));
+            if s >= 20 {
+                h.resolve([if s % 2 == 0 { got(s - 20) } else { lost(s - 20) }], &mut out);
+            }
+        }
+        assert_eq!(h.slots.len(), MIN_PACKETS);
+        // Forty packets back, beyond the twenty in flight, a loss may still be taken back.
+        h.resolve([got(9_959)], &mut out);
+        assert_eq!(out.iter().map(|p| (p.sequence, p.was_lost)).collect::<Vec<_>>(), [(9_959, true)]);
+    }
+
     proptest! {
         #[test]
         fn flight_is_conserved(ops in proptest::collection::vec((0u8..8, 0u64..400, any::<bool>()), 1..600)) {

@@ -71,6 +71,9 @@ crate::tunables! {
         rtp_qdelay_th: TimeDelta = 20.0, 0.0 => 10_000.0;
         /// TARGET_RATE_SCALE_RTP_QDELAY: the factor of that cut (RFC 8298, section 4.1.1.1; C++: none, 1).
         target_rate_scale_rtp_qdelay: f64 = 0.95, 0.1 => 1.0;
+        /// RTP queue delay from which the media rate no longer goes by fast increase (RFC 8298: no such bound; C++: 100,
+        /// without which a start far above the first window runs on while its queue is thrown away).
+        fast_increase_rtp_qdelay: TimeDelta = 1_000_000.0, 0.0 => 1_000_000.0;
         /// Whether the media rate moves towards the throughput less the queue, or by it (RFC 8298, section 4.1.3: see
         /// `Config`; C++: 1).
         follow_throughput: bool = 1, 0 => 1;

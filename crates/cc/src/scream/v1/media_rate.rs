@@ -145,17 +145,19 @@ impl MediaRate {
         let interval = config.rate_adjust_interval.as_secs_f64();
         let ramp_up = config.ramp_up_speed.as_bps_f64().min(self.target * config.ramp_up_scale) * interval;
         let current = self.rates.transmit.max(self.rates.acknowledged);
-        if self.was_fast_increase && !network.fast_increase {
+        let queue_bits = queue.as_bits() as f64;
+        let queue_exceeds = |delay: TimeDelta| queue_bits > current * delay.as_secs_f64();
+        let fast_increase = network.fast_increase && !queue_exceeds(config.fast_increase_rtp_qdelay);
+        if self.was_fast_increase && !fast_increase {
             // What has ended fast increase is congestion.
             self.last_max = self.target;
         }
-        self.was_fast_increase = network.fast_increase;
+        self.was_fast_increase = fast_increase;
         let scale = self.inflection_scale();
         let mut target = self.target;
-        if network.fast_increase {
+        if fast_increase {
             target += ramp_up * scale;
         } else {
-            let queue_bits = queue.as_bits() as f64;
             let mut delta = current * (1.0 - config.pre_congestion_guard * network.trend)
                 - config.tx_queue_size_factor * queue_bits;
             if config.follow_throughput {
@@ -169,7 +171,7 @@ impl MediaRate {
                 delta = (delta * scale).min(ramp_up);
             }
             target += delta;
-            if queue_bits > current * config.rtp_qdelay_th.as_secs_f64() {
+            if queue_exceeds(config.rtp_qdelay_th) {
                 target *= config.target_rate_scale_rtp_qdelay;
             }
         }
@@ -246,6 +248,17 @@ mod tests {
         assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 0, &c), 1_040.0);
         // Below 400 kbit/s half of the rate a second binds.
         assert_eq!(step(&mut rate(200), [200; 3], FAST, 0, &c), 220.0);
+    }
+
+    #[test]
+    fn a_long_rtp_queue_ends_fast_increase_where_a_bound_is_set() {
+        let c = Config { fast_increase_rtp_qdelay: TimeDelta::from_millis(100), ..Config::default() };
+        // 12,500 bytes of 1 Mbit/s are 100 ms, and no more.
+        assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 12_500, &c), 1_040.0);
+        // A byte more: 1,000 - 100.008 - 1,000 and 5 % off.
+        let slower = step(&mut rate(1_000), [1_000; 3], FAST, 12_501, &c);
+        assert!((slower - 899.992 * 0.95).abs() < 1e-3, "{slower}");
+        assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 12_501, &Config::default()), 1_040.0);
     }
 
     #[test]

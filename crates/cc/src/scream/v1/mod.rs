@@ -8,8 +8,7 @@
 //! [`Config`] says where the public C++ implementation has other constants and how to set them. Not taken over
 //! from it, as the RFC has no trace of them: window growth bound to 1.25 times the throughput and shrinkage to a
 //! quarter, pacing only above a queue-delay fraction of 0.02, the blend of peak and mean flight, the inflection
-//! point as the highest of three, a base delay reset after 20 s, and an RTP queue delay of 100 ms ending fast
-//! increase for the media rate.
+//! point as the highest of three, and a base delay reset after 20 s.
 
 mod config;
 mod loss;

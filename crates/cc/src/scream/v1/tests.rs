@@ -73,6 +73,8 @@ fn cpp() -> Setup {
             ("target_rate_scale_rtp_qdelay", 1.0),
             ("adapt_qdelay_target", 0.0),
             ("gain_down", 2.0),
+            ("fast_increase_rtp_qdelay", 100.0),
+            ("beta_r_ecn", 0.95),
             ("pacing_head_room", 1.5),
             ("base_delay_interval", 10_000.0),
             ("base_delay_history", 50.0),
