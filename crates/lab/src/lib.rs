@@ -2,6 +2,7 @@
 
 pub mod figures;
 pub mod metrics;
+pub mod papers;
 pub mod pcap;
 pub mod report;
 pub mod reproduce;
