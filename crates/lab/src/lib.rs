@@ -7,5 +7,6 @@ pub mod pcap;
 pub mod report;
 pub mod reproduce;
 pub mod results;
+pub mod run;
 pub mod scenario;
 pub mod series;

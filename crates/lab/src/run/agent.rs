@@ -1,0 +1,164 @@
+//! The agents of a scenario: call ends, and the simulator's own traffic.
+
+use crate::metrics::{FrameRecord, Recorder};
+use weir_session::{Datagram, Endpoint};
+use weir_sim::{Packet, udp};
+use weir_units::{DataSize, Timestamp};
+
+/// Bytes of IPv4 and UDP headers.
+pub(crate) const UDP_OVERHEAD: u64 = 28;
+
+/// Any agent of a scenario.
+pub(crate) enum Agent {
+    Call(Box<CallEnd>),
+    Traffic(Box<weir_sim::Endpoint>),
+    Stepped(Box<SteppedUdp>),
+}
+
+/// One end of a call in the simulator.
+pub(crate) struct CallEnd {
+    pub endpoint: Endpoint,
+    /// The last instant it was told.
+    now: Timestamp,
+}
+
+impl CallEnd {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, now: Timestamp::ZERO }
+    }
+}
+
+/// What playout has done with a packet or frame.
+pub(crate) enum Played {
+    Frame(FrameRecord),
+    Discarded(Timestamp, DataSize),
+}
+
+impl Played {
+    pub(crate) fn tell(&self, flow: usize, recorder: &mut Recorder) {
+        match *self {
+            Self::Frame(frame) => recorder.frame(flow, frame),
+            Self::Discarded(now, size) => recorder.discarded(flow, now, size),
+        }
+    }
+}
+
+impl Agent {
+    pub(crate) fn call(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Call(c) => Some(&c.endpoint),
+            _ => None,
+        }
+    }
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        if let Self::Call(c) = self {
+            c.endpoint.set_paused(paused);
+        }
+    }
+    pub(crate) fn take_played(&mut self) -> Vec<Played> {
+        Vec::new()
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $agent:ident => $call:expr) => {
+        match $self {
+            Self::Call($agent) => $call,
+            Self::Traffic($agent) => $call,
+            Self::Stepped($agent) => $call,
+        }
+    };
+}
+
+impl weir_sim::Agent for Agent {
+    fn on_start(&mut self, now: Timestamp) {
+        each!(self, a => a.on_start(now));
+    }
+    #[inline]
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        each!(self, a => a.on_packet(now, packet));
+    }
+    #[inline]
+    fn on_timeout(&mut self, now: Timestamp) {
+        each!(self, a => a.on_timeout(now));
+    }
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        each!(self, a => a.poll_timeout())
+    }
+    #[inline]
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        each!(self, a => a.poll_transmit(now, packet))
+    }
+}
+
+impl weir_sim::Agent for CallEnd {
+    fn on_start(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        self.now = now;
+        let datagram = Datagram { bytes: &packet.bytes, payload: packet.payload, ecn: packet.ecn };
+        self.endpoint.handle_datagram(now, &datagram);
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.now = now;
+        self.endpoint.handle_timeout(now);
+    }
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        self.endpoint.poll_timeout(self.now)
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        let Some(t) = self.endpoint.poll_transmit(now, &mut packet.bytes) else { return false };
+        packet.payload = t.payload;
+        packet.size = t.size + DataSize::from_bytes(UDP_OVERHEAD);
+        packet.ecn = t.ecn;
+        true
+    }
+}
+
+/// Constant-rate UDP whose rate changes at given instants: one source a step, the first packet at the step itself.
+pub(crate) struct SteppedUdp {
+    /// Start of each step and its source, in order.
+    steps: Vec<(Timestamp, udp::Source)>,
+    current: usize,
+}
+
+impl SteppedUdp {
+    pub(crate) fn new(steps: Vec<(Timestamp, udp::Source)>) -> Self {
+        Self { steps, current: 0 }
+    }
+    fn next_step(&self) -> Option<Timestamp> {
+        self.steps.get(self.current + 1).map(|s| s.0)
+    }
+    fn source(&mut self) -> Option<&mut udp::Source> {
+        self.steps.get_mut(self.current).map(|s| &mut s.1)
+    }
+}
+
+impl weir_sim::Agent for SteppedUdp {
+    fn on_start(&mut self, now: Timestamp) {
+        while self.next_step().is_some_and(|at| at <= now) {
+            self.current += 1;
+        }
+        if let Some(s) = self.source() {
+            s.on_start(now);
+        }
+    }
+    fn on_packet(&mut self, _: Timestamp, _: &Packet) {}
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.next_step().is_some_and(|at| at <= now) {
+            self.on_start(now);
+        } else if let Some(s) = self.source() {
+            s.on_timeout(now);
+        }
+    }
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        let step = self.next_step();
+        let packet = self.source().and_then(|s| s.poll_timeout());
+        step.into_iter().chain(packet).min()
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        self.source().is_some_and(|s| s.poll_transmit(now, packet))
+    }
+}

@@ -1,0 +1,326 @@
+//! From a scenario to a simulator with its agents, and to a recorder that knows what it measures.
+
+use super::agent::{Agent, CallEnd, SteppedUdp, UDP_OVERHEAD};
+use super::watch::Watch;
+use super::{Network, RunError};
+use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
+use crate::results;
+use crate::scenario::{self as sc, Flow, FlowKind, RtpFlow, Scenario};
+use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
+use weir_media::{Packetiser, PerfectCodec, Source};
+use weir_path as path;
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_sim::{AgentId, LinkId, Simulator, mix, tcp, udp};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+
+fn at(t: TimeDelta) -> Timestamp {
+    Timestamp::ZERO + t
+}
+
+fn limit(l: sc::QueueLimit) -> path::Limit {
+    match l {
+        sc::QueueLimit::Bytes(s) => path::Limit::Size(s),
+        sc::QueueLimit::Packets(n) => path::Limit::Packets(u32::try_from(n).unwrap_or(u32::MAX)),
+        sc::QueueLimit::Time(t) => path::Limit::Time(t),
+    }
+}
+
+fn capacity(link: &sc::Link) -> Result<path::Capacity, RunError> {
+    let link_error = |source| RunError::Link { link: link.name.clone(), source };
+    let trace_error = |message| RunError::Trace { link: link.name.clone(), message };
+    Ok(match &link.capacity {
+        sc::Capacity::Unlimited => path::Capacity::Unlimited,
+        sc::Capacity::Constant(rate) => path::Capacity::Constant(*rate),
+        sc::Capacity::Steps { steps, repeat } => {
+            let steps = steps.iter().map(|&(at, rate)| path::Step { at, rate }).collect();
+            path::Capacity::Schedule(path::Schedule::new(steps, *repeat).map_err(link_error)?)
+        }
+        sc::Capacity::Trace(t) => match t.format {
+            sc::TraceFormat::Mahimahi => path::Capacity::Opportunities(
+                path::Opportunities::parse(&t.text, &t.file).map_err(|e| trace_error(e.to_string()))?,
+            ),
+            sc::TraceFormat::Csv => path::Capacity::Schedule(
+                path::Schedule::parse(&t.text, &t.file, true).map_err(|e| trace_error(e.to_string()))?,
+            ),
+        },
+    })
+}
+
+fn link_config(link: &sc::Link) -> Result<path::LinkConfig, RunError> {
+    let loss = match link.loss {
+        None => path::Loss::None,
+        Some(sc::Loss::Independent { probability }) => path::Loss::Independent { share: probability },
+        Some(sc::Loss::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad }) => {
+            path::Loss::GilbertElliott(path::GilbertElliott {
+                to_bad: good_to_bad,
+                to_good: bad_to_good,
+                loss_good: loss_in_good,
+                loss_bad: loss_in_bad,
+            })
+        }
+    };
+    let jitter = link.jitter.map(|j| path::Jitter {
+        shape: match j.shape {
+            sc::JitterShape::Uniform => path::JitterShape::Uniform { max: j.max },
+            sc::JitterShape::Normal { sigma } => {
+                let bound = (j.max / 2).ratio(sigma).unwrap_or(1.0);
+                path::JitterShape::Normal { deviation: sigma, bound }
+            }
+        },
+        may_reorder: j.reordering,
+    });
+    Ok(path::LinkConfig {
+        capacity: capacity(link)?,
+        delay: link.delay,
+        limit: limit(link.queue),
+        mark_above: link.ecn_threshold.map(limit),
+        loss,
+        loss_position: match link.loss_place {
+            sc::LossPlace::Ingress => path::LossPosition::Entry,
+            sc::LossPlace::Egress => path::LossPosition::Exit,
+        },
+        jitter,
+        reordering: link.reorder.map(|r| path::Reordering { share: r.probability, extra: r.delay }),
+        duplication: link.duplicate,
+    })
+}
+
+/// The capacity as the metrics know it: exact for steps, in rows of 100 ms for recorded traces.
+fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> Result<metrics::Capacity, RunError> {
+    Ok(match &link.capacity {
+        sc::Capacity::Unlimited => metrics::Capacity::constant(DataRate::ZERO),
+        sc::Capacity::Constant(rate) => metrics::Capacity::constant(*rate),
+        sc::Capacity::Steps { steps, repeat } => {
+            let mut all = Vec::new();
+            let mut epoch = TimeDelta::ZERO;
+            while epoch < duration {
+                all.extend(steps.iter().map(|&(t, rate)| (at(epoch + t), rate)));
+                match repeat.filter(|&r| r > TimeDelta::ZERO) {
+                    Some(r) => epoch += r,
+                    None => break,
+                }
+            }
+            metrics::Capacity::steps(all)
+        }
+        sc::Capacity::Trace(_) => {
+            let c = capacity(link)?;
+            metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| c.rate_at(t))
+        }
+    })
+}
+
+pub(crate) fn recorder_config(s: &Scenario, seed: u64, series: bool) -> Result<RecorderConfig, RunError> {
+    let flow = |f: &Flow| FlowInfo {
+        name: f.name.clone(),
+        controller: match &f.kind {
+            FlowKind::Rtp(r) => r.controller.clone(),
+            FlowKind::Tcp(t) => match t.algorithm {
+                sc::TcpAlgorithm::NewReno => "newreno".into(),
+                sc::TcpAlgorithm::Cubic => "cubic".into(),
+            },
+            FlowKind::Udp(_) => "none".into(),
+        },
+        kind: match &f.kind {
+            FlowKind::Rtp(_) => results::FlowKind::Rtp,
+            FlowKind::Tcp(_) => results::FlowKind::Tcp,
+            FlowKind::Udp(_) => results::FlowKind::Udp,
+        },
+        start: at(f.start),
+        stop: (f.stop < s.duration).then(|| at(f.stop)),
+        playout_deadline: f.rtp().and_then(|r| r.playout_deadline),
+        bottleneck: f.forward.iter().copied().find(|&l| l == s.bottleneck).or(f.forward.first().copied()).unwrap_or(0),
+    };
+    let link = |l: &sc::Link| Ok(LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration)? });
+    Ok(RecorderConfig {
+        scenario: s.name.clone(),
+        condition: s.variant.clone().unwrap_or_default(),
+        controller: s.controller.clone().unwrap_or_else(|| controllers(s)),
+        seed,
+        flows: s.flows.iter().map(flow).collect(),
+        links: s.links.iter().map(link).collect::<Result<_, _>>()?,
+        sampling: s.sample_interval,
+        series,
+        duration: s.duration,
+        windows: (s.windows.iter())
+            .map(|w| metrics::Window { label: w.name.clone(), start: at(w.from), end: at(w.to) })
+            .collect(),
+    })
+}
+
+/// The controllers of a scenario without a placeholder, each once, joined by "+".
+fn controllers(s: &Scenario) -> String {
+    let mut names: Vec<&str> = s.flows.iter().filter_map(|f| f.rtp().map(|r| &r.controller[..])).collect();
+    names.dedup();
+    names.join("+")
+}
+
+pub(crate) fn network<'a>(
+    s: &Scenario,
+    seed: u64,
+    registry: &Registry,
+    watch: Watch<'a>,
+) -> Result<Network<'a>, RunError> {
+    let mut sim = Simulator::with_observer(seed, watch);
+    let mut links = Vec::new();
+    for link in &s.links {
+        let config = link_config(link)?;
+        links.push(sim.add_link(&config).map_err(|source| RunError::Link { link: link.name.clone(), source })?);
+    }
+    let mut flows = Vec::new();
+    for (i, flow) in s.flows.iter().enumerate() {
+        flows.push(add_flow(&mut sim, &links, (i, flow), mix(seed, 1_000 + i as u64), registry)?);
+    }
+    Ok(Network { sim, links, flows })
+}
+
+fn add_flow(
+    sim: &mut Simulator<Agent, Watch<'_>>,
+    links: &[LinkId],
+    (index, flow): (usize, &Flow),
+    seed: u64,
+    registry: &Registry,
+) -> Result<(AgentId, AgentId), RunError> {
+    let mut route = |ids: &[usize]| -> Result<Vec<LinkId>, RunError> {
+        let mut all = Vec::new();
+        if flow.access_delay > TimeDelta::ZERO || flow.access_rate.is_some() {
+            let mut access = path::LinkConfig::constant(DataRate::ZERO, flow.access_delay);
+            access.capacity = flow.access_rate.map_or(path::Capacity::Unlimited, path::Capacity::Constant);
+            let link = format!("access of {}", flow.name);
+            all.push(sim.add_link(&access).map_err(|source| RunError::Link { link, source })?);
+        }
+        all.extend(ids.iter().map(|&i| links[i]));
+        Ok(all)
+    };
+    let (forward, reverse) = (route(&flow.forward)?, route(&flow.reverse)?);
+    let (a, b) = agents(flow, seed, registry)?;
+    let start = at(flow.start);
+    let (a, b) = (sim.add_agent(a, start), sim.add_agent(b, start));
+    sim.observer_mut().add_agent(index, true);
+    sim.observer_mut().add_agent(index, false);
+    sim.stop_agent(a, at(flow.stop));
+    sim.set_route(a, &forward, b);
+    sim.set_route(b, &reverse, a);
+    Ok((a, b))
+}
+
+fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent), RunError> {
+    let traffic_error = |message: String| RunError::Traffic { flow: flow.name.clone(), message };
+    match &flow.kind {
+        FlowKind::Rtp(rtp) => {
+            let (a, b) = call(flow, rtp, seed, registry)?;
+            let end = |e| Agent::Call(Box::new(CallEnd::new(e)));
+            Ok((end(a), end(b)))
+        }
+        FlowKind::Tcp(t) => {
+            let config = tcp::TcpConfig {
+                variant: match t.algorithm {
+                    sc::TcpAlgorithm::NewReno => tcp::Variant::NewReno,
+                    sc::TcpAlgorithm::Cubic => tcp::Variant::Cubic,
+                },
+                mss: u32::try_from(t.segment.as_bytes()).unwrap_or(u32::MAX),
+                ack_every: if t.delayed_acks { 2 } else { 1 },
+                ..tcp::TcpConfig::default()
+            };
+            let workload = match t.traffic {
+                sc::TcpTraffic::Bulk => tcp::Workload::Bulk,
+                sc::TcpTraffic::OnOff { size, idle, .. } => tcp::Workload::OnOff {
+                    size: distribution(size).map_err(traffic_error)?,
+                    off: distribution(idle).map_err(traffic_error)?,
+                    seed,
+                },
+            };
+            let sender = tcp::Sender::new(config, workload).map_err(|e| traffic_error(e.to_string()))?;
+            let receiver = tcp::Receiver::new(config).map_err(|e| traffic_error(e.to_string()))?;
+            let agent = |e| Agent::Traffic(Box::new(e));
+            Ok((
+                agent(weir_sim::Endpoint::TcpSender(Box::new(sender))),
+                agent(weir_sim::Endpoint::TcpReceiver(receiver)),
+            ))
+        }
+        FlowKind::Udp(u) => {
+            let size = u.payload + DataSize::from_bytes(UDP_OVERHEAD);
+            let sink = Agent::Traffic(Box::new(weir_sim::Endpoint::UdpSink(udp::Sink::default())));
+            let source = |rate| match &u.on_off {
+                None => Ok(udp::Source::constant(rate, size)),
+                Some((on, off)) => {
+                    let (on, off) = (distribution(*on), distribution(*off));
+                    let on_off = udp::OnOff { on: on.map_err(traffic_error)?, off: off.map_err(traffic_error)?, seed };
+                    udp::Source::on_off(rate, size, on_off).map_err(|e| traffic_error(e.to_string()))
+                }
+            };
+            let source = match &u.rate {
+                sc::Capacity::Constant(rate) => Agent::Traffic(Box::new(weir_sim::Endpoint::UdpSource(source(*rate)?))),
+                sc::Capacity::Steps { steps, .. } => {
+                    let steps = steps.iter().map(|&(t, r)| Ok((at(flow.start + t), source(r)?)));
+                    Agent::Stepped(Box::new(SteppedUdp::new(steps.collect::<Result<_, RunError>>()?)))
+                }
+                _ => return Err(traffic_error("a UDP flow has a constant rate or steps".into())),
+            };
+            Ok((source, sink))
+        }
+    }
+}
+
+fn distribution(d: sc::Distribution) -> Result<weir_sim::Distribution, String> {
+    Ok(match d {
+        sc::Distribution::Constant(value) => weir_sim::Distribution::Constant { value },
+        sc::Distribution::Uniform { min, max } => weir_sim::Distribution::Uniform { low: min, high: max },
+        sc::Distribution::Exponential { mean } => weir_sim::Distribution::Exponential { mean },
+        sc::Distribution::Pareto { mean, shape } => {
+            weir_sim::Distribution::pareto_with_mean(mean, shape).map_err(|e| e.to_string())?
+        }
+    })
+}
+
+fn source(flow: &Flow, rtp: &RtpFlow) -> Result<Source, RunError> {
+    let start = at(flow.start);
+    Ok(match &rtp.source {
+        sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload, start).into(),
+        sc::Source::PerfectFrames { fps } => {
+            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
+        }
+        _ => {
+            let message = "this source model is not built yet".into();
+            return Err(RunError::Traffic { flow: flow.name.clone(), message });
+        }
+    })
+}
+
+/// Both ends of an RTP flow.
+fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(Endpoint, Endpoint), RunError> {
+    let controller_error = |source| RunError::Controller { flow: flow.name.clone(), source };
+    let now = at(flow.start);
+    let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };
+    let setup = Setup { limits, start_rate: rtp.start_rate, now, seed, params: rtp.params.clone() };
+    let pair = registry.make(&rtp.controller, &setup).map_err(controller_error)?;
+    let (ssrc, remote_ssrc) = (mix(seed, 1) as u32, mix(seed, 2) as u32);
+    let config = EndpointConfig {
+        ssrc,
+        remote_ssrc,
+        cname: format!("{}@sender.weir", flow.name),
+        seed: mix(seed, 3),
+        session_bandwidth: rtp.ceiling,
+        abs_send_time: pair.receiver.is_some(),
+        transport_sequence: rtp.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+        ecn: if rtp.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+        header_overhead: UDP_OVERHEAD as u32,
+        ..EndpointConfig::default()
+    };
+    let receiver_config = EndpointConfig {
+        ssrc: remote_ssrc,
+        remote_ssrc: ssrc,
+        cname: format!("{}@receiver.weir", flow.name),
+        seed: mix(seed, 4),
+        ..config.clone()
+    };
+    let send = SendConfig {
+        source: source(flow, rtp)?,
+        packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
+        per_packet_feedback: rtp.feedback.is_some(),
+        controller: pair.sender,
+        limits,
+    };
+    let receive =
+        ReceiveConfig { feedback: rtp.feedback, controller: pair.receiver, playout_deadline: rtp.playout_deadline };
+    Ok((Endpoint::new(config, Some(send), None, now), Endpoint::new(receiver_config, None, Some(receive), now)))
+}

@@ -1,0 +1,237 @@
+//! One scenario and one seed to one result, and many of them on several threads.
+
+mod agent;
+mod build;
+mod many;
+mod watch;
+
+pub use many::{Job, run_many};
+
+use crate::metrics::Recorder;
+use crate::results::RunResult;
+use crate::scenario::Scenario;
+use agent::Agent;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use watch::Watch;
+use weir_cc::{Registry, tunable::SetupError};
+use weir_sim::{AgentId, LinkId, Outcome, Simulator};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+
+/// Queues, targets and generated media are looked at this often, or at the sampling interval where that is shorter.
+const LOOK: TimeDelta = TimeDelta::from_millis(10);
+/// Simulator events between two looks at the stop flag.
+const EVENTS_PER_CHECK: u64 = 50_000;
+
+/// A packet as a capture sees it, when it leaves its sender.
+#[derive(Clone, Copy, Debug)]
+pub struct SentPacket<'a> {
+    /// When it left.
+    pub now: Timestamp,
+    /// Index of its flow in the scenario.
+    pub flow: usize,
+    /// Whether it goes with the media rather than with the feedback.
+    pub forward: bool,
+    /// UDP payload, or its beginning.
+    pub bytes: &'a [u8],
+    /// Bytes that follow and are carried as a length only.
+    pub payload: u32,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+/// Takes packets of a run, for captures. Only RTP flows have bytes to show.
+pub type PacketSink<'a> = &'a mut dyn FnMut(&SentPacket<'_>);
+
+/// How to run.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// Where controllers are looked up.
+    pub registry: &'a Registry,
+    /// Whether to keep time series.
+    pub series: bool,
+    /// Ends the run early when it becomes true.
+    pub stop: &'a AtomicBool,
+    /// Told the share of the run that is done, 0 to 1.
+    pub progress: &'a (dyn Fn(f64) + Sync),
+}
+
+/// Why a run gave no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A controller could not be made.
+    #[error("flow `{flow}`: {source}")]
+    Controller {
+        /// The flow.
+        flow: String,
+        /// Why.
+        source: SetupError,
+    },
+    /// A link cannot be built.
+    #[error("link `{link}`: {source}")]
+    Link {
+        /// The link.
+        link: String,
+        /// Why.
+        source: weir_path::ConfigError,
+    },
+    /// A capacity trace cannot be read.
+    #[error("link `{link}`: {message}")]
+    Trace {
+        /// The link.
+        link: String,
+        /// What is wrong, with file and line.
+        message: String,
+    },
+    /// A flow's traffic cannot be built.
+    #[error("flow `{flow}`: {message}")]
+    Traffic {
+        /// The flow.
+        flow: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The stop flag was raised.
+    #[error("stopped at {at} of simulated time")]
+    Stopped {
+        /// How far the run had come.
+        at: Timestamp,
+    },
+    /// Time stands still: packets go round at one instant.
+    #[error("the simulation makes no progress at {at}: flows answer each other without any delay")]
+    Stuck {
+        /// The instant.
+        at: Timestamp,
+    },
+}
+
+/// Runs a scenario with one seed. The result depends on nothing but the two and the registry's controllers.
+///
+/// Errors: what the scenario refers to cannot be made, or the stop flag was raised.
+pub fn run(scenario: &Scenario, seed: u64, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    run_with(scenario, seed, options, None)
+}
+
+/// As [`run`], handing every packet to `sink` as well.
+pub fn run_with(
+    scenario: &Scenario,
+    seed: u64,
+    options: &RunOptions<'_>,
+    sink: Option<PacketSink<'_>>,
+) -> Result<RunResult, RunError> {
+    let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series)?);
+    let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
+    Run { scenario, options, network }.go()
+}
+
+/// A scenario's simulator and where its parts are.
+pub(crate) struct Network<'a> {
+    pub sim: Simulator<Agent, Watch<'a>>,
+    pub links: Vec<LinkId>,
+    /// Each flow's sending and receiving agent.
+    pub flows: Vec<(AgentId, AgentId)>,
+}
+
+struct Run<'a, 'p> {
+    scenario: &'a Scenario,
+    options: &'a RunOptions<'a>,
+    network: Network<'p>,
+}
+
+impl Run<'_, '_> {
+    fn go(mut self) -> Result<RunResult, RunError> {
+        let end = Timestamp::ZERO + self.scenario.duration;
+        let look = LOOK.min(self.scenario.sample_interval).max(TimeDelta::from_millis(1));
+        let mut now = Timestamp::ZERO;
+        let mut told = vec![(DataSize::ZERO, DataRate::ZERO); self.scenario.flows.len()];
+        let pauses = self.pauses();
+        let mut next_pause = pauses.iter().peekable();
+        let mut percent = -1;
+        while now < end {
+            let mut until = (now + look).min(end);
+            if let Some((at, ..)) = next_pause.peek().filter(|p| p.0 < until) {
+                until = (*at).max(now);
+            }
+            self.advance(until)?;
+            while let Some(&&(_, flow, paused)) = next_pause.peek().filter(|p| p.0 <= until) {
+                self.network.sim.with_agent(self.network.flows[flow].0, |a, _| a.set_paused(paused));
+                next_pause.next();
+            }
+            now = until;
+            self.look(now, &mut told);
+            let done = (100.0 * (now.as_secs_f64() / end.as_secs_f64())) as i32;
+            if done != percent {
+                percent = done;
+                (self.options.progress)(f64::from(done) / 100.0);
+            }
+        }
+        Ok(self.network.sim.into_observer().finish(end))
+    }
+
+    /// Runs up to just before `until`, so that what is told at `until` belongs to the row that ends there.
+    fn advance(&mut self, until: Timestamp) -> Result<(), RunError> {
+        let stop = self.options.stop;
+        let hook = |_| if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let before = until - TimeDelta::from_nanos(1);
+        let outcome = self.network.sim.run_until_with(before, EVENTS_PER_CHECK, hook);
+        let at = self.network.sim.now();
+        match outcome {
+            Outcome::Reached if stop.load(Ordering::Relaxed) => Err(RunError::Stopped { at }),
+            Outcome::Reached => Ok(()),
+            Outcome::Cancelled => Err(RunError::Stopped { at }),
+            Outcome::Stuck => Err(RunError::Stuck { at }),
+        }
+    }
+
+    /// Tells the recorder what only a look from outside shows.
+    fn look(&mut self, now: Timestamp, told: &mut [(DataSize, DataRate)]) {
+        let sim = &mut self.network.sim;
+        for (i, id) in self.network.links.iter().enumerate() {
+            let link = sim.link(*id);
+            let (size, delay) = (link.queue_size(now), link.queue_delay(now));
+            sim.observer_mut().recorder.link(i, now, size, delay);
+        }
+        let row = now >= sim.observer_mut().recorder.next_row();
+        for (i, (told, ids)) in told.iter_mut().zip(&self.network.flows).enumerate() {
+            let flow = &self.scenario.flows[i];
+            if now < Timestamp::ZERO + flow.start || now > Timestamp::ZERO + flow.stop {
+                continue;
+            }
+            let Some(call) = sim.agent(ids.0).call() else { continue };
+            let generated = DataSize::from_bytes(call.send_counters().generated);
+            let target = call.target().map_or(DataRate::ZERO, |t| t.media_rate);
+            let mut internals: Vec<(&'static str, f64)> = Vec::new();
+            if row && self.options.series {
+                call.metrics(&mut |name, value| internals.push((name, value)));
+                if let Some(other) = sim.agent(ids.1).call() {
+                    other.metrics(&mut |name, value| internals.push((name, value)));
+                }
+            }
+            let recorder = &mut sim.observer_mut().recorder;
+            if target != told.1 {
+                recorder.target(i, now, target);
+            }
+            recorder.generated(i, now - TimeDelta::from_nanos(1), generated.saturating_sub(told.0));
+            for (name, value) in internals {
+                recorder.metric(i, now, name, value);
+            }
+            *told = (generated, target);
+            for event in sim.with_agent(ids.1, |a, _| a.take_played()) {
+                event.tell(i, &mut sim.observer_mut().recorder);
+            }
+        }
+    }
+
+    /// Instants at which sources pause and resume, in order.
+    fn pauses(&self) -> Vec<(Timestamp, usize, bool)> {
+        let mut all = Vec::new();
+        for (i, flow) in self.scenario.flows.iter().enumerate() {
+            for &(from, to) in flow.rtp().map_or(&[][..], |r| &r.pauses) {
+                all.extend([(Timestamp::ZERO + from, i, true), (Timestamp::ZERO + to, i, false)]);
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+}
