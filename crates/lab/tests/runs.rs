@@ -92,7 +92,7 @@ fn runs_are_the_same_at_one_thread_and_at_several() {
         .collect();
     let hashes = |threads| -> Vec<String> {
         let results = run_many(&jobs, threads, &options(&registry, &stop), &|_| {});
-        results.into_iter().map(|r| r.expect("runs").hash()).collect()
+        results.into_iter().map(|r| r.expect("runs").digest()).collect()
     };
     let once = hashes(1);
     assert_eq!(once, hashes(2));

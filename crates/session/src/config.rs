@@ -35,6 +35,9 @@ pub struct EndpointConfig {
     pub ecn: Ecn,
     /// NTP seconds (since 1900) of this end's `Timestamp::ZERO`.
     pub ntp_epoch: u32,
+    /// Whether both ends' clocks show the same time, so that sender reports tell playout when frames were captured.
+    /// Where they do not, the first packet is taken to have been captured as it arrives.
+    pub synchronised_clocks: bool,
     /// Bytes of UDP and IP headers around each datagram, which RTCP bandwidth counts (RFC 3550, section 6.2): 28 for IPv4.
     pub header_overhead: u32,
 }
@@ -57,6 +60,7 @@ impl Default for EndpointConfig {
             ecn: Ecn::NotEct,
             // 1 January 2026, 00:00 UTC.
             ntp_epoch: 3_976_214_400,
+            synchronised_clocks: false,
             header_overhead: 28,
         }
     }

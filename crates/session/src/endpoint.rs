@@ -10,6 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_cc::cue::{self, Cue, EstimateKind, NadaMode};
 use weir_cc::{Controller, FeedbackFormat, Limits, ReceiverController, Report, Target};
+use weir_media::{PlayoutEvent, PlayoutStats};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::Kind;
 use weir_wire::ntp::{NtpTime, round_trip};
@@ -193,6 +194,7 @@ impl Endpoint {
             rtp_timestamp: view.timestamp(),
             marker: view.marker(),
             size: DataSize::from_bytes(datagram.bytes.len() as u64 + u64::from(datagram.payload)),
+            payload: DataSize::from_bytes(view.payload().len() as u64 + u64::from(datagram.payload)),
             is_padding: view.padding() > 0 && view.payload().is_empty() && datagram.payload == 0,
             abs_send_time: if wants_departure { view.abs_send_time(self.config.abs_send_time_id) } else { None },
             ecn: datagram.ecn,
@@ -208,6 +210,11 @@ impl Endpoint {
         match packet {
             Packet::SenderReport(sr) => {
                 self.last_sr = Some(Heard { compact: sr.info.ntp.compact(), at: now });
+                let playout = self.receiver.as_mut().and_then(|r| r.playout.as_mut());
+                if let Some(playout) = playout.filter(|_| self.config.synchronised_clocks) {
+                    let captured = Timestamp::ZERO + sr.info.ntp.since(self.zero);
+                    playout.set_capture_time(sr.info.rtp_timestamp, captured);
+                }
                 sr.blocks.iter().for_each(|b| self.on_block(&b, now));
             }
             Packet::ReceiverReport(rr) => rr.blocks.iter().for_each(|b| self.on_block(&b, now)),
@@ -477,6 +484,14 @@ impl Endpoint {
     /// The last round-trip time measured.
     pub fn rtt(&self) -> Option<TimeDelta> {
         self.rtt
+    }
+    /// The next frame whose playout deadline has come; ask until there is none.
+    pub fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        self.receiver.as_mut()?.playout.as_mut()?.poll(now)
+    }
+    /// What playout has seen, where there is a deadline.
+    pub fn playout_stats(&self) -> Option<PlayoutStats> {
+        Some(self.receiver.as_ref()?.playout.as_ref()?.stats())
     }
     /// The internals of the controller's halves at this end, by name.
     pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {

@@ -6,6 +6,7 @@ use crate::sender::earliest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_cc::cue::ReceivedPacket;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Receiver, ReceiverController, Report};
+use weir_media::{MediaPacket, Playout};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtp::extension::abs_send_time_since;
 
@@ -33,6 +34,8 @@ pub(crate) struct Incoming {
     pub marker: bool,
     /// Header, extensions, payload and padding.
     pub size: DataSize,
+    /// Payload without header, extensions and padding.
+    pub payload: DataSize,
     pub is_padding: bool,
     pub abs_send_time: Option<u32>,
     pub ecn: Ecn,
@@ -43,6 +46,7 @@ pub(crate) struct MediaReceiver {
     pub log: Option<ArrivalLog>,
     plan: Option<FeedbackPlan>,
     pub controller: Option<Receiver>,
+    pub playout: Option<Playout>,
     pub counters: ReceiveCounters,
     feedback_due: Option<Timestamp>,
     last_feedback: Timestamp,
@@ -63,6 +67,7 @@ impl MediaReceiver {
             log,
             plan: config.feedback,
             controller: config.controller,
+            playout: config.playout_deadline.map(Playout::new),
             counters: ReceiveCounters::default(),
             feedback_due: None,
             last_feedback: now,
@@ -90,6 +95,12 @@ impl MediaReceiver {
                 let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
                 self.feedback_due = Some(due.max(now));
             }
+        }
+        if let Some(playout) = &mut self.playout
+            && !packet.is_padding
+        {
+            let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
+            playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start: None, marker, size });
         }
         if self.controller.is_some() {
             let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));

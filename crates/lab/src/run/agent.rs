@@ -1,6 +1,6 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
-use crate::metrics::{FrameRecord, Recorder};
+use weir_media::PlayoutEvent;
 use weir_session::{Datagram, Endpoint};
 use weir_sim::{Packet, udp};
 use weir_units::{DataSize, Timestamp};
@@ -28,21 +28,6 @@ impl CallEnd {
     }
 }
 
-/// What playout has done with a packet or frame.
-pub(crate) enum Played {
-    Frame(FrameRecord),
-    Discarded(Timestamp, DataSize),
-}
-
-impl Played {
-    pub(crate) fn tell(&self, flow: usize, recorder: &mut Recorder) {
-        match *self {
-            Self::Frame(frame) => recorder.frame(flow, frame),
-            Self::Discarded(now, size) => recorder.discarded(flow, now, size),
-        }
-    }
-}
-
 impl Agent {
     pub(crate) fn call(&self) -> Option<&Endpoint> {
         match self {
@@ -55,8 +40,11 @@ impl Agent {
             c.endpoint.set_paused(paused);
         }
     }
-    pub(crate) fn take_played(&mut self) -> Vec<Played> {
-        Vec::new()
+    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        match self {
+            Self::Call(c) => c.endpoint.poll_playout(now),
+            _ => None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
 use crate::results;
 use crate::scenario::{self as sc, Flow, FlowKind, RtpFlow, Scenario};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
-use weir_media::{Packetiser, PerfectCodec, Source};
+use weir_media::{FrameTraces, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource, TraceSource};
 use weir_path as path;
 use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, tcp, udp};
@@ -17,77 +17,9 @@ fn at(t: TimeDelta) -> Timestamp {
     Timestamp::ZERO + t
 }
 
-fn limit(l: sc::QueueLimit) -> path::Limit {
-    match l {
-        sc::QueueLimit::Bytes(s) => path::Limit::Size(s),
-        sc::QueueLimit::Packets(n) => path::Limit::Packets(u32::try_from(n).unwrap_or(u32::MAX)),
-        sc::QueueLimit::Time(t) => path::Limit::Time(t),
-    }
-}
-
-fn capacity(link: &sc::Link) -> Result<path::Capacity, RunError> {
-    let link_error = |source| RunError::Link { link: link.name.clone(), source };
-    let trace_error = |message| RunError::Trace { link: link.name.clone(), message };
-    Ok(match &link.capacity {
-        sc::Capacity::Unlimited => path::Capacity::Unlimited,
-        sc::Capacity::Constant(rate) => path::Capacity::Constant(*rate),
-        sc::Capacity::Steps { steps, repeat } => {
-            let steps = steps.iter().map(|&(at, rate)| path::Step { at, rate }).collect();
-            path::Capacity::Schedule(path::Schedule::new(steps, *repeat).map_err(link_error)?)
-        }
-        sc::Capacity::Trace(t) => match t.format {
-            sc::TraceFormat::Mahimahi => path::Capacity::Opportunities(
-                path::Opportunities::parse(&t.text, &t.file).map_err(|e| trace_error(e.to_string()))?,
-            ),
-            sc::TraceFormat::Csv => path::Capacity::Schedule(
-                path::Schedule::parse(&t.text, &t.file, true).map_err(|e| trace_error(e.to_string()))?,
-            ),
-        },
-    })
-}
-
-fn link_config(link: &sc::Link) -> Result<path::LinkConfig, RunError> {
-    let loss = match link.loss {
-        None => path::Loss::None,
-        Some(sc::Loss::Independent { probability }) => path::Loss::Independent { share: probability },
-        Some(sc::Loss::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad }) => {
-            path::Loss::GilbertElliott(path::GilbertElliott {
-                to_bad: good_to_bad,
-                to_good: bad_to_good,
-                loss_good: loss_in_good,
-                loss_bad: loss_in_bad,
-            })
-        }
-    };
-    let jitter = link.jitter.map(|j| path::Jitter {
-        shape: match j.shape {
-            sc::JitterShape::Uniform => path::JitterShape::Uniform { max: j.max },
-            sc::JitterShape::Normal { sigma } => {
-                let bound = (j.max / 2).ratio(sigma).unwrap_or(1.0);
-                path::JitterShape::Normal { deviation: sigma, bound }
-            }
-        },
-        may_reorder: j.reordering,
-    });
-    Ok(path::LinkConfig {
-        capacity: capacity(link)?,
-        delay: link.delay,
-        limit: limit(link.queue),
-        mark_above: link.ecn_threshold.map(limit),
-        loss,
-        loss_position: match link.loss_place {
-            sc::LossPlace::Ingress => path::LossPosition::Entry,
-            sc::LossPlace::Egress => path::LossPosition::Exit,
-        },
-        jitter,
-        reordering: link.reorder.map(|r| path::Reordering { share: r.probability, extra: r.delay }),
-        duplication: link.duplicate,
-    })
-}
-
 /// The capacity as the metrics know it: exact for steps, in rows of 100 ms for recorded traces.
-fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> Result<metrics::Capacity, RunError> {
-    Ok(match &link.capacity {
+fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
+    match &link.capacity {
         sc::Capacity::Unlimited => metrics::Capacity::constant(DataRate::ZERO),
         sc::Capacity::Constant(rate) => metrics::Capacity::constant(*rate),
         sc::Capacity::Steps { steps, repeat } => {
@@ -103,13 +35,13 @@ fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> Result<metrics::Ca
             metrics::Capacity::steps(all)
         }
         sc::Capacity::Trace(_) => {
-            let c = capacity(link)?;
+            let c = link.capacity.config();
             metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| c.rate_at(t))
         }
-    })
+    }
 }
 
-pub(crate) fn recorder_config(s: &Scenario, seed: u64, series: bool) -> Result<RecorderConfig, RunError> {
+pub(crate) fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig {
     let flow = |f: &Flow| FlowInfo {
         name: f.name.clone(),
         controller: match &f.kind {
@@ -130,21 +62,22 @@ pub(crate) fn recorder_config(s: &Scenario, seed: u64, series: bool) -> Result<R
         playout_deadline: f.rtp().and_then(|r| r.playout_deadline),
         bottleneck: f.forward.iter().copied().find(|&l| l == s.bottleneck).or(f.forward.first().copied()).unwrap_or(0),
     };
-    let link = |l: &sc::Link| Ok(LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration)? });
-    Ok(RecorderConfig {
+    let link = |l: &sc::Link| LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration) };
+    RecorderConfig {
         scenario: s.name.clone(),
         condition: s.variant.clone().unwrap_or_default(),
         controller: s.controller.clone().unwrap_or_else(|| controllers(s)),
         seed,
         flows: s.flows.iter().map(flow).collect(),
-        links: s.links.iter().map(link).collect::<Result<_, _>>()?,
+        links: s.links.iter().map(link).collect(),
+        bottleneck: s.bottleneck,
         sampling: s.sample_interval,
         series,
         duration: s.duration,
         windows: (s.windows.iter())
             .map(|w| metrics::Window { label: w.name.clone(), start: at(w.from), end: at(w.to) })
             .collect(),
-    })
+    }
 }
 
 /// The controllers of a scenario without a placeholder, each once, joined by "+".
@@ -163,8 +96,7 @@ pub(crate) fn network<'a>(
     let mut sim = Simulator::with_observer(seed, watch);
     let mut links = Vec::new();
     for link in &s.links {
-        let config = link_config(link)?;
-        links.push(sim.add_link(&config).map_err(|source| RunError::Link { link: link.name.clone(), source })?);
+        links.push(sim.add_link(&link.config()).map_err(|source| RunError::Link { link: link.name.clone(), source })?);
     }
     let mut flows = Vec::new();
     for (i, flow) in s.flows.iter().enumerate() {
@@ -272,16 +204,37 @@ fn distribution(d: sc::Distribution) -> Result<weir_sim::Distribution, String> {
     })
 }
 
-fn source(flow: &Flow, rtp: &RtpFlow) -> Result<Source, RunError> {
+fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<Source, RunError> {
     let start = at(flow.start);
+    let error = |message| RunError::Traffic { flow: flow.name.clone(), message };
     Ok(match &rtp.source {
         sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload, start).into(),
         sc::Source::PerfectFrames { fps } => {
             PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
         }
-        _ => {
-            let message = "this source model is not built yet".into();
-            return Err(RunError::Traffic { flow: flow.name.clone(), message });
+        sc::Source::Statistical(m) => {
+            let config = StatisticalConfig {
+                frame_interval: TimeDelta::from_secs_f64(1.0 / m.fps.max(0.01)),
+                reaction: m.reaction,
+                burst_frames: m.burst_frames,
+                burst_size: m.burst_size,
+                interval_scale: m.interval_scale,
+                size_scale: m.size_scale,
+                min_rate: rtp.floor,
+                max_rate: rtp.ceiling,
+                key_interval: m.key_interval,
+                ..StatisticalConfig::default()
+            };
+            StatisticalSource::new(config, start, seed).map_err(|e| error(e.to_string()))?.into()
+        }
+        sc::Source::Trace { fps, file, sizes } => {
+            // One column: its rate is that of the recording itself.
+            let total: u64 = sizes.iter().map(|s| s.as_bits()).sum();
+            let rate = (total as f64 * fps / sizes.len().max(1) as f64).max(1.0) as u64;
+            let rows = sizes.iter().map(|s| s.as_bytes().to_string());
+            let text: Vec<String> = std::iter::once(rate.to_string()).chain(rows).collect();
+            let traces = FrameTraces::parse(&text.join("\n"), file).map_err(|e| error(e.to_string()))?;
+            TraceSource::new(traces, TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
         }
     })
 }
@@ -303,6 +256,7 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         abs_send_time: pair.receiver.is_some(),
         transport_sequence: rtp.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
         ecn: if rtp.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+        synchronised_clocks: true,
         header_overhead: UDP_OVERHEAD as u32,
         ..EndpointConfig::default()
     };
@@ -314,7 +268,7 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         ..config.clone()
     };
     let send = SendConfig {
-        source: source(flow, rtp)?,
+        source: source(flow, rtp, mix(seed, 5))?,
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
         per_packet_feedback: rtp.feedback.is_some(),
         controller: pair.sender,

@@ -7,7 +7,7 @@ mod watch;
 
 pub use many::{Job, run_many};
 
-use crate::metrics::Recorder;
+use crate::metrics::{FrameRecord, Recorder};
 use crate::results::RunResult;
 use crate::scenario::Scenario;
 use agent::Agent;
@@ -76,14 +76,6 @@ pub enum RunError {
         /// Why.
         source: weir_path::ConfigError,
     },
-    /// A capacity trace cannot be read.
-    #[error("link `{link}`: {message}")]
-    Trace {
-        /// The link.
-        link: String,
-        /// What is wrong, with file and line.
-        message: String,
-    },
     /// A flow's traffic cannot be built.
     #[error("flow `{flow}`: {message}")]
     Traffic {
@@ -120,9 +112,10 @@ pub fn run_with(
     options: &RunOptions<'_>,
     sink: Option<PacketSink<'_>>,
 ) -> Result<RunResult, RunError> {
-    let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series)?);
+    let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series));
     let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
-    Run { scenario, options, network }.go()
+    let discards = vec![(0, DataSize::ZERO); scenario.flows.len()];
+    Run { scenario, options, network, discards }.go()
 }
 
 /// A scenario's simulator and where its parts are.
@@ -137,6 +130,8 @@ struct Run<'a, 'p> {
     scenario: &'a Scenario,
     options: &'a RunOptions<'a>,
     network: Network<'p>,
+    /// Packets and bytes discarded by each flow's playout, as told so far.
+    discards: Vec<(u64, DataSize)>,
 }
 
 impl Run<'_, '_> {
@@ -217,10 +212,33 @@ impl Run<'_, '_> {
                 recorder.metric(i, now, name, value);
             }
             *told = (generated, target);
-            for event in sim.with_agent(ids.1, |a, _| a.take_played()) {
-                event.tell(i, &mut sim.observer_mut().recorder);
-            }
         }
+        for flow in 0..self.network.flows.len() {
+            self.look_at_playout(flow, now);
+        }
+    }
+
+    fn look_at_playout(&mut self, flow: usize, now: Timestamp) {
+        let sim = &mut self.network.sim;
+        let receiver = self.network.flows[flow].1;
+        let discarded =
+            sim.agent(receiver).call().and_then(|c| c.playout_stats()).map(|s| (s.discarded, s.discarded_size));
+        let Some((count, size)) = discarded else { return };
+        while let Some(e) = sim.with_agent(receiver, |a, _| a.poll_playout(now)) {
+            let delay = self.scenario.flows[flow].rtp().and_then(|r| r.playout_deadline).unwrap_or_default();
+            let captured = e.at - delay;
+            let completed = e.delay.map(|d| captured + d);
+            let frame = FrameRecord { captured, completed, played: e.delay.map(|_| e.at) };
+            sim.observer_mut().recorder.frame(flow, frame);
+        }
+        let told = &mut self.discards[flow];
+        let mut left = size.saturating_sub(told.1);
+        for _ in told.0..count {
+            // Sizes of single packets are not kept: the first takes all, which leaves both sums right.
+            sim.observer_mut().recorder.discarded(flow, now - TimeDelta::from_nanos(1), left);
+            left = DataSize::ZERO;
+        }
+        *told = (count, size);
     }
 
     /// Instants at which sources pause and resume, in order.
