@@ -1,5 +1,7 @@
 //! The event engine: agents, links and what joins them. The run itself is in `run.rs`.
 
+#[cfg(test)]
+mod any_network;
 mod run;
 #[cfg(test)]
 mod tests;

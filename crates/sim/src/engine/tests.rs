@@ -11,10 +11,10 @@ fn link(mbps: u64, ms: i64, bytes: u64) -> LinkConfig {
     c.limit = Limit::Size(DataSize::from_bytes(bytes));
     c
 }
-fn source(kbps: u64) -> Endpoint {
+pub(super) fn source(kbps: u64) -> Endpoint {
     Endpoint::UdpSource(udp::Source::constant(DataRate::from_kbps(kbps), DataSize::from_bytes(1_000)))
 }
-fn sink() -> Endpoint {
+pub(super) fn sink() -> Endpoint {
     Endpoint::UdpSink(udp::Sink::default())
 }
 fn received<O: Observer>(sim: &Simulator<Endpoint, O>, id: AgentId) -> udp::Sink {

@@ -1,0 +1,129 @@
+//! Random networks with random traffic: nothing is lost from the books, nothing hangs, and twice is the same.
+
+use super::tests::{sink, source};
+use super::*;
+use crate::observer::StreamHash;
+use crate::tcp::{Receiver, Sender, TcpConfig, Variant, Workload};
+use crate::{Distribution, Endpoint, Route, udp};
+use proptest::prelude::*;
+use weir_path::{Capacity, Jitter, JitterShape, Limit, Loss, LossPosition, Reordering, Schedule, Step};
+use weir_units::{DataRate, DataSize, TimeDelta};
+
+fn any_link() -> impl Strategy<Value = LinkConfig> {
+    let rate = || prop_oneof![1 => Just(0u64), 8 => 20_000u64..50_000_000].prop_map(DataRate::from_bps);
+    let step = move |(first, second, third): (DataRate, DataRate, DataRate)| {
+        let at = |ms, rate| Step { at: TimeDelta::from_millis(ms), rate };
+        let steps = vec![at(0, first), at(700, second), at(1_900, third)];
+        Capacity::Schedule(Schedule::new(steps, Some(TimeDelta::from_secs(3))).expect("valid"))
+    };
+    let capacity = prop_oneof![
+        4 => rate().prop_map(Capacity::Constant),
+        2 => (rate(), rate(), rate()).prop_map(step),
+        1 => Just(Capacity::Unlimited),
+    ];
+    let limit = prop_oneof![
+        Just(Limit::Unlimited),
+        (1u64..100_000).prop_map(|b| Limit::Size(DataSize::from_bytes(b))),
+        (1u32..200).prop_map(Limit::Packets),
+        (1i64..500).prop_map(|ms| Limit::Time(TimeDelta::from_millis(ms))),
+    ];
+    let loss = prop_oneof![2 => Just(Loss::None), 1 => (0.0..0.3).prop_map(|share| Loss::Independent { share })];
+    let jitter = (1i64..100, any::<bool>()).prop_map(|(ms, may_reorder)| Jitter {
+        shape: JitterShape::Uniform { max: TimeDelta::from_millis(ms) },
+        may_reorder,
+    });
+    let reordering =
+        (0.0..0.5, 1i64..200).prop_map(|(share, ms)| Reordering { share, extra: TimeDelta::from_millis(ms) });
+    let rare = |p| prop::option::weighted(p, 1u32..100);
+    let chance = (loss, any::<bool>(), prop::option::weighted(0.3, jitter), prop::option::weighted(0.3, reordering));
+    (capacity, limit, 0i64..200, rare(0.3), rare(0.3), chance).prop_map(
+        |(capacity, limit, ms, copies, mark, (loss, entry, jitter, reordering))| {
+            let mut c = LinkConfig::constant(DataRate::ZERO, TimeDelta::from_millis(ms));
+            (c.capacity, c.limit, c.loss, c.jitter, c.reordering) = (capacity, limit, loss, jitter, reordering);
+            c.loss_position = if entry { LossPosition::Entry } else { LossPosition::Exit };
+            c.mark_above = mark.map(Limit::Packets);
+            c.duplication = copies.map_or(0.0, |k| f64::from(k) / 200.0);
+            c
+        },
+    )
+}
+
+#[derive(Clone, Debug)]
+struct Flow {
+    kind: u8,
+    start_ms: i64,
+    stop_ms: Option<i64>,
+    turned: bool,
+    seed: u64,
+}
+
+fn any_flow() -> impl Strategy<Value = Flow> {
+    (0u8..6, 0i64..3_000, prop::option::weighted(0.3, 0i64..10_000), any::<bool>(), any::<u64>())
+        .prop_map(|(kind, start_ms, stop_ms, turned, seed)| Flow { kind, start_ms, stop_ms, turned, seed })
+}
+
+fn ends(flow: &Flow) -> (Endpoint, Endpoint) {
+    let variant = if flow.seed % 2 == 0 { Variant::NewReno } else { Variant::Cubic };
+    let tcp = |workload| {
+        let c = TcpConfig { ecn: flow.seed & 2 == 0, sack: flow.seed & 12 != 0, ..TcpConfig::of(variant) };
+        let sender = Sender::new(c, workload).expect("valid");
+        (Endpoint::TcpSender(Box::new(sender)), Endpoint::TcpReceiver(Receiver::new(c).expect("valid")))
+    };
+    let exponential = |mean| Distribution::Exponential { mean };
+    match flow.kind {
+        0 => (source(500), sink()),
+        1 => {
+            let config = udp::OnOff { on: exponential(0.5), off: exponential(0.5), seed: flow.seed };
+            let s = udp::Source::on_off(DataRate::from_mbps(1), DataSize::from_bytes(700), config).expect("valid");
+            (Endpoint::UdpSource(s), sink())
+        }
+        2 => tcp(Workload::Transfer { size: DataSize::from_bytes(flow.seed % 1_000_000) }),
+        3 => tcp(Workload::OnOff { size: exponential(20_000.0), off: exponential(0.2), seed: flow.seed }),
+        _ => tcp(Workload::Bulk),
+    }
+}
+
+fn run(links: &[(LinkConfig, LinkConfig)], flows: &[Flow], seed: u64) -> Result<(u64, Totals), TestCaseError> {
+    let mut sim = Simulator::with_observer(seed, StreamHash::default());
+    let mut route = Route::default();
+    for (forward, reverse) in links {
+        let hop = Route {
+            forward: vec![sim.add_link(forward).expect("valid")],
+            reverse: vec![sim.add_link(reverse).expect("valid")],
+        };
+        route = route.then(&hop);
+    }
+    for flow in flows {
+        let (a, b) = ends(flow);
+        let start = Timestamp::from_millis(flow.start_ms);
+        let (a, b) = (sim.add_agent(a, start), sim.add_agent(b, Timestamp::ZERO));
+        sim.connect(a, b, &if flow.turned { route.turned() } else { route.clone() });
+        if let Some(ms) = flow.stop_ms {
+            sim.stop_agent(a, Timestamp::from_millis(ms));
+        }
+    }
+    for s in 1..=8 {
+        prop_assert_eq!(sim.run_until(Timestamp::from_secs(s)), Outcome::Reached);
+        let t = sim.totals();
+        prop_assert_eq!(t.sent + t.duplicated, t.delivered + t.dropped + t.inside);
+        // A copy that has not come to the end of its link is the link's own affair.
+        let (mut held, mut copies) = (0, 0);
+        for k in 0..sim.link_count() {
+            let link = sim.link(LinkId(k as u32));
+            held += link.packets_inside() as u64;
+            copies += link.stats().duplicated.packets;
+        }
+        prop_assert_eq!(t.inside + copies - t.duplicated, held);
+    }
+    Ok((sim.observer().value(), sim.totals()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn books_balance_and_twice_is_the_same(
+        links in prop::collection::vec((any_link(), any_link()), 1..4), flows in prop::collection::vec(any_flow(), 1..6), seed: u64,
+    ) {
+        prop_assert_eq!(run(&links, &flows, seed)?, run(&links, &flows, seed)?);
+    }
+}
