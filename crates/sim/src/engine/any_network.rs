@@ -63,7 +63,7 @@ fn any_flow() -> impl Strategy<Value = Flow> {
 }
 
 fn ends(flow: &Flow) -> (Endpoint, Endpoint) {
-    let variant = if flow.seed % 2 == 0 { Variant::NewReno } else { Variant::Cubic };
+    let variant = if flow.seed.is_multiple_of(2) { Variant::NewReno } else { Variant::Cubic };
     let tcp = |workload| {
         let c = TcpConfig { ecn: flow.seed & 2 == 0, sack: flow.seed & 12 != 0, ..TcpConfig::of(variant) };
         let sender = Sender::new(c, workload).expect("valid");
