@@ -1,7 +1,7 @@
 //! From a scenario to a simulator with its agents, and to a recorder that knows what it measures.
 
 use super::agent::{Agent, CallEnd, SteppedUdp, UDP_OVERHEAD};
-use super::watch::Watch;
+use super::watch::Watching;
 use super::{Network, RunError};
 use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
 use crate::results;
@@ -87,13 +87,13 @@ fn controllers(s: &Scenario) -> String {
     names.join("+")
 }
 
-pub(crate) fn network<'a>(
+pub(crate) fn network<O: Watching>(
     s: &Scenario,
     seed: u64,
     registry: &Registry,
-    watch: Watch<'a>,
-) -> Result<Network<'a>, RunError> {
-    let mut sim = Simulator::with_observer(seed, watch);
+    observer: O,
+) -> Result<Network<O>, RunError> {
+    let mut sim = Simulator::with_observer(seed, observer);
     let mut links = Vec::new();
     for link in &s.links {
         links.push(sim.add_link(&link.config()).map_err(|source| RunError::Link { link: link.name.clone(), source })?);
@@ -105,8 +105,8 @@ pub(crate) fn network<'a>(
     Ok(Network { sim, links, flows })
 }
 
-fn add_flow(
-    sim: &mut Simulator<Agent, Watch<'_>>,
+fn add_flow<O: Watching>(
+    sim: &mut Simulator<Agent, O>,
     links: &[LinkId],
     (index, flow): (usize, &Flow),
     seed: u64,

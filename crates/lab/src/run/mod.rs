@@ -3,9 +3,11 @@
 mod agent;
 mod build;
 mod many;
+mod speed;
 mod watch;
 
 pub use many::{Job, run_many};
+pub use speed::{CallSpeed, call_speed};
 
 use crate::metrics::{FrameRecord, Recorder};
 use crate::results::RunResult;
@@ -119,8 +121,8 @@ pub fn run_with(
 }
 
 /// A scenario's simulator and where its parts are.
-pub(crate) struct Network<'a> {
-    pub sim: Simulator<Agent, Watch<'a>>,
+pub(crate) struct Network<O> {
+    pub sim: Simulator<Agent, O>,
     pub links: Vec<LinkId>,
     /// Each flow's sending and receiving agent.
     pub flows: Vec<(AgentId, AgentId)>,
@@ -129,7 +131,7 @@ pub(crate) struct Network<'a> {
 struct Run<'a, 'p> {
     scenario: &'a Scenario,
     options: &'a RunOptions<'a>,
-    network: Network<'p>,
+    network: Network<Watch<'p>>,
     /// Packets and bytes discarded by each flow's playout, as told so far.
     discards: Vec<(u64, DataSize)>,
 }

@@ -23,10 +23,6 @@ impl<'a> Watch<'a> {
     pub(crate) fn new(recorder: Recorder, sink: Option<PacketSink<'a>>) -> Self {
         Self { recorder, sink, roles: Vec::new() }
     }
-    /// Agents are told in the order in which the simulator numbers them.
-    pub(crate) fn add_agent(&mut self, flow: usize, forward: bool) {
-        self.roles.push(Role { flow, forward });
-    }
     pub(crate) fn finish(self, end: Timestamp) -> crate::results::RunResult {
         self.recorder.finish(end)
     }
@@ -42,6 +38,22 @@ impl<'a> Watch<'a> {
             Body::Raw => packet.bytes.len() as u64 + u64::from(packet.payload),
         };
         Some((role.flow, DataSize::from_bytes(size)))
+    }
+}
+
+/// An observer that learns which agent belongs to which flow.
+pub(crate) trait Watching: Observer {
+    /// Agents are told in the order in which the simulator numbers them.
+    fn add_agent(&mut self, flow: usize, forward: bool) {
+        let _ = (flow, forward);
+    }
+}
+
+impl Watching for () {}
+
+impl Watching for Watch<'_> {
+    fn add_agent(&mut self, flow: usize, forward: bool) {
+        self.roles.push(Role { flow, forward });
     }
 }
 
