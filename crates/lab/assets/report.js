@@ -71,7 +71,8 @@
     const u = new uPlot({
       width: width(), height: host.clientHeight, legend: { show: false }, plugins: [tooltip(chart)],
       cursor: { sync: { key: zoom.key, setSeries: false }, y: false, points: { size: 6 }, drag: { x: true, y: false } },
-      scales: { x: { time: false }, y: { range: (_, min, max) => [0, chart.max ?? (max > 0 ? max * 1.06 : 1)] } },
+      // The first point ends an interval that begins at 0, so the axis does too.
+      scales: { x: { time: false, range: (_, min, max) => [min <= x[0] ? 0 : min, max] }, y: { range: (_, min, max) => [0, chart.max ?? (max > 0 ? max * 1.06 : 1)] } },
       axes: [
         { ...axis, values: (_, ticks) => ticks.map(t => number(t, t % 1 ? 1 : 0)), label: "Time, s", labelSize: 20, labelFont: "12px system-ui, sans-serif", size: 34 },
         { ...axis, values: (_, ticks) => ticks.map(t => number(t, t % 1 ? (t * 10 % 1 ? 2 : 1) : 0)), size: 56 },
@@ -86,7 +87,7 @@
           const { min, max } = self.scales.x;
           zoom.plots.forEach(p => p !== self && p.setScale("x", { min, max }));
           zoom.busy = false;
-          zoom.reset.hidden = min <= x[0] && max >= x[points - 1];
+          zoom.reset.hidden = min <= x[0] && max >= x[points - 1] - 1e-6;
         }],
       },
     }, data, host);

@@ -5,8 +5,8 @@
 
 mod svg;
 
-use crate::results::{FlowKind, RunResult, write_whole};
-use crate::series::{FlowSeries, Series};
+use crate::results::{FlowKind, FlowSummary, RunResult, write_whole};
+use crate::series::{FlowSeries, Series, trailing_mean, while_active};
 use std::io;
 use std::path::Path;
 use svg::{Line, Plot};
@@ -23,8 +23,6 @@ pub enum Quantity {
 
 /// Points of a line at most: a figure is about 700 points wide.
 const POINTS: usize = 700;
-/// Span of the mean of TCP's goodput, in s.
-const SMOOTH_S: f64 = 1.0;
 
 /// A figure from runs with time series; runs without one are left out. Where every run has one RTP flow and nothing
 /// else, all runs share one plot; otherwise each run has a panel of its own with a line for each flow.
@@ -40,7 +38,8 @@ pub fn svg(title: &str, quantity: Quantity, runs: &[&RunResult]) -> String {
     if single && !shown.is_empty() {
         let mut lines: Vec<Line> = capacity(quantity, shown[0]).into_iter().collect();
         for (run, series) in &shown {
-            lines.extend(series.flows.first().map(|f| line(run.controller.clone(), quantity, f, series)));
+            let flow = run.flows.first().zip(series.flows.first());
+            lines.extend(flow.map(|f| line(run.controller.clone(), quantity, f, series)));
         }
         plots.push(Plot { title: String::new(), y_label: unit.into(), x_end: end, lines });
     } else {
@@ -48,7 +47,8 @@ pub fn svg(title: &str, quantity: Quantity, runs: &[&RunResult]) -> String {
             let mut lines: Vec<Line> = capacity(quantity, (run, series)).into_iter().collect();
             for (summary, flow) in run.flows.iter().zip(&series.flows) {
                 if summary.kind == FlowKind::Rtp || quantity == Quantity::Rate {
-                    lines.push(line(label(run, &summary.name, &summary.controller), quantity, flow, series));
+                    let label = label(run, &summary.name, &summary.controller);
+                    lines.push(line(label, quantity, (summary, flow), series));
                 }
             }
             let title = if shown.len() > 1 { run.controller.clone() } else { String::new() };
@@ -83,11 +83,14 @@ fn capacity(quantity: Quantity, (run, series): (&RunResult, &Series)) -> Option<
     })
 }
 
-fn line(label: String, quantity: Quantity, flow: &FlowSeries, series: &Series) -> Line {
+fn line(label: String, quantity: Quantity, (about, flow): (&FlowSummary, &FlowSeries), series: &Series) -> Line {
     let (values, scale) = match quantity {
         Quantity::Delay => (thin(&flow.delay_ms, true), 1.0),
         Quantity::Rate if flow.target_bps.iter().any(|v| !v.is_nan()) => (thin(&flow.target_bps, false), 1e-3),
-        Quantity::Rate => (thin(&smooth(&flow.goodput_bps, series.interval_s), false), 1e-3),
+        Quantity::Rate => (
+            thin(&while_active(trailing_mean(&flow.goodput_bps, series.interval_s), &series.time_s, about), false),
+            1e-3,
+        ),
     };
     Line { label, capacity: false, points: points(series, values, scale) }
 }
@@ -108,13 +111,4 @@ fn thin(values: &[f64], largest: bool) -> Vec<f64> {
         if n > 0.0 { sum / n } else { f64::NAN }
     };
     values.chunks(values.len().div_ceil(POINTS).max(1)).map(of).collect()
-}
-
-fn smooth(values: &[f64], interval_s: f64) -> Vec<f64> {
-    let span = ((SMOOTH_S / interval_s).round() as usize).max(1);
-    let mean = |i: usize| {
-        let part = &values[(i + 1).saturating_sub(span)..=i];
-        part.iter().sum::<f64>() / part.len() as f64
-    };
-    (0..values.len()).map(mean).collect()
 }

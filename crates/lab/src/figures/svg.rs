@@ -39,7 +39,7 @@ pub(super) fn draw(title: &str, plots: &[Plot]) -> String {
     for (i, plot) in plots.iter().enumerate() {
         top += legend(&mut body, plot, top);
         axes(&mut body, plot, top, height, i + 1 == plots.len());
-        top += height + 26.0;
+        top += height + 30.0;
     }
     if plots.is_empty() {
         let _ = write!(body, r#"<text class="soft" x="{LEFT}" y="60">No run kept a time series.</text>"#);
@@ -120,7 +120,7 @@ fn axes(out: &mut String, plot: &Plot, top: f64, height: f64, last: bool) {
     let (width, bottom) = (WIDTH - LEFT - RIGHT, top + height);
     let high = plot.lines.iter().flat_map(|l| &l.points).map(|p| p.1).filter(|v| v.is_finite()).fold(0.0, f64::max);
     let step = nice(high.max(1e-9) * 1.04 / (height / 46.0));
-    let y_end = (high * 1.02 / step).ceil().max(1.0) * step;
+    let y_end = if high > 0.0 { high * 1.04 } else { step };
     let x_end = if plot.x_end > 0.0 { plot.x_end } else { 1.0 };
     let (x, y) = (|t: f64| LEFT + t / x_end * width, |v: f64| bottom - v / y_end * height);
     let mut tick = 0.0;
@@ -154,10 +154,8 @@ fn axes(out: &mut String, plot: &Plot, top: f64, height: f64, last: bool) {
     for line in plot.lines.iter().filter(|l| l.capacity) {
         let _ = write!(out, r#"<path class="cap" d="{}"/>"#, area(&line.points, x, y, bottom));
     }
-    let mut style = 0;
-    for line in plot.lines.iter().filter(|l| !l.capacity) {
+    for (style, line) in plot.lines.iter().filter(|l| !l.capacity).enumerate() {
         let _ = write!(out, r#"<path class="line l{}" d="{}"/>"#, style % 8, path(&line.points, x, y));
-        style += 1;
     }
     let _ =
         write!(out, r#"<line class="axis" x1="{LEFT}" y1="{bottom:.1}" x2="{:.1}" y2="{bottom:.1}"/>"#, LEFT + width);

@@ -31,6 +31,10 @@ impl Totals {
     pub(super) fn goodput(&self) -> u64 {
         self.received.saturating_sub(self.discarded)
     }
+    /// Bytes that the source made; of flows without a source that tells (TCP, UDP) the bytes sent.
+    pub(super) fn offered(&self) -> u64 {
+        if self.generated > 0 { self.generated } else { self.sent }
+    }
     pub(super) fn lost(&self) -> u64 {
         self.packets.dropped_queue + self.packets.dropped_aqm + self.packets.dropped_channel
     }
@@ -226,7 +230,7 @@ impl Meter {
             return;
         }
         self.second.rows = 0;
-        let total = if self.totals.generated > 0 { self.totals.generated } else { self.totals.sent };
+        let total = self.totals.offered();
         let from = self.second.from.replace(total);
         let begun = ctx.end - ctx.length * self.ring.len() as i64;
         if let Some(from) = from.or(Some(0)).filter(|_| begun >= self.info.start && ctx.end <= self.stop) {
@@ -291,7 +295,7 @@ impl Meter {
                 received_bps: bps(t.received),
                 goodput_bps: bps(t.goodput()),
             },
-            utilisation: of_capacity(t.generated),
+            utilisation: of_capacity(t.offered()),
             utilisation_goodput: of_capacity(t.goodput()),
             one_way_delay_ms: crate::results::Distribution::of(&self.delay, 1e-6),
             loss: share(t.lost(), t.packets.sent),

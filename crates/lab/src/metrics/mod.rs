@@ -11,7 +11,7 @@
 //!
 //! | metric | definition | source |
 //! |---|---|---|
-//! | `utilisation` | media bits generated over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
+//! | `utilisation` | media bits generated (of flows without a source that tells: bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
 //! | `utilisation_goodput` | the same with goodput bits | RFC 8868 §3 (10) |
 //! | goodput | bytes received less bytes discarded by playout | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
 //! | `one_way_delay_ms` | arrival less departure of each packet that arrived (of TCP: each segment) | RFC 8868 §3 (4) |

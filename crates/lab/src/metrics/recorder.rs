@@ -341,7 +341,7 @@ impl Recorder {
                 name: m.info.name.clone(),
                 generated_bps: generated as f64 * 8.0 / length,
                 goodput_bps: goodput as f64 * 8.0 / length,
-                utilisation: of_capacity(generated),
+                utilisation: of_capacity(t.offered().saturating_sub(s.offered())),
                 utilisation_goodput: of_capacity(goodput),
                 one_way_delay_ms: (arrived > 0).then(|| (t.delay - s.delay) as f64 * 1e-6 / arrived as f64),
                 loss: if sent > 0 { (t.lost() - s.lost()) as f64 / sent as f64 } else { 0.0 },

@@ -2,11 +2,9 @@
 
 use super::{ControllerRuns, ScenarioReport};
 use crate::results::{FlowKind, RunResult};
-use crate::series::{FlowSeries, Series};
+use crate::series::{FlowSeries, Series, mean, trailing_mean, while_active};
 use serde::Serialize;
 
-/// Span of the mean that rates are plotted as, in s (RFC 8868, section 3: plots at one-second intervals).
-const SMOOTH_S: f64 = 1.0;
 /// Flows of a run that get a line of their own.
 const MAX_FLOWS: usize = 12;
 
@@ -94,16 +92,17 @@ pub(super) fn section(s: &ScenarioReport, controllers: &[String], points: usize)
     let mut charts = Vec::new();
     if single_flow(s) {
         let mut rate = vec![capacity(&shown[0].shown, first)];
-        rate.extend(per_controller(&|_, s| Some(smooth(&s.flows.first()?.sent_bps, s.interval_s))));
+        rate.extend(per_controller(&|_, s| Some(trailing_mean(&s.flows.first()?.sent_bps, s.interval_s))));
         charts.push(chart("Sending rate against capacity", "kbit/s", scaled(rate, 1e-3), 1.0, Thin::Mean, None));
     } else {
         let top = shown.iter().filter_map(|c| series(c)).flat_map(peak).fold(0.0, f64::max) * 1e-3 * 1.05;
         let each = shown.iter().filter_map(|c| Some((c, series(c)?))).map(|(c, s)| {
             let mut raw = vec![capacity(&c.shown, s)];
-            raw.extend(s.flows.iter().take(MAX_FLOWS).enumerate().map(|(i, f)| Raw {
+            let flows = c.shown.flows.iter().zip(&s.flows).take(MAX_FLOWS);
+            raw.extend(flows.zip(flow_styles(&c.shown)).map(|((about, f), style)| Raw {
                 label: f.name.clone(),
-                style: i as i32,
-                values: smooth(&f.sent_bps, s.interval_s),
+                style,
+                values: while_active(trailing_mean(&f.sent_bps, s.interval_s), &s.time_s, about),
             }));
             let max = (top > 0.0).then_some(top);
             chart(&format!("Sending rates: {}", c.shown.controller), "kbit/s", scaled(raw, 1e-3), 1.0, Thin::Mean, max)
@@ -112,7 +111,7 @@ pub(super) fn section(s: &ScenarioReport, controllers: &[String], points: usize)
     }
     charts.push(chart("One-way delay", "ms", per_controller(&rtp_delay), 0.1, Thin::Max, None));
     charts.push(chart("Queueing delay at the bottleneck", "ms", per_controller(&queue_delay), 0.1, Thin::Max, None));
-    let loss = per_controller(&|run, s| Some(smooth(&rtp_loss(run, s), s.interval_s)));
+    let loss = per_controller(&|run, s| Some(trailing_mean(&rtp_loss(run, s), s.interval_s)));
     charts.push(chart("Packets lost", "%", scaled(loss, 100.0), 0.01, Thin::Mean, None));
     let jain = per_controller(&|_, s| s.jain.iter().any(|j| !j.is_nan()).then(|| s.jain.clone()));
     if !jain.is_empty() {
@@ -134,6 +133,14 @@ pub(super) fn section(s: &ScenarioReport, controllers: &[String], points: usize)
     Charts { groups }
 }
 
+/// Line styles of a run's flows: other ones than the first controllers have, and grey for all that is not RTP.
+fn flow_styles(run: &RunResult) -> Vec<i32> {
+    const RTP: [i32; 7] = [3, 4, 7, 6, 0, 1, 2];
+    const OTHER: i32 = 5;
+    let mut next = (0..).map(|i| RTP[i % RTP.len()]);
+    run.flows.iter().map(|f| if f.kind == FlowKind::Rtp { next.next().unwrap_or(OTHER) } else { OTHER }).collect()
+}
+
 /// The bottleneck's capacity.
 fn capacity(run: &RunResult, s: &Series) -> Raw {
     let link = run.queue.as_ref().and_then(|q| s.links.iter().find(|l| l.name == q.name)).or(s.links.first());
@@ -141,7 +148,7 @@ fn capacity(run: &RunResult, s: &Series) -> Raw {
 }
 
 fn peak(s: &Series) -> impl Iterator<Item = f64> + '_ {
-    let flows = s.flows.iter().take(MAX_FLOWS).flat_map(|f| smooth(&f.sent_bps, s.interval_s));
+    let flows = s.flows.iter().take(MAX_FLOWS).flat_map(|f| trailing_mean(&f.sent_bps, s.interval_s));
     flows.chain(s.links.first().into_iter().flat_map(|l| l.capacity_bps.iter().copied())).filter(|v| v.is_finite())
 }
 
@@ -181,26 +188,11 @@ fn tcp_share(run: &RunResult, s: &Series) -> Option<Vec<f64>> {
     let smoothed = |kind| -> Vec<f64> {
         let raw: Vec<f64> =
             (s.time_s.iter().enumerate()).map(|(row, &t)| mean(active(kind, t).map(|f| f.goodput_bps[row]))).collect();
-        smooth(&raw, s.interval_s)
+        trailing_mean(&raw, s.interval_s)
     };
     let (rtp, tcp) = (smoothed(FlowKind::Rtp), smoothed(FlowKind::Tcp));
     let share: Vec<f64> = rtp.iter().zip(&tcp).map(|(a, b)| if a + b > 0.0 { a / (a + b) } else { f64::NAN }).collect();
     share.iter().any(|v| !v.is_nan()).then_some(share)
-}
-
-/// Mean of the values that are there, NaN of none.
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (sum, n) = values.filter(|v| !v.is_nan()).fold((0.0, 0.0), |(s, n), v| (s + v, n + 1.0));
-    if n > 0.0 { sum / n } else { f64::NAN }
-}
-
-/// The mean of the second that ends with each row; NaN where the row itself has no value.
-fn smooth(values: &[f64], interval_s: f64) -> Vec<f64> {
-    let span = ((SMOOTH_S / interval_s).round() as usize).max(1);
-    let at = |i: usize| {
-        if values[i].is_nan() { f64::NAN } else { mean(values[(i + 1).saturating_sub(span)..=i].iter().copied()) }
-    };
-    (0..values.len()).map(at).collect()
 }
 
 fn scaled(mut raw: Vec<Raw>, k: f64) -> Vec<Raw> {
@@ -240,14 +232,6 @@ fn chart(title: &str, unit: &'static str, raw: Vec<Raw>, t: Thinning, max: Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn smoothing_is_a_trailing_second() {
-        let s = smooth(&[0.0, 0.0, 4.0, f64::NAN, 8.0], 0.5);
-        assert_eq!(s[..3], [0.0, 0.0, 2.0]);
-        assert!(s[3].is_nan());
-        assert_eq!(s[4], 8.0);
-    }
 
     #[test]
     fn thinning_keeps_peaks_where_asked() {

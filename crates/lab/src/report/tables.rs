@@ -85,11 +85,7 @@ fn grouped(value: f64, decimals: usize) -> String {
 }
 
 /// Rows of metrics as a table, without the columns that no row has.
-fn table<'a>(
-    caption: &str,
-    columns: &[Column],
-    rows: Vec<(String, Option<usize>, &'a BTreeMap<String, Stat>)>,
-) -> Table {
+fn table(caption: &str, columns: &[Column], rows: Vec<(String, Option<usize>, &BTreeMap<String, Stat>)>) -> Table {
     let kept: Vec<&Column> = columns.iter().filter(|c| rows.iter().any(|(_, _, m)| m.contains_key(c.0))).collect();
     Table {
         caption: caption.into(),
@@ -154,7 +150,12 @@ pub(super) fn overview(report: &Report, controllers: &[String]) -> Option<Table>
     let value = |s: &ScenarioReport, name: &str| -> String {
         let Some(c) = s.controllers.iter().find(|c| c.shown.controller == name) else { return "–".into() };
         let rtp: Vec<&FlowAggregate> = c.aggregate.flows.iter().filter(|f| f.kind == FlowKind::Rtp).collect();
-        let utilisation: f64 = rtp.iter().filter_map(|f| f.metrics.get("utilisation")).map(|s| s.mean).sum();
+        // Flows may be active at different times, so that their own utilisations do not add up.
+        let times = c.shown.flows.iter().filter(|f| f.kind == FlowKind::Rtp).map(|f| f.stop_s - f.start_s);
+        let bits =
+            rtp.iter().zip(times).filter_map(|(f, s)| Some(f.metrics.get("generated_bps")?.mean * s)).sum::<f64>();
+        let capacity = c.shown.queue.as_ref().map_or(0.0, |q| q.capacity_bps * c.shown.duration_s);
+        let utilisation = if capacity > 0.0 { bits / capacity } else { 0.0 };
         let p95 =
             rtp.iter().filter_map(|f| f.metrics.get("one_way_delay_p95_ms")).map(|s| s.mean).fold(f64::NAN, f64::max);
         if p95.is_nan() {
@@ -213,6 +214,8 @@ struct CellView {
     /// Places on a scale of 0 to 100.
     published_at: f64,
     measured_at: Option<f64>,
+    gap_from: f64,
+    gap: f64,
     runs: usize,
 }
 
@@ -305,6 +308,8 @@ fn published_table(caption: String, cells: &[&Cell]) -> PublishedTable {
         }),
         published_at: place(c.published),
         measured_at: c.measured.map(place),
+        gap_from: c.measured.map_or(0.0, |m| place(m).min(place(c.published))),
+        gap: c.measured.map_or(0.0, |m| (place(m) - place(c.published)).abs()),
         runs: c.runs,
     };
     let several = conditions.iter().any(|(s, _)| *s != conditions[0].0);

@@ -79,7 +79,6 @@ impl FlowSummary {
     /// The flow's metrics as a flat list; metrics without a value are left out.
     pub fn values(&self) -> Vec<(&'static str, f64)> {
         let mut out = vec![
-            ("generated_bps", self.rates.generated_bps),
             ("sent_bps", self.rates.sent_bps),
             ("goodput_bps", self.rates.goodput_bps),
             ("tail_goodput_bps", self.tail_goodput_bps),
@@ -89,6 +88,7 @@ impl FlowSummary {
             ("discard", self.discard),
         ];
         let mut put = |name, value: Option<f64>| out.extend(value.map(|v| (name, v)));
+        put("generated_bps", (self.kind == FlowKind::Rtp).then_some(self.rates.generated_bps));
         put("target_bps", self.rates.target_bps);
         put("ramp_up_s", self.ramp_up_s);
         put("rate_variation", self.rate_variation);

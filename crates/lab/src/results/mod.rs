@@ -140,7 +140,7 @@ pub struct FlowSummary {
     pub stop_s: f64,
     /// Mean rates.
     pub rates: Rates,
-    /// Generated rate over capacity, 0 to 1 or a little more (paper, equation 12).
+    /// Generated rate (sent rate of TCP and UDP) over capacity, 0 to 1 or a little more (paper, equation 12).
     pub utilisation: f64,
     /// Goodput over capacity, 0 to 1.
     pub utilisation_goodput: f64,

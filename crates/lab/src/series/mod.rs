@@ -1,7 +1,9 @@
 //! Time series of a run: one row a sampling interval.
 
+mod smooth;
 mod write;
 
+pub(crate) use smooth::{mean, trailing_mean, while_active};
 pub use write::{SeriesError, write_series};
 
 /// Series of one flow. All columns have a value for each row of [`Series::time_s`]; NaN where there is none.

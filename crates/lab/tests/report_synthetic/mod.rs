@@ -138,7 +138,7 @@ fn scenario(title: &str, doc: &str, runs: Vec<Vec<RunResult>>) -> ScenarioReport
 }
 
 /// A report of four scenarios under three or four controllers, and a paper with numbers that are met and missed.
-pub fn report() -> Report {
+pub(crate) fn report() -> Report {
     const STEPS: [u64; 10] = [2_000, 1_500, 1_000, 500, 1_000, 1_500, 2_000, 1_500, 1_000, 500];
     const ALL: [&str; 3] = ["gcc", "nada", "scream"];
     let single = |name: &str, condition: &str, steps: &[u64], loss: f64| -> Vec<Vec<RunResult>> {
