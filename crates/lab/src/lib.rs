@@ -1,5 +1,7 @@
 //! From a scenario to numbers: scenario files, runs, metrics, tables and reports.
 
+pub mod capture;
+pub mod compare;
 pub mod figures;
 pub mod metrics;
 pub mod papers;

@@ -1,9 +1,12 @@
 //! The papers that Weir reproduces, as data: published numbers, figures and claims, and the scenarios behind them.
 
+use crate::figures::{self, Quantity};
 use crate::reproduce::{ClaimSpec, Note, Paper, Published, TableTitle};
+use crate::results::RunResult;
 use crate::scenario::{InputError, suggest};
 use serde::Deserialize;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 macro_rules! embed {
@@ -161,6 +164,30 @@ impl PaperData {
             }
         }
         all
+    }
+
+    /// Draws its figures from runs with time series, as `figN.svg` in a folder; those without any such run are left out.
+    /// Gives the paths. Errors are those of the file system; each file comes into being whole or not at all.
+    pub fn write_figures(&self, runs: &[&RunResult], folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        for f in &self.figures {
+            let of_scenario = |r: &&&RunResult| r.scenario.rsplit('/').next() == Some(&f.scenario);
+            let wanted = |r: &&&RunResult| f.controllers.is_empty() || f.controllers.contains(&r.controller);
+            let with_series = |r: &&&RunResult| r.series.is_some();
+            let shown: Vec<&RunResult> =
+                runs.iter().filter(of_scenario).filter(wanted).filter(with_series).copied().collect();
+            if shown.is_empty() {
+                continue;
+            }
+            let quantity = match f.plot {
+                Plot::Rate => Quantity::Rate,
+                Plot::Delay => Quantity::Delay,
+            };
+            let path = folder.join(format!("fig{}.svg", f.figure));
+            figures::write(&path, &format!("Figure {}: {}", f.figure, f.title), quantity, &shown)?;
+            paths.push(path);
+        }
+        Ok(paths)
     }
 }
 

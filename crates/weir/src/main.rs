@@ -1,2 +1,8 @@
-//! The weir command line.
-fn main() {}
+//! The `weir` command.
+
+use std::process::ExitCode;
+use weir_cc::Registry;
+
+fn main() -> ExitCode {
+    weir::main(Registry::builtin())
+}

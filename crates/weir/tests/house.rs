@@ -43,10 +43,7 @@ fn sources(room: &str) -> Vec<(PathBuf, String)> {
 
 /// The code of a file before its tests, without comment lines.
 fn code(text: &str) -> Vec<&str> {
-    text.lines()
-        .take_while(|l| !l.starts_with("#[cfg(test)]"))
-        .filter(|l| !l.trim_start().starts_with("//"))
-        .collect()
+    text.lines().take_while(|l| !l.starts_with("#[cfg(test)]")).filter(|l| !l.trim_start().starts_with("//")).collect()
 }
 
 #[test]

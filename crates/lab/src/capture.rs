@@ -1,0 +1,78 @@
+//! A run's packets as a file.
+
+use crate::pcap::{Datagram, Direction, Payload, PcapFileError, PcapWriter};
+use crate::results::write_whole;
+use crate::run::{RunError, RunOptions, run_with};
+use crate::scenario::Scenario;
+use std::io;
+use std::path::Path;
+use weir_units::Timestamp;
+
+/// Why there is no capture.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The run failed or was stopped.
+    #[error(transparent)]
+    Run(Box<RunError>),
+    /// The file could not be written.
+    #[error("cannot write {file}: {source}")]
+    Write {
+        /// The file.
+        file: String,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Runs a scenario and writes its RTP and RTCP packets as pcapng; the file comes into being whole or not at all.
+/// With `zeros`, payloads that exist as a length only are written as zeros; otherwise such packets are cut short.
+/// Gives the number of packets.
+pub fn write(
+    scenario: &Scenario,
+    seed: u64,
+    options: &RunOptions<'_>,
+    path: &Path,
+    zeros: bool,
+) -> Result<u64, CaptureError> {
+    let payload_type = weir_session::EndpointConfig::default().payload_type;
+    let payload = if zeros { Payload::Zeros } else { Payload::Snapped };
+    let mut packets = 0;
+    let mut stopped = None;
+    let fail = |e: PcapFileError| io::Error::other(e.to_string());
+    let written = write_whole(path, |out| {
+        let mut writer = PcapWriter::new(out, &scenario.label(), payload).map_err(fail)?;
+        for (i, flow) in scenario.flows.iter().enumerate().filter(|(_, f)| f.rtp().is_some()) {
+            let Ok(i) = u16::try_from(i) else { continue };
+            writer.announce(Timestamp::ZERO, i, &flow.name, payload_type).map_err(fail)?;
+        }
+        let mut error = None;
+        let mut sink = |p: &crate::run::SentPacket<'_>| {
+            let Ok(flow) = u16::try_from(p.flow) else { return };
+            if error.is_some() {
+                return;
+            }
+            let direction = if p.forward { Direction::Forward } else { Direction::Reverse };
+            let length = p.bytes.len() + p.payload as usize;
+            match writer.packet(&Datagram { now: p.now, flow, direction, bytes: p.bytes, length, ecn: p.ecn }) {
+                Ok(()) => packets += 1,
+                Err(e) => error = Some(e),
+            }
+        };
+        let result = run_with(scenario, seed, options, Some(&mut sink));
+        if let Some(e) = error {
+            return Err(fail(e));
+        }
+        writer.finish().map_err(fail)?;
+        if let Err(e) = result {
+            stopped = Some(e);
+            return Err(io::Error::other("the run failed"));
+        }
+        Ok(())
+    });
+    match (stopped, written) {
+        (Some(e), _) => Err(CaptureError::Run(Box::new(e))),
+        (None, Err(source)) => Err(CaptureError::Write { file: path.display().to_string(), source }),
+        (None, Ok(())) => Ok(packets),
+    }
+}

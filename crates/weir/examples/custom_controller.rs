@@ -1,0 +1,107 @@
+//! A controller of your own, compared with the built-in ones.
+//!
+//! ```text
+//! cargo run --release -p weir --example custom_controller -- --controllers delay-steps,gcc,nada --scenario quick
+//! cargo run --release -p weir --example custom_controller -- run responsiveness --controller delay-steps
+//! ```
+//!
+//! The controller is a toy: it adds a little while packets come without queueing, and backs off when the one-way delay
+//! has risen by more than a bound. What it shows is the whole way: parameters, a constructor, cues in, a target out, an
+//! entry in the registry. Every `weir` command then knows it, scenario files too.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use weir_cc::cue::{Cue, PacketResult, SentPacket};
+use weir_cc::tunable::SetupError;
+use weir_cc::{Controller, FeedbackFormat, FeedbackPlan, Limits, Pair, Registry, Sender, Setup, Spec, Target};
+use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
+
+const NAME: &str = "delay-steps";
+
+weir_cc::tunables! {
+    /// Parameters; a scenario sets them under `[controllers.delay-steps]`.
+    pub struct Config {
+        /// Queueing delay at which the rate is reduced.
+        bound: TimeDelta = 30.0, 1.0 => 1_000.0;
+        /// Rate added with every feedback message while there is no queue.
+        step: DataRate = 20.0, 1.0 => 1_000.0;
+        /// Share of the rate that is kept on congestion.
+        keep: f64 = 0.85, 0.1 => 0.99;
+    }
+}
+
+struct DelaySteps {
+    config: Config,
+    limits: Limits,
+    rate: DataRate,
+    /// Least one-way delay seen, on the difference of two clocks: only its changes mean something.
+    base: Option<TimeDelta>,
+    /// Nothing is reduced again before this, so that a reduction can show its effect.
+    hold_until: Timestamp,
+}
+
+impl DelaySteps {
+    fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all(NAME, &setup.params)?;
+        let rate = setup.limits.clamp(setup.start_rate);
+        Ok(Self { config, limits: setup.limits, rate, base: None, hold_until: setup.now })
+    }
+}
+
+impl Controller for DelaySteps {
+    fn on_packet_sent(&mut self, _: &SentPacket) {}
+
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        // Whatever comes that this controller does not use is passed over.
+        let Cue::TransportFeedback(feedback) = cue else { return };
+        let one_way = |p: &PacketResult| Some(TimeDelta::from_nanos(p.arrival?.as_nanos() - p.departure.as_nanos()));
+        let Some(delay) = feedback.packets.iter().filter_map(one_way).min() else { return };
+        let base = *self.base.insert(self.base.map_or(delay, |b| b.min(delay)));
+        let now = feedback.now;
+        if delay - base > self.config.bound {
+            if now >= self.hold_until {
+                self.rate = self.rate * Gain::new(self.config.keep).unwrap_or(Gain::ONE);
+                self.hold_until = now + TimeDelta::from_millis(500);
+            }
+        } else {
+            self.rate += self.config.step;
+        }
+        self.rate = self.limits.clamp(self.rate);
+    }
+
+    fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+        self.limits = limits;
+        self.rate = limits.clamp(self.rate);
+    }
+
+    fn target(&self) -> Target {
+        Target::paced(self.rate, self.rate * Gain::new(1.5).unwrap_or(Gain::ONE))
+    }
+
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("base_ms", self.base.map_or(f64::NAN, TimeDelta::as_millis_f64));
+    }
+}
+
+fn spec() -> Spec {
+    Spec {
+        name: NAME.into(),
+        summary: "an example: steps up, and down when the delay rises".into(),
+        source: "none: a toy".into(),
+        feedback: Some(FeedbackPlan {
+            format: FeedbackFormat::TransportWide,
+            min_interval: TimeDelta::from_millis(100),
+            max_interval: TimeDelta::from_millis(100),
+            bandwidth_share: 0.05,
+        }),
+        params: Config::params(),
+        make: Arc::new(|setup| Ok(Pair { sender: Sender::Custom(Box::new(DelaySteps::new(setup)?)), receiver: None })),
+    }
+}
+
+fn main() -> ExitCode {
+    let mut registry = Registry::builtin();
+    registry.register(spec());
+    weir::main(registry)
+}

@@ -1,0 +1,229 @@
+//! The command line's grammar and its help.
+
+use clap::builder::PossibleValuesParser;
+use clap::{ArgAction, Parser, Subcommand, ValueHint};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  weir                                  compare GCC, NADA and SCReAM as the paper rmcat-comparison does
+  weir --controllers gcc,nada --scenario 5.4-competing-flows --runs 10
+  weir run quick --controller gcc --json
+  weir run my-link.toml --series out    a scenario of your own; time series as Parquet and CSV
+  weir reproduce rmcat-comparison       every published number beside the measured one
+  weir list scenarios                   what can be run
+  weir scenario show quick > mine.toml  a scenario to start from
+
+Exit codes: 0 all went well; 1 a run or a write failed; 2 the command line or a file that it names is wrong;
+130 interrupted by Ctrl-C (files that are there are whole).
+Environment: NO_COLOR turns colours off.";
+
+/// Compare congestion controllers for live audio and video.
+///
+/// Runs scenarios (a network, and flows over it) in a deterministic simulator: the same scenario and seed give the same
+/// numbers on every machine. Without a subcommand it is `weir compare`.
+#[derive(Parser, Debug)]
+#[command(name = "weir", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) compare: CompareArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run scenarios under several controllers, print a table and write a report
+    #[command(after_help = "\
+Examples:
+  weir compare
+  weir compare --scenario responsiveness --scenario my-link.toml --runs 10 --out results
+  weir compare --controllers gcc,nada --json --quiet | jq '.aggregates[].metrics'")]
+    Compare(CompareArgs),
+    /// Run a paper's experiments and set its numbers beside the measured ones
+    #[command(after_help = "\
+Examples:
+  weir reproduce rmcat-comparison
+  weir reproduce rmcat-comparison --table 2 --json --runs 20
+  weir reproduce papers/my-paper        a folder with a reproduce.toml")]
+    Reproduce(ReproduceArgs),
+    /// Run one scenario once
+    #[command(after_help = "\
+Examples:
+  weir run quick
+  weir run random-loss --variant 5% --controller nada --seed 3
+  weir run my-link.toml --json
+  weir run responsiveness --controller gcc --series out")]
+    Run(RunArgs),
+    /// List what there is: controllers, scenarios or papers
+    #[command(after_help = "\
+Examples:
+  weir list scenarios
+  weir list controllers --params        every parameter with its unit, range and default")]
+    List(ListArgs),
+    /// Check, show and describe scenario files
+    #[command(after_help = "\
+Examples:
+  weir scenario check my-link.toml
+  weir scenario show responsiveness
+  weir scenario schema > scenario.schema.json")]
+    Scenario {
+        #[command(subcommand)]
+        command: ScenarioCommand,
+    },
+    /// Write the packets of one run as pcapng, for Wireshark and tshark
+    #[command(after_help = "\
+Examples:
+  weir pcap quick --controller gcc
+  weir pcap responsiveness --controller nada --out nada.pcapng && tshark -r nada.pcapng -Y rtcp")]
+    Pcap(PcapArgs),
+    /// Measure the simulator's speed on this machine
+    #[command(after_help = "\
+The figures are CPU time of one thread. Use a release build: cargo run --release -- bench")]
+    Bench(BenchArgs),
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ScenarioCommand {
+    /// Check scenario files, every variant under every controller
+    Check {
+        /// Files, or names of built-in scenarios
+        #[arg(required = true, value_name = "FILE|NAME")]
+        files: Vec<String>,
+    },
+    /// Print a scenario file
+    Show {
+        /// A built-in scenario's name, or a file
+        #[arg(value_name = "NAME|FILE")]
+        name: String,
+    },
+    /// Print the JSON schema of scenario files
+    Schema,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// Controllers to compare; those that each scenario names if absent
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub(crate) controllers: Option<Vec<String>>,
+    /// A scenario by name or file, any number of times; those of the paper rmcat-comparison if absent
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: Vec<String>,
+    /// Runs of each scenario, each with the next seed
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub(crate) runs: NonZeroU32,
+    /// Seed of the first run; the scenario's own if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Folder for the report
+    #[arg(long, value_name = "DIR", default_value = "weir-report", value_hint = ValueHint::DirPath)]
+    pub(crate) out: PathBuf,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+/// How to work, whatever is worked on.
+#[derive(clap::Args, Debug)]
+pub(crate) struct WorkArgs {
+    /// Runs at a time; the results do not depend on it [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// No progress bar and no remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct ReproduceArgs {
+    /// A paper's name (see `weir list papers`), or a folder with a reproduce.toml
+    #[arg(value_name = "PAPER|FOLDER")]
+    pub(crate) paper: String,
+    /// Only this table
+    #[arg(long, value_name = "N")]
+    pub(crate) table: Option<String>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Runs of each scenario, each with the next seed
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub(crate) runs: NonZeroU32,
+    /// Seed of the first run; the scenario's own if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Folder for the report; none is written if absent
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+/// Which single run.
+#[derive(clap::Args, Debug)]
+pub(crate) struct OneArgs {
+    /// A scenario file, or a built-in scenario's name
+    #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: String,
+    /// The controller, where the scenario compares several; the first of them if absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) controller: Option<String>,
+    /// The variant, where the scenario has some; the first of them if absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
+    /// Seed; the scenario's own if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// No progress bar and no remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) one: OneArgs,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Folder for the time series, as Parquet and CSV
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) series: Option<PathBuf>,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct ListArgs {
+    /// What to list
+    #[arg(value_parser = PossibleValuesParser::new(["controllers", "scenarios", "papers"]))]
+    pub(crate) what: String,
+    /// With controllers: their parameters as well
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) params: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct PcapArgs {
+    #[command(flatten)]
+    pub(crate) one: OneArgs,
+    /// The file to write; the scenario's name with .pcapng if absent
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Write zeros where the simulator carries a payload's length only; such packets are cut short if absent
+    #[arg(long)]
+    pub(crate) zeros: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct BenchArgs {
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Share of the usual simulated time, for a quick look
+    #[arg(long, value_name = "X", default_value = "1")]
+    pub(crate) scale: f64,
+    /// No remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}

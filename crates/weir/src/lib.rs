@@ -1,0 +1,55 @@
+//! The `weir` command line, as a library: a program with controllers of its own hands in its registry and has the
+//! whole command, as `examples/custom_controller.rs` does.
+
+mod args;
+mod bench;
+mod compare;
+mod list;
+mod output;
+mod pcap;
+mod reproduce;
+mod run;
+mod scenario;
+mod session;
+mod tables;
+
+use args::{Args, Command, ScenarioCommand};
+use clap::Parser;
+use output::Failure;
+use session::Session;
+use std::process::ExitCode;
+use weir_cc::Registry;
+
+/// Runs the command line of this process with the controllers of a registry.
+pub fn main(registry: Registry) -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(e) => {
+            // A closed pipe, as in `weir --help | head`, is no error of ours.
+            let _ = e.print();
+            return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(output::USAGE));
+        }
+    };
+    let session = Session::new(registry);
+    let done = match args.command {
+        None => compare::compare(&session, &args.compare),
+        Some(Command::Compare(a)) => compare::compare(&session, &a),
+        Some(Command::Reproduce(a)) => reproduce::reproduce(&session, &a),
+        Some(Command::Run(a)) => run::run(&session, &a),
+        Some(Command::List(a)) => list::list(&session, &a),
+        Some(Command::Scenario { command }) => match command {
+            ScenarioCommand::Check { files } => scenario::check(&session, &files),
+            ScenarioCommand::Show { name } => scenario::show(&session, &name),
+            ScenarioCommand::Schema => scenario::schema(),
+        },
+        Some(Command::Pcap(a)) => pcap::pcap(&session, &a),
+        Some(Command::Bench(a)) => bench::bench(&session, &a),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// What a command comes to.
+type Done = Result<(), Failure>;

@@ -1,0 +1,56 @@
+//! `weir list`.
+
+use crate::Done;
+use crate::args::ListArgs;
+use crate::output::print;
+use crate::session::Session;
+use crate::tables::table;
+use weir_lab::papers::papers;
+use weir_lab::scenario::{ScenarioFile, builtin_scenarios};
+
+pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {
+    match args.what.as_str() {
+        "controllers" if args.params => params(session),
+        "controllers" => {
+            let mut t = table(&["controller", "what it is", "source"], 3);
+            for s in session.registry.specs() {
+                t.add_row([&s.name, &s.summary, &s.source]);
+            }
+            print(&format!("{t}\n"))
+        }
+        "papers" => {
+            let mut t = table(&["paper", "title"], 2);
+            for (name, title) in papers() {
+                t.add_row([name, &title]);
+            }
+            print(&format!("{t}\n"))
+        }
+        _ => {
+            let mut t = table(&["scenario", "what it is", "variants", "compares"], 4);
+            for (name, _) in builtin_scenarios() {
+                let file = ScenarioFile::builtin(name, &session.registry)?;
+                let variants: Vec<&str> = file.variants().into_iter().flatten().collect();
+                t.add_row([name, file.title(), &variants.join("; "), &file.controllers().join(", ")]);
+            }
+            print(&format!("{t}\nA name's last part is enough: weir run quick\n"))
+        }
+    }
+}
+
+fn params(session: &Session) -> Done {
+    let mut out = String::new();
+    for s in session.registry.specs() {
+        let mut t = table(&["parameter", "unit", "default", "from", "to", "what it is"], 2);
+        if let Some(last) = t.column_mut(5) {
+            last.set_cell_alignment(comfy_table::CellAlignment::Left);
+        }
+        for p in &s.params {
+            let numbers = [p.default, p.min, p.max].map(|n| n.to_string());
+            let [default, min, max] = &numbers;
+            t.add_row([p.name, p.unit, default, min, max, p.doc]);
+        }
+        let text = if s.params.is_empty() { "no parameters".to_owned() } else { t.to_string() };
+        out.push_str(&format!("{}: {}\n{text}\n\n", s.name, s.summary));
+    }
+    print(&out)
+}

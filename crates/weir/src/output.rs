@@ -1,0 +1,85 @@
+//! What goes to standard output and standard error, and the exit codes.
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+use weir_lab::scenario::InputError;
+
+/// A run or a write failed.
+const FAILED: u8 = 1;
+/// The command line, or a file that it names, is wrong.
+pub(crate) const USAGE: u8 = 2;
+/// Interrupted, as shells report it: 128 and the signal's number.
+const INTERRUPTED: u8 = 130;
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something that the person gave is wrong.
+    Input(InputError),
+    /// The work failed.
+    Work(String),
+    /// Ctrl-C.
+    Interrupted,
+    /// Standard output was closed, as by `head`: there is nobody to tell.
+    Closed,
+}
+
+impl From<InputError> for Failure {
+    fn from(e: InputError) -> Self {
+        Self::Input(e)
+    }
+}
+
+impl Failure {
+    pub(crate) fn work(e: impl std::fmt::Display) -> Self {
+        Self::Work(e.to_string())
+    }
+
+    /// Tells the person, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Closed => ExitCode::SUCCESS,
+            Self::Interrupted => {
+                remark("interrupted");
+                ExitCode::from(INTERRUPTED)
+            }
+            Self::Work(what) => {
+                remark(&format!("error: {what}"));
+                ExitCode::from(FAILED)
+            }
+            Self::Input(e) => {
+                let mut text = String::new();
+                let colour =
+                    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+                let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+                if GraphicalReportHandler::new_themed(theme).render_report(&mut text, &e).is_err() {
+                    text = e.to_string();
+                }
+                remark(text.trim_end());
+                ExitCode::from(USAGE)
+            }
+        }
+    }
+}
+
+/// A line on standard error. That nobody reads it is no reason to fail.
+pub(crate) fn remark(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Prints on standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Err(Failure::Closed),
+        other => other.map_err(Failure::work),
+    }
+}
+
+/// Prints a value as JSON.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
+    text.push('\n');
+    print(&text)
+}

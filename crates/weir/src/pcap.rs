@@ -1,0 +1,24 @@
+//! `weir pcap`.
+
+use crate::Done;
+use crate::args::PcapArgs;
+use crate::output::{Failure, remark};
+use crate::run::{failure, stem};
+use crate::session::Session;
+use std::path::PathBuf;
+use weir_lab::capture::{self, CaptureError};
+
+pub(crate) fn pcap(session: &Session, args: &PcapArgs) -> Done {
+    let (scenario, seed) = session.one(&args.one)?;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.pcapng", stem(&scenario.label()))));
+    let packets = session
+        .with_progress(args.one.quiet, false, |options| capture::write(&scenario, seed, options, &out, args.zeros))
+        .map_err(|e| match e {
+            CaptureError::Run(e) => failure(*e),
+            e => Failure::work(e),
+        })?;
+    if !args.one.quiet {
+        remark(&format!("{packets} packets: {}", out.display()));
+    }
+    Ok(())
+}

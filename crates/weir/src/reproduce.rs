@@ -1,0 +1,30 @@
+//! `weir reproduce`.
+
+use crate::args::ReproduceArgs;
+use crate::compare::{finish, report_of, run_all, write_report};
+use crate::output::{print, print_json};
+use crate::session::Session;
+use crate::{Done, tables};
+use weir_lab::compare::Repeat;
+use weir_lab::papers::PaperData;
+
+pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
+    let mut data = PaperData::open(&args.paper)?;
+    if let Some(table) = &args.table {
+        data = data.with_table(table)?;
+    }
+    let repeat = Repeat { runs: args.runs.get(), seed: args.seed };
+    let outcome = run_all(session, &data.scenarios(), None, repeat, &args.work)?;
+    let runs: Vec<_> = outcome.runs().cloned().collect();
+    let reproduction = weir_lab::reproduce::reproduce(&data.paper, &runs);
+    if args.json {
+        print_json(&reproduction)?;
+    } else {
+        print(&tables::reproduction(&reproduction))?;
+    }
+    if let Some(folder) = &args.out {
+        let report = report_of(&data.paper.title, &outcome, Some(reproduction));
+        write_report(&report, Some(&data), &outcome, folder, args.work.quiet)?;
+    }
+    finish(outcome)
+}

@@ -1,0 +1,24 @@
+//! `weir scenario`.
+
+use crate::Done;
+use crate::output::print;
+use crate::session::Session;
+use weir_lab::scenario::ScenarioFile;
+
+pub(crate) fn check(session: &Session, files: &[String]) -> Done {
+    for name in files {
+        let file = ScenarioFile::open(name, &session.registry)?;
+        let count = file.scenarios(None, &session.registry)?.len();
+        let runs = if count == 1 { "1 run".into() } else { format!("{count} runs") };
+        print(&format!("{name}: good, {runs} ({})\n", file.title()))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn show(session: &Session, name: &str) -> Done {
+    print(ScenarioFile::open(name, &session.registry)?.text())
+}
+
+pub(crate) fn schema() -> Done {
+    print(&weir_lab::scenario::schema())
+}

@@ -1,0 +1,137 @@
+//! Tables for people.
+
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use std::collections::BTreeMap;
+use weir_lab::compare::Outcome;
+use weir_lab::reproduce::Reproduction;
+use weir_lab::results::{Aggregate, RunResult, Stat};
+
+/// Flows of a run that a table shows; the others are counted.
+const MAX_FLOWS: usize = 12;
+
+/// A table with a heading row; all columns but the first `texts` are numbers.
+pub(crate) fn table(header: &[&str], texts: usize) -> Table {
+    let mut t = Table::new();
+    t.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
+    for column in t.column_iter_mut().skip(texts) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    t
+}
+
+type Metrics = BTreeMap<String, Stat>;
+
+/// Mean and, over several runs, the half-width of its 95 % confidence interval.
+fn number(metrics: &Metrics, name: &str, scale: f64, digits: usize) -> String {
+    let Some(s) = metrics.get(name) else { return "-".into() };
+    let mean = format!("{:.digits$}", s.mean * scale);
+    match s.ci95 {
+        Some(ci) if ci * scale >= 0.5 * 10f64.powi(-(digits as i32)) => format!("{mean} ±{:.digits$}", ci * scale),
+        _ => mean,
+    }
+}
+
+const HEADER: [&str; 12] = [
+    "controller",
+    "flow",
+    "use %",
+    "sent kbit/s",
+    "goodput kbit/s",
+    "delay ms",
+    "p95 ms",
+    "loss %",
+    "late %",
+    "queue p95 ms",
+    "Jain",
+    "TCP share",
+];
+
+fn rows(t: &mut Table, a: &Aggregate) {
+    for (i, f) in a.flows.iter().take(MAX_FLOWS).enumerate() {
+        let flow = |name, scale, digits| number(&f.metrics, name, scale, digits);
+        let run = |name, digits| if i == 0 { number(&a.metrics, name, 1.0, digits) } else { String::new() };
+        t.add_row([
+            f.controller.clone(),
+            f.name.clone(),
+            flow("utilisation", 100.0, 1),
+            flow("sent_bps", 1e-3, 0),
+            flow("goodput_bps", 1e-3, 0),
+            flow("one_way_delay_mean_ms", 1.0, 0),
+            flow("one_way_delay_p95_ms", 1.0, 0),
+            flow("loss", 100.0, 2),
+            flow("discard", 100.0, 2),
+            run("queue_delay_p95_ms", 0),
+            run("jain_end", 3),
+            run("tcp_share", 2),
+        ]);
+    }
+    if a.flows.len() > MAX_FLOWS {
+        t.add_row(["".to_owned(), format!("... {} more", a.flows.len() - MAX_FLOWS)]);
+    }
+}
+
+/// One table for each scenario and variant.
+pub(crate) fn outcome(outcome: &Outcome) -> String {
+    let mut sections: Vec<(String, Table)> = Vec::new();
+    for (scenario, a) in outcome.aggregates() {
+        let variant = scenario.variant.as_ref().map(|v| format!(" [{v}]")).unwrap_or_default();
+        let runs = if a.seeds.len() == 1 { String::new() } else { format!(", {} runs", a.seeds.len()) };
+        let heading = format!("{}{variant}: {}{runs}", scenario.name, scenario.title);
+        if sections.last().is_none_or(|s| s.0 != heading) {
+            sections.push((heading, table(&HEADER, 2)));
+        }
+        if let Some((_, t)) = sections.last_mut() {
+            rows(t, &a);
+        }
+    }
+    sections.iter().map(|(heading, t)| format!("{heading}\n{t}\n\n")).collect()
+}
+
+/// The table of one run.
+pub(crate) fn run(label: &str, run: &RunResult) -> String {
+    let mut t = table(&HEADER, 2);
+    if let Some(a) = weir_lab::results::aggregate(std::slice::from_ref(run)) {
+        rows(&mut t, &a);
+    }
+    format!("{label}, seed {}\n{t}\n", run.seed)
+}
+
+/// A paper's numbers and claims.
+pub(crate) fn reproduction(r: &Reproduction) -> String {
+    let mut out = format!("{}: published beside measured\n", r.paper);
+    let mut tables: Vec<&str> = r.cells.iter().map(|c| c.table.as_str()).collect();
+    tables.dedup();
+    for number in tables {
+        let title = r.tables.iter().find(|t| t.table == number).map_or("", |t| t.title.as_str());
+        let mut t =
+            table(&["algorithm", "condition", "metric", "published", "measured", "sigma", "difference", "runs"], 3);
+        for c in r.cells.iter().filter(|c| c.table == number) {
+            let show = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
+            t.add_row([
+                c.algorithm.clone(),
+                c.condition.clone(),
+                format!("{} ({})", c.metric, c.unit),
+                show(Some(c.published)),
+                show(c.measured),
+                show(c.measured_sigma),
+                c.measured.map_or("-".to_owned(), |m| format!("{:+.2}", m - c.published)),
+                c.runs.to_string(),
+            ]);
+        }
+        out.push_str(&format!("\nTable {number}: {title}\n{t}\n"));
+    }
+    if !r.claims.is_empty() {
+        let mut t = table(&["holds", "claim", "source"], 3);
+        for c in &r.claims {
+            let holds = match c.holds {
+                Some(true) => "yes",
+                Some(false) => "NO",
+                None => "not measured",
+            };
+            t.add_row([holds, &c.statement, &c.source]);
+        }
+        out.push_str(&format!("\nThe paper's claims\n{t}\n"));
+    }
+    out
+}

@@ -1,0 +1,240 @@
+//! The command as a person meets it.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const SMALL: &str = r#"
+title = "Small"
+duration = "3 s"
+compare = ["fixed", "nada"]
+
+[links.bottleneck]
+rate = "1 Mbps"
+delay = "20 ms"
+
+[rtp.video]
+controller = "$controller"
+start_rate = "500 kbps"
+"#;
+
+fn weir(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir")).args(args).env("NO_COLOR", "1").output().expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// Standard output of a call that must go well.
+fn good(args: &[&str]) -> String {
+    let o = weir(args);
+    assert!(o.status.success(), "{args:?}: {}", text(&o.stderr));
+    text(&o.stdout)
+}
+
+/// Standard error of a call that must end with this code.
+fn bad(args: &[&str], code: i32) -> String {
+    let o = weir(args);
+    let stderr = text(&o.stderr);
+    assert_eq!(o.status.code(), Some(code), "{args:?}: {stderr}");
+    assert!(o.stdout.is_empty(), "{args:?} printed {}", text(&o.stdout));
+    stderr
+}
+
+fn json(args: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&good(args)).expect("one JSON object")
+}
+
+fn folder() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("small.toml");
+    std::fs::write(&path, SMALL).expect("written");
+    let path = path.display().to_string();
+    (folder, path)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut all: Vec<String> = std::fs::read_dir(folder)
+        .expect("folder")
+        .map(|e| e.expect("entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn help_teaches_with_examples() {
+    let help = good(&["--help"]);
+    for part in ["weir run quick", "Exit codes", "compare", "reproduce", "NO_COLOR"] {
+        assert!(help.contains(part), "{part}");
+    }
+    for command in ["compare", "reproduce", "run", "list", "scenario", "pcap", "bench"] {
+        assert!(!good(&[command, "--help"]).is_empty());
+    }
+}
+
+#[test]
+fn lists_what_there_is() {
+    let controllers = good(&["list", "controllers"]);
+    assert!(["fixed", "gcc", "gcc-remb", "nada", "scream"].iter().all(|c| controllers.contains(c)), "{controllers}");
+    assert!(good(&["list", "controllers", "--params"]).contains("xref"));
+    assert!(good(&["list", "scenarios"]).contains("rmcat-comparison/responsiveness"));
+    assert!(good(&["list", "papers"]).contains("rmcat-comparison"));
+}
+
+#[test]
+fn shows_and_checks_scenarios() {
+    let (folder, path) = folder();
+    assert_eq!(good(&["scenario", "show", &path]), SMALL);
+    assert!(good(&["scenario", "check", &path, "quick"]).contains("2 runs (Small)"));
+    assert!(good(&["scenario", "schema"]).contains("\"$schema\""));
+    let copy = folder.path().join("mine.toml");
+    std::fs::write(&copy, good(&["scenario", "show", "quick"])).expect("written");
+    assert!(good(&["scenario", "check", &copy.display().to_string()]).contains("good"));
+}
+
+#[test]
+fn wrong_input_is_shown_with_its_place_and_a_way_out() {
+    let (folder, path) = folder();
+    std::fs::write(&path, SMALL.replace("rate = \"1 Mbps\"", "rate = \"1 Mbs\"")).expect("written");
+    let e = bad(&["scenario", "check", &path], 2);
+    for part in ["small.toml:7:8", "links.bottleneck.rate", "1 Mbs", "did you mean \"1 Mbps\"?"] {
+        assert!(e.contains(part), "{part} is not in {e}");
+    }
+    assert!(!e.contains('\u{1b}'), "colours in spite of NO_COLOR");
+    assert!(bad(&["run", "responsivenes"], 2).contains("did you mean `responsiveness`?"));
+    assert!(bad(&["run", "quick", "--controller", "naba"], 2).contains("did you mean `nada`?"));
+    assert!(bad(&["run", "random-loss", "--variant", "6%"], 2).contains("5%"));
+    assert!(bad(&["compare", "--scenario", "quick", "--controllers", "gc"], 2).contains("did you mean `gcc`?"));
+    assert!(bad(&["reproduce", "rmcat-comparisn"], 2).contains("did you mean `rmcat-comparison`?"));
+    assert!(bad(&["reproduce", "rmcat-comparison", "--table", "9"], 2).contains("no table 9"));
+    assert!(bad(&["run", "nowhere.toml"], 2).contains("there is no such file"));
+    assert!(bad(&["repoduce"], 2).contains("reproduce"));
+    assert!(bad(&["compare", "--runs", "0"], 2).contains("--runs"));
+    let missing = folder.path().join("no/such/folder/x.pcapng").display().to_string();
+    assert!(bad(&["pcap", "quick", "--controller", "fixed", "--out", &missing], 1).contains("x.pcapng"));
+}
+
+#[test]
+fn one_run_as_a_table_and_as_json() {
+    let (_folder, path) = folder();
+    let table = good(&["run", &path, "--controller", "nada", "--quiet"]);
+    assert!(table.contains("small nada, seed 1") && table.contains("goodput"), "{table}");
+    let run = json(&["run", &path, "--controller", "nada", "--seed", "4", "--json"]);
+    assert_eq!((run["controller"].as_str(), run["seed"].as_u64()), (Some("nada"), Some(4)));
+    let flow = &run["flows"][0];
+    assert_eq!((flow["name"].as_str(), flow["loss"].as_f64()), (Some("video"), Some(0.0)));
+    let goodput = flow["rates"]["goodput_bps"].as_f64().expect("a rate");
+    assert!((100e3..1e6).contains(&goodput), "{goodput}");
+    assert!(flow["one_way_delay_ms"]["p95"].as_f64().is_some_and(|d| (20.0..400.0).contains(&d)));
+    assert_eq!(json(&["run", &path, "--controller", "nada", "--seed", "4", "--json"]), run);
+}
+
+#[test]
+fn series_are_parquet_and_csv() {
+    let (folder, path) = folder();
+    let out = folder.path().join("series");
+    good(&["run", &path, "--controller", "nada", "--series", &out.display().to_string(), "-q"]);
+    let stems: Vec<String> = names(&out);
+    let expected = ["flows.csv", "flows.parquet", "links.csv", "links.parquet"].map(|e| format!("small-nada.{e}"));
+    assert_eq!(stems, expected);
+}
+
+#[test]
+fn compares_at_any_number_of_threads_alike() {
+    let (folder, path) = folder();
+    let out = folder.path().join("report").display().to_string();
+    let args = |threads: &'static str| {
+        vec!["--scenario", &path, "--runs", "2", "--out", &out, "--json", "--threads", threads]
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let call = |a: Vec<String>| json(&a.iter().map(String::as_str).collect::<Vec<_>>());
+    let one = call(args("1"));
+    assert_eq!(one, call(args("2")));
+    assert_eq!((one["runs"].as_array().map(Vec::len), one["aggregates"].as_array().map(Vec::len)), (Some(4), Some(2)));
+    let html = std::fs::read_to_string(folder.path().join("report/report.html")).expect("a report");
+    assert!(html.contains("Small"));
+    assert_eq!(names(&folder.path().join("report")), ["report.html"]);
+    let table = good(&["compare", "--scenario", &path, "--controllers", "fixed", "--runs", "1", "--out", &out]);
+    assert!(table.contains("fixed") && !table.contains("nada"), "{table}");
+}
+
+#[test]
+fn reproduces_a_table_of_a_paper() {
+    let r = json(&["reproduce", "rmcat-comparison", "--table", "2", "--runs", "1", "--json", "--quiet"]);
+    let cells = r["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 9);
+    for c in cells {
+        assert_eq!((c["paper"].as_str(), c["runs"].as_u64()), (Some("rmcat-comparison"), Some(1)));
+        assert!(c["measured"].as_f64().is_some_and(|m| (1.0..110.0).contains(&m)), "{c}");
+    }
+    let fields = [
+        "table",
+        "scenario",
+        "condition",
+        "algorithm",
+        "metric",
+        "unit",
+        "published",
+        "published_sigma",
+        "measured_sigma",
+    ];
+    assert!(fields.iter().all(|f| cells[0].get(f).is_some()), "{}", cells[0]);
+}
+
+#[test]
+fn packets_go_into_a_capture() {
+    let (folder, path) = folder();
+    let out = folder.path().join("x.pcapng");
+    good(&["pcap", &path, "--controller", "nada", "--out", &out.display().to_string(), "-q"]);
+    let bytes = std::fs::read(&out).expect("a capture");
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert!(bytes.len() > 10_000, "{}", bytes.len());
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["scenario", "schema"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("read");
+    assert!(child.wait().expect("ends").success(), "{stderr}");
+    assert!(stderr.is_empty(), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_long_run_and_leaves_no_half_file() {
+    let (folder, path) = folder();
+    std::fs::write(
+        &path,
+        SMALL.replace("\"3 s\"", "\"6000 min\"").replace("compare", "sample_interval = \"1 s\"\ncompare"),
+    )
+    .expect("written");
+    let out = folder.path().join("x.pcapng").display().to_string();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["pcap", &path, "--controller", "fixed", "--out", &out, "-q"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let begun = || names(folder.path()).iter().any(|n| n.contains(".part"));
+    for _ in 0..600 {
+        if begun() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert!(begun(), "the run has not begun");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(kill.success());
+    assert_eq!(child.wait().expect("ends").code(), Some(130));
+    assert_eq!(names(folder.path()), ["small.toml"]);
+}
