@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the scenarios of `weir bench` in Debian's ns-3.37 and prints one JSON line for each on standard output.
-# usage: run.sh [SCALE]     SCALE multiplies the simulated times (1 takes about half a minute)
+# Runs the scenarios of `weir bench` in Debian's ns-3.37, each with and without ns-3's flow monitor, and prints one JSON
+# line for each run on standard output.
+# usage: run.sh [SCALE]     SCALE multiplies the simulated times (1 takes about 15 seconds of CPU)
 # Needs `apt-get install g++ libns3-dev`; exits with 3 and says so where they are missing.
 # The program is kept in $WEIR_COMPARE_DIR, by default target/compare, and built anew only when its source changes.
 set -euo pipefail
@@ -15,9 +16,11 @@ fi
 mkdir -p "$out"
 if [ ! -x "$out/scenarios" ] || [ "$here/scenarios.cc" -nt "$out/scenarios" ]; then
     g++ -O2 -DNDEBUG -std=c++17 -o "$out/scenarios" "$here/scenarios.cc" \
-        -lns3-applications -lns3-internet -lns3-traffic-control -lns3-point-to-point -lns3-network -lns3-core
+        -lns3-flow-monitor -lns3-applications -lns3-internet -lns3-traffic-control -lns3-point-to-point -lns3-network -lns3-core
 fi
 times() { awk -v a="$1" -v b="$scale" 'BEGIN { print a * b }'; }
-"$out/scenarios" udp "$(times 600)"
-"$out/scenarios" udp-newreno "$(times 600)"
-"$out/scenarios" gigabit "$(times 3)"
+for monitor in "" flow-monitor; do
+    "$out/scenarios" udp "$(times 600)" $monitor
+    "$out/scenarios" udp-newreno "$(times 600)" $monitor
+    "$out/scenarios" gigabit "$(times 3)" $monitor
+done
