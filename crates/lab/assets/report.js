@@ -35,7 +35,7 @@
   };
   document.querySelectorAll("line[data-style]").forEach(paint);
 
-  const number = (v, decimals) => v.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).replaceAll(",", "\u202f");
+  const number = (v, decimals) => v.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals, useGrouping: "min2" }).replaceAll(",", "\u202f");
   const decimals = scale => scale >= 1 ? 0 : Math.min(3, Math.round(-Math.log10(scale)));
 
   function tooltip(chart) {
@@ -157,11 +157,12 @@
       }
       const head = element("div", { class: "group-head" }, element("h3", {}, group.title), legend);
       if (g === 0) head.append(reset);
-      const grid = element("div", { class: "grid" });
+      const wide = sections[index].groups.length === 1, small = group.charts.length - (wide ? 1 : 0);
+      const grid = element("div", { class: small % 3 === 0 && small % 2 === 1 ? "grid three" : "grid" });
       const box = element("div", { class: "group" }, head, grid, dataTable(group.charts));
       host.append(box);
       group.charts.forEach((chart, i) => {
-        const first = sections[index].groups.length === 1 && i === 0;
+        const first = wide && i === 0;
         const figure = element("figure", { class: first ? "wide" : "", "aria-label": describe(chart), role: "group" },
           element("figcaption", {}, chart.title, ...(chart.unit ? [element("span", { class: "unit" }, chart.unit)] : [])));
         const plot = element("div", { class: "plot" });

@@ -27,7 +27,7 @@ type Column = (&'static str, &'static str, &'static str, f64, usize, &'static st
 
 const FLOW_COLUMNS: [Column; 15] = [
     ("generated_bps", "Media rate", "kbit/s", 1e-3, 0, "what the source made, mean over the flow's time"),
-    ("goodput_bps", "Goodput", "kbit/s", 1e-3, 0, "bytes received less bytes discarded"),
+    ("goodput_bps", "Goodput", "kbit/s", 1e-3, 0, "bytes received, headers included, less bytes discarded"),
     ("utilisation", "Utilisation", "%", 100.0, 1, "media generated over capacity"),
     ("one_way_delay_mean_ms", "Delay mean", "ms", 1.0, 0, "one-way delay of packets"),
     ("one_way_delay_p50_ms", "p50", "ms", 1.0, 0, "one-way delay, median"),
