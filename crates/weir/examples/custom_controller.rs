@@ -84,7 +84,7 @@ impl Controller for DelaySteps {
     }
 }
 
-fn spec() -> Spec {
+pub(crate) fn spec() -> Spec {
     Spec {
         name: NAME.into(),
         summary: "an example: steps up, and down when the delay rises".into(),

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use std::collections::BTreeMap;
 use weir_lab::compare::Outcome;
 use weir_lab::reproduce::Reproduction;
-use weir_lab::results::{Aggregate, RunResult, Stat};
+use weir_lab::results::{Aggregate, FlowKind, RunResult, Stat};
 
 /// Flows of a run that a table shows; the others are counted.
 const MAX_FLOWS: usize = 12;
@@ -54,7 +54,8 @@ fn rows(t: &mut Table, a: &Aggregate) {
         t.add_row([
             f.controller.clone(),
             f.name.clone(),
-            flow("utilisation", 100.0, 1),
+            // Nothing says what a TCP flow would have liked to send: what arrived stands for it.
+            flow(if f.kind == FlowKind::Rtp { "utilisation" } else { "utilisation_goodput" }, 100.0, 1),
             flow("sent_bps", 1e-3, 0),
             flow("goodput_bps", 1e-3, 0),
             flow("one_way_delay_mean_ms", 1.0, 0),
