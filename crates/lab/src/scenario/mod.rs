@@ -34,6 +34,7 @@ mod raw;
 mod raw_choice;
 mod resolve;
 mod resolve_flow;
+mod resolve_traffic;
 mod schema;
 mod spanned;
 pub(crate) mod suggest;

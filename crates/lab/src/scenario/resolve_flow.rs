@@ -5,7 +5,7 @@ use super::model::*;
 use super::quantity::{Rate, Time};
 use super::raw::*;
 use super::raw_choice::*;
-use super::resolve::{Hop, Request, capacity, check_name, positive, probability};
+use super::resolve::{Hop, Request, check_name, positive, probability};
 use super::spanned::{At, Named};
 use super::suggest;
 use super::traces::Traces;
@@ -21,9 +21,7 @@ pub(super) const PLACEHOLDER: &str = "$controller";
 /// RFC 8867, section 4.3: bit rate range and start-up rate.
 const DEFAULT_FLOOR: DataRate = DataRate::from_kbps(150);
 const DEFAULT_CEILING: DataRate = DataRate::from_kbps(1_500);
-const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
-/// An Ethernet frame's 1,500 bytes less IP and TCP headers with timestamps.
-const DEFAULT_SEGMENT: DataSize = DataSize::from_bytes(1_448);
+pub(super) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
 const MIN_PAYLOAD: u64 = 16;
 const MAX_PAYLOAD: u64 = 65_000;
 const MAX_FLOWS: u32 = 100_000;
@@ -291,7 +289,11 @@ impl Flows<'_> {
         Ok(pauses)
     }
 
-    fn payload(&self, raw: Option<&At<super::quantity::Size>>, default: DataSize) -> Result<DataSize, InputError> {
+    pub(super) fn payload(
+        &self,
+        raw: Option<&At<super::quantity::Size>>,
+        default: DataSize,
+    ) -> Result<DataSize, InputError> {
         match raw {
             Some(s) if !(MIN_PAYLOAD..=MAX_PAYLOAD).contains(&s.value.0.as_bytes()) => Err(self
                 .text
@@ -357,75 +359,6 @@ impl Flows<'_> {
                 Source::Trace { fps, file: file.value.clone(), sizes: traces.frame_sizes(self.text, file)? }
             }
         })
-    }
-
-    fn tcp(&self, f: &RawTcp, span: &Range<usize>) -> Result<TcpFlow, InputError> {
-        let traffic = match (&f.size, &f.idle) {
-            (None, None) => match &f.starts_on {
-                Some(s) => {
-                    return Err(self
-                        .text
-                        .error(s.span.clone(), "`starts_on` belongs to on-off flows with `size` and `idle`"));
-                }
-                None => TcpTraffic::Bulk,
-            },
-            (Some(size), Some(idle)) => TcpTraffic::OnOff {
-                size: self.distribution(size)?,
-                idle: self.distribution(idle)?,
-                starts_on: f.starts_on.as_ref().is_none_or(|s| s.value),
-            },
-            _ => return Err(self.text.error(span.clone(), "an on-off flow needs both `size` and `idle`")),
-        };
-        Ok(TcpFlow {
-            algorithm: match f.algorithm {
-                RawTcpAlgorithm::NewReno => TcpAlgorithm::NewReno,
-                RawTcpAlgorithm::Cubic => TcpAlgorithm::Cubic,
-            },
-            traffic,
-            segment: self.payload(f.segment.as_ref(), DEFAULT_SEGMENT)?,
-            delayed_acks: f.delayed_acks.unwrap_or(true),
-        })
-    }
-
-    fn udp(&self, f: &RawUdp, span: &Range<usize>, traces: &mut Traces) -> Result<UdpFlow, InputError> {
-        let rate = capacity(self.text, &f.rate, traces)?;
-        if matches!(rate, Capacity::Unlimited | Capacity::Trace(_)) {
-            return Err(self.text.error(f.rate.span.clone(), "a UDP flow needs a rate such as \"2 Mbps\", or `steps`"));
-        }
-        let on_off = match (&f.on, &f.off) {
-            (None, None) => None,
-            (Some(on), Some(off)) => Some((self.distribution(on)?, self.distribution(off)?)),
-            _ => return Err(self.text.error(span.clone(), "an on-off flow needs both `on` and `off`")),
-        };
-        Ok(UdpFlow { rate, payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?, on_off })
-    }
-
-    fn distribution<T: Quantity>(&self, raw: &At<RawDistribution<T>>) -> Result<Distribution, InputError> {
-        let bad = |why: &str| Err(self.text.error(raw.span.clone(), why));
-        let d = match &raw.value {
-            RawDistribution::Constant(c) => Distribution::Constant(c.number()),
-            RawDistribution::Table(RawDistributionTable { uniform: Some([a, b]), exponential: None, pareto: None }) => {
-                if a.number() > b.number() {
-                    return bad("expected the lesser value first");
-                }
-                Distribution::Uniform { min: a.number(), max: b.number() }
-            }
-            RawDistribution::Table(RawDistributionTable { uniform: None, exponential: Some(m), pareto: None }) => {
-                Distribution::Exponential { mean: m.number() }
-            }
-            RawDistribution::Table(RawDistributionTable { uniform: None, exponential: None, pareto: Some(p) }) => {
-                if !(1.01..=100.0).contains(&p.shape.value) {
-                    return Err(self.text.error(p.shape.span.clone(), "expected a shape between 1.01 and 100"));
-                }
-                Distribution::Pareto { mean: p.mean.number(), shape: p.shape.value }
-            }
-            RawDistribution::Table(_) => return bad("expected exactly one of `uniform`, `exponential` and `pareto`"),
-        };
-        let largest = match d {
-            Distribution::Constant(n) | Distribution::Uniform { max: n, .. } => n,
-            Distribution::Exponential { mean } | Distribution::Pareto { mean, .. } => mean,
-        };
-        if largest > 0.0 { Ok(d) } else { bad("expected something above zero") }
     }
 }
 
