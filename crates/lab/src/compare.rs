@@ -7,11 +7,25 @@ use crate::scenario::{InputError, Scenario, ScenarioFile};
 use serde::Serialize;
 use weir_cc::Registry;
 
+/// Points of a run's time series, over all flows, up to which a comparison keeps them: about 200 MB.
+const MAX_SERIES: i64 = 2_000_000;
+
 /// One scenario and the seeds that it runs with.
 #[derive(Clone, Debug)]
 struct Group {
     scenario: Scenario,
     seeds: Vec<u64>,
+}
+
+impl Group {
+    fn job(&self, seed: u64) -> Job {
+        Job { scenario: self.scenario.clone(), seed }
+    }
+    /// Whether the time series of a run are small enough to be kept.
+    fn keeps_series(&self) -> bool {
+        let rows = self.scenario.duration.as_nanos() / self.scenario.sample_interval.as_nanos().max(1);
+        rows.saturating_mul(self.scenario.flows.len() as i64) <= MAX_SERIES
+    }
 }
 
 /// Everything to run, in the order of the tables.
@@ -38,9 +52,22 @@ impl Plan {
         repeat: Repeat,
         registry: &Registry,
     ) -> Result<Self, InputError> {
-        let mut groups = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
+        // Naming a controller or a scenario twice is no wish to see it twice.
+        let controllers = controllers.map(|given| {
+            let mut once: Vec<String> = Vec::new();
+            given.iter().for_each(|c| {
+                if !once.contains(c) {
+                    once.push(c.clone())
+                }
+            });
+            once
+        });
         for file in files {
-            for scenario in file.scenarios(controllers, registry)? {
+            for scenario in file.scenarios(controllers.as_deref(), registry)? {
+                if groups.iter().any(|g| g.scenario == scenario) {
+                    continue;
+                }
                 let first = repeat.seed.unwrap_or(scenario.seed);
                 let seeds = (0..u64::from(repeat.runs.max(1))).map(|i| first.wrapping_add(i)).collect();
                 groups.push(Group { scenario, seeds });
@@ -54,25 +81,29 @@ impl Plan {
         self.groups.iter().map(|g| g.seeds.len()).sum()
     }
 
-    /// Makes all runs. The first seed of each scenario keeps its time series where `options` asks for series; the
-    /// others keep none, so that memory does not grow with the number of runs.
+    /// Makes all runs. Where `options` asks for series, the first seed of each scenario keeps them, unless they are very
+    /// many; the other seeds keep none, so that memory does not grow with the number of runs.
     pub fn run(&self, threads: usize, options: &RunOptions<'_>) -> Outcome {
-        let job = |g: &Group, seed| Job { scenario: g.scenario.clone(), seed };
-        let first: Vec<Job> = self.groups.iter().filter_map(|g| Some(job(g, *g.seeds.first()?))).collect();
-        let others: Vec<Job> =
-            self.groups.iter().flat_map(|g| g.seeds.iter().skip(1).map(|seed| job(g, *seed))).collect();
-        let all = self.runs().max(1) as f64;
-        let share = first.len() as f64 / all;
+        let (mut first, mut others) = (Vec::new(), Vec::new());
+        for g in &self.groups {
+            let keep = g.keeps_series();
+            for (i, seed) in g.seeds.iter().enumerate() {
+                if i == 0 && keep { first.push(g.job(*seed)) } else { others.push(g.job(*seed)) }
+            }
+        }
+        let share = first.len() as f64 / self.runs().max(1) as f64;
         let progress = |p: f64| (options.progress)(p * share);
-        let first = run_many(&first, threads, &RunOptions { progress: &progress, ..*options }, &|_| {});
+        let mut first = run_many(&first, threads, &RunOptions { progress: &progress, ..*options }, &|_| {}).into_iter();
         let progress = |p: f64| (options.progress)(share + p * (1.0 - share));
         let quiet = RunOptions { series: false, progress: &progress, ..*options };
         let mut others = run_many(&others, threads, &quiet, &|_| {}).into_iter();
 
         let mut outcome = Outcome::default();
-        for (group, first) in self.groups.iter().zip(first) {
+        for group in &self.groups {
             let mut runs = Vec::new();
-            for result in std::iter::once(first).chain(others.by_ref().take(group.seeds.len() - 1)) {
+            let own = usize::from(group.keeps_series());
+            let results = first.by_ref().take(own).chain(others.by_ref().take(group.seeds.len() - own));
+            for result in results {
                 match result {
                     Ok(run) => runs.push(run),
                     Err(RunError::Stopped { .. }) => outcome.stopped = true,
@@ -185,6 +216,22 @@ mod tests {
         assert_eq!((sections[1].title.as_str(), sections[1].controllers.len()), ("Small [fast]", 2));
         let labels: Vec<String> = one.aggregates().map(|(s, _)| s.label()).collect();
         assert_eq!(labels, ["small [slow] fixed", "small [slow] nada", "small [fast] fixed", "small [fast] nada"]);
+    }
+
+    #[test]
+    fn names_given_twice_run_once_and_huge_series_are_not_kept() {
+        let registry = Registry::builtin();
+        let read = |text: &str| ScenarioFile::parse("small", text, ".".as_ref(), &registry).expect("reads");
+        let twice = ["fixed".to_owned(), "fixed".to_owned()];
+        let repeat = Repeat { runs: 2, seed: None };
+        let plan = Plan::new(&[read(TEXT), read(TEXT)], Some(&twice), repeat, &registry).expect("plans");
+        assert_eq!(plan.runs(), 4);
+        let many = TEXT.replace(
+            "rtp.video.controller",
+            "sample_interval = \"1 ms\"\nrtp.video.count = 1001\nrtp.video.controller",
+        );
+        let plan = Plan::new(&[read(&many)], Some(&twice), Repeat { runs: 1, seed: None }, &registry).expect("plans");
+        assert!(plan.groups.iter().all(|g| !g.keeps_series()));
     }
 
     #[test]
