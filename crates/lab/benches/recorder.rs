@@ -14,12 +14,12 @@ fn recorder(series: bool) -> Recorder {
     Recorder::new(RecorderConfig {
         scenario: "bench".into(),
         condition: String::new(),
-        controller: "fixed".into(),
+        controller: "gcc".into(),
         seed: 1,
         flows: (0..FLOWS)
             .map(|i| FlowInfo {
                 name: format!("flow {i}"),
-                controller: "fixed".into(),
+                controller: "gcc".into(),
                 kind: FlowKind::Rtp,
                 start: Timestamp::ZERO,
                 stop: None,

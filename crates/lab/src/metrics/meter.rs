@@ -285,6 +285,7 @@ impl Meter {
         let s = &self.second;
         let summary = FlowSummary {
             kind: self.info.kind,
+            bottleneck: String::new(),
             start_s: instant(self.info.start),
             stop_s: instant(stop),
             rates: Rates {

@@ -7,7 +7,8 @@
 //! "Paper" is Zhang, Lei, Zhang and Guan, *Congestion Control for RTP Media: A Comparison on Simulated Environment*.
 //! A flow is *active* from its start to its stop. The *trailing rate* is goodput over the last second. A flow's *fair
 //! share* is its bottleneck's capacity less what UDP flows put into it, divided by the number of active RTP flows and of
-//! TCP flows that sent within the last second.
+//! TCP flows that sent within the last second. An RTP flow under the `fixed` controller (audio, mostly) shares nothing:
+//! for the fair share it counts as a UDP flow, and fairness and `tcp_share` leave it out.
 //!
 //! | metric | definition | source |
 //! |---|---|---|
@@ -59,6 +60,13 @@ pub struct FlowInfo {
     pub playout_deadline: Option<TimeDelta>,
     /// Index of the link whose capacity the flow is measured against.
     pub bottleneck: usize,
+}
+
+impl FlowInfo {
+    /// Whether it is an RTP flow that adapts: one under any controller but `fixed`, which takes what it takes.
+    pub fn adapts(&self) -> bool {
+        self.kind == FlowKind::Rtp && self.controller != "fixed"
+    }
 }
 
 /// One link to be measured.

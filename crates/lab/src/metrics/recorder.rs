@@ -247,7 +247,9 @@ impl Recorder {
         for m in self.meters {
             let capacity = (self.config.links.get(m.info.bottleneck))
                 .map_or(0.0, |l| l.capacity.bits(m.info.start, m.stop.min(end)));
-            let (summary, series) = m.finish(end, tail, capacity);
+            let bottleneck = self.config.links.get(m.info.bottleneck).map_or(String::new(), |l| l.name.clone());
+            let (mut summary, series) = m.finish(end, tail, capacity);
+            summary.bottleneck = bottleneck;
             flows.push(summary);
             flow_series.extend(series);
         }
@@ -368,7 +370,7 @@ impl Recorder {
             let active = m.is_active(end);
             let mut shares = active;
             match m.info.kind {
-                FlowKind::Rtp if active => rtp = (rtp.0 + 1, rtp.1 + m.row_goodput()),
+                FlowKind::Rtp if active && m.info.adapts() => rtp = (rtp.0 + 1, rtp.1 + m.row_goodput()),
                 FlowKind::Tcp if active => {
                     tcp = (tcp.0 + 1, tcp.1 + m.row_goodput());
                     shares = m.last_sent.is_some_and(|t| end - t <= TRAILING);
@@ -377,7 +379,8 @@ impl Recorder {
             }
             if let Some(link) = self.fairness.sharing.get_mut(m.info.bottleneck) {
                 link.0 += u64::from(shares);
-                link.1 += if m.info.kind == FlowKind::Udp { m.row_wire() } else { 0 };
+                let takes = m.info.kind != FlowKind::Tcp && !m.info.adapts();
+                link.1 += if takes { m.row_wire() } else { 0 };
             }
         }
         if rtp.0 > 0 && tcp.0 > 0 {
@@ -395,7 +398,7 @@ impl Recorder {
             let fair_bps = shares.get(m.info.bottleneck).copied().unwrap_or(0.0);
             let changes = self.links.get(m.info.bottleneck).map_or(&[][..], |l| &l.changes);
             m.end_row(RowContext { end, length, fair_bps, changes });
-            if m.info.kind == FlowKind::Rtp && m.is_active(end) && end - m.info.start >= TRAILING && fair_bps > 0.0 {
+            if m.info.adapts() && m.is_active(end) && end - m.info.start >= TRAILING && fair_bps > 0.0 {
                 let x = m.trailing_bps(length) / fair_bps;
                 n += 1.0;
                 sum += x;
@@ -423,7 +426,12 @@ impl FairnessMeter {
     }
     fn finish(&self, flows: &[FlowSummary], tail: Timestamp) -> Fairness {
         let tails: Vec<f64> = (flows.iter())
-            .filter(|f| f.kind == FlowKind::Rtp && f.start_s <= instant(tail) && f.stop_s > instant(tail))
+            .filter(|f| {
+                f.kind == FlowKind::Rtp
+                    && f.controller != "fixed"
+                    && f.start_s <= instant(tail)
+                    && f.stop_s > instant(tail)
+            })
             .map(|f| f.tail_goodput_bps)
             .collect();
         let several = tails.len() >= 2;

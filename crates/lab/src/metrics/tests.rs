@@ -8,7 +8,7 @@ fn ms(n: i64) -> Timestamp {
 fn flow(name: &str, kind: FlowKind, start_s: i64) -> FlowInfo {
     FlowInfo {
         name: name.into(),
-        controller: "fixed".into(),
+        controller: "gcc".into(),
         kind,
         start: Timestamp::from_secs(start_s),
         stop: None,
@@ -20,7 +20,7 @@ fn config(flows: Vec<FlowInfo>, capacity: Capacity, seconds: i64, series: bool) 
     RecorderConfig {
         scenario: "test".into(),
         condition: String::new(),
-        controller: "fixed".into(),
+        controller: "gcc".into(),
         seed: 1,
         flows,
         links: vec![LinkInfo { name: "bottleneck".into(), capacity }],
@@ -277,4 +277,20 @@ fn memory_does_not_grow_with_time_without_series() {
         r.held()
     };
     assert_eq!(run(10), run(10_000));
+}
+
+#[test]
+fn constant_flows_take_but_do_not_share() {
+    let mut audio = flow("audio", FlowKind::Rtp, 0);
+    audio.controller = "fixed".into();
+    let flows = vec![flow("a", FlowKind::Rtp, 0), flow("b", FlowKind::Rtp, 0), audio];
+    // 1 Mbit/s each for a and b, 0.1 Mbit/s of audio (102.8 kbit/s on the wire), on 2.2 Mbit/s.
+    let cap = Capacity::constant(DataRate::from_kbps(2_200));
+    let result = play(config(flows, cap, 20, false), |f, _| if f == 2 { 80 } else { 8 });
+    assert!((result.fairness.jain_mean.expect("a and b") - 1.0).abs() < 1e-3);
+    assert!((result.fairness.end_ratio.expect("a and b") - 1.0).abs() < 1e-3);
+    // Fair share (2.2 - 0.1028) / 2: 1 Mbit/s is above 90 % of it; a third of the link would have been reached sooner.
+    let ramp_up = result.flows[0].ramp_up_s.expect("reached");
+    assert!((1.0..=1.2).contains(&ramp_up), "{ramp_up}");
+    assert_eq!(result.flows[0].bottleneck, "bottleneck");
 }

@@ -5,6 +5,10 @@ use crate::results::{FlowKind, RunResult};
 use crate::series::{FlowSeries, Series, mean, trailing_mean, while_active};
 use serde::Serialize;
 
+/// Line style of what is not RTP: grey.
+const OTHER_STYLE: i32 = 5;
+/// Flows that are not RTP and still get lines of their own.
+const MAX_OTHERS: usize = 3;
 /// Flows of a run that get a line of their own.
 const MAX_FLOWS: usize = 12;
 
@@ -98,12 +102,7 @@ pub(super) fn section(s: &ScenarioReport, controllers: &[String], points: usize)
         let top = shown.iter().filter_map(|c| series(c)).flat_map(peak).fold(0.0, f64::max) * 1e-3 * 1.05;
         let each = shown.iter().filter_map(|c| Some((c, series(c)?))).map(|(c, s)| {
             let mut raw = vec![capacity(&c.shown, s)];
-            let flows = c.shown.flows.iter().zip(&s.flows).take(MAX_FLOWS);
-            raw.extend(flows.zip(flow_styles(&c.shown)).map(|((about, f), style)| Raw {
-                label: f.name.clone(),
-                style,
-                values: while_active(trailing_mean(&f.sent_bps, s.interval_s), &s.time_s, about),
-            }));
+            raw.extend(flow_rates(&c.shown, s));
             let max = (top > 0.0).then_some(top);
             chart(&format!("Sending rates: {}", c.shown.controller), "kbit/s", scaled(raw, 1e-3), 1.0, Thin::Mean, max)
         });
@@ -133,12 +132,39 @@ pub(super) fn section(s: &ScenarioReport, controllers: &[String], points: usize)
     Charts { groups }
 }
 
+/// Sending rates of a run's flows while they are active; many flows that are not RTP are summed into one line.
+fn flow_rates(run: &RunResult, s: &Series) -> Vec<Raw> {
+    let others = run.flows.iter().filter(|f| f.kind != FlowKind::Rtp).count();
+    let sum = others > MAX_OTHERS;
+    let flows = run.flows.iter().zip(&s.flows).zip(flow_styles(run));
+    let apart = flows.filter(|((about, _), _)| !sum || about.kind == FlowKind::Rtp).take(MAX_FLOWS);
+    let mut lines: Vec<Raw> = apart
+        .map(|((about, f), style)| Raw {
+            label: f.name.clone(),
+            style,
+            values: while_active(trailing_mean(&f.sent_bps, s.interval_s), &s.time_s, about),
+        })
+        .collect();
+    if sum {
+        let other = |row: usize| -> f64 {
+            let all = run.flows.iter().zip(&s.flows).filter(|(about, _)| about.kind != FlowKind::Rtp);
+            all.map(|(_, f)| f.sent_bps[row]).sum()
+        };
+        let values: Vec<f64> = (0..s.time_s.len()).map(other).collect();
+        let label = format!("{others} other flows together");
+        lines.push(Raw { label, style: OTHER_STYLE, values: trailing_mean(&values, s.interval_s) });
+    }
+    lines
+}
+
 /// Line styles of a run's flows: other ones than the first controllers have, and grey for all that is not RTP.
 fn flow_styles(run: &RunResult) -> Vec<i32> {
     const RTP: [i32; 7] = [3, 4, 7, 6, 0, 1, 2];
-    const OTHER: i32 = 5;
     let mut next = (0..).map(|i| RTP[i % RTP.len()]);
-    run.flows.iter().map(|f| if f.kind == FlowKind::Rtp { next.next().unwrap_or(OTHER) } else { OTHER }).collect()
+    run.flows
+        .iter()
+        .map(|f| if f.kind == FlowKind::Rtp { next.next().unwrap_or(OTHER_STYLE) } else { OTHER_STYLE })
+        .collect()
 }
 
 /// The bottleneck's capacity.

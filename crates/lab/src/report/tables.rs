@@ -151,9 +151,11 @@ pub(super) fn overview(report: &Report, controllers: &[String]) -> Option<Table>
         let Some(c) = s.controllers.iter().find(|c| c.shown.controller == name) else { return "–".into() };
         let rtp: Vec<&FlowAggregate> = c.aggregate.flows.iter().filter(|f| f.kind == FlowKind::Rtp).collect();
         // Flows may be active at different times, so that their own utilisations do not add up.
-        let times = c.shown.flows.iter().filter(|f| f.kind == FlowKind::Rtp).map(|f| f.stop_s - f.start_s);
-        let bits =
-            rtp.iter().zip(times).filter_map(|(f, s)| Some(f.metrics.get("generated_bps")?.mean * s)).sum::<f64>();
+        let main = c.shown.queue.as_ref().map(|q| &q.name);
+        let bits: f64 = (c.aggregate.flows.iter().zip(&c.shown.flows))
+            .filter(|(_, f)| f.kind == FlowKind::Rtp && Some(&f.bottleneck) == main)
+            .filter_map(|(a, f)| Some(a.metrics.get("generated_bps")?.mean * (f.stop_s - f.start_s)))
+            .sum();
         let capacity = c.shown.queue.as_ref().map_or(0.0, |q| q.capacity_bps * c.shown.duration_s);
         let utilisation = if capacity > 0.0 { bits / capacity } else { 0.0 };
         let p95 =

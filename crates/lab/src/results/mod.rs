@@ -134,6 +134,9 @@ pub struct FlowSummary {
     pub controller: String,
     /// What it carries.
     pub kind: FlowKind,
+    /// The link that it is measured against.
+    #[serde(default)]
+    pub bottleneck: String,
     /// Start in s.
     pub start_s: f64,
     /// Stop in s.

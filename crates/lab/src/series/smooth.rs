@@ -23,7 +23,7 @@ pub(crate) fn trailing_mean(values: &[f64], interval_s: f64) -> Vec<f64> {
 /// The values while a flow is active, NaN before and after.
 pub(crate) fn while_active(mut values: Vec<f64>, time_s: &[f64], flow: &FlowSummary) -> Vec<f64> {
     for (v, &t) in values.iter_mut().zip(time_s) {
-        if t <= flow.start_s || t > flow.stop_s + SPAN_S {
+        if t <= flow.start_s || t > flow.stop_s {
             *v = f64::NAN;
         }
     }
