@@ -114,7 +114,7 @@ pub(super) fn section(s: &ScenarioReport, controllers: &[String], points: usize)
     charts.push(chart("Packets lost", "%", scaled(loss, 100.0), 0.01, Thin::Mean, None));
     let jain = per_controller(&|_, s| s.jain.iter().any(|j| !j.is_nan()).then(|| s.jain.clone()));
     if !jain.is_empty() {
-        charts.push(chart("Jain's fairness index of the RTP flows", "", jain, 0.001, Thin::Mean, Some(1.0)));
+        charts.push(chart("Jain's fairness index of the RTP flows", "", jain, 0.001, Thin::Mean, Some(1.04)));
     }
     let share = per_controller(&tcp_share);
     if !share.is_empty() {
@@ -124,7 +124,7 @@ pub(super) fn section(s: &ScenarioReport, controllers: &[String], points: usize)
             scaled(share, 100.0),
             0.1,
             Thin::Mean,
-            Some(100.0),
+            Some(104.0),
         ));
     }
     charts.retain(|c| !c.lines.is_empty());
@@ -209,7 +209,8 @@ fn rtp_loss(run: &RunResult, s: &Series) -> Vec<f64> {
 fn tcp_share(run: &RunResult, s: &Series) -> Option<Vec<f64>> {
     let active = |kind, t: f64| {
         let both = run.flows.iter().zip(&s.flows);
-        both.filter(move |(f, _)| f.kind == kind && t > f.start_s && t <= f.stop_s).map(|(_, s)| s)
+        both.filter(move |(f, _)| f.kind == kind && f.controller != "fixed" && t > f.start_s && t <= f.stop_s)
+            .map(|(_, s)| s)
     };
     let smoothed = |kind| -> Vec<f64> {
         let raw: Vec<f64> =

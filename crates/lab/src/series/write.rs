@@ -86,8 +86,11 @@ fn links(series: &Series) -> Table {
     table("link", &series.time_s, parts.collect())
 }
 
+/// A subject and its columns by name.
+type Part<'a> = (&'a str, Vec<(String, &'a [f64])>);
+
 /// One table from several subjects whose columns may differ: the union, NaN where a subject lacks one.
-fn table(subject: &'static str, time_s: &[f64], parts: Vec<(&str, Vec<(String, &[f64])>)>) -> Table {
+fn table(subject: &'static str, time_s: &[f64], parts: Vec<Part<'_>>) -> Table {
     let rows = time_s.len();
     let mut columns: Vec<(String, Vec<f64>)> = Vec::new();
     for (done, (_, part)) in parts.iter().enumerate() {
