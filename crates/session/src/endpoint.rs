@@ -1,22 +1,21 @@
 //! One end of a call.
 
+mod incoming;
+
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
-use crate::feedback::{FeedbackReader, TwccWriter, ccfb_packets, write_ccfb};
-use crate::receiver::{Incoming, MediaReceiver, ReceiveCounters};
+use crate::feedback::{FeedbackReader, TwccWriter, write_ccfb};
+use crate::receiver::{MediaReceiver, ReceiveCounters};
 use crate::rtcp::{Compound, Heard, report_block, write_bye, write_report};
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
 use crate::sender::{MediaSender, PADDING_SIZE, SendCounters, earliest};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use weir_cc::cue::{self, Cue, EstimateKind, NadaMode};
 use weir_cc::{Controller, FeedbackFormat, Limits, ReceiverController, Report, Target};
 use weir_media::{PlayoutEvent, PlayoutStats};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
-use weir_wire::Kind;
-use weir_wire::ntp::{NtpTime, round_trip};
-use weir_wire::rtcp::xr::Block;
-use weir_wire::rtcp::{Packet, ReportBlock, SenderInfo, parse_compound};
-use weir_wire::rtp::{Header, PacketView, extension::abs_send_time, write_padding};
+use weir_wire::ntp::NtpTime;
+use weir_wire::rtcp::SenderInfo;
+use weir_wire::rtp::{Header, extension::abs_send_time, write_padding};
 
 /// A datagram that has arrived.
 #[derive(Clone, Copy, Debug)]
@@ -154,168 +153,6 @@ impl Endpoint {
             && let Some(report) = r.poll_report(now)
         {
             self.report = Some(report);
-        }
-    }
-
-    /// A datagram has arrived. What it says is never trusted: what does not fit is counted.
-    pub fn handle_datagram(&mut self, now: Timestamp, datagram: &Datagram<'_>) {
-        if weir_wire::kind_of(datagram.bytes) == Some(Kind::Rtcp) {
-            self.counters.rtcp_received += 1;
-            let size = datagram.bytes.len() as u64 + u64::from(self.config.header_overhead);
-            self.timer.on_packet(DataSize::from_bytes(size));
-            for packet in parse_compound(datagram.bytes) {
-                match packet {
-                    Ok(packet) => self.on_rtcp(&packet, now),
-                    Err(_) => self.counters.malformed += 1,
-                }
-            }
-            return;
-        }
-        self.on_rtp(now, datagram);
-    }
-
-    fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>) {
-        let parsed = if datagram.payload > 0 {
-            PacketView::parse_header(datagram.bytes)
-        } else {
-            PacketView::parse(datagram.bytes)
-        };
-        let Ok(view) = parsed else {
-            self.counters.malformed += 1;
-            return;
-        };
-        let Some(receiver) = self.receiver.as_mut().filter(|_| view.ssrc() == self.config.remote_ssrc) else {
-            self.counters.unknown_source += 1;
-            return;
-        };
-        let wants_departure = receiver.controller.is_some();
-        let incoming = Incoming {
-            sequence: view.sequence(),
-            rtp_timestamp: view.timestamp(),
-            marker: view.marker(),
-            size: DataSize::from_bytes(datagram.bytes.len() as u64 + u64::from(datagram.payload)),
-            payload: DataSize::from_bytes(view.payload().len() as u64 + u64::from(datagram.payload)),
-            is_padding: view.padding() > 0 && view.payload().is_empty() && datagram.payload == 0,
-            abs_send_time: if wants_departure { view.abs_send_time(self.config.abs_send_time_id) } else { None },
-            ecn: datagram.ecn,
-        };
-        receiver.on_rtp(&incoming, now);
-        if wants_departure && let Some(report) = receiver.poll_report(now) {
-            self.report = Some(report);
-        }
-    }
-
-    fn on_rtcp(&mut self, packet: &Packet<'_>, now: Timestamp) {
-        let ours = self.config.ssrc;
-        match packet {
-            Packet::SenderReport(sr) => {
-                self.last_sr = Some(Heard { compact: sr.info.ntp.compact(), at: now });
-                let playout = self.receiver.as_mut().and_then(|r| r.playout.as_mut());
-                if let Some(playout) = playout.filter(|_| self.config.synchronised_clocks) {
-                    let captured = Timestamp::ZERO + sr.info.ntp.since(self.zero);
-                    playout.set_capture_time(sr.info.rtp_timestamp, captured);
-                }
-                sr.blocks.iter().for_each(|b| self.on_block(&b, now));
-            }
-            Packet::ReceiverReport(rr) => rr.blocks.iter().for_each(|b| self.on_block(&b, now)),
-            Packet::Xr(xr) => {
-                for block in xr.blocks.iter() {
-                    match block {
-                        Block::Rrtr(ntp) => {
-                            self.reference_heard = Some((xr.ssrc, Heard { compact: ntp.compact(), at: now }));
-                        }
-                        Block::Dlrr(entries) => {
-                            for e in entries.iter().filter(|e| e.ssrc == ours) {
-                                let ntp = NtpTime::at(now, self.zero);
-                                if let Some(rtt) = round_trip(ntp, e.last_rr, e.delay_since_last_rr) {
-                                    self.on_rtt(rtt, now);
-                                }
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            Packet::Twcc(f) => {
-                let Some(sender) = &mut self.sender else { return };
-                let last = sender.last_sequence();
-                let reports = self.reader.twcc(f, move |s| nearest(last, s));
-                if let Some(rtt) = sender.on_reports(reports, |_| TimeDelta::ZERO, now) {
-                    self.rtt = Some(rtt);
-                }
-            }
-            Packet::Ccfb(f) => {
-                let Some(sender) = &mut self.sender else { return };
-                let report = self.reader.ccfb_report_time(f);
-                let last = sender.last_sequence();
-                for stream in f.streams() {
-                    if stream.ssrc != ours {
-                        self.counters.unknown_source += 1;
-                        continue;
-                    }
-                    let reports = ccfb_packets(&stream, report, move |s| nearest(last, s));
-                    let held = |p: &cue::PacketResult| p.arrival.map_or(TimeDelta::ZERO, |a| report - a);
-                    if let Some(rtt) = sender.on_reports(reports, held, now) {
-                        self.rtt = Some(rtt);
-                    }
-                }
-            }
-            Packet::Remb(r) if r.sources.iter().any(|s| s == ours) => {
-                self.on_estimate(r.rate.rate(), EstimateKind::Remb, now);
-            }
-            Packet::Tmmbr(t) => {
-                for e in t.entries.iter().filter(|e| e.ssrc == ours) {
-                    self.on_estimate(e.max_rate.rate(), EstimateKind::Tmmbr, now);
-                }
-            }
-            Packet::Nada(n) if n.media_ssrc == ours => {
-                let mode = if n.gradual { NadaMode::GradualUpdate } else { NadaMode::AcceleratedRampUp };
-                let report =
-                    cue::NadaReport { now, mode, aggregate_delay: n.x_curr, receive_rate: n.r_recv, rtt: self.rtt };
-                if let Some(s) = &mut self.sender {
-                    s.on_cue(&Cue::NadaReport(report));
-                }
-            }
-            Packet::Pli(p) if p.media_ssrc == ours => self.request_key_frame(now),
-            Packet::Fir(f) if f.entries.iter().any(|e| e.ssrc == ours) => self.request_key_frame(now),
-            _ => {}
-        }
-    }
-
-    fn on_estimate(&mut self, rate: weir_units::DataRate, kind: EstimateKind, now: Timestamp) {
-        if let Some(s) = &mut self.sender {
-            s.on_cue(&Cue::ReceiverEstimate(cue::ReceiverEstimate { now, rate, kind }));
-        }
-    }
-
-    fn on_block(&mut self, b: &ReportBlock, now: Timestamp) {
-        if b.ssrc != self.config.ssrc {
-            return;
-        }
-        let Some(sender) = &mut self.sender else { return };
-        let rtt = round_trip(NtpTime::at(now, self.zero), b.last_sr, b.delay_since_last_sr);
-        let expected = self.prior_highest.replace(b.highest_sequence).map_or(0, |p| b.highest_sequence.wrapping_sub(p));
-        let block = cue::ReportBlock {
-            now,
-            fraction_lost: f64::from(b.fraction_lost) / 256.0,
-            cumulative_lost: i64::from(b.cumulative_lost),
-            highest_sequence: u64::from(b.highest_sequence),
-            expected: u64::from(expected),
-            jitter: TimeDelta::from_nanos(
-                i64::from(b.jitter) * 1_000_000_000 / i64::from(self.config.clock_rate.max(1)),
-            ),
-            rtt,
-        };
-        sender.on_cue(&Cue::ReportBlock(block));
-        if let Some(rtt) = rtt {
-            self.on_rtt(rtt, now);
-        }
-    }
-
-    fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
-        self.rtt = Some(rtt);
-        if let Some(c) = self.receiver.as_mut().and_then(|r| r.controller.as_mut()) {
-            c.on_rtt(rtt, now);
         }
     }
 
@@ -502,9 +339,4 @@ impl Endpoint {
             c.metrics(out);
         }
     }
-}
-
-/// The 64-bit number of a sequence number as it stands in a packet: the nearest to `last`.
-fn nearest(last: u64, sequence: u16) -> u64 {
-    last.saturating_add_signed(i64::from(sequence.wrapping_sub(last as u16) as i16))
 }

@@ -2,12 +2,13 @@
 
 use super::Series;
 use crate::results::{RunResult, write_whole};
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -115,20 +116,6 @@ fn table(subject: &'static str, time_s: &[f64], parts: Vec<Part<'_>>) -> Table {
 }
 
 fn write_parquet(table: &Table, run: &RunResult, out: &mut dyn Write) -> io::Result<()> {
-    let mut fields =
-        vec![Field::new("time_s", DataType::Float64, false), Field::new(table.subject, DataType::Utf8, false)];
-    let mut arrays: Vec<ArrayRef> = vec![
-        Arc::new(Float64Array::from(table.time_s.clone())),
-        Arc::new(StringArray::from_iter_values(&table.subjects)),
-    ];
-    for (name, values) in &table.texts {
-        fields.push(Field::new(*name, DataType::Utf8, false));
-        arrays.push(Arc::new(StringArray::from_iter_values(values)));
-    }
-    for (name, values) in &table.columns {
-        fields.push(Field::new(name, DataType::Float64, true));
-        arrays.push(Arc::new(Float64Array::from_iter(values.iter().map(|v| (!v.is_nan()).then_some(*v)))));
-    }
     let about = [
         ("weir.scenario", run.scenario.clone()),
         ("weir.condition", run.condition.clone()),
@@ -140,12 +127,49 @@ fn write_parquet(table: &Table, run: &RunResult, out: &mut dyn Write) -> io::Res
         .set_created_by("weir".into())
         .set_key_value_metadata(Some(about.into_iter().map(|(k, v)| KeyValue::new(k.into(), v)).collect()))
         .build();
-    let schema = Arc::new(Schema::new(fields));
-    let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(io::Error::other)?;
     // The writer must be able to move between threads, which `out` need not: so by way of memory.
-    let mut writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties)).map_err(io::Error::other)?;
-    writer.write(&batch).map_err(io::Error::other)?;
-    out.write_all(&writer.into_inner().map_err(io::Error::other)?)
+    let bytes = parquet_bytes(table, properties).map_err(io::Error::other)?;
+    out.write_all(&bytes)
+}
+
+fn parquet_bytes(table: &Table, properties: WriterProperties) -> Result<Vec<u8>, ParquetError> {
+    let field = |name: &str, physical, repetition| {
+        let text = (physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
+        let built = Type::primitive_type_builder(name, physical).with_repetition(repetition).with_logical_type(text);
+        built.build().map(Arc::new)
+    };
+    let required = Repetition::REQUIRED;
+    let mut fields =
+        vec![field("time_s", Physical::DOUBLE, required)?, field(table.subject, Physical::BYTE_ARRAY, required)?];
+    for (name, _) in &table.texts {
+        fields.push(field(name, Physical::BYTE_ARRAY, required)?);
+    }
+    for (name, _) in &table.columns {
+        fields.push(field(name, Physical::DOUBLE, Repetition::OPTIONAL)?);
+    }
+    let schema = Arc::new(Type::group_type_builder("series").with_fields(fields).build()?);
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    let mut group = file.next_row_group()?;
+    let missing = || ParquetError::General("fewer columns than the schema has".into());
+    let mut time = group.next_column()?.ok_or_else(missing)?;
+    time.typed::<DoubleType>().write_batch(&table.time_s, None, None)?;
+    time.close()?;
+    let texts = std::iter::once(&table.subjects).chain(table.texts.iter().map(|t| &t.1));
+    for values in texts {
+        let values: Vec<ByteArray> = values.iter().map(|v| v.as_str().into()).collect();
+        let mut column = group.next_column()?.ok_or_else(missing)?;
+        column.typed::<ByteArrayType>().write_batch(&values, None, None)?;
+        column.close()?;
+    }
+    for (_, values) in &table.columns {
+        let mut column = group.next_column()?.ok_or_else(missing)?;
+        let levels: Vec<i16> = values.iter().map(|v| i16::from(!v.is_nan())).collect();
+        let present: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+        column.typed::<DoubleType>().write_batch(&present, Some(&levels), None)?;
+        column.close()?;
+    }
+    group.close()?;
+    file.into_inner()
 }
 
 fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
@@ -187,8 +211,8 @@ fn quoted(text: &str) -> std::borrow::Cow<'_, str> {
 mod tests {
     use super::*;
     use crate::series::{FlowSeries, LinkSeries};
-    use arrow_array::Array;
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
 
     fn run() -> RunResult {
         let flow = |name: &str, internals| FlowSeries {
@@ -252,13 +276,16 @@ mod tests {
         );
 
         let file = std::fs::File::open(&paths[0]).expect("written");
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
-        let meta = reader.metadata().file_metadata().key_value_metadata().expect("told").clone();
-        assert!(meta.iter().any(|kv| kv.key == "weir.seed" && kv.value.as_deref() == Some("7")));
-        let batches: Vec<RecordBatch> = reader.build().expect("Parquet").collect::<Result<_, _>>().expect("whole");
-        assert_eq!((batches.len(), batches[0].num_rows(), batches[0].num_columns()), (1, 4, 12));
-        let column = batches[0].column_by_name("cc_slope").expect("there");
-        assert_eq!((column.null_count(), column.is_valid(2)), (3, true));
+        let reader = SerializedFileReader::new(file).expect("Parquet");
+        let meta = reader.metadata().file_metadata();
+        let told = meta.key_value_metadata().expect("told");
+        assert!(told.iter().any(|kv| kv.key == "weir.seed" && kv.value.as_deref() == Some("7")));
+        assert_eq!((meta.num_rows(), meta.schema_descr().num_columns()), (4, 12));
+        let rows: Vec<_> = reader.get_row_iter(None).expect("Parquet").map(|r| r.expect("whole")).collect();
+        let slope = |r: &parquet::record::Row| r.get_double(11).ok();
+        assert_eq!(rows.iter().map(slope).collect::<Vec<_>>(), [None, None, Some(0.25), None]);
+        assert_eq!((rows[3].get_double(0).ok(), rows[3].get_string(1).ok()), (Some(0.2), Some(&"c".to_owned())));
+        assert_eq!(rows[0].get_string(1).ok(), Some(&"a,b".to_owned()));
         assert_eq!(std::fs::read_dir(dir.path().join("new")).expect("made").count(), 4, "no temporary file is left");
     }
 
