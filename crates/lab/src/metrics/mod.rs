@@ -33,6 +33,7 @@
 mod capacity;
 mod frames;
 mod histogram;
+mod links;
 mod meter;
 mod recorder;
 

@@ -1,17 +1,14 @@
 //! The recorder: told what happens, gives the result.
 
+use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
-use super::{
-    DropCause, FrameRecord, Histogram, LinkInfo, RecorderConfig, Window, frames::FrameMeter, instant, seconds,
-};
+use super::{DropCause, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
 use crate::results::{
     Distribution, Fairness, FlowKind, FlowSummary, FlowWindow, LinkSummary, RunResult, WindowSummary,
 };
-use crate::series::{LinkSeries, Series};
+use crate::series::Series;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// A change of capacity must hold this long to be one that a flow can settle after.
-const LASTING: TimeDelta = TimeDelta::from_secs(5);
 /// The tail of a run, where it is not longer than a quarter of it.
 const TAIL: TimeDelta = TimeDelta::from_secs(20);
 /// An instant after every other.
@@ -66,47 +63,6 @@ struct FairnessMeter {
     sharing: Vec<(u64, u64)>,
 }
 
-#[derive(Debug)]
-struct LinkMeter {
-    delay: Histogram,
-    bytes: Histogram,
-    now: Option<(Timestamp, DataSize, TimeDelta)>,
-    /// Integral of the delay in ms times s, and the time it covers in s.
-    area: (f64, f64),
-    bytes_area: f64,
-    row_area: (f64, f64),
-    row_bytes_area: f64,
-    changes: Vec<(Timestamp, DataRate)>,
-    series: Option<LinkSeries>,
-}
-
-impl LinkMeter {
-    fn hold(&mut self, now: Timestamp) {
-        let Some((since, bytes, delay)) = self.now else { return };
-        let held = now.saturating_since(since);
-        if held <= TimeDelta::ZERO {
-            return;
-        }
-        let weight = held.as_nanos().unsigned_abs();
-        self.delay.record_weighted(delay.as_nanos().max(0).unsigned_abs(), weight);
-        self.bytes.record_weighted(bytes.as_bytes(), weight);
-        self.area.0 += delay.as_millis_f64() * seconds(held);
-        self.area.1 += seconds(held);
-        self.bytes_area += bytes.as_bytes() as f64 * seconds(held);
-        self.now = Some((now, bytes, delay));
-    }
-    fn end_row(&mut self, info: &LinkInfo, start: Timestamp, end: Timestamp) {
-        self.hold(end);
-        let Some(series) = &mut self.series else { return };
-        let covered = self.area.1 - self.row_area.1;
-        let mean = |area: f64| if covered > 0.0 { area / covered } else { f64::NAN };
-        series.capacity_bps.push(info.capacity.bits(start, end) / seconds(end - start));
-        series.queue_delay_ms.push(mean(self.area.0 - self.row_area.0));
-        series.queue_bytes.push(mean(self.bytes_area - self.row_bytes_area));
-        (self.row_area, self.row_bytes_area) = (self.area, self.bytes_area);
-    }
-}
-
 impl Recorder {
     /// A recorder of one run that begins at time zero.
     pub fn new(config: RecorderConfig) -> Self {
@@ -119,22 +75,11 @@ impl Recorder {
             edges.extend([(w.start, Edge::WindowStart(i)), (w.end, Edge::WindowEnd(i))]);
         }
         edges.sort_unstable_by(|a, b| b.cmp(a));
-        let link = |l: &LinkInfo| LinkMeter {
-            delay: Histogram::new(),
-            bytes: Histogram::new(),
-            now: None,
-            area: (0.0, 0.0),
-            bytes_area: 0.0,
-            row_area: (0.0, 0.0),
-            row_bytes_area: 0.0,
-            changes: l.capacity.lasting_changes(LASTING),
-            series: config.series.then(|| LinkSeries { name: l.name.clone(), ..<_>::default() }),
-        };
         let mut recorder = Self {
             row_length,
             tail_start,
             meters: config.flows.iter().map(|f| Meter::new(f.clone(), end, config.series, rows_a_second)).collect(),
-            links: config.links.iter().map(link).collect(),
+            links: config.links.iter().map(|l| LinkMeter::new(l, config.series)).collect(),
             windows: config.windows.iter().map(|_| WindowMeter::default()).collect(),
             edges,
             row_end: Timestamp::ZERO + row_length,
