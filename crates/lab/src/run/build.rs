@@ -155,9 +155,10 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent),
             };
             let workload = match t.traffic {
                 sc::TcpTraffic::Bulk => tcp::Workload::Bulk,
-                sc::TcpTraffic::OnOff { size, idle, .. } => tcp::Workload::OnOff {
+                sc::TcpTraffic::OnOff { size, idle, starts_on } => tcp::Workload::OnOff {
                     size: distribution(size).map_err(traffic_error)?,
                     off: distribution(idle).map_err(traffic_error)?,
+                    starts_on,
                     seed,
                 },
             };

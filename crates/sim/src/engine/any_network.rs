@@ -78,7 +78,12 @@ fn ends(flow: &Flow) -> (Endpoint, Endpoint) {
             (Endpoint::UdpSource(s), sink())
         }
         2 => tcp(Workload::Transfer { size: DataSize::from_bytes(flow.seed % 1_000_000) }),
-        3 => tcp(Workload::OnOff { size: exponential(20_000.0), off: exponential(0.2), seed: flow.seed }),
+        3 => tcp(Workload::OnOff {
+            size: exponential(20_000.0),
+            off: exponential(0.2),
+            starts_on: false,
+            seed: flow.seed,
+        }),
         _ => tcp(Workload::Bulk),
     }
 }

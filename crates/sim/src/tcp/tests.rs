@@ -420,8 +420,12 @@ fn regular_loss_gives_the_window_of_each_response_function() {
 fn the_same_run_twice_is_the_same() {
     let hash = || {
         let off = Distribution::Exponential { mean: 0.3 };
-        let short =
-            Workload::OnOff { size: Distribution::pareto_with_mean(30_000.0, 1.5).expect("valid"), off, seed: 4 };
+        let short = Workload::OnOff {
+            size: Distribution::pareto_with_mean(30_000.0, 1.5).expect("valid"),
+            off,
+            starts_on: false,
+            seed: 4,
+        };
         let flows = [(TcpConfig::default(), Workload::Bulk, 0), (TcpConfig::of(Variant::Cubic), short, 500)];
         let (mut sim, _) = net(paper_path(), &flows);
         let _ = sim.run_until(Timestamp::from_secs(60));
@@ -438,6 +442,7 @@ fn short_flows_offer_the_load_of_their_distributions() {
     let workload = Workload::OnOff {
         size: Distribution::Exponential { mean: 10_000.0 },
         off: Distribution::Exponential { mean: 1.0 },
+        starts_on: false,
         seed: 9,
     };
     let path = link(100_000_000, 5, Limit::Unlimited);
@@ -530,7 +535,7 @@ proptest! {
         let variant = if cubic { Variant::Cubic } else { Variant::NewReno };
         let c = TcpConfig { variant, sack, ecn, timestamps, handshake, receive_window: DataSize::from_bytes(200_000), ..config() };
         let size = Distribution::Constant { value: 20_000.0 };
-        let workload = Workload::OnOff { size, off: Distribution::Constant { value: 0.0 }, seed: 1 };
+        let workload = Workload::OnOff { size, off: Distribution::Constant { value: 0.0 }, starts_on: false, seed: 1 };
         let mut s = Sender::new(c, workload).expect("valid");
         let mut r = Receiver::new(c).expect("valid");
         let mut now = Timestamp::ZERO;

@@ -16,12 +16,14 @@ pub enum Workload {
         size: DataSize,
     },
     /// Transfers one after another, each on a connection of its own, with pauses from the end of one to the beginning
-    /// of the next; begins with a pause.
+    /// of the next.
     OnOff {
         /// Bytes of a transfer.
         size: Distribution,
         /// Seconds of a pause.
         off: Distribution,
+        /// Whether the first transfer begins at once rather than after a pause.
+        starts_on: bool,
         /// Fixes the draws.
         seed: u64,
     },
@@ -43,7 +45,7 @@ pub(crate) struct Transfers {
 impl Transfers {
     pub(crate) fn new(workload: Workload) -> Result<Self, TcpConfigError> {
         let mut seed = 0;
-        if let Workload::OnOff { size, off, seed: given } = workload {
+        if let Workload::OnOff { size, off, seed: given, .. } = workload {
             for (name, d) in [("size", size), ("off", off)] {
                 d.check().map_err(|e| TcpConfigError {
                     field: name,
@@ -62,8 +64,10 @@ impl Transfers {
         match self.workload {
             Workload::Bulk => (self.begun == 1).then_some((now, u64::MAX)),
             Workload::Transfer { size } => (self.begun == 1 && !size.is_zero()).then_some((now, size.as_bytes())),
-            Workload::OnOff { size, off, .. } => {
-                let at = now + TimeDelta::from_secs_f64(off.sample(&mut self.random));
+            Workload::OnOff { size, off, starts_on, .. } => {
+                // The pause is drawn in either case, so that the transfers are the same.
+                let pause = TimeDelta::from_secs_f64(off.sample(&mut self.random));
+                let at = if starts_on && self.begun == 1 { now } else { now + pause };
                 let bytes = size.sample(&mut self.random).clamp(MIN_TRANSFER, MAX_TRANSFER);
                 Some((at, bytes as u64))
             }

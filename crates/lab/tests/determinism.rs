@@ -1,0 +1,46 @@
+//! Same scenario, same seed, same bytes of result: every shipped scenario twice, at one thread and at two.
+
+use std::sync::atomic::AtomicBool;
+use weir_cc::Registry;
+use weir_lab::run::{Job, RunOptions, run_many};
+use weir_lab::scenario::{ScenarioFile, builtin_scenarios};
+
+#[test]
+fn every_shipped_scenario_gives_the_same_at_one_thread_and_at_two() {
+    let registry = Registry::builtin();
+    let mut jobs = Vec::new();
+    for (name, _) in builtin_scenarios() {
+        let file = ScenarioFile::builtin(name, &registry).expect("shipped scenarios are sound");
+        for scenario in file.scenarios(None, &registry).expect("shipped scenarios are sound") {
+            jobs.push(Job { seed: scenario.seed, scenario });
+        }
+    }
+    assert!(jobs.len() > 40, "{} runs", jobs.len());
+    let stop = AtomicBool::new(false);
+    let options = RunOptions { registry: &registry, series: true, stop: &stop, progress: &|_| {} };
+    let digests = |threads| -> Vec<String> {
+        let results = run_many(&jobs, threads, &options, &|_| {});
+        results.into_iter().map(|r| r.expect("shipped scenarios run").digest()).collect()
+    };
+    let (once, twice) = (digests(1), digests(2));
+    for ((job, a), b) in jobs.iter().zip(&once).zip(&twice) {
+        assert_eq!(a, b, "{} differs from run to run", job.scenario.label());
+    }
+    let mut distinct = once.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), once.len(), "no two scenarios give the same result");
+}
+
+#[test]
+fn another_seed_gives_another_result() {
+    let registry = Registry::builtin();
+    let file = ScenarioFile::builtin("rmcat-comparison/random-loss", &registry).expect("shipped");
+    let scenario = file.scenarios(None, &registry).expect("shipped").remove(1);
+    let stop = AtomicBool::new(false);
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    let jobs: Vec<Job> = (1..=2).map(|seed| Job { scenario: scenario.clone(), seed }).collect();
+    let results: Vec<String> =
+        run_many(&jobs, 1, &options, &|_| {}).into_iter().map(|r| r.expect("runs").digest()).collect();
+    assert_ne!(results[0], results[1]);
+}
