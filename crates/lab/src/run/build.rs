@@ -242,7 +242,7 @@ fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<Source, RunError> {
 
 /// Both ends of an RTP flow.
 fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(Endpoint, Endpoint), RunError> {
-    let controller_error = |source| RunError::Controller { flow: flow.name.clone(), source };
+    let controller_error = |e| RunError::Controller { flow: flow.name.clone(), source: Box::new(e) };
     let now = at(flow.start);
     let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };
     let setup = Setup { limits, start_rate: rtp.start_rate, now, seed, params: rtp.params.clone() };

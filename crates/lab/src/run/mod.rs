@@ -68,7 +68,7 @@ pub enum RunError {
         /// The flow.
         flow: String,
         /// Why.
-        source: SetupError,
+        source: Box<SetupError>,
     },
     /// A link cannot be built.
     #[error("link `{link}`: {source}")]
