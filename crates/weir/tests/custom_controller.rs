@@ -1,6 +1,6 @@
 //! The example of a person's own controller does what it says.
 
-#[path = "../examples/custom_controller.rs"]
+#[path = "../../../examples/custom_controller.rs"]
 #[expect(dead_code, reason = "the example's own main is not called here")]
 mod example;
 
