@@ -2,13 +2,11 @@
 //!
 //! `cargo bench -p weir-cc --bench controllers` prints nanoseconds a packet. Goals: nada 60, scream 250, gcc 300.
 
-mod drive;
-
 use cpu_time::ThreadTime;
 use criterion::{Criterion, criterion_group, criterion_main};
-use drive::{Drive, PACKETS_PER_STEP};
 use std::time::Duration;
 use weir_cc::Registry;
+use weir_cc::drive::{Drive, PACKETS_PER_STEP};
 
 /// CPU time of so many packets, in whole steps of 100 ms of media; what else the machine does hardly counts.
 fn time(drive: &mut Drive, packets: u64) -> Duration {
@@ -22,9 +20,9 @@ fn per_packet(c: &mut Criterion) {
     let mut group = c.benchmark_group("per_packet");
     group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(40);
     for spec in Registry::builtin().specs() {
-        let mut drive = Drive::new(spec, None);
+        let mut drive = Drive::new(spec, None).expect("the defaults are valid");
         group.bench_function(&spec.name, |b| b.iter_custom(|packets| time(&mut drive, packets)));
-        std::hint::black_box(drive.checksum);
+        std::hint::black_box(drive.checksum());
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod controller;
 pub mod cue;
+pub mod drive;
 pub mod fixed;
 pub mod gcc;
 pub mod gcc_remb;

@@ -78,9 +78,15 @@ Examples:
   weir pcap quick --controller gcc
   weir pcap responsiveness --controller nada --out nada.pcapng && tshark -r nada.pcapng -Y rtcp")]
     Pcap(PcapArgs),
-    /// Measure the simulator's speed on this machine
+    /// Measure Weir's speed on this machine, beside ns-3 where that is installed
     #[command(after_help = "\
-The figures are CPU time of one thread. Use a release build: cargo run --release -- bench")]
+Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are got in the same way, in the
+same call, by benches/compare in Weir's repository, and need g++ and libns3-dev (apt-get install g++ libns3-dev);
+where there are none, '-' stands. Use a release build: cargo run --release -- bench
+
+Examples:
+  weir bench
+  weir bench --scale 0.1 --ns3 never --json")]
     Bench(BenchArgs),
 }
 
@@ -223,7 +229,20 @@ pub(crate) struct BenchArgs {
     /// Share of the usual simulated time, for a quick look
     #[arg(long, value_name = "X", default_value = "1")]
     pub(crate) scale: f64,
+    /// Run the same scenarios in ns-3: where it is installed, or else fail, or not at all
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    pub(crate) ns3: Ns3,
     /// No remarks on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ns3 {
+    /// Where it is installed
+    Auto,
+    /// Fail where it is not
+    Always,
+    /// Leave it out
+    Never,
 }

@@ -75,6 +75,33 @@ fn help_teaches_with_examples() {
 }
 
 #[test]
+fn bench_measures_the_simulator_sessions_and_controllers() {
+    let report = json(&["bench", "--scale", "0.01", "--ns3", "never", "--json", "--quiet"]);
+    let rows = report["rows"].as_array().expect("rows");
+    let named = |name: &str| rows.iter().find(|r| r["name"] == name).unwrap_or_else(|| panic!("no row {name}"));
+    for name in ["udp", "udp-newreno", "gigabit"] {
+        assert!(named(name)["packets_per_cpu_s"].as_f64().expect("a rate") > 0.0, "{name}");
+        assert!(named(name)["ns3"].is_null(), "{name}");
+    }
+    assert!(named("udp")["goal"]["met"].is_null(), "nothing was measured beside ns-3");
+    for controller in ["gcc", "nada", "scream"] {
+        // 2,000 s and 500 s at full scale.
+        assert_eq!(named(&format!("session-{controller}"))["simulated_s"], 20.0);
+        assert_eq!(named(&format!("run-{controller}"))["simulated_s"], 5.0);
+        let alone = named(&format!("controller-{controller}"));
+        assert_eq!(alone["unit"], "ns_per_packet");
+        let goal = &alone["goal"];
+        let met = alone["speed"].as_f64().expect("speed") <= goal["value"].as_f64().expect("goal");
+        assert_eq!(goal["met"], met, "{alone}");
+    }
+    for r in rows {
+        for rate in ["speed", "cpu_s", "simulated_s_per_cpu_s"] {
+            assert!(r[rate].as_f64().is_some_and(|x| x.is_finite() && x > 0.0), "{rate} of {r}");
+        }
+    }
+}
+
+#[test]
 fn lists_what_there_is() {
     let controllers = good(&["list", "controllers"]);
     assert!(["fixed", "gcc", "gcc-remb", "nada", "scream"].iter().all(|c| controllers.contains(c)), "{controllers}");

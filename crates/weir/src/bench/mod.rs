@@ -1,0 +1,335 @@
+//! `weir bench`: speed by CPU time, beside the goals and, where it is installed, beside ns-3.
+
+mod ns3;
+
+use crate::Done;
+use crate::args::{BenchArgs, Ns3};
+use crate::output::{Failure, print, print_json, remark};
+use crate::session::Session;
+use crate::tables::table;
+use cpu_time::ThreadTime;
+use ns3::Beside;
+use serde::Serialize;
+use weir_cc::drive::{Drive, PACKETS_PER_STEP};
+use weir_lab::run::{RunError, RunOptions, call_speed, run};
+use weir_lab::scenario::{Scenario, ScenarioFile};
+use weir_sim::speed::SCENARIOS;
+use weir_units::TimeDelta;
+
+/// Measurements of which the best counts, after one to warm up.
+const TRIES: u32 = 3;
+/// The link of the whole sessions, 2 Mbit/s and 100 ms, without random loss in its first variant.
+const SESSION: &str = "rmcat-comparison/random-loss";
+const SESSION_CONTROLLERS: [&str; 3] = ["gcc", "nada", "scream"];
+/// Simulated seconds at `--scale 1`.
+const SESSION_SECONDS: f64 = 2_000.0;
+const RUN_SECONDS: f64 = 500.0;
+/// Steps of 100 ms of media at `--scale 1`.
+const DRIVE_STEPS: f64 = 20_000.0;
+
+/// Times ns-3 without its flow monitor.
+const TIMES_NS3: f64 = 120.0;
+/// Bottleneck packets a CPU second.
+const GIGABIT_PACKETS: f64 = 1.5e6;
+/// Simulated seconds of an RTP session a CPU second.
+const SESSION_SPEED: f64 = 10_000.0;
+/// Nanoseconds a media packet, the sent history included.
+const CONTROLLER_NS: [(&str, f64); 3] = [("nada", 60.0), ("scream", 250.0), ("gcc", 300.0)];
+
+/// What a row's speed counts.
+#[derive(Clone, Copy, PartialEq, Serialize)]
+enum Unit {
+    #[serde(rename = "simulated_s_per_cpu_s")]
+    Seconds,
+    #[serde(rename = "packets_per_cpu_s")]
+    Packets,
+    #[serde(rename = "ns_per_packet")]
+    Nanoseconds,
+}
+
+impl Unit {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Seconds => "s / CPU s",
+            Self::Packets => "packets / CPU s",
+            Self::Nanoseconds => "ns / packet",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Goal {
+    /// In the row's unit, or times ns-3.
+    value: f64,
+    times_ns3: bool,
+    /// Absent where ns-3 was not measured.
+    met: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    summary: String,
+    /// In `unit`.
+    speed: f64,
+    unit: Unit,
+    simulated_s: f64,
+    cpu_s: f64,
+    simulated_s_per_cpu_s: f64,
+    packets_per_cpu_s: Option<f64>,
+    goal: Option<Goal>,
+    ns3: Option<Beside>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    debug_build: bool,
+    scale: f64,
+    best_of: u32,
+    rows: Vec<Row>,
+}
+
+pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
+    if !(args.scale.is_finite() && args.scale > 0.0 && args.scale <= 1_000.0) {
+        return Err(Failure::Work("--scale must lie above 0 and not above 1000".into()));
+    }
+    if cfg!(debug_assertions) && !args.quiet {
+        remark("this is a debug build: its speed says little; use cargo run --release -- bench");
+    }
+    let ns3 = match args.ns3 {
+        Ns3::Never => Vec::new(),
+        when => match ns3::measure(session, args.scale, TRIES, args.quiet) {
+            Ok(figures) => figures,
+            Err(ns3::Trouble::Interrupted) => return Err(Failure::Interrupted),
+            Err(ns3::Trouble::Absent(why)) if when == Ns3::Always => return Err(Failure::Work(why)),
+            Err(ns3::Trouble::Absent(why)) => {
+                if !args.quiet {
+                    remark(&format!("nothing is measured beside ns-3: {why}"));
+                }
+                Vec::new()
+            }
+        },
+    };
+    let mut rows = simulator(session, args.scale, &ns3)?;
+    rows.extend(sessions(session, args.scale)?);
+    rows.extend(controllers(session, args.scale)?);
+    if args.json {
+        let version = env!("CARGO_PKG_VERSION");
+        let debug_build = cfg!(debug_assertions);
+        return print_json(&Report { version, debug_build, scale: args.scale, best_of: TRIES, rows });
+    }
+    print(&show(&rows))
+}
+
+/// What the work gave and the least CPU time that it took.
+fn best<T>(session: &Session, mut work: impl FnMut() -> Result<T, Failure>) -> Result<(T, f64), Failure> {
+    let mut made = work()?;
+    let mut least = f64::INFINITY;
+    for _ in 0..TRIES {
+        if session.stopped() {
+            return Err(Failure::Interrupted);
+        }
+        let start = ThreadTime::now();
+        made = work()?;
+        least = least.min(start.elapsed().as_secs_f64());
+    }
+    Ok((made, least.max(1e-9)))
+}
+
+fn simulator(session: &Session, scale: f64, ns3: &[ns3::Figures]) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    for s in SCENARIOS {
+        let gigabit = s.name == "gigabit";
+        let seconds = scale * if gigabit { 5.0 } else { 10_000.0 };
+        let (work, cpu_s) = best(session, || Ok((s.run)(TimeDelta::from_secs_f64(seconds))))?;
+        let packets = work.packets as f64 / cpu_s;
+        let (speed, unit) = if gigabit { (packets, Unit::Packets) } else { (seconds / cpu_s, Unit::Seconds) };
+        let beside = Beside::new(ns3, s.name, speed, unit == Unit::Packets);
+        let goal = if gigabit {
+            Goal { value: GIGABIT_PACKETS, times_ns3: false, met: Some(packets >= GIGABIT_PACKETS) }
+        } else {
+            let met = beside.as_ref().map(|b| b.times_bare >= TIMES_NS3);
+            Goal { value: TIMES_NS3, times_ns3: true, met }
+        };
+        rows.push(Row {
+            name: s.name.into(),
+            summary: s.summary.into(),
+            speed,
+            unit,
+            simulated_s: seconds,
+            cpu_s,
+            simulated_s_per_cpu_s: seconds / cpu_s,
+            packets_per_cpu_s: Some(packets),
+            goal: Some(goal),
+            ns3: beside,
+        });
+    }
+    Ok(rows)
+}
+
+/// One RTP call, both ends, with real RTP and RTCP bytes: first as it is, then with all metrics taken.
+fn sessions(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
+    let registry = &session.registry;
+    let file = ScenarioFile::open(SESSION, registry)?;
+    let variant = file.variants().first().copied().flatten();
+    let lasting = |controller: &str, seconds: f64| -> Result<Scenario, Failure> {
+        let mut s = file.scenario(variant, Some(controller), registry)?;
+        s.duration = TimeDelta::from_secs_f64(seconds * scale);
+        s.flows.iter_mut().for_each(|f| f.stop = s.duration);
+        Ok(s)
+    };
+    let row = |name, summary, scenario: &Scenario, cpu_s, packets: Option<u64>, goal: Option<f64>| {
+        let simulated_s = scenario.duration.as_secs_f64();
+        let speed = simulated_s / cpu_s;
+        let goal = goal.map(|value| Goal { value, times_ns3: false, met: Some(speed >= value) });
+        let packets_per_cpu_s = packets.map(|p| p as f64 / cpu_s);
+        let (unit, simulated_s_per_cpu_s) = (Unit::Seconds, speed);
+        Row {
+            name,
+            summary,
+            speed,
+            unit,
+            simulated_s,
+            cpu_s,
+            simulated_s_per_cpu_s,
+            packets_per_cpu_s,
+            goal,
+            ns3: None,
+        }
+    };
+    let mut rows = Vec::new();
+    for controller in SESSION_CONTROLLERS {
+        let scenario = lasting(controller, SESSION_SECONDS)?;
+        let (call, cpu) = best(session, || call_speed(&scenario, 1, registry).map_err(Failure::work))?;
+        let summary = format!("one RTP session under {controller} over 2 Mbit/s and 100 ms, without metrics");
+        rows.push(row(
+            format!("session-{controller}"),
+            summary,
+            &scenario,
+            cpu,
+            Some(call.packets),
+            Some(SESSION_SPEED),
+        ));
+    }
+    for controller in SESSION_CONTROLLERS {
+        let scenario = lasting(controller, RUN_SECONDS)?;
+        let options = RunOptions { registry, series: false, stop: &session.stop, progress: &|_| {} };
+        let ((), cpu) = best(session, || match run(&scenario, 1, &options) {
+            Err(RunError::Stopped { .. }) => Err(Failure::Interrupted),
+            Err(e) => Err(Failure::work(e)),
+            Ok(_) => Ok(()),
+        })?;
+        let summary = format!("the session under {controller} as weir run does it, metrics included");
+        rows.push(row(format!("run-{controller}"), summary, &scenario, cpu, None, None));
+    }
+    Ok(rows)
+}
+
+/// Controllers with the sent history and nothing else around them.
+fn controllers(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
+    let steps = (DRIVE_STEPS * scale).ceil() as u64;
+    let packets = (steps * PACKETS_PER_STEP) as f64;
+    let mut rows = Vec::new();
+    for spec in session.registry.specs() {
+        let mut drive = Drive::new(spec, None).map_err(Failure::work)?;
+        let ((), cpu_s) = best(session, || {
+            (0..steps).for_each(|_| drive.step());
+            Ok(())
+        })?;
+        std::hint::black_box(drive.checksum());
+        let speed = cpu_s * 1e9 / packets;
+        let goal = CONTROLLER_NS.iter().find(|g| g.0 == spec.name).map(|g| g.1);
+        let simulated_s = steps as f64 * 0.1;
+        rows.push(Row {
+            name: format!("controller-{}", spec.name),
+            summary: format!("{} and the sent history alone, for each media packet, feedback included", spec.name),
+            speed,
+            unit: Unit::Nanoseconds,
+            simulated_s,
+            cpu_s,
+            simulated_s_per_cpu_s: simulated_s / cpu_s,
+            packets_per_cpu_s: Some(packets / cpu_s),
+            goal: goal.map(|value| Goal { value, times_ns3: false, met: Some(speed <= value) }),
+            ns3: None,
+        });
+    }
+    Ok(rows)
+}
+
+/// A whole number with its thousands apart.
+fn grouped(x: f64) -> String {
+    let digits = format!("{x:.0}");
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn show(rows: &[Row]) -> String {
+    let mut t = table(&["benchmark", "speed", "per", "goal", "ns-3.37", "Weir is", "+ monitor", "Weir is"], 1);
+    for r in rows {
+        let goal = r.goal.as_ref().map_or("-".to_owned(), |g| {
+            let times = if g.times_ns3 { "x ns-3" } else { "" };
+            let met = match g.met {
+                Some(true) => "met",
+                Some(false) => "MISSED",
+                None => "?",
+            };
+            format!("{}{times}: {met}", grouped(g.value))
+        });
+        let ns3 = |f: fn(&Beside) -> String| r.ns3.as_ref().map_or("-".to_owned(), f);
+        t.add_row([
+            r.name.clone(),
+            grouped(r.speed),
+            r.unit.label().to_owned(),
+            goal,
+            ns3(|b| grouped(b.bare)),
+            ns3(|b| format!("{:.0}x", b.times_bare)),
+            ns3(|b| grouped(b.flow_monitor)),
+            ns3(|b| format!("{:.0}x", b.times_flow_monitor)),
+        ]);
+    }
+    format!(
+        "{t}\nCPU time of one thread, the best of {TRIES} after a warm-up. Beside ns-3: the same unit, bare and with its flow\n\
+         monitor, measured just now. session: RTP and RTCP bytes, no metrics; run: with metrics; --json says more.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let cases = [(0.0, "0"), (999.4, "999"), (1_000.0, "1,000"), (123_456.0, "123,456"), (1.5e6, "1,500,000")];
+        for (x, text) in cases {
+            assert_eq!(grouped(x), text);
+        }
+    }
+
+    #[test]
+    fn the_table_is_narrow_and_says_which_goals_are_met() {
+        let row = |met| Row {
+            name: "controller-nada-receiver".into(),
+            summary: String::new(),
+            speed: 123_456_789.0,
+            unit: Unit::Packets,
+            simulated_s: 1.0,
+            cpu_s: 1.0,
+            simulated_s_per_cpu_s: 1.0,
+            packets_per_cpu_s: None,
+            goal: Some(Goal { value: 1.5e6, times_ns3: false, met }),
+            ns3: Some(Beside { bare: 123_456.0, times_bare: 1e4, flow_monitor: 123_456.0, times_flow_monitor: 1e4 }),
+        };
+        let shown = show(&[row(Some(true)), row(Some(false)), row(None)]);
+        for part in ["1,500,000: met", "1,500,000: MISSED", "1,500,000: ?", "10000x"] {
+            assert!(shown.contains(part), "{part} in\n{shown}");
+        }
+        assert!(shown.lines().all(|l| l.chars().count() < 120), "{shown}");
+    }
+}
