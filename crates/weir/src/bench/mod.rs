@@ -50,9 +50,9 @@ enum Unit {
 impl Unit {
     fn label(self) -> &'static str {
         match self {
-            Self::Seconds => "s / CPU s",
-            Self::Packets => "packets / CPU s",
-            Self::Nanoseconds => "ns / packet",
+            Self::Seconds => "s/CPU s",
+            Self::Packets => "packets/CPU s",
+            Self::Nanoseconds => "ns/packet",
         }
     }
 }
@@ -317,7 +317,7 @@ mod tests {
         let row = |met| Row {
             name: "controller-nada-receiver".into(),
             summary: String::new(),
-            speed: 123_456_789.0,
+            speed: 12_345_678.0,
             unit: Unit::Packets,
             simulated_s: 1.0,
             cpu_s: 1.0,
