@@ -95,6 +95,7 @@ pub(crate) fn spec() -> Spec {
             max_interval: TimeDelta::from_millis(100),
             bandwidth_share: 0.05,
         }),
+        reports: None,
         params: Config::params(),
         make: Arc::new(|setup| Ok(Pair { sender: Sender::Custom(Box::new(DelaySteps::new(setup)?)), receiver: None })),
     }

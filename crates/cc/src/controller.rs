@@ -1,6 +1,6 @@
 //! The interface that every controller implements.
 
-use crate::cue::{Cue, NadaMode, QueueState, ReceivedPacket, SentPacket};
+use crate::cue::{Cue, FramePlayout, NadaMode, QueueState, ReceivedPacket, SentPacket};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Bounds that the application sets on the media rate.
@@ -19,6 +19,27 @@ impl Limits {
     }
 }
 
+/// How much repair a controller wants sent beside the media; the session's codes give it effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum RepairPlan {
+    /// No repair packets.
+    #[default]
+    Off,
+    /// One parity packet for each `interval` media packets (RFC 5109; RFC 8627), from 2 up.
+    Parity {
+        /// Media packets that one repair packet protects.
+        interval: u8,
+    },
+    /// Reed-Solomon blocks of fixed length (RFC 6865): `block` packets, of which `repair` are repair packets.
+    ReedSolomon {
+        /// Packets of a block, media and repair, at most 255.
+        block: u8,
+        /// Repair packets among them, below `block`; with 0 blocks go on without repair.
+        repair: u8,
+    },
+}
+
 /// What a controller asks the session to do. A read: asking twice changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
@@ -32,12 +53,21 @@ pub struct Target {
     pub window: Option<DataSize>,
     /// Age at which the RTP queue is discarded; `None` to keep everything.
     pub max_queue_age: Option<TimeDelta>,
+    /// Repair packets to send beside the media; they come on top of `media_rate`.
+    pub repair: RepairPlan,
 }
 
 impl Target {
     /// A target of one rate, paced at `pacing_rate`, without padding, window or queue limit.
     pub const fn paced(media_rate: DataRate, pacing_rate: DataRate) -> Self {
-        Self { media_rate, pacing_rate, padding_rate: DataRate::ZERO, window: None, max_queue_age: None }
+        Self {
+            media_rate,
+            pacing_rate,
+            padding_rate: DataRate::ZERO,
+            window: None,
+            max_queue_age: None,
+            repair: RepairPlan::Off,
+        }
     }
 }
 
@@ -125,6 +155,12 @@ pub enum Report {
         /// r_recv.
         receive_rate: DataRate,
     },
+    /// C-NADU's report: a TMMBR message with the receiver's estimate and a NADU report; the session adds what
+    /// is played next.
+    NextDataUnit {
+        /// The receiver's estimate.
+        rate: DataRate,
+    },
 }
 
 /// The receiver half of a controller, for those that have one.
@@ -134,6 +170,10 @@ pub trait ReceiverController: Send {
     /// The session has measured the round-trip time.
     fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
         let _ = (rtt, now);
+    }
+    /// A frame's playout deadline has come. Told only where the session plays out.
+    fn on_playout(&mut self, frame: &FramePlayout) {
+        let _ = frame;
     }
     /// When [`Self::poll_report`] may next have something to tell without a new packet.
     fn poll_timeout(&self) -> Option<Timestamp>;

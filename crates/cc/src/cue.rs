@@ -35,6 +35,10 @@ pub enum Cue<'a> {
     ReceiverEstimate(ReceiverEstimate),
     /// The aggregated signal of NADA's receiver (RFC 8698, section 5.1.2 and 6.4).
     NadaReport(NadaReport),
+    /// What became of each media packet of a reporting interval, from RTCP XR run lengths and delays.
+    IntervalReport(IntervalReport<'a>),
+    /// What the receiver plays next and how long until then (NADU).
+    NextDataUnit(NextDataUnit),
 }
 
 impl Cue<'_> {
@@ -53,6 +57,8 @@ impl Cue<'_> {
             Self::ReportBlock(r) => r.now,
             Self::ReceiverEstimate(e) => e.now,
             Self::NadaReport(n) => n.now,
+            Self::IntervalReport(i) => i.now,
+            Self::NextDataUnit(n) => n.now,
         }
     }
 }
@@ -153,6 +159,68 @@ pub struct NadaReport {
     pub rtt: Option<TimeDelta>,
 }
 
+/// What became of a media packet at the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It came, and in time.
+    Received,
+    /// It did not come (loss RLE, RFC 3611, section 4.1).
+    Lost,
+    /// It came and was thrown away, too late for its playout (discard RLE, RFC 7097).
+    Discarded,
+}
+
+/// One media packet of a reporting interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IntervalPacket {
+    /// Sequence number as in [`SentPacket::sequence`].
+    pub sequence: u64,
+    /// When it left, by this end's clock.
+    pub departure: Timestamp,
+    /// Bytes as counted by [`SentPacket::size`].
+    pub size: DataSize,
+    /// What became of it, before repair.
+    pub fate: Fate,
+    /// Whether repair brought it back in time (post-repair loss RLE, RFC 5725).
+    pub repaired: bool,
+}
+
+/// One-way delay over a reporting interval, as the receiver estimates it without synchronised clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OneWayDelay {
+    /// The least.
+    pub min: TimeDelta,
+    /// The mean.
+    pub mean: TimeDelta,
+    /// That of the last packet.
+    pub last: TimeDelta,
+}
+
+/// A compound RTCP packet with run lengths: the packets from the one after the last such report's last to the
+/// highest received, in send order. Receiver-report numbers of the same packet come before, as [`Cue::ReportBlock`].
+#[derive(Clone, Copy, Debug)]
+pub struct IntervalReport<'a> {
+    /// When the report reached this end.
+    pub now: Timestamp,
+    /// The packets of the interval in send order; may be empty. Padding and repair are not among them.
+    pub packets: &'a [IntervalPacket],
+    /// One-way delay, where the report tells it.
+    pub one_way_delay: Option<OneWayDelay>,
+    /// Round-trip time as the sender's session measured it last.
+    pub rtt: Option<TimeDelta>,
+}
+
+/// The receiver's buffer as NADU tells it (3GPP TS 26.234, next application data unit).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NextDataUnit {
+    /// When it reached this end.
+    pub now: Timestamp,
+    /// Sequence number, as in [`SentPacket::sequence`], of the packet that is decoded next.
+    pub next_sequence: u64,
+    /// Time from the report until that packet is played; `None` where the receiver cannot tell.
+    pub playout_delay: Option<TimeDelta>,
+}
+
 /// A packet that has just left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentPacket {
@@ -164,6 +232,8 @@ pub struct SentPacket {
     pub size: DataSize,
     /// Whether it is padding rather than media or repair.
     pub is_padding: bool,
+    /// Whether it is a repair packet: forward error correction.
+    pub is_repair: bool,
     /// The probe cluster that it belongs to, 0 for none.
     pub probe: u32,
     /// Bytes that wait in the RTP queue behind it.
@@ -202,4 +272,19 @@ pub struct ReceivedPacket {
     pub marker: bool,
     /// The ECN field on arrival.
     pub ecn: Ecn,
+}
+
+/// How a frame fared at playout, for receiver halves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FramePlayout {
+    /// When it was known: the frame's playout deadline.
+    pub now: Timestamp,
+    /// RTP timestamp of the frame.
+    pub rtp_timestamp: u32,
+    /// Whether all of it was there in time.
+    pub complete: bool,
+    /// Packets of it that came too late and were thrown away.
+    pub discarded: u32,
+    /// How long its last packet waited for playout; zero where the frame is not complete.
+    pub buffered: TimeDelta,
 }

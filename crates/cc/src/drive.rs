@@ -122,6 +122,7 @@ impl Drive {
             sequence: self.next,
             size: PACKET,
             is_padding: false,
+            is_repair: false,
             probe: 0,
             queued: PACKET * (PACKETS_PER_FRAME - 1 - self.next % PACKETS_PER_FRAME),
             bytes_in_flight: DataSize::ZERO,
@@ -159,7 +160,7 @@ impl Drive {
                 let report = NadaReport { now, mode, aggregate_delay, receive_rate, rtt: Some(RTT) };
                 self.sender.on_cue(&Cue::NadaReport(report));
             }
-            Some(Report::Remb { rate } | Report::Tmmbr { rate }) => {
+            Some(Report::Remb { rate } | Report::Tmmbr { rate } | Report::NextDataUnit { rate }) => {
                 let estimate = ReceiverEstimate { now, rate, kind: EstimateKind::Remb };
                 self.sender.on_cue(&Cue::ReceiverEstimate(estimate));
             }

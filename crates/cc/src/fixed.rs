@@ -40,6 +40,7 @@ impl BuiltIn for Fixed {
             summary: "constant rate, no reaction to the path".into(),
             source: "none: the baseline".into(),
             feedback: None,
+            reports: None,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]

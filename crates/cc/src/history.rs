@@ -244,6 +244,7 @@ mod tests {
             sequence,
             size: DataSize::from_bytes(1_000),
             is_padding: false,
+            is_repair: false,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: DataSize::ZERO,

@@ -17,8 +17,8 @@ mod registry;
 pub mod scream;
 pub mod tunable;
 
-pub use controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
+pub use controller::{Controller, Limits, ProbeCluster, ReceiverController, RepairPlan, Report, Target, TimeoutReason};
 pub use cue::Cue;
 pub use history::{HistoryCounters, ReportedPacket, SentHistory};
 pub use pacer::{Pacer, PacerDecision};
-pub use registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Receiver, Registry, Sender, Setup, Spec};
+pub use registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Receiver, Registry, ReportPlan, Sender, Setup, Spec};

@@ -1,7 +1,7 @@
 //! Controllers by name.
 
 use crate::controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
-use crate::cue::{Cue, QueueState, ReceivedPacket, SentPacket};
+use crate::cue::{Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
 use crate::tunable::{ParamInfo, SetupError};
 use std::sync::Arc;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -26,6 +26,21 @@ pub struct FeedbackPlan {
     pub max_interval: TimeDelta,
     /// Share of the received media rate that the feedback may use; between the two bounds it sets the interval.
     pub bandwidth_share: f64,
+}
+
+/// Regular RTCP compound packets that a controller asks for, inside RTCP's bandwidth share (RFC 4585).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ReportPlan {
+    /// Never closer together than this many round-trip times ...
+    pub min_round_trips: f64,
+    /// ... nor than this, ...
+    pub min_interval: TimeDelta,
+    /// ... and never further apart than this.
+    pub max_interval: TimeDelta,
+    /// Whether they carry loss and discard run lengths and one-way delay, for [`Cue::IntervalReport`].
+    pub extended: bool,
+    /// Whether the receiver may report losses and discards early (RFC 4585, section 3.5).
+    pub early: bool,
 }
 
 /// What a controller is made from.
@@ -64,6 +79,8 @@ pub struct Spec {
     pub source: String,
     /// Per-packet feedback wanted; `None` where receiver reports or the receiver half suffice.
     pub feedback: Option<FeedbackPlan>,
+    /// Receiver reports wanted; `None` leaves them to RFC 3550's own timing.
+    pub reports: Option<ReportPlan>,
     /// Parameters that may be set.
     pub params: Vec<ParamInfo>,
     /// Makes both halves.
@@ -155,6 +172,7 @@ macro_rules! controllers {
         impl ReceiverController for Receiver {
             fn on_packet_received(&mut self, p: &ReceivedPacket) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_packet_received(p)) }
             fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_rtt(rtt, now)) }
+            fn on_playout(&mut self, f: &FramePlayout) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_playout(f)) }
             fn poll_timeout(&self) -> Option<Timestamp> { dispatch!(self, Receiver { $($rvar)* }, c => c.poll_timeout()) }
             fn poll_report(&mut self, now: Timestamp) -> Option<Report> { dispatch!(self, Receiver { $($rvar)* }, c => c.poll_report(now)) }
             fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { dispatch!(self, Receiver { $($rvar)* }, c => c.metrics(out)) }

@@ -337,6 +337,7 @@ impl Harness {
             sequence: self.next,
             size: DataSize::from_bytes(u64::from(size)),
             is_padding,
+            is_repair: false,
             probe,
             queued: DataSize::from_bytes(u64::from(queued)),
             bytes_in_flight: DataSize::ZERO,

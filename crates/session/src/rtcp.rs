@@ -81,7 +81,7 @@ pub(crate) fn write_report(report: &Report, (ssrc, remote_ssrc): (u32, u32), ove
             Remb { sender_ssrc: ssrc, media_ssrc: 0, rate: ScaledRate::new(rate), sources: (&[remote_ssrc]).into() }
                 .write_into(out)
         }
-        Report::Tmmbr { rate } => {
+        Report::Tmmbr { rate } | Report::NextDataUnit { rate } => {
             let overhead = u16::try_from(overhead).unwrap_or(u16::MAX);
             let entries = [RateLimit { ssrc: remote_ssrc, max_rate: ScaledRate::new(rate), overhead }];
             Tmmbr { sender_ssrc: ssrc, media_ssrc: 0, entries: (&entries).into() }.write_into(out);

@@ -220,6 +220,7 @@ impl MediaSender {
             sequence,
             size,
             is_padding: padding,
+            is_repair: false,
             probe,
             queued: self.queue.size(),
             bytes_in_flight: DataSize::ZERO,

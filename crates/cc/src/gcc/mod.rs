@@ -310,6 +310,7 @@ impl BuiltIn for Gcc {
                 max_interval: TimeDelta::from_millis(250),
                 bandwidth_share: 0.05,
             }),
+            reports: None,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]

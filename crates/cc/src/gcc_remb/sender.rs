@@ -107,6 +107,7 @@ impl BuiltIn for GccRemb {
             summary: "Google congestion control, Kalman filter at the receiver, told by REMB".into(),
             source: "draft-ietf-rmcat-gcc-02".into(),
             feedback: None,
+            reports: None,
             params: Config::params(),
             make: Arc::new(|setup| {
                 Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(GccRembReceiver::new(setup)?.into()) })
@@ -234,6 +235,7 @@ mod tests {
             sequence: 0,
             size: DataSize::from_bytes(1_000),
             is_padding: false,
+            is_repair: false,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: DataSize::ZERO,

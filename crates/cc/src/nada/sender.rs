@@ -117,6 +117,7 @@ impl BuiltIn for Nada {
             summary: summary.into(),
             source: "RFC 8698".into(),
             feedback,
+            reports: None,
             params: Config::params(),
             make,
         };
@@ -224,6 +225,7 @@ mod tests {
             sequence: ms as u64,
             size: DataSize::from_bytes(1_000),
             is_padding: false,
+            is_repair: false,
             probe: 0,
             queued: DataSize::from_bytes(queued),
             bytes_in_flight: DataSize::ZERO,

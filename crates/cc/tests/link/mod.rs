@@ -313,6 +313,7 @@ impl Net<'_> {
             sequence: flow.next,
             size: SIZE,
             is_padding: false,
+            is_repair: false,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: flow.history.bytes_in_flight() + SIZE,
@@ -470,7 +471,7 @@ impl Net<'_> {
                 let estimate = ReceiverEstimate { now, rate, kind: EstimateKind::Remb };
                 flow.sender.on_cue(&Cue::ReceiverEstimate(estimate));
             }
-            Message::Told(Report::Tmmbr { .. }) => {}
+            Message::Told(Report::Tmmbr { .. } | Report::NextDataUnit { .. }) => {}
         }
         let target = flow.sender.target();
         let (floor, ceiling) = self.plan.limits_kbps;

@@ -21,7 +21,7 @@ mod window;
 
 pub use config::Config;
 
-use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
 use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
 use crate::tunable::SetupError;
@@ -106,6 +106,7 @@ impl Scream {
             padding_rate: DataRate::ZERO,
             window: Some(self.limit()),
             max_queue_age: (self.may_discard && age > TimeDelta::ZERO).then_some(age),
+            repair: RepairPlan::Off,
         };
     }
 
@@ -127,6 +128,7 @@ impl BuiltIn for Scream {
             summary: "self-clocked window on queue delay, loss and ECN, with media rate control".into(),
             source: "RFC 8298".into(),
             feedback: Some(FEEDBACK),
+            reports: None,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]

@@ -51,6 +51,7 @@ mod tests {
             sequence: 0,
             size: bytes(1_000),
             is_padding: false,
+            is_repair: false,
             probe: 0,
             queued: bytes(500),
             bytes_in_flight: bytes(0),
