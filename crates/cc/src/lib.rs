@@ -15,6 +15,7 @@ pub mod nada;
 mod pacer;
 mod registry;
 pub mod scream;
+pub mod throughput;
 pub mod tunable;
 
 pub use controller::{Controller, Limits, ProbeCluster, ReceiverController, RepairPlan, Report, Target, TimeoutReason};
