@@ -1,7 +1,7 @@
 //! The papers that Weir reproduces, as data: published numbers, figures and claims, and the scenarios behind them.
 
 use crate::figures::{self, Quantity};
-use crate::reproduce::{ClaimSpec, Note, Paper, Published, TableTitle};
+use crate::reproduce::{ClaimSpec, Note, Paper, Place, Published, TableTitle};
 use crate::results::RunResult;
 use crate::scenario::{InputError, suggest};
 use serde::Deserialize;
@@ -74,6 +74,8 @@ struct Description {
     #[serde(default)]
     tables: Vec<TableTitle>,
     #[serde(default)]
+    places: Vec<Place>,
+    #[serde(default)]
     figures: Vec<Figure>,
     #[serde(default)]
     claims: Vec<ClaimSpec>,
@@ -128,8 +130,15 @@ impl PaperData {
         })?;
         let (csv_name, csv) = numbers(&d.published)?;
         let published = published(&csv_name, &csv)?;
-        let paper =
-            Paper { name: name.into(), title: d.title, tables: d.tables, published, claims: d.claims, notes: d.notes };
+        let paper = Paper {
+            name: name.into(),
+            title: d.title,
+            tables: d.tables,
+            published,
+            places: d.places,
+            claims: d.claims,
+            notes: d.notes,
+        };
         Ok(Self { paper, authors: d.authors, figures: d.figures })
     }
 
@@ -152,7 +161,10 @@ impl PaperData {
     /// The scenarios behind its numbers, figures and claims, each once, by the names that
     /// [`crate::scenario::ScenarioFile::open`] takes.
     pub fn scenarios(&self) -> Vec<String> {
-        let numbers = self.paper.published.iter().map(|p| &p.scenario);
+        let numbers = self.paper.published.iter().map(|p| {
+            let elsewhere = self.paper.place(p).and_then(|place| place.measured_in.as_ref());
+            elsewhere.unwrap_or(&p.scenario)
+        });
         let figures = self.figures.iter().map(|f| &f.scenario);
         let checks = self.paper.claims.iter().flat_map(|c| &c.checks).map(|c| &c.scenario);
         let mut all: Vec<String> = Vec::new();
@@ -249,7 +261,8 @@ mod tests {
             let there = |scenario: &str, condition: Option<&str>, controller: &str| {
                 let full = format!("{name}/{scenario}");
                 let file = ScenarioFile::open(&full, &registry).unwrap_or_else(|e| panic!("{e}"));
-                assert!(file.controllers().iter().any(|c| c == controller), "{full}: {controller}");
+                let compared = controller.is_empty() || file.controllers().iter().any(|c| c == controller);
+                assert!(compared, "{full}: {controller}");
                 let all = file.scenarios(None, &registry).unwrap_or_else(|e| panic!("{e}"));
                 if let Some(c) = condition {
                     let variant = all.iter().any(|s| s.variant.as_deref() == Some(c));
@@ -259,7 +272,14 @@ mod tests {
             for p in &data.paper.published {
                 assert_eq!(p.paper, name);
                 assert!(data.paper.tables.iter().any(|t| t.table == p.table), "table {}", p.table);
-                there(&p.scenario, Some(&p.condition), &p.algorithm);
+                let Some(place) = data.paper.place(p) else {
+                    there(&p.scenario, Some(&p.condition), &p.algorithm);
+                    continue;
+                };
+                let scenario = place.measured_in.as_ref().unwrap_or(&p.scenario);
+                let controller = place.controller.as_ref().unwrap_or(&p.algorithm);
+                assert!(!place.variants.is_empty(), "{}", place.condition);
+                place.variants.iter().for_each(|v| there(scenario, Some(v), controller));
             }
             for f in &data.figures {
                 f.controllers.iter().for_each(|c| there(&f.scenario, None, c));

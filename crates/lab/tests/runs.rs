@@ -55,6 +55,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 payload: DataSize::from_bytes(1_000),
                 playout_deadline: None,
                 feedback: registry.get(controller).and_then(|s| s.feedback),
+                reports: None,
                 ecn: false,
             }),
         }],

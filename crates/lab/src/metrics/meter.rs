@@ -1,7 +1,7 @@
 //! What is counted for one flow.
 
-use super::{FlowInfo, Histogram, frames::FrameMeter, instant, seconds};
-use crate::results::{FlowSummary, PacketCounts, Rates, Settling};
+use super::{FlowEnd, FlowInfo, Histogram, frames::FrameMeter, instant, seconds};
+use crate::results::{FlowSummary, PacketCounts, Probing, Rates, RepairSummary, Settling};
 use crate::series::FlowSeries;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -22,6 +22,10 @@ pub(super) struct Totals {
     pub(super) wire: u64,
     pub(super) received: u64,
     pub(super) discarded: u64,
+    /// Bytes of repair packets sent; part of `sent` and `wire`.
+    pub(super) repair: u64,
+    pub(super) repair_sent: u64,
+    pub(super) repair_received: u64,
     /// Sum of one-way delays in ns.
     pub(super) delay: u128,
     pub(super) packets: PacketCounts,
@@ -71,6 +75,7 @@ pub(super) struct Meter {
     /// When the last entry of `settling` began.
     changed_at: Timestamp,
     in_band_since: Option<Timestamp>,
+    pub(super) end: FlowEnd,
     /// Place of the next internal, as a controller tells them in the same order each time.
     internal_at: usize,
 }
@@ -124,6 +129,7 @@ impl Meter {
             next_change: 0,
             changed_at: Timestamp::ZERO,
             in_band_since: None,
+            end: FlowEnd::default(),
             internal_at: 0,
         }
     }
@@ -252,12 +258,14 @@ impl Meter {
         let active = ctx.end > self.info.start && ctx.end - ctx.length < self.stop;
         let target = self.target.filter(|_| active).map_or(f64::NAN, DataRate::as_bps_f64);
         let (generated, sent) = (bps(t.generated - r.generated), bps(t.sent - r.sent));
+        let repair = bps(t.repair - r.repair);
         let loss = ratio(t.lost() - r.lost(), t.packets.sent - r.packets.sent);
         let discard = ratio(t.packets.discarded - r.packets.discarded, received);
         let Some(series) = &mut self.series else { return };
         series.target_bps.push(target);
         series.generated_bps.push(generated);
         series.sent_bps.push(sent);
+        series.repair_bps.push(repair);
         series.goodput_bps.push(bps(goodput));
         series.delay_ms.push(delay);
         series.delay_max_ms.push(delay_max);
@@ -295,6 +303,10 @@ impl Meter {
                 wire_bps: bps(t.wire),
                 received_bps: bps(t.received),
                 goodput_bps: bps(t.goodput()),
+                repair_bps: bps(t.repair),
+                active_bps: (self.end.active)
+                    .filter(|(_, time)| *time > TimeDelta::ZERO)
+                    .map(|(bytes, time)| bytes as f64 * 8.0 / seconds(time)),
             },
             utilisation: of_capacity(t.offered()),
             utilisation_goodput: of_capacity(t.goodput()),
@@ -308,9 +320,38 @@ impl Meter {
             tail_goodput_bps: if tail_s > 0.0 { tail_bytes as f64 * 8.0 / tail_s } else { 0.0 },
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
             frames: self.frames.as_mut().map(|f| f.finish(stop)),
+            repair: (t.repair_sent > 0).then(|| self.end.repair(&t)),
+            probing: self.end.probing(),
+            tripped: self.end.tripped.map(|(at, rule)| (instant(at), rule)),
+            internals: self.end.internals.iter().filter(|i| i.1.is_finite()).map(|i| (i.0.into(), i.1)).collect(),
             name: self.info.name,
             controller: self.info.controller,
         };
         (summary, self.series)
+    }
+}
+
+impl FlowEnd {
+    fn repair(&self, t: &Totals) -> RepairSummary {
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let (lost, recovered) = (t.lost(), self.recovered);
+        RepairSummary {
+            sent: t.repair_sent,
+            received: t.repair_received,
+            recovered,
+            frames_recovered: self.frames_recovered,
+            frames_unrecovered: self.frames_unrecovered,
+            ffre: share(self.frames_recovered, self.frames_recovered + self.frames_unrecovered),
+            residual_loss: share(lost.saturating_sub(recovered), t.packets.sent).unwrap_or(0.0),
+            recovery: share(recovered, lost),
+        }
+    }
+    /// From the counters of controllers that probe by forward error correction.
+    fn probing(&self) -> Option<Probing> {
+        let count = |name| self.internals.iter().find(|i| i.0 == name).map(|i| i.1 as u64);
+        let enabled = count("fec_enabled")?;
+        let (raised, kept, failed) = (count("fec_raised")?, count("fec_kept")?, count("fec_failed")?);
+        let frcc = (enabled > 0).then(|| (raised + kept) as f64 / enabled as f64);
+        Some(Probing { enabled, raised, kept, failed, frcc })
     }
 }

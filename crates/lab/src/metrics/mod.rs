@@ -14,10 +14,10 @@
 //! |---|---|---|
 //! | `utilisation` | media bits generated (of flows without a source that tells: bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
 //! | `utilisation_goodput` | the same with goodput bits | RFC 8868 §3 (10) |
-//! | goodput | bytes received less bytes discarded by playout | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
+//! | goodput | bytes received less bytes discarded by playout, repair packets not counted | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
 //! | `one_way_delay_ms` | arrival less departure of each packet that arrived (of TCP: each segment) | RFC 8868 §3 (4) |
 //! | queue `delay_ms`, `bytes` | what a packet that came now would wait behind, weighted by time, each value held until the next | RFC 5166 §2.1.2 |
-//! | `loss` | packets dropped on the path over packets sent | RFC 8868 §3 (5) |
+//! | `loss` | packets dropped on the path over packets sent, repair packets not counted | RFC 8868 §3 (5) |
 //! | `discard` | packets that came too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
 //! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share | RFC 8868 §3 (8) |
 //! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
@@ -25,6 +25,13 @@
 //! | Jain's index | (Σx)² / (n Σx²), x the trailing rate over the fair share, of the RTP flows that have been active for a second, where there are two or more; `jain_end` takes mean goodputs over the tail | RFC 5166 §2.2, Jain 1984 |
 //! | tail | the last 20 s of the run, or its last quarter where that is shorter | |
 //! | `tcp_share` | a / (a + b), a and b the mean goodput of an RTP and of a TCP flow over the sampling intervals in which both kinds are active | RFC 8868 §3 (7) |
+//! | `active_bps` | bytes that a TCP flow had acknowledged over the time in which it had something to send; `tcp_throughput_bps` is its mean over the TCP flows | Nagy and others 2014 §5.3 |
+//! | `tcp_fair_share` (TFS) | `tcp_throughput_bps` over capacity divided by the number of RTP and TCP flows; the capacity stands for the total throughput, as in the paper's own numbers | Nagy and others 2014 §5.1 |
+//! | `residual_loss` | media packets lost and not recovered by repair over those sent | Matsuzono and others 2012 §4.1 |
+//! | `recovery` | media packets recovered over those lost | Matsuzono and others 2012 §4.4 |
+//! | `ffre` | frames recovered over frames that were protected and lost packets (FEC frame recovery efficiency) | Nagy and others 2014 §5.1 |
+//! | `frcc` | times that probing by FEC raised or kept the rate over times that it was enabled (FEC rate-control correctness) | Nagy and others 2014 §5.1 |
+//! | `lost_frames` | frames that were not played: never complete, or complete after their playout time | Nagy and others 2014 §5 |
 //! | frame delay | from capture to the arrival of the frame's last packet | |
 //! | stall | a gap between played frames of more than max(3δ, δ + 150 ms), δ the mean of the last 30 gaps; its length is the gap | W3C webrtc-stats, `freezeCount` |
 //!
@@ -128,6 +135,23 @@ pub enum DropCause {
     Channel,
     /// The sender gave it up before it left, so that it is no part of `sent`.
     Sender,
+}
+
+/// What a flow tells of itself when the run ends.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FlowEnd {
+    /// The controller's internals by name; those without a value are left out.
+    pub internals: Vec<(&'static str, f64)>,
+    /// Media packets that repair brought back in time.
+    pub recovered: u64,
+    /// Frames that repair made whole.
+    pub frames_recovered: u64,
+    /// Frames that were protected, lost packets and were not made whole.
+    pub frames_unrecovered: u64,
+    /// When the circuit breaker stopped the flow, and by which rule.
+    pub tripped: Option<(Timestamp, String)>,
+    /// Bytes that a TCP flow had acknowledged, and the time in which it had something to send.
+    pub active: Option<(u64, TimeDelta)>,
 }
 
 /// What became of one media frame.

@@ -2,7 +2,7 @@
 
 use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
-use super::{DropCause, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
+use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
 use crate::results::{
     Distribution, Fairness, FlowKind, FlowSummary, FlowWindow, LinkSummary, RunResult, WindowSummary,
 };
@@ -110,6 +110,20 @@ impl Recorder {
         m.totals.wire += wire.as_bytes();
         m.totals.packets.sent += 1;
     }
+    /// A flow's repair packet has left. It counts in the rates sent and in nothing else.
+    pub fn repair_sent(&mut self, flow: usize, now: Timestamp, size: DataSize, wire: DataSize) {
+        self.event(now);
+        let t = &mut self.meters[flow].totals;
+        t.sent += size.as_bytes();
+        t.wire += wire.as_bytes();
+        t.repair += size.as_bytes();
+        t.repair_sent += 1;
+    }
+    /// A flow's repair packet has arrived.
+    pub fn repair_received(&mut self, flow: usize, now: Timestamp) {
+        self.event(now);
+        self.meters[flow].totals.repair_received += 1;
+    }
     /// A flow's packet that left at `sent_at` has arrived.
     #[inline]
     pub fn received(&mut self, flow: usize, now: Timestamp, sent_at: Timestamp, size: DataSize) {
@@ -168,6 +182,10 @@ impl Recorder {
             self.meters[flow].on_internal(name, value);
         }
     }
+    /// What is only known of a flow when the run ends.
+    pub fn flow_end(&mut self, flow: usize, end: FlowEnd) {
+        self.meters[flow].end = end;
+    }
     /// Ends the run. Rows and windows that `end` cuts off count up to it; a last row cut short is left out of the series.
     pub fn finish(mut self, end: Timestamp) -> RunResult {
         self.pass(end);
@@ -198,6 +216,11 @@ impl Recorder {
             flows.push(summary);
             flow_series.extend(series);
         }
+        let active: Vec<f64> = flows.iter().filter_map(|f| f.rates.active_bps).collect();
+        let tcp_throughput_bps = (!active.is_empty()).then(|| active.iter().sum::<f64>() / active.len() as f64);
+        let sharing = flows.iter().filter(|f| f.kind != FlowKind::Udp).count() as f64;
+        let capacity = links.get(self.config.bottleneck).map_or(0.0, |l| l.capacity_bps);
+        let tcp_fair_share = tcp_throughput_bps.filter(|_| capacity > 0.0).map(|t| t * sharing / capacity);
         let series = self.config.series.then(|| Series {
             interval_s: seconds(self.row_length),
             time_s: self.time_s,
@@ -211,7 +234,7 @@ impl Recorder {
             controller: self.config.controller,
             seed: self.config.seed,
             duration_s: length,
-            fairness: self.fairness.finish(&flows, self.tail_start),
+            fairness: Fairness { tcp_throughput_bps, tcp_fair_share, ..self.fairness.finish(&flows, self.tail_start) },
             flows,
             queue: links.get(self.config.bottleneck).cloned(),
             links,
@@ -389,6 +412,8 @@ impl FairnessMeter {
             jain_end: (several && squares > 0.0).then(|| sum * sum / (tails.len() as f64 * squares)),
             end_ratio: (several && low > 0.0).then(|| high / low),
             tcp_share: (both > 0.0).then(|| self.rtp / both),
+            tcp_throughput_bps: None,
+            tcp_fair_share: None,
         }
     }
 }

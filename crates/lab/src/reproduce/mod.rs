@@ -7,9 +7,12 @@
 //! of the RTP flow that started last over the mean of the earlier ones.
 
 mod claims;
+mod place;
 mod text;
 
 pub use claims::{Check, Claim, ClaimSpec, Measured};
+pub use place::Place;
+use place::{Reduce, split};
 
 use crate::results::{FlowKind, FlowSummary, RunResult, Stat, WindowSummary};
 use serde::{Deserialize, Serialize};
@@ -115,6 +118,8 @@ pub struct Paper {
     pub tables: Vec<TableTitle>,
     /// Every published number.
     pub published: Vec<Published>,
+    /// Where numbers lie whose condition does not say so by itself.
+    pub places: Vec<Place>,
     /// The paper's claims as checks.
     pub claims: Vec<ClaimSpec>,
     /// What is to be said about the reproduction.
@@ -126,15 +131,25 @@ pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
     Reproduction {
         paper: paper.name.clone(),
         title: paper.title.clone(),
-        cells: paper.published.iter().map(|p| cell(p, runs)).collect(),
+        cells: paper.published.iter().map(|p| cell(p, &paper.places, runs)).collect(),
         claims: paper.claims.iter().map(|c| claims::check(&paper.name, c, runs)).collect(),
         tables: paper.tables.clone(),
         notes: paper.notes.clone(),
     }
 }
 
-fn cell(p: &Published, runs: &[RunResult]) -> Cell {
-    let stat = measure(runs, &p.scenario, Some(&p.condition), &p.algorithm, &p.metric);
+impl Paper {
+    /// The place of a published number, where the paper's data name one.
+    pub fn place(&self, p: &Published) -> Option<&Place> {
+        self.places.iter().find(|place| place.is_for(&p.scenario, &p.condition, &p.algorithm))
+    }
+}
+
+fn cell(p: &Published, places: &[Place], runs: &[RunResult]) -> Cell {
+    let stat = match places.iter().find(|place| place.is_for(&p.scenario, &p.condition, &p.algorithm)) {
+        Some(place) => measure_at(place, p, runs),
+        None => measure(runs, &p.scenario, Some(&p.condition), &p.algorithm, &p.metric),
+    };
     // Ratios are kept as such; tables of percentages want a hundred times that.
     let scale = match p.unit.as_str() {
         "percent" => 100.0,
@@ -156,6 +171,58 @@ fn cell(p: &Published, runs: &[RunResult]) -> Cell {
         measured_sigma: stat.and_then(|s| s.sigma).map(|s| s * scale),
         runs: stat.map_or(0, |s| s.runs),
     }
+}
+
+/// A metric over the variants of a place.
+fn measure_at(place: &Place, p: &Published, runs: &[RunResult]) -> Option<Stat> {
+    let scenario = place.measured_in.as_ref().unwrap_or(&p.scenario);
+    let controller = place.controller.as_ref().unwrap_or(&p.algorithm);
+    let (metric, reduce) = split(&p.metric);
+    let of = |variant: &str, controller: &str, metric: &str| -> Vec<f64> {
+        let wanted = |r: &&RunResult| {
+            r.scenario.rsplit('/').next() == Some(scenario)
+                && r.condition == variant
+                // A scenario without a controller to vary is the same run for every algorithm.
+                && (r.controller == controller || place.controller.as_deref() == Some(""))
+        };
+        runs.iter().filter(wanted).filter_map(|r| flow_value(r, place.flow.as_deref(), metric)).collect()
+    };
+    let per_variant: Vec<Vec<f64>> = (place.variants.iter())
+        .map(|v| match metric {
+            // Against TFRC under the same condition (Matsuzono and others 2012, equation 7).
+            "tcp_friendliness_index" => {
+                let tfrc = Stat::of(&of(v, "tfrc", "tcp_throughput_bps")).map(|s| s.mean).filter(|m| *m > 0.0);
+                tfrc.map_or(vec![], |m| of(v, controller, "tcp_throughput_bps").iter().map(|x| x / m).collect())
+            }
+            _ => of(v, controller, metric),
+        })
+        .collect();
+    let stats = || per_variant.iter().filter_map(|values| Stat::of(values));
+    match reduce {
+        Reduce::Least => stats().min_by(|a, b| a.mean.total_cmp(&b.mean)),
+        Reduce::Greatest => stats().max_by(|a, b| a.mean.total_cmp(&b.mean)),
+        Reduce::Mean => Stat::of(&per_variant.concat()),
+    }
+}
+
+/// A metric of a run, or of the flow named; `*` is the mean over the RTP flows.
+fn flow_value(run: &RunResult, flow: Option<&str>, metric: &str) -> Option<f64> {
+    match flow {
+        None => run_value(run, metric),
+        Some("*") => {
+            let values: Vec<f64> = run.rtp_flows().filter_map(|f| value_of(f, metric)).collect();
+            Stat::of(&values).map(|s| s.mean)
+        }
+        Some(name) => value_of(run.flow(name)?, metric),
+    }
+}
+
+fn value_of(flow: &FlowSummary, metric: &str) -> Option<f64> {
+    let metric = alias(metric);
+    let value = flow.values().into_iter().find(|(n, _)| *n == metric).map(|(_, v)| v);
+    // What a flow without repair loses stays lost.
+    let value = value.or_else(|| (metric == "residual_loss").then_some(flow.loss));
+    value.or_else(|| flow.internals.get(metric).copied())
 }
 
 /// A metric over the runs of a scenario under a controller; of any condition where none is named.
@@ -184,7 +251,7 @@ fn first_rtp(run: &RunResult) -> Option<(usize, &FlowSummary)> {
 
 fn run_value(run: &RunResult, metric: &str) -> Option<f64> {
     let find = |list: Vec<(&'static str, f64)>| list.into_iter().find(|(n, _)| *n == alias(metric)).map(|(_, v)| v);
-    find(run.values()).or_else(|| find(first_rtp(run)?.1.values()))
+    find(run.values()).or_else(|| value_of(first_rtp(run)?.1, metric))
 }
 
 fn window_value(run: &RunResult, label: &str, metric: &str) -> Option<f64> {
@@ -234,7 +301,11 @@ impl Shares {
 fn alias(metric: &str) -> &str {
     match metric {
         "goodput" => "goodput_bps",
+        "throughput" => "goodput_bps",
         "loss_rate" => "loss",
+        "loss_recovery" => "recovery",
+        "tcp_throughput" => "tcp_throughput_bps",
+        "fec_rate" => "repair_bps",
         other => other,
     }
 }

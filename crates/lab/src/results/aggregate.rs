@@ -99,7 +99,16 @@ impl FlowSummary {
             put("one_way_delay_p99_ms", Some(d.p99));
             put("one_way_delay_max_ms", Some(d.max));
         }
+        put("active_bps", self.rates.active_bps);
+        if let Some(r) = &self.repair {
+            put("repair_bps", Some(self.rates.repair_bps));
+            put("residual_loss", Some(r.residual_loss));
+            put("recovery", r.recovery);
+            put("ffre", r.ffre);
+        }
+        put("frcc", self.probing.and_then(|p| p.frcc));
         if let Some(f) = &self.frames {
+            put("lost_frames", Some((f.lost + f.late) as f64));
             put("frame_delay_p95_ms", f.delay_ms.map(|d| d.p95));
             put("stalls", Some(f.stalls as f64));
             put("stalled_s", Some(f.stalled_s));
@@ -119,6 +128,8 @@ impl RunResult {
         put("jain_end", self.fairness.jain_end);
         put("end_ratio", self.fairness.end_ratio);
         put("tcp_share", self.fairness.tcp_share);
+        put("tcp_throughput_bps", self.fairness.tcp_throughput_bps);
+        put("tcp_fair_share", self.fairness.tcp_fair_share);
         if let Some(d) = self.queue.as_ref().and_then(|q| q.delay_ms) {
             put("queue_delay_mean_ms", Some(d.mean));
             put("queue_delay_p50_ms", Some(d.p50));

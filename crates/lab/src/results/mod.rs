@@ -12,6 +12,7 @@ use crate::metrics::Histogram;
 use crate::series::Series;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 /// What a flow carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -70,11 +71,17 @@ pub struct Rates {
     pub wire_bps: f64,
     /// Bytes that arrived.
     pub received_bps: f64,
-    /// Bytes that arrived and were of use: received less discarded.
+    /// Bytes that arrived and were of use: received less discarded, without repair packets.
     pub goodput_bps: f64,
+    /// Repair packets' RTP bytes that left; part of `sent_bps`.
+    #[serde(default)]
+    pub repair_bps: f64,
+    /// Bytes acknowledged over the time in which a TCP flow had something to send; `None` for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_bps: Option<f64>,
 }
 
-/// Packet counts.
+/// Packet counts. Repair packets are counted in [`RepairSummary`] only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PacketCounts {
     /// Packets that left.
@@ -112,6 +119,42 @@ pub struct FrameSummary {
     pub stalled_s: f64,
     /// The longest stall, in s.
     pub longest_stall_s: f64,
+}
+
+/// Forward error correction of a media flow.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RepairSummary {
+    /// Repair packets that left.
+    pub sent: u64,
+    /// Repair packets that arrived.
+    pub received: u64,
+    /// Media packets brought back.
+    pub recovered: u64,
+    /// Frames that repair made whole.
+    pub frames_recovered: u64,
+    /// Frames that were protected, lost packets and were not made whole.
+    pub frames_unrecovered: u64,
+    /// Frames recovered over frames lost under protection (FFRE, Nagy and others 2014, section 5.1).
+    pub ffre: Option<f64>,
+    /// Media packets lost and not recovered, as a share of those sent.
+    pub residual_loss: f64,
+    /// Media packets recovered over those lost.
+    pub recovery: Option<f64>,
+}
+
+/// How often forward error correction was used to probe, and how it ended.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Probing {
+    /// Times that it was enabled.
+    pub enabled: u64,
+    /// Times that the rate went up after it.
+    pub raised: u64,
+    /// Times that the rate was kept.
+    pub kept: u64,
+    /// Times that congestion ended it.
+    pub failed: u64,
+    /// (raised + kept) / enabled (FRCC, Nagy and others 2014, section 5.1).
+    pub frcc: Option<f64>,
 }
 
 /// How a flow took one change of its bottleneck's capacity.
@@ -167,6 +210,18 @@ pub struct FlowSummary {
     pub playout_deadline_ms: Option<f64>,
     /// Frames, for flows that report them.
     pub frames: Option<FrameSummary>,
+    /// Forward error correction, for flows that sent any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairSummary>,
+    /// Probing by forward error correction, for controllers that do so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probing: Option<Probing>,
+    /// When the circuit breaker stopped the flow, in s, and by which rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tripped: Option<(f64, String)>,
+    /// The controller's internals at the end by name, those without a value left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub internals: BTreeMap<String, f64>,
 }
 
 /// One link over one run.
@@ -195,6 +250,12 @@ pub struct Fairness {
     pub end_ratio: Option<f64>,
     /// An RTP flow's goodput against a TCP flow's while both are active: 0.5 is even, 0 is starved.
     pub tcp_share: Option<f64>,
+    /// Mean over the TCP flows of the rate while they had something to send, in bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_throughput_bps: Option<f64>,
+    /// That rate over the capacity's even share among all flows: TCP fair share (TFS, Nagy and others 2014, section 5.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_fair_share: Option<f64>,
 }
 
 /// One flow in one window of time.

@@ -194,6 +194,9 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent),
     }
 }
 
+/// RTP payload type of repair packets; the media's is 96.
+pub(super) const REPAIR_PAYLOAD_TYPE: u8 = 97;
+
 fn distribution(d: sc::Distribution) -> Result<weir_sim::Distribution, String> {
     Ok(match d {
         sc::Distribution::Constant(value) => weir_sim::Distribution::Constant { value },

@@ -9,7 +9,7 @@ mod watch;
 pub use many::{Job, run_many};
 pub use speed::{CallSpeed, call_speed};
 
-use crate::metrics::{FrameRecord, Recorder};
+use crate::metrics::{FlowEnd, FrameRecord, Recorder};
 use crate::results::RunResult;
 use crate::scenario::Scenario;
 use agent::Agent;
@@ -163,7 +163,20 @@ impl Run<'_, '_> {
                 (self.options.progress)(f64::from(done) / 100.0);
             }
         }
+        for flow in 0..self.network.flows.len() {
+            self.end_flow(flow);
+        }
         Ok(self.network.sim.into_observer().finish(end))
+    }
+
+    /// Tells the recorder what is only known of a flow at the end.
+    fn end_flow(&mut self, flow: usize) {
+        let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
+        let mut end = FlowEnd::default();
+        for call in [ids.0, ids.1].iter().filter_map(|id| sim.agent(*id).call()) {
+            call.metrics(&mut |name, value| end.internals.push((name, value)));
+        }
+        sim.observer_mut().recorder.flow_end(flow, end);
     }
 
     /// Runs up to just before `until`, so that what is told at `until` belongs to the row that ends there.

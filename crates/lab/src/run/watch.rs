@@ -1,5 +1,6 @@
 //! What the recorder and a capture see of a run.
 
+use super::build::REPAIR_PAYLOAD_TYPE;
 use super::{PacketSink, SentPacket};
 use crate::metrics::{DropCause, Recorder};
 use weir_path::DropReason;
@@ -19,6 +20,12 @@ pub(crate) struct Watch<'a> {
     roles: Vec<Role>,
 }
 
+/// A packet that belongs to what a flow carries.
+enum Carried {
+    Media(usize, DataSize),
+    Repair(usize, DataSize),
+}
+
 impl<'a> Watch<'a> {
     pub(crate) fn new(recorder: Recorder, sink: Option<PacketSink<'a>>) -> Self {
         Self { recorder, sink, roles: Vec::new() }
@@ -28,7 +35,7 @@ impl<'a> Watch<'a> {
     }
 
     /// The flow and the bytes that count, where the packet carries media or data rather than feedback.
-    fn media(&self, from: AgentId, packet: &Packet) -> Option<(usize, DataSize)> {
+    fn carried(&self, from: AgentId, packet: &Packet) -> Option<Carried> {
         let role = self.roles.get(from.index()).filter(|r| r.forward)?;
         let size = match &packet.body {
             Body::Tcp(segment) if segment.len == 0 => return None,
@@ -37,7 +44,10 @@ impl<'a> Watch<'a> {
             Body::Raw if weir_wire::kind_of(&packet.bytes) == Some(weir_wire::Kind::Rtcp) => return None,
             Body::Raw => packet.bytes.len() as u64 + u64::from(packet.payload),
         };
-        Some((role.flow, DataSize::from_bytes(size)))
+        let size = DataSize::from_bytes(size);
+        // The payload type tells media from repair (RFC 3550, section 5.1).
+        let repair = packet.bytes.get(1).is_some_and(|b| b & 0x7f == REPAIR_PAYLOAD_TYPE);
+        Some(if repair { Carried::Repair(role.flow, size) } else { Carried::Media(role.flow, size) })
     }
 }
 
@@ -59,8 +69,10 @@ impl Watching for Watch<'_> {
 
 impl Observer for Watch<'_> {
     fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
-        if let Some((flow, size)) = self.media(from, packet) {
-            self.recorder.sent(flow, now, size, packet.size);
+        match self.carried(from, packet) {
+            Some(Carried::Media(flow, size)) => self.recorder.sent(flow, now, size, packet.size),
+            Some(Carried::Repair(flow, size)) => self.recorder.repair_sent(flow, now, size, packet.size),
+            None => {}
         }
         if let Some(sink) = &mut self.sink
             && let Some(role) = self.roles.get(from.index())
@@ -77,13 +89,15 @@ impl Observer for Watch<'_> {
             // The receiver has left: no loss of the path.
             Place::Agent(_) => return,
         };
-        if let Some((flow, _)) = self.media(from, packet) {
+        if let Some(Carried::Media(flow, _)) = self.carried(from, packet) {
             self.recorder.dropped(flow, now, cause);
         }
     }
     fn on_delivered(&mut self, now: Timestamp, _: AgentId, from: AgentId, packet: &Packet) {
-        if let Some((flow, size)) = self.media(from, packet) {
-            self.recorder.received(flow, now, packet.sent, size);
+        match self.carried(from, packet) {
+            Some(Carried::Media(flow, size)) => self.recorder.received(flow, now, packet.sent, size),
+            Some(Carried::Repair(flow, _)) => self.recorder.repair_received(flow, now),
+            None => {}
         }
     }
 }

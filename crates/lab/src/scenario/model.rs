@@ -1,7 +1,7 @@
 //! A scenario ready to run: everything resolved, checked and in units.
 
 use std::sync::Arc;
-use weir_cc::FeedbackPlan;
+use weir_cc::{FeedbackPlan, ReportPlan};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// One run's description, without placeholders: one variant, one controller for each flow.
@@ -270,6 +270,8 @@ pub struct RtpFlow {
     pub playout_deadline: Option<TimeDelta>,
     /// Per-packet feedback: the controller's own plan with the file's changes. None where it takes none.
     pub feedback: Option<FeedbackPlan>,
+    /// Receiver reports as the controller asks for them; RFC 3550's own timing where absent.
+    pub reports: Option<ReportPlan>,
     /// Whether packets are sent as ECN-capable, ECT(1) or ECT(0) as the session decides.
     pub ecn: bool,
 }

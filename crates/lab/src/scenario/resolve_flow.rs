@@ -224,6 +224,7 @@ impl Flows<'_> {
             payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,
+            reports: spec.reports,
             ecn: f.ecn,
         })
     }

@@ -19,7 +19,9 @@ pub struct FlowSeries {
     pub generated_bps: Vec<f64>,
     /// RTP bytes (TCP segments) sent, in bit/s.
     pub sent_bps: Vec<f64>,
-    /// Bytes received less bytes discarded, in bit/s.
+    /// Repair packets sent, part of `sent_bps`, in bit/s.
+    pub repair_bps: Vec<f64>,
+    /// Bytes received less bytes discarded, without repair packets, in bit/s.
     pub goodput_bps: Vec<f64>,
     /// Mean one-way delay of the packets that arrived, in ms.
     pub delay_ms: Vec<f64>,
@@ -68,6 +70,7 @@ impl FlowSeries {
             ("target_bps", &self.target_bps),
             ("generated_bps", &self.generated_bps),
             ("sent_bps", &self.sent_bps),
+            ("repair_bps", &self.repair_bps),
             ("goodput_bps", &self.goodput_bps),
             ("delay_ms", &self.delay_ms),
             ("delay_max_ms", &self.delay_max_ms),

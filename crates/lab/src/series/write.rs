@@ -221,6 +221,7 @@ mod tests {
             target_bps: vec![1e6, 2e6],
             generated_bps: vec![1.0, 2.0],
             sent_bps: vec![3.0, 4.0],
+            repair_bps: vec![0.0, 1.0],
             goodput_bps: vec![5.0, 6.0],
             delay_ms: vec![f64::NAN, 100.5],
             delay_max_ms: vec![f64::NAN, 101.0],
@@ -266,10 +267,10 @@ mod tests {
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(
             lines[0],
-            "time_s,flow,controller,target_bps,generated_bps,sent_bps,goodput_bps,delay_ms,delay_max_ms,loss,discard,cc_slope"
+            "time_s,flow,controller,target_bps,generated_bps,sent_bps,repair_bps,goodput_bps,delay_ms,delay_max_ms,loss,discard,cc_slope"
         );
-        assert_eq!(lines[1], "0.1,\"a,b\",gcc,1000000,1,3,5,,,0,0,");
-        assert_eq!(lines[3], "0.1,c,gcc,1000000,1,3,5,,,0,0,0.25");
+        assert_eq!(lines[1], "0.1,\"a,b\",gcc,1000000,1,3,0,5,,,0,0,");
+        assert_eq!(lines[3], "0.1,c,gcc,1000000,1,3,0,5,,,0,0,0.25");
         assert_eq!(
             std::fs::read_to_string(&paths[3]).expect("written").lines().nth(2),
             Some("0.2,bottleneck,2000000,10,1,0.9")
@@ -280,9 +281,9 @@ mod tests {
         let meta = reader.metadata().file_metadata();
         let told = meta.key_value_metadata().expect("told");
         assert!(told.iter().any(|kv| kv.key == "weir.seed" && kv.value.as_deref() == Some("7")));
-        assert_eq!((meta.num_rows(), meta.schema_descr().num_columns()), (4, 12));
+        assert_eq!((meta.num_rows(), meta.schema_descr().num_columns()), (4, 13));
         let rows: Vec<_> = reader.get_row_iter(None).expect("Parquet").map(|r| r.expect("whole")).collect();
-        let slope = |r: &parquet::record::Row| r.get_double(11).ok();
+        let slope = |r: &parquet::record::Row| r.get_double(12).ok();
         assert_eq!(rows.iter().map(slope).collect::<Vec<_>>(), [None, None, Some(0.25), None]);
         assert_eq!((rows[3].get_double(0).ok(), rows[3].get_string(1).ok()), (Some(0.2), Some(&"c".to_owned())));
         assert_eq!(rows[0].get_string(1).ok(), Some(&"a,b".to_owned()));
