@@ -4,6 +4,7 @@
 //! became of it, and says how fast to encode, pace and probe. It never sees a packet's bytes, a clock, a
 //! socket or a thread, so the same code runs in the simulator, in a call and in other programs.
 
+pub mod circuit_breaker;
 mod controller;
 pub mod cue;
 pub mod drive;

@@ -4,6 +4,7 @@ use rand_pcg::Pcg32;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use weir_cc::circuit_breaker::{CircuitBreaker, Config, RtcpIntervals, Trip};
 use weir_cc::cue::{
     EstimateKind, NadaReport, PacketResult, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket,
     TransportFeedback,
@@ -17,6 +18,7 @@ const SIZE: DataSize = DataSize::from_bytes(1_012);
 /// The receiver's clock stands this far from the sender's.
 const OFFSET: TimeDelta = TimeDelta::from_secs(777);
 const FEEDBACK: TimeDelta = TimeDelta::from_millis(100);
+const WINDOW_POLL: TimeDelta = TimeDelta::from_millis(5);
 const RECEIVER_REPORT: TimeDelta = TimeDelta::from_secs(1);
 
 /// One flow of a run.
@@ -113,6 +115,8 @@ pub(crate) struct FlowTrace {
     pub(crate) worst_queue: Vec<f64>,
     /// Sum of queuing delays in ms and arrivals, by second.
     queue_sum: Vec<(f64, f64)>,
+    /// What a circuit breaker beside the controller would have done at the end: ceased, or capped the rate.
+    pub(crate) breaker: (Option<Trip>, Option<DataRate>),
 }
 
 impl FlowTrace {
@@ -138,6 +142,7 @@ struct Flow {
     sender: Sender,
     receiver: Option<Receiver>,
     history: SentHistory,
+    breaker: CircuitBreaker,
     per_packet: bool,
     next: u64,
     /// Receive side of RFC 3550 and RFC 8888.
@@ -179,6 +184,11 @@ pub(crate) fn run(plan: &LinkPlan, flows: &[FlowPlan]) -> Vec<FlowTrace> {
             sender: pair.sender,
             receiver: pair.receiver,
             history: SentHistory::new(),
+            breaker: {
+                let mut breaker = CircuitBreaker::new(Config::default());
+                breaker.on_rtcp_interval(RtcpIntervals { own: RECEIVER_REPORT, receiver: RECEIVER_REPORT });
+                breaker
+            },
             per_packet: registry.get(f.controller).expect("built in").feedback.is_some(),
             next: 0,
             pending: Vec::new(),
@@ -194,6 +204,7 @@ pub(crate) fn run(plan: &LinkPlan, flows: &[FlowPlan]) -> Vec<FlowTrace> {
                 sent: vec![0.0; seconds],
                 worst_queue: vec![0.0; seconds],
                 queue_sum: vec![(0.0, 0.0); seconds],
+                breaker: (None, None),
             },
         }
     };
@@ -225,7 +236,8 @@ pub(crate) fn run(plan: &LinkPlan, flows: &[FlowPlan]) -> Vec<FlowTrace> {
         }
         net.step(now, what);
     }
-    net.flows.into_iter().map(|f| f.trace).collect()
+    let trace = |f: Flow| FlowTrace { breaker: (f.breaker.tripped(), f.breaker.rate_cap()), ..f.trace };
+    net.flows.into_iter().map(trace).collect()
 }
 
 fn second(now: Timestamp) -> usize {
@@ -308,6 +320,11 @@ impl Net<'_> {
 
     fn send(&mut self, now: Timestamp, f: usize) {
         let flow = &mut self.flows[f];
+        // A full window: the codec drops what does not fit, and looks again a little later.
+        let in_flight = flow.history.bytes_in_flight();
+        if flow.sender.target().window.is_some_and(|w| !in_flight.is_zero() && in_flight + SIZE > w) {
+            return self.at(now + WINDOW_POLL, What::Send(f));
+        }
         let packet = SentPacket {
             now,
             sequence: flow.next,
@@ -321,6 +338,8 @@ impl Net<'_> {
         flow.next += 1;
         flow.history.on_sent(&packet);
         flow.sender.on_packet_sent(&packet);
+        flow.breaker.on_timeout(now);
+        flow.breaker.on_packet_sent(&packet);
         flow.trace.sent[second(now)] += SIZE.as_bits() as f64;
         let rate = flow.sender.target().media_rate;
         self.at(now + rate.time_for(SIZE).expect("a rate above zero"), What::Send(f));
@@ -450,7 +469,7 @@ impl Net<'_> {
             Message::Block { lost, expected, highest, total_lost } => {
                 let rtt = self.plan.one_way * 2 + self.free_at.saturating_since(now);
                 flow.rtt = Some(rtt);
-                flow.sender.on_cue(&Cue::ReportBlock(ReportBlock {
+                let block = ReportBlock {
                     now,
                     fraction_lost: lost as f64 / expected.max(1) as f64,
                     cumulative_lost: total_lost,
@@ -458,7 +477,9 @@ impl Net<'_> {
                     expected,
                     jitter: TimeDelta::ZERO,
                     rtt: Some(rtt),
-                }));
+                };
+                flow.breaker.on_report_block(&block, 0);
+                flow.sender.on_cue(&Cue::ReportBlock(block));
                 if let Some(receiver) = &mut flow.receiver {
                     receiver.on_rtt(rtt, now);
                 }

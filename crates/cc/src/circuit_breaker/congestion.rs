@@ -1,0 +1,144 @@
+//! Whether the sender takes more than ten times what TCP would (RFC 8083, section 4.3).
+
+use super::config::{Config, Rules, Timing};
+use super::sent::SentInterval;
+use crate::throughput::TcpFlow;
+use std::collections::VecDeque;
+use weir_units::{DataRate, DataSize, Gain, TimeDelta};
+
+/// Consecutive reports above the bound that end a call (V. Singh's dissertation, section 3.7.1).
+const THESIS_REPORTS: u32 = 2;
+
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    fraction_lost: f64,
+    duration: TimeDelta,
+    bytes: DataSize,
+}
+
+/// The two rates that were compared.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Rates {
+    pub(super) loss: f64,
+    pub(super) sending: DataRate,
+    /// `None` without loss or round-trip time: TCP would be unbounded.
+    pub(super) tcp: Option<DataRate>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// Too few reports, or too few packets, to tell.
+    Unknown,
+    Within,
+    Exceeded,
+}
+
+/// The congestion rule.
+#[derive(Clone, Debug)]
+pub(super) struct Congestion {
+    records: VecDeque<Record>,
+    /// CB_INTERVAL as computed after the last report.
+    cb_interval: u32,
+    /// Whether a block has come: the first one has no block before it to measure the time from.
+    begun: bool,
+    consecutive: u32,
+    rates: Option<Rates>,
+}
+
+impl Congestion {
+    pub(super) fn new(timing: &Timing) -> Self {
+        Self { records: VecDeque::new(), cb_interval: timing.cb_interval(), begun: false, consecutive: 0, rates: None }
+    }
+
+    /// CB_INTERVAL in reporting intervals.
+    pub(super) fn cb_interval(&self) -> u32 {
+        self.cb_interval
+    }
+    /// What was compared last.
+    pub(super) fn rates(&self) -> Option<Rates> {
+        self.rates
+    }
+
+    /// Forgets the intervals so far; the next one starts at the report just told.
+    pub(super) fn forget(&mut self) {
+        self.records.clear();
+        self.consecutive = 0;
+    }
+
+    /// Sending has stopped.
+    pub(super) fn reset(&mut self) {
+        self.forget();
+        self.begun = false;
+    }
+
+    /// A report block came, of this share of lost packets, after this interval of sending packets of this mean size.
+    pub(super) fn on_report(
+        &mut self,
+        fraction_lost: f64,
+        sent: Option<SentInterval>,
+        segment: DataSize,
+        rtt: Option<TimeDelta>,
+        timing: &Timing,
+        config: &Config,
+    ) -> Verdict {
+        let first = !std::mem::replace(&mut self.begun, true);
+        let Some(sent) = sent.filter(|s| s.duration > TimeDelta::ZERO) else { return Verdict::Unknown };
+        let record = Record { fraction_lost, duration: sent.duration, bytes: sent.bytes };
+        match config.rules {
+            Rules::Thesis2013 => self.judge_each(record, segment, rtt, config),
+            Rules::Rfc8083 => {
+                let often_enough = sent.longest_pause <= timing.tdr.max(timing.tr);
+                if first || !often_enough {
+                    return Verdict::Unknown;
+                }
+                self.records.push_back(record);
+                self.judge_mean(segment, rtt, config)
+            }
+        }
+    }
+
+    /// Recomputes CB_INTERVAL, as the RFC has it after the check.
+    pub(super) fn update(&mut self, timing: &Timing) {
+        self.cb_interval = timing.cb_interval();
+    }
+
+    fn judge_mean(&mut self, segment: DataSize, rtt: Option<TimeDelta>, config: &Config) -> Verdict {
+        let wanted = self.cb_interval as usize;
+        while self.records.len() > wanted {
+            self.records.pop_front();
+        }
+        if self.records.len() < wanted {
+            return Verdict::Unknown;
+        }
+        let (mut lost, mut time, mut bytes) = (0.0, TimeDelta::ZERO, DataSize::ZERO);
+        for r in &self.records {
+            lost += r.fraction_lost * r.duration.as_secs_f64();
+            time += r.duration;
+            bytes += r.bytes;
+        }
+        let loss = lost / time.as_secs_f64();
+        self.compare(loss, bytes, time, segment, rtt, config)
+    }
+
+    fn judge_each(&mut self, r: Record, segment: DataSize, rtt: Option<TimeDelta>, config: &Config) -> Verdict {
+        let verdict = self.compare(r.fraction_lost, r.bytes, r.duration, segment, rtt, config);
+        self.consecutive = if verdict == Verdict::Exceeded { self.consecutive + 1 } else { 0 };
+        if verdict == Verdict::Exceeded && self.consecutive < THESIS_REPORTS { Verdict::Unknown } else { verdict }
+    }
+
+    fn compare(
+        &mut self,
+        loss: f64,
+        bytes: DataSize,
+        time: TimeDelta,
+        segment: DataSize,
+        rtt: Option<TimeDelta>,
+        config: &Config,
+    ) -> Verdict {
+        let sending = DataRate::from_size_over(bytes, time).unwrap_or(DataRate::ZERO);
+        let tcp = rtt.and_then(|rtt| TcpFlow::new(segment, rtt).throughput(config.equation, loss));
+        self.rates = Some(Rates { loss, sending, tcp });
+        let factor = Gain::new(config.factor).unwrap_or(Gain::ONE);
+        if tcp.is_some_and(|tcp| sending > tcp * factor) { Verdict::Exceeded } else { Verdict::Within }
+    }
+}

@@ -1,0 +1,45 @@
+//! No controller runs into the circuit breaker while it does its work; a source that does not give way does.
+
+mod link;
+use link::{FlowPlan, LinkPlan, run};
+use weir_cc::Registry;
+use weir_cc::circuit_breaker::Reason;
+
+/// The plans of the controllers' own closed loops, shorter.
+fn plans() -> Vec<(&'static str, LinkPlan)> {
+    let seconds = 60;
+    vec![
+        ("alone", LinkPlan { seconds, ..LinkPlan::default() }),
+        ("narrowing", LinkPlan { capacity: vec![(0, 2_000), (20, 1_000)], seconds, ..LinkPlan::default() }),
+        ("lossy", LinkPlan { loss: 0.02, seconds, ..LinkPlan::default() }),
+        ("marking", LinkPlan { marks: 0.05, seconds, ..LinkPlan::default() }),
+        ("against TCP", LinkPlan { tcp: Some((10, 60)), seconds, ..LinkPlan::default() }),
+    ]
+}
+
+#[test]
+fn the_breaker_lets_every_controller_work() {
+    for spec in Registry::builtin().specs() {
+        let name: &'static str = Box::leak(spec.name.clone().into_boxed_str());
+        for (what, plan) in plans() {
+            let trace = run(&plan, &[FlowPlan::new(name, 0, 500)]).remove(0);
+            assert!(trace.sent_kbps(0, 60) > 100.0, "{name}, {what}: it ran");
+            assert!(trace.queue_ms(0, 60) <= trace.worst_queue_ms(0, 60) + 1e-6, "{name}, {what}: of both one run");
+            assert_eq!(trace.breaker, (None, None), "{name}, {what}");
+        }
+    }
+}
+
+#[test]
+fn a_source_far_above_the_capacity_trips_it() {
+    // 200 kbit/s of capacity for 3 Mbit/s: 93 % of loss and 3.2 s of queue. TCP by the equation: 3 kbit/s.
+    let plan = LinkPlan { capacity: vec![(0, 200)], seconds: 60, ..LinkPlan::default() };
+    let trace = run(&plan, &[FlowPlan::new("fixed", 0, 3_000)]).remove(0);
+    let (trip, cap) = trace.breaker;
+    let trip = trip.expect("tripped");
+    assert_eq!(trip.reason, Reason::Congestion);
+    // Ten round trips of 3.2 s are more than the 15 s; once for the reduction, which nobody heeds, and once more.
+    let at = trip.at.as_secs_f64();
+    assert!((15.0..50.0).contains(&at), "at {at} s");
+    assert!(cap.is_some_and(|c| (280.0..=320.0).contains(&c.as_kbps_f64())), "{cap:?}");
+}
