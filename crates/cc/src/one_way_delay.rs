@@ -1,0 +1,330 @@
+//! One-way delay at the receiver without synchronised clocks.
+//!
+//! The method is that of B. Ngamwongwattana and R. Thompson, "Sync & Sense" (IEEE Transactions on Instrumentation and
+//! Measurement, vol. 59, no. 5, 2010), as M. Nagy et al. tell it ("Congestion Control using FEC for Conversational
+//! Multimedia Communication", section 4.1): arrivals and the known packetisation give the queuing delay of each packet
+//! against the least delayed one, and that and a base give the one-way delay. Only the description in the second paper
+//! is followed. Guesses of this file: the base is half of the least round-trip time, so that a path of unequal
+//! directions gets a wrong base and a right queuing delay; the least delayed packet is sought in a window of
+//! [`WINDOW`], so that 100 ppm between the clocks makes an error of 6 ms at most.
+
+use crate::cue::OneWayDelay;
+use weir_units::{TimeDelta, Timestamp};
+
+/// The least delayed packet is one of the last 50 to 60 s.
+pub const WINDOW: TimeDelta = TimeDelta::from_secs(60);
+const BUCKETS: usize = 6;
+/// Without a round-trip time, nothing is told for this long after the first packet, for the base would jump ...
+const RTT_PATIENCE: TimeDelta = TimeDelta::from_secs(3);
+/// ... and then it is this (ITU-T G.114 speaks of up to 150 ms for most calls; a short path).
+const UNKNOWN_BASE: TimeDelta = TimeDelta::from_millis(50);
+/// A change of timestamps against arrivals by more than this is a new start of the stream, not delay.
+const RESTART: TimeDelta = TimeDelta::from_secs(10);
+
+/// Measures one-way delay from arrivals and RTP timestamps.
+///
+/// Of the packets of a frame, which share one timestamp, the first to arrive counts: the later ones wait for it at the
+/// sender and on the path. What a frame waits in the encoder and in the sender's queue cannot be told from network delay;
+/// only its variation shows.
+#[derive(Clone, Debug)]
+pub struct OneWayDelayMeter {
+    clock_rate: u32,
+    /// First and latest arrival.
+    heard: Option<(Timestamp, Timestamp)>,
+    newest: Option<Newest>,
+    least: LeastTransit,
+    least_rtt: Option<TimeDelta>,
+    interval: Option<Interval>,
+}
+
+/// The newest frame.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    rtp_timestamp: u32,
+    /// Ticks since the first frame.
+    ticks: i64,
+    transit: TimeDelta,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    /// Queuing delays; the base is added when they are told.
+    min: TimeDelta,
+    last: TimeDelta,
+    sum_ns: i128,
+    frames: i64,
+}
+
+impl OneWayDelayMeter {
+    /// A meter of a stream whose RTP timestamps run at `clock_rate` ticks a second; 0 counts as 1.
+    pub fn new(clock_rate: u32) -> Self {
+        Self {
+            clock_rate: clock_rate.max(1),
+            heard: None,
+            newest: None,
+            least: LeastTransit::default(),
+            least_rtt: None,
+            interval: None,
+        }
+    }
+
+    /// A media packet has arrived. Repair packets are not told.
+    pub fn on_packet(&mut self, now: Timestamp, rtp_timestamp: u32) {
+        self.heard = Some((self.heard.map_or(now, |h| h.0), now));
+        let ticks = match self.newest {
+            None => 0,
+            Some(n) => {
+                // Half the circle forwards, half backwards (RFC 3550, section 5.1: timestamps wrap).
+                let step = rtp_timestamp.wrapping_sub(n.rtp_timestamp) as i32;
+                n.ticks.saturating_add(i64::from(step))
+            }
+        };
+        // 128 bits hold the product however long the stream.
+        let media_ns = i128::from(ticks) * 1_000_000_000 / i128::from(self.clock_rate);
+        let media = TimeDelta::from_nanos(media_ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
+        let transit = (now - Timestamp::ZERO) - media;
+        match self.newest {
+            Some(n) if (transit - n.transit).abs() > RESTART => self.least = LeastTransit::default(),
+            // The rest of a frame, and frames that were overtaken.
+            Some(n) if ticks <= n.ticks => return,
+            _ => {}
+        }
+        self.newest = Some(Newest { rtp_timestamp, ticks, transit });
+        self.least.observe(transit, now);
+        let queuing = transit - self.least.get().unwrap_or(transit);
+        let i = self.interval.get_or_insert(Interval { min: queuing, last: queuing, sum_ns: 0, frames: 0 });
+        i.min = i.min.min(queuing);
+        i.last = queuing;
+        i.sum_ns += i128::from(queuing.as_nanos());
+        i.frames += 1;
+    }
+
+    /// The session has measured the round-trip time. Zero and negative ones are ignored.
+    pub fn on_rtt(&mut self, rtt: TimeDelta) {
+        if rtt > TimeDelta::ZERO {
+            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    /// The delay of the frames since the last call. `None` where there was none, and for the first 3 s as long as no
+    /// round-trip time is known.
+    pub fn take_interval(&mut self) -> Option<OneWayDelay> {
+        let interval = self.interval.take()?;
+        let base = match (self.least_rtt, self.heard) {
+            (Some(rtt), _) => rtt / 2,
+            (None, Some((first, latest))) if latest - first >= RTT_PATIENCE => UNKNOWN_BASE,
+            (None, _) => return None,
+        };
+        let mean = i64::try_from(interval.sum_ns / i128::from(interval.frames)).unwrap_or(i64::MAX);
+        Some(OneWayDelay {
+            min: base + interval.min,
+            mean: base + TimeDelta::from_nanos(mean),
+            last: base + interval.last,
+        })
+    }
+}
+
+/// The least transit time of the window, in buckets of 10 s.
+#[derive(Clone, Copy, Debug, Default)]
+struct LeastTransit {
+    buckets: [Option<TimeDelta>; BUCKETS],
+    current: usize,
+    bucket_start: Option<Timestamp>,
+}
+
+impl LeastTransit {
+    fn observe(&mut self, transit: TimeDelta, now: Timestamp) {
+        let mut start = self.bucket_start.unwrap_or(now);
+        if now - start >= WINDOW {
+            *self = Self::default();
+            start = now;
+        }
+        while now - start >= WINDOW / BUCKETS as i64 {
+            start += WINDOW / BUCKETS as i64;
+            self.current = (self.current + 1) % BUCKETS;
+            self.buckets[self.current] = None;
+        }
+        self.bucket_start = Some(start);
+        let bucket = &mut self.buckets[self.current];
+        *bucket = Some(bucket.map_or(transit, |b| b.min(transit)));
+    }
+
+    fn get(&self) -> Option<TimeDelta> {
+        self.buckets.iter().flatten().min().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RATE: u32 = 90_000;
+    /// 30 frames a second.
+    const FRAME: u32 = 3_000;
+
+    fn us(n: i64) -> TimeDelta {
+        TimeDelta::from_micros(n)
+    }
+    fn ms(n: f64) -> TimeDelta {
+        TimeDelta::from_millis_f64(n)
+    }
+    /// Departure of frame `k`, by a clock that the receiver does not know.
+    fn departure(k: i64) -> Timestamp {
+        Timestamp::from_secs(1_000) + TimeDelta::from_nanos(k * 1_000_000_000 / 30)
+    }
+    /// A meter told of frames with these one-way delays, from frame 0 with timestamp `first` on.
+    fn told(meter: &mut OneWayDelayMeter, from: i64, first: u32, delays_ms: &[f64]) {
+        for (k, &d) in (from..).zip(delays_ms) {
+            meter.on_packet(departure(k) + ms(d), first.wrapping_add(k as u32 * FRAME));
+        }
+    }
+    #[track_caller]
+    fn near(got: TimeDelta, want_ms: f64) {
+        // A tick of the media clock is 11 us.
+        assert!((got - ms(want_ms)).abs() <= us(12), "{got:?} is not {want_ms} ms");
+    }
+
+    #[test]
+    fn tells_least_mean_and_last_over_half_the_least_round_trip() {
+        let mut m = OneWayDelayMeter::new(RATE);
+        m.on_rtt(ms(130.0));
+        m.on_rtt(ms(100.0));
+        m.on_rtt(ms(170.0));
+        m.on_rtt(ms(0.0));
+        m.on_rtt(ms(-5.0));
+        // Whatever the true delay and the clocks' offset: 50 ms is the base, the rest is queuing.
+        told(&mut m, 0, 7, &[73.0, 93.0, 83.0, 75.0]);
+        let d = m.take_interval().expect("four frames");
+        near(d.min, 50.0);
+        near(d.mean, 50.0 + (0.0 + 20.0 + 10.0 + 2.0) / 4.0);
+        near(d.last, 52.0);
+        assert_eq!(m.take_interval(), None);
+        // The base outlives the interval.
+        told(&mut m, 4, 7, &[103.0]);
+        let d = m.take_interval().expect("one frame");
+        near(d.min, 80.0);
+        assert_eq!((d.min, d.mean), (d.last, d.last));
+    }
+
+    #[test]
+    fn counts_the_first_packet_of_a_frame_and_none_that_was_overtaken() {
+        let mut m = OneWayDelayMeter::new(RATE);
+        m.on_rtt(ms(100.0));
+        told(&mut m, 0, 0, &[20.0]);
+        // The frame's other packets, and frame 0 after frame 1.
+        m.on_packet(departure(0) + ms(25.0), 0);
+        told(&mut m, 1, 0, &[30.0]);
+        m.on_packet(departure(1) + ms(35.0), FRAME);
+        m.on_packet(departure(1) + ms(40.0), 0);
+        let d = m.take_interval().expect("two frames");
+        near(d.mean, 55.0);
+        near(d.last, 60.0);
+    }
+
+    #[test]
+    fn waits_for_a_round_trip_time_and_then_does_without() {
+        let mut m = OneWayDelayMeter::new(RATE);
+        told(&mut m, 0, 0, &[20.0; 90]);
+        // 89 frames after the first: 2,967 ms.
+        assert_eq!(m.take_interval(), None);
+        told(&mut m, 90, 0, &[29.0]);
+        near(m.take_interval().expect("3 s are over").last, 59.0);
+        m.on_rtt(ms(24.0));
+        told(&mut m, 91, 0, &[20.0]);
+        near(m.take_interval().expect("known").last, 12.0);
+    }
+
+    #[test]
+    fn the_timestamp_wraps() {
+        let mut m = OneWayDelayMeter::new(RATE);
+        m.on_rtt(ms(100.0));
+        let first = u32::MAX - 5 * FRAME;
+        told(&mut m, 0, first, &[20.0; 20]);
+        let d = m.take_interval().expect("told");
+        near(d.min, 50.0);
+        near(d.mean, 50.0);
+        told(&mut m, 20, first, &[33.0]);
+        near(m.take_interval().expect("told").last, 63.0);
+    }
+
+    #[test]
+    fn clock_drift_makes_a_bounded_error() {
+        for (ppm, most_ms) in [(100.0, 6.1), (-100.0, 0.02)] {
+            let mut m = OneWayDelayMeter::new(RATE);
+            m.on_rtt(ms(100.0));
+            let mut worst = (0.0f64, f64::MAX);
+            for k in 0..30 * 600 {
+                let drift = ppm * 1e-6 * (k as f64 / 30.0) * 1e3;
+                told(&mut m, k, 0, &[20.0 + drift]);
+                let error = m.take_interval().expect("told").last.as_millis_f64() - 50.0;
+                worst = (worst.0.max(error), if k > 30 * 60 { worst.1.min(error) } else { worst.1 });
+            }
+            assert!(worst.0 <= most_ms, "{ppm} ppm: {worst:?}");
+            // The window is 50 to 60 s long.
+            assert!(ppm < 0.0 || worst.1 >= 4.9, "{ppm} ppm: {worst:?}");
+        }
+    }
+
+    #[test]
+    fn a_lower_path_is_followed_at_once_and_a_longer_one_after_the_window() {
+        let mut m = OneWayDelayMeter::new(RATE);
+        m.on_rtt(ms(40.0));
+        told(&mut m, 0, 0, &[70.0; 30]);
+        told(&mut m, 30, 0, &[30.0]);
+        near(m.take_interval().expect("told").last, 20.0);
+        let mut last = TimeDelta::ZERO;
+        for k in 31..31 + 30 * 61 {
+            told(&mut m, k, 0, &[60.0]);
+            last = m.take_interval().expect("told").last;
+            if k < 31 + 30 * 49 {
+                near(last, 50.0);
+            }
+        }
+        near(last, 20.0);
+    }
+
+    #[test]
+    fn a_new_start_of_the_stream_is_no_delay() {
+        for jump in [900_000 + FRAME, 0u32.wrapping_sub(950_000), 1 << 31] {
+            let mut m = OneWayDelayMeter::new(RATE);
+            m.on_rtt(ms(100.0));
+            told(&mut m, 0, 0, &[20.0; 30]);
+            m.take_interval();
+            told(&mut m, 30, jump, &[20.0, 25.0]);
+            let d = m.take_interval().expect("told");
+            near(d.min, 50.0);
+            near(d.last, 55.0);
+        }
+        // Less than 10 s is delay.
+        let mut m = OneWayDelayMeter::new(RATE);
+        m.on_rtt(ms(100.0));
+        told(&mut m, 0, 0, &[20.0; 30]);
+        told(&mut m, 30, 0, &[9_990.0]);
+        near(m.take_interval().expect("told").last, 10_020.0);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic_or_tell_less_than_the_base(
+            rate in prop_oneof![Just(0), Just(1), Just(RATE), any::<u32>()],
+            packets in prop::collection::vec((0i64..3_000_000_000, any::<u32>(), any::<i64>()), 1..200),
+        ) {
+            let mut m = OneWayDelayMeter::new(rate);
+            let (mut now, mut rtt) = (Timestamp::ZERO, None::<TimeDelta>);
+            for (k, &(gap, timestamp, rtt_ns)) in packets.iter().enumerate() {
+                now += TimeDelta::from_nanos(gap);
+                m.on_packet(now, timestamp);
+                if k % 7 == 3 {
+                    let sample = TimeDelta::from_nanos(rtt_ns);
+                    m.on_rtt(sample);
+                    rtt = Some(sample).filter(|&s| s > TimeDelta::ZERO).into_iter().chain(rtt).min();
+                }
+                if k % 3 == 0 && let Some(d) = m.take_interval() {
+                    prop_assert!(d.min <= d.mean && d.min <= d.last, "{d:?}");
+                    prop_assert!(d.min >= rtt.map_or(UNKNOWN_BASE, |r| r / 2), "{d:?}");
+                }
+            }
+        }
+    }
+}
