@@ -19,7 +19,7 @@ impl<'a> Symbol<'a> {
     }
     /// Its length in bytes, the zeros included.
     pub const fn len(&self) -> usize {
-        self.bytes.len() + self.zeros as usize
+        self.bytes.len().saturating_add(self.zeros as usize)
     }
     /// Whether it has no bytes at all.
     pub const fn is_empty(&self) -> bool {

@@ -1,0 +1,280 @@
+//! The sender's half: packets in, repair packets out.
+
+use std::collections::VecDeque;
+
+use crate::buffers::Buffers;
+use crate::sum::Sum;
+use crate::{Code, Coverage, Importance, Protection, Repair, Scheme, SchemeError, Shape, Symbol};
+
+/// Repair packets that may wait to be polled; the oldest go first.
+const MAX_WAITING: usize = 1_024;
+
+/// What an encoder did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EncoderCounts {
+    /// Source packets that went into a block.
+    pub protected: u64,
+    /// Source packets that no scheme was for.
+    pub unprotected: u64,
+    /// Source packets whose sequence number was not above the one before.
+    pub out_of_order: u64,
+    /// Blocks closed, full or not.
+    pub blocks: u64,
+    /// Repair packets made.
+    pub repairs: u64,
+    /// Repair packets dropped since none polled them.
+    pub dropped: u64,
+}
+
+/// Makes repair packets of the packets that are sent.
+///
+/// A change of scheme takes effect at the next block. Parity is the exception, since an interval has no block to keep
+/// whole: a new interval holds at once, and a group that has as many packets already is closed.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    protection: Protection,
+    /// One for each importance; the first alone where all packets are protected alike.
+    lanes: [Lane; 3],
+    out: Output,
+    current: Option<Waiting>,
+}
+
+impl Encoder {
+    /// An encoder with a scheme for all packets, with a plan by importance, or switched off.
+    ///
+    /// # Errors
+    /// As [`Scheme::checked`].
+    pub fn new(protection: impl Into<Protection>) -> Result<Self, SchemeError> {
+        let mut encoder = Self::default();
+        encoder.set_protection(protection)?;
+        Ok(encoder)
+    }
+    /// Protects all packets by one scheme, or none. Open blocks are finished by the scheme that they were begun with.
+    ///
+    /// # Errors
+    /// As [`Scheme::checked`]; then nothing changes.
+    pub fn set_scheme(&mut self, scheme: Option<Scheme>) -> Result<(), SchemeError> {
+        self.set_protection(scheme)
+    }
+    /// Changes the plan. A change between one scheme and a plan by importance closes the open blocks.
+    ///
+    /// # Errors
+    /// As [`Scheme::checked`]; then nothing changes.
+    pub fn set_protection(&mut self, protection: impl Into<Protection>) -> Result<(), SchemeError> {
+        let protection = protection.into().checked()?;
+        let apart = |p| matches!(p, Protection::ByImportance { .. });
+        if apart(protection) != apart(self.protection) {
+            self.flush();
+        }
+        self.protection = protection;
+        for (lane, importance) in self.lanes.iter_mut().zip(Importance::ALL) {
+            lane.set(protection.scheme(importance), &mut self.out);
+        }
+        Ok(())
+    }
+    /// The plan in force, or that will be from the next block on.
+    pub const fn protection(&self) -> Protection {
+        self.protection
+    }
+
+    /// Takes a source packet. Sequence numbers rise; those left out are packets without protection.
+    ///
+    /// A packet that is too far ahead of its block's first for a [`Coverage`] closes the block before it.
+    pub fn push(&mut self, sequence: u64, symbol: Symbol<'_>, importance: Importance) {
+        let lane = match self.protection {
+            Protection::ByImportance { .. } => importance as usize,
+            _ => 0,
+        };
+        self.lanes[lane].push(sequence, symbol, &mut self.out);
+    }
+    /// The next repair packet, in the order of making. It is good until the next call.
+    pub fn poll_repair(&mut self) -> Option<Repair<'_>> {
+        if let Some(last) = self.current.take() {
+            self.out.pool.put(last.bytes, usize::MAX);
+        }
+        let next = self.out.waiting.pop_front()?;
+        let next = self.current.insert(next);
+        let symbol = Symbol { bytes: &next.bytes, zeros: next.zeros };
+        Some(Repair { coverage: next.coverage, code: next.code, symbol })
+    }
+    /// Closes open blocks as they are: their repair packets are over fewer source packets.
+    pub fn flush(&mut self) {
+        for lane in &mut self.lanes {
+            lane.close(&mut self.out);
+        }
+    }
+    /// Closes the blocks that began below a sequence number, as [`Encoder::flush`] does: a bound to a repair's delay.
+    pub fn flush_before(&mut self, sequence: u64) {
+        for lane in &mut self.lanes {
+            if lane.base().is_some_and(|base| base < sequence) {
+                lane.close(&mut self.out);
+            }
+        }
+    }
+    /// Forgets open blocks and waiting repair packets.
+    pub fn abandon(&mut self) {
+        for lane in &mut self.lanes {
+            lane.forget(&mut self.out.pool);
+        }
+        while let Some(waiting) = self.out.waiting.pop_front() {
+            self.out.pool.put(waiting.bytes, usize::MAX);
+        }
+    }
+    /// Source packets in open blocks.
+    pub fn open(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.count).sum()
+    }
+    /// What was done so far.
+    pub const fn counts(&self) -> EncoderCounts {
+        self.out.counts
+    }
+}
+
+/// A repair packet that waits to be polled.
+#[derive(Debug)]
+struct Waiting {
+    coverage: Coverage,
+    code: Code,
+    bytes: Vec<u8>,
+    zeros: u32,
+}
+
+#[derive(Debug, Default)]
+struct Output {
+    waiting: VecDeque<Waiting>,
+    pool: Buffers,
+    counts: EncoderCounts,
+}
+
+impl Output {
+    fn emit(&mut self, coverage: Coverage, code: Code, bytes: Vec<u8>, zeros: u32) {
+        self.counts.repairs += 1;
+        if self.waiting.len() >= MAX_WAITING
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            self.counts.dropped += 1;
+            self.pool.put(oldest.bytes, usize::MAX);
+        }
+        self.waiting.push_back(Waiting { coverage, code, bytes, zeros });
+    }
+    fn emit_sum(&mut self, sum: &mut Sum, shape: Shape) {
+        let sum = sum.take();
+        let (coverage, zeros) = (sum.coverage, sum.symbol().zeros);
+        self.emit(coverage, Code::Parity(shape), sum.into_bytes(), zeros);
+    }
+}
+
+/// Blocks of one scheme, one after the other.
+#[derive(Debug, Default)]
+struct Lane {
+    /// The open block's.
+    scheme: Option<Scheme>,
+    /// The next block's.
+    next: Option<Scheme>,
+    coverage: Coverage,
+    /// Source packets in the open block.
+    count: usize,
+    last: Option<u64>,
+    row: Sum,
+    columns: Vec<Sum>,
+}
+
+impl Lane {
+    fn base(&self) -> Option<u64> {
+        (self.count > 0).then(|| self.coverage.base())
+    }
+
+    fn set(&mut self, scheme: Option<Scheme>, out: &mut Output) {
+        self.next = scheme;
+        if let (Some(Scheme::Parity { .. }), Some(Scheme::Parity { interval })) = (self.scheme, scheme) {
+            self.scheme = scheme;
+            if self.count >= usize::from(interval) {
+                self.close(out);
+            }
+        }
+    }
+
+    fn push(&mut self, sequence: u64, symbol: Symbol<'_>, out: &mut Output) {
+        if self.last.is_some_and(|last| sequence <= last) {
+            out.counts.out_of_order += 1;
+            return;
+        }
+        self.last = Some(sequence);
+        if self.count > 0 && sequence - self.coverage.base() >= Coverage::SPAN {
+            self.close(out);
+        }
+        if self.count == 0 {
+            self.scheme = self.next;
+            self.coverage = Coverage::new(sequence);
+        }
+        let Some(scheme) = self.scheme else {
+            out.counts.unprotected += 1;
+            return;
+        };
+        out.counts.protected += 1;
+        self.coverage.insert(sequence);
+        match scheme {
+            Scheme::Parity { .. } => self.row.add(sequence, symbol, &mut out.pool),
+            Scheme::Interleaved { columns, .. } => self.column(columns).add(sequence, symbol, &mut out.pool),
+            Scheme::TwoDimensional { columns, .. } => {
+                self.row.add(sequence, symbol, &mut out.pool);
+                self.column(columns).add(sequence, symbol, &mut out.pool);
+                if self.row.count == usize::from(columns) {
+                    out.emit_sum(&mut self.row, Shape::Row);
+                }
+            }
+            Scheme::ReedSolomon { .. } => {}
+        }
+        self.count += 1;
+        if self.count >= scheme.sources() {
+            self.close(out);
+        }
+    }
+
+    /// The sum over the column that the next packet is in.
+    fn column(&mut self, columns: u8) -> &mut Sum {
+        let columns = usize::from(columns);
+        if self.columns.len() < columns {
+            self.columns.resize_with(columns, Sum::default);
+        }
+        &mut self.columns[self.count % columns]
+    }
+
+    fn close(&mut self, out: &mut Output) {
+        let Some(scheme) = self.scheme.filter(|_| self.count > 0) else { return };
+        out.counts.blocks += 1;
+        match scheme {
+            Scheme::Parity { .. } => out.emit_sum(&mut self.row, Shape::Group),
+            Scheme::Interleaved { columns, .. } => {
+                for sum in self.columns.iter_mut().filter(|sum| sum.count > 0) {
+                    out.emit_sum(sum, Shape::Column { columns });
+                }
+            }
+            Scheme::TwoDimensional { columns, .. } => {
+                if self.row.count > 0 {
+                    out.emit_sum(&mut self.row, Shape::Row);
+                }
+                for sum in self.columns.iter_mut().filter(|sum| sum.count > 0) {
+                    // A column of one, in a block cut short, would repeat a packet that its row protects.
+                    if sum.count > 1 {
+                        out.emit_sum(sum, Shape::Column { columns });
+                    } else {
+                        out.pool.put(sum.take().into_bytes(), usize::MAX);
+                    }
+                }
+            }
+            Scheme::ReedSolomon { .. } => {}
+        }
+        self.count = 0;
+    }
+
+    fn forget(&mut self, pool: &mut Buffers) {
+        for sum in self.columns.iter_mut().chain([&mut self.row]) {
+            pool.put(sum.take().into_bytes(), usize::MAX);
+        }
+        self.count = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests;

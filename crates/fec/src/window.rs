@@ -1,0 +1,419 @@
+//! The receiver's half: source and repair packets in, lost packets out.
+
+mod pending;
+mod sources;
+
+use std::collections::VecDeque;
+
+use weir_units::{TimeDelta, Timestamp};
+
+use crate::buffers::Buffers;
+use crate::sum;
+use crate::{Code, Coverage, Recovered, Repair, Symbol};
+use pending::{Block, Row};
+use sources::{Knowledge, Origin, Sources};
+
+/// What a repair window may keep.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Limits {
+    /// How long packets are kept from their arrival: more than a block takes to send, less than playout waits.
+    pub age: TimeDelta,
+    /// Source packets, recovered ones counted in, 65,536 at most. Four times as many are remembered by number.
+    pub packets: usize,
+    /// Memory for bytes of source packets.
+    pub source_bytes: usize,
+    /// Repair packets that wait for source packets.
+    pub repairs: usize,
+    /// Memory for bytes of repair packets.
+    pub repair_bytes: usize,
+    /// Longest symbol in bytes, its zeros counted in.
+    pub length: usize,
+    /// Whether repair packets that nothing is missing for are compared with what they protect, so that forged or
+    /// corrupt ones are counted. It costs as much as a recovery for each.
+    pub verify: bool,
+}
+
+impl Default for Limits {
+    /// A second, 1,024 source and 256 repair packets, 2 MiB and 512 KiB, and packets as long as UDP can carry with
+    /// room for recovery fields.
+    fn default() -> Self {
+        Self {
+            age: TimeDelta::from_secs(1),
+            packets: 1_024,
+            source_bytes: 2 << 20,
+            repairs: 256,
+            repair_bytes: 512 << 10,
+            length: (1 << 16) + 64,
+            verify: false,
+        }
+    }
+}
+
+/// What a repair window saw and did.
+///
+/// Every repair packet comes under `used`, `unused`, `late`, `duplicate`, `inconsistent`, `rejected` or `expired` in the
+/// end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RepairCounts {
+    /// Source packets that arrived.
+    pub sources: u64,
+    /// Source packets that had arrived already.
+    pub duplicate_sources: u64,
+    /// Source packets that arrived after they were recovered.
+    pub late_sources: u64,
+    /// Late source packets that were not what was recovered: the work of a forged or corrupt packet.
+    pub contradicted: u64,
+    /// Source packets not kept: too long, too old, or no room.
+    pub unkept_sources: u64,
+    /// Repair packets that arrived.
+    pub repairs: u64,
+    /// Repair packets that a loss was recovered from.
+    pub used: u64,
+    /// Repair packets that nothing was missing for.
+    pub unused: u64,
+    /// Repair packets over packets of which some were kept no more.
+    pub late: u64,
+    /// Repair packets that had arrived already.
+    pub duplicate: u64,
+    /// Repair packets that contradict a source packet: forged or corrupt.
+    pub inconsistent: u64,
+    /// Repair packets too long, far ahead of all source packets, or with impossible numbers.
+    pub rejected: u64,
+    /// Repair packets that waited in vain, for the time limit or for room.
+    pub expired: u64,
+    /// Lost packets recovered.
+    pub recovered: u64,
+    /// Lost packets that a repair packet protected, given up when it expired or came late. Losses whose repair packets
+    /// were all lost are not known here.
+    pub unrecoverable: u64,
+}
+
+/// Recovers lost packets.
+///
+/// A packet that arrived is never handed out, and none is handed out twice. Source packets must be those of a stream
+/// that the caller found valid (RFC 3550, appendix A.1): one that jumps far ahead makes the window forget. Repair packets
+/// may be anything.
+#[derive(Debug)]
+pub struct RepairWindow {
+    limits: Limits,
+    now: Timestamp,
+    sources: Sources,
+    source_pool: Buffers,
+    blocks: VecDeque<Block>,
+    /// Repair packets in `blocks`.
+    rows: usize,
+    repair_pool: Buffers,
+    spare_rows: Vec<Vec<Row>>,
+    recovered: VecDeque<u64>,
+    counts: RepairCounts,
+}
+
+/// Above all numbers of real streams, and far from overflow.
+const MAX_SEQUENCE: u64 = 1 << 62;
+
+impl RepairWindow {
+    /// An empty window.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            now: Timestamp::ZERO,
+            sources: Sources::new(limits.packets),
+            source_pool: Buffers::default(),
+            blocks: VecDeque::new(),
+            rows: 0,
+            repair_pool: Buffers::default(),
+            spare_rows: Vec::new(),
+            recovered: VecDeque::new(),
+            counts: RepairCounts::default(),
+        }
+    }
+
+    /// Takes a source packet from the network, once it is known to be of the stream.
+    pub fn on_source(&mut self, now: Timestamp, sequence: u64, symbol: Symbol<'_>) {
+        self.expire(now);
+        self.counts.sources += 1;
+        if sequence >= MAX_SEQUENCE {
+            self.counts.unkept_sources += 1;
+            return;
+        }
+        match self.sources.knowledge(sequence) {
+            Knowledge::Unseen => {}
+            Knowledge::Here(Origin::Recovered) => {
+                self.counts.late_sources += 1;
+                self.counts.contradicted +=
+                    u64::from(self.sources.get(sequence).is_some_and(|known| !begins_with(known, symbol)));
+            }
+            Knowledge::Here(Origin::Received) | Knowledge::Gone => {
+                self.counts.duplicate_sources += 1;
+                return;
+            }
+            Knowledge::Forgotten => {
+                self.counts.unkept_sources += 1;
+                return;
+            }
+        }
+        self.sources.see(sequence);
+        if !self.keep(sequence, symbol, Origin::Received) {
+            self.counts.unkept_sources += 1;
+        }
+        self.solve();
+    }
+
+    /// Takes a repair packet.
+    pub fn on_repair(&mut self, now: Timestamp, repair: Repair<'_>) {
+        self.expire(now);
+        self.counts.repairs += 1;
+        if !self.is_possible(&repair) {
+            self.counts.rejected += 1;
+            return;
+        }
+        let (unknown, missing) = self.sources.gaps(&repair.coverage);
+        if missing.is_empty() {
+            if self.limits.verify && unknown.is_empty() && !self.is_true(&repair) {
+                self.counts.inconsistent += 1;
+            } else {
+                self.counts.unused += 1;
+            }
+            return;
+        }
+        if matches!(repair.code, Code::Parity(_)) && unknown != missing {
+            self.counts.late += 1;
+            self.give_up(missing);
+            return;
+        }
+        let known = self.blocks.iter_mut().position(|block| block.is_of(&repair));
+        if known.is_some_and(|i| self.blocks[i].has(repair.code)) {
+            self.counts.duplicate += 1;
+            return;
+        }
+        let Some(bytes) = self.keep_repair(repair.symbol) else {
+            self.counts.rejected += 1;
+            return;
+        };
+        let row = Row { code: repair.code, bytes, zeros: repair.symbol.zeros };
+        // Making room may have moved or dropped the block.
+        match self.blocks.iter_mut().find(|block| block.is_of(&repair)) {
+            Some(block) => block.rows.push(row),
+            None => {
+                let mut rows = self.spare_rows.pop().unwrap_or_default();
+                rows.push(row);
+                self.blocks.push_back(Block { coverage: repair.coverage, at: now, rows });
+            }
+        }
+        self.rows += 1;
+        self.solve();
+    }
+
+    /// The next packet that was lost and found, good until the next call.
+    pub fn poll_recovered(&mut self) -> Option<Recovered<'_>> {
+        let sequence = loop {
+            let sequence = self.recovered.pop_front()?;
+            if self.sources.knowledge(sequence) == Knowledge::Here(Origin::Recovered) {
+                break sequence;
+            }
+        };
+        self.sources.get(sequence).map(|symbol| Recovered { sequence, symbol })
+    }
+
+    /// Lets go of packets past the time limit. Every other call does so too.
+    pub fn expire(&mut self, now: Timestamp) {
+        self.now = self.now.max(now);
+        while let Some(bytes) = self.sources.expire(self.now, self.limits.age) {
+            self.source_pool.put(bytes, self.limits.source_bytes);
+        }
+        while self.blocks.front().is_some_and(|b| self.now.saturating_since(b.at) >= self.limits.age) {
+            self.drop_oldest_block();
+        }
+    }
+    /// When the first waiting repair packet expires: the time to call [`RepairWindow::expire`] at if counts shall be on
+    /// time.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.blocks.front().map(|block| block.at + self.limits.age)
+    }
+
+    /// What happened so far.
+    pub const fn counts(&self) -> RepairCounts {
+        self.counts
+    }
+    /// Source packets at hand, recovered ones counted in.
+    pub fn packets(&self) -> usize {
+        self.sources.len()
+    }
+    /// Repair packets that wait.
+    pub const fn waiting(&self) -> usize {
+        self.rows
+    }
+    /// Memory for packets' bytes, in use or at rest: no more than the limits allow.
+    pub const fn held_bytes(&self) -> usize {
+        self.source_pool.held() + self.repair_pool.held()
+    }
+
+    /// Whether a sender can have made it, and the window can judge it.
+    fn is_possible(&self, repair: &Repair<'_>) -> bool {
+        let code = match repair.code {
+            Code::Parity(_) => true,
+            Code::ReedSolomon { sources, repairs, row } => {
+                usize::from(sources) == repair.coverage.len()
+                    && row < repairs
+                    && u16::from(sources) + u16::from(repairs) <= 255
+            }
+        };
+        let reach = |highest: u64| highest + self.limits.packets as u64;
+        code && repair.symbol.len() <= self.limits.length
+            && repair.coverage.base() < MAX_SEQUENCE
+            && self.sources.highest().is_some_and(|h| repair.coverage.last().is_some_and(|last| last <= reach(h)))
+    }
+
+    /// Whether a repair packet is what its source packets, all at hand, make.
+    fn is_true(&mut self, repair: &Repair<'_>) -> bool {
+        let mut bytes = self.repair_pool.take(repair.symbol.bytes.len());
+        bytes.extend_from_slice(repair.symbol.bytes);
+        let len = repair.symbol.len();
+        let mut fits = true;
+        for source in repair.coverage.iter().filter_map(|s| self.sources.get(s)) {
+            fits &= source.len() <= len;
+            sum::add(&mut bytes, source.bytes, &mut self.repair_pool);
+        }
+        let is_true = fits && bytes.iter().all(|&b| b == 0);
+        self.repair_pool.put(bytes, self.limits.repair_bytes);
+        is_true
+    }
+
+    /// Stores a source packet if it fits.
+    fn keep(&mut self, sequence: u64, symbol: Symbol<'_>, origin: Origin) -> bool {
+        if symbol.len() > self.limits.length || self.limits.packets == 0 {
+            return false;
+        }
+        while self.sources.is_full() {
+            self.evict_source();
+        }
+        let mut bytes = self.source_pool.take(symbol.bytes.len());
+        bytes.extend_from_slice(symbol.bytes);
+        self.source_pool.trim(self.limits.source_bytes);
+        while self.source_pool.held() > self.limits.source_bytes {
+            if self.sources.len() == 0 {
+                self.source_pool.put(bytes, self.limits.source_bytes);
+                return false;
+            }
+            self.evict_source();
+        }
+        let rest = self.sources.store(self.now, sequence, (bytes, symbol.zeros), origin);
+        if let Some(rest) = rest {
+            self.source_pool.put(rest, self.limits.source_bytes);
+        }
+        self.sources.knowledge(sequence) == Knowledge::Here(origin)
+    }
+    fn evict_source(&mut self) {
+        if let Some(bytes) = self.sources.evict() {
+            self.source_pool.put(bytes, self.limits.source_bytes);
+        }
+    }
+
+    /// A buffer with a repair packet's bytes, made room for by dropping those that wait the longest.
+    fn keep_repair(&mut self, symbol: Symbol<'_>) -> Option<Vec<u8>> {
+        if self.limits.repairs == 0 {
+            return None;
+        }
+        while self.rows >= self.limits.repairs {
+            self.drop_oldest_block();
+        }
+        let mut bytes = self.repair_pool.take(symbol.bytes.len());
+        bytes.extend_from_slice(symbol.bytes);
+        self.repair_pool.trim(self.limits.repair_bytes);
+        while self.repair_pool.held() > self.limits.repair_bytes {
+            if self.blocks.is_empty() {
+                self.repair_pool.put(bytes, self.limits.repair_bytes);
+                return None;
+            }
+            self.drop_oldest_block();
+        }
+        Some(bytes)
+    }
+    fn drop_oldest_block(&mut self) {
+        if let Some(block) = self.blocks.pop_front() {
+            self.counts.expired += block.rows.len() as u64;
+            let (_, missing) = self.sources.gaps(&block.coverage);
+            self.give_up(missing);
+            self.recycle(block);
+        }
+    }
+    fn recycle(&mut self, mut block: Block) {
+        self.rows -= block.rows.len();
+        for row in block.rows.drain(..) {
+            self.repair_pool.put(row.bytes, self.limits.repair_bytes);
+        }
+        self.spare_rows.push(block.rows);
+    }
+    fn give_up(&mut self, missing: Coverage) {
+        for sequence in missing.iter() {
+            self.counts.unrecoverable += u64::from(self.sources.give_up(sequence));
+        }
+    }
+
+    /// Recovers what can be recovered; a packet recovered may free others.
+    fn solve(&mut self) {
+        let mut progress = true;
+        while progress {
+            progress = false;
+            let mut i = 0;
+            while i < self.blocks.len() {
+                let (unknown, missing) = self.sources.gaps(&self.blocks[i].coverage);
+                if !missing.is_empty() && !self.blocks[i].can_solve(&unknown) {
+                    i += 1;
+                    continue;
+                }
+                let Some(mut block) = self.blocks.remove(i) else { break };
+                if missing.is_empty() {
+                    self.counts.unused += block.rows.len() as u64;
+                } else {
+                    progress |= self.recover(&mut block, unknown, missing);
+                }
+                self.recycle(block);
+            }
+        }
+    }
+
+    /// Recovers the missing packets of a block that can be solved; whether any was.
+    fn recover(&mut self, block: &mut Block, unknown: Coverage, missing: Coverage) -> bool {
+        let rows = block.rows.len() as u64;
+        let solved = block.solve(&unknown, &self.sources, &mut self.repair_pool);
+        let Some(solved) = solved else {
+            self.counts.inconsistent += rows;
+            return false;
+        };
+        let used = unknown.len() as u64;
+        self.counts.used += used;
+        self.counts.unused += rows.saturating_sub(used);
+        let mut progress = false;
+        for (sequence, row) in unknown.iter().zip(&block.rows[..solved]) {
+            if !missing.contains(sequence) {
+                continue;
+            }
+            let symbol = Symbol { bytes: &row.bytes, zeros: row.zeros };
+            if self.keep(sequence, symbol, Origin::Recovered) {
+                progress = true;
+                self.counts.recovered += 1;
+                if self.recovered.len() >= self.limits.packets {
+                    self.recovered.pop_front();
+                }
+                self.recovered.push_back(sequence);
+            } else {
+                self.counts.unrecoverable += u64::from(self.sources.give_up(sequence));
+            }
+        }
+        progress
+    }
+}
+
+/// Whether a packet is the beginning of another, with nothing but zeros behind.
+fn begins_with(whole: Symbol<'_>, part: Symbol<'_>) -> bool {
+    let common = whole.bytes.len().min(part.bytes.len());
+    let zero = |bytes: &[u8]| bytes.iter().all(|&b| b == 0);
+    part.len() <= whole.len()
+        && whole.bytes[..common] == part.bytes[..common]
+        && zero(&whole.bytes[common..])
+        && zero(&part.bytes[common..])
+}
+
+#[cfg(test)]
+mod tests;
