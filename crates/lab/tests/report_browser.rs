@@ -99,7 +99,7 @@ fn figures_are_well_formed() {
         let figure = |n, title: &str, q, scenario: usize| {
             let runs: Vec<_> = report.scenarios[scenario].controllers.iter().map(|c| &c.shown).collect();
             let path = Path::new(&dir).join(format!("fig{n}.svg"));
-            weir_lab::figures::write(&path, title, q, &runs).expect("written");
+            weir_lab::figures::write(&path, title, &weir_lab::figures::over_time(q, &runs)).expect("written");
         };
         figure(1, "The responsiveness of three algorithms", weir_lab::figures::Quantity::Rate, 0);
         figure(2, "Packet one-way delay", weir_lab::figures::Quantity::Delay, 0);

@@ -3,13 +3,15 @@
 //! The files need nothing beside them, follow the reader's light or dark setting, tell lines apart by dashes as well as by
 //! colour, and carry a title and a description for readers who do not see them.
 
+mod kinds;
 mod svg;
 
 use crate::results::{FlowKind, FlowSummary, RunResult, write_whole};
 use crate::series::{FlowSeries, Series, trailing_mean, while_active};
+pub use kinds::{Overlay, SweepLine, internals, repair, stacked, sweep};
 use std::io;
 use std::path::Path;
-use svg::{Line, Plot};
+pub use svg::{Line, Plot};
 
 /// What a figure plots over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +29,16 @@ const POINTS: usize = 700;
 /// A figure from runs with time series; runs without one are left out. Where every run has one RTP flow and nothing
 /// else, all runs share one plot; otherwise each run has a panel of its own with a line for each flow.
 pub fn svg(title: &str, quantity: Quantity, runs: &[&RunResult]) -> String {
-    let shown: Vec<(&RunResult, &Series)> = runs.iter().filter_map(|r| Some((*r, r.series.as_ref()?))).collect();
+    svg::draw(title, &over_time(quantity, runs))
+}
+
+fn series_of<'a>(runs: &[&'a RunResult]) -> Vec<(&'a RunResult, &'a Series)> {
+    runs.iter().filter_map(|r| Some((*r, r.series.as_ref()?))).collect()
+}
+
+/// The panels of [`svg`].
+pub fn over_time(quantity: Quantity, runs: &[&RunResult]) -> Vec<Plot> {
+    let shown = series_of(runs);
     let end = shown.iter().map(|(r, _)| r.duration_s).fold(0.0, f64::max);
     let single = shown.iter().all(|(r, _)| r.flows.len() == 1);
     let unit = match quantity {
@@ -41,7 +52,14 @@ pub fn svg(title: &str, quantity: Quantity, runs: &[&RunResult]) -> String {
             let flow = run.flows.first().zip(series.flows.first());
             lines.extend(flow.map(|f| line(run.controller.clone(), quantity, f, series)));
         }
-        plots.push(Plot { title: String::new(), y_label: unit.into(), x_end: end, lines });
+        plots.push(Plot {
+            title: String::new(),
+            y_label: unit.into(),
+            x_label: "Time, s".into(),
+            x_start: 0.0,
+            x_end: end,
+            lines,
+        });
     } else {
         for (run, series) in &shown {
             let mut lines: Vec<Line> = capacity(quantity, (run, series)).into_iter().collect();
@@ -52,15 +70,22 @@ pub fn svg(title: &str, quantity: Quantity, runs: &[&RunResult]) -> String {
                 }
             }
             let title = if shown.len() > 1 { run.controller.clone() } else { String::new() };
-            plots.push(Plot { title, y_label: unit.into(), x_end: end, lines });
+            plots.push(Plot {
+                title,
+                y_label: unit.into(),
+                x_label: "Time, s".into(),
+                x_start: 0.0,
+                x_end: end,
+                lines,
+            });
         }
     }
-    svg::draw(title, &plots)
+    plots
 }
 
-/// Writes [`svg`] into a file, which comes into being whole.
-pub fn write(path: &Path, title: &str, quantity: Quantity, runs: &[&RunResult]) -> io::Result<()> {
-    let text = svg(title, quantity, runs);
+/// Draws panels below one another into a file, which comes into being whole.
+pub fn write(path: &Path, title: &str, plots: &[Plot]) -> io::Result<()> {
+    let text = svg::draw(title, plots);
     write_whole(path, |out| out.write_all(text.as_bytes()))
 }
 

@@ -17,19 +17,29 @@ const DARK: [&str; 8] = ["#56b4e9", "#f58346", "#2fc49a", "#e08cc4", "#e6b93d", 
 const DASHES: [&str; 8] = ["none", "9 4", "2 3", "11 3 2 3", "5 3", "16 4", "2 6", "8 3 2 3 2 3"];
 
 /// One line; NaN breaks it.
-pub(super) struct Line {
-    pub(super) label: String,
+pub struct Line {
+    /// Name in the legend.
+    pub label: String,
     /// Drawn as a grey step behind the others.
-    pub(super) capacity: bool,
-    pub(super) points: Vec<(f64, f64)>,
+    pub capacity: bool,
+    /// Horizontal and vertical value.
+    pub points: Vec<(f64, f64)>,
 }
 
-/// One pair of axes; the horizontal one is time in s from 0.
-pub(super) struct Plot {
-    pub(super) title: String,
-    pub(super) y_label: String,
-    pub(super) x_end: f64,
-    pub(super) lines: Vec<Line>,
+/// One pair of axes; the vertical one begins at 0.
+pub struct Plot {
+    /// Heading of the panel; none where empty.
+    pub title: String,
+    /// What the vertical axis shows.
+    pub y_label: String,
+    /// What the horizontal axis shows; written below the last panel.
+    pub x_label: String,
+    /// Left end of the horizontal axis.
+    pub x_start: f64,
+    /// Right end.
+    pub x_end: f64,
+    /// What is drawn.
+    pub lines: Vec<Line>,
 }
 
 /// The plots below one another with one title. Labels that all plots share stand in one legend on top.
@@ -80,13 +90,13 @@ fn describe(plots: &[Plot]) -> String {
         if !p.title.is_empty() {
             let _ = write!(out, "{}: ", p.title);
         }
-        let _ = write!(out, "{} over {} s. ", p.y_label, p.x_end);
+        let _ = write!(out, "{} over {} to {}. ", p.y_label, p.x_label, p.x_end);
         for l in &p.lines {
             let there = l.points.iter().map(|p| p.1).filter(|v| !v.is_nan());
             let (sum, n, high) =
                 there.fold((0.0, 0.0, f64::NAN), |(s, n, h): (f64, f64, f64), v| (s + v, n + 1.0, h.max(v)));
             if n > 0.0 {
-                let _ = write!(out, "{}: mean {:.0}, highest {high:.0}. ", l.label, sum / n);
+                let _ = write!(out, "{}: mean {}, highest {}. ", l.label, tidy(sum / n), tidy(high));
             }
         }
     }
@@ -121,8 +131,9 @@ fn axes(out: &mut String, plot: &Plot, top: f64, height: f64, last: bool) {
     let high = plot.lines.iter().flat_map(|l| &l.points).map(|p| p.1).filter(|v| v.is_finite()).fold(0.0, f64::max);
     let step = nice(high.max(1e-9) * 1.04 / (height / 46.0));
     let y_end = if high > 0.0 { high * 1.04 } else { step };
-    let x_end = if plot.x_end > 0.0 { plot.x_end } else { 1.0 };
-    let (x, y) = (|t: f64| LEFT + t / x_end * width, |v: f64| bottom - v / y_end * height);
+    let x_start = plot.x_start;
+    let x_end = if plot.x_end > x_start { plot.x_end } else { x_start + 1.0 };
+    let (x, y) = (|t: f64| LEFT + (t - x_start) / (x_end - x_start) * width, |v: f64| bottom - v / y_end * height);
     let mut tick = 0.0;
     while tick <= y_end * (1.0 + 1e-9) {
         let at = y(tick);
@@ -136,8 +147,8 @@ fn axes(out: &mut String, plot: &Plot, top: f64, height: f64, last: bool) {
         );
         tick += step;
     }
-    let x_step = nice(x_end / 10.0);
-    let mut tick = 0.0;
+    let x_step = nice((x_end - x_start) / 10.0);
+    let mut tick = (x_start / x_step).ceil() * x_step;
     while tick <= x_end * (1.0 + 1e-9) {
         let at = x(tick);
         let _ =
@@ -169,8 +180,9 @@ fn axes(out: &mut String, plot: &Plot, top: f64, height: f64, last: bool) {
         let centre = LEFT + width / 2.0;
         let _ = write!(
             out,
-            r#"<text class="soft" x="{centre:.1}" y="{:.1}" text-anchor="middle">Time, s</text>"#,
-            bottom + 34.0
+            r#"<text class="soft" x="{centre:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
+            bottom + 34.0,
+            escaped(&plot.x_label)
         );
     }
     out.push('\n');
@@ -254,7 +266,14 @@ mod tests {
 
     #[test]
     fn text_cannot_break_out() {
-        let plot = Plot { title: "<b>".into(), y_label: "y".into(), x_end: 1.0, lines: vec![] };
+        let plot = Plot {
+            title: "<b>".into(),
+            y_label: "y".into(),
+            x_label: "x".into(),
+            x_start: 0.0,
+            x_end: 1.0,
+            lines: vec![],
+        };
         let text = draw("a & b", &[plot]);
         assert!(text.contains("a &amp; b") && text.contains("&lt;b&gt;") && !text.contains("<b>"));
     }

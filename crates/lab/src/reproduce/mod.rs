@@ -178,30 +178,53 @@ fn measure_at(place: &Place, p: &Published, runs: &[RunResult]) -> Option<Stat> 
     let scenario = place.measured_in.as_ref().unwrap_or(&p.scenario);
     let controller = place.controller.as_ref().unwrap_or(&p.algorithm);
     let (metric, reduce) = split(&p.metric);
-    let of = |variant: &str, controller: &str, metric: &str| -> Vec<f64> {
-        let wanted = |r: &&RunResult| {
-            r.scenario.rsplit('/').next() == Some(scenario)
-                && r.condition == variant
-                // A scenario without a controller to vary is the same run for every algorithm.
-                && (r.controller == controller || place.controller.as_deref() == Some(""))
-        };
-        runs.iter().filter(wanted).filter_map(|r| flow_value(r, place.flow.as_deref(), metric)).collect()
-    };
+    let all: Vec<&RunResult> = runs.iter().collect();
     let per_variant: Vec<Vec<f64>> = (place.variants.iter())
-        .map(|v| match metric {
-            // Against TFRC under the same condition (Matsuzono and others 2012, equation 7).
-            "tcp_friendliness_index" => {
-                let tfrc = Stat::of(&of(v, "tfrc", "tcp_throughput_bps")).map(|s| s.mean).filter(|m| *m > 0.0);
-                tfrc.map_or(vec![], |m| of(v, controller, "tcp_throughput_bps").iter().map(|x| x / m).collect())
-            }
-            _ => of(v, controller, metric),
-        })
+        .map(|v| values(&all, scenario, v, controller).of(place.flow.as_deref(), metric))
         .collect();
     let stats = || per_variant.iter().filter_map(|values| Stat::of(values));
     match reduce {
         Reduce::Least => stats().min_by(|a, b| a.mean.total_cmp(&b.mean)),
         Reduce::Greatest => stats().max_by(|a, b| a.mean.total_cmp(&b.mean)),
         Reduce::Mean => Stat::of(&per_variant.concat()),
+    }
+}
+
+/// The runs of one variant of a scenario under a controller.
+pub(crate) struct Values<'a> {
+    runs: Vec<&'a RunResult>,
+    /// The same under TFRC.
+    tfrc: Vec<&'a RunResult>,
+}
+
+/// Looks runs up. A scenario without a controller to vary has the same runs for every algorithm: its name is empty then.
+pub(crate) fn values<'a>(runs: &[&'a RunResult], scenario: &str, variant: &str, controller: &str) -> Values<'a> {
+    let of = |controller: &str| -> Vec<&'a RunResult> {
+        let wanted = |r: &&&RunResult| {
+            r.scenario.rsplit('/').next() == Some(scenario)
+                && r.condition == variant
+                && (r.controller == controller || controller.is_empty())
+        };
+        runs.iter().filter(wanted).copied().collect()
+    };
+    Values { runs: of(controller), tfrc: of("tfrc") }
+}
+
+impl Values<'_> {
+    /// A metric, one number a run.
+    pub(crate) fn of(&self, flow: Option<&str>, metric: &str) -> Vec<f64> {
+        let numbers = |runs: &[&RunResult], metric: &str| -> Vec<f64> {
+            runs.iter().filter_map(|r| flow_value(r, flow, metric)).collect()
+        };
+        // Against TFRC under the same condition (Matsuzono and others 2012, equation 7).
+        if metric == "tcp_friendliness_index" {
+            let of = |runs: &[&RunResult]| -> Vec<f64> {
+                runs.iter().filter_map(|r| run_value(r, "tcp_throughput_bps")).collect()
+            };
+            let tfrc = Stat::of(&of(&self.tfrc)).map(|s| s.mean).filter(|m| *m > 0.0);
+            return tfrc.map_or(vec![], |m| of(&self.runs).iter().map(|x| x / m).collect());
+        }
+        numbers(&self.runs, metric)
     }
 }
 

@@ -222,6 +222,7 @@ fn paper() -> Paper {
             row("2", "random-loss", "5%", "nada", 14.40),
             row("2", "random-loss", "1%", "scream", 15.30),
         ],
+        places: vec![],
         claims: vec![
             claim(
                 "queue",

@@ -1,6 +1,6 @@
 //! The papers that Weir reproduces, as data: published numbers, figures and claims, and the scenarios behind them.
 
-use crate::figures::{self, Quantity};
+use crate::figures::{self, Overlay};
 use crate::reproduce::{ClaimSpec, Note, Paper, Place, Published, TableTitle};
 use crate::results::RunResult;
 use crate::scenario::{InputError, suggest};
@@ -9,49 +9,35 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+mod figure;
+
+pub use figure::{Curve, Figure, LineSpec, Plot, Sweep};
+
 macro_rules! embed {
-    ($($name:literal)*) => {
-        &[$((
-            $name,
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/", $name, "/reproduce.toml")),
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/", $name, "/published.csv")),
-        ),)*]
+    ($($name:literal { $($file:literal)* })*) => {
+        &[$(Embedded {
+            name: $name,
+            description: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/", $name, "/reproduce.toml")),
+            files: &[$((
+                $file,
+                include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/", $name, "/", $file)),
+            ),)*],
+        },)*]
     };
 }
 
-/// Name, description and published numbers.
-const PAPERS: &[(&str, &str, &str)] = embed! {
-    "rmcat-comparison"
+/// A paper inside the program: its description and the files that it names.
+struct Embedded {
+    name: &'static str,
+    description: &'static str,
+    files: &'static [(&'static str, &'static str)],
+}
+
+const PAPERS: &[Embedded] = embed! {
+    "rmcat-comparison" { "published.csv" }
 };
 
 const HEADER: &str = "paper,table,scenario,condition,algorithm,metric,unit,value,sigma";
-
-/// A figure of a paper.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Figure {
-    /// The paper's own number.
-    pub figure: String,
-    /// Its title.
-    pub title: String,
-    /// The scenario behind it, by the last part of its name.
-    pub scenario: String,
-    /// Controllers in it; those that the scenario compares where empty.
-    #[serde(default)]
-    pub controllers: Vec<String>,
-    /// What it plots over time.
-    pub plot: Plot,
-}
-
-/// What a figure plots over time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Plot {
-    /// Sending rates.
-    Rate,
-    /// One-way delay.
-    Delay,
-}
 
 /// A paper as its folder describes it.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,6 +48,8 @@ pub struct PaperData {
     pub authors: String,
     /// Its figures.
     pub figures: Vec<Figure>,
+    /// The curves that its figures lay over runs, by file.
+    curves: Vec<(String, Vec<(f64, f64)>)>,
 }
 
 #[derive(Deserialize)]
@@ -85,9 +73,9 @@ struct Description {
 
 /// Names and titles of the papers that ship with Weir.
 pub fn papers() -> impl Iterator<Item = (&'static str, String)> {
-    PAPERS.iter().map(|(name, description, _)| {
-        let title = toml::from_str::<Description>(description).map(|d| d.title).unwrap_or_default();
-        (*name, title)
+    PAPERS.iter().map(|p| {
+        let title = toml::from_str::<Description>(p.description).map(|d| d.title).unwrap_or_default();
+        (p.name, title)
     })
 }
 
@@ -95,14 +83,20 @@ impl PaperData {
     /// A paper by the name of one that ships with Weir, or by a folder with a `reproduce.toml`.
     /// Errors: neither exists, or a file of it says something that cannot be.
     pub fn open(name_or_folder: &str) -> Result<Self, InputError> {
-        if let Some((name, description, published)) = PAPERS.iter().find(|p| p.0 == name_or_folder) {
-            let file = format!("{name}/reproduce.toml");
-            let numbers = |_: &str| Ok((format!("{name}/published.csv"), Arc::from(*published)));
-            return Self::parse(name, &file, &Arc::from(*description), numbers);
+        if let Some(p) = PAPERS.iter().find(|p| p.name == name_or_folder) {
+            let file = format!("{}/reproduce.toml", p.name);
+            let open = |wanted: &str| {
+                let shown = format!("{}/{wanted}", p.name);
+                match p.files.iter().find(|f| f.0 == wanted) {
+                    Some((_, text)) => Ok((shown, Arc::from(*text))),
+                    None => Err(InputError::whole(shown, "not inside the program: see crates/lab/src/papers/mod.rs")),
+                }
+            };
+            return Self::parse(p.name, &file, &Arc::from(p.description), open);
         }
         let folder = Path::new(name_or_folder);
         if !folder.is_dir() {
-            let known: Vec<&str> = PAPERS.iter().map(|p| p.0).collect();
+            let known: Vec<&str> = PAPERS.iter().map(|p| p.name).collect();
             return Err(InputError::whole(name_or_folder, "neither a paper that ships with Weir nor a folder")
                 .help(suggest::help(name_or_folder, &known)));
         }
@@ -122,13 +116,13 @@ impl PaperData {
         name: &str,
         file: &str,
         text: &Arc<str>,
-        numbers: impl Fn(&str) -> Result<(String, Arc<str>), InputError>,
+        open: impl Fn(&str) -> Result<(String, Arc<str>), InputError>,
     ) -> Result<Self, InputError> {
         let d: Description = toml::from_str(text).map_err(|e| {
             let span = e.span().unwrap_or(0..0);
             InputError::at(file, text, span, e.message())
         })?;
-        let (csv_name, csv) = numbers(&d.published)?;
+        let (csv_name, csv) = open(&d.published)?;
         let published = published(&csv_name, &csv)?;
         let paper = Paper {
             name: name.into(),
@@ -139,7 +133,13 @@ impl PaperData {
             claims: d.claims,
             notes: d.notes,
         };
-        Ok(Self { paper, authors: d.authors, figures: d.figures })
+        let mut curves = Vec::new();
+        for c in d.figures.iter().flat_map(|f| &f.curves) {
+            let (shown, text) = open(&c.file)?;
+            let points = figure::curve(&text).map_err(|why| InputError::whole(shown, why))?;
+            curves.push((c.file.clone(), points));
+        }
+        Ok(Self { paper, authors: d.authors, figures: d.figures, curves })
     }
 
     /// This paper with one of its tables only, and without figures and claims. Errors: it has no such table.
@@ -165,7 +165,7 @@ impl PaperData {
             let elsewhere = self.paper.place(p).and_then(|place| place.measured_in.as_ref());
             elsewhere.unwrap_or(&p.scenario)
         });
-        let figures = self.figures.iter().map(|f| &f.scenario);
+        let figures = self.figures.iter().flat_map(Figure::scenarios);
         let checks = self.paper.claims.iter().flat_map(|c| &c.checks).map(|c| &c.scenario);
         let mut all: Vec<String> = Vec::new();
         for short in numbers.chain(figures).chain(checks) {
@@ -183,23 +183,21 @@ impl PaperData {
     pub fn write_figures(&self, runs: &[&RunResult], folder: &Path) -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for f in &self.figures {
-            let of_scenario = |r: &&&RunResult| r.scenario.rsplit('/').next() == Some(&f.scenario);
-            let wanted = |r: &&&RunResult| f.controllers.is_empty() || f.controllers.contains(&r.controller);
-            let with_series = |r: &&&RunResult| r.series.is_some();
-            let shown: Vec<&RunResult> =
-                runs.iter().filter(of_scenario).filter(wanted).filter(with_series).copied().collect();
-            if shown.is_empty() {
+            let overlays: Vec<Overlay> = f.curves.iter().filter_map(|c| self.overlay(c)).collect();
+            let plots = f.draw(runs, &overlays);
+            if plots.is_empty() {
                 continue;
             }
-            let quantity = match f.plot {
-                Plot::Rate => Quantity::Rate,
-                Plot::Delay => Quantity::Delay,
-            };
             let path = folder.join(format!("fig{}.svg", f.figure));
-            figures::write(&path, &format!("Figure {}: {}", f.figure, f.title), quantity, &shown)?;
+            figures::write(&path, &format!("Figure {}: {}", f.figure, f.title), &plots)?;
             paths.push(path);
         }
         Ok(paths)
+    }
+
+    fn overlay(&self, curve: &Curve) -> Option<Overlay> {
+        let points = self.curves.iter().find(|c| c.0 == curve.file)?.1.clone();
+        Some(Overlay { variant: curve.variant.clone(), label: curve.label.clone(), points })
     }
 }
 
