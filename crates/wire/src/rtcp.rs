@@ -23,7 +23,7 @@ mod sdes;
 pub mod twcc;
 pub mod xr;
 
-pub use app::{App, NADA_NAME, NadaReport};
+pub use app::{App, NADA_NAME, NADU_NAME, NadaReport, Nadu, NaduEntry, OWD_NAME, OneWayDelayReport};
 pub use bye::Bye;
 pub use control::{Fir, FirEntry, RateLimit, ScaledRate, Tmmbn, Tmmbr};
 pub use nack::{Nack, NackEntry, NackPacker};
@@ -202,6 +202,10 @@ pub enum Packet<'a> {
     App(App<'a>),
     /// NADA's receiver-side report in an APP packet.
     Nada(NadaReport),
+    /// One-way delay over a range of packets in an APP packet.
+    OneWayDelay(OneWayDelayReport),
+    /// State of the receiver's buffers in an APP packet.
+    Nadu(Nadu<'a>),
     /// Generic negative acknowledgement.
     Nack(Nack<'a>),
     /// Request for a lower bit rate.
@@ -238,7 +242,9 @@ impl<'a> Packet<'a> {
             (BYE, _) => Self::Bye(Bye::parse(raw)?),
             (APP, _) => {
                 let app = App::parse(raw)?;
-                NadaReport::from_app(&app).map_or(Self::App(app), Self::Nada)
+                let known = NadaReport::from_app(&app).map(Self::Nada);
+                let known = known.or_else(|| OneWayDelayReport::from_app(&app).map(Self::OneWayDelay));
+                known.or_else(|| Nadu::from_app(&app).map(Self::Nadu)).unwrap_or(Self::App(app))
             }
             (RTPFB, nack::FMT) => Self::Nack(Nack::parse(raw)?),
             (RTPFB, control::TMMBR_FMT) => Self::Tmmbr(Tmmbr::parse(raw)?),
@@ -263,6 +269,8 @@ impl<'a> Packet<'a> {
             Self::Bye(p) => p.write_into(out),
             Self::App(p) => p.write_into(out),
             Self::Nada(p) => p.write_into(out),
+            Self::OneWayDelay(p) => p.write_into(out),
+            Self::Nadu(p) => p.write_into(out),
             Self::Nack(p) => p.write_into(out),
             Self::Tmmbr(p) => p.write_into(out),
             Self::Tmmbn(p) => p.write_into(out),

@@ -4,7 +4,7 @@ use crate::rtp::write_padding;
 use crate::testing::hex;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use weir_units::{DataRate, TimeDelta};
+use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// Writes a packet, checks the bytes, and that they read as the same packet.
 fn same(packet: Packet<'_>, bytes: &str) {
@@ -112,6 +112,97 @@ fn nada_report_by_hand() {
 }
 
 #[test]
+fn one_way_delay_by_hand() {
+    // 0x8000 and 0x4000 are a half and a quarter of a second, 0x28000 two and a half.
+    let report = OneWayDelayReport {
+        sender_ssrc: 1,
+        media_ssrc: 2,
+        begin: 0xfff0,
+        end: 0x0010,
+        min: TimeDelta::from_millis(250),
+        mean: TimeDelta::from_millis(500),
+        latest: TimeDelta::from_millis(2_500),
+    };
+    same(Packet::OneWayDelay(report), "80cc0007 00000001 4f574420 00000002 fff00010 00004000 00008000 00028000");
+    let mut out = vec![];
+    let far = TimeDelta::from_secs(100_000);
+    OneWayDelayReport { min: TimeDelta::from_millis(-5), latest: far, ..report }.write_into(&mut out);
+    assert_eq!(out[20..], hex("00000000 00008000 ffffffff"), "values saturate");
+    let other = App { subtype: 1, ssrc: 1, name: OWD_NAME, data: &[0; 20] };
+    let mut out = vec![];
+    other.write_into(&mut out);
+    reads_as(&out, Packet::App(other));
+}
+
+#[test]
+fn next_application_data_unit_by_hand() {
+    let entries = [
+        NaduEntry {
+            ssrc: 2,
+            playout_delay: Some(TimeDelta::from_millis(300)),
+            next_sequence: 0x1234,
+            next_unit: 17,
+            free_buffer: DataSize::from_bytes(640),
+        },
+        NaduEntry {
+            ssrc: 3,
+            playout_delay: None,
+            next_sequence: 1,
+            next_unit: 0,
+            free_buffer: DataSize::from_bytes(65_535 * 64),
+        },
+    ];
+    same(
+        Packet::Nadu(Nadu { sender_ssrc: 1, entries: (&entries).into() }),
+        "80cc0008 00000001 50535330 00000002 012c1234 0011000a 00000003 ffff0001 0000ffff",
+    );
+    let written = |entry: NaduEntry| {
+        let mut out = vec![];
+        crate::Entry::write_into(&entry, &mut out);
+        out.split_off(4)
+    };
+    let far = NaduEntry {
+        playout_delay: Some(TimeDelta::from_secs(3_600)),
+        next_unit: 200,
+        free_buffer: DataSize::from_bytes(u64::MAX),
+        ..entries[0]
+    };
+    assert_eq!(written(far), hex("fffe1234 001fffff"), "values saturate, and none reads as unknown");
+    let near = NaduEntry {
+        playout_delay: Some(TimeDelta::from_millis(-9)),
+        free_buffer: DataSize::from_bytes(127),
+        ..entries[0]
+    };
+    assert_eq!(written(near), hex("00001234 00110001"), "space is rounded down");
+    let read = <NaduEntry as crate::Entry>::read(&hex("00000002 012c1234 fff1000a"));
+    assert_eq!(read, entries[0], "reserved bits are passed over");
+    for length in [0, 8, 16] {
+        let other = App { subtype: 0, ssrc: 1, name: NADU_NAME, data: &[0; 16][..length] };
+        let mut out = vec![];
+        other.write_into(&mut out);
+        reads_as(&out, Packet::App(other));
+    }
+}
+
+#[test]
+fn bytes_discarded_by_hand() {
+    use xr::{BytesDiscarded, IntervalMetric};
+    let late = BytesDiscarded { ssrc: 5, interval: IntervalMetric::Interval, early: false, bytes: 1_000 };
+    let early = BytesDiscarded { interval: IntervalMetric::Cumulative, early: true, ..late };
+    let blocks = [xr::Block::BytesDiscarded(late), xr::Block::BytesDiscarded(early)];
+    same(
+        Packet::Xr(Xr { ssrc: 4, blocks: xr::Blocks::Own(&blocks) }),
+        "80cf0007 00000004 1a800002 00000005 000003e8 1ae00002 00000005 000003e8",
+    );
+    // I=00 and I=01 are discarded, and so is another length.
+    for block in ["1a000002 00000005 000003e8", "1a400002 00000005 000003e8", "1a800001 00000005"] {
+        let bytes = hex(&format!("80cf{:04x} 00000004 {block}", 1 + hex(block).len() / 4));
+        let Some(Ok(Packet::Xr(xr))) = parse_compound(&bytes).next() else { panic!("{block}") };
+        assert!(matches!(xr.blocks.iter().next(), Some(xr::Block::Other(_))), "{block}");
+    }
+}
+
+#[test]
 fn feedback_by_hand() {
     let (sender_ssrc, media_ssrc) = (1, 2);
     let entries = [NackEntry { first: 0xffff, following: 0b101 }];
@@ -171,11 +262,11 @@ fn extended_reports_by_hand() {
     let blocks = [
         xr::Block::Rrtr(NtpTime::from_bits(0x0102_0304_0506_0708)),
         xr::Block::Dlrr((&entries).into()),
-        xr::Block::Other(xr::RawBlock { block_type: 1, type_specific: 3, body: &[0, 0, 0, 9, 0, 1, 0, 2] }),
+        xr::Block::Other(xr::RawBlock { block_type: 200, type_specific: 3, body: &[0, 0, 0, 9, 0, 1, 0, 2] }),
     ];
     same(
         Packet::Xr(Xr { ssrc: 4, blocks: xr::Blocks::Own(&blocks) }),
-        "80cf000b 00000004 04000002 01020304 05060708 05000003 00000005 00000006 00000007 01030002 00000009 00010002",
+        "80cf000b 00000004 04000002 01020304 05060708 05000003 00000005 00000006 00000007 c8030002 00000009 00010002",
     );
     same(Packet::Xr(Xr { ssrc: 4, ..Default::default() }), "80cf0001 00000004");
     // An RRTR of another length keeps its bytes.
@@ -341,6 +432,22 @@ proptest! {
     }
 
     #[test]
+    fn delay_and_buffer_reports_survive(
+        ids: [u32; 2], range: [u16; 2], delays: [u32; 3],
+        buffers in vec((any::<u32>(), proptest::option::of(0i64..65_535), any::<[u16; 2]>(), 0u8..32), 1..10),
+    ) {
+        let [min, mean, latest] = delays.map(crate::ntp::compact_to_delta);
+        round_trip(Packet::OneWayDelay(OneWayDelayReport {
+            sender_ssrc: ids[0], media_ssrc: ids[1], begin: range[0], end: range[1], min, mean, latest,
+        }))?;
+        let entries: Vec<_> = buffers.into_iter().map(|(ssrc, delay, [next_sequence, space], next_unit)| NaduEntry {
+            ssrc, playout_delay: delay.map(TimeDelta::from_millis), next_sequence, next_unit,
+            free_buffer: DataSize::from_bytes(u64::from(space) * 64),
+        }).collect();
+        round_trip(Packet::Nadu(Nadu { sender_ssrc: ids[0], entries: (&entries).into() }))?;
+    }
+
+    #[test]
     fn loss_feedback_survives(
         ids: [u32; 2], entries in vec(any::<(u16, u16)>(), 0..40), slices in vec((0u16..1 << 13, 0u16..1 << 13, 0u8..64), 0..40),
     ) {
@@ -394,7 +501,7 @@ proptest! {
 
     #[test]
     fn extended_reports_survive(
-        ssrc: u32, ntp: u64, echoes in vec(any::<[u32; 3]>(), 0..10), block_type in 6u8..=255, type_specific: u8, body in words(),
+        ssrc: u32, ntp: u64, echoes in vec(any::<[u32; 3]>(), 0..10), block_type in 100u8..=255, type_specific: u8, body in words(),
     ) {
         let echoes: Vec<_> = echoes.into_iter()
             .map(|[ssrc, last_rr, delay_since_last_rr]| xr::DlrrEntry { ssrc, last_rr, delay_since_last_rr })

@@ -1,7 +1,14 @@
 //! Extended reports (RFC 3611).
 //!
-//! Blocks of a type that Weir does not know, or of one that it knows with another length, stay in [`Block::Other`] with
-//! their bytes. A new type is a variant of [`Block`], one arm in its reading and one in its writing.
+//! Blocks of a type that Weir does not know, or of one that it knows with a length or flags that its specification does
+//! not allow, stay in [`Block::Other`] with their bytes. A new type is a variant of [`Block`], one arm in its reading and
+//! one in its writing.
+
+mod discard;
+mod rle;
+
+pub use discard::BytesDiscarded;
+pub use rle::{Chunk, ChunkKind, MAX_RANGE, MAX_RUN, RLE_HEADER, RleBlock};
 
 use super::{MAX_PACKET, RawPacket, XR, frame};
 use crate::ntp::NtpTime;
@@ -9,10 +16,20 @@ use crate::read::{Reader, be32};
 use crate::{Entry, Error, List};
 use core::fmt;
 
+/// Block type of the loss run lengths (section 4.1).
+pub const LOSS_RLE: u8 = 1;
+/// Block type of the duplicate run lengths (section 4.2).
+pub const DUPLICATE_RLE: u8 = 2;
 /// Block type of the receiver reference time (section 4.4).
 pub const RRTR: u8 = 4;
 /// Block type of the delay since the last RRTR (section 4.5).
 pub const DLRR: u8 = 5;
+/// Block type of the loss run lengths after repair (RFC 5725).
+pub const POST_REPAIR_LOSS_RLE: u8 = 10;
+/// Block type of the discard run lengths (RFC 7097).
+pub const DISCARD_RLE: u8 = 25;
+/// Block type of the bytes discarded (RFC 7243).
+pub const BYTES_DISCARDED: u8 = 26;
 
 /// Extended report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,8 +48,75 @@ pub enum Block<'a> {
     Rrtr(NtpTime),
     /// Delay since the last receiver reference time of each receiver.
     Dlrr(List<'a, DlrrEntry>),
+    /// Which packets arrived: 1 is received, 0 is lost (RFC 3611, section 4.1).
+    LossRle(RleBlock<'a>),
+    /// Which packets came more than once: 0 is duplicated, 1 is not, or lost (RFC 3611, section 4.2).
+    DuplicateRle(RleBlock<'a>),
+    /// Which packets are there after repair: 1 is received or repaired, 0 is lost for good (RFC 5725, section 3).
+    PostRepairLossRle(RleBlock<'a>),
+    /// Which packets were discarded (RFC 7097, section 3): 1 is discarded for the reason that `early` tells, 0 is not.
+    DiscardRle {
+        /// The E flag: whether they came too early, rather than too late.
+        early: bool,
+        /// The packets. The RFC does not spell out the bits' sense; its packets "marked" in a block are the discarded ones.
+        trace: RleBlock<'a>,
+    },
+    /// Payload bytes discarded (RFC 7243).
+    BytesDiscarded(BytesDiscarded),
     /// Any other block.
     Other(RawBlock<'a>),
+}
+
+/// Over which time a metric was taken: the Interval Metric flag (RFC 6792, section 4.2; RFC 7243, section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum IntervalMetric {
+    /// At one instant.
+    Sampled,
+    /// Since the last report.
+    Interval,
+    /// Since the session began.
+    Cumulative,
+}
+
+impl IntervalMetric {
+    /// From the flag's two bits; 0 is reserved and gives `None`.
+    pub const fn from_bits(bits: u8) -> Option<Self> {
+        match bits & 3 {
+            1 => Some(Self::Sampled),
+            2 => Some(Self::Interval),
+            3 => Some(Self::Cumulative),
+            _ => None,
+        }
+    }
+    /// The flag's two bits.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::Sampled => 1,
+            Self::Interval => 2,
+            Self::Cumulative => 3,
+        }
+    }
+}
+
+/// A block whose content has one length.
+trait Fixed: Sized {
+    /// Block type.
+    const TYPE: u8;
+    /// Bytes of its content.
+    const BODY: usize;
+    /// The block from exactly [`Fixed::BODY`] bytes; `None` where its specification wants it ignored.
+    fn read(type_specific: u8, body: &[u8]) -> Option<Self>;
+    /// The octet that the type defines for itself.
+    fn type_specific(&self) -> u8;
+    /// Appends exactly [`Fixed::BODY`] bytes.
+    fn write_body(&self, out: &mut Vec<u8>);
+
+    /// The block in `raw`, where it is one.
+    fn from_raw(raw: &RawBlock<'_>) -> Option<Self> {
+        (raw.block_type == Self::TYPE && raw.body.len() == Self::BODY)
+            .then(|| Self::read(raw.type_specific, raw.body))
+            .flatten()
+    }
 }
 
 /// A block as its header frames it.
@@ -69,31 +153,55 @@ impl Entry for DlrrEntry {
 
 impl<'a> Block<'a> {
     fn from_raw(raw: RawBlock<'a>) -> Self {
-        match (raw.block_type, raw.body.len()) {
-            (RRTR, 8) => {
-                Self::Rrtr(NtpTime::from_bits(u64::from(be32(raw.body, 0)) << 32 | u64::from(be32(raw.body, 4))))
+        Self::known(&raw).unwrap_or(Self::Other(raw))
+    }
+    fn known(raw: &RawBlock<'a>) -> Option<Self> {
+        let RawBlock { block_type, type_specific, body } = *raw;
+        let trace = || RleBlock::from_body(type_specific, body);
+        match block_type {
+            LOSS_RLE => trace().map(Self::LossRle),
+            DUPLICATE_RLE => trace().map(Self::DuplicateRle),
+            RRTR if body.len() == 8 => {
+                Some(Self::Rrtr(NtpTime::from_bits(u64::from(be32(body, 0)) << 32 | u64::from(be32(body, 4)))))
             }
-            (DLRR, length) if length % DlrrEntry::SIZE == 0 => Self::Dlrr(List::from_wire(raw.body)),
-            _ => Self::Other(raw),
+            DLRR if body.len().is_multiple_of(DlrrEntry::SIZE) => Some(Self::Dlrr(List::from_wire(body))),
+            POST_REPAIR_LOSS_RLE => trace().map(Self::PostRepairLossRle),
+            DISCARD_RLE => trace().map(|trace| Self::DiscardRle { early: type_specific & 0x10 != 0, trace }),
+            BYTES_DISCARDED => Fixed::from_raw(raw).map(Self::BytesDiscarded),
+            _ => None,
         }
     }
+    /// Appends the block.
     fn write_into(&self, out: &mut Vec<u8>) {
-        let start = out.len();
-        let (block_type, type_specific) = match self {
-            Self::Rrtr(_) => (RRTR, 0),
-            Self::Dlrr(_) => (DLRR, 0),
-            Self::Other(raw) => (raw.block_type, raw.type_specific),
+        let rle = |out: &mut Vec<u8>, block_type, flags, trace: &RleBlock<'_>| {
+            framed(out, block_type, flags | trace.thinning & 0xf, |out| trace.write_body(out));
         };
-        out.extend_from_slice(&[block_type, type_specific, 0, 0]);
-        match self {
-            Self::Rrtr(ntp) => out.extend_from_slice(&ntp.bits().to_be_bytes()),
-            Self::Dlrr(entries) => entries.write_into(out),
-            Self::Other(raw) => out.extend_from_slice(raw.body),
+        fn fixed<T: Fixed>(out: &mut Vec<u8>, block: &T) {
+            framed(out, T::TYPE, block.type_specific(), |out| block.write_body(out));
         }
-        out.resize(start + (out.len() - start).next_multiple_of(4), 0);
-        let words = ((out.len() - start) / 4 - 1) as u16;
-        out[start + 2..start + 4].copy_from_slice(&words.to_be_bytes());
+        match self {
+            Self::LossRle(trace) => rle(out, LOSS_RLE, 0, trace),
+            Self::DuplicateRle(trace) => rle(out, DUPLICATE_RLE, 0, trace),
+            Self::Rrtr(ntp) => framed(out, RRTR, 0, |out| out.extend_from_slice(&ntp.bits().to_be_bytes())),
+            Self::Dlrr(entries) => framed(out, DLRR, 0, |out| entries.write_into(out)),
+            Self::PostRepairLossRle(trace) => rle(out, POST_REPAIR_LOSS_RLE, 0, trace),
+            Self::DiscardRle { early, trace } => rle(out, DISCARD_RLE, u8::from(*early) << 4, trace),
+            Self::BytesDiscarded(block) => fixed(out, block),
+            Self::Other(raw) => {
+                framed(out, raw.block_type, raw.type_specific, |out| out.extend_from_slice(raw.body));
+            }
+        }
     }
+}
+
+/// Appends a block whose content `body` appends, filling its last word with zeros.
+fn framed(out: &mut Vec<u8>, block_type: u8, type_specific: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[block_type, type_specific, 0, 0]);
+    body(out);
+    out.resize(start + (out.len() - start).next_multiple_of(4), 0);
+    let words = ((out.len() - start) / 4 - 1) as u16;
+    out[start + 2..start + 4].copy_from_slice(&words.to_be_bytes());
 }
 
 /// The blocks of a report: its bytes, or the caller's own.
