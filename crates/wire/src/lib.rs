@@ -9,8 +9,10 @@
 //! | [`rtp`] | RFC 3550 section 5, RFC 8285 |
 //! | [`rtcp`] | RFC 3550 section 6, RFC 3611, 4585, 5104, 5506, 5725, 7097, 7243, 8698, 8888, 3GPP TS 26.234 (NADU), draft-alvestrand-rmcat-remb-03, draft-holmer-rmcat-transport-wide-cc-extensions-01 |
 //! | [`ntp`] | RFC 3550 section 4 |
+//! | [`fec`] | RFC 5109, 8627 |
 
 mod error;
+pub mod fec;
 mod list;
 pub mod ntp;
 mod read;

@@ -1,0 +1,25 @@
+//! Forward error correction on the wire: what repair packets protect, and the strings that codes work on.
+//!
+//! A code knows nothing of RTP: it is given a string of octets per packet and gives back the lost ones. This module
+//! makes the string of a packet, writes and reads the headers that tell which packets a repair packet protects, and
+//! makes an RTP packet of a recovered string again.
+//!
+//! | module | follows |
+//! |---|---|
+//! | [`parity`] | the protected string of the XOR codes: RFC 5109 section 8, RFC 6015 section 6.2, RFC 8627 section 6.2 |
+//! | [`ulpfec`] | RFC 5109 |
+//! | [`flexfec`] | RFC 8627 |
+//!
+//! Media may travel as a length only, so that strings and packets are [`Octets`]: bytes, and a count of zeros that
+//! belong behind them. As every code here is linear, zeros are protected as any other bytes are.
+//!
+//! Readers take the RTP payload where not said otherwise, and offsets in their errors count from its start.
+
+mod coverage;
+pub mod flexfec;
+mod octets;
+pub mod parity;
+pub mod ulpfec;
+
+pub use coverage::{Coverage, Mask, Pattern, Sequences};
+pub use octets::Octets;

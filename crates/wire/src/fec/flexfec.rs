@@ -1,0 +1,274 @@
+//! FlexFEC: XOR parity over one or more streams (RFC 8627).
+//!
+//! A repair packet's CSRC list names the streams, and its FEC header says for each which packets it protects: by a
+//! mask of 15, 46 or 110 bits (section 4.2.2.1) or by columns and rows (section 4.2.2.2). A third variant carries one
+//! packet once more as it was (section 4.2.2.3).
+//!
+//! The k bit is read as this RFC has it, 1 where more of the mask follows. Its drafts, which libwebrtc (as of 2024)
+//! speaks as "flexfec-03", have it the other way round and list the SSRCs in the FEC header; they are another format.
+
+use super::octets::Sink;
+use super::parity::{FLAGS, Recovery};
+use super::{Coverage, Mask, Octets, Pattern};
+use crate::read::Reader;
+use crate::rtp::{MAX_CSRCS, PacketView};
+use crate::{Entries, Error};
+
+/// Bytes of the FEC header before its blocks, in the two variants that have some.
+pub const HEADER: usize = 8;
+/// Packets that the longest mask reaches, from the base on.
+pub const LONGEST_MASK: u32 = 110;
+
+const RETRANSMISSION: u16 = 0x8000;
+const FIXED: u16 = 0x4000;
+/// Says in a 16 or 32-bit part of the mask that another part follows, after shifting.
+const MORE: u16 = 0x8000;
+
+/// What the payload of a repair packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Packet<'a> {
+    /// The parity of some packets (R = 0).
+    Repair(Repair<'a>),
+    /// A source packet as it was sent, from its RTP header on (R = 1, F = 0).
+    Retransmission(Octets<'a>),
+}
+
+/// Parity of some packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repair<'a> {
+    /// The fields XORed over the protected packets.
+    pub recovery: Recovery,
+    /// What is protected, a stream at a time, in the order of the RTP header's CSRC list.
+    pub blocks: Blocks<'a>,
+    /// The XOR of what follows their fixed headers.
+    pub payload: Octets<'a>,
+}
+
+/// The packets of one stream under a repair packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// The stream, which the RTP header carries as a CSRC.
+    pub ssrc: u32,
+    /// The lowest protected sequence number (SN base).
+    pub base: u16,
+    /// The packets from there on.
+    pub shape: Shape,
+}
+
+/// How a block tells its packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// A flexible mask, of up to [`LONGEST_MASK`] packets (F = 0).
+    Mask(Mask),
+    /// L and D (F = 1; section 4.2.2.2, figure 14). With `rows` 0 or 1 the next `columns` packets, else each
+    /// `columns`-th packet, `rows` of them. 0 rows says that no column follows, 1 that columns follow.
+    Grid {
+        /// L, 1 to 255.
+        columns: u8,
+        /// D.
+        rows: u8,
+    },
+}
+
+impl Block {
+    /// The block with a mask of `sequences`; `None` where there are none, or one is not among the 110 from `base` on.
+    pub fn masked(ssrc: u32, base: u16, sequences: impl IntoIterator<Item = u16>) -> Option<Self> {
+        let block = Self { ssrc, base, shape: Shape::Mask(Mask::covering(base, sequences)?) };
+        block.is_sound().then_some(block)
+    }
+    /// The packets.
+    pub const fn coverage(&self) -> Coverage {
+        let pattern = match self.shape {
+            Shape::Mask(mask) => Pattern::Mask(mask),
+            Shape::Grid { columns, rows: 0 | 1 } => Pattern::Every { step: 1, count: columns },
+            Shape::Grid { columns, rows } => Pattern::Every { step: columns, count: rows },
+        };
+        Coverage { base: self.base, pattern }
+    }
+    const fn is_sound(&self) -> bool {
+        match self.shape {
+            Shape::Mask(mask) => !mask.is_empty() && mask.span() <= LONGEST_MASK,
+            Shape::Grid { columns, .. } => columns > 0,
+        }
+    }
+    const fn is_grid(&self) -> bool {
+        matches!(self.shape, Shape::Grid { .. })
+    }
+
+    fn write_into(&self, sink: &mut Sink<'_>) {
+        sink.bytes(&self.base.to_be_bytes());
+        match self.shape {
+            Shape::Grid { columns, rows } => sink.bytes(&[columns, rows]),
+            Shape::Mask(mask) => {
+                // The base stands in the most significant bit of the mask, behind the k bit.
+                let (bits, span) = (mask.bits(), mask.span());
+                let more = |from: u32| if span > from { MORE } else { 0 };
+                let first = (bits as u16 & 0x7fff).reverse_bits() >> 1;
+                sink.bytes(&(first | more(15)).to_be_bytes());
+                if span > 15 {
+                    let second = ((bits >> 15) as u32 & 0x7fff_ffff).reverse_bits() >> 1;
+                    sink.bytes(&(second | u32::from(more(46)) << 16).to_be_bytes());
+                }
+                if span > 46 {
+                    sink.bytes(&((bits >> 46) as u64).reverse_bits().to_be_bytes());
+                }
+            }
+        }
+    }
+
+    fn read(ssrc: u32, grid: bool, r: &mut Reader<'_>) -> Result<Self, Error> {
+        let base = r.u16("FlexFEC SN base")?;
+        let offset = r.offset();
+        let first = r.u16("FlexFEC mask or L and D")?;
+        if grid {
+            let [columns, rows] = first.to_be_bytes();
+            if columns == 0 {
+                return Err(Error::Value { field: "FlexFEC L", offset, value: 0, expected: "1 to 255" });
+            }
+            return Ok(Self { ssrc, base, shape: Shape::Grid { columns, rows } });
+        }
+        let mut bits = u128::from((first << 1).reverse_bits());
+        if first & MORE != 0 {
+            let second = r.u32("FlexFEC mask, bits 15 to 45")?;
+            bits |= u128::from((second << 1).reverse_bits()) << 15;
+            if second >> 31 != 0 {
+                bits |= u128::from(r.u64("FlexFEC mask, bits 46 to 109")?.reverse_bits()) << 46;
+            }
+        }
+        match bits {
+            0 => Err(Error::Value { field: "FlexFEC mask", offset, value: 0, expected: "a bit set" }),
+            _ => Ok(Self { ssrc, base, shape: Shape::Mask(Mask::from_bits(bits)) }),
+        }
+    }
+}
+
+impl<'a> Packet<'a> {
+    /// Reads an RTP payload whose header has these CSRCs.
+    ///
+    /// # Errors
+    /// Where the FEC header is cut short, its variant is the reserved one (R = 1, F = 1) or its shape is (L = 0, which
+    /// section 4.2.2.2 wants ignored), a block protects no packet, a repair packet names no stream, or what is
+    /// retransmitted has no sound header.
+    pub fn parse(csrcs: Entries<'a, u32>, payload: Octets<'a>) -> Result<Self, Error> {
+        let mut r = Reader::new(payload.bytes, 0);
+        let flags = r.u16("FlexFEC flags")?;
+        match (flags & RETRANSMISSION != 0, flags & FIXED != 0) {
+            (true, true) => {
+                let expected = "0 to 2, 3 being reserved";
+                return Err(Error::Value { field: "FlexFEC R and F", offset: 0, value: 3, expected });
+            }
+            // The bits make version 2, so that the source packet stands there unchanged.
+            (true, false) => return PacketView::parse_header(payload.bytes).map(|_| Self::Retransmission(payload)),
+            (false, _) => {}
+        }
+        let (length, timestamp) = (r.u16("FlexFEC length recovery")?, r.u32("FlexFEC TS recovery")?);
+        if csrcs.len() == 0 {
+            return Err(Error::Value { field: "FlexFEC CSRC count", offset: 0, value: 0, expected: "1 to 15" });
+        }
+        let blocks = WireBlocks { csrcs, grid: flags & FIXED != 0, bytes: r.rest() };
+        for ssrc in csrcs {
+            Block::read(ssrc, blocks.grid, &mut r)?;
+        }
+        Ok(Self::Repair(Repair {
+            recovery: Recovery { flags: flags & FLAGS, timestamp, length },
+            blocks: Blocks::Wire(blocks),
+            payload: Octets { bytes: r.rest(), zeros: payload.zeros },
+        }))
+    }
+    /// Reads the payload of a whole RTP packet, `zeros` bytes of which are not there.
+    ///
+    /// # Errors
+    /// As [`Packet::parse`] has them.
+    pub fn of(packet: &PacketView<'a>, zeros: u32) -> Result<Self, Error> {
+        Self::parse(packet.csrcs(), Octets { bytes: packet.payload(), zeros })
+    }
+}
+
+impl Repair<'_> {
+    /// Appends the parity of the protected strings, and gives the zeros behind it.
+    pub fn string_into(&self, out: &mut Vec<u8>) -> u32 {
+        self.recovery.join_into(self.payload, out)
+    }
+    /// Appends the payload and gives the zeros behind it. The RTP header must carry the blocks' SSRCs as its CSRCs.
+    /// A mask takes the shortest form that it fits.
+    ///
+    /// `None`, and nothing is appended, where the format cannot tell it: no block or more than 15, masks together with
+    /// grids, a mask of no packet or of one 110 or more after the base, a grid without columns.
+    #[must_use]
+    pub fn write_into(&self, out: &mut Vec<u8>) -> Option<u32> {
+        let grid = self.blocks.iter().next()?.is_grid();
+        let sound = |b: Block| b.is_sound() && b.is_grid() == grid;
+        if self.blocks.iter().nth(MAX_CSRCS).is_some() || !self.blocks.iter().all(sound) {
+            return None;
+        }
+        let mut sink = Sink::new(out);
+        let flags = self.recovery.flags & FLAGS | if grid { FIXED } else { 0 };
+        sink.bytes(&flags.to_be_bytes());
+        sink.bytes(&self.recovery.length.to_be_bytes());
+        sink.bytes(&self.recovery.timestamp.to_be_bytes());
+        self.blocks.iter().for_each(|b| b.write_into(&mut sink));
+        sink.octets(self.payload);
+        Some(sink.finish())
+    }
+}
+
+/// The blocks of a [`Repair`]: bytes of a received one, or the caller's own to be written.
+#[derive(Clone, Copy)]
+pub enum Blocks<'a> {
+    /// Those of a received packet, found sound by [`Packet::parse`].
+    Wire(WireBlocks<'a>),
+    /// Blocks to write.
+    Own(&'a [Block]),
+}
+
+/// Blocks inside a received packet.
+#[derive(Clone, Copy, Debug)]
+pub struct WireBlocks<'a> {
+    csrcs: Entries<'a, u32>,
+    grid: bool,
+    bytes: &'a [u8],
+}
+
+impl<'a> Blocks<'a> {
+    /// The blocks, in the order of the CSRC list.
+    pub fn iter(&self) -> BlockIter<'a> {
+        BlockIter(*self)
+    }
+}
+impl PartialEq for Blocks<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+impl Eq for Blocks<'_> {}
+impl core::fmt::Debug for Blocks<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Iterator over [`Blocks`].
+#[derive(Clone, Copy, Debug)]
+pub struct BlockIter<'a>(Blocks<'a>);
+
+impl Iterator for BlockIter<'_> {
+    type Item = Block;
+    fn next(&mut self) -> Option<Block> {
+        match &mut self.0 {
+            Blocks::Wire(wire) => {
+                let mut r = Reader::new(wire.bytes, 0);
+                let block = Block::read(wire.csrcs.next()?, wire.grid, &mut r).ok()?;
+                wire.bytes = r.rest();
+                Some(block)
+            }
+            Blocks::Own(own) => {
+                let (first, rest) = own.split_first()?;
+                *own = rest;
+                Some(*first)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
