@@ -213,31 +213,33 @@ pub(crate) fn values<'a>(runs: &[&'a RunResult], scenario: &str, variant: &str, 
 impl Values<'_> {
     /// A metric, one number a run.
     pub(crate) fn of(&self, flow: Option<&str>, metric: &str) -> Vec<f64> {
-        let numbers = |runs: &[&RunResult], metric: &str| -> Vec<f64> {
+        let numbers = |runs: &[&RunResult], flow: Option<&str>, metric: &str| -> Vec<f64> {
             runs.iter().filter_map(|r| flow_value(r, flow, metric)).collect()
         };
         // Against TFRC under the same condition (Matsuzono and others 2012, equation 7).
         if metric == "tcp_friendliness_index" {
-            let of = |runs: &[&RunResult]| -> Vec<f64> {
-                runs.iter().filter_map(|r| run_value(r, "tcp_throughput_bps")).collect()
+            let of = |runs: &[&RunResult]| match flow {
+                None | Some("*") => numbers(runs, None, "tcp_throughput_bps"),
+                flow => numbers(runs, flow, "active_bps"),
             };
             let tfrc = Stat::of(&of(&self.tfrc)).map(|s| s.mean).filter(|m| *m > 0.0);
             return tfrc.map_or(vec![], |m| of(&self.runs).iter().map(|x| x / m).collect());
         }
-        numbers(&self.runs, metric)
+        numbers(&self.runs, flow, metric)
     }
 }
 
-/// A metric of a run, or of the flow named; `*` is the mean over the RTP flows.
+/// A metric of a run, or the mean over the flows named: one flow, all copies of one, or with `*` the RTP flows.
 fn flow_value(run: &RunResult, flow: Option<&str>, metric: &str) -> Option<f64> {
-    match flow {
-        None => run_value(run, metric),
-        Some("*") => {
-            let values: Vec<f64> = run.rtp_flows().filter_map(|f| value_of(f, metric)).collect();
-            Stat::of(&values).map(|s| s.mean)
-        }
-        Some(name) => value_of(run.flow(name)?, metric),
-    }
+    let Some(name) = flow else { return run_value(run, metric) };
+    let is_copy =
+        |f: &str| f.strip_prefix(name).and_then(|f| f.strip_prefix('-')).is_some_and(|n| n.parse::<u32>().is_ok());
+    let wanted = |f: &&FlowSummary| match name {
+        "*" => f.kind == FlowKind::Rtp,
+        _ => f.name == name || is_copy(&f.name),
+    };
+    let values: Vec<f64> = run.flows.iter().filter(wanted).filter_map(|f| value_of(f, metric)).collect();
+    Stat::of(&values).map(|s| s.mean)
 }
 
 fn value_of(flow: &FlowSummary, metric: &str) -> Option<f64> {

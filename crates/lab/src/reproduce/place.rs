@@ -25,7 +25,8 @@ pub struct Place {
     pub controller: Option<String>,
     /// The variants that measure them.
     pub variants: Vec<String>,
-    /// The flow, by name, or `*` for the mean over a run's RTP flows; the first RTP flow where absent.
+    /// The flow by name, the mean over the copies of a flow with a count, or `*` for the mean over a run's RTP flows; the
+    /// first RTP flow where absent.
     #[serde(default)]
     pub flow: Option<String>,
 }
