@@ -191,10 +191,12 @@ controllers! {
         Gcc(crate::gcc::Gcc),
         GccRemb(crate::gcc_remb::GccRemb),
         Nada(crate::nada::Nada),
+        Rrtcc(crate::rrtcc::Rrtcc),
         Scream(crate::scream::v1::Scream),
     }
     receivers {
         GccRembReceiver(crate::gcc_remb::GccRembReceiver),
         NadaReceiver(crate::nada::NadaReceiver),
+        RrtccReceiver(crate::rrtcc::RrtccReceiver),
     }
 }

@@ -7,9 +7,9 @@
 
 mod arrival_filter;
 mod config;
-mod incoming_rate;
+pub(crate) mod convergence;
 mod inter_arrival;
-mod overuse;
+pub(crate) mod overuse;
 mod rate_control;
 mod receiver;
 mod sender;

@@ -8,10 +8,21 @@ const LONGEST_ADAPTATION: TimeDelta = TimeDelta::from_millis(100);
 
 /// What the detector tells the rate control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Signal {
+pub(crate) enum Signal {
     Underuse,
     Normal,
     Overuse,
+}
+
+impl Signal {
+    /// For plots: under-use -1, normal 0, over-use 1.
+    pub(crate) fn number(self) -> f64 {
+        match self {
+            Self::Underuse => -1.0,
+            Self::Normal => 0.0,
+            Self::Overuse => 1.0,
+        }
+    }
 }
 
 /// Compares the filtered delay variation with a threshold that follows it.

@@ -1,6 +1,7 @@
 //! The rate control at the receiver (section 5.5).
 
 use super::config::Config;
+use super::convergence::Convergence;
 use super::overuse::Signal;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -10,8 +11,6 @@ const REACTION: TimeDelta = TimeDelta::from_millis(100);
 const REDUCTION_INTERVAL: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(10), TimeDelta::from_millis(200));
 /// Smoothing of the average incoming rate at decreases (the draft's 0.95 is what is kept).
 const KEPT: f64 = 0.95;
-/// Bounds and start of the variance, as a share of the average in kbit/s (libwebrtc; the draft gives none).
-const VARIANCE: (f64, f64) = (0.4, 2.5);
 
 /// The subsystem's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,20 +18,6 @@ pub(super) enum State {
     Hold,
     Increase,
     Decrease,
-}
-
-/// Average and variance of the incoming rate at decreases, in kbit/s.
-#[derive(Clone, Copy, Debug)]
-struct Convergence {
-    average: f64,
-    /// Variance divided by the average.
-    variance: f64,
-}
-
-impl Convergence {
-    fn deviations(&self, kbps: f64) -> f64 {
-        (kbps - self.average) / libm::sqrt(self.variance * self.average).max(1e-9)
-    }
 }
 
 /// Turns signals and the incoming rate into A_hat.
@@ -99,17 +84,7 @@ impl RateControl {
     fn decrease(&mut self, now: Timestamp, incoming: Option<f64>, config: &Config) {
         let Some(incoming) = incoming else { return };
         self.estimate = self.estimate.min(config.beta * incoming);
-        let kbps = incoming * 1e-3;
-        let near = self.convergence.filter(|c| c.deviations(kbps) >= -3.0);
-        self.convergence = Some(match near {
-            None => Convergence { average: kbps, variance: VARIANCE.0 },
-            Some(c) => {
-                let average = KEPT * c.average + (1.0 - KEPT) * kbps;
-                let error = average - kbps;
-                let variance = KEPT * c.variance + (1.0 - KEPT) * error * error / average.max(1.0);
-                Convergence { average, variance: variance.clamp(VARIANCE.0, VARIANCE.1) }
-            }
-        });
+        self.convergence = Some(Convergence::after(self.convergence, incoming * 1e-3, KEPT));
         (self.decreased, self.updated) = (Some(now), now);
     }
 

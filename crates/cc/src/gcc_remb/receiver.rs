@@ -2,12 +2,12 @@
 
 use super::arrival_filter::ArrivalFilter;
 use super::config::Config;
-use super::incoming_rate::IncomingRate;
 use super::inter_arrival::{Grouped, InterArrival};
-use super::overuse::{OveruseDetector, Signal};
+use super::overuse::OveruseDetector;
 use super::rate_control::{RateControl, State};
 use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;
+use crate::incoming_rate::IncomingRate;
 use crate::registry::Setup;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -114,18 +114,9 @@ impl ReceiverController for GccRembReceiver {
         out("kalman_offset_ms", self.filter.offset(&self.config));
         out("kalman_noise", self.filter.noise());
         out("threshold_ms", self.detector.threshold());
-        out("signal", signal_number(self.detector.signal()));
+        out("signal", self.detector.signal().number());
         out("state", state_number(self.rate.state()));
         out("rtt_ms", self.rtt.as_millis_f64());
-    }
-}
-
-/// Under-use -1, normal 0, over-use 1.
-fn signal_number(signal: Signal) -> f64 {
-    match signal {
-        Signal::Underuse => -1.0,
-        Signal::Normal => 0.0,
-        Signal::Overuse => 1.0,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The incoming rate R_hat (section 5.5).
+//! The incoming rate at a receiver (R_hat of draft-ietf-rmcat-gcc-02, section 5.5).
 
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
@@ -8,7 +8,7 @@ const MAX_PACKET: u64 = 1 << 16;
 
 /// Bytes that came in the last window, in buckets of a 128th of it.
 #[derive(Clone, Debug)]
-pub(super) struct IncomingRate {
+pub(crate) struct IncomingRate {
     bytes: [u64; BUCKETS],
     /// Sum of all buckets.
     total: u64,
@@ -19,7 +19,7 @@ pub(super) struct IncomingRate {
 }
 
 impl IncomingRate {
-    pub(super) fn new(window: TimeDelta) -> Self {
+    pub(crate) fn new(window: TimeDelta) -> Self {
         let bucket = (window / BUCKETS as i64).max(TimeDelta::from_nanos(1));
         Self { bytes: [0; BUCKETS], total: 0, bucket, newest: 0, first: None }
     }
@@ -43,7 +43,7 @@ impl IncomingRate {
     }
 
     /// Counts a packet.
-    pub(super) fn on_packet(&mut self, size: DataSize, now: Timestamp) {
+    pub(crate) fn on_packet(&mut self, size: DataSize, now: Timestamp) {
         self.advance(now);
         self.first.get_or_insert(now);
         let i = self.index();
@@ -53,7 +53,7 @@ impl IncomingRate {
     }
 
     /// R_hat in bit/s; `None` where less than an eighth of a window has been seen since a silence.
-    pub(super) fn bps(&mut self, now: Timestamp) -> Option<f64> {
+    pub(crate) fn bps(&mut self, now: Timestamp) -> Option<f64> {
         self.advance(now);
         let window = self.bucket * BUCKETS as i64;
         let span = now.saturating_since(self.first?).min(window);

@@ -1,0 +1,177 @@
+//! The half at the media receiver (section 3).
+
+use super::config::Config;
+use super::detector::Detector;
+use super::filter::ChannelFilter;
+use super::rate_control::{Channel, RateControl, Region, State};
+use crate::controller::{Limits, ReceiverController, Report};
+use crate::cue::ReceivedPacket;
+use crate::frames::{Framed, Frames};
+use crate::incoming_rate::IncomingRate;
+use crate::registry::Setup;
+use crate::tunable::SetupError;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// Round-trip time before it is measured (libwebrtc: 200 ms).
+const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
+/// Round-trip times count up to this, so that a forged one cannot stop the control.
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
+
+/// Estimates the available bandwidth from the arrival of frames and tells it in TMMBR messages.
+#[derive(Clone, Debug)]
+pub struct RrtccReceiver {
+    config: Config,
+    limits: Limits,
+    frames: Frames,
+    filter: ChannelFilter,
+    detector: Detector,
+    incoming: IncomingRate,
+    rate: RateControl,
+    rtt: TimeDelta,
+    incoming_bps: Option<f64>,
+    told: Option<f64>,
+    told_at: Timestamp,
+    /// Whether a packet has arrived since the last message.
+    news: bool,
+}
+
+impl RrtccReceiver {
+    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("rrtcc", &setup.params)?;
+        Ok(Self {
+            config,
+            limits: setup.limits,
+            frames: Frames::new(config.clock_rate),
+            filter: ChannelFilter::new(&config),
+            detector: Detector::new(),
+            incoming: IncomingRate::new(config.rate_window),
+            rate: RateControl::new(setup.limits.clamp(setup.start_rate).as_bps_f64(), setup.now),
+            rtt: DEFAULT_RTT,
+            incoming_bps: None,
+            told: None,
+            told_at: setup.now,
+            news: false,
+        })
+    }
+
+    fn on_frame(&mut self, framed: Framed, now: Timestamp) {
+        let config = &self.config;
+        match framed {
+            Framed::Nothing => return,
+            Framed::Restart => {
+                self.filter = ChannelFilter::new(config);
+                self.detector = Detector::new();
+            }
+            Framed::Step(step) => {
+                let size = step.frame.size as f64 - step.previous_size as f64;
+                self.filter.update(step.delay().as_millis_f64(), size, step.departure.as_millis_f64(), config);
+                let offset = self.filter.gained_offset(config);
+                self.detector.update(offset, self.rate.region(), now, config);
+            }
+        }
+        let channel = Channel { incoming: self.incoming_bps, rtt: self.rtt, noise: self.filter.noise() };
+        self.rate.run(now, self.detector.signal(), &channel, config);
+        self.rate.clamp(self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
+    }
+
+    fn fell(&self) -> bool {
+        self.config.early && self.told.is_some_and(|told| self.rate.bps() < told)
+    }
+}
+
+impl ReceiverController for RrtccReceiver {
+    fn on_packet_received(&mut self, packet: &ReceivedPacket) {
+        self.incoming.on_packet(packet.size, packet.now);
+        self.incoming_bps = self.incoming.bps(packet.now);
+        let framed = self.frames.on_packet(packet);
+        self.on_frame(framed, packet.now);
+        self.news = true;
+    }
+    fn on_rtt(&mut self, rtt: TimeDelta, _: Timestamp) {
+        self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+    }
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.news.then(|| self.told_at + self.config.interval)
+    }
+    fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
+        if self.poll_timeout()? > now && !self.fell() {
+            return None;
+        }
+        (self.told, self.told_at, self.news) = (Some(self.rate.bps()), now, false);
+        Some(Report::Tmmbr { rate: DataRate::from_bps_f64(self.rate.bps()) })
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("a_hat_bps", self.rate.bps());
+        out("r_hat_bps", self.incoming_bps.unwrap_or(f64::NAN));
+        out("kalman_m_ms", self.filter.offset());
+        out("kalman_offset_ms", self.filter.gained_offset(&self.config));
+        out("kalman_slope", self.filter.slope());
+        out("kalman_noise", self.filter.noise());
+        out("threshold_ms", Detector::threshold(self.rate.region(), &self.config));
+        out("signal", self.detector.signal().number());
+        // Hold 0, increase 1, decrease 2.
+        let state = match self.rate.state() {
+            State::Hold => 0.0,
+            State::Increase => 1.0,
+            State::Decrease => 2.0,
+        };
+        out("state", state);
+        // Maximum unknown 0, above it 1, near it 2.
+        let region = match self.rate.region() {
+            Region::MaxUnknown => 0.0,
+            Region::AboveMax => 1.0,
+            Region::NearMax => 2.0,
+        };
+        out("region", region);
+        out("rtt_ms", self.rtt.as_millis_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::tests::packet;
+
+    fn receiver(params: &[(&str, f64)]) -> RrtccReceiver {
+        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
+        let params = params.iter().map(|&(n, v)| (n.into(), v)).collect();
+        let start_rate = DataRate::from_kbps(240);
+        RrtccReceiver::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params }).expect("valid")
+    }
+    /// 240 kbit/s at 30 frames a second; from 5 s on each frame takes 3 ms longer. Times in ms and kbit/s told.
+    fn told(r: &mut RrtccReceiver) -> Vec<(f64, f64)> {
+        let mut told = Vec::new();
+        for k in 0..300 {
+            let sent = f64::from(k) * 100.0 / 3.0;
+            let arrival = sent + 50.0 + 3.0 * f64::from((k - 150).max(0));
+            r.on_packet_received(&packet(k as u64, sent, arrival, 1_000, true));
+            if let Some(Report::Tmmbr { rate }) = r.poll_report(Timestamp::from_secs_f64(arrival * 1e-3)) {
+                told.push((arrival, rate.as_kbps_f64()));
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn tells_each_second_what_the_frames_say() {
+        let mut r = receiver(&[]);
+        assert_eq!(r.poll_timeout(), None);
+        let told = told(&mut r);
+        // Once a second, to the next frame.
+        assert!(told.windows(2).all(|w| (999.0..=1_040.0).contains(&(w[1].0 - w[0].0))), "{told:?}");
+        // Some 10 % a second up, while the incoming rate stays at 240: no further than 360, and what its ripple adds.
+        assert!((255.0..=275.0).contains(&told[0].1) && told[4].1 > 345.0 && told[4].1 <= 370.0, "{told:?}");
+        // Frames at 36.3 ms: 220 kbit/s come in; 0.9 of it, then 0.95 of 0.9 or so.
+        let last = told.last().expect("told").1;
+        assert!((185.0..=215.0).contains(&last), "{told:?}");
+    }
+
+    #[test]
+    fn may_tell_a_decrease_at_once() {
+        let late = told(&mut receiver(&[])).iter().find(|t| t.1 < 230.0).expect("a decrease").0;
+        let early = told(&mut receiver(&[("early", 1.0)])).iter().find(|t| t.1 < 230.0).expect("a decrease").0;
+        assert!((5_100.0..=5_800.0).contains(&early) && early <= late && late <= early + 1_040.0, "{early} {late}");
+    }
+}

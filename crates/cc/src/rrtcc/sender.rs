@@ -1,0 +1,270 @@
+//! The half at the media sender (section 4).
+
+use super::config::Config;
+use super::receiver::RrtccReceiver;
+use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::cue::{Cue, ReportBlock, SentPacket};
+use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
+use crate::throughput::{Equation, TcpFlow};
+use crate::tunable::SetupError;
+use std::sync::Arc;
+use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
+
+/// Added before the multiplication of a raise (section 4: 1 kbit/s).
+const RAISE: f64 = 1_000.0;
+/// Round-trip times count up to this, so that a forged one cannot stop the sender.
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
+/// Weight of a packet in the mean size.
+const SIZE_WEIGHT: f64 = 1.0 / 16.0;
+/// Receiver reports: one a second, with the TMMBR message (libwebrtc's interval for video).
+const REPORTS: ReportPlan = ReportPlan {
+    min_round_trips: 0.0,
+    min_interval: TimeDelta::from_secs(1),
+    max_interval: TimeDelta::from_secs(1),
+    extended: false,
+    early: false,
+};
+
+/// The sender: the least of the receiver's estimate and its own, which follows loss and does not fall for it below
+/// what TCP would send.
+#[derive(Clone, Debug)]
+pub struct Rrtcc {
+    config: Config,
+    pacing: Gain,
+    limits: Limits,
+    /// As in bit/s, between the limits.
+    own: f64,
+    /// A as told last.
+    told: Option<DataRate>,
+    /// Mean packet in bytes.
+    size: f64,
+    rtt: Option<TimeDelta>,
+    loss: f64,
+    tfrc: Option<DataRate>,
+    lower_at: Option<Timestamp>,
+}
+
+impl Rrtcc {
+    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("rrtcc", &setup.params)?;
+        Ok(Self {
+            config,
+            pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
+            limits: setup.limits,
+            own: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            told: None,
+            size: 0.0,
+            rtt: None,
+            loss: f64::NAN,
+            tfrc: None,
+            lower_at: None,
+        })
+    }
+
+    fn rate(&self) -> DataRate {
+        self.limits.clamp(DataRate::from_bps_f64(self.own))
+    }
+
+    /// As never lies above A, so that it need not first fall to it when packets are lost.
+    fn clip(&mut self) {
+        let ceiling = self.told.map_or(self.limits.ceiling, |t| t.min(self.limits.ceiling));
+        self.own = self.own.min(ceiling.as_bps_f64()).max(self.limits.floor.as_bps_f64());
+    }
+
+    fn on_block(&mut self, block: &ReportBlock) {
+        self.rtt = block.rtt.map(|r| r.max(TimeDelta::ZERO).min(MAX_RTT)).or(self.rtt);
+        // Not a number counts as no loss.
+        let loss = if block.fraction_lost > 0.0 { block.fraction_lost.min(1.0) } else { 0.0 };
+        if block.expected > 0 {
+            self.follow(loss);
+        }
+    }
+
+    fn follow(&mut self, loss: f64) {
+        self.loss = loss;
+        let segment = DataSize::from_bytes(self.size as u64);
+        self.tfrc = self.rtt.and_then(|rtt| TcpFlow::new(segment, rtt).throughput(Equation::Full, loss));
+        if loss < self.config.low_loss {
+            self.own = self.config.loss_increase * (self.own + RAISE);
+        } else if loss > self.config.high_loss {
+            // By the letter the TFRC rate is a bound at all times, so that with little loss, or none, it would carry
+            // the estimate up to the receiver's at once. Here it stops a decrease, as in libwebrtc.
+            let bound = self.tfrc.filter(|_| self.config.tfrc_bound).map_or(0.0, DataRate::as_bps_f64);
+            self.own = self.own.min(bound.max(self.own * (1.0 - 0.5 * loss)));
+        }
+        self.clip();
+    }
+
+    fn arm(&mut self, now: Timestamp) {
+        let wait = self.config.feedback_timeout;
+        self.lower_at = (wait > TimeDelta::ZERO).then(|| now + wait);
+    }
+}
+
+impl BuiltIn for Rrtcc {
+    fn specs() -> Vec<Spec> {
+        vec![Spec {
+            name: "rrtcc".into(),
+            summary: "Receiver-side real-time congestion control: Kalman filter over frames, fixed threshold, TMMBR"
+                .into(),
+            source: "draft-alvestrand-rtcweb-congestion-03".into(),
+            feedback: None,
+            reports: Some(REPORTS),
+            params: Config::params(),
+            make: Arc::new(|setup| {
+                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(RrtccReceiver::new(setup)?.into()) })
+            }),
+        }]
+    }
+}
+
+impl Controller for Rrtcc {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        if !packet.is_padding && !packet.is_repair {
+            let size = packet.size.as_bytes().min(1 << 16) as f64;
+            self.size += if self.size == 0.0 { size } else { SIZE_WEIGHT * (size - self.size) };
+        }
+        if self.lower_at.is_none() {
+            self.arm(packet.now);
+        }
+    }
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        match cue {
+            Cue::ReceiverEstimate(estimate) => {
+                self.told = Some(estimate.rate);
+                self.clip();
+            }
+            Cue::ReportBlock(block) => {
+                self.on_block(block);
+                self.lower_at = None;
+            }
+            _ => {}
+        }
+    }
+    fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+        self.limits = limits;
+        self.clip();
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.lower_at.is_some_and(|t| t <= now) {
+            self.follow(1.0);
+            self.arm(now);
+        }
+    }
+    fn target(&self) -> Target {
+        let rate = self.rate();
+        Target::paced(rate, (rate * self.pacing).max(rate))
+    }
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        Some((self.lower_at?, TimeoutReason::FeedbackMissing))
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("as_bps", self.own);
+        out("a_hat_bps", self.told.map_or(f64::NAN, DataRate::as_bps_f64));
+        out("tfrc_bps", self.tfrc.map_or(f64::NAN, DataRate::as_bps_f64));
+        out("loss", self.loss);
+        out("rtt_ms", self.rtt.map_or(f64::NAN, TimeDelta::as_millis_f64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cue::{EstimateKind, ReceiverEstimate};
+
+    fn sender() -> Rrtcc {
+        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
+        let start_rate = DataRate::from_kbps(1_000);
+        Rrtcc::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid")
+    }
+    fn send(s: &mut Rrtcc, ms: i64) {
+        s.on_packet_sent(&SentPacket {
+            now: Timestamp::from_millis(ms),
+            sequence: 0,
+            size: DataSize::from_bytes(1_000),
+            is_padding: false,
+            is_repair: false,
+            probe: 0,
+            queued: DataSize::ZERO,
+            bytes_in_flight: DataSize::ZERO,
+        });
+    }
+    fn report(s: &mut Rrtcc, fraction_lost: f64, rtt_ms: i64) -> f64 {
+        s.on_cue(&Cue::ReportBlock(ReportBlock {
+            now: Timestamp::from_secs(1),
+            fraction_lost,
+            cumulative_lost: 0,
+            highest_sequence: 0,
+            expected: 100,
+            jitter: TimeDelta::ZERO,
+            rtt: Some(TimeDelta::from_millis(rtt_ms)),
+        }));
+        s.target().media_rate.as_kbps_f64()
+    }
+    fn tmmbr(s: &mut Rrtcc, kbps: u64) -> f64 {
+        let (now, rate) = (Timestamp::ZERO, DataRate::from_kbps(kbps));
+        s.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind: EstimateKind::Tmmbr }));
+        s.target().media_rate.as_kbps_f64()
+    }
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-2
+    }
+
+    #[test]
+    fn follows_loss_as_section_4() {
+        let mut s = sender();
+        assert!(near(report(&mut s, 0.019, 500), 1.05 * 1_001.0));
+        let held = report(&mut s, 0.02, 500);
+        assert!(near(held, 1_051.05) && near(report(&mut s, 0.1, 500), held));
+        assert!(near(report(&mut s, 0.2, 500), 0.9 * held));
+        assert!(near(report(&mut s, 1.0, 500), 0.45 * held));
+        (0..60).for_each(|_| assert!(report(&mut s, 1.0, 500) >= 32.0));
+        assert_eq!(s.target().media_rate, DataRate::from_kbps(32));
+    }
+
+    #[test]
+    fn tfrc_stops_the_decrease_and_never_raises() {
+        let mut s = sender();
+        send(&mut s, 0);
+        // 8 * 1000 / (0.01 * sqrt(2 * 0.2 / 3) + 0.04 * 3 * sqrt(0.6 / 8) * 0.2 * 2.28): 428 kbit/s.
+        let denominator =
+            0.01 * libm::sqrt(0.4 / 3.0) + 0.04 * 3.0 * libm::sqrt(3.0 * 0.2 / 8.0) * 0.2 * (1.0 + 32.0 * 0.04);
+        let tfrc = 8.0 / denominator;
+        assert!((400.0..460.0).contains(&tfrc), "{tfrc}");
+        (0..20).for_each(|_| {
+            report(&mut s, 0.2, 10);
+        });
+        assert!(near(s.target().media_rate.as_kbps_f64(), tfrc));
+        assert!(near(report(&mut s, 0.11, 10), tfrc), "its rate at 11 % loss lies above, and does not count");
+        assert!(near(report(&mut s, 0.2, 100), 0.9 * tfrc));
+    }
+
+    #[test]
+    fn never_lies_above_the_receivers_estimate() {
+        let mut s = sender();
+        assert_eq!(tmmbr(&mut s, 400), 400.0);
+        // Not at once where that rises again.
+        assert_eq!(tmmbr(&mut s, 800), 400.0);
+        assert!(near(report(&mut s, 0.0, 100), 1.05 * 401.0));
+        assert_eq!(tmmbr(&mut s, 0), 32.0);
+        assert!(report(&mut s, f64::NAN, i64::MAX).is_finite());
+    }
+
+    #[test]
+    fn missing_reports_count_as_loss_of_everything() {
+        let mut s = sender();
+        assert_eq!(s.poll_timeout(), None);
+        send(&mut s, 1_000);
+        send(&mut s, 2_000);
+        assert_eq!(s.poll_timeout(), Some((Timestamp::from_secs(6), TimeoutReason::FeedbackMissing)));
+        s.on_timeout(Timestamp::from_secs(5));
+        assert_eq!(s.target().media_rate, DataRate::from_kbps(1_000));
+        s.on_timeout(Timestamp::from_secs(6));
+        assert_eq!(s.target().media_rate, DataRate::from_kbps(500));
+        assert_eq!(s.poll_timeout().map(|t| t.0), Some(Timestamp::from_secs(11)));
+        report(&mut s, 0.05, 100);
+        assert_eq!(s.poll_timeout(), None);
+    }
+}
