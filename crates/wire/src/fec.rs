@@ -9,6 +9,9 @@
 //! | [`parity`] | the protected string of the XOR codes: RFC 5109 section 8, RFC 6015 section 6.2, RFC 8627 section 6.2 |
 //! | [`ulpfec`] | RFC 5109 |
 //! | [`flexfec`] | RFC 8627 |
+//! | [`interleaved`] | RFC 6015 |
+//! | [`red`] | RFC 2198; RFC 5109 section 14.2 |
+//! | [`reed_solomon`] | RFC 6865; RFC 6363 section 5 |
 //!
 //! Media may travel as a length only, so that strings and packets are [`Octets`]: bytes, and a count of zeros that
 //! belong behind them. As every code here is linear, zeros are protected as any other bytes are.
@@ -17,8 +20,11 @@
 
 mod coverage;
 pub mod flexfec;
+pub mod interleaved;
 mod octets;
 pub mod parity;
+pub mod red;
+pub mod reed_solomon;
 pub mod ulpfec;
 
 pub use coverage::{Coverage, Mask, Pattern, Sequences};

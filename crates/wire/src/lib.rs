@@ -9,7 +9,7 @@
 //! | [`rtp`] | RFC 3550 section 5, RFC 8285 |
 //! | [`rtcp`] | RFC 3550 section 6, RFC 3611, 4585, 5104, 5506, 5725, 7097, 7243, 8698, 8888, 3GPP TS 26.234 (NADU), draft-alvestrand-rmcat-remb-03, draft-holmer-rmcat-transport-wide-cc-extensions-01 |
 //! | [`ntp`] | RFC 3550 section 4 |
-//! | [`fec`] | RFC 5109, 8627 |
+//! | [`fec`] | RFC 2198, 5109, 6015, 6865, 8627 |
 
 mod error;
 pub mod fec;
