@@ -492,7 +492,10 @@ impl Net<'_> {
                 let estimate = ReceiverEstimate { now, rate, kind: EstimateKind::Remb };
                 flow.sender.on_cue(&Cue::ReceiverEstimate(estimate));
             }
-            Message::Told(Report::Tmmbr { .. } | Report::NextDataUnit { .. }) => {}
+            Message::Told(Report::Tmmbr { rate } | Report::NextDataUnit { rate }) => {
+                let estimate = ReceiverEstimate { now, rate, kind: EstimateKind::Tmmbr };
+                flow.sender.on_cue(&Cue::ReceiverEstimate(estimate));
+            }
         }
         let target = flow.sender.target();
         let (floor, ceiling) = self.plan.limits_kbps;
