@@ -8,6 +8,7 @@ pub mod circuit_breaker;
 mod controller;
 pub mod cue;
 pub mod drive;
+pub mod fbra;
 pub mod fixed;
 mod frames;
 pub mod gcc;

@@ -187,6 +187,7 @@ macro_rules! controllers {
 
 controllers! {
     senders {
+        Fbra(crate::fbra::Fbra),
         Fixed(crate::fixed::Fixed),
         Gcc(crate::gcc::Gcc),
         GccRemb(crate::gcc_remb::GccRemb),

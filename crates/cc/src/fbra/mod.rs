@@ -1,0 +1,339 @@
+//! FBRA: congestion control that probes with forward error correction (M. Nagy, V. Singh, J. Ott, L. Eggert, "Congestion
+//! Control using FEC for Conversational Multimedia Communication", MMSys 2014, sections 3 and 4).
+//!
+//! Where no congestion is seen, parity packets go beside the media; where the next report is clean the media takes
+//! their rate. Cues: one-way delay against percentiles of its history, losses and discards by their place in the reporting
+//! interval. Sub-algorithms 1a to 1d are in `state`, followed by the letter. The paper leaves open, and here is
+//! chosen: the bounds of the histories, what is recent, the disabled period's length, and how the FEC interval comes from
+//! the rates (see [`Config`] and [`Fbra`]).
+
+mod config;
+mod history;
+mod interval;
+mod probe;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+
+use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
+use crate::cue::{Cue, IntervalReport, SentPacket};
+use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
+use crate::tunable::SetupError;
+use history::{Rates, Recent};
+use interval::{Losses, RateMeter};
+use probe::{Outcome, Probing};
+use state::{Signs, State, Undershoot};
+use std::sync::Arc;
+use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
+
+/// Reports whose round-trip times and intervals make the medians.
+const MEDIAN_OF: usize = 15;
+/// Reporting interval before it is measured.
+const UNKNOWN_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
+/// Delays count up to this, so that a forged one does not spoil the history for long.
+const MAX_DELAY: TimeDelta = TimeDelta::from_secs(60);
+
+/// The sender: it needs interval reports ([`Cue::IntervalReport`]) and hears nothing else.
+///
+/// - Rates of undershooting are those of the reported interval over its departures; a cut never raises the rate.
+/// - The disabled period is a multiple of the median reporting interval: the next report comes inside it and is ignored,
+///   and the one after decides on bouncing back by the signs of sub-algorithm 1a.
+/// - The FEC interval grows linearly between its ends with two shares multiplied: where the rate stands between
+///   `low_rate_share` of the highest of the last two seconds and that highest, and how near it is to
+///   `high_rate_multiple` times the initial goodput.
+/// - FECRate is the media rate over the FEC interval: parity packets are as long as the media packets.
+/// - At the ceiling there is nothing to probe for, and STAY goes on.
+/// - A report of no packets says nothing and counts as heard.
+#[derive(Clone, Debug)]
+pub struct Fbra {
+    config: Config,
+    pacing: Gain,
+    limits: Limits,
+    /// CurrentRate in bit/s, between the limits.
+    rate: f64,
+    state: State,
+    previous: State,
+    probing: Probing,
+    delays: Recent,
+    rates: Rates,
+    rate_meter: RateMeter,
+    /// Of the first interval without losses.
+    initial_goodput: Option<f64>,
+    rtts: Recent,
+    intervals: Recent,
+    heard_at: Option<Timestamp>,
+    disabled_until: Option<Timestamp>,
+    /// Whether the next report decides on bouncing back, and the goodput stored at undershooting.
+    bounce: Option<f64>,
+    silence_ends: Option<Timestamp>,
+    /// Bits of repair sent since the last report.
+    repair_bits: f64,
+    told: Told,
+    early_reports: u64,
+    ignored_reports: u64,
+}
+
+/// What the last report told, for plots.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    delay_ms: f64,
+    low_ms: f64,
+    high_ms: f64,
+    goodput_bps: f64,
+}
+
+impl Fbra {
+    /// A sender in STAY at the setup's start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("fbra", &setup.params)?;
+        let unknown = f64::NAN;
+        Ok(Self {
+            config,
+            pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
+            limits: setup.limits,
+            rate: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            state: State::Stay,
+            previous: State::Stay,
+            probing: Probing::default(),
+            delays: Recent::new(config.history as usize),
+            rates: Rates::new(),
+            rate_meter: RateMeter::default(),
+            initial_goodput: None,
+            rtts: Recent::new(MEDIAN_OF),
+            intervals: Recent::new(MEDIAN_OF),
+            heard_at: None,
+            disabled_until: None,
+            bounce: None,
+            silence_ends: None,
+            repair_bits: 0.0,
+            told: Told { delay_ms: unknown, low_ms: unknown, high_ms: unknown, goodput_bps: unknown },
+            early_reports: 0,
+            ignored_reports: 0,
+        })
+    }
+
+    fn on_report(&mut self, report: &IntervalReport<'_>) {
+        let (now, early) = (report.now, self.is_early(report));
+        let since_last = self.heard_at.map(|t| now - t);
+        self.heard_at = Some(now);
+        self.silence_ends = None;
+        let repair_bits = core::mem::take(&mut self.repair_bits);
+        let losses = Losses::of(report.packets, self.config.recent_share);
+        let measured = self.rate_meter.measure(report.packets);
+        if let Some(m) = measured {
+            let repair = since_last.map_or(0.0, |t| repair_bits / t.as_secs_f64().max(1e-3));
+            // The combined rate is never below the other two.
+            self.rates.push(now, m.sending + repair);
+            self.told.goodput_bps = m.goodput;
+            if !losses.any_lost {
+                self.initial_goodput.get_or_insert(m.goodput);
+            }
+        }
+        let (high, low) = self.correlate(report, &losses);
+        if report.packets.is_empty() {
+            return;
+        }
+        if self.disabled_until.is_some_and(|t| now < t) {
+            self.ignored_reports += 1;
+            return;
+        }
+        self.disabled_until = None;
+        let signs = Signs { losses, high, low, may_probe: self.may_probe(now) };
+        if early {
+            self.early_reports += 1;
+        }
+        self.act(now, &signs, early, measured);
+    }
+
+    /// Section 4.3: a report sooner than 1.5 median round-trip times after the last one.
+    fn is_early(&mut self, report: &IntervalReport<'_>) -> bool {
+        let since_last = self.heard_at.map(|t| (report.now - t).as_millis_f64());
+        if let Some(rtt) = report.rtt.filter(|&t| t > TimeDelta::ZERO) {
+            self.rtts.push(rtt.min(MAX_DELAY).as_millis_f64());
+        }
+        let early = self.rtts.median().zip(since_last).is_some_and(|(m, t)| t < self.config.early_round_trips * m);
+        if let Some(t) = since_last.filter(|_| !early) {
+            self.intervals.push(t);
+        }
+        early
+    }
+
+    /// Correlated_highOWD and Correlated_lowOWD (section 4.1), against the history before this report; 1 where unknown.
+    fn correlate(&mut self, report: &IntervalReport<'_>, losses: &Losses) -> (f64, f64) {
+        let Some(delay) = report.one_way_delay else { return (1.0, 1.0) };
+        let delay = if self.config.mean_delay { delay.mean } else { delay.last };
+        let current = delay.max(TimeDelta::ZERO).min(MAX_DELAY).as_millis_f64();
+        let low = self.delays.percentile(self.config.low_percentile);
+        let high = self.delays.percentile(self.config.high_percentile);
+        if !losses.any_lost && !losses.any_discarded {
+            self.delays.push(current);
+        }
+        self.told.delay_ms = current;
+        (self.told.low_ms, self.told.high_ms) = (low.unwrap_or(f64::NAN), high.unwrap_or(f64::NAN));
+        let correlated = |mark: Option<f64>| mark.filter(|&m| m > 0.0).map_or(1.0, |m| current / m);
+        (correlated(high), correlated(low))
+    }
+
+    /// Section 4.3: above 90 % of the highest rate of the last 2 s, STAY must have lasted one more report.
+    fn may_probe(&self, now: Timestamp) -> bool {
+        let near_highest = self.rate > self.config.stable_share * self.highest_rate(now);
+        self.rate < self.limits.ceiling.as_bps_f64() && (!near_highest || self.previous == State::Stay)
+    }
+
+    /// Of the last 2 s; the rate itself where none was recorded.
+    fn highest_rate(&self, now: Timestamp) -> f64 {
+        self.rates.highest(now, self.config.rate_window).unwrap_or(self.rate)
+    }
+
+    fn act(&mut self, now: Timestamp, signs: &Signs, early: bool, measured: Option<interval::Rates>) {
+        let (bouncing, before) = (self.bounce.take(), self.state);
+        if early && self.state != State::Down {
+            // "Assumes this is an early report and immediately transits to the DOWN state" (section 4.3), where 1a
+            // says whether to undershoot.
+            self.enter(State::Down);
+        }
+        let mut step = self.state.step(self.previous, signs, &self.config);
+        if early {
+            step.next = State::Down;
+        }
+        if let Some(goodput) = bouncing.filter(|_| self.state == State::Down) {
+            let congested =
+                signs.losses.recent_lost || signs.losses.any_discarded || signs.high > self.config.alpha_undershoot;
+            if congested {
+                // Section 4.4 here, not line 9 of 1a: "this time does not disable the congestion control".
+                (step.next, step.undershoot) = (State::Down, Undershoot::KeepControl);
+            } else {
+                self.set_rate(self.rate.max(self.config.bounce_share * goodput));
+            }
+        }
+        if step.undershoot != Undershoot::No {
+            self.undershoot(measured);
+        }
+        if step.undershoot == Undershoot::Disable {
+            let interval = self.intervals.median().map_or(UNKNOWN_INTERVAL, TimeDelta::from_millis_f64);
+            self.disabled_until = Some(now + interval.mul_f64(self.config.disabled_intervals));
+            self.bounce = Some(measured.map_or(self.rate, |m| m.goodput));
+        }
+        match (self.state, step.next) {
+            (State::Stay, State::Probe) => {
+                let interval = self.fec_interval(now);
+                self.probing.start(interval);
+            }
+            (State::Probe, State::Probe) => self.probing.lessen(self.config.fec_interval_max),
+            (State::Probe, State::Up) if self.probing.repair_packets() < self.config.min_repair_packets => {
+                step.next = State::Probe;
+            }
+            (State::Probe, State::Up) => {
+                let fec = self.probing.interval().map_or(0.0, |n| self.rate / f64::from(n));
+                self.set_rate(self.rate + fec);
+            }
+            _ => {}
+        }
+        self.enter(step.next);
+        self.previous = before;
+    }
+
+    /// Changes state; leaving PROBE ends FEC, and the probe is judged where UP ends or the rate was not raised.
+    fn enter(&mut self, next: State) {
+        match next {
+            State::Probe => {}
+            State::Up => self.probing.stop(),
+            State::Down => self.probing.judge(Outcome::Failed),
+            State::Stay if self.state == State::Up => self.probing.judge(Outcome::Raised),
+            State::Stay => self.probing.judge(Outcome::Kept),
+        }
+        (self.previous, self.state) = (self.state, next);
+    }
+
+    /// Section 4.4: twice the difference between sending rate and goodput less, and 90 % of that.
+    fn undershoot(&mut self, measured: Option<interval::Rates>) {
+        let m = measured.unwrap_or(interval::Rates { sending: self.rate, goodput: self.rate });
+        let wanted = self.config.undershoot_share * (m.sending - 2.0 * (m.sending - m.goodput));
+        self.set_rate(self.rate.min(wanted));
+    }
+
+    /// Section 4.2: low rates get a short interval, high rates a long one.
+    fn fec_interval(&self, now: Timestamp) -> u8 {
+        let highest = self.highest_rate(now).max(self.rate).max(1.0);
+        let low = self.config.low_rate_share;
+        let near_highest = ((self.rate / highest - low) / (1.0 - low)).clamp(0.0, 1.0);
+        let initial = self.initial_goodput.unwrap_or(self.rate).max(1.0);
+        let above_initial = (self.rate / (initial * self.config.high_rate_multiple)).clamp(0.0, 1.0);
+        probe::interval(near_highest * above_initial, self.config.fec_interval_min, self.config.fec_interval_max)
+    }
+
+    fn set_rate(&mut self, bps: f64) {
+        self.rate = bps.min(self.limits.ceiling.as_bps_f64()).max(self.limits.floor.as_bps_f64());
+    }
+}
+
+impl BuiltIn for Fbra {
+    fn specs() -> Vec<Spec> {
+        vec![Spec {
+            name: "fbra".into(),
+            summary: "probes with forward error correction, by one-way delay, losses and discards".into(),
+            source: "Nagy et al., MMSys 2014".into(),
+            feedback: None,
+            reports: Some(ReportPlan {
+                // Section 4.1: "need not be shorter than 2 x RTT".
+                min_round_trips: 2.0,
+                min_interval: TimeDelta::from_millis(100),
+                max_interval: TimeDelta::from_secs(1),
+                extended: true,
+                early: true,
+            }),
+            params: Config::params(),
+            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+        }]
+    }
+}
+
+impl Controller for Fbra {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        if packet.is_repair {
+            self.repair_bits += packet.size.as_bits() as f64;
+            self.probing.on_repair();
+        }
+        if self.silence_ends.is_none() {
+            self.silence_ends = Some(packet.now + self.config.silence);
+        }
+    }
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        if let Cue::IntervalReport(report) = cue {
+            self.on_report(report);
+        }
+    }
+    fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+        self.limits = limits;
+        self.set_rate(self.rate);
+    }
+    /// Section 4.3: no report for 2 s halves the rate and leads to DOWN.
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.silence_ends.is_some_and(|t| t <= now) {
+            self.set_rate(0.5 * self.rate);
+            self.enter(State::Down);
+            (self.bounce, self.disabled_until, self.silence_ends) = (None, None, None);
+        }
+    }
+    fn target(&self) -> Target {
+        let rate = self.limits.clamp(DataRate::from_bps_f64(self.rate));
+        let repair = self.probing.interval().map_or(RepairPlan::Off, |interval| RepairPlan::Parity { interval });
+        Target { repair, ..Target::paced(rate, (rate * self.pacing).max(rate)) }
+    }
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        Some((self.silence_ends?, TimeoutReason::FeedbackMissing))
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("state", self.state.number());
+        out("owd_ms", self.told.delay_ms);
+        out("owd_p40_ms", self.told.low_ms);
+        out("owd_p80_ms", self.told.high_ms);
+        out("goodput_bps", self.told.goodput_bps);
+        out("early_reports", self.early_reports as f64);
+        out("ignored_reports", self.ignored_reports as f64);
+        self.probing.metrics(out);
+    }
+}
