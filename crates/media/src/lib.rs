@@ -30,7 +30,7 @@ pub use error::MediaError;
 pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
 pub use packetiser::{Packetiser, Payload, Split};
 pub use perfect::PerfectCodec;
-pub use playout::{DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats};
+pub use playout::{DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
 pub use source::{FrameSource, Source};
 pub use statistical::{StatisticalConfig, StatisticalSource};
 pub use trace::{FrameTraces, TraceSource};

@@ -50,6 +50,22 @@ pub struct PlayoutEvent {
     pub delay: Option<TimeDelta>,
 }
 
+/// What playout made of a packet as it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Its frame is still to be played.
+    InTime,
+    /// It came after its frame's deadline.
+    Discarded {
+        /// Packets of that frame that came too late so far, this one included.
+        of_frame: u32,
+    },
+    /// It had come before.
+    Duplicate,
+    /// It could not be placed: older than what is remembered, or with a timestamp that is not believed.
+    Unusable,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Open,
@@ -67,6 +83,8 @@ struct FrameInPlayout {
     end: Option<u64>,
     packets: u64,
     size: DataSize,
+    /// Packets that came after the deadline.
+    late: u32,
     state: State,
 }
 
@@ -149,9 +167,9 @@ impl Playout {
         }
     }
 
-    /// Takes a packet.
+    /// Takes a packet and tells what became of it.
     #[inline]
-    pub fn on_packet(&mut self, now: Timestamp, p: &MediaPacket) {
+    pub fn on_packet(&mut self, now: Timestamp, p: &MediaPacket) -> Verdict {
         self.decide(now, false);
         let ticks = match self.anchor {
             Some(_) => self.unwrap(p.rtp_timestamp),
@@ -166,28 +184,40 @@ impl Playout {
             match self.believe(now, ticks, p.rtp_timestamp).and_then(|ticks| self.find_or_open(now, ticks, p.sequence))
             {
                 Some(index) => index,
-                None => return,
+                None => return Verdict::Unusable,
             }
         };
         match self.arrivals.insert(p.sequence) {
             Arrival::New => {}
             Arrival::Again => {
                 self.stats.duplicates += 1;
-                return;
+                return Verdict::Duplicate;
             }
             Arrival::Old => {
                 self.stats.unusable += 1;
-                return;
+                return Verdict::Unusable;
             }
         }
         self.stats.packets += 1;
         self.stats.size += p.size;
         let f = &mut self.frames[index];
-        if f.state != State::Open {
-            self.stats.discarded += 1;
-            self.stats.discarded_size += p.size;
-        }
         f.add(now, p);
+        if f.state == State::Open {
+            return Verdict::InTime;
+        }
+        self.stats.discarded += 1;
+        self.stats.discarded_size += p.size;
+        f.late += 1;
+        Verdict::Discarded { of_frame: f.late }
+    }
+
+    /// The first packet known of the frame that is played next, and that frame's deadline; `None` while no frame waits.
+    pub fn next_to_play(&self) -> Option<(u64, Timestamp)> {
+        self.frames.get(self.decided).map(|f| (f.lowest, f.deadline))
+    }
+    /// Time from capture to playout.
+    pub fn delay(&self) -> TimeDelta {
+        self.delay
     }
 
     /// The deadline of the first frame that is still open, or an earlier one that has not been polled.
@@ -286,6 +316,7 @@ impl Playout {
             end: None,
             packets: 0,
             size: DataSize::ZERO,
+            late: 0,
             state: if missed { State::Missed } else { State::Open },
         };
         if index == self.frames.len() {

@@ -29,7 +29,8 @@ impl Call {
         let now = Timestamp::ZERO;
         let setup = Setup { limits, start_rate: rate, now, seed: 1, params: vec![] };
         let pair = registry.make(controller, &setup).expect("built in");
-        let feedback = registry.get(controller).expect("built in").feedback;
+        let spec = registry.get(controller).expect("built in");
+        let (feedback, reports) = (spec.feedback, spec.reports);
         let config = EndpointConfig {
             abs_send_time: pair.receiver.is_some(),
             transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
@@ -39,10 +40,11 @@ impl Call {
             source: PerfectCodec::packets(DataSize::from_bytes(1_000), now).into(),
             packetiser: Packetiser::default(),
             per_packet_feedback: feedback.is_some(),
+            reports,
             controller: pair.sender,
             limits,
         };
-        let receive = ReceiveConfig { feedback, controller: pair.receiver, playout_deadline: None };
+        let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, playout_deadline: None };
         let other = EndpointConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..config.clone() };
         let ends = [Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now)];
         Self { ends, under_way: [VecDeque::new(), VecDeque::new()], spare: Vec::new(), now }

@@ -1,6 +1,6 @@
 //! What a call end is made from.
 
-use weir_cc::{FeedbackPlan, Limits, Receiver, Sender};
+use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender};
 use weir_media::{Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
 
@@ -74,6 +74,9 @@ pub struct SendConfig {
     pub packetiser: Packetiser,
     /// Whether the other end reports on each packet; what is sent is remembered only then.
     pub per_packet_feedback: bool,
+    /// Receiver reports that the controller asks for, as the other end plans them. With run lengths, what is sent is
+    /// remembered for them; sender reports come as often, so that the receiver knows the round trip.
+    pub reports: Option<ReportPlan>,
     /// The controller's sender half.
     pub controller: Sender,
     /// Bounds on the media rate.
@@ -81,9 +84,13 @@ pub struct SendConfig {
 }
 
 /// The receiving direction.
+#[derive(Default)]
 pub struct ReceiveConfig {
     /// Per-packet feedback that the other end's controller asks for.
     pub feedback: Option<FeedbackPlan>,
+    /// Regular RTCP that the other end's controller asks for, inside RTCP's bandwidth share; `None` leaves it to
+    /// RFC 3550's timer and [`EndpointConfig::t_rr_interval`].
+    pub reports: Option<ReportPlan>,
     /// The controller's receiver half.
     pub controller: Option<Receiver>,
     /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.

@@ -1,21 +1,20 @@
 //! One end of a call.
 
 mod incoming;
+mod outgoing;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
-use crate::feedback::{FeedbackReader, TwccWriter, write_ccfb};
+use crate::feedback::{FeedbackReader, TwccWriter};
 use crate::receiver::{MediaReceiver, ReceiveCounters};
-use crate::rtcp::{Compound, Heard, report_block, write_bye, write_report};
+use crate::rtcp::Heard;
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
-use crate::sender::{MediaSender, PADDING_SIZE, SendCounters, earliest};
+use crate::sender::{MediaSender, SendCounters, earliest};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use weir_cc::{Controller, FeedbackFormat, Limits, ReceiverController, Report, Target};
+use weir_cc::{Controller, Limits, ReceiverController, Report, Target};
 use weir_media::{PlayoutEvent, PlayoutStats};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
-use weir_wire::rtcp::SenderInfo;
-use weir_wire::rtp::{Header, extension::abs_send_time, write_padding};
 
 /// A datagram that has arrived.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +47,8 @@ pub struct EndpointCounters {
     pub malformed: u64,
     /// RTP or feedback about a source that is not part of the call.
     pub unknown_source: u64,
+    /// Run-length reports and next data units of packets that were not sent, or are no longer remembered.
+    pub unknown_packet: u64,
     /// RTCP datagrams sent.
     pub rtcp_sent: u64,
     /// RTCP bytes sent, UDP and IP headers included.
@@ -101,6 +102,7 @@ impl Endpoint {
             members: 2,
             senders,
             we_sent: send.is_some(),
+            plan: receive.as_ref().and_then(|r| r.reports).or(send.as_ref().and_then(|s| s.reports)),
         };
         let timer = RtcpTimer::new(timer_config, &mut rng, now);
         // RFC 3550, section 5.1: both start at a random value.
@@ -149,120 +151,12 @@ impl Endpoint {
         if let Some(s) = &mut self.sender {
             s.on_timeout(now, self.paused);
         }
-        if let Some(r) = &mut self.receiver
-            && let Some(report) = r.poll_report(now)
-        {
-            self.report = Some(report);
-        }
-    }
-
-    /// Writes the next datagram into `out`, which is cleared, and tells what it is; `None` where nothing is due.
-    pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
-        out.clear();
-        if self.bye == Bye::Sent {
-            return None;
-        }
-        self.poll_rtcp(now, out).or_else(|| self.poll_rtp(now, out))
-    }
-
-    fn poll_rtp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
-        let sender = self.sender.as_mut()?;
-        let packet = sender.poll_packet(self.rtp_overhead, now)?;
-        let c = &self.config;
-        let (timestamp, marker) =
-            packet.media.map_or((sender.last_rtp_timestamp, false), |m| (m.rtp_timestamp, m.marker));
-        Header {
-            payload_type: c.payload_type,
-            marker,
-            sequence: packet.sequence as u16,
-            timestamp,
-            ssrc: c.ssrc,
-            transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, packet.sequence as u16)),
-            abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
-            padding: if packet.media.is_none() { PADDING_SIZE } else { 0 },
-            ..Header::default()
-        }
-        .write_into(out);
-        let payload = match packet.media {
-            Some(m) => u32::from(m.payload),
-            None => {
-                write_padding(out, PADDING_SIZE);
-                0
+        if let Some(r) = &mut self.receiver {
+            r.run_playout(now);
+            if let Some(report) = r.poll_report(now) {
+                self.report = Some(report);
             }
-        };
-        let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
-        Some(Transmit { payload, size, ecn: c.ecn, is_rtp: true })
-    }
-
-    fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
-        let regular = self.timer.next_regular() <= now || self.bye == Bye::Wanted;
-        let feedback = self.receiver.as_ref().is_some_and(|r| r.feedback_due(now));
-        // NADA's report is its per-interval feedback; the others are events under the rules of early feedback.
-        let periodic = matches!(self.report, Some(Report::Nada { .. }));
-        let early = self.report.is_some() && (periodic || self.timer.may_send_early(now));
-        if !(regular || feedback || early) {
-            return None;
         }
-        if regular {
-            self.write_compound(now, out);
-        }
-        let ssrcs = (self.config.ssrc, self.config.remote_ssrc);
-        let mut upto = None;
-        if let Some(r) = &self.receiver
-            && let Some(log) = r.log.as_ref().filter(|l| feedback || (regular && l.news() > 0))
-        {
-            upto = Some(match r.format() {
-                Some(FeedbackFormat::TransportWide) => self.twcc.write(log, out),
-                _ => write_ccfb(log, ssrcs, self.zero, now, out),
-            });
-        }
-        if let Some(report) = self.report.take_if(|_| regular || early) {
-            write_report(&report, ssrcs, self.config.header_overhead, out);
-        }
-        if self.bye == Bye::Wanted {
-            write_bye(self.config.ssrc, out);
-            self.bye = Bye::Sent;
-        }
-        let size = DataSize::from_bytes(out.len() as u64);
-        let on_wire = size + DataSize::from_bytes(u64::from(self.config.header_overhead));
-        if let (Some(r), Some(upto)) = (&mut self.receiver, upto) {
-            r.on_feedback_sent(upto, on_wire, now);
-        }
-        if regular {
-            self.timer.on_regular_sent(on_wire, &mut self.rng, now);
-        } else if early && !periodic {
-            self.timer.on_early_sent(on_wire, &mut self.rng, now);
-        } else {
-            self.timer.on_packet(on_wire);
-        }
-        self.counters.rtcp_sent += 1;
-        self.counters.rtcp_bytes += on_wire.as_bytes();
-        Some(Transmit { payload: 0, size, ecn: Ecn::NotEct, is_rtp: false })
-    }
-
-    fn write_compound(&mut self, now: Timestamp, out: &mut Vec<u8>) {
-        let ntp = NtpTime::at(now, self.zero);
-        let info = self.sender.as_ref().filter(|s| s.counters.packets > 0).map(|s| SenderInfo {
-            ntp,
-            rtp_timestamp: s.rtp_timestamp_at(now, self.config.clock_rate),
-            packets: s.counters.packets as u32,
-            octets: s.counters.payload as u32,
-        });
-        let started = self.receiver.as_mut().filter(|r| r.stats.is_started());
-        let block = started.map(|r| {
-            let numbers = r.stats.take_block();
-            report_block(self.config.remote_ssrc, &numbers, self.last_sr, now)
-        });
-        let wants_rtt = self.receiver.as_ref().is_some_and(|r| r.controller.is_some()) && info.is_none();
-        Compound {
-            ssrc: self.config.ssrc,
-            cname: &self.config.cname,
-            info,
-            block,
-            reference: wants_rtt.then_some(ntp),
-            reference_heard: self.reference_heard.take(),
-        }
-        .write_into(now, out);
     }
 
     /// New bounds on the media rate.
@@ -302,7 +196,8 @@ impl Endpoint {
     }
     /// What could not be taken, and RTCP's share.
     pub fn counters(&self) -> EndpointCounters {
-        self.counters
+        let unknown = self.sender.as_ref().map_or(0, MediaSender::unknown_reports);
+        EndpointCounters { unknown_packet: self.counters.unknown_packet + unknown, ..self.counters }
     }
     /// Feedback that did not match what was sent.
     pub fn history_counters(&self) -> weir_cc::HistoryCounters {
@@ -324,7 +219,7 @@ impl Endpoint {
     }
     /// The next frame whose playout deadline has come; ask until there is none.
     pub fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
-        self.receiver.as_mut()?.playout.as_mut()?.poll(now)
+        self.receiver.as_mut()?.poll_playout(now)
     }
     /// What playout has seen, where there is a deadline.
     pub fn playout_stats(&self) -> Option<PlayoutStats> {

@@ -14,11 +14,13 @@ mod arrivals;
 mod config;
 mod endpoint;
 mod feedback;
+mod interval;
 mod queue;
 mod receiver;
 mod rtcp;
 mod rtcp_timer;
 mod sender;
+mod sent;
 mod statistics;
 
 pub use arrivals::ArrivalLog;

@@ -2,18 +2,23 @@
 
 use crate::arrivals::ArrivalLog;
 use crate::config::ReceiveConfig;
+use crate::interval::IntervalLog;
 use crate::sender::earliest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
-use weir_cc::cue::ReceivedPacket;
-use weir_cc::{FeedbackFormat, FeedbackPlan, Receiver, ReceiverController, Report};
-use weir_media::{MediaPacket, Playout};
+use std::collections::VecDeque;
+use weir_cc::cue::{FramePlayout, OneWayDelay, ReceivedPacket};
+use weir_cc::{FeedbackFormat, FeedbackPlan, OneWayDelayMeter, Receiver, ReceiverController, Report, ReportPlan};
+use weir_media::{MediaPacket, Playout, PlayoutEvent, Verdict};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_wire::rtcp::OneWayDelayReport;
 use weir_wire::rtp::extension::abs_send_time_since;
 
 /// Weight of a new message in the mean size of feedback, as RFC 3550 averages RTCP (section 6.3.3).
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// First guess of a feedback message's size in bytes, with UDP and IP: a header, and one report each for 20 packets.
 const FIRST_FEEDBACK_SIZE: f64 = 90.0;
+/// Frames played or missed that wait to be polled; of more, the oldest are dropped.
+const MAX_EVENTS: usize = 1_024;
 
 /// What the receiving direction has seen so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,8 +50,14 @@ pub(crate) struct MediaReceiver {
     pub stats: ReceiveStatistics,
     pub log: Option<ArrivalLog>,
     plan: Option<FeedbackPlan>,
+    reports: Option<ReportPlan>,
+    /// What a report plan needs: packets since the last report, and their delay where run lengths are wanted.
+    pub interval: Option<IntervalLog>,
+    pub one_way_delay: Option<OneWayDelayMeter>,
     pub controller: Option<Receiver>,
     pub playout: Option<Playout>,
+    /// What playout told the controller and nobody has polled yet.
+    events: VecDeque<PlayoutEvent>,
     pub counters: ReceiveCounters,
     feedback_due: Option<Timestamp>,
     last_feedback: Timestamp,
@@ -66,6 +77,10 @@ impl MediaReceiver {
             stats: ReceiveStatistics::new(clock_rate),
             log,
             plan: config.feedback,
+            reports: config.reports,
+            interval: config.reports.map(|_| IntervalLog::default()),
+            one_way_delay: config.reports.filter(|p| p.extended).map(|_| OneWayDelayMeter::new(clock_rate)),
+            events: VecDeque::new(),
             controller: config.controller,
             playout: config.playout_deadline.map(Playout::new),
             counters: ReceiveCounters::default(),
@@ -96,11 +111,12 @@ impl MediaReceiver {
                 self.feedback_due = Some(due.max(now));
             }
         }
-        if let Some(playout) = &mut self.playout
-            && !packet.is_padding
-        {
-            let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
-            playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start: None, marker, size });
+        let discarded = !packet.is_padding && self.play(sequence, packet, now);
+        if let Some(interval) = &mut self.interval {
+            interval.on_packet(sequence, discarded);
+        }
+        if let Some(meter) = self.one_way_delay.as_mut().filter(|_| !packet.is_padding) {
+            meter.on_packet(now, packet.rtp_timestamp);
         }
         if self.controller.is_some() {
             let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
@@ -116,6 +132,85 @@ impl MediaReceiver {
             if let Some(c) = &mut self.controller {
                 c.on_packet_received(&received);
             }
+        }
+    }
+
+    /// Gives a packet to playout; whether it came too late for that.
+    fn play(&mut self, sequence: u64, packet: &Incoming, now: Timestamp) -> bool {
+        let Some(playout) = &mut self.playout else { return false };
+        let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
+        let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start: None, marker, size });
+        let Verdict::Discarded { of_frame: discarded } = verdict else { return false };
+        if let Some(c) = &mut self.controller {
+            let buffered = TimeDelta::ZERO;
+            c.on_playout(&FramePlayout { now, rtp_timestamp, complete: false, discarded, buffered });
+        }
+        true
+    }
+
+    /// Plays the frames that are due and tells the controller's receiver half.
+    pub(crate) fn run_playout(&mut self, now: Timestamp) {
+        let (Some(playout), Some(c)) = (&mut self.playout, &mut self.controller) else { return };
+        while let Some(e) = playout.poll(now) {
+            let buffered = e.delay.map_or(TimeDelta::ZERO, |d| (playout.delay() - d).max(TimeDelta::ZERO));
+            let (rtp_timestamp, complete) = (e.rtp_timestamp, e.delay.is_some());
+            c.on_playout(&FramePlayout { now: e.at, rtp_timestamp, complete, discarded: 0, buffered });
+            if self.events.len() == MAX_EVENTS {
+                self.events.pop_front();
+            }
+            self.events.push_back(e);
+        }
+    }
+
+    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        if self.controller.is_none() {
+            return self.playout.as_mut()?.poll(now);
+        }
+        self.run_playout(now);
+        self.events.pop_front()
+    }
+
+    /// Whether a loss or discard since the last report is to be told early.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.reports.is_some_and(|p| p.early) && self.interval.as_ref().is_some_and(IntervalLog::has_news)
+    }
+
+    /// Whether the round trip is of use at this end.
+    pub(crate) fn wants_round_trip(&self) -> bool {
+        self.controller.is_some() || self.reports.is_some()
+    }
+
+    pub(crate) fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
+        if let Some(c) = &mut self.controller {
+            c.on_rtt(rtt, now);
+        }
+        if let Some(meter) = &mut self.one_way_delay {
+            meter.on_rtt(rtt);
+        }
+    }
+
+    /// Appends what a regular report tells of the packets since the last one, where a plan asks for it.
+    pub(crate) fn write_interval(&mut self, (ssrc, media_ssrc): (u32, u32), out: &mut Vec<u8>) {
+        let Some(interval) = &mut self.interval else { return };
+        if !self.stats.is_started() {
+            return;
+        }
+        let Some(meter) = &mut self.one_way_delay else {
+            interval.skip();
+            return;
+        };
+        let (begin, end) = interval.write((ssrc, media_ssrc), false, out);
+        if let Some(OneWayDelay { min, mean, last: latest }) = meter.take_interval() {
+            OneWayDelayReport { sender_ssrc: ssrc, media_ssrc, begin, end, min, mean, latest }.write_into(out);
+        }
+    }
+
+    /// The packet that is decoded next, as its sequence number stands in it, and how long until then. Nothing waiting,
+    /// it is the one after the newest.
+    pub(crate) fn next_to_decode(&self, now: Timestamp) -> (u16, Option<TimeDelta>) {
+        match self.playout.as_ref().and_then(Playout::next_to_play) {
+            Some((sequence, deadline)) => (sequence as u16, Some((deadline - now).max(TimeDelta::ZERO))),
+            None => (self.stats.highest().wrapping_add(1) as u16, None),
         }
     }
 
@@ -169,7 +264,10 @@ impl MediaReceiver {
 
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
         let mut at = self.feedback_due;
-        earliest(&mut at, self.controller.as_ref().and_then(ReceiverController::poll_timeout));
+        if let Some(c) = &self.controller {
+            earliest(&mut at, c.poll_timeout());
+            earliest(&mut at, self.playout.as_ref().and_then(Playout::next_event));
+        }
         at
     }
 }

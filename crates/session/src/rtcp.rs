@@ -3,12 +3,12 @@
 use crate::statistics::BlockNumbers;
 use weir_cc::Report;
 use weir_cc::cue::NadaMode;
-use weir_units::Timestamp;
+use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::ntp::{NtpTime, delta_to_compact};
 use weir_wire::rtcp::xr::{Block, Blocks, DlrrEntry};
 use weir_wire::rtcp::{
-    Bye, NadaReport, RateLimit, ReceiverReport, Remb, ReportBlock, ScaledRate, Sdes, SdesChunk, SdesChunks, SdesItem,
-    SdesItems, SdesType, SenderInfo, SenderReport, Tmmbr, Xr,
+    Bye, NadaReport, Nadu, NaduEntry, RateLimit, ReceiverReport, Remb, ReportBlock, ScaledRate, Sdes, SdesChunk,
+    SdesChunks, SdesItem, SdesItems, SdesType, SenderInfo, SenderReport, Tmmbr, Xr,
 };
 
 /// A compact NTP time heard from the other end, and when it came: what LSR and DLSR are made of.
@@ -74,8 +74,14 @@ impl Compound<'_> {
     }
 }
 
-/// Appends what a receiver half reports.
-pub(crate) fn write_report(report: &Report, (ssrc, remote_ssrc): (u32, u32), overhead: u32, out: &mut Vec<u8>) {
+/// Appends what a receiver half reports. `next` is the packet that is decoded next and how long until then.
+pub(crate) fn write_report(
+    report: &Report,
+    (ssrc, remote_ssrc): (u32, u32),
+    overhead: u32,
+    next: (u16, Option<TimeDelta>),
+    out: &mut Vec<u8>,
+) {
     match *report {
         Report::Remb { rate } => {
             Remb { sender_ssrc: ssrc, media_ssrc: 0, rate: ScaledRate::new(rate), sources: (&[remote_ssrc]).into() }
@@ -94,6 +100,13 @@ pub(crate) fn write_report(report: &Report, (ssrc, remote_ssrc): (u32, u32), ove
             r_recv: receive_rate,
         }
         .write_into(out),
+    }
+    if let Report::NextDataUnit { .. } = report {
+        // A model of a buffer has room for whatever the deadline lets in.
+        let free_buffer = DataSize::from_bytes(u64::MAX);
+        let (next_sequence, playout_delay) = next;
+        let unit = NaduEntry { ssrc: remote_ssrc, playout_delay, next_sequence, next_unit: 0, free_buffer };
+        Nadu { sender_ssrc: ssrc, entries: (&[unit]).into() }.write_into(out);
     }
 }
 

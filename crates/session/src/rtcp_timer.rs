@@ -1,6 +1,7 @@
 //! When RTCP packets may leave: RFC 3550, section 6.3, with the early-feedback rules of RFC 4585, section 3.5.
 
 use rand::{Rng, RngExt};
+use weir_cc::ReportPlan;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Share of the session bandwidth that RTCP may use (RFC 3550, section 6.2: RECOMMENDED 5 %).
@@ -15,6 +16,9 @@ const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// First guess of avg_rtcp_size in bytes, UDP and IP headers included: an SR with one block and SDES
 /// (RFC 3550, section 6.3.2 asks for the likely size of the first packet).
 const FIRST_SIZE: f64 = 120.0;
+/// Round-trip time that a plan counts with until one is measured (RFC 8298's and RFC 9002's kind of guess, kept low so that
+/// the first reports come soon).
+const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(250);
 
 /// What the timer starts from.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,6 +33,8 @@ pub struct RtcpTimerConfig {
     pub senders: u32,
     /// Whether this end sends media.
     pub we_sent: bool,
+    /// Spacing that a controller asks for; takes the place of `t_rr_interval`.
+    pub plan: Option<ReportPlan>,
 }
 
 /// The timer of one session member. Point to point: `T_dither_max` and the initial `Tmin` are zero
@@ -36,11 +42,18 @@ pub struct RtcpTimerConfig {
 ///
 /// A regular transmission that `T_rr_interval` would suppress is not woken for: the next one is set at once to
 /// the later of `tn` and `t_rr_last + T_rr_current_interval`, which leaves out only draws with no effect.
+///
+/// A [`ReportPlan`] gives `T_rr_interval` by the round trip. It is then not randomised, since with two members there is no
+/// crowd to keep out of step and controllers take reports that come sooner than planned for early ones; the interval by
+/// RTCP's bandwidth share still is, and still wins where it is longer, also over the plan's longest interval.
 #[derive(Clone, Debug)]
 pub struct RtcpTimer {
     config: RtcpTimerConfig,
     average_size: f64,
+    round_trip: Option<TimeDelta>,
     last: Timestamp,
+    /// The interval by RTCP's share that was drawn last.
+    drawn: TimeDelta,
     next: Timestamp,
     early_allowed_at: Timestamp,
 }
@@ -48,9 +61,44 @@ pub struct RtcpTimer {
 impl RtcpTimer {
     /// A timer whose first regular packet is due a random part of the interval after `now`.
     pub fn new(config: RtcpTimerConfig, rng: &mut impl Rng, now: Timestamp) -> Self {
-        let mut t = Self { config, average_size: FIRST_SIZE, last: now, next: now, early_allowed_at: now };
-        t.next = now + t.interval(rng);
+        let mut t = Self {
+            config,
+            average_size: FIRST_SIZE,
+            round_trip: None,
+            last: now,
+            drawn: TimeDelta::ZERO,
+            next: now,
+            early_allowed_at: now,
+        };
+        t.drawn = t.interval(rng);
+        t.next = now + t.drawn;
         t
+    }
+
+    /// A round trip has been measured: a plan goes by it from the next packet on, and by the first one at once.
+    pub fn on_round_trip(&mut self, rtt: TimeDelta) {
+        let first = self.round_trip.replace(rtt).is_none();
+        if first && self.last < self.next {
+            let planned = self.last + self.planned().max(self.drawn);
+            self.next = self.next.min(planned);
+        }
+    }
+
+    /// Distance of regular packets by the plan; zero without one.
+    fn planned(&self) -> TimeDelta {
+        self.config.plan.map_or(TimeDelta::ZERO, |p| {
+            let rtt = self.round_trip.unwrap_or(FIRST_ROUND_TRIP);
+            rtt.mul_f64(p.min_round_trips.max(0.0)).max(p.min_interval).min(p.max_interval)
+        })
+    }
+
+    /// The session bandwidth, `T_rr_interval`, the plan and the shares have changed; takes effect from the next packet.
+    pub fn set_config(&mut self, config: RtcpTimerConfig) {
+        self.config = config;
+    }
+    /// What the timer works from now.
+    pub fn config(&self) -> &RtcpTimerConfig {
+        &self.config
     }
 
     /// When the next regular packet is due.
@@ -61,11 +109,6 @@ impl RtcpTimer {
     /// Mean of packet sizes, UDP and IP headers included.
     pub fn average_size(&self) -> DataSize {
         DataSize::from_bytes(self.average_size as u64)
-    }
-
-    /// The session bandwidth has changed; takes effect from the next packet.
-    pub fn set_session_bandwidth(&mut self, bandwidth: DataRate) {
-        self.config.session_bandwidth = bandwidth;
     }
 
     /// Deterministic calculated interval T_d (RFC 3550, section 6.3.1), with Tmin = 0.
@@ -94,16 +137,21 @@ impl RtcpTimer {
     /// A regular packet has left.
     pub fn on_regular_sent(&mut self, size: DataSize, rng: &mut impl Rng, now: Timestamp) {
         self.on_packet(size);
-        let spacing = self.config.t_rr_interval.mul_f64(rng.random_range(0.5..1.5));
+        let spacing = match self.config.plan {
+            Some(_) => self.planned(),
+            None => self.config.t_rr_interval.mul_f64(rng.random_range(0.5..1.5)),
+        };
         self.last = now;
         self.early_allowed_at = now;
-        self.next = now + self.interval(rng).max(spacing);
+        self.drawn = self.interval(rng);
+        self.next = now + self.drawn.max(spacing);
     }
 
-    /// An early packet has left: the next regular one is skipped (RFC 4585, section 3.5.2, step 6).
+    /// An early packet has left: the next regular one is skipped (RFC 4585, section 3.5.2, step 6). With a plan the
+    /// skipped one is the plan's, so that early packets come at most once every other interval.
     pub fn on_early_sent(&mut self, size: DataSize, rng: &mut impl Rng, now: Timestamp) {
         self.on_packet(size);
-        let tn = self.last + self.interval(rng) * 2;
+        let tn = self.last + self.interval(rng).max(self.planned()) * 2;
         self.early_allowed_at = tn.max(now);
         self.next = self.next.max(tn);
     }
@@ -127,7 +175,58 @@ mod tests {
             members: 2,
             senders: 1,
             we_sent,
+            plan: None,
         }
+    }
+
+    fn plan() -> ReportPlan {
+        ReportPlan {
+            min_round_trips: 2.0,
+            min_interval: TimeDelta::from_millis(100),
+            max_interval: TimeDelta::from_secs(1),
+            extended: true,
+            early: true,
+        }
+    }
+
+    #[test]
+    fn a_plan_follows_the_round_trip_between_its_bounds_and_inside_the_share() {
+        let next = |kbps, rtt: Option<i64>| {
+            let mut rng = Pcg64Mcg::seed_from_u64(5);
+            let mut t = RtcpTimer::new(
+                RtcpTimerConfig { plan: Some(plan()), ..config(kbps, false) },
+                &mut rng,
+                Timestamp::ZERO,
+            );
+            let now = t.next_regular();
+            t.on_regular_sent(DataSize::from_bytes(120), &mut rng, now);
+            if let Some(ms) = rtt {
+                t.on_round_trip(TimeDelta::from_millis(ms));
+            }
+            (t.next_regular() - now).as_millis()
+        };
+        // 40 ms at most by the share of 960 kbit/s.
+        assert_eq!([None, Some(150), Some(10), Some(5_000)].map(|rtt| next(960, rtt)), [500, 300, 100, 500]);
+        // 4.9 s on average by that of 8 kbit/s, whatever the plan.
+        assert!((1_900..=6_000).contains(&next(8, Some(10))));
+    }
+
+    #[test]
+    fn early_packets_of_a_plan_come_every_other_interval() {
+        let mut rng = Pcg64Mcg::seed_from_u64(5);
+        let c = RtcpTimerConfig { plan: Some(plan()), ..config(960, false) };
+        let mut t = RtcpTimer::new(c, &mut rng, Timestamp::ZERO);
+        t.on_round_trip(TimeDelta::from_millis(100));
+        let start = t.next_regular();
+        t.on_regular_sent(DataSize::from_bytes(120), &mut rng, start);
+        let at = |ms| start + TimeDelta::from_millis(ms);
+        assert_eq!(t.next_regular(), at(200));
+        assert!(t.may_send_early(at(50)));
+        t.on_early_sent(DataSize::from_bytes(120), &mut rng, at(50));
+        assert_eq!(t.next_regular(), at(400));
+        assert!(!t.may_send_early(at(60)) && !t.may_send_early(at(399)));
+        t.on_regular_sent(DataSize::from_bytes(120), &mut rng, at(400));
+        assert!(t.may_send_early(at(410)));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::config::SendConfig;
 use crate::queue::{QueuedPacket, RtpQueue};
-use weir_cc::cue::{Cue, PacketResult, QueueState, SentPacket, TransportFeedback};
+use crate::sent::{Intervals, Sent, SentStream, Traces};
+use weir_cc::cue::{Cue, IntervalReport, OneWayDelay, PacketResult, QueueState, SentPacket, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
 use weir_media::{Frame, Packetiser, Source};
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -37,6 +38,9 @@ pub struct SendCounters {
 /// The packet that the pacer lets go now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
+    /// Transport-wide sequence number.
+    pub transport: u64,
+    /// The stream's own.
     pub sequence: u64,
     /// The media packet, or none for padding.
     pub media: Option<QueuedPacket>,
@@ -52,7 +56,11 @@ pub(crate) struct MediaSender {
     queue: RtpQueue,
     target: Target,
     results: Vec<PacketResult>,
-    next_sequence: u64,
+    /// Transport-wide number of the next packet.
+    next_transport: u64,
+    /// The media stream, padding included.
+    media: SentStream,
+    intervals: Intervals,
     pub last_rtp_timestamp: u32,
     rtp_offset: u32,
     pub counters: SendCounters,
@@ -62,6 +70,8 @@ pub(crate) struct MediaSender {
 impl MediaSender {
     pub(crate) fn new(config: SendConfig, first_sequence: u16, rtp_offset: u32, now: Timestamp) -> Self {
         let target = config.controller.target();
+        let first = 65_536 + u64::from(first_sequence);
+        let extended = config.reports.is_some_and(|p| p.extended);
         let mut s = Self {
             source: config.source,
             packetiser: config.packetiser,
@@ -72,7 +82,9 @@ impl MediaSender {
             queue: RtpQueue::default(),
             target,
             results: Vec::new(),
-            next_sequence: 65_536 + u64::from(first_sequence),
+            next_transport: first,
+            media: SentStream::new(first, extended),
+            intervals: Intervals::default(),
             last_rtp_timestamp: rtp_offset,
             rtp_offset,
             counters: SendCounters::default(),
@@ -94,9 +106,22 @@ impl MediaSender {
     pub(crate) fn queue(&self) -> &RtpQueue {
         &self.queue
     }
-    /// The number of the packet sent last.
-    pub(crate) fn last_sequence(&self) -> u64 {
-        self.next_sequence.saturating_sub(1)
+    /// The transport-wide number of the packet sent last.
+    pub(crate) fn last_transport(&self) -> u64 {
+        self.next_transport.saturating_sub(1)
+    }
+    /// The media stream as sent.
+    pub(crate) fn media(&self) -> &SentStream {
+        &self.media
+    }
+    /// The transport-wide number of a media packet that was sent, or is sent next.
+    pub(crate) fn number_of_next(&self, sequence: u64) -> Option<u64> {
+        let next = (sequence == self.media.next()).then_some(self.next_transport);
+        next.or_else(|| self.media.transport(sequence))
+    }
+    /// Packets that run-length reports told of and that were not sent, or are no longer remembered.
+    pub(crate) fn unknown_reports(&self) -> u64 {
+        self.intervals.unknown
     }
     /// The RTP timestamp of an instant, for sender reports.
     pub(crate) fn rtp_timestamp_at(&self, now: Timestamp, clock_rate: u32) -> u32 {
@@ -148,6 +173,19 @@ impl MediaSender {
         self.controller.on_cue(&Cue::TransportFeedback(feedback));
         self.follow_controller(now);
         rtt
+    }
+
+    /// Joins the run lengths of a compound with what was sent.
+    pub(crate) fn on_traces(
+        &mut self,
+        traces: &Traces<'_>,
+        one_way_delay: Option<OneWayDelay>,
+        rtt: Option<TimeDelta>,
+        now: Timestamp,
+    ) {
+        let packets = self.intervals.resolve(&self.media, traces);
+        self.controller.on_cue(&Cue::IntervalReport(IntervalReport { now, packets, one_way_delay, rtt }));
+        self.follow_controller(now);
     }
 
     fn enqueue(&mut self, frame: &Frame, now: Timestamp) {
@@ -213,11 +251,13 @@ impl MediaSender {
             return None;
         }
         let media = if padding { None } else { self.queue.pop() };
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
+        let (transport, sequence) = (self.next_transport, self.media.next());
+        self.next_transport += 1;
+        let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+        self.media.on_sent(Sent { transport, departure: now, size: bytes, is_padding: padding });
         let mut sent = SentPacket {
             now,
-            sequence,
+            sequence: transport,
             size,
             is_padding: padding,
             is_repair: false,
@@ -241,7 +281,7 @@ impl MediaSender {
             }
             None => c.padding_packets += 1,
         }
-        Some(Outgoing { sequence, media })
+        Some(Outgoing { transport, sequence, media })
     }
 }
 

@@ -119,6 +119,10 @@ impl ReceiveStatistics {
     pub fn is_started(&self) -> bool {
         self.started
     }
+    /// Extended highest sequence number received, one cycle up; zero before the first.
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
     /// Packets received, duplicates included.
     pub fn received(&self) -> u64 {
         self.received

@@ -50,7 +50,8 @@ fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
     let now = Timestamp::ZERO;
     let setup = Setup { limits, start_rate: kbps(500), now, seed, params: vec![] };
     let pair = registry.make(controller, &setup).expect("built in");
-    let feedback = registry.get(controller).expect("built in").feedback;
+    let spec = registry.get(controller).expect("built in");
+    let (feedback, reports) = (spec.feedback, spec.reports);
     let config = EndpointConfig {
         ssrc: 11,
         remote_ssrc: 22,
@@ -63,11 +64,12 @@ fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
     let send = SendConfig {
         source,
         per_packet_feedback: feedback.is_some(),
+        reports,
         packetiser: Packetiser::default(),
         controller: pair.sender,
         limits,
     };
-    let receive = ReceiveConfig { feedback, controller: pair.receiver, playout_deadline: None };
+    let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, playout_deadline: None };
     Call {
         a: Endpoint::new(config.clone(), Some(send), None, now),
         b: Endpoint::new(

@@ -4,13 +4,13 @@ use super::{Datagram, Endpoint};
 use crate::feedback::ccfb_packets;
 use crate::receiver::Incoming;
 use crate::rtcp::Heard;
-use weir_cc::ReceiverController;
-use weir_cc::cue::{self, Cue, EstimateKind, NadaMode};
+use crate::sent::{Traces, nearest};
+use weir_cc::cue::{self, Cue, EstimateKind, NadaMode, OneWayDelay};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::Kind;
 use weir_wire::ntp::{NtpTime, round_trip};
 use weir_wire::rtcp::xr::{Block, Xr};
-use weir_wire::rtcp::{Packet, ReportBlock, SenderReport, parse_compound};
+use weir_wire::rtcp::{NaduEntry, Packet, ReportBlock, SenderReport, parse_compound};
 use weir_wire::rtp::PacketView;
 
 impl Endpoint {
@@ -20,11 +20,16 @@ impl Endpoint {
             self.counters.rtcp_received += 1;
             let size = datagram.bytes.len() as u64 + u64::from(self.config.header_overhead);
             self.timer.on_packet(DataSize::from_bytes(size));
+            let mut extended = Extended::default();
             for packet in parse_compound(datagram.bytes) {
                 match packet {
-                    Ok(packet) => self.on_rtcp(&packet, now),
+                    Ok(packet) => self.on_rtcp(&packet, &mut extended, now),
                     Err(_) => self.counters.malformed += 1,
                 }
+            }
+            // Behind the report blocks of the same compound, whatever their order in it.
+            if let Some(sender) = self.sender.as_mut().filter(|_| extended.traces.loss.is_some()) {
+                sender.on_traces(&extended.traces, extended.one_way_delay, self.rtt, now);
             }
             return;
         }
@@ -62,15 +67,19 @@ impl Endpoint {
         }
     }
 
-    fn on_rtcp(&mut self, packet: &Packet<'_>, now: Timestamp) {
+    fn on_rtcp<'a>(&mut self, packet: &Packet<'a>, extended: &mut Extended<'a>, now: Timestamp) {
         let ours = self.config.ssrc;
         match packet {
             Packet::SenderReport(sr) => self.on_sender_report(sr, now),
             Packet::ReceiverReport(rr) => rr.blocks.iter().for_each(|b| self.on_block(&b, now)),
-            Packet::Xr(xr) => self.on_extended_report(xr, now),
+            Packet::Xr(xr) => self.on_extended_report(xr, extended, now),
+            Packet::OneWayDelay(d) if d.media_ssrc == ours => {
+                extended.one_way_delay = Some(OneWayDelay { min: d.min, mean: d.mean, last: d.latest });
+            }
+            Packet::Nadu(n) => n.entries.iter().filter(|e| e.ssrc == ours).for_each(|e| self.on_next_unit(&e, now)),
             Packet::Twcc(f) => {
                 let Some(sender) = &mut self.sender else { return };
-                let last = sender.last_sequence();
+                let last = sender.last_transport();
                 let reports = self.reader.twcc(f, move |s| nearest(last, s));
                 if let Some(rtt) = sender.on_reports(reports, |_| TimeDelta::ZERO, now) {
                     self.rtt = Some(rtt);
@@ -79,12 +88,12 @@ impl Endpoint {
             Packet::Ccfb(f) => {
                 let Some(sender) = &mut self.sender else { return };
                 let report = self.reader.ccfb_report_time(f);
-                let last = sender.last_sequence();
                 for stream in f.streams() {
                     if stream.ssrc != ours {
                         self.counters.unknown_source += 1;
                         continue;
                     }
+                    let last = sender.last_transport();
                     let reports = ccfb_packets(&stream, report, move |s| nearest(last, s));
                     let held = |p: &cue::PacketResult| p.arrival.map_or(TimeDelta::ZERO, |a| report - a);
                     if let Some(rtt) = sender.on_reports(reports, held, now) {
@@ -124,14 +133,19 @@ impl Endpoint {
         sr.blocks.iter().for_each(|b| self.on_block(&b, now));
     }
 
-    fn on_extended_report(&mut self, xr: &Xr<'_>, now: Timestamp) {
+    fn on_extended_report<'a>(&mut self, xr: &Xr<'a>, extended: &mut Extended<'a>, now: Timestamp) {
+        let ours = self.config.ssrc;
+        let traces = &mut extended.traces;
         for block in xr.blocks.iter() {
             match block {
+                // One block of a kind: what a datagram costs stays bounded.
+                Block::LossRle(t) if t.ssrc == ours => _ = traces.loss.get_or_insert(t),
+                Block::DiscardRle { early: false, trace: t } if t.ssrc == ours => _ = traces.discard.get_or_insert(t),
+                Block::PostRepairLossRle(t) if t.ssrc == ours => _ = traces.post_repair.get_or_insert(t),
                 Block::Rrtr(ntp) => {
                     self.reference_heard = Some((xr.ssrc, Heard { compact: ntp.compact(), at: now }));
                 }
                 Block::Dlrr(entries) => {
-                    let ours = self.config.ssrc;
                     for e in entries.iter().filter(|e| e.ssrc == ours) {
                         let ntp = NtpTime::at(now, self.zero);
                         if let Some(rtt) = round_trip(ntp, e.last_rr, e.delay_since_last_rr) {
@@ -142,6 +156,16 @@ impl Endpoint {
                 _ => {}
             }
         }
+    }
+
+    fn on_next_unit(&mut self, e: &NaduEntry, now: Timestamp) {
+        let Some(sender) = &mut self.sender else { return };
+        let sequence = sender.media().nearest(e.next_sequence);
+        let Some(next_sequence) = sender.number_of_next(sequence) else {
+            self.counters.unknown_packet += 1;
+            return;
+        };
+        sender.on_cue(&Cue::NextDataUnit(cue::NextDataUnit { now, next_sequence, playout_delay: e.playout_delay }));
     }
 
     fn on_estimate(&mut self, rate: DataRate, kind: EstimateKind, now: Timestamp) {
@@ -176,13 +200,16 @@ impl Endpoint {
 
     fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
         self.rtt = Some(rtt);
-        if let Some(c) = self.receiver.as_mut().and_then(|r| r.controller.as_mut()) {
-            c.on_rtt(rtt, now);
+        self.timer.on_round_trip(rtt);
+        if let Some(r) = &mut self.receiver {
+            r.on_rtt(rtt, now);
         }
     }
 }
 
-/// The 64-bit number of a sequence number as it stands in a packet: the nearest to `last`.
-fn nearest(last: u64, sequence: u16) -> u64 {
-    last.saturating_add_signed(i64::from(sequence.wrapping_sub(last as u16) as i16))
+/// What a compound says in several packets and is told as one cue.
+#[derive(Default)]
+struct Extended<'a> {
+    traces: Traces<'a>,
+    one_way_delay: Option<OneWayDelay>,
 }

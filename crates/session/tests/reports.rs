@@ -1,0 +1,197 @@
+//! Regular reports by a controller's plan: run lengths, one-way delay, early reports, next data units.
+
+mod common;
+
+use common::{Call, Fate as Way, Link, Recorder, Told, Watcher, plan};
+use std::collections::BTreeMap;
+use weir_cc::cue::{Fate, FramePlayout};
+use weir_cc::{Limits, ReportPlan};
+use weir_media::{Packetiser, PerfectCodec};
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_wire::rtcp::check_compound;
+use weir_wire::rtp::PacketView;
+
+fn ms(n: i64) -> TimeDelta {
+    TimeDelta::from_millis(n)
+}
+
+/// A call at 800 kbit/s over 2 Mbit/s with 50 ms each way.
+fn call(
+    recorder: &Recorder,
+    watcher: Option<&Watcher>,
+    plan: ReportPlan,
+    rule: impl FnMut(u64, &[u8]) -> Way + 'static,
+) -> Call {
+    let now = Timestamp::ZERO;
+    let rate = DataRate::from_mbps(2);
+    let config = EndpointConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndpointConfig::default() };
+    let send = SendConfig {
+        source: PerfectCodec::frames(ms(40), now).into(),
+        per_packet_feedback: false,
+        reports: Some(plan),
+        packetiser: Packetiser::default(),
+        controller: recorder.sender(),
+        limits: Limits { floor: DataRate::ZERO, ceiling: rate },
+    };
+    let receive = ReceiveConfig {
+        reports: Some(plan),
+        controller: watcher.map(Watcher::receiver),
+        playout_deadline: Some(ms(150)),
+        ..ReceiveConfig::default()
+    };
+    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+    let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    Call::new(a, b, Link::new(rate, rule))
+}
+
+#[test]
+fn every_packet_is_told_with_its_fate() {
+    let recorder = Recorder::new(800);
+    // Media by its count: each 17th is lost, each 23rd comes 120 ms late.
+    let mut media = 0u64;
+    let mut c = call(&recorder, None, plan(), move |_, bytes| {
+        media += u64::from(bytes[1] & 0x7f == 96);
+        match (bytes[1] & 0x7f, media % 17, media % 23) {
+            (96, 3, _) => Way::Lose,
+            (96, _, 5) => Way::Delay(ms(120)),
+            _ => Way::Pass,
+        }
+    });
+    c.run_until(Timestamp::from_secs(20));
+    let rtp: Vec<_> = c.sent[0].iter().filter(|s| s.2.is_rtp).collect();
+    let by_number: BTreeMap<u64, _> = recorder.sent().into_iter().map(|p| (p.sequence, p)).collect();
+    assert_eq!(by_number.len(), rtp.len());
+    let first = *by_number.keys().next().unwrap();
+    let intervals = recorder.intervals();
+    let told: Vec<_> = intervals.iter().flat_map(|i| i.1.clone()).collect();
+    // All but what is under way, in order, each once.
+    assert!(rtp.len() - told.len() < 40, "{} of {}", told.len(), rtp.len());
+    let mut counts = [0; 3];
+    for (i, p) in told.iter().enumerate() {
+        assert_eq!(p.sequence, first + i as u64);
+        let (at, bytes, t) = rtp[i];
+        assert_eq!((p.departure, p.size), (*at, t.size));
+        assert_eq!(by_number[&p.sequence].now, p.departure);
+        let n = i as u64 + 1;
+        let lost = c.there.lost.contains(&(11, PacketView::parse_header(bytes).unwrap().sequence()));
+        assert_eq!(lost, n % 17 == 3);
+        let want = match () {
+            () if lost => Fate::Lost,
+            () if n % 23 == 5 => Fate::Discarded,
+            () => Fate::Received,
+        };
+        // A packet that was overtaken and comes after the report was lost when it was made.
+        let overtaken = want == Fate::Discarded && p.fate == Fate::Lost;
+        assert!(p.fate == want || overtaken, "{n}: {p:?}, not {want:?}");
+        assert!(!p.repaired);
+        counts[p.fate as usize] += 1;
+    }
+    assert!(counts.iter().all(|&n| n > 20), "{counts:?}");
+    // 50 ms and a packet's time of transmission at the least; what the receiver estimates is half the round trip.
+    for (_, _, delay, rtt) in &intervals[3..] {
+        let (d, rtt) = (delay.expect("packets came"), rtt.expect("measured"));
+        assert!((ms(50)..ms(56)).contains(&d.min) && d.min <= d.mean && d.last <= d.mean.max(d.last), "{d:?}");
+        assert!((ms(100)..ms(130)).contains(&rtt), "{rtt}");
+    }
+    assert_eq!((c.a.counters().unknown_packet, c.a.counters().malformed), (0, 0));
+}
+
+#[test]
+fn reports_are_two_round_trips_apart_and_behind_their_block() {
+    let recorder = Recorder::new(800);
+    let mut c = call(&recorder, None, plan(), |_, _| Way::Pass);
+    c.run_until(Timestamp::from_secs(10));
+    let at: Vec<_> = c.sent[1].iter().map(|s| s.0).collect();
+    for pair in at.windows(2).skip(4) {
+        // The round trip is 100 ms and up to four packets' 4 ms that are in front.
+        assert!((ms(200)..ms(235)).contains(&(pair[1] - pair[0])), "{pair:?}");
+    }
+    c.sent[1].iter().for_each(|s| check_compound(&s.1).expect("a compound by RFC 3550"));
+    let told = recorder.told();
+    for (i, t) in told.iter().enumerate().filter(|(_, t)| matches!(t, Told::Interval(..))) {
+        assert!(matches!(told[i - 1], Told::Block(_)), "{t:?}");
+    }
+    let share = c.b.counters().rtcp_bytes as f64 * 8.0 / 10.0 / 2e6;
+    assert!(share < 0.025, "{share} of the session for one of two members");
+}
+
+#[test]
+fn a_loss_is_told_early_and_the_next_report_left_out() {
+    let early = |early| {
+        let recorder = Recorder::new(800);
+        let mut c = call(&recorder, None, ReportPlan { early, ..plan() }, |n, bytes| {
+            if bytes[1] & 0x7f == 96 && n % 200 == 0 { Way::Lose } else { Way::Pass }
+        });
+        c.run_until(Timestamp::from_secs(10));
+        let at: Vec<_> = c.sent[1].iter().map(|s| s.0).collect();
+        let gaps: Vec<_> = at.windows(2).skip(4).map(|p| p[1] - p[0]).collect();
+        (gaps, at.len(), c.there.lost.len())
+    };
+    let (gaps, regular, lost) = early(false);
+    assert!(lost >= 4 && gaps.iter().all(|&g| g >= ms(200)));
+    let (gaps, all, _) = early(true);
+    // From the report before to the early one, and from that to the one after: two intervals, or one at least.
+    let short: Vec<_> = gaps.windows(2).filter(|g| g[0] < ms(199)).map(|g| g[0] + g[1]).collect();
+    assert!((3..=lost).contains(&short.len()), "{short:?}");
+    assert!(short.iter().all(|&two| (ms(400)..ms(470)).contains(&two)), "{short:?}");
+    assert!(all <= regular + 1, "{all} instead of {regular}");
+}
+
+#[test]
+fn what_is_played_next_reaches_the_sender_and_playout_the_receiver_half() {
+    let recorder = Recorder::new(800);
+    let watcher = Watcher::every(ms(300));
+    let mut c = call(&recorder, Some(&watcher), plan(), |n, bytes| match bytes[1] & 0x7f {
+        96 if n % 50 == 0 => Way::Lose,
+        96 if n % 60 == 0 => Way::Delay(ms(200)),
+        _ => Way::Pass,
+    });
+    c.run_until(Timestamp::from_secs(10));
+    let told = recorder.told();
+    let sent: BTreeMap<u64, Timestamp> = recorder.sent().into_iter().map(|p| (p.sequence, p.now)).collect();
+    let mut units = 0;
+    for (i, t) in told.iter().enumerate() {
+        let Told::Unit(u) = t else { continue };
+        units += 1;
+        assert!(
+            matches!(&told[i - 1], Told::Estimate(e) if e.rate.as_kbps_f64().round() == 700.0),
+            "{:?}",
+            told[i - 1]
+        );
+        let delay = u.playout_delay.expect("frames wait");
+        // Captured 150 ms before it is played; the report took 50 ms, NADU tells milliseconds.
+        let captured = u.now - ms(50) + delay - ms(150);
+        let left = sent[&u.next_sequence];
+        assert!((ms(-3)..ms(45)).contains(&(left - captured)), "{u:?} left {left}");
+        assert!(delay <= ms(150));
+    }
+    assert!(units >= 25, "{units}");
+    let frames = watcher.frames.lock().unwrap().clone();
+    let (whole, missed): (Vec<FramePlayout>, Vec<_>) =
+        frames.iter().copied().filter(|f| f.discarded == 0).partition(|f| f.complete);
+    assert!(whole.iter().all(|f| (ms(60)..ms(100)).contains(&f.buffered)), "{whole:?}");
+    assert!(missed.len() > 10 && missed.iter().all(|f| f.buffered == TimeDelta::ZERO));
+    let stats = c.b.playout_stats().unwrap();
+    assert_eq!(whole.len() as u64, stats.played);
+    assert_eq!(frames.iter().filter(|f| f.discarded > 0).count() as u64, stats.discarded);
+    let mut events = 0;
+    while c.b.poll_playout(c.now).is_some() {
+        events += 1;
+    }
+    assert_eq!(events, whole.len() + missed.len());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_reports() {
+    let run =
+        || {
+            let recorder = Recorder::new(800);
+            let mut c = call(&recorder, Some(&Watcher::every(ms(100))), plan(), |n, _| {
+                if n % 30 == 0 { Way::Lose } else { Way::Pass }
+            });
+            c.run_until(Timestamp::from_secs(5));
+            (c.sent, recorder.told())
+        };
+    assert_eq!(run(), run());
+}
