@@ -56,6 +56,22 @@ pub const fn delta_to_compact(d: TimeDelta) -> u32 {
     if s > 0xffff || units > u32::MAX as i64 { u32::MAX } else { units as u32 }
 }
 
+/// A span in units of 2^-32 s as a time, to the nearest nanosecond.
+pub const fn span_to_delta(units: u64) -> TimeDelta {
+    let (s, frac) = ((units >> 32) as i64, units & 0xffff_ffff);
+    TimeDelta::from_nanos(s * SECOND + ((frac * SECOND as u64 + (1 << 31)) >> 32) as i64)
+}
+
+/// A time as a span in units of 2^-32 s, to the nearest; negative times give 0, times over 136 years the largest span.
+pub const fn delta_to_span(d: TimeDelta) -> u64 {
+    let ns = d.as_nanos();
+    if ns <= 0 {
+        return 0;
+    }
+    let (s, frac) = ((ns / SECOND) as u64, (ns % SECOND) as u64);
+    if s > 0xffff_ffff { u64::MAX } else { (s << 32) + ((frac << 32) + SECOND as u64 / 2) / SECOND as u64 }
+}
+
 /// Round-trip time from a report block or DLRR entry: `now` less `last` less `delay`, all in units of 2^-16 s
 /// (RFC 3550, section 6.4.1; RFC 3611, section 4.5).
 ///
@@ -133,6 +149,15 @@ mod tests {
             let later = t + TimeDelta::from_nanos(d);
             let got = NtpTime::at(later, zero).since(NtpTime::at(t, zero));
             prop_assert!((got.as_nanos() - d).abs() <= 1);
+        }
+
+        #[test]
+        fn spans_are_to_the_nearest(ns in 0i64..(1 << 32) * SECOND, units: u64) {
+            let d = TimeDelta::from_nanos(ns);
+            prop_assert_eq!(span_to_delta(delta_to_span(d)), d);
+            // Half a nanosecond is 2.1 units.
+            let again = delta_to_span(span_to_delta(units));
+            prop_assert!(again.abs_diff(units) <= 3, "{units} is {again}");
         }
 
         #[test]

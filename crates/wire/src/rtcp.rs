@@ -19,6 +19,7 @@ mod nack;
 mod picture;
 mod remb;
 mod report;
+mod resync;
 mod sdes;
 pub mod twcc;
 pub mod xr;
@@ -30,6 +31,7 @@ pub use nack::{Nack, NackEntry, NackPacker};
 pub use picture::{Pli, Rpsi, Sli, SliEntry};
 pub use remb::Remb;
 pub use report::{ReceiverReport, ReportBlock, SenderInfo, SenderReport};
+pub use resync::SrRequest;
 pub use sdes::{Chunk as SdesChunk, Chunks as SdesChunks, Item as SdesItem, Items as SdesItems, Sdes, SdesType};
 pub use xr::Xr;
 
@@ -212,6 +214,8 @@ pub enum Packet<'a> {
     Tmmbr(Tmmbr<'a>),
     /// Notification of the bounding requests.
     Tmmbn(Tmmbn<'a>),
+    /// Rapid resynchronisation request.
+    SrRequest(SrRequest),
     /// Transport-wide congestion control feedback.
     Twcc(twcc::Feedback<'a>),
     /// Congestion control feedback.
@@ -249,6 +253,7 @@ impl<'a> Packet<'a> {
             (RTPFB, nack::FMT) => Self::Nack(Nack::parse(raw)?),
             (RTPFB, control::TMMBR_FMT) => Self::Tmmbr(Tmmbr::parse(raw)?),
             (RTPFB, control::TMMBN_FMT) => Self::Tmmbn(Tmmbn::parse(raw)?),
+            (RTPFB, resync::FMT) if SrRequest::is_in(raw) => Self::SrRequest(SrRequest::parse(raw)?),
             (RTPFB, ccfb::FMT) => Self::Ccfb(ccfb::Feedback::parse(raw)?),
             (RTPFB, twcc::FMT) => Self::Twcc(twcc::Feedback::parse(raw)?),
             (PSFB, picture::PLI_FMT) => Self::Pli(Pli::parse(raw)?),
@@ -274,6 +279,7 @@ impl<'a> Packet<'a> {
             Self::Nack(p) => p.write_into(out),
             Self::Tmmbr(p) => p.write_into(out),
             Self::Tmmbn(p) => p.write_into(out),
+            Self::SrRequest(p) => p.write_into(out),
             Self::Twcc(p) => p.write_into(out),
             Self::Ccfb(p) => p.write_into(out),
             Self::Pli(p) => p.write_into(out),

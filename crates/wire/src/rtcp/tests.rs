@@ -185,24 +185,6 @@ fn next_application_data_unit_by_hand() {
 }
 
 #[test]
-fn bytes_discarded_by_hand() {
-    use xr::{BytesDiscarded, IntervalMetric};
-    let late = BytesDiscarded { ssrc: 5, interval: IntervalMetric::Interval, early: false, bytes: 1_000 };
-    let early = BytesDiscarded { interval: IntervalMetric::Cumulative, early: true, ..late };
-    let blocks = [xr::Block::BytesDiscarded(late), xr::Block::BytesDiscarded(early)];
-    same(
-        Packet::Xr(Xr { ssrc: 4, blocks: xr::Blocks::Own(&blocks) }),
-        "80cf0007 00000004 1a800002 00000005 000003e8 1ae00002 00000005 000003e8",
-    );
-    // I=00 and I=01 are discarded, and so is another length.
-    for block in ["1a000002 00000005 000003e8", "1a400002 00000005 000003e8", "1a800001 00000005"] {
-        let bytes = hex(&format!("80cf{:04x} 00000004 {block}", 1 + hex(block).len() / 4));
-        let Some(Ok(Packet::Xr(xr))) = parse_compound(&bytes).next() else { panic!("{block}") };
-        assert!(matches!(xr.blocks.iter().next(), Some(xr::Block::Other(_))), "{block}");
-    }
-}
-
-#[test]
 fn feedback_by_hand() {
     let (sender_ssrc, media_ssrc) = (1, 2);
     let entries = [NackEntry { first: 0xffff, following: 0b101 }];
@@ -210,6 +192,7 @@ fn feedback_by_hand() {
     same(Packet::Nack(nack), "81cd0003 00000001 00000002 ffff0005");
     assert!(nack.sequences().eq([0xffff, 0, 2]));
     same(Packet::Pli(Pli { sender_ssrc, media_ssrc }), "81ce0002 00000001 00000002");
+    same(Packet::SrRequest(SrRequest { sender_ssrc, media_ssrc }), "85cd0002 00000001 00000002");
     // 13 bits of 5, 13 bits of 9, 6 bits of 33.
     let entries = [SliEntry { first: 5, number: 9, picture_id: 33 }];
     same(
@@ -276,7 +259,10 @@ fn extended_reports_by_hand() {
 
 #[test]
 fn unknown_packets_keep_their_bytes() {
-    for bytes in ["88cd0003 00000001 00000002 12345678", "8fce0003 00000001 00000002 41424344", "85d00000"] {
+    let request_with_content = "85cd0003 00000001 00000002 12345678";
+    for bytes in
+        ["88cd0003 00000001 00000002 12345678", request_with_content, "8fce0003 00000001 00000002 41424344", "85d00000"]
+    {
         let bytes = hex(bytes);
         let Some(Ok(packet @ Packet::Other(_))) = parse_compound(&bytes).next() else { panic!("{bytes:x?}") };
         let mut out = vec![];
@@ -295,6 +281,7 @@ fn errors_name_field_and_offset_in_the_datagram() {
     assert_eq!(error("81ca0002 00000001 01056162"), truncated("SDES item value", 10, 5, 2));
     assert_eq!(error("81ca0002 00000001 01026162"), truncated("SDES item type", 12, 1, 0));
     assert_eq!(error("81cd0003 00000001 00000002").to_string(), "RTCP packet at byte 4 needs 12 bytes, 8 are there");
+    assert_eq!(error("85cd0001 00000001"), truncated("RTCP-SR-REQ media SSRC", 8, 4, 0));
     assert_eq!(error("84ce0003 00000001 00000002 00000003"), truncated("FIR entry", 12, 8, 4));
     assert_eq!(error("80cf0002 00000001 04000002"), truncated("XR block", 12, 8, 0));
     assert_eq!(error("8fce0004 00000001 00000000 52454d42 01000000"), truncated("REMB SSRCs", 20, 4, 0));
@@ -455,6 +442,7 @@ proptest! {
         let entries: Vec<_> = entries.into_iter().map(|(first, following)| NackEntry { first, following }).collect();
         round_trip(Packet::Nack(Nack { sender_ssrc, media_ssrc, entries: (&entries).into() }))?;
         round_trip(Packet::Pli(Pli { sender_ssrc, media_ssrc }))?;
+        round_trip(Packet::SrRequest(SrRequest { sender_ssrc, media_ssrc }))?;
         let slices: Vec<_> =
             slices.into_iter().map(|(first, number, picture_id)| SliEntry { first, number, picture_id }).collect();
         round_trip(Packet::Sli(Sli { sender_ssrc, media_ssrc, entries: (&slices).into() }))?;

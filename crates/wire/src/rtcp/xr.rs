@@ -4,28 +4,55 @@
 //! not allow, stay in [`Block::Other`] with their bytes. A new type is a variant of [`Block`], one arm in its reading and
 //! one in its writing.
 
+mod burst;
+mod delay;
 mod discard;
+mod metric;
 mod rle;
+mod statistics;
 
-pub use discard::BytesDiscarded;
+pub use burst::{BurstGapDiscard, BurstGapLoss};
+pub use delay::{DelayMetrics, DelayVariation, MeasurementInformation};
+pub use discard::{BytesDiscarded, DiscardCount, DiscardReason};
+pub use metric::{IntervalMetric, Measured};
 pub use rle::{Chunk, ChunkKind, MAX_RANGE, MAX_RUN, RLE_HEADER, RleBlock};
+pub use statistics::{HopSummary, JitterSummary, ReceiptTimes, StatisticsSummary, VoipMetrics};
 
 use super::{MAX_PACKET, RawPacket, XR, frame};
 use crate::ntp::NtpTime;
 use crate::read::{Reader, be32};
 use crate::{Entry, Error, List};
 use core::fmt;
+use metric::Fixed;
 
 /// Block type of the loss run lengths (section 4.1).
 pub const LOSS_RLE: u8 = 1;
 /// Block type of the duplicate run lengths (section 4.2).
 pub const DUPLICATE_RLE: u8 = 2;
+/// Block type of the receipt times (section 4.3).
+pub const RECEIPT_TIMES: u8 = 3;
 /// Block type of the receiver reference time (section 4.4).
 pub const RRTR: u8 = 4;
 /// Block type of the delay since the last RRTR (section 4.5).
 pub const DLRR: u8 = 5;
+/// Block type of the statistics summary (section 4.6).
+pub const STATISTICS_SUMMARY: u8 = 6;
+/// Block type of the voice metrics (section 4.7).
+pub const VOIP_METRICS: u8 = 7;
 /// Block type of the loss run lengths after repair (RFC 5725).
 pub const POST_REPAIR_LOSS_RLE: u8 = 10;
+/// Block type of the measurement information (RFC 6776).
+pub const MEASUREMENT_INFORMATION: u8 = 14;
+/// Block type of the packet delay variation (RFC 6798).
+pub const DELAY_VARIATION: u8 = 15;
+/// Block type of the delay metrics (RFC 6843).
+pub const DELAY: u8 = 16;
+/// Block type of the bursts of losses (RFC 6958).
+pub const BURST_GAP_LOSS: u8 = 20;
+/// Block type of the bursts of discards (RFC 7003, erratum 3735).
+pub const BURST_GAP_DISCARD: u8 = 21;
+/// Block type of the discard count (RFC 7002).
+pub const DISCARD_COUNT: u8 = 24;
 /// Block type of the discard run lengths (RFC 7097).
 pub const DISCARD_RLE: u8 = 25;
 /// Block type of the bytes discarded (RFC 7243).
@@ -63,60 +90,26 @@ pub enum Block<'a> {
     },
     /// Payload bytes discarded (RFC 7243).
     BytesDiscarded(BytesDiscarded),
+    /// When packets were received (RFC 3611, section 4.3).
+    ReceiptTimes(ReceiptTimes<'a>),
+    /// Losses, duplicates, jitter and hops (RFC 3611, section 4.6).
+    StatisticsSummary(StatisticsSummary),
+    /// What a voice call is like (RFC 3611, section 4.7).
+    VoipMetrics(VoipMetrics),
+    /// Which packets and time the metric blocks cover (RFC 6776).
+    MeasurementInformation(MeasurementInformation),
+    /// Packet delay variation (RFC 6798).
+    DelayVariation(DelayVariation),
+    /// Round-trip and end system delay (RFC 6843).
+    Delay(DelayMetrics),
+    /// Bursts of losses (RFC 6958).
+    BurstGapLoss(BurstGapLoss),
+    /// Bursts of discards (RFC 7003).
+    BurstGapDiscard(BurstGapDiscard),
+    /// Packets discarded (RFC 7002).
+    DiscardCount(DiscardCount),
     /// Any other block.
     Other(RawBlock<'a>),
-}
-
-/// Over which time a metric was taken: the Interval Metric flag (RFC 6792, section 4.2; RFC 7243, section 3).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum IntervalMetric {
-    /// At one instant.
-    Sampled,
-    /// Since the last report.
-    Interval,
-    /// Since the session began.
-    Cumulative,
-}
-
-impl IntervalMetric {
-    /// From the flag's two bits; 0 is reserved and gives `None`.
-    pub const fn from_bits(bits: u8) -> Option<Self> {
-        match bits & 3 {
-            1 => Some(Self::Sampled),
-            2 => Some(Self::Interval),
-            3 => Some(Self::Cumulative),
-            _ => None,
-        }
-    }
-    /// The flag's two bits.
-    pub const fn bits(self) -> u8 {
-        match self {
-            Self::Sampled => 1,
-            Self::Interval => 2,
-            Self::Cumulative => 3,
-        }
-    }
-}
-
-/// A block whose content has one length.
-trait Fixed: Sized {
-    /// Block type.
-    const TYPE: u8;
-    /// Bytes of its content.
-    const BODY: usize;
-    /// The block from exactly [`Fixed::BODY`] bytes; `None` where its specification wants it ignored.
-    fn read(type_specific: u8, body: &[u8]) -> Option<Self>;
-    /// The octet that the type defines for itself.
-    fn type_specific(&self) -> u8;
-    /// Appends exactly [`Fixed::BODY`] bytes.
-    fn write_body(&self, out: &mut Vec<u8>);
-
-    /// The block in `raw`, where it is one.
-    fn from_raw(raw: &RawBlock<'_>) -> Option<Self> {
-        (raw.block_type == Self::TYPE && raw.body.len() == Self::BODY)
-            .then(|| Self::read(raw.type_specific, raw.body))
-            .flatten()
-    }
 }
 
 /// A block as its header frames it.
@@ -161,11 +154,20 @@ impl<'a> Block<'a> {
         match block_type {
             LOSS_RLE => trace().map(Self::LossRle),
             DUPLICATE_RLE => trace().map(Self::DuplicateRle),
+            RECEIPT_TIMES => ReceiptTimes::from_body(type_specific, body).map(Self::ReceiptTimes),
             RRTR if body.len() == 8 => {
                 Some(Self::Rrtr(NtpTime::from_bits(u64::from(be32(body, 0)) << 32 | u64::from(be32(body, 4)))))
             }
             DLRR if body.len().is_multiple_of(DlrrEntry::SIZE) => Some(Self::Dlrr(List::from_wire(body))),
+            STATISTICS_SUMMARY => Fixed::from_raw(raw).map(Self::StatisticsSummary),
+            VOIP_METRICS => Fixed::from_raw(raw).map(Self::VoipMetrics),
             POST_REPAIR_LOSS_RLE => trace().map(Self::PostRepairLossRle),
+            MEASUREMENT_INFORMATION => Fixed::from_raw(raw).map(Self::MeasurementInformation),
+            DELAY_VARIATION => Fixed::from_raw(raw).map(Self::DelayVariation),
+            DELAY => Fixed::from_raw(raw).map(Self::Delay),
+            BURST_GAP_LOSS => Fixed::from_raw(raw).map(Self::BurstGapLoss),
+            BURST_GAP_DISCARD => Fixed::from_raw(raw).map(Self::BurstGapDiscard),
+            DISCARD_COUNT => Fixed::from_raw(raw).map(Self::DiscardCount),
             DISCARD_RLE => trace().map(|trace| Self::DiscardRle { early: type_specific & 0x10 != 0, trace }),
             BYTES_DISCARDED => Fixed::from_raw(raw).map(Self::BytesDiscarded),
             _ => None,
@@ -187,6 +189,17 @@ impl<'a> Block<'a> {
             Self::PostRepairLossRle(trace) => rle(out, POST_REPAIR_LOSS_RLE, 0, trace),
             Self::DiscardRle { early, trace } => rle(out, DISCARD_RLE, u8::from(*early) << 4, trace),
             Self::BytesDiscarded(block) => fixed(out, block),
+            Self::ReceiptTimes(block) => {
+                framed(out, RECEIPT_TIMES, block.thinning & 0xf, |out| block.write_body(out));
+            }
+            Self::StatisticsSummary(block) => fixed(out, block),
+            Self::VoipMetrics(block) => fixed(out, block),
+            Self::MeasurementInformation(block) => fixed(out, block),
+            Self::DelayVariation(block) => fixed(out, block),
+            Self::Delay(block) => fixed(out, block),
+            Self::BurstGapLoss(block) => fixed(out, block),
+            Self::BurstGapDiscard(block) => fixed(out, block),
+            Self::DiscardCount(block) => fixed(out, block),
             Self::Other(raw) => {
                 framed(out, raw.block_type, raw.type_specific, |out| out.extend_from_slice(raw.body));
             }
@@ -276,3 +289,6 @@ fn read_block<'a>(r: &mut Reader<'a>) -> Result<RawBlock<'a>, Error> {
     let words = r.u16("XR block length")?;
     Ok(RawBlock { block_type, type_specific, body: r.take("XR block", usize::from(words) * 4)? })
 }
+
+#[cfg(test)]
+mod tests;

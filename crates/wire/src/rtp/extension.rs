@@ -4,6 +4,7 @@
 //! The two elements of the hot path are fields of [`Header`](super::Header). Any other is an [`Element`]: a function
 //! here that makes its bytes, or reads them, is all that a new one needs.
 
+use crate::ntp::NtpTime;
 use crate::read::be16;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -129,4 +130,35 @@ pub const fn abs_send_time_since(later: u32, earlier: u32) -> TimeDelta {
     // Shifting left drops what is above 24 bits and lets the sign bit do the wrapping.
     let units = ((later.wrapping_sub(earlier) << 8) as i32 >> 8) as i64;
     TimeDelta::from_nanos((units * 1_000_000_000 + (1 << 17)) >> 18)
+}
+
+/// URI that signals [`ntp_64`] (RFC 6051, section 3.3).
+pub const NTP_64_URI: &str = "urn:ietf:params:rtp-hdrext:ntp-64";
+/// URI that signals [`ntp_56`] (RFC 6051, section 3.3).
+pub const NTP_56_URI: &str = "urn:ietf:params:rtp-hdrext:ntp-56";
+
+/// The data of an NTP timestamp of 64 bits: the instant that the RTP timestamp stands for, by the clock of the sender's
+/// reports (RFC 6051, section 3.3, variant A).
+pub const fn ntp_64(t: NtpTime) -> [u8; 8] {
+    t.bits().to_be_bytes()
+}
+
+/// The NTP timestamp in `data` of 64 bits.
+pub fn read_ntp_64(data: &[u8]) -> Option<NtpTime> {
+    data.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)))
+}
+
+/// The data of an NTP timestamp of 56 bits, which leaves out the upper 8 (RFC 6051, section 3.3, variant B).
+pub const fn ntp_56(t: NtpTime) -> [u8; 7] {
+    let [_, a, b, c, d, e, f, g] = t.bits().to_be_bytes();
+    [a, b, c, d, e, f, g]
+}
+
+/// The NTP timestamp in `data` of 56 bits: the one nearest to `near`, the time of a sender report, within 97 days.
+pub fn read_ntp_56(data: &[u8], near: NtpTime) -> Option<NtpTime> {
+    let &[a, b, c, d, e, f, g] = data else { return None };
+    let low = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
+    // As in abs_send_time_since: the sign bit does the wrapping.
+    let ahead = (low.wrapping_sub(near.bits()) << 8) as i64 >> 8;
+    Some(NtpTime::from_bits(near.bits().wrapping_add_signed(ahead)))
 }

@@ -217,3 +217,37 @@ proptest! {
         prop_assert!((extension::abs_send_time_since(y, x).as_nanos() - d).abs() <= 3_816);
     }
 }
+
+#[test]
+fn ntp_timestamps_by_hand() {
+    use crate::ntp::NtpTime;
+    use extension::{ntp_56, ntp_64, read_ntp_56, read_ntp_64};
+    // RFC 6051, figures 5 and 6, with local identifiers 4 and 5: length fields of 7 and 6.
+    let t = NtpTime::from_bits(0x0102_0304_0506_0708);
+    let (long, short) = (ntp_64(t), ntp_56(t));
+    let elements = [Element::new(4, &long).unwrap()];
+    let mut out = vec![];
+    Header { elements: &elements, ..Header::default() }.write_into(&mut out);
+    assert_eq!(out[12..], crate::testing::hex("bede0003 47010203 04050607 08000000"));
+    let view = PacketView::parse(&out).unwrap();
+    assert_eq!(view.extension(4).and_then(read_ntp_64), Some(t));
+    let elements = [Element::new(5, &short).unwrap()];
+    out.clear();
+    Header { elements: &elements, ..Header::default() }.write_into(&mut out);
+    assert_eq!(out[12..], crate::testing::hex("bede0002 56020304 05060708"));
+    let view = PacketView::parse(&out).unwrap();
+    let near = |seconds: i64| NtpTime::from_bits(t.bits().wrapping_add_signed(seconds << 32));
+    for seconds in [0, 1, -1, 1 << 22, -(1 << 22)] {
+        let read = view.extension(5).and_then(|d| read_ntp_56(d, near(seconds)));
+        assert_eq!(read, Some(t), "{seconds} s away");
+    }
+    // 2^23 s, which is 97 days, is half of what the 24 bits of seconds can tell.
+    assert_ne!(read_ntp_56(&short, near((1 << 23) + 1)), Some(t));
+    // Over the wrap of the whole timestamp.
+    let early = NtpTime::from_bits(5 << 32);
+    assert_eq!(read_ntp_56(&ntp_56(early), NtpTime::from_bits(u64::MAX)), Some(early));
+    for length in [0, 6, 9] {
+        assert_eq!((read_ntp_64(&[0; 9][..length]), read_ntp_56(&[0; 9][..length], t)), (None, None));
+    }
+    assert_eq!((read_ntp_64(&short), read_ntp_56(&long, t)), (None, None));
+}

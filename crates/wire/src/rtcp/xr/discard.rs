@@ -1,13 +1,66 @@
-//! What the receiver had to throw away: bytes (RFC 7243).
+//! What the receiver had to throw away: packets (RFC 7002) and bytes (RFC 7243).
 
-use super::{Fixed, IntervalMetric};
-use crate::Entry;
+use super::metric::{Fixed, IntervalMetric, Measured, put};
 use crate::read::be32;
 
-/// Bytes of RTP payload that came too early or too late to be used (RFC 7243, section 3).
+/// Packets discarded for one reason (RFC 7002, section 3).
 ///
-/// A block that says to be sampled, which the RFC forbids, or of the reserved kind stays in
-/// [`Block::Other`](super::Block::Other).
+/// The time that it covers is that of the [`MeasurementInformation`](super::MeasurementInformation) in the same
+/// compound packet; without one it must be ignored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiscardCount {
+    /// The source of the packets.
+    pub ssrc: u32,
+    /// Over which time; never [`IntervalMetric::Sampled`].
+    pub interval: IntervalMetric,
+    /// Why they were discarded.
+    pub reason: DiscardReason,
+    /// How many.
+    pub count: Measured,
+}
+
+/// Why packets were discarded: the Discard Type (RFC 7002, section 3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DiscardReason {
+    /// The packet was there already.
+    Duplicate,
+    /// Too early to be kept until played.
+    Early,
+    /// Too late to be played.
+    Late,
+}
+
+impl Fixed for DiscardCount {
+    const TYPE: u8 = super::DISCARD_COUNT;
+    const BODY: usize = 8;
+    fn read(type_specific: u8, body: &[u8]) -> Option<Self> {
+        let reason = match type_specific >> 4 & 3 {
+            0 => DiscardReason::Duplicate,
+            1 => DiscardReason::Early,
+            2 => DiscardReason::Late,
+            _ => return None,
+        };
+        Some(Self {
+            ssrc: be32(body, 0),
+            interval: IntervalMetric::over_time(type_specific)?,
+            reason,
+            count: Measured::read::<32>(be32(body, 4).into()),
+        })
+    }
+    fn type_specific(&self) -> u8 {
+        let reason = match self.reason {
+            DiscardReason::Duplicate => 0,
+            DiscardReason::Early => 1,
+            DiscardReason::Late => 2,
+        };
+        self.interval.octet() | reason << 4
+    }
+    fn write_body(&self, out: &mut Vec<u8>) {
+        put(out, [self.ssrc, self.count.bits::<32>() as u32]);
+    }
+}
+
+/// Bytes of RTP payload that came too early or too late to be used (RFC 7243, section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BytesDiscarded {
     /// The source of the packets.
@@ -24,17 +77,17 @@ impl Fixed for BytesDiscarded {
     const TYPE: u8 = super::BYTES_DISCARDED;
     const BODY: usize = 8;
     fn read(type_specific: u8, body: &[u8]) -> Option<Self> {
-        let interval = IntervalMetric::from_bits(type_specific >> 6)?;
-        if interval == IntervalMetric::Sampled {
-            return None;
-        }
-        Some(Self { ssrc: be32(body, 0), interval, early: type_specific & 0x20 != 0, bytes: be32(body, 4) })
+        Some(Self {
+            ssrc: be32(body, 0),
+            interval: IntervalMetric::over_time(type_specific)?,
+            early: type_specific & 0x20 != 0,
+            bytes: be32(body, 4),
+        })
     }
     fn type_specific(&self) -> u8 {
-        self.interval.bits() << 6 | u8::from(self.early) << 5
+        self.interval.octet() | u8::from(self.early) << 5
     }
     fn write_body(&self, out: &mut Vec<u8>) {
-        self.ssrc.write_into(out);
-        self.bytes.write_into(out);
+        put(out, [self.ssrc, self.bytes]);
     }
 }

@@ -106,6 +106,18 @@ const fn to_next(begin: u16, thinning: u8) -> u16 {
     begin.wrapping_neg() & (step - 1)
 }
 
+/// How many multiples of 2^`thinning` a range has.
+pub(super) const fn reported(begin: u16, end: u16, thinning: u8) -> u16 {
+    let (range, first) = (end.wrapping_sub(begin), to_next(begin, thinning));
+    if first >= range { 0 } else { ((range - 1 - first) >> (thinning & 0xf)) + 1 }
+}
+
+/// The multiples of 2^`thinning` in a range.
+pub(super) fn sequences(begin: u16, end: u16, thinning: u8) -> impl Iterator<Item = u16> {
+    let (first, step) = (begin.wrapping_add(to_next(begin, thinning)), 1u16 << (thinning & 0xf));
+    (0..reported(begin, end, thinning)).map(move |i| first.wrapping_add(i.wrapping_mul(step)))
+}
+
 impl<'a> RleBlock<'a> {
     /// The trace in a block's content; `None` where it is too short.
     pub(super) fn from_body(type_specific: u8, body: &'a [u8]) -> Option<Self> {
@@ -130,9 +142,7 @@ impl<'a> RleBlock<'a> {
 
     /// How many packets the range has after thinning.
     pub const fn reported(&self) -> u16 {
-        let range = self.end.wrapping_sub(self.begin);
-        let first = to_next(self.begin, self.thinning);
-        if first >= range { 0 } else { ((range - 1 - first) >> (self.thinning & 0xf)) + 1 }
+        reported(self.begin, self.end, self.thinning)
     }
 
     /// Sequence number and bit of every packet reported, in order.
@@ -140,8 +150,6 @@ impl<'a> RleBlock<'a> {
     /// Bits beyond the range are passed over, and the trace ends early where chunks are missing or a null chunk comes.
     /// So there are at most [`RleBlock::reported`] of them.
     pub fn packets(&self) -> impl Iterator<Item = (u16, bool)> + use<'a> {
-        let step = 1u16 << (self.thinning & 0xf);
-        let first = self.begin.wrapping_add(to_next(self.begin, self.thinning));
         // The loop ends with the chunks at the latest, and every other turn gives a packet.
         let mut chunks = self.chunks.iter();
         let mut current = Bits::Vector { bits: 0, left: 0 };
@@ -157,12 +165,7 @@ impl<'a> RleBlock<'a> {
                 };
             }
         });
-        let sequences = (0..self.reported()).scan(first, move |next, _| {
-            let sequence = *next;
-            *next = sequence.wrapping_add(step);
-            Some(sequence)
-        });
-        sequences.zip(bits)
+        sequences(self.begin, self.end, self.thinning).zip(bits)
     }
 
     /// Makes a trace of `bits`, one for each sequence number from `begin` on (those that thinning drops too), in the
