@@ -13,7 +13,6 @@ const STALL_EXTRA: TimeDelta = TimeDelta::from_millis(150);
 #[derive(Clone, Debug)]
 pub(super) struct FrameMeter {
     delay: Histogram,
-    frames: u64,
     played: u64,
     late: u64,
     lost: u64,
@@ -29,7 +28,6 @@ impl FrameMeter {
     pub(super) fn new() -> Self {
         Self {
             delay: Histogram::new(),
-            frames: 0,
             played: 0,
             late: 0,
             lost: 0,
@@ -42,7 +40,6 @@ impl FrameMeter {
         }
     }
     pub(super) fn on_frame(&mut self, frame: FrameRecord) {
-        self.frames += 1;
         if let Some(at) = frame.completed {
             self.delay.record(at.saturating_since(frame.captured).as_nanos().unsigned_abs());
         }
@@ -77,19 +74,21 @@ impl FrameMeter {
         let mean = mean / known as i64;
         gap > (mean * 3).max(mean + STALL_EXTRA)
     }
-    /// The summary; playout that stopped and did not go on before `end` is a stall too.
-    pub(super) fn finish(&mut self, end: Timestamp) -> FrameSummary {
+    /// The summary; playout that stopped and did not go on before `end` is a stall too. Of `made` frames, where that is
+    /// known, those that the receiver never saw in time are lost.
+    pub(super) fn finish(&mut self, end: Timestamp, made: Option<u64>) -> FrameSummary {
         if let Some(last) = self.last_played {
             let gap = end.saturating_since(last);
             if self.is_stall(gap) {
                 self.on_gap(gap);
             }
         }
+        let lost = made.map_or(self.lost, |m| self.lost.max(m.saturating_sub(self.played + self.late)));
         FrameSummary {
-            frames: self.frames,
+            frames: self.played + self.late + lost,
             played: self.played,
             late: self.late,
-            lost: self.lost,
+            lost,
             delay_ms: Distribution::of(&self.delay, 1e-6),
             stalls: self.stalls,
             stalled_s: seconds(self.stalled),
@@ -114,7 +113,7 @@ mod tests {
             let played = (!lost && i != 60).then(|| captured + TimeDelta::from_millis(200));
             m.on_frame(FrameRecord { captured, completed, played });
         }
-        let s = m.finish(ms(40 * 99 + 240));
+        let s = m.finish(ms(40 * 99 + 240), None);
         assert_eq!((s.frames, s.played, s.late, s.lost), (100, 94, 1, 5));
         // From frame 49 to frame 55 is 240 ms, over 40 + 150; the gap of 80 ms around frame 60 is none.
         assert_eq!((s.stalls, s.stalled_s, s.longest_stall_s), (1, 0.24, 0.24));
@@ -129,7 +128,7 @@ mod tests {
             let t = Timestamp::from_millis(40 * i);
             m.on_frame(FrameRecord { captured: t, completed: Some(t), played: Some(t) });
         }
-        let s = m.finish(Timestamp::from_millis(1_360));
+        let s = m.finish(Timestamp::from_millis(1_360), None);
         assert_eq!((s.stalls, s.stalled_s), (1, 1.0));
     }
 }

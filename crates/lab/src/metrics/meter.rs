@@ -319,7 +319,7 @@ impl Meter {
             rate_variation: (s.n >= 2.0 && s.mean > 0.0).then(|| (s.m2 / (s.n - 1.0)).sqrt() / s.mean),
             tail_goodput_bps: if tail_s > 0.0 { tail_bytes as f64 * 8.0 / tail_s } else { 0.0 },
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
-            frames: self.frames.as_mut().map(|f| f.finish(stop)),
+            frames: self.frames.as_mut().map(|f| f.finish(stop, self.end.frames)),
             repair: (t.repair_sent > 0).then(|| self.end.repair(&t)),
             probing: self.end.probing(),
             tripped: self.end.tripped.map(|(at, rule)| (instant(at), rule)),

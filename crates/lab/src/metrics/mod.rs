@@ -142,6 +142,8 @@ pub enum DropCause {
 pub struct FlowEnd {
     /// The controller's internals by name; those without a value are left out.
     pub internals: Vec<(&'static str, f64)>,
+    /// Frames that the source made and whose playout time came before the end.
+    pub frames: Option<u64>,
     /// Media packets that repair brought back in time.
     pub recovered: u64,
     /// Frames that repair made whole.

@@ -109,7 +109,7 @@ pub struct FrameSummary {
     pub played: u64,
     /// Complete, but after their playout time.
     pub late: u64,
-    /// Never complete.
+    /// Never complete, or not before playout had gone on.
     pub lost: u64,
     /// Capture to completion in ms, of complete frames.
     pub delay_ms: Option<Distribution>,

@@ -117,7 +117,8 @@ pub fn run_with(
     let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series));
     let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
     let discards = vec![(0, DataSize::ZERO); scenario.flows.len()];
-    Run { scenario, options, network, discards }.go()
+    let frames_due = vec![0; scenario.flows.len()];
+    Run { scenario, options, network, discards, frames_due }.go()
 }
 
 /// A scenario's simulator and where its parts are.
@@ -134,6 +135,8 @@ struct Run<'a, 'p> {
     network: Network<Watch<'p>>,
     /// Packets and bytes discarded by each flow's playout, as told so far.
     discards: Vec<(u64, DataSize)>,
+    /// Frames that each flow's source had made when the last playout time before the end came.
+    frames_due: Vec<u64>,
 }
 
 impl Run<'_, '_> {
@@ -172,7 +175,7 @@ impl Run<'_, '_> {
     /// Tells the recorder what is only known of a flow at the end.
     fn end_flow(&mut self, flow: usize) {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
-        let mut end = FlowEnd::default();
+        let mut end = FlowEnd { frames: Some(self.frames_due[flow]).filter(|f| *f > 0), ..FlowEnd::default() };
         for call in [ids.0, ids.1].iter().filter_map(|id| sim.agent(*id).call()) {
             call.metrics(&mut |name, value| end.internals.push((name, value)));
         }
@@ -209,6 +212,10 @@ impl Run<'_, '_> {
                 continue;
             }
             let Some(call) = sim.agent(ids.0).call() else { continue };
+            let deadline = flow.rtp().and_then(|r| r.playout_deadline).unwrap_or_default();
+            if now + deadline <= Timestamp::ZERO + flow.stop.min(self.scenario.duration) {
+                self.frames_due[i] = call.send_counters().frames;
+            }
             let generated = DataSize::from_bytes(call.send_counters().generated);
             let target = call.target().map_or(DataRate::ZERO, |t| t.media_rate);
             let mut internals: Vec<(&'static str, f64)> = Vec::new();
