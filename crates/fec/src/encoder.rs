@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::buffers::Buffers;
+use crate::reed_solomon::{self, Generators};
 use crate::sum::Sum;
 use crate::{Code, Coverage, Importance, Protection, Repair, Scheme, SchemeError, Shape, Symbol};
 
@@ -97,7 +98,8 @@ impl Encoder {
         let symbol = Symbol { bytes: &next.bytes, zeros: next.zeros };
         Some(Repair { coverage: next.coverage, code: next.code, symbol })
     }
-    /// Closes open blocks as they are: their repair packets are over fewer source packets.
+    /// Closes open blocks as they are: their repair packets are over fewer source packets. Reed-Solomon makes fewer
+    /// of them then, in proportion and rounded up.
     pub fn flush(&mut self) {
         for lane in &mut self.lanes {
             lane.close(&mut self.out);
@@ -144,6 +146,16 @@ struct Output {
     waiting: VecDeque<Waiting>,
     pool: Buffers,
     counts: EncoderCounts,
+    generators: Generators,
+    /// Empty between calls.
+    rows: Vec<Vec<u8>>,
+}
+
+/// A source packet that is kept until its block is full.
+#[derive(Debug)]
+struct Packet {
+    bytes: Vec<u8>,
+    zeros: u32,
 }
 
 impl Output {
@@ -156,6 +168,26 @@ impl Output {
             self.pool.put(oldest.bytes, usize::MAX);
         }
         self.waiting.push_back(Waiting { coverage, code, bytes, zeros });
+    }
+    /// Makes `count` repair symbols of a Reed-Solomon block, whose packets all go to rest.
+    fn emit_rows(&mut self, coverage: Coverage, packets: &mut Vec<Packet>, count: usize) {
+        let total = packets.iter().map(|p| p.bytes.len() + p.zeros as usize).max().unwrap_or(0);
+        let len = packets.iter().map(|p| p.bytes.len()).max().unwrap_or(0);
+        if count > 0 {
+            let mut rows = std::mem::take(&mut self.rows);
+            rows.extend(std::iter::repeat_with(|| self.pool.take(len)).take(count));
+            let coefficients = self.generators.rows(packets.len(), count);
+            reed_solomon::combine(coefficients, packets.iter().map(|p| p.bytes.as_slice()), &mut rows, len);
+            for (bytes, row) in rows.drain(..).zip(0..) {
+                // A block has 255 packets at most.
+                let code = Code::ReedSolomon { sources: packets.len() as u8, repairs: count as u8, row };
+                self.emit(coverage, code, bytes, (total - len) as u32);
+            }
+            self.rows = rows;
+        }
+        for packet in packets.drain(..) {
+            self.pool.put(packet.bytes, usize::MAX);
+        }
     }
     fn emit_sum(&mut self, sum: &mut Sum, shape: Shape) {
         let sum = sum.take();
@@ -177,6 +209,7 @@ struct Lane {
     last: Option<u64>,
     row: Sum,
     columns: Vec<Sum>,
+    packets: Vec<Packet>,
 }
 
 impl Lane {
@@ -223,7 +256,12 @@ impl Lane {
                     out.emit_sum(&mut self.row, Shape::Row);
                 }
             }
-            Scheme::ReedSolomon { .. } => {}
+            Scheme::ReedSolomon { repair: 0, .. } => {}
+            Scheme::ReedSolomon { .. } => {
+                let mut bytes = out.pool.take(symbol.bytes.len());
+                bytes.extend_from_slice(symbol.bytes);
+                self.packets.push(Packet { bytes, zeros: symbol.zeros });
+            }
         }
         self.count += 1;
         if self.count >= scheme.sources() {
@@ -263,7 +301,10 @@ impl Lane {
                     }
                 }
             }
-            Scheme::ReedSolomon { .. } => {}
+            Scheme::ReedSolomon { repair, .. } => {
+                let count = (usize::from(repair) * self.count).div_ceil(scheme.sources());
+                out.emit_rows(self.coverage, &mut self.packets, count);
+            }
         }
         self.count = 0;
     }
@@ -271,6 +312,9 @@ impl Lane {
     fn forget(&mut self, pool: &mut Buffers) {
         for sum in self.columns.iter_mut().chain([&mut self.row]) {
             pool.put(sum.take().into_bytes(), usize::MAX);
+        }
+        for packet in self.packets.drain(..) {
+            pool.put(packet.bytes, usize::MAX);
         }
         self.count = 0;
     }

@@ -1,8 +1,214 @@
-//! The arithmetic on packets' bytes.
+//! The arithmetic on packets' bytes: the one place for the processor's vector instructions.
+//!
+//! All of it is defined by the portable code below; the others are the same, faster. What runs is found out at run time.
+//! A product by a constant is linear over bits, so that `GF2P8AFFINEQB` does it by an 8x8 bit matrix in any field of
+//! 256 elements; without it, a byte shuffle looks up products of both nibbles (Plank, Greenan and Miller, "Screaming fast
+//! Galois field arithmetic using Intel SIMD instructions", FAST 2013).
+
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "vector instructions are called by pointer, once found present")]
+mod x86;
+
+use crate::field::{self, NIBBLES};
+
+/// Which instructions to use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    /// None in particular.
+    Portable,
+    /// Shuffles of 16 bytes.
+    #[cfg(target_arch = "x86_64")]
+    Ssse3,
+    /// Shuffles of 32 bytes.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// Bit matrices, 64 bytes at a time.
+    #[cfg(target_arch = "x86_64")]
+    Gfni512,
+}
+
+impl Level {
+    /// The best that this processor has.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn best() -> Self {
+        if Self::Gfni512.is_present() {
+            Self::Gfni512
+        } else if Self::Avx2.is_present() {
+            Self::Avx2
+        } else if Self::Ssse3.is_present() {
+            Self::Ssse3
+        } else {
+            Self::Portable
+        }
+    }
+    /// The best that this processor has.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) const fn best() -> Self {
+        Self::Portable
+    }
+    /// Whether this processor has it.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn is_present(self) -> bool {
+        match self {
+            Self::Portable => true,
+            Self::Ssse3 => is_x86_feature_detected!("ssse3"),
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            Self::Gfni512 => {
+                is_x86_feature_detected!("gfni")
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+            }
+        }
+    }
+}
 
 /// `into ^= from`, over the shorter of both.
 pub(crate) fn xor_into(into: &mut [u8], from: &[u8]) {
-    for (a, b) in into.iter_mut().zip(from) {
-        *a ^= b;
+    xor_into_by(Level::best(), into, from);
+}
+
+fn xor_into_by(level: Level, into: &mut [u8], from: &[u8]) {
+    let len = into.len().min(from.len());
+    let (into, from) = (&mut into[..len], &from[..len]);
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Gfni512 => x86::xor_into_512(into, from),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => x86::xor_into_256(into, from),
+        _ => {
+            for (a, b) in into.iter_mut().zip(from) {
+                *a ^= b;
+            }
+        }
+    }
+}
+
+/// `into ^= factor * from`, over the shorter of both.
+fn mul_add_by(level: Level, into: &mut [u8], from: &[u8], factor: u8) {
+    let len = into.len().min(from.len());
+    let (into, from) = (&mut into[..len], &from[..len]);
+    let table = &NIBBLES[usize::from(factor)];
+    let done = match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => x86::mul_add_256(into, from, table),
+        #[cfg(target_arch = "x86_64")]
+        Level::Ssse3 => x86::mul_add_128(into, from, table),
+        _ => 0,
+    };
+    for (a, &b) in into[done..].iter_mut().zip(&from[done..]) {
+        *a ^= field::mul(table, b);
+    }
+}
+
+/// For each row of coefficients, one coefficient a source, the sum of their products into the output of that row.
+///
+/// All outputs have one length; shorter sources are as if zeros followed, none is longer.
+pub(crate) fn combine(coefficients: &[u8], sources: &[&[u8]], outputs: &mut [Vec<u8>]) {
+    combine_by(Level::best(), coefficients, sources, outputs);
+}
+
+fn combine_by(level: Level, coefficients: &[u8], sources: &[&[u8]], outputs: &mut [Vec<u8>]) {
+    let len = outputs.first().map_or(0, Vec::len);
+    assert!(outputs.iter().all(|o| o.len() == len) && sources.iter().all(|s| s.len() <= len), "lengths agree");
+    assert_eq!(coefficients.len(), sources.len() * outputs.len(), "one coefficient for each pair");
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Gfni512 => x86::combine_512(coefficients, sources, outputs, len),
+        _ => {
+            // Piece by piece, so that the sources' pieces stay in the first cache from row to row.
+            for start in (0..len).step_by(PIECE) {
+                let end = len.min(start + PIECE);
+                for (row, output) in coefficients.chunks(sources.len().max(1)).zip(outputs.iter_mut()) {
+                    let output = &mut output[start..end];
+                    output.fill(0);
+                    for (&factor, source) in row.iter().zip(sources) {
+                        mul_add_by(level, output, source.get(start..).unwrap_or_default(), factor);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of each packet in a piece.
+const PIECE: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::product;
+
+    #[cfg(target_arch = "x86_64")]
+    const LEVELS: [Level; 4] = [Level::Portable, Level::Ssse3, Level::Avx2, Level::Gfni512];
+    #[cfg(not(target_arch = "x86_64"))]
+    const LEVELS: [Level; 1] = [Level::Portable];
+
+    fn levels() -> impl Iterator<Item = Level> {
+        #[cfg(target_arch = "x86_64")]
+        return LEVELS.into_iter().filter(|l| l.is_present());
+        #[cfg(not(target_arch = "x86_64"))]
+        LEVELS.into_iter()
+    }
+
+    fn bytes(len: usize, seed: usize) -> Vec<u8> {
+        (0..len).map(|i| ((i + 7 * seed) * (2 * seed + 31) + i * i / 3) as u8).collect()
+    }
+
+    #[test]
+    fn sums_are_those_of_the_definition_at_every_length_and_alignment() {
+        let (a, b) = (bytes(300, 1), bytes(300, 2));
+        for level in levels() {
+            for len in 0..=200 {
+                for (x, y) in [(0, 0), (1, 0), (0, 1), (3, 17), (31, 32), (63, 64)] {
+                    let (mut into, from) = (a.clone(), &b[y..y + len]);
+                    xor_into_by(level, &mut into[x..x + len], from);
+                    for i in 0..300 {
+                        let inside = (x..x + len).contains(&i);
+                        assert_eq!(into[i], if inside { a[i] ^ b[i - x + y] } else { a[i] }, "{level:?} {len} {x} {y}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_those_of_the_field() {
+        let all = bytes(100, 0).into_iter().chain(0..=255).collect::<Vec<u8>>();
+        for level in levels() {
+            for factor in 0..=255_u8 {
+                let mut output = [vec![0xaa; all.len()]];
+                combine_by(level, &[factor], &[&all], &mut output);
+                let expected: Vec<u8> = all.iter().map(|&x| product(factor, x)).collect();
+                assert_eq!(output[0], expected, "{level:?} {factor}");
+            }
+        }
+    }
+
+    #[test]
+    fn combinations_are_those_of_the_definition_at_every_length_and_alignment() {
+        let pool: Vec<Vec<u8>> = (0..40).map(|i| bytes(700, i)).collect();
+        for level in levels() {
+            for len in (0..=200_usize).chain([256, 257, 511, 600]) {
+                let (k, m) = (1 + len % 13, 1 + len % 18);
+                let sources: Vec<&[u8]> = (0..k)
+                    .map(|i| {
+                        // Of unequal lengths, also none, but for one.
+                        let own = if i == len % k { len } else { len.saturating_sub(i * i * 3 + i) };
+                        &pool[i][i * 5 % 67..][..own]
+                    })
+                    .collect();
+                let coefficients = bytes(k * m, len);
+                let mut outputs: Vec<Vec<u8>> = (0..m).map(|_| vec![0x55; len]).collect();
+                combine_by(level, &coefficients, &sources, &mut outputs);
+                for (r, output) in outputs.iter().enumerate() {
+                    for (x, &value) in output.iter().enumerate() {
+                        let sum = (0..k).fold(0, |sum, i| {
+                            sum ^ product(coefficients[r * k + i], sources[i].get(x).copied().unwrap_or(0))
+                        });
+                        assert_eq!(value, sum, "{level:?} {len} row {r} byte {x}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -31,7 +31,9 @@
 mod buffers;
 mod coverage;
 mod encoder;
+mod field;
 mod kernel;
+mod reed_solomon;
 mod repair;
 mod scheme;
 mod sum;

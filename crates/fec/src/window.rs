@@ -8,9 +8,10 @@ use std::collections::VecDeque;
 use weir_units::{TimeDelta, Timestamp};
 
 use crate::buffers::Buffers;
+use crate::reed_solomon::{self, Generators};
 use crate::sum;
 use crate::{Code, Coverage, Recovered, Repair, Symbol};
-use pending::{Block, Row};
+use pending::{Block, Row, Scratch};
 use sources::{Knowledge, Origin, Sources};
 
 /// What a repair window may keep.
@@ -105,6 +106,9 @@ pub struct RepairWindow {
     repair_pool: Buffers,
     spare_rows: Vec<Vec<Row>>,
     recovered: VecDeque<u64>,
+    scratch: Scratch,
+    /// For comparison with what arrives.
+    generators: Generators,
     counts: RepairCounts,
 }
 
@@ -124,6 +128,8 @@ impl RepairWindow {
             repair_pool: Buffers::default(),
             spare_rows: Vec::new(),
             recovered: VecDeque::new(),
+            scratch: Scratch::default(),
+            generators: Generators::default(),
             counts: RepairCounts::default(),
         }
     }
@@ -266,16 +272,27 @@ impl RepairWindow {
 
     /// Whether a repair packet is what its source packets, all at hand, make.
     fn is_true(&mut self, repair: &Repair<'_>) -> bool {
-        let mut bytes = self.repair_pool.take(repair.symbol.bytes.len());
-        bytes.extend_from_slice(repair.symbol.bytes);
-        let len = repair.symbol.len();
-        let mut fits = true;
-        for source in repair.coverage.iter().filter_map(|s| self.sources.get(s)) {
-            fits &= source.len() <= len;
-            sum::add(&mut bytes, source.bytes, &mut self.repair_pool);
+        let Self { sources, repair_pool: pool, generators, .. } = self;
+        let symbols = || repair.coverage.iter().filter_map(|sequence| sources.get(sequence));
+        if symbols().any(|source| source.len() > repair.symbol.len()) {
+            return false;
         }
-        let is_true = fits && bytes.iter().all(|&b| b == 0);
-        self.repair_pool.put(bytes, self.limits.repair_bytes);
+        let mut sum = pool.take(repair.symbol.bytes.len());
+        match repair.code {
+            Code::Parity(_) => symbols().for_each(|source| sum::add(&mut sum, source.bytes, pool)),
+            Code::ReedSolomon { sources: k, row, .. } => {
+                let (k, row) = (usize::from(k), usize::from(row));
+                let len = symbols().map(|source| source.bytes.len()).max().unwrap_or(0);
+                pool.grow(&mut sum, len);
+                let mut output = [sum];
+                let coefficients = &generators.rows(k, row + 1)[k * row..];
+                reed_solomon::combine(coefficients, symbols().map(|source| source.bytes), &mut output, len);
+                [sum] = output;
+            }
+        }
+        sum::add(&mut sum, repair.symbol.bytes, pool);
+        let is_true = sum.iter().all(|&b| b == 0);
+        pool.put(sum, self.limits.repair_bytes);
         is_true
     }
 
@@ -376,7 +393,7 @@ impl RepairWindow {
     /// Recovers the missing packets of a block that can be solved; whether any was.
     fn recover(&mut self, block: &mut Block, unknown: Coverage, missing: Coverage) -> bool {
         let rows = block.rows.len() as u64;
-        let solved = block.solve(&unknown, &self.sources, &mut self.repair_pool);
+        let solved = block.solve(&unknown, &self.sources, &mut self.repair_pool, &mut self.scratch);
         let Some(solved) = solved else {
             self.counts.inconsistent += rows;
             return false;

@@ -4,8 +4,8 @@ use weir_units::Timestamp;
 
 use super::sources::Sources;
 use crate::buffers::Buffers;
-use crate::sum;
 use crate::{Code, Coverage, Repair};
+use crate::{reed_solomon, sum};
 
 /// A repair packet that waits.
 #[derive(Debug)]
@@ -61,12 +61,73 @@ impl Block {
         unknown.len() <= self.rows.len()
     }
     /// Turns the first rows into the unknown packets, in order of their sequence numbers. Returns how many, or `None`
-    /// if a row contradicts a packet at hand.
-    pub(super) fn solve(&mut self, unknown: &Coverage, sources: &Sources, pool: &mut Buffers) -> Option<usize> {
-        let known = self.coverage.without(unknown.mask());
-        match self.rows.first_mut()? {
-            row @ Row { code: Code::Parity(_), .. } => row.add(&known, sources, pool).then_some(1),
-            _ => None,
+    /// if a row contradicts a packet at hand or another row.
+    pub(super) fn solve(
+        &mut self,
+        unknown: &Coverage,
+        sources: &Sources,
+        pool: &mut Buffers,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        match self.rows.first()?.code {
+            Code::Parity(_) => {
+                let known = self.coverage.without(unknown.mask());
+                self.rows[0].add(&known, sources, pool).then_some(1)
+            }
+            Code::ReedSolomon { sources: k, .. } => self.interpolate(k, unknown, sources, pool, scratch),
         }
     }
+
+    fn interpolate(
+        &mut self,
+        k: u8,
+        unknown: &Coverage,
+        sources: &Sources,
+        pool: &mut Buffers,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let wanted = unknown.len();
+        let total = self.rows[0].len();
+        let rows = &self.rows[..wanted];
+        let mut len = rows.iter().map(|row| row.bytes.len()).max().unwrap_or(0);
+        let known = || self.coverage.iter().zip(0_u8..).filter(|(sequence, _)| !unknown.contains(*sequence));
+        for symbol in known().filter_map(|(sequence, _)| sources.get(sequence)) {
+            len = len.max(symbol.bytes.len());
+            if symbol.len() > total {
+                return None;
+            }
+        }
+        if rows.iter().any(|row| row.len() != total) {
+            return None;
+        }
+        let Scratch { known: known_ids, wanted: wanted_ids, coefficients, outputs } = scratch;
+        known_ids.clear();
+        known_ids.extend(known().map(|(_, id)| id));
+        for row in rows {
+            let Code::ReedSolomon { row, .. } = row.code else { return None };
+            known_ids.push(k.checked_add(row)?);
+        }
+        wanted_ids.clear();
+        wanted_ids.extend(self.coverage.iter().zip(0_u8..).filter(|(s, _)| unknown.contains(*s)).map(|(_, id)| id));
+        coefficients.clear();
+        reed_solomon::interpolate(known_ids, wanted_ids, coefficients);
+        outputs.extend(std::iter::repeat_with(|| pool.take(len)).take(wanted));
+        let symbols = known().map(|(sequence, _)| sources.get(sequence).map_or(&[][..], |symbol| symbol.bytes));
+        let symbols = symbols.chain(rows.iter().map(|row| row.bytes.as_slice()));
+        reed_solomon::combine(coefficients, symbols, outputs, len);
+        for (row, output) in self.rows.iter_mut().zip(outputs.drain(..)) {
+            pool.put(std::mem::replace(&mut row.bytes, output), usize::MAX);
+            row.zeros = (total - len) as u32;
+        }
+        Some(wanted)
+    }
+}
+
+/// Memory for a decoding, empty or of no meaning between calls.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    known: Vec<u8>,
+    wanted: Vec<u8>,
+    coefficients: Vec<u8>,
+    outputs: Vec<Vec<u8>>,
 }
