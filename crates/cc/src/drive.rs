@@ -89,7 +89,8 @@ impl Drive {
             self.send(now);
             self.receive(now);
             let target = self.sender.target();
-            self.checksum = self.checksum.wrapping_add(target.media_rate.as_bps() ^ target.pacing_rate.as_bps());
+            self.checksum =
+                self.checksum.wrapping_add(target.media_rate.as_bps().rotate_left(1) ^ target.pacing_rate.as_bps());
         }
         let now = departure(self.next);
         if self.per_packet_feedback {

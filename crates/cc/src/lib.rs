@@ -21,6 +21,7 @@ mod pacer;
 mod registry;
 pub mod rrtcc;
 pub mod scream;
+pub mod tfrc;
 pub mod throughput;
 pub mod tunable;
 

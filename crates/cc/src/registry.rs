@@ -194,6 +194,7 @@ controllers! {
         Nada(crate::nada::Nada),
         Rrtcc(crate::rrtcc::Rrtcc),
         Scream(crate::scream::v1::Scream),
+        Tfrc(crate::tfrc::Tfrc),
     }
     receivers {
         GccRembReceiver(crate::gcc_remb::GccRembReceiver),

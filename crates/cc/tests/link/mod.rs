@@ -237,7 +237,9 @@ pub(crate) fn run(plan: &LinkPlan, flows: &[FlowPlan]) -> Vec<FlowTrace> {
         net.step(now, what);
     }
     let trace = |f: Flow| FlowTrace { breaker: (f.breaker.tripped(), f.breaker.rate_cap()), ..f.trace };
-    net.flows.into_iter().map(trace).collect()
+    let traces: Vec<_> = net.flows.into_iter().map(trace).collect();
+    assert!(traces.iter().all(|t| t.breaker.0.is_none_or(|trip| trip.at <= end)), "a trip after the end");
+    traces
 }
 
 fn second(now: Timestamp) -> usize {

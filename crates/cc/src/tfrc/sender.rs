@@ -1,0 +1,341 @@
+//! The data sender (RFC 5348, section 4), with the receiver's part told by feedback.
+
+use super::config::Config;
+use super::loss_events::LossDetector;
+use super::loss_intervals::LossIntervals;
+use super::receive_rate::{ReceiveRate, ReceiveRateSet};
+use crate::controller::{Controller, Limits, Target, TimeoutReason};
+use crate::cue::{Cue, SentPacket, TransportFeedback};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::throughput::{Equation, TcpFlow};
+use crate::tunable::SetupError;
+use std::sync::Arc;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// Round-trip time before the first sample, for loss events only.
+const UNKNOWN_RTT: TimeDelta = TimeDelta::from_millis(100);
+/// Bounds on what is believed of a round-trip time sample.
+const MIN_RTT: TimeDelta = TimeDelta::from_micros(100);
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(60);
+/// Weight of a packet in the mean size: about the last 32 packets (RFC 5348, section 4.1, leaves the average open).
+const SIZE_WEIGHT: f64 = 1.0 / 32.0;
+/// An interval is data-limited where less than this share of what was allowed was sent. It stands for the heuristic of
+/// RFC 5348, section 8.2.1, which looks for instants at which all credit is used up and so depends on the pacer.
+const NOT_LIMITED: f64 = 0.9;
+/// No rate is above this, in bits a second; it keeps sums finite.
+const MAX_RATE: f64 = 1e13;
+
+/// The round-trip time.
+#[derive(Clone, Copy, Debug)]
+struct Rtt {
+    /// R.
+    mean: TimeDelta,
+    /// The square root of the last sample, and R_sqmean; of seconds.
+    sample_root: f64,
+    root_mean: f64,
+}
+
+/// TFRC's sender.
+#[derive(Clone, Debug)]
+pub struct Tfrc {
+    config: Config,
+    limits: Limits,
+    /// X, X_inst and X_Bps, in bits a second.
+    x: f64,
+    x_inst: f64,
+    x_calc: f64,
+    /// s in bytes.
+    segment: f64,
+    mss: DataSize,
+    rtt: Option<Rtt>,
+    last_sample: Option<TimeDelta>,
+    /// tld: when the rate was last doubled.
+    doubled_at: Timestamp,
+    detector: LossDetector,
+    intervals: LossIntervals,
+    /// p at the last update.
+    p: f64,
+    new_event: bool,
+    receive: ReceiveRate,
+    receive_set: ReceiveRateSet,
+    receive_rate: DataRate,
+    max_receive_rate: DataRate,
+    updated_at: Timestamp,
+    sent_since_update: u64,
+    data_limited: bool,
+    nofeedback_at: Option<Timestamp>,
+    /// Nothing was sent since the nofeedback timer was set.
+    idle: bool,
+}
+
+impl Tfrc {
+    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("tfrc", &setup.params)?;
+        let x = setup.start_rate.as_bps_f64().min(MAX_RATE);
+        Ok(Self {
+            config,
+            limits: setup.limits,
+            x,
+            x_inst: x,
+            x_calc: f64::NAN,
+            segment: config.mss.as_bytes() as f64,
+            mss: config.mss,
+            rtt: None,
+            last_sample: None,
+            doubled_at: setup.now,
+            detector: LossDetector::new(),
+            intervals: LossIntervals::new(),
+            p: 0.0,
+            new_event: false,
+            receive: ReceiveRate::new(),
+            receive_set: ReceiveRateSet::new(setup.now),
+            receive_rate: DataRate::ZERO,
+            max_receive_rate: DataRate::ZERO,
+            updated_at: setup.now,
+            sent_since_update: 0,
+            data_limited: false,
+            nofeedback_at: None,
+            idle: true,
+        })
+    }
+
+    fn r(&self) -> TimeDelta {
+        self.rtt.map_or(UNKNOWN_RTT, |r| r.mean)
+    }
+
+    /// The TCP flow of the throughput equation.
+    fn tcp(&self) -> TcpFlow {
+        let segment = DataSize::from_bytes((self.segment + 0.5) as u64);
+        let flow = TcpFlow::new(segment, self.r());
+        TcpFlow { rto: flow.rto.max(self.config.min_rto), packets_per_ack: self.config.packets_per_ack, ..flow }
+    }
+
+    /// s / t_mbi.
+    fn least(&self) -> f64 {
+        self.segment * 8.0 / self.config.t_mbi.as_secs_f64()
+    }
+
+    /// initial_rate (RFC 5348, section 4.2).
+    fn initial_rate(&self) -> f64 {
+        let mss = self.mss.as_bytes();
+        let window = (4 * mss).min((2 * mss).max(4_380));
+        window as f64 * 8.0 / self.r().as_secs_f64()
+    }
+
+    fn on_feedback(&mut self, feedback: &TransportFeedback<'_>) {
+        if feedback.packets.is_empty() {
+            return;
+        }
+        let now = feedback.now;
+        if let Some(sample) = feedback.rtt {
+            self.last_sample = Some(sample.max(MIN_RTT).min(MAX_RTT));
+        }
+        let first = self.rtt.is_none() && self.last_sample.is_some();
+        if first {
+            self.on_first_rtt(now);
+        }
+        self.take_in(feedback);
+        if first {
+            self.updated_at = now;
+        } else if self.rtt.is_some() && (self.new_event || now - self.updated_at >= self.r()) {
+            self.update(now);
+        }
+        self.restart_nofeedback_timer(now);
+    }
+
+    fn on_first_rtt(&mut self, now: Timestamp) {
+        self.sample_rtt();
+        self.x = self.initial_rate().min(MAX_RATE);
+        self.x_inst = self.x;
+        self.doubled_at = now;
+        self.receive_set = ReceiveRateSet::new(now);
+    }
+
+    /// The receiver's part: arrivals, losses, marks.
+    fn take_in(&mut self, feedback: &TransportFeedback<'_>) {
+        let (rtt, tcp, max) = (self.r(), self.tcp(), self.max_receive_rate);
+        let Self { config, detector, intervals, receive, new_event, .. } = self;
+        for p in feedback.packets {
+            if let Some(at) = p.arrival {
+                receive.on_arrival(at, p.size, rtt);
+            }
+            detector.on_packet(p, rtt, config.ndupack, |sequence| {
+                *new_event = true;
+                let before_all = intervals.is_empty().then(|| tcp.first_loss_interval(max.max(receive.get(rtt))));
+                intervals.on_event(sequence, before_all, config.discounting);
+            });
+        }
+    }
+
+    fn sample_rtt(&mut self) {
+        let Some(sample) = self.last_sample else { return };
+        let sample_root = libm::sqrt(sample.as_secs_f64());
+        let (q, q2) = (self.config.q, self.config.q2);
+        self.rtt = Some(match self.rtt {
+            None => Rtt { mean: sample, sample_root, root_mean: sample_root },
+            Some(r) => Rtt {
+                mean: r.mean.mul_f64(q) + sample.mul_f64(1.0 - q),
+                sample_root,
+                root_mean: q2 * r.root_mean + (1.0 - q2) * sample_root,
+            },
+        });
+    }
+
+    /// What the RFC does on a feedback packet (section 4.3), once a round-trip time or at a new loss event.
+    fn update(&mut self, now: Timestamp) {
+        self.sample_rtt();
+        let allowed = self.x_inst * now.saturating_since(self.updated_at).as_secs_f64();
+        let sent = self.sent_since_update as f64 * 8.0 + self.segment * 8.0;
+        // What arrived now was sent in the interval before this one.
+        let data_limited = std::mem::replace(&mut self.data_limited, sent < NOT_LIMITED * allowed);
+        self.receive_rate = self.receive.get(self.r());
+        self.max_receive_rate = self.max_receive_rate.max(self.receive_rate);
+        let p = self.intervals.loss_event_rate(self.detector.highest(), self.config.discounting);
+        let worse = self.new_event || p > self.p;
+        self.p = p;
+        let limit = self.receive_limit(now, data_limited, worse);
+        self.set_rate(now, limit);
+        self.damp();
+        (self.updated_at, self.sent_since_update, self.new_event) = (now, 0, false);
+    }
+
+    /// recv_limit of step (4).
+    fn receive_limit(&mut self, now: Timestamp, data_limited: bool, worse: bool) -> f64 {
+        let x_recv = self.receive_rate.as_bps_f64();
+        if !data_limited {
+            self.receive_set.update(x_recv, now, self.r());
+            2.0 * self.receive_set.max()
+        } else if worse {
+            self.receive_set.halve();
+            self.receive_set.maximize(0.85 * x_recv, now);
+            self.receive_set.max()
+        } else {
+            self.receive_set.maximize(x_recv, now);
+            2.0 * self.receive_set.max()
+        }
+    }
+
+    /// The rest of step (4): X.
+    fn set_rate(&mut self, now: Timestamp, receive_limit: f64) {
+        if self.p > 0.0 {
+            let by_equation = self.tcp().throughput(Equation::Full, self.p);
+            self.x_calc = by_equation.map_or(MAX_RATE, DataRate::as_bps_f64);
+            self.x = self.x_calc.min(receive_limit).max(self.least()).min(MAX_RATE);
+        } else if now - self.doubled_at >= self.r() {
+            self.x = (2.0 * self.x).min(receive_limit).max(self.initial_rate()).min(MAX_RATE);
+            self.doubled_at = now;
+        }
+    }
+
+    /// X_inst (RFC 5348, section 4.5).
+    fn damp(&mut self) {
+        let factor = self.rtt.filter(|_| self.config.damping).map_or(1.0, |r| r.root_mean / r.sample_root);
+        self.x_inst = (self.x * factor).max(self.least()).min(MAX_RATE);
+    }
+
+    fn restart_nofeedback_timer(&mut self, now: Timestamp) {
+        let packets = TimeDelta::from_secs_f64(2.0 * self.segment * 8.0 / self.x.max(1.0));
+        let least = match self.rtt {
+            Some(r) => (r.mean * 4).max(self.config.min_nofeedback),
+            None => self.config.initial_nofeedback,
+        };
+        self.nofeedback_at = Some(now + least.max(packets.min(self.config.t_mbi * 2)));
+        self.idle = true;
+    }
+
+    /// Expiration of the nofeedback timer (RFC 5348, section 4.4).
+    fn on_nofeedback(&mut self, now: Timestamp) {
+        let recover_rate = self.initial_rate();
+        let x_recv = self.receive_set.max();
+        let has_rtt = self.rtt.is_some();
+        let recovered = if self.p > 0.0 { x_recv < recover_rate } else { self.x < 2.0 * recover_rate };
+        if self.idle && (!has_rtt || recovered) {
+            // Nothing is halved, and nothing will be until the next packet sets the timer again.
+            self.nofeedback_at = None;
+            return;
+        }
+        if self.p <= 0.0 {
+            self.x = (self.x / 2.0).max(self.least());
+        } else if self.x_calc > 2.0 * x_recv {
+            self.limit(x_recv, now);
+        } else {
+            self.limit(self.x_calc / 2.0, now);
+        }
+        self.damp();
+        self.restart_nofeedback_timer(now);
+    }
+
+    /// Update_Limits().
+    fn limit(&mut self, timer_limit: f64, now: Timestamp) {
+        let limit = timer_limit.max(self.least());
+        self.receive_set.replace(limit / 2.0, now);
+        self.set_rate(now, limit);
+    }
+}
+
+impl BuiltIn for Tfrc {
+    fn specs() -> Vec<Spec> {
+        vec![Spec {
+            name: "tfrc".into(),
+            summary: "TFRC at the sender, from per-packet feedback".into(),
+            source: "RFC 5348".into(),
+            feedback: Some(FeedbackPlan {
+                format: FeedbackFormat::CongestionControl,
+                min_interval: TimeDelta::from_millis(10),
+                max_interval: TimeDelta::from_millis(100),
+                bandwidth_share: 0.05,
+            }),
+            reports: None,
+            params: Config::params(),
+            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+        }]
+    }
+}
+
+impl Controller for Tfrc {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        let size = packet.size.as_bytes();
+        self.segment += SIZE_WEIGHT * (size as f64 - self.segment);
+        self.mss = self.mss.max(packet.size);
+        self.sent_since_update = self.sent_since_update.saturating_add(size);
+        if self.nofeedback_at.is_none() {
+            self.restart_nofeedback_timer(packet.now);
+        }
+        self.idle = false;
+    }
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        if let Cue::TransportFeedback(feedback) = cue {
+            self.on_feedback(feedback);
+        }
+    }
+    fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+        self.limits = limits;
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.nofeedback_at.is_some_and(|t| t <= now) {
+            self.on_nofeedback(now);
+        }
+    }
+    fn target(&self) -> Target {
+        let rate = DataRate::from_bps_f64(self.x_inst);
+        let media = self.limits.clamp(rate);
+        Target::paced(media, rate.max(media))
+    }
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        Some((self.nofeedback_at?, TimeoutReason::FeedbackMissing))
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let finite = |v: f64| if v.is_finite() { v } else { f64::NAN };
+        out("x_bps", self.x);
+        out("x_inst_bps", self.x_inst);
+        out("x_calc_bps", self.x_calc);
+        out("x_recv_bps", self.receive_rate.as_bps_f64());
+        out("recv_limit_bps", finite(2.0 * self.receive_set.max()));
+        out("loss_event_rate", self.p);
+        out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.mean.as_millis_f64()));
+        out("data_limited", f64::from(u8::from(self.data_limited)));
+        out("segment_bytes", self.segment);
+    }
+}
