@@ -53,7 +53,8 @@ impl core::fmt::Debug for Mask {
 /// Which packets of one stream a repair packet protects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
-    /// The sequence number that offsets count from: the lowest protected one.
+    /// The sequence number that offsets count from. The RFCs want the lowest protected one; Chromium (156) sends
+    /// masks with bases before it.
     pub base: u16,
     /// The packets from there on.
     pub pattern: Pattern,
@@ -74,7 +75,7 @@ pub enum Pattern {
 }
 
 impl Coverage {
-    /// The protected sequence numbers, from the base on: at most 255 of them.
+    /// The protected sequence numbers in their order from the base on, at most 255 of them.
     pub const fn sequences(&self) -> Sequences {
         Sequences(*self)
     }

@@ -1,0 +1,157 @@
+//! The repair packets of GStreamer and Chromium are what Weir makes of the packets that they protect, and bring each of
+//! these back.
+
+use weir_wire::List;
+use weir_wire::fec::flexfec::{Block, Blocks, Packet, Repair as FlexRepair};
+use weir_wire::fec::parity::{Recovery, protect_into, rebuild_into};
+use weir_wire::fec::red::{Red, virtual_packet_into};
+use weir_wire::fec::ulpfec::{Level, Levels, Repair};
+use weir_wire::fec::{Mask, Octets};
+use weir_wire::rtp::PacketView;
+
+/// Payload types of ULPFEC: in a stream of its own by GStreamer, inside RED (118) by Chromium.
+const GSTREAMER_ULPFEC: u8 = 97;
+const CHROMIUM_RED: u8 = 118;
+const CHROMIUM_ULPFEC: u8 = 120;
+
+/// Some protected packets as they were sent, and behind them their repair packet.
+struct Group {
+    call: &'static str,
+    packets: Vec<Vec<u8>>,
+}
+
+fn groups(text: &'static str) -> Vec<Group> {
+    let bytes = |line: &str| -> Vec<u8> {
+        let digits = line.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("ASCII"));
+        digits.map(|pair| u8::from_str_radix(pair, 16).expect("hex")).collect()
+    };
+    let groups = text.split("# ").skip(1).map(|group| {
+        let (call, lines) = group.split_once('\n').expect("a name, then packets");
+        Group { call, packets: lines.lines().map(bytes).collect() }
+    });
+    groups.collect()
+}
+
+/// What was protected: the packet without RED, and its header extension's elements as they were before the sender put
+/// in what it knows only when it sends (Chromium computes FEC over zeros in their places).
+fn protected(call: &str, packet: &[u8]) -> Vec<u8> {
+    if !call.starts_with("chromium") {
+        return packet.to_vec();
+    }
+    let view = PacketView::parse(packet).expect("an RTP packet");
+    let mut bare = vec![];
+    match view.payload_type() {
+        CHROMIUM_RED => assert_eq!(virtual_packet_into(Octets::new(packet), &mut bare), Ok(0)),
+        _ => bare.extend_from_slice(packet),
+    }
+    let start = packet.as_ptr() as usize;
+    for element in view.extensions() {
+        let at = element.data().as_ptr() as usize - start;
+        bare[at..at + element.data().len()].fill(0);
+    }
+    bare
+}
+
+fn string(packet: &[u8]) -> Vec<u8> {
+    let mut string = vec![];
+    assert_eq!(protect_into(Octets::new(packet), &mut string), Ok(0));
+    string
+}
+
+fn xor<'a>(strings: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<u8> {
+    let mut sum = vec![];
+    for s in strings {
+        sum.resize(sum.len().max(s.len()), 0);
+        sum.iter_mut().zip(s).for_each(|(a, b)| *a ^= b);
+    }
+    sum
+}
+
+#[test]
+fn repair_packets_are_made_to_the_byte_and_recover() {
+    let groups = groups(include_str!("data/captured_ulpfec.txt"));
+    assert_eq!(groups.len(), 5);
+    for Group { call, packets } in groups {
+        let (repair_packet, media) = packets.split_last().expect("a repair packet");
+        let view = PacketView::parse(repair_packet).expect("an RTP packet");
+        let payload = if view.payload_type() == CHROMIUM_RED {
+            let red = Red::parse(view.payload().into()).expect("RED");
+            assert_eq!((red.payload_type, red.redundant.iter().count()), (CHROMIUM_ULPFEC, 0));
+            red.primary
+        } else {
+            assert_eq!(view.payload_type(), GSTREAMER_ULPFEC);
+            view.payload().into()
+        };
+        let repair = Repair::parse(payload).expect("ULPFEC");
+        let media: Vec<Vec<u8>> = media.iter().map(|p| protected(call, p)).collect();
+        let sequences: Vec<u16> = media.iter().map(|p| PacketView::parse(p).unwrap().sequence()).collect();
+        let level = repair.levels.iter().next().expect("a level");
+        assert!(repair.coverage(&level).sequences().eq(sequences.iter().copied()), "{call}");
+
+        let strings: Vec<Vec<u8>> = media.iter().map(|p| string(p)).collect();
+        let parity = xor(&strings);
+        let (recovery, level0) = Recovery::split(Octets::new(&parity)).unwrap();
+        let mask = Mask::covering(repair.base, sequences.iter().copied()).unwrap();
+        let levels = [Level { mask, payload: level0 }];
+        // GStreamer's base is the first protected packet, Chromium's may lie before it.
+        assert!(sequences[0].wrapping_sub(repair.base) < if call == "gst_ulpfec" { 1 } else { 16 });
+        let ours = Repair { recovery, base: repair.base, levels: Levels::Own(&levels) };
+        let mut bytes = vec![];
+        assert_eq!(ours.write_into(&mut bytes), Some(0));
+        assert!(Octets::new(&bytes) == payload, "{call}");
+
+        let mut theirs = vec![];
+        assert_eq!(repair.string_into(&mut theirs), 0);
+        recover_each(&media, &strings, &theirs, view.ssrc());
+    }
+}
+
+/// Every packet in turn, lost, comes back from the others' strings and the repair packet's.
+fn recover_each(media: &[Vec<u8>], strings: &[Vec<u8>], repair: &Vec<u8>, ssrc: u32) {
+    for (lost, packet) in media.iter().enumerate() {
+        let known = strings.iter().enumerate().filter(|(i, _)| *i != lost).map(|(_, s)| s);
+        let string = xor(known.chain([repair]));
+        let sequence = PacketView::parse(packet).unwrap().sequence();
+        let mut again = vec![];
+        assert_eq!(rebuild_into(Octets::new(&string), sequence, ssrc, &mut again), Ok(0));
+        assert!(again == *packet, "{sequence}");
+    }
+}
+
+/// FlexFEC-03 has the header fields of RFC 8627 but for two things: the SSRC is in the FEC header (behind a count, after
+/// the first 8 bytes) instead of the CSRC list, and the k bit is inverted.
+#[test]
+fn flexfec_03_differs_in_its_header_only() {
+    let groups = groups(include_str!("data/captured_flexfec03.txt"));
+    assert_eq!(groups.len(), 1);
+    for Group { call, packets } in groups {
+        let (repair_packet, media) = packets.split_last().expect("a repair packet");
+        let draft = PacketView::parse(repair_packet).expect("an RTP packet").payload();
+        assert_eq!((draft[8], draft[18] >> 7), (1, 1), "one SSRC, a mask of 15 bits");
+        let ssrcs = [u32::from_be_bytes(draft[12..16].try_into().expect("4 bytes"))];
+        let mut rfc = [&draft[..8], &draft[16..]].concat();
+        rfc[10] ^= 0x80;
+
+        let media: Vec<Vec<u8>> = media.iter().map(|p| protected(call, p)).collect();
+        let sequences: Vec<u16> = media.iter().map(|p| PacketView::parse(p).unwrap().sequence()).collect();
+        let Ok(Packet::Repair(repair)) = Packet::parse(List::from(&ssrcs).iter(), Octets::new(&rfc)) else {
+            panic!("not read")
+        };
+        let block = repair.blocks.iter().next().expect("a block");
+        assert_eq!(block.ssrc, PacketView::parse(&media[0]).unwrap().ssrc());
+        assert!(block.coverage().sequences().eq(sequences.iter().copied()));
+
+        let strings: Vec<Vec<u8>> = media.iter().map(|p| string(p)).collect();
+        let parity = xor(&strings);
+        let (recovery, payload) = Recovery::split(Octets::new(&parity)).unwrap();
+        let blocks = [Block::masked(ssrcs[0], block.base, sequences).expect("near each other")];
+        let mut ours = vec![];
+        let repair_of_ours = FlexRepair { recovery, blocks: Blocks::Own(&blocks), payload };
+        assert_eq!(repair_of_ours.write_into(&mut ours), Some(0));
+        assert!(ours == rfc);
+
+        let mut theirs = vec![];
+        assert_eq!(repair.string_into(&mut theirs), 0);
+        recover_each(&media, &strings, &theirs, block.ssrc);
+    }
+}
