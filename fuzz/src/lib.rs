@@ -1,5 +1,6 @@
 //! What every input must hold, for the fuzz targets in `targets/`.
 
+use weir_wire::fec::Octets;
 use weir_wire::rtcp::{Packet, check_compound, raw_packets, xr};
 
 /// Reads a datagram as RTCP. What is understood must come out of a second reading unchanged and write the same bytes.
@@ -63,4 +64,10 @@ fn walk(packet: &Packet<'_>) {
         _ => {}
     }
     assert!(!format!("{packet:?}").is_empty());
+}
+
+/// Octets of which the first two bytes of `data` count the zeros, up to 4,095; `None` where `data` is shorter.
+pub fn octets(data: &[u8]) -> Option<Octets<'_>> {
+    let (count, bytes) = data.split_first_chunk::<2>()?;
+    Some(Octets { bytes, zeros: (u16::from_be_bytes(*count) & 0xfff).into() })
 }
