@@ -1,15 +1,19 @@
 //! Drives a controller over a model of a call, to measure the controller alone: 2 Mbit/s in packets of 1,000 bytes at
-//! 25 frames a second, 50 ms each way, a queue that rises to 20 ms and falls again, feedback every 100 ms.
+//! 25 frames a second, 50 ms each way, a queue that rises to 20 ms and falls again, feedback every 100 ms, extended
+//! reports every 200 ms. Where parity packets are wanted, they take the place of media packets.
 //!
 //! There is no more around the controller than the sent history and arithmetic, so that what is measured is theirs.
 //! Nothing here reads a clock: whoever measures times [`Drive::step`] and divides by [`PACKETS_PER_STEP`].
 
+use crate::Sender;
 use crate::cue::{
-    EstimateKind, NadaReport, PacketResult, QueueState, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket,
-    TransportFeedback,
+    EstimateKind, Fate, FramePlayout, IntervalPacket, IntervalReport, NadaReport, NextDataUnit, PacketResult,
+    QueueState, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket, TransportFeedback,
 };
 use crate::tunable::SetupError;
-use crate::{Controller, Cue, Limits, Receiver, ReceiverController, Report, ReportedPacket, Sender};
+use crate::{
+    Controller, Cue, Limits, OneWayDelayMeter, Receiver, ReceiverController, RepairPlan, Report, ReportedPacket,
+};
 use crate::{SentHistory, Setup, Spec};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -20,6 +24,11 @@ const SPACING: TimeDelta = TimeDelta::from_millis(4);
 const PACKETS_PER_FRAME: u64 = 10;
 const ONE_WAY: TimeDelta = TimeDelta::from_millis(50);
 const RTT: TimeDelta = TimeDelta::from_millis(100);
+/// Playout deadline after departure.
+const PLAYOUT: TimeDelta = TimeDelta::from_millis(150);
+const CLOCK_RATE: u32 = 90_000;
+/// Packets that the sender remembers as repair or media: more than are ever under way.
+const REMEMBERED: usize = 256;
 /// Packets from one lowest queue to the next: 4 s.
 const QUEUE_PERIOD: u64 = 1_000;
 
@@ -29,6 +38,12 @@ pub struct Drive {
     receiver: Option<Receiver>,
     history: SentHistory,
     per_packet_feedback: bool,
+    extended_reports: bool,
+    meter: OneWayDelayMeter,
+    interval: Vec<IntervalPacket>,
+    /// Whether a packet is repair, by its sequence number.
+    is_repair: [bool; REMEMBERED],
+    media_since_repair: u32,
     reports: Vec<ReportedPacket>,
     results: Vec<PacketResult>,
     next: u64,
@@ -67,6 +82,11 @@ impl Drive {
             receiver: pair.receiver,
             history: SentHistory::new(),
             per_packet_feedback: spec.feedback.is_some(),
+            extended_reports: spec.reports.is_some_and(|r| r.extended),
+            meter: OneWayDelayMeter::new(CLOCK_RATE),
+            interval: Vec::new(),
+            is_repair: [false; REMEMBERED],
+            media_since_repair: 0,
             reports: Vec::new(),
             results: Vec::new(),
             next: 0,
@@ -95,8 +115,13 @@ impl Drive {
         let now = departure(self.next);
         if self.per_packet_feedback {
             self.feedback(now);
+        } else if self.extended_reports {
+            if self.next.is_multiple_of(2 * PACKETS_PER_STEP) {
+                self.report_block(now, 2 * PACKETS_PER_STEP);
+                self.interval_report(now);
+            }
         } else if self.next.is_multiple_of(10 * PACKETS_PER_STEP) {
-            self.report_block(now);
+            self.report_block(now, 10 * PACKETS_PER_STEP);
         }
         while self.sender.poll_probe(now).is_some() {}
     }
@@ -117,13 +142,34 @@ impl Drive {
         }
     }
 
+    fn is_repair(&self, sequence: u64) -> bool {
+        self.is_repair[sequence as usize % REMEMBERED]
+    }
+
+    /// Whether the next packet is to be repair, by the controller's plan.
+    fn repair_is_due(&mut self) -> bool {
+        let interval = match self.sender.target().repair {
+            RepairPlan::Parity { interval } => u32::from(interval),
+            RepairPlan::ReedSolomon { block, repair } if repair > 0 => u32::from(block / repair),
+            _ => u32::MAX,
+        };
+        self.media_since_repair += 1;
+        let due = self.media_since_repair > interval;
+        if due {
+            self.media_since_repair = 0;
+        }
+        due
+    }
+
     fn send(&mut self, now: Timestamp) {
+        let is_repair = self.repair_is_due();
+        self.is_repair[self.next as usize % REMEMBERED] = is_repair;
         let mut packet = SentPacket {
             now,
             sequence: self.next,
             size: PACKET,
             is_padding: false,
-            is_repair: false,
+            is_repair,
             probe: 0,
             queued: PACKET * (PACKETS_PER_FRAME - 1 - self.next % PACKETS_PER_FRAME),
             bytes_in_flight: DataSize::ZERO,
@@ -139,15 +185,33 @@ impl Drive {
         while arrival(self.arriving) <= now {
             let sequence = self.arriving;
             self.arriving += 1;
-            let lost = self.is_lost(sequence);
-            let Some(receiver) = self.receiver.as_mut().filter(|_| !lost) else { continue };
+            let lost = self.is_lost(sequence) || self.is_repair(sequence);
+            let rtp_timestamp = (sequence / PACKETS_PER_FRAME * 3_600) as u32;
+            if self.extended_reports && !lost {
+                self.meter.on_packet(arrival(sequence), rtp_timestamp);
+            }
+            let Some(receiver) = &mut self.receiver else { continue };
+            let marker = sequence % PACKETS_PER_FRAME == PACKETS_PER_FRAME - 1;
+            if marker {
+                let due = departure(sequence) + PLAYOUT;
+                receiver.on_playout(&FramePlayout {
+                    now: arrival(sequence),
+                    rtp_timestamp,
+                    complete: !lost,
+                    discarded: 0,
+                    buffered: if lost { TimeDelta::ZERO } else { due - arrival(sequence) },
+                });
+            }
+            if lost {
+                continue;
+            }
             receiver.on_packet_received(&ReceivedPacket {
                 now: arrival(sequence),
                 departure: Some(RemoteTimestamp::from_nanos(departure(sequence).as_nanos())),
                 size: PACKET,
                 sequence,
-                rtp_timestamp: (sequence / PACKETS_PER_FRAME * 3_600) as u32,
-                marker: sequence % PACKETS_PER_FRAME == PACKETS_PER_FRAME - 1,
+                rtp_timestamp,
+                marker,
                 ecn: Ecn::NotEct,
             });
         }
@@ -161,12 +225,19 @@ impl Drive {
                 let report = NadaReport { now, mode, aggregate_delay, receive_rate, rtt: Some(RTT) };
                 self.sender.on_cue(&Cue::NadaReport(report));
             }
-            Some(Report::Remb { rate } | Report::Tmmbr { rate } | Report::NextDataUnit { rate }) => {
-                let estimate = ReceiverEstimate { now, rate, kind: EstimateKind::Remb };
-                self.sender.on_cue(&Cue::ReceiverEstimate(estimate));
+            Some(Report::Remb { rate }) => self.estimate(now, rate, EstimateKind::Remb),
+            Some(Report::Tmmbr { rate }) => self.estimate(now, rate, EstimateKind::Tmmbr),
+            Some(Report::NextDataUnit { rate }) => {
+                self.estimate(now, rate, EstimateKind::Tmmbr);
+                let unit = NextDataUnit { now, next_sequence: self.arriving, playout_delay: Some(PLAYOUT - ONE_WAY) };
+                self.sender.on_cue(&Cue::NextDataUnit(unit));
             }
             None => {}
         }
+    }
+
+    fn estimate(&mut self, now: Timestamp, rate: DataRate, kind: EstimateKind) {
+        self.sender.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind }));
     }
 
     fn feedback(&mut self, now: Timestamp) {
@@ -187,14 +258,40 @@ impl Drive {
         self.sender.on_cue(&Cue::TransportFeedback(feedback));
     }
 
-    fn report_block(&mut self, now: Timestamp) {
+    /// What became of the media packets that have arrived and were reported by now; every third loss is a discard.
+    fn interval_report(&mut self, now: Timestamp) {
+        self.interval.clear();
+        while arrival(self.reported) + ONE_WAY <= now {
+            let sequence = self.reported;
+            self.reported += 1;
+            let fate = match (self.is_lost(sequence), sequence % 3) {
+                (false, _) => Fate::Received,
+                (true, 0) => Fate::Discarded,
+                (true, _) => Fate::Lost,
+            };
+            if !self.is_repair(sequence) {
+                let departure = departure(sequence);
+                self.interval.push(IntervalPacket { sequence, departure, size: PACKET, fate, repaired: false });
+            }
+        }
+        self.meter.on_rtt(RTT);
+        let one_way_delay = self.meter.take_interval();
+        self.sender.on_cue(&Cue::IntervalReport(IntervalReport {
+            now,
+            packets: &self.interval,
+            one_way_delay,
+            rtt: Some(RTT),
+        }));
+    }
+
+    fn report_block(&mut self, now: Timestamp, expected: u64) {
         self.history.give_up_before(now - RTT);
         self.sender.on_cue(&Cue::ReportBlock(ReportBlock {
             now,
             fraction_lost: 0.0,
             cumulative_lost: 0,
             highest_sequence: self.next,
-            expected: 10 * PACKETS_PER_STEP,
+            expected,
             jitter: TimeDelta::from_millis(1),
             rtt: Some(RTT),
         }));
@@ -208,13 +305,15 @@ mod tests {
 
     #[test]
     fn every_built_in_controller_is_driven_and_tells_the_same_twice() {
-        for spec in Registry::builtin().specs() {
+        let registry = Registry::builtin();
+        for spec in registry.specs().iter().chain(registry.probing_specs()) {
             let run = |steps, one_lost_of| {
                 let mut drive = Drive::new(spec, one_lost_of).expect("the defaults are valid");
                 (0..steps).for_each(|_| drive.step());
                 assert_eq!(drive.next, steps * PACKETS_PER_STEP, "{}", spec.name);
                 // 100 ms there and back and up to 20 ms of queue are under way: at most 2 steps' packets unreported.
-                let behind = drive.next - if spec.feedback.is_some() { drive.reported } else { drive.next };
+                let behind = drive.next - if drive.reported > 0 { drive.reported } else { drive.next };
+                assert_eq!(drive.reported > 0, drive.per_packet_feedback || drive.extended_reports, "{}", spec.name);
                 assert!(behind <= 2 * PACKETS_PER_STEP, "{}: {behind} packets unreported", spec.name);
                 drive.checksum()
             };

@@ -9,6 +9,7 @@ mod controller;
 pub mod cue;
 pub mod drive;
 pub mod fbra;
+pub mod fec_probing;
 pub mod fixed;
 mod frames;
 pub mod gcc;

@@ -2,6 +2,7 @@
 
 use crate::controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
+use crate::fec_probing::FecProbing;
 use crate::tunable::{ParamInfo, SetupError};
 use std::sync::Arc;
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -87,29 +88,40 @@ pub struct Spec {
     pub make: Make,
 }
 
-/// The controllers that can be asked for by name: the built-in ones and any that a program adds.
+/// The controllers that can be asked for by name: the built-in ones and any that a program adds, each also with its
+/// steps probed with forward error correction as `NAME+fec` ([`FecProbing`]).
 #[derive(Clone)]
 pub struct Registry {
     specs: Vec<Spec>,
+    probing: Vec<Spec>,
 }
 
 impl Registry {
     /// A registry of the built-in controllers.
     pub fn builtin() -> Self {
-        Self { specs: builtin_specs() }
+        let specs = builtin_specs();
+        let probing = specs.iter().map(FecProbing::spec).collect();
+        Self { specs, probing }
     }
     /// Adds a controller, taking the place of one that has its name.
     pub fn register(&mut self, spec: Spec) {
+        let probing = FecProbing::spec(&spec);
         self.specs.retain(|s| s.name != spec.name);
+        self.probing.retain(|s| s.name != probing.name);
         self.specs.push(spec);
+        self.probing.push(probing);
     }
-    /// All entries, in the order of registration.
+    /// All entries, in the order of registration, without their `+fec` companions.
     pub fn specs(&self) -> &[Spec] {
         &self.specs
     }
-    /// The entry of a name.
+    /// The `+fec` companion of each of [`Self::specs`].
+    pub fn probing_specs(&self) -> &[Spec] {
+        &self.probing
+    }
+    /// The entry of a name, `+fec` ones included.
     pub fn get(&self, name: &str) -> Option<&Spec> {
-        self.specs.iter().find(|s| s.name == name)
+        self.specs.iter().chain(&self.probing).find(|s| s.name == name)
     }
     /// Makes a controller by name. Errors: an unknown name, an unknown parameter, a value outside its range.
     pub fn make(&self, name: &str, setup: &Setup) -> Result<Pair, SetupError> {
@@ -188,6 +200,7 @@ macro_rules! controllers {
 controllers! {
     senders {
         Fbra(crate::fbra::Fbra),
+        FecProbing(crate::fec_probing::FecProbing),
         Fixed(crate::fixed::Fixed),
         Gcc(crate::gcc::Gcc),
         GccRemb(crate::gcc_remb::GccRemb),

@@ -17,7 +17,8 @@ fn allocations(spec: &Spec, one_lost_of: Option<u64>) -> u64 {
 
 #[test]
 fn nothing_is_allocated_in_steady_state() {
-    for spec in Registry::builtin().specs() {
+    let registry = Registry::builtin();
+    for spec in registry.specs().iter().chain(registry.probing_specs()) {
         for one_lost_of in [None, Some(37)] {
             assert_eq!(allocations(spec, one_lost_of), 0, "{} allocates, one lost of {one_lost_of:?}", spec.name);
         }

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use std::collections::BTreeMap;
 use weir_cc::cue::{
-    EstimateKind, NadaMode, NadaReport, QueueState, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket,
-    TransportFeedback,
+    EstimateKind, Fate, FramePlayout, IntervalPacket, IntervalReport, NadaMode, NadaReport, NextDataUnit, OneWayDelay,
+    QueueState, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket, TransportFeedback,
 };
-use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Registry, ReportedPacket, Sender};
+use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Registry, RepairPlan, ReportedPacket, Sender};
 use weir_cc::{SentHistory, Setup, Spec, Target};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -43,12 +43,19 @@ enum Rtt {
     Absurd(i64),
 }
 
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Media,
+    Padding,
+    Repair,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Send {
         gap_us: u32,
         size: u16,
-        padding: bool,
+        kind: Kind,
         queued: u32,
     },
     Feedback {
@@ -66,6 +73,21 @@ enum Op {
         expected: u16,
         jitter_ns: i64,
         rtt: Rtt,
+    },
+    /// A report with run lengths: of the media packets not yet in one, or of the packets before once more.
+    Interval {
+        again: bool,
+        gap_us: u32,
+        lost: u64,
+        discarded: u64,
+        repaired: u64,
+        /// Least, mean and last one-way delay.
+        delays_ns: Option<(i64, i64, i64)>,
+        rtt: Rtt,
+    },
+    NextUnit {
+        sequence: u64,
+        playout_ns: Option<i64>,
     },
     Estimate {
         bps: u64,
@@ -116,6 +138,12 @@ enum ReceiverOp {
         size: u16,
         delay_us: u32,
     },
+    Playout {
+        rtp_timestamp: u32,
+        complete: bool,
+        discarded: u32,
+        buffered_ns: i64,
+    },
     Rtt {
         ns: i64,
     },
@@ -155,10 +183,18 @@ fn op() -> impl Strategy<Value = Op> {
     let mask = || prop_oneof![4 => Just(0u64), 2 => any::<u64>(), 1 => Just(u64::MAX)];
     // Mostly no absurd arrival time, for one is enough to spoil a run.
     let absurd = prop_oneof![30 => Just(0i64), 1 => nanos()];
+    let kind = prop_oneof![8 => Just(Kind::Media), 1 => Just(Kind::Padding), 1 => Just(Kind::Repair)];
+    let delay = || prop_oneof![8 => 20_000_000i64..100_000_000, 1 => nanos()];
+    let delays = prop::option::of((delay(), delay(), delay()));
+    let interval = (prop::bool::weighted(0.1), gap_us(), mask(), mask(), mask(), delays, rtt());
     let feedback = (reports(), gap_us(), mask(), mask(), 0u32..60_000, absurd, rtt());
     prop_oneof![
-        24 => (gap_us(), size, prop::bool::weighted(0.1), 0u32..100_000).prop_map(
-            |(gap_us, size, padding, queued)| Op::Send { gap_us, size, padding, queued }),
+        24 => (gap_us(), size, kind, 0u32..100_000).prop_map(
+            |(gap_us, size, kind, queued)| Op::Send { gap_us, size, kind, queued }),
+        8 => interval.prop_map(|(again, gap_us, lost, discarded, repaired, delays_ns, rtt)| Op::Interval {
+            again, gap_us, lost, discarded, repaired, delays_ns, rtt }),
+        1 => (prop_oneof![0u64..200_000, any::<u64>()], prop::option::of(nanos())).prop_map(
+            |(sequence, playout_ns)| Op::NextUnit { sequence, playout_ns }),
         12 => feedback.prop_map(|(reports, gap_us, loss, ecn, jitter_us, absurd, rtt)| Op::Feedback {
             reports, gap_us, loss, ecn, jitter_us, absurd, rtt }),
         2 => (any::<u8>(), any::<i32>(), any::<u16>(), nanos(), rtt()).prop_map(
@@ -184,6 +220,9 @@ fn receiver_op() -> impl Strategy<Value = ReceiverOp> {
             gap_us, size, departure, step, rtp_step, marker, ecn }),
         12 => (gap_us(), 100u16..1_500, 0u32..300_000).prop_map(
             |(gap_us, size, delay_us)| ReceiverOp::Steady { gap_us, size, delay_us }),
+        2 => (any::<u32>(), any::<bool>(), any::<u32>(), nanos()).prop_map(
+            |(rtp_timestamp, complete, discarded, buffered_ns)| ReceiverOp::Playout {
+                rtp_timestamp, complete, discarded, buffered_ns }),
         1 => nanos().prop_map(|ns| ReceiverOp::Rtt { ns }),
         4 => prop_oneof![3 => Just(0u32), 1 => 0u32..500_000].prop_map(|late_us| ReceiverOp::Poll { late_us }),
         1 => (0u32..100_000).prop_map(|ms| ReceiverOp::Silence { ms }),
@@ -233,6 +272,9 @@ struct Harness {
     /// First packet that no true report has covered.
     untold: u64,
     last_reports: Vec<ReportedPacket>,
+    /// Media packets that no interval report has covered, and those of the last one.
+    unreported: Vec<IntervalPacket>,
+    last_interval: Vec<IntervalPacket>,
     pending_probe: Option<(u32, u32)>,
     names: Vec<&'static str>,
     trace: Trace,
@@ -252,6 +294,8 @@ impl Harness {
             next: setup.seed % 100_000,
             untold: setup.seed % 100_000,
             last_reports: Vec::new(),
+            unreported: Vec::new(),
+            last_interval: Vec::new(),
             pending_probe: None,
             names: Vec::new(),
             trace: Trace::default(),
@@ -267,10 +311,16 @@ impl Harness {
 
     fn apply(&mut self, op: Op) -> Checked {
         match op {
-            Op::Send { gap_us, size, padding, queued } => {
+            Op::Send { gap_us, size, kind, queued } => {
                 self.advance(gap_us);
                 self.poll_probes()?;
-                self.send(size, padding, queued);
+                self.send(size, kind, queued);
+            }
+            Op::Interval { .. } => self.interval(op),
+            Op::NextUnit { sequence, playout_ns } => {
+                let playout_delay = playout_ns.map(TimeDelta::from_nanos);
+                let unit = NextDataUnit { now: self.now, next_sequence: sequence, playout_delay };
+                self.controller.on_cue(&Cue::NextDataUnit(unit));
             }
             Op::Feedback { .. } => self.feedback(op)?,
             Op::ReportBlock { fraction_lost, cumulative_lost, expected, jitter_ns, rtt } => {
@@ -329,15 +379,37 @@ impl Harness {
         self.check()
     }
 
-    fn send(&mut self, size: u16, is_padding: bool, queued: u32) {
+    fn interval(&mut self, op: Op) {
+        let Op::Interval { again, gap_us, lost, discarded, repaired, delays_ns, rtt } = op else { return };
+        self.advance(gap_us);
+        if !again {
+            self.last_interval = std::mem::take(&mut self.unreported);
+        }
+        for (k, p) in self.last_interval.iter_mut().enumerate() {
+            let is = |mask: u64| mask >> (k % 64) & 1 == 1;
+            p.fate = match (is(lost), is(discarded)) {
+                (true, _) => Fate::Lost,
+                (_, true) => Fate::Discarded,
+                _ => Fate::Received,
+            };
+            p.repaired = p.fate != Fate::Received && is(repaired);
+        }
+        let ns = TimeDelta::from_nanos;
+        let one_way_delay = delays_ns.map(|(a, b, c)| OneWayDelay { min: ns(a), mean: ns(b), last: ns(c) });
+        let rtt = self.rtt(rtt);
+        let report = IntervalReport { now: self.now, packets: &self.last_interval, one_way_delay, rtt };
+        self.controller.on_cue(&Cue::IntervalReport(report));
+    }
+
+    fn send(&mut self, size: u16, kind: Kind, queued: u32) {
         let probe = self.pending_probe.map_or(0, |p| p.0);
         self.pending_probe = self.pending_probe.filter(|p| p.1 > 1).map(|(id, left)| (id, left - 1));
         let mut packet = SentPacket {
             now: self.now,
             sequence: self.next,
             size: DataSize::from_bytes(u64::from(size)),
-            is_padding,
-            is_repair: false,
+            is_padding: kind == Kind::Padding,
+            is_repair: kind == Kind::Repair,
             probe,
             queued: DataSize::from_bytes(u64::from(queued)),
             bytes_in_flight: DataSize::ZERO,
@@ -346,6 +418,15 @@ impl Harness {
         packet.bytes_in_flight = self.history.bytes_in_flight();
         self.controller.on_packet_sent(&packet);
         self.flight.insert(self.next, (self.now, u64::from(size)));
+        if kind == Kind::Media {
+            self.unreported.push(IntervalPacket {
+                sequence: self.next,
+                departure: self.now,
+                size: packet.size,
+                fate: Fate::Received,
+                repaired: false,
+            });
+        }
         self.next += 1;
     }
 
@@ -431,8 +512,14 @@ impl Harness {
         prop_assert!(t.media_rate == DataRate::ZERO || t.pacing_rate > DataRate::ZERO, "{t:?} never sends");
         prop_assert!(t.window.is_none_or(|w| !w.is_zero()), "{t:?} never sends");
         prop_assert!(t.max_queue_age.is_none_or(|a| a > TimeDelta::ZERO), "{t:?} discards everything");
+        match t.repair {
+            RepairPlan::Parity { interval } => prop_assert!(interval >= 2, "{t:?}"),
+            RepairPlan::ReedSolomon { block, repair } => prop_assert!(repair < block, "{t:?}"),
+            _ => {}
+        }
         self.trace.targets.push(t);
         let (mut at, mut wrong) = (0, None);
+        let mut probes = [0.0; 4];
         let (names, metrics) = (&self.names, &mut self.trace.metrics);
         self.controller.metrics(&mut |name, value| {
             if names.get(at) != Some(&name) || value.is_infinite() {
@@ -440,7 +527,12 @@ impl Harness {
             }
             at += 1;
             metrics.push(value.to_bits());
+            let counts = ["fec_enabled", "fec_raised", "fec_kept", "fec_failed"];
+            counts.iter().position(|&c| c == name).into_iter().for_each(|k| probes[k] = value);
         });
+        let [enabled, ended @ ..] = probes;
+        let open = enabled - ended.iter().sum::<f64>();
+        prop_assert!(open == 0.0 || open == 1.0, "one probe at a time, each ends in one way: {probes:?}");
         prop_assert!(wrong.is_none() && at == names.len(), "metric {wrong:?}, {at} of {}", names.len());
         Ok(())
     }
@@ -472,6 +564,15 @@ impl ReceiverHarness {
                 self.rtp_timestamp = self.rtp_timestamp.wrapping_add(3_000);
                 let departure = self.now - TimeDelta::from_micros(i64::from(delay_us));
                 self.packet(size, Some(RemoteTimestamp::from_nanos(departure.as_nanos())), true, Ecn::Ect0);
+            }
+            ReceiverOp::Playout { rtp_timestamp, complete, discarded, buffered_ns } => {
+                // Of the last packet, or of anything.
+                let rtp_timestamp = if complete { self.rtp_timestamp } else { rtp_timestamp };
+                let buffered = TimeDelta::from_nanos(buffered_ns);
+                let frame = FramePlayout { now: self.now, rtp_timestamp, complete, discarded, buffered };
+                self.controller.on_playout(&frame);
+                let report = self.controller.poll_report(self.now);
+                self.reports.extend(report.map(|r| format!("{r:?}")));
             }
             ReceiverOp::Rtt { ns } => self.controller.on_rtt(TimeDelta::from_nanos(ns), self.now),
             ReceiverOp::Poll { late_us } => {
@@ -532,14 +633,15 @@ fn run_receiver(spec: &Spec, setup: &Setup, ops: &[ReceiverOp]) -> Result<Vec<St
     Ok(h.reports)
 }
 
-/// Runs the property over every entry of the registry.
+/// Runs the property over every entry of the registry, alone and with its steps probed.
 fn every_controller<S: Strategy>(strategy: impl Fn(&Spec) -> S, check: impl Fn(&Spec, S::Value) -> Checked) {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = DEFAULT_CASES;
         config.rng_seed = RngSeed::Fixed(2017);
     }
-    for spec in Registry::builtin().specs() {
+    let registry = Registry::builtin();
+    for spec in registry.specs().iter().chain(registry.probing_specs()) {
         let result = TestRunner::new(config.clone()).run(&strategy(spec), |value| check(spec, value));
         result.unwrap_or_else(|e| panic!("{}: {e}", spec.name));
     }

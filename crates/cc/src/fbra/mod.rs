@@ -10,7 +10,7 @@
 mod config;
 mod history;
 mod interval;
-mod probe;
+pub(crate) mod probe;
 mod state;
 #[cfg(test)]
 mod tests;

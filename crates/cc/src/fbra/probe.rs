@@ -60,6 +60,12 @@ impl Probing {
         }
     }
 
+    /// FEC goes off, and the open probe does not count: nothing was sent.
+    pub(crate) fn withdraw(&mut self) {
+        self.interval = None;
+        self.enabled -= u64::from(core::mem::take(&mut self.open));
+    }
+
     /// A repair packet has left.
     pub(crate) fn on_repair(&mut self) {
         self.repair_packets = self.repair_packets.saturating_add(1);

@@ -1,0 +1,554 @@
+//! Probing with forward error correction, around any controller: `NAME+fec`.
+//!
+//! M. Nagy et al., "Congestion Control using FEC for Conversational Multimedia Communication" (MMSys 2014), section 7:
+//! the idea works "not only to the FBRA algorithm, but also to any other rate control algorithm. [...] For instance in
+//! RRTCC, when it receives a TMMBR message for increasing the rate, it can allocate the difference in the current
+//! rate and the new rate to FEC." Where the paper stops, this file guesses: what is a step, and when it has proved itself.
+
+use crate::controller::{Controller, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
+use crate::cue::{Cue, Fate, QueueState, SentPacket};
+use crate::fbra::probe::{Outcome, Probing};
+use crate::registry::{BuiltIn, Pair, Sender, Setup, Spec};
+use crate::tunable::SetupError;
+use std::sync::Arc;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// What a controller's name ends in to have its steps probed.
+pub const SUFFIX: &str = "+fec";
+/// Round-trip times count up to this, so that a forged one cannot hold a probe for long.
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
+
+crate::tunables! {
+    /// Configuration of the probing; the controller inside has its own.
+    pub struct Config {
+        /// Least media packets to a parity packet: the greatest step is its reciprocal (Nagy et al., section 4.2: 2).
+        step_interval_min: u32 = 2.0, 2.0 => 100.0;
+        /// Most media packets to a parity packet: steps below its reciprocal wait to grow (Nagy et al., section 4.2: 14).
+        step_interval_max: u32 = 14.0, 2.0 => 100.0;
+        /// Time after which a step too small to be probed is taken as it is (guess: 2 s, in which most controllers
+        /// that find room ask for 1/14).
+        step_patience: TimeDelta = 2_000.0, 0.0 => 60_000.0;
+        /// Least time from a probe that was not clean to the next (guess: 500 ms).
+        step_pause: TimeDelta = 500.0, 0.0 => 60_000.0;
+        /// Share of lost packets in a probe's feedback that is no congestion (guess: 0).
+        step_loss: f64 = 0.0, 0.0 => 1.0;
+    }
+}
+
+/// A controller whose steps upwards go to FEC first.
+///
+/// - The media rate follows the controller's down at once, and FEC goes off.
+/// - Where the controller wants more, parity packets of about the difference go beside the media, one for each 2 to 14
+///   packets. A smaller step waits until the controller has made it larger, or until it has waited long enough.
+/// - Feedback on packets sent after the first parity packet decides. Without loss, and with the controller still asking
+///   for it, the media takes the rate that was probed; otherwise FEC goes off and the media stays.
+/// - Without parity packets, for the session has no code or the media pauses, the step is taken after the patience, and
+///   the probe does not count.
+/// - A controller that plans repair itself or counts probes of its own is left alone.
+pub struct FecProbing {
+    inner: Sender,
+    /// Whether the inner controller does its own probing.
+    transparent: bool,
+    config: Config,
+    limits: Limits,
+    media: DataRate,
+    probing: Probing,
+    probe_began: Timestamp,
+    first_repair: Option<Timestamp>,
+    waits_since: Option<Timestamp>,
+    next_probe: Timestamp,
+    rtt: TimeDelta,
+}
+
+/// What a cue says of the open probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// Nothing yet.
+    Open,
+    Clean,
+    Lossy,
+}
+
+impl FecProbing {
+    /// Probing around a controller that was made from the same setup, but for the parameters, which are those of
+    /// [`Config`] alone. Errors: see [`Config::set_all`].
+    pub fn new(inner: Sender, setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all(SUFFIX, &setup.params)?;
+        let target = inner.target();
+        let mut counts_itself = false;
+        inner.metrics(&mut |name, _| counts_itself |= name == "fec_enabled");
+        Ok(Self {
+            transparent: counts_itself || target.repair != RepairPlan::Off,
+            inner,
+            config,
+            limits: setup.limits,
+            media: target.media_rate,
+            probing: Probing::default(),
+            probe_began: setup.now,
+            first_repair: None,
+            waits_since: None,
+            next_probe: setup.now,
+            rtt: TimeDelta::ZERO,
+        })
+    }
+
+    /// The entry of a controller with probing around it.
+    pub fn spec(inner: &Spec) -> Spec {
+        let make = inner.make.clone();
+        let mut params = inner.params.clone();
+        params.extend(Config::params());
+        Spec {
+            name: format!("{}{SUFFIX}", inner.name),
+            summary: format!("{}; its steps upwards are probed with FEC", inner.summary),
+            source: format!("{}; Nagy et al., MMSys 2014", inner.source),
+            feedback: inner.feedback,
+            reports: inner.reports,
+            params,
+            make: Arc::new(move |setup| {
+                let own = Config::params();
+                let is_own = |p: &&(String, f64)| own.iter().any(|o| o.name == p.0);
+                let setup_of = |params: Vec<_>| Setup { params, ..setup.clone() };
+                let pair = make(&setup_of(setup.params.iter().filter(|p| !is_own(p)).cloned().collect()))?;
+                let own_setup = setup_of(setup.params.iter().filter(is_own).cloned().collect());
+                Ok(Pair { sender: Self::new(pair.sender, &own_setup)?.into(), receiver: pair.receiver })
+            }),
+        }
+    }
+
+    fn verdict(&mut self, cue: &Cue<'_>) -> Verdict {
+        let rtt = match cue {
+            Cue::TransportFeedback(f) => f.rtt,
+            Cue::ReportBlock(b) => b.rtt,
+            Cue::NadaReport(n) => n.rtt,
+            Cue::IntervalReport(i) => i.rtt,
+            _ => None,
+        };
+        if let Some(rtt) = rtt {
+            self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+        }
+        let Some(first_repair) = self.first_repair else { return Verdict::Open };
+        let (mut covers, mut lost, mut all) = (false, 0u64, 0u64);
+        let mut count = |departure: Timestamp, is_lost: bool| {
+            if departure >= self.probe_began {
+                all += 1;
+                lost += u64::from(is_lost);
+            }
+            covers |= departure > first_repair;
+        };
+        match cue {
+            Cue::TransportFeedback(f) => f.packets.iter().for_each(|p| count(p.departure, p.arrival.is_none())),
+            Cue::IntervalReport(i) => i.packets.iter().for_each(|p| count(p.departure, p.fate != Fate::Received)),
+            // These tell no packets: what they tell is of packets a round trip ago.
+            _ if cue.now() - first_repair <= self.rtt => {}
+            Cue::ReportBlock(b) => {
+                let lossy = b.fraction_lost > self.config.step_loss;
+                return if lossy { Verdict::Lossy } else { Verdict::Clean };
+            }
+            _ => return Verdict::Clean,
+        }
+        if lost as f64 > self.config.step_loss * all as f64 {
+            Verdict::Lossy
+        } else if covers {
+            Verdict::Clean
+        } else {
+            Verdict::Open
+        }
+    }
+
+    /// Takes in what the controller wants after an event.
+    fn follow(&mut self, now: Timestamp, verdict: Verdict) {
+        let target = self.inner.target();
+        let wanted = target.media_rate;
+        if self.transparent || target.repair != RepairPlan::Off {
+            self.media = wanted;
+        } else if wanted <= self.media {
+            self.end(if wanted < self.media { Outcome::Failed } else { Outcome::Kept }, now);
+            (self.media, self.waits_since) = (wanted, None);
+        } else if let Some(interval) = self.probing.interval() {
+            let probed = self.media + self.step(interval);
+            if verdict == Verdict::Lossy || wanted < probed {
+                self.end(Outcome::Kept, now);
+            } else if verdict == Verdict::Clean {
+                self.end(Outcome::Raised, now);
+                self.media = self.limits.clamp(probed).min(wanted);
+            } else if self.first_repair.is_none() && now - self.probe_began >= self.config.step_patience {
+                self.probing.withdraw();
+                self.media = wanted;
+            }
+        } else {
+            self.consider(wanted, now);
+        }
+    }
+
+    /// The rate of one parity packet for each `interval` media packets of the same length.
+    fn step(&self, interval: u8) -> DataRate {
+        DataRate::from_bps(self.media.as_bps() / u64::from(interval.max(1)))
+    }
+
+    /// No probe is open and the controller wants more.
+    fn consider(&mut self, wanted: DataRate, now: Timestamp) {
+        let step = wanted.as_bps_f64() - self.media.as_bps_f64();
+        let interval = libm::ceil(self.media.as_bps_f64() / step);
+        let since = *self.waits_since.get_or_insert(now);
+        let too_small = interval > f64::from(self.config.step_interval_max);
+        if interval < 1.0 || (too_small && now - since >= self.config.step_patience) {
+            // From nothing there is nothing to protect.
+            (self.media, self.waits_since) = (wanted, None);
+        } else if !too_small && now >= self.next_probe {
+            self.probing.start(libm::fmax(interval, f64::from(self.config.step_interval_min)) as u8);
+            (self.probe_began, self.first_repair, self.waits_since) = (now, None, None);
+        }
+    }
+
+    fn end(&mut self, outcome: Outcome, now: Timestamp) {
+        if self.probing.interval().is_some() {
+            if outcome != Outcome::Raised {
+                self.next_probe = now + self.config.step_pause;
+            }
+            self.probing.judge(outcome);
+            self.first_repair = None;
+        }
+    }
+}
+
+impl BuiltIn for FecProbing {
+    /// None of its own: the registry makes one beside each other entry.
+    fn specs() -> Vec<Spec> {
+        Vec::new()
+    }
+}
+
+impl Controller for FecProbing {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.inner.on_packet_sent(packet);
+        if packet.is_repair && self.probing.interval().is_some() {
+            self.first_repair.get_or_insert(packet.now);
+        }
+        self.follow(packet.now, Verdict::Open);
+    }
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        self.inner.on_cue(cue);
+        let verdict = self.verdict(cue);
+        self.follow(cue.now(), verdict);
+    }
+    fn on_limits(&mut self, limits: Limits, now: Timestamp) {
+        self.inner.on_limits(limits, now);
+        self.limits = limits;
+        self.media = limits.clamp(self.media);
+        self.follow(now, Verdict::Open);
+    }
+    fn on_queue(&mut self, queue: &QueueState) {
+        self.inner.on_queue(queue);
+        self.follow(queue.now, Verdict::Open);
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.inner.on_timeout(now);
+        self.follow(now, Verdict::Open);
+    }
+    fn target(&self) -> Target {
+        let inner = self.inner.target();
+        if self.transparent || inner.repair != RepairPlan::Off {
+            return inner;
+        }
+        let interval = self.probing.interval();
+        let with_repair = interval.map_or(self.media, |n| self.media + self.step(n));
+        Target {
+            media_rate: self.media,
+            pacing_rate: inner.pacing_rate.max(with_repair),
+            repair: interval.map_or(RepairPlan::Off, |interval| RepairPlan::Parity { interval }),
+            ..inner
+        }
+    }
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        self.inner.poll_timeout()
+    }
+    fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> {
+        self.inner.poll_probe(now)
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.metrics(out);
+        if !self.transparent {
+            self.probing.metrics(out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+    use crate::cue::TransportFeedback;
+    use crate::cue::{EstimateKind, IntervalPacket, IntervalReport, PacketResult, ReceiverEstimate, ReportBlock};
+    use weir_units::{DataSize, Ecn, RemoteTimestamp};
+
+    /// Wants what it is told to.
+    struct Obedient(DataRate);
+
+    impl Controller for Obedient {
+        fn on_packet_sent(&mut self, _: &SentPacket) {}
+        fn on_cue(&mut self, cue: &Cue<'_>) {
+            if let Cue::ReceiverEstimate(e) = cue {
+                self.0 = e.rate;
+            }
+        }
+        fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+            self.0 = limits.clamp(self.0);
+        }
+        fn target(&self) -> Target {
+            Target::paced(self.0, self.0)
+        }
+    }
+
+    fn setup(params: &[(&str, f64)]) -> Setup {
+        Setup {
+            limits: Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(9_000) },
+            start_rate: DataRate::from_kbps(1_000),
+            now: Timestamp::ZERO,
+            seed: 1,
+            params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
+        }
+    }
+    fn registry() -> Registry {
+        let mut registry = Registry::builtin();
+        registry.register(Spec {
+            name: "obedient".into(),
+            summary: String::new(),
+            source: String::new(),
+            feedback: None,
+            reports: None,
+            params: Vec::new(),
+            make: Arc::new(|setup| {
+                let sender = Sender::Custom(Box::new(Obedient(setup.start_rate)));
+                Ok(Pair { sender, receiver: None })
+            }),
+        });
+        registry
+    }
+
+    struct Call(Sender);
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    impl Call {
+        fn new() -> Self {
+            Self(registry().make("obedient+fec", &setup(&[])).expect("registered").sender)
+        }
+        fn wants(&mut self, ms: i64, kbps: u64) {
+            let rate = DataRate::from_kbps(kbps);
+            self.0.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now: at(ms), rate, kind: EstimateKind::Remb }));
+        }
+        fn send(&mut self, ms: i64, is_repair: bool) {
+            self.0.on_packet_sent(&SentPacket {
+                now: at(ms),
+                sequence: 0,
+                size: DataSize::from_bytes(1_000),
+                is_padding: false,
+                is_repair,
+                probe: 0,
+                queued: DataSize::ZERO,
+                bytes_in_flight: DataSize::ZERO,
+            });
+        }
+        /// Feedback on packets that left at these times, the last `lost` of which did not arrive.
+        fn feedback(&mut self, ms: i64, departures: &[i64], lost: usize) {
+            let arrived = departures.len() - lost;
+            let packets: Vec<_> = (departures.iter().enumerate())
+                .map(|(k, &d)| PacketResult {
+                    sequence: k as u64,
+                    departure: at(d),
+                    arrival: (k < arrived).then_some(RemoteTimestamp::ZERO),
+                    size: DataSize::from_bytes(1_000),
+                    ecn: Ecn::NotEct,
+                    probe: 0,
+                    was_lost: false,
+                })
+                .collect();
+            let now = at(ms);
+            let rtt = Some(TimeDelta::from_millis(100));
+            let bytes_in_flight = DataSize::ZERO;
+            self.0.on_cue(&Cue::TransportFeedback(TransportFeedback { now, packets: &packets, bytes_in_flight, rtt }));
+        }
+        fn block(&mut self, ms: i64, fraction_lost: f64) {
+            self.0.on_cue(&Cue::ReportBlock(ReportBlock {
+                now: at(ms),
+                fraction_lost,
+                cumulative_lost: 0,
+                highest_sequence: 0,
+                expected: 0,
+                jitter: TimeDelta::ZERO,
+                rtt: Some(TimeDelta::from_millis(100)),
+            }));
+        }
+        /// Media rate in kbit/s and media packets to a parity packet, 0 for none.
+        fn now(&self) -> (f64, u8) {
+            let t = self.0.target();
+            let interval = if let RepairPlan::Parity { interval } = t.repair { interval } else { 0 };
+            let with_repair = t.media_rate.as_bps() + t.media_rate.as_bps().checked_div(interval.into()).unwrap_or(0);
+            assert!(t.pacing_rate.as_bps() >= with_repair, "{t:?}");
+            (t.media_rate.as_kbps_f64(), interval)
+        }
+        /// Enabled, raised, kept, failed.
+        fn counts(&self) -> Vec<f64> {
+            let mut counts = Vec::new();
+            self.0.metrics(&mut |name, v| counts.extend((name != "fec_interval").then_some(v)));
+            counts
+        }
+    }
+
+    #[test]
+    fn a_step_goes_to_fec_first_and_to_media_when_it_has_proved_itself() {
+        let mut c = Call::new();
+        assert_eq!(c.now(), (1_000.0, 0));
+        c.wants(0, 1_100);
+        assert_eq!((c.now(), c.counts()), ((1_000.0, 10), vec![1.0, 0.0, 0.0, 0.0]));
+        // Before a parity packet, and on packets up to it, feedback decides nothing.
+        c.send(5, false);
+        c.feedback(105, &[0, 5], 0);
+        c.send(10, true);
+        c.feedback(110, &[5, 10], 0);
+        assert_eq!(c.now(), (1_000.0, 10));
+        c.send(20, false);
+        c.feedback(120, &[11], 0);
+        assert_eq!((c.now(), c.counts()), ((1_100.0, 0), vec![1.0, 1.0, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn steps_are_between_a_half_and_a_fourteenth() {
+        let interval = |kbps| {
+            let mut c = Call::new();
+            c.wants(0, kbps);
+            c.now().1
+        };
+        assert_eq!([1_072, 1_071, 1_001, 1_334, 1_333, 1_500, 5_000].map(interval), [14, 0, 0, 3, 4, 2, 2]);
+        // 60 % is a half, and then a fifteenth, which has to wait.
+        let mut c = Call::new();
+        c.wants(0, 1_600);
+        c.send(10, true);
+        c.feedback(120, &[20], 0);
+        assert_eq!(c.now(), (1_500.0, 0));
+        c.send(130, false);
+        c.send(2_129, false);
+        assert_eq!(c.now(), (1_500.0, 0));
+        c.send(2_130, false);
+        assert_eq!((c.now(), c.counts()), ((1_600.0, 0), vec![1.0, 1.0, 0.0, 0.0]));
+        // The waiting step grows until it can be probed.
+        c.wants(3_000, 1_700);
+        assert_eq!(c.now(), (1_600.0, 0));
+        c.wants(3_100, 1_720);
+        assert_eq!(c.now(), (1_600.0, 14));
+    }
+
+    #[test]
+    fn loss_keeps_the_rate_and_rests() {
+        let mut c = Call::new();
+        c.wants(0, 1_100);
+        c.send(10, true);
+        // What left before the probe is not its loss.
+        c.feedback(50, &[-10, -5], 2);
+        assert_eq!(c.now(), (1_000.0, 10));
+        c.feedback(120, &[5, 20], 1);
+        assert_eq!((c.now(), c.counts()), ((1_000.0, 0), vec![1.0, 0.0, 1.0, 0.0]));
+        c.send(619, false);
+        assert_eq!(c.now(), (1_000.0, 0));
+        c.send(620, false);
+        assert_eq!(c.now(), (1_000.0, 10));
+    }
+
+    #[test]
+    fn follows_the_controller_down_at_once() {
+        // Below the media rate; at it; above it, but below what is probed; as much as is probed.
+        for (kbps, now, counts) in [
+            (900, (900.0, 0), [1.0, 0.0, 0.0, 1.0]),
+            (1_000, (1_000.0, 0), [1.0, 0.0, 1.0, 0.0]),
+            (1_099, (1_000.0, 0), [1.0, 0.0, 1.0, 0.0]),
+            (1_100, (1_000.0, 10), [1.0, 0.0, 0.0, 0.0]),
+        ] {
+            let mut c = Call::new();
+            c.wants(0, 1_100);
+            c.wants(10, kbps);
+            assert_eq!((c.now(), c.counts()), (now, counts.to_vec()), "{kbps}");
+        }
+        let mut c = Call::new();
+        let ceiling = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(700) };
+        c.0.on_limits(ceiling, at(0));
+        assert_eq!(c.now(), (700.0, 0));
+        let floor = Limits { floor: DataRate::from_kbps(2_000), ceiling: DataRate::from_kbps(3_000) };
+        c.0.on_limits(floor, at(0));
+        assert_eq!(c.now(), (2_000.0, 0));
+    }
+
+    #[test]
+    fn without_parity_packets_the_step_is_taken_and_does_not_count() {
+        let mut c = Call::new();
+        c.wants(0, 1_100);
+        c.send(1_999, false);
+        assert_eq!(c.now(), (1_000.0, 10));
+        c.send(2_000, false);
+        assert_eq!((c.now(), c.counts()), ((1_100.0, 0), vec![0.0; 4]));
+    }
+
+    #[test]
+    fn reports_without_packets_decide_a_round_trip_after_the_first_parity_packet() {
+        for (ms, loss, now) in
+            [(110, 0.0, (1_000.0, 10)), (111, 0.0, (1_100.0, 0)), (110, 0.5, (1_000.0, 10)), (111, 0.01, (1_000.0, 0))]
+        {
+            let mut c = Call::new();
+            c.wants(0, 1_100);
+            c.send(10, true);
+            c.block(ms, loss);
+            assert_eq!(c.now(), now, "{ms} ms, {loss}");
+        }
+        for (fate, now) in [(Fate::Received, (1_100.0, 0)), (Fate::Lost, (1_000.0, 0)), (Fate::Discarded, (1_000.0, 0))]
+        {
+            let mut c = Call::new();
+            c.wants(0, 1_100);
+            c.send(10, true);
+            let (departure, size) = (at(20), DataSize::from_bytes(1_000));
+            let packets = [IntervalPacket { sequence: 0, departure, size, fate, repaired: false }];
+            let report = IntervalReport { now: at(130), packets: &packets, one_way_delay: None, rtt: None };
+            c.0.on_cue(&Cue::IntervalReport(report));
+            assert_eq!(c.now(), now, "{fate:?}");
+        }
+    }
+
+    #[test]
+    fn every_name_has_its_companion() {
+        let registry = registry();
+        for spec in registry.specs() {
+            let name = format!("{}+fec", spec.name);
+            let with = registry.get(&name).expect("each");
+            assert_eq!((with.feedback, with.reports), (spec.feedback, spec.reports));
+            assert_eq!(with.params.len(), spec.params.len() + Config::params().len());
+            registry.make(&name, &setup(&[])).map(|_| ()).expect("valid");
+        }
+        assert_eq!(registry.specs().len(), registry.probing_specs().len());
+        assert!(registry.get("gcc+fec+fec").is_none() && registry.get("+fec").is_none());
+        // Registering again takes the companion's place too.
+        let mut twice = registry.clone();
+        twice.register(registry.get("obedient").expect("registered").clone());
+        assert_eq!(twice.probing_specs().len(), registry.probing_specs().len());
+        // Parameters reach their own half.
+        let make = |name: &str, params: &[(&str, f64)]| registry.make(name, &setup(params)).map(|p| p.sender.target());
+        let target = make("fixed+fec", &[("pacing_factor", 3.0), ("step_interval_max", 5.0)]).expect("both known");
+        assert_eq!(target.pacing_rate, DataRate::from_kbps(3_000));
+        for (name, value) in [("step_interval_max", 1.0), ("pacing_factor", 0.0), ("unknown", 1.0)] {
+            assert!(make("fixed+fec", &[(name, value)]).is_err(), "{name}");
+        }
+        assert!(make("fixed", &[("step_interval_max", 5.0)]).is_err());
+    }
+
+    #[test]
+    fn a_controller_that_probes_itself_is_left_alone() {
+        let registry = registry();
+        let run = |name| {
+            let mut drive = crate::drive::Drive::new(registry.get(name).expect("built in"), Some(37)).expect("valid");
+            (0..200).for_each(|_| drive.step());
+            drive.checksum()
+        };
+        assert_eq!(run("fbra"), run("fbra+fec"));
+        assert_ne!(run("gcc"), run("gcc+fec"));
+    }
+}
