@@ -19,6 +19,7 @@
 //! | queue `delay_ms`, `bytes` | what a packet that came now would wait behind, weighted by time, each value held until the next | RFC 5166 §2.1.2 |
 //! | `loss` | packets dropped on the path over packets sent, repair packets not counted | RFC 8868 §3 (5) |
 //! | `discard` | packets that came too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
+//! | `loss_or_discard` | packets lost or discarded over packets sent: what papers whose receivers drop late packets call loss rate | RFC 8868 §3 (5) |
 //! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share | RFC 8868 §3 (8) |
 //! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
 //! | `rate_variation` | standard deviation over mean of the media rate (sent rate where no source reports) in whole seconds | RFC 5166 §2.1.4.1: coefficient of variation |

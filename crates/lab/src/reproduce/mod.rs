@@ -327,7 +327,7 @@ fn alias(metric: &str) -> &str {
     match metric {
         "goodput" => "goodput_bps",
         "throughput" => "goodput_bps",
-        "loss_rate" => "loss",
+        "loss_rate" => "loss_or_discard",
         "loss_recovery" => "recovery",
         "tcp_throughput" => "tcp_throughput_bps",
         "fec_rate" => "repair_bps",

@@ -76,6 +76,12 @@ pub struct Aggregate {
 }
 
 impl FlowSummary {
+    /// Packets lost on the path or discarded by playout, as a share of those sent.
+    pub fn loss_or_discard(&self) -> f64 {
+        let p = &self.packets;
+        let gone = p.dropped_queue + p.dropped_aqm + p.dropped_channel + p.discarded;
+        if p.sent > 0 { gone as f64 / p.sent as f64 } else { 0.0 }
+    }
     /// The flow's metrics as a flat list; metrics without a value are left out.
     pub fn values(&self) -> Vec<(&'static str, f64)> {
         let mut out = vec![
@@ -86,6 +92,7 @@ impl FlowSummary {
             ("utilisation_goodput", self.utilisation_goodput),
             ("loss", self.loss),
             ("discard", self.discard),
+            ("loss_or_discard", self.loss_or_discard()),
         ];
         let mut put = |name, value: Option<f64>| out.extend(value.map(|v| (name, v)));
         put("generated_bps", (self.kind == FlowKind::Rtp).then_some(self.rates.generated_bps));

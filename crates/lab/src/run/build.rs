@@ -250,7 +250,6 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
     let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };
     let setup = Setup { limits, start_rate: rtp.start_rate, now, seed, params: rtp.params.clone() };
     let pair = registry.make(&rtp.controller, &setup).map_err(controller_error)?;
-    let reports = registry.get(&rtp.controller).and_then(|s| s.reports);
     let (ssrc, remote_ssrc) = (mix(seed, 1) as u32, mix(seed, 2) as u32);
     let config = EndpointConfig {
         ssrc,
@@ -276,13 +275,13 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         source: source(flow, rtp, mix(seed, 5))?,
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
         per_packet_feedback: rtp.feedback.is_some(),
-        reports,
+        reports: rtp.reports,
         controller: pair.sender,
         limits,
     };
     let receive = ReceiveConfig {
         feedback: rtp.feedback,
-        reports,
+        reports: rtp.reports,
         controller: pair.receiver,
         playout_deadline: rtp.playout_deadline,
     };
