@@ -5,6 +5,7 @@
 //! socket or a thread, so the same code runs in the simulator, in a call and in other programs.
 
 pub mod circuit_breaker;
+pub mod cnadu;
 mod controller;
 pub mod cue;
 pub mod drive;
@@ -24,6 +25,7 @@ pub mod rrtcc;
 pub mod scream;
 pub mod tfrc;
 pub mod throughput;
+pub mod tmmbr;
 pub mod tunable;
 
 pub use controller::{Controller, Limits, ProbeCluster, ReceiverController, RepairPlan, Report, Target, TimeoutReason};

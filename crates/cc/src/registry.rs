@@ -199,6 +199,7 @@ macro_rules! controllers {
 
 controllers! {
     senders {
+        Cnadu(crate::cnadu::Cnadu),
         Fbra(crate::fbra::Fbra),
         FecProbing(crate::fec_probing::FecProbing),
         Fixed(crate::fixed::Fixed),
@@ -208,10 +209,13 @@ controllers! {
         Rrtcc(crate::rrtcc::Rrtcc),
         Scream(crate::scream::v1::Scream),
         Tfrc(crate::tfrc::Tfrc),
+        Tmmbr(crate::tmmbr::Tmmbr),
     }
     receivers {
+        CnaduReceiver(crate::cnadu::CnaduReceiver),
         GccRembReceiver(crate::gcc_remb::GccRembReceiver),
         NadaReceiver(crate::nada::NadaReceiver),
         RrtccReceiver(crate::rrtcc::RrtccReceiver),
+        TmmbrReceiver(crate::tmmbr::TmmbrReceiver),
     }
 }

@@ -7,7 +7,7 @@ const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 /// Packets between loss events, the open interval first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LossIntervals {
+pub(crate) struct LossIntervals {
     intervals: [u32; WEIGHTS.len() + 1],
     closed: usize,
     event_start: TimeDelta,
@@ -16,7 +16,7 @@ pub(super) struct LossIntervals {
 impl LossIntervals {
     /// Counts a packet that arrived at `at`, after `lost` missing ones. Losses less than `merge` after the first
     /// of an event belong to that event.
-    pub(super) fn on_packet(&mut self, lost: u32, at: TimeDelta, merge: TimeDelta) {
+    pub(crate) fn on_packet(&mut self, lost: u32, at: TimeDelta, merge: TimeDelta) {
         let packets = lost.saturating_add(1);
         if lost > 0 && (self.closed == 0 || at - self.event_start > merge) {
             self.intervals.copy_within(..WEIGHTS.len(), 1);
@@ -29,12 +29,12 @@ impl LossIntervals {
     }
 
     /// Packets since the last loss event began; `None` before the first.
-    pub(super) fn open(&self) -> Option<f64> {
+    pub(crate) fn open(&self) -> Option<f64> {
         (self.closed > 0).then(|| f64::from(self.intervals[0]))
     }
 
     /// loss_int in packets, with the open interval where that makes it longer and `count_open` is set; at least 1.
-    pub(super) fn mean(&self, count_open: bool) -> Option<f64> {
+    pub(crate) fn mean(&self, count_open: bool) -> Option<f64> {
         if self.closed == 0 {
             return None;
         }

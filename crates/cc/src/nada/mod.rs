@@ -16,7 +16,7 @@
 
 mod base_delay;
 mod config;
-mod loss_intervals;
+pub(crate) mod loss_intervals;
 mod rate;
 mod receiver;
 mod sender;

@@ -1,0 +1,264 @@
+//! The half at the media receiver.
+
+use super::config::Config;
+use super::lateness::Lateness;
+use crate::controller::{Limits, ReceiverController, Report};
+use crate::cue::{FramePlayout, ReceivedPacket};
+use crate::frames::{Framed, Frames};
+use crate::gcc_remb::convergence::Convergence;
+use crate::incoming_rate::IncomingRate;
+use crate::registry::Setup;
+use crate::tunable::SetupError;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// Round-trip time before it is measured.
+const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
+/// Round-trip times count up to this, so that a forged one cannot stop the control.
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
+/// What is kept of the average rate at which frames were late.
+const KEPT: f64 = 0.8;
+/// Standard deviations around that average which are near it.
+const NEAR: f64 = 3.0;
+/// A fall of the estimate below this share of what was told last is told at once.
+const TOLD_AT_ONCE: f64 = 0.97;
+
+/// Estimates the path's rate from when frames come and whether they can be played.
+#[derive(Clone, Debug)]
+pub struct CnaduReceiver {
+    config: Config,
+    limits: Limits,
+    frames: Frames,
+    lateness: Lateness,
+    incoming: IncomingRate,
+    incoming_bps: Option<f64>,
+    /// The estimate in bit/s.
+    estimate: f64,
+    /// Incoming rate while frames were late: what the path takes. Until the queue has drained.
+    congested_at: Option<f64>,
+    known: Option<Convergence>,
+    updated: Timestamp,
+    decreased: Option<Timestamp>,
+    /// Timestamp of the frame that was discarded last, and whether that has not been answered yet.
+    discarded: Option<u32>,
+    discards_pending: bool,
+    rtt: TimeDelta,
+    told: Option<f64>,
+    told_at: Timestamp,
+    news: bool,
+}
+
+impl CnaduReceiver {
+    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("cnadu", &setup.params)?;
+        Ok(Self {
+            config,
+            limits: setup.limits,
+            frames: Frames::new(config.clock_rate),
+            lateness: Lateness::new(config.base_window),
+            incoming: IncomingRate::new(config.rate_window),
+            incoming_bps: None,
+            estimate: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            congested_at: None,
+            known: None,
+            updated: setup.now,
+            decreased: None,
+            discarded: None,
+            discards_pending: false,
+            rtt: DEFAULT_RTT,
+            told: None,
+            told_at: setup.now,
+            news: false,
+        })
+    }
+
+    fn interval(&self) -> TimeDelta {
+        let wanted = self.rtt.mul_f64(self.config.report_round_trips);
+        wanted.min(self.config.max_interval).max(self.config.min_interval)
+    }
+
+    fn on_frame(&mut self, now: Timestamp) {
+        let passed = now.saturating_since(self.updated);
+        self.updated = now;
+        let Some(incoming) = self.incoming_bps else { return };
+        // What a decrease has done shows after a round trip and the report before it.
+        let answered = self.decreased.is_some_and(|t| now - t < self.rtt + self.interval());
+        let late = self.lateness.row() >= self.config.late_frames;
+        if self.discards_pending || (late && self.lateness.is_rising()) {
+            self.congested_at = Some(incoming);
+            if !answered {
+                self.decrease(incoming, now);
+            }
+        } else if late {
+            // The queue drains at the path's rate.
+            self.congested_at = Some(incoming);
+        } else if self.lateness.row() == 0 && !answered {
+            self.increase(incoming, passed);
+        }
+        let (floor, ceiling) = (self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
+        self.estimate = self.estimate.min(ceiling).max(floor);
+    }
+
+    fn decrease(&mut self, incoming: f64, now: Timestamp) {
+        let config = &self.config;
+        let most = if self.discards_pending { config.discard_beta } else { config.beta };
+        let drained = 1.0 - self.lateness.late_by().ratio(config.drain_time).unwrap_or(1.0);
+        let share = drained.min(most).max(config.least_beta.min(most));
+        self.estimate = self.estimate.min(share * incoming);
+        self.known = Some(Convergence::after(self.known, incoming * 1e-3, KEPT));
+        self.decreased = Some(now);
+        self.discards_pending = false;
+    }
+
+    fn increase(&mut self, incoming: f64, passed: TimeDelta) {
+        if let Some(capacity) = self.congested_at.take() {
+            // The queue is gone, and what was taken off to drain it can come back.
+            self.estimate = self.estimate.max(self.config.beta * capacity);
+            return;
+        }
+        let deviations = self.known.map(|k| k.deviations(incoming * 1e-3));
+        if deviations.is_some_and(|d| d > NEAR) {
+            self.known = None;
+        }
+        let near = deviations.is_some_and(|d| d.abs() <= NEAR);
+        let per_second = 1.0 + if near { self.config.near_increase } else { self.config.increase };
+        let raised = self.estimate * libm::pow(per_second, passed.as_secs_f64().min(1.0));
+        self.estimate = raised.min(self.config.incoming_bound * incoming).max(self.estimate);
+    }
+
+    fn fell(&self) -> bool {
+        self.told.is_some_and(|told| self.estimate < TOLD_AT_ONCE * told)
+    }
+}
+
+impl ReceiverController for CnaduReceiver {
+    fn on_packet_received(&mut self, packet: &ReceivedPacket) {
+        self.incoming.on_packet(packet.size, packet.now);
+        self.incoming_bps = self.incoming.bps(packet.now);
+        self.news = true;
+        match self.frames.on_packet(packet) {
+            Framed::Nothing => {}
+            Framed::Restart => self.lateness = Lateness::new(self.config.base_window),
+            Framed::Step(step) => {
+                self.lateness.on_frame(step.delay(), self.config.late_margin, packet.now);
+                self.on_frame(packet.now);
+            }
+        }
+    }
+    fn on_rtt(&mut self, rtt: TimeDelta, _: Timestamp) {
+        self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+    }
+    fn on_playout(&mut self, frame: &FramePlayout) {
+        // Frames that are missing for a loss are the sender's to judge.
+        if frame.discarded > 0 && self.discarded != Some(frame.rtp_timestamp) {
+            self.discarded = Some(frame.rtp_timestamp);
+            self.discards_pending = true;
+        }
+    }
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.news.then(|| self.told_at + self.interval())
+    }
+    fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
+        if self.poll_timeout()? > now && !self.fell() {
+            return None;
+        }
+        (self.told, self.told_at, self.news) = (Some(self.estimate), now, false);
+        Some(Report::NextDataUnit { rate: DataRate::from_bps_f64(self.estimate) })
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("estimate_bps", self.estimate);
+        out("incoming_bps", self.incoming_bps.unwrap_or(f64::NAN));
+        out("known_bps", self.known.map_or(f64::NAN, |k| k.average * 1e3));
+        out("late_by_ms", self.lateness.late_by().as_millis_f64());
+        out("late_frames", f64::from(self.lateness.row()));
+        out("rtt_ms", self.rtt.as_millis_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::tests::packet;
+
+    fn receiver() -> CnaduReceiver {
+        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
+        let start_rate = DataRate::from_kbps(240);
+        CnaduReceiver::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid")
+    }
+    /// Frames of 1,000 bytes at 30 a second, each `late` ms late; kbit/s told after each, where it was.
+    fn run(r: &mut CnaduReceiver, frames: core::ops::Range<u64>, late: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {
+        let mut told = Vec::new();
+        for k in frames {
+            let sent = k as f64 * 100.0 / 3.0;
+            let arrival = sent + 50.0 + late(k);
+            r.on_packet_received(&packet(k, sent, arrival, 1_000, true));
+            if let Some(report) = r.poll_report(Timestamp::from_secs_f64(arrival * 1e-3)) {
+                let Report::NextDataUnit { rate } = report else { panic!("{report:?} is no NADU") };
+                told.push((k, rate.as_kbps_f64()));
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn raises_while_frames_are_on_time() {
+        let mut r = receiver();
+        let told = run(&mut r, 0..150, |k| if k % 7 == 0 { 30.0 } else { 0.0 });
+        assert!(told.windows(2).all(|w| (5..=8).contains(&(w[1].0 - w[0].0))), "every 200 ms: {told:?}");
+        // 8 % a second for 5 s less what it takes to know the incoming rate; jitter below the margin is nothing.
+        let last = told.last().expect("told").1;
+        assert!((240.0 * 1.08f64.powf(4.5)..=240.0 * 1.08f64.powi(5)).contains(&last), "{last}");
+        // No further than 1.5 times the incoming rate.
+        let last = run(&mut r, 150..600, |_| 0.0).last().expect("told").1;
+        assert!((355.0..=375.0).contains(&last), "{last}");
+    }
+
+    #[test]
+    fn a_late_frame_or_two_are_no_congestion() {
+        let mut r = receiver();
+        let told = run(&mut r, 0..150, |k| if k % 30 < 2 { 30.0 * (k % 30 + 1) as f64 } else { 0.0 });
+        assert!(told.windows(2).all(|w| w[1].1 >= w[0].1), "{told:?}");
+    }
+
+    #[test]
+    fn lowers_on_the_third_late_frame_and_comes_back_after_the_queue() {
+        let mut r = receiver();
+        let before = run(&mut r, 0..90, |_| 0.0).last().expect("told").1;
+        assert!(before > 280.0);
+        // From frame 90 on each is 20 ms later than the one before: at frame 93 or 94 the third is beyond 40 ms.
+        let told = run(&mut r, 90..96, |k| 20.0 * (k - 89) as f64);
+        let &(k, low) = told.last().expect("told");
+        assert!((93..=94).contains(&k), "{told:?}");
+        // The incoming rate is 240 kbit/s over the window and falling; 0.9 of it.
+        assert!((185.0..=217.0).contains(&low), "{told:?}");
+        // It holds while the queue shrinks, and goes back to 0.9 of what came in when that is gone.
+        let told = run(&mut r, 96..102, |k| (120.0 - 15.0 * (k - 95) as f64).max(0.0));
+        assert!(told.iter().all(|t| t.1 <= low + 1e-9), "{told:?}");
+        let told = run(&mut r, 102..140, |_| 0.0);
+        let last = told.last().expect("told").1;
+        assert!((low..=280.0).contains(&last) && last > 200.0, "{told:?}");
+    }
+
+    #[test]
+    fn a_long_queue_takes_more_off_and_discards_are_congestion_by_themselves() {
+        let mut r = receiver();
+        run(&mut r, 0..90, |_| 0.0);
+        // 1 s of queue at once, to drain in 2 s: half of what comes in, of which there are three frames in two intervals.
+        let told = run(&mut r, 90..96, |_| 1_000.0);
+        let low = told.iter().map(|t| t.1).fold(f64::MAX, f64::min);
+        assert!((175.0..=185.0).contains(&low), "{told:?}");
+
+        let mut r = receiver();
+        run(&mut r, 0..90, |_| 0.0);
+        let now = Timestamp::from_secs(3);
+        let mut frame =
+            FramePlayout { now, rtp_timestamp: 1, complete: false, discarded: 0, buffered: TimeDelta::ZERO };
+        r.on_playout(&frame);
+        assert!(run(&mut r, 90..92, |_| 0.0).iter().all(|t| t.1 > 280.0), "missing, and not for being late");
+        frame.discarded = 2;
+        r.on_playout(&frame);
+        let low = run(&mut r, 92..94, |_| 0.0).last().expect("told at once").1;
+        assert!((180.0..=205.0).contains(&low), "0.8 of 240: {low}");
+    }
+}

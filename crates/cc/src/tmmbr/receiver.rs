@@ -1,0 +1,220 @@
+//! The half at the media receiver, which decides.
+
+use super::config::Config;
+use crate::controller::{Limits, ReceiverController, Report};
+use crate::cue::ReceivedPacket;
+use crate::frames::{Framed, Frames, Step};
+use crate::incoming_rate::IncomingRate;
+use crate::registry::Setup;
+use crate::tunable::SetupError;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// Weight of a frame in the mean size and the mean interval.
+const WEIGHT: f64 = 1.0 / 32.0;
+
+/// Estimates the path's rate from the mean time between frames.
+#[derive(Clone, Debug)]
+pub struct TmmbrReceiver {
+    config: Config,
+    limits: Limits,
+    frames: Frames,
+    incoming: IncomingRate,
+    incoming_bps: Option<f64>,
+    /// Mean frame in bytes.
+    size: f64,
+    /// Mean time between frames with none missing between them, in s.
+    spacing: Option<f64>,
+    /// What I-frames came late, in s: the frames after them come earlier by as much.
+    excused: f64,
+    /// The observed period: its start, time between frames and what was expected of it, in s.
+    begun: Timestamp,
+    observed: f64,
+    expected: f64,
+    /// Mean time between frames to the expected, in the last period.
+    ratio: f64,
+    over: u32,
+    /// The estimate in bit/s.
+    estimate: f64,
+    told: Option<f64>,
+    told_at: Timestamp,
+    news: bool,
+}
+
+impl TmmbrReceiver {
+    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("tmmbr", &setup.params)?;
+        Ok(Self {
+            config,
+            limits: setup.limits,
+            frames: Frames::new(config.clock_rate),
+            incoming: IncomingRate::new(config.rate_window),
+            incoming_bps: None,
+            size: 0.0,
+            spacing: None,
+            excused: 0.0,
+            begun: setup.now,
+            observed: 0.0,
+            expected: 0.0,
+            ratio: f64::NAN,
+            over: 0,
+            estimate: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            told: None,
+            told_at: setup.now,
+            news: false,
+        })
+    }
+
+    fn on_step(&mut self, step: &Step, now: Timestamp) {
+        let size = step.frame.size as f64;
+        let is_large = self.size > 0.0 && size > self.config.large_frame * self.size;
+        self.size += if self.size == 0.0 { size } else { WEIGHT * (size - self.size) };
+        let departure = step.departure.as_secs_f64();
+        if step.frame.follows {
+            let spacing = self.spacing.get_or_insert(departure);
+            *spacing += WEIGHT * (departure - *spacing);
+        }
+        // A frame that is missing makes the time between the others longer than expected.
+        let expected = self.spacing.filter(|_| !step.frame.follows).unwrap_or(departure).min(departure);
+        let late = step.arrival.as_secs_f64() - departure;
+        let excused = if is_large { late.max(0.0) } else { late.max(-self.excused).min(0.0) };
+        self.excused += excused;
+        self.observed += step.arrival.as_secs_f64() - excused;
+        self.expected += expected;
+        if now.saturating_since(self.begun) >= self.config.period {
+            self.conclude(now);
+        }
+    }
+
+    /// Ends the observed period.
+    fn conclude(&mut self, now: Timestamp) {
+        let passed = now.saturating_since(self.begun).as_secs_f64().min(1.0);
+        self.ratio = if self.expected > 0.0 { self.observed / self.expected } else { f64::NAN };
+        (self.begun, self.observed, self.expected) = (now, 0.0, 0.0);
+        // No later than the next I-frame or so.
+        self.excused = if self.over == 0 { self.excused } else { 0.0 };
+        let Some(incoming) = self.incoming_bps else { return };
+        if self.ratio > 1.0 + self.config.over_margin {
+            self.over = self.over.saturating_add(1);
+            if self.over >= self.config.periods {
+                self.estimate = self.estimate.min(self.config.beta * incoming);
+            }
+        } else {
+            // A path with room to spare brings frames when they are expected, no earlier.
+            self.over = 0;
+            let raised = self.estimate * libm::pow(1.0 + self.config.increase, passed);
+            self.estimate = raised.min(self.config.incoming_bound * incoming).max(self.estimate);
+        }
+        let (floor, ceiling) = (self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
+        self.estimate = self.estimate.min(ceiling).max(floor);
+    }
+}
+
+impl ReceiverController for TmmbrReceiver {
+    fn on_packet_received(&mut self, packet: &ReceivedPacket) {
+        self.incoming.on_packet(packet.size, packet.now);
+        self.incoming_bps = self.incoming.bps(packet.now);
+        self.news = true;
+        match self.frames.on_packet(packet) {
+            Framed::Nothing => {}
+            Framed::Restart => {
+                (self.spacing, self.excused, self.over) = (None, 0.0, 0);
+                (self.begun, self.observed, self.expected) = (packet.now, 0.0, 0.0);
+            }
+            Framed::Step(step) => self.on_step(&step, packet.now),
+        }
+    }
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.news.then(|| self.told_at + self.config.interval)
+    }
+    fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
+        let fell = self.told.is_some_and(|told| self.estimate < told);
+        if self.poll_timeout()? > now && !fell {
+            return None;
+        }
+        (self.told, self.told_at, self.news) = (Some(self.estimate), now, false);
+        Some(Report::Tmmbr { rate: DataRate::from_bps_f64(self.estimate) })
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("estimate_bps", self.estimate);
+        out("incoming_bps", self.incoming_bps.unwrap_or(f64::NAN));
+        out("interval_ratio", self.ratio);
+        out("overuse_periods", f64::from(self.over));
+        out("mean_frame_bytes", self.size);
+        out("expected_interval_ms", TimeDelta::from_secs_f64(self.spacing.unwrap_or(0.0)).as_millis_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::tests::packet;
+
+    fn receiver() -> TmmbrReceiver {
+        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
+        let start_rate = DataRate::from_kbps(240);
+        TmmbrReceiver::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid")
+    }
+    /// Frames at 30 a second, 1,000 bytes unless told otherwise, each `late` ms late. Time in ms and kbit/s told.
+    fn run(frames: u64, late: impl Fn(u64) -> f64, size: impl Fn(u64) -> u64) -> Vec<(f64, f64)> {
+        let mut r = receiver();
+        let mut told = Vec::new();
+        for k in (0..frames).filter(|&k| size(k) > 0) {
+            let sent = k as f64 * 100.0 / 3.0;
+            let arrival = sent + 50.0 + late(k);
+            r.on_packet_received(&packet(k, sent, arrival, size(k), true));
+            if let Some(Report::Tmmbr { rate }) = r.poll_report(Timestamp::from_secs_f64(arrival * 1e-3)) {
+                told.push((arrival, rate.as_kbps_f64()));
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn asks_for_more_while_frames_come_as_expected() {
+        let told = run(150, |_| 0.0, |_| 1_000);
+        assert!(told.windows(2).all(|w| (999.0..=1_040.0).contains(&(w[1].0 - w[0].0))), "{told:?}");
+        let last = told.last().expect("told").1;
+        assert!((240.0 * 1.08f64.powf(3.4)..=240.0 * 1.08f64.powf(5.1)).contains(&last), "{told:?}");
+        // Early is no less: 1 ms more with each frame, at first late.
+        let early = run(150, |k| 150.0 - k as f64, |_| 1_000);
+        assert!(early.last().expect("told").1 >= 0.96 * last, "{early:?}");
+    }
+
+    #[test]
+    fn asks_for_less_when_frames_stay_late_for_two_periods() {
+        // 10 % late: 3.3 ms more with each frame, from 3 s on.
+        let late = |k: u64| 3.34 * k.saturating_sub(90) as f64;
+        let told = run(180, late, |_| 1_000);
+        let &(at, kbps) = told.iter().find(|t| t.1 < 240.0).expect("a decrease");
+        assert!((4_000.0..=4_700.0).contains(&at), "{told:?}");
+        // 0.85 of 240 / 1.1 kbit/s, measured over a second.
+        assert!((180.0..=200.0).contains(&kbps), "{told:?}");
+        // Late for 0.4 s and on time again: a transient. And 4 % is no over-use.
+        for told in [
+            run(180, |k| 3.34 * k.clamp(90, 102).saturating_sub(90) as f64, |_| 1_000),
+            run(180, |k| 1.3 * k.saturating_sub(90) as f64, |_| 1_000),
+        ] {
+            assert!(told.windows(2).all(|w| w[1].1 >= w[0].1), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn an_i_frame_and_what_follows_it_do_not_count() {
+        // Each second an I-frame of six times the size, 100 ms late, and the next 20 frames late by less and less.
+        let late = |k: u64| if k > 0 { 100.0 - 5.0 * (k % 30).min(20) as f64 } else { 0.0 };
+        let size = |k: u64| if k.is_multiple_of(30) { 6_000 } else { 1_000 };
+        let told = run(300, late, size);
+        assert!(told.windows(2).all(|w| w[1].1 >= w[0].1), "{told:?}");
+        assert!(told.last().expect("told").1 > 300.0, "{told:?}");
+    }
+
+    #[test]
+    fn missing_frames_make_the_mean_longer() {
+        let told = run(300, |_| 0.0, |k| if k > 100 && k.is_multiple_of(5) { 0 } else { 1_000 });
+        let last = told.last().expect("told").1;
+        // 192 kbit/s still come in.
+        assert!((155.0..=170.0).contains(&last), "{told:?}");
+    }
+}
