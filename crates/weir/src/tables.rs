@@ -122,6 +122,11 @@ pub(crate) fn reproduction(r: &Reproduction) -> String {
         }
         out.push_str(&format!("\nTable {number}: {title}\n{t}\n"));
     }
+    let a = r.agreement;
+    out.push_str(&format!(
+        "\n{} of {} numbers measured: {} within 20 % or inside the bound, {} of {} orders between algorithms kept\n",
+        a.measured, a.cells, a.near, a.orders_kept, a.orders
+    ));
     if !r.claims.is_empty() {
         let mut t = table(&["holds", "claim", "source"], 3);
         for c in &r.claims {

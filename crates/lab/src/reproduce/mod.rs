@@ -6,10 +6,12 @@
 //! two more can be asked for: `jain`, Jain's index of the RTP flows' media rates, and `late_comer_ratio`, the media rate
 //! of the RTP flow that started last over the mean of the earlier ones.
 
+mod agreement;
 mod claims;
 mod place;
 mod text;
 
+pub use agreement::Agreement;
 pub use claims::{Check, Claim, ClaimSpec, Measured};
 pub use place::Place;
 use place::{Reduce, split};
@@ -95,6 +97,9 @@ pub struct Reproduction {
     /// Its title.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
+    /// How far the numbers agree.
+    #[serde(default)]
+    pub agreement: Agreement,
     /// Every published number.
     pub cells: Vec<Cell>,
     /// The paper's claims as checks.
@@ -128,10 +133,12 @@ pub struct Paper {
 
 /// Sets a paper's numbers and claims beside the runs. A number or claim that no run bears on stays, unmeasured.
 pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
+    let cells: Vec<Cell> = paper.published.iter().map(|p| cell(p, &paper.places, runs)).collect();
     Reproduction {
         paper: paper.name.clone(),
         title: paper.title.clone(),
-        cells: paper.published.iter().map(|p| cell(p, &paper.places, runs)).collect(),
+        agreement: Agreement::of(&cells),
+        cells,
         claims: paper.claims.iter().map(|c| claims::check(&paper.name, c, runs)).collect(),
         tables: paper.tables.clone(),
         notes: paper.notes.clone(),
