@@ -54,16 +54,43 @@ fn walk(packet: &Packet<'_>) {
         Packet::Remb(r) => {
             assert!(r.sources.len() <= 255 && r.rate.rate().as_bps() >= u64::from(r.rate.bits() & 0x3_ffff))
         }
-        Packet::Xr(x) => {
-            for block in x.blocks.iter() {
-                if let xr::Block::Other(raw) = block {
-                    assert_eq!(raw.body.len() % 4, 0);
-                }
-            }
-        }
+        Packet::Nadu(n) => assert!(n.entries.iter().all(|e| e.next_unit < 32 && e.free_buffer.as_bytes() % 64 == 0)),
+        Packet::Xr(x) => x.blocks.iter().for_each(|b| walk_block(&b)),
         _ => {}
     }
     assert!(!format!("{packet:?}").is_empty());
+}
+
+fn walk_block(block: &xr::Block<'_>) {
+    match block {
+        xr::Block::LossRle(t) | xr::Block::DuplicateRle(t) | xr::Block::PostRepairLossRle(t) => walk_trace(t),
+        xr::Block::DiscardRle { trace, .. } => walk_trace(trace),
+        xr::Block::ReceiptTimes(t) => {
+            assert_eq!(t.packets().count(), t.times.len().min(t.reported().into()));
+            assert!(t.packets().all(|(s, _)| s % (1 << t.thinning) == 0));
+        }
+        xr::Block::Other(raw) => assert_eq!(raw.body.len() % 4, 0),
+        _ => {}
+    }
+}
+
+/// A trace has no more packets than its range, and built anew it says the same in no more chunks.
+fn walk_trace(trace: &xr::RleBlock<'_>) {
+    let range = trace.end.wrapping_sub(trace.begin);
+    let mut told = 0;
+    for (sequence, _) in trace.packets() {
+        assert!(sequence % (1 << trace.thinning) == 0 && sequence.wrapping_sub(trace.begin) < range);
+        told += 1;
+    }
+    assert!(told <= trace.reported());
+    // Short ones only, for speed.
+    if trace.thinning == 0 && told <= 1_000 {
+        let mut chunks = Vec::new();
+        let bits = trace.packets().map(|(_, bit)| bit);
+        let again = xr::RleBlock::encode(trace.ssrc, trace.begin, 0, bits, usize::MAX, &mut chunks);
+        assert!(again.packets().eq(trace.packets()));
+        assert!(again.chunks.len() <= trace.chunks.len());
+    }
 }
 
 /// Octets of which the first two bytes of `data` count the zeros, up to 4,095; `None` where `data` is shorter.

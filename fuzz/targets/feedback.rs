@@ -1,11 +1,11 @@
-//! NACK, TMMBR, TMMBN, PLI, SLI, RPSI, FIR and REMB, one of them by the first byte.
+//! NACK, TMMBR, TMMBN, PLI, SLI, RPSI, FIR, REMB and RTCP-SR-REQ, one of them by the first byte.
 #![no_main]
 
 use weir_wire::rtcp::{PSFB, RTPFB};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    const FORMATS: [(u8, u8); 8] =
-        [(RTPFB, 1), (RTPFB, 3), (RTPFB, 4), (PSFB, 1), (PSFB, 2), (PSFB, 3), (PSFB, 4), (PSFB, 15)];
+    const FORMATS: [(u8, u8); 9] =
+        [(RTPFB, 1), (RTPFB, 3), (RTPFB, 4), (PSFB, 1), (PSFB, 2), (PSFB, 3), (PSFB, 4), (PSFB, 15), (RTPFB, 5)];
     let Some((&choice, rest)) = data.split_first() else { return };
     let (packet_type, format) = FORMATS[usize::from(choice) % FORMATS.len()];
     if format != 15 || rest.len() < 9 {

@@ -1,6 +1,8 @@
 //! RTP headers and their extensions: what is read is written to something that reads the same.
 #![no_main]
 
+use weir_wire::ntp::NtpTime;
+use weir_wire::rtp::extension::{ntp_56, ntp_64, read_ntp_56, read_ntp_64};
 use weir_wire::rtp::{Header, PacketView, write_padding};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
@@ -34,5 +36,12 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     }
     for id in [0, 1, 5, 15, 255] {
         let _ = (v.transport_sequence(id), v.abs_send_time(id));
+        let Some(data) = v.extension(id) else { continue };
+        if let Some(t) = read_ntp_64(data) {
+            assert_eq!((ntp_64(t).as_slice(), read_ntp_56(&ntp_56(t), t)), (data, Some(t)));
+        }
+        if let Some(t) = read_ntp_56(data, NtpTime::default()) {
+            assert_eq!(ntp_56(t).as_slice(), data);
+        }
     }
 });

@@ -3,13 +3,14 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rtc_rtcp::extended_report as theirs_xr;
 use rtc_rtcp::payload_feedbacks::receiver_estimated_maximum_bitrate::ReceiverEstimatedMaximumBitrate;
 use rtc_rtcp::transport_feedbacks::cc_feedback_report as theirs_ccfb;
 use rtc_rtcp::transport_feedbacks::transport_layer_cc::TransportLayerCc;
 use rtcp_types::prelude::*;
 use weir_units::{DataRate, Ecn, Timestamp};
 use weir_wire::ntp::NtpTime;
-use weir_wire::rtcp::{self, Packet, ccfb, parse_compound, twcc};
+use weir_wire::rtcp::{self, Packet, ccfb, parse_compound, twcc, xr};
 
 /// The one packet in `bytes` by `rtc-rtcp`.
 fn theirs<T: Clone + 'static>(bytes: &[u8]) -> T {
@@ -107,6 +108,99 @@ proptest! {
         let mut again = vec![];
         Packet::parse(&raw).unwrap().write_padded_into(raw.padding(), &mut again);
         prop_assert_eq!(again, padded);
+    }
+
+    #[test]
+    fn traces_and_times(
+        ids: [u32; 2], begin: u16, thinning in 0u8..16, duplicate: bool,
+        runs in vec((any::<bool>(), prop_oneof![3 => 1usize..6, 1 => 10usize..200]), 1..40), times in vec(any::<u32>(), 0..20),
+    ) {
+        let bits: Vec<bool> = runs.iter().flat_map(|(bit, n)| core::iter::repeat_n(*bit, *n)).collect();
+        let mut chunks = vec![];
+        let trace = xr::RleBlock::encode(ids[0], begin, thinning, bits.iter().copied(), 60_000, &mut chunks);
+        let end = begin.wrapping_add(times.len() as u16);
+        let receipts = xr::ReceiptTimes { ssrc: ids[1], begin, end, thinning, times: (&times).into() };
+        let first = if duplicate { xr::Block::DuplicateRle(trace) } else { xr::Block::LossRle(trace) };
+        let blocks = [first, xr::Block::ReceiptTimes(receipts)];
+        let mut bytes = vec![];
+        rtcp::Xr { ssrc: 9, blocks: xr::Blocks::Own(&blocks) }.write_into(&mut bytes);
+        let read = theirs::<theirs_xr::ExtendedReport>(&bytes);
+        prop_assert_eq!((read.sender_ssrc, read.reports.len()), (9, 2));
+        let rle = read.reports[0].as_any().downcast_ref::<theirs_xr::RLEReportBlock>().expect("a trace");
+        prop_assert_eq!((rle.is_loss_rle, rle.t, rle.ssrc), (!duplicate, thinning, ids[0]));
+        prop_assert_eq!((rle.begin_seq, rle.end_seq), (begin, trace.end));
+        // Their chunks, opened by the words of RFC 3611, section 4.1, with the bits beyond the range cut off.
+        let mut opened = vec![];
+        for chunk in &rle.chunks {
+            match (chunk.chunk_type(), chunk.value()) {
+                (theirs_xr::ChunkType::RunLength, n) => {
+                    opened.extend(core::iter::repeat_n(chunk.run_type().expect("a run") == 1, n.into()));
+                }
+                (theirs_xr::ChunkType::BitVector, v) => opened.extend((0..15).rev().map(|i| v >> i & 1 == 1)),
+                (theirs_xr::ChunkType::TerminatingNull, _) => {}
+            }
+        }
+        let reported: Vec<bool> = bits.iter().enumerate()
+            .filter(|(i, _)| begin.wrapping_add(*i as u16) % (1 << thinning) == 0).map(|(_, bit)| *bit).collect();
+        prop_assert!(opened.len() >= reported.len() && opened.len() < reported.len() + 15);
+        prop_assert!(opened[reported.len()..].iter().all(|bit| !bit), "bits beyond the range are zero");
+        prop_assert_eq!(&opened[..reported.len()], &reported[..]);
+        let prt = read.reports[1].as_any().downcast_ref::<theirs_xr::PacketReceiptTimesReportBlock>().expect("times");
+        prop_assert_eq!((prt.t, prt.ssrc, prt.begin_seq, prt.end_seq), (thinning, ids[1], begin, end));
+        prop_assert_eq!(&prt.receipt_time, &times);
+        prop_assert_eq!(marshal(read), bytes);
+    }
+
+    #[test]
+    fn summaries(
+        ids: [u32; 2], range: [u16; 2], lost: Option<u32>, jitter: Option<[u32; 4]>, hops: Option<(bool, [u8; 4])>,
+        octets: [u8; 13], spans: [u16; 7],
+    ) {
+        let summary = xr::StatisticsSummary {
+            ssrc: ids[0], begin: range[0], end: range[1], lost, duplicates: lost.map(|n| n / 2),
+            jitter: jitter.map(|[min, max, mean, deviation]| xr::JitterSummary { min, max, mean, deviation }),
+            hops: hops.map(|(ipv6, [min, max, mean, deviation])| xr::HopSummary { ipv6, min, max, mean, deviation }),
+        };
+        let [loss_rate, discard_rate, burst_density, gap_density, signal_level, noise_level, echo_return_loss,
+            gap_threshold, r_factor, external_r_factor, mos_listening, mos_conversational, receiver_config] = octets;
+        let voice = xr::VoipMetrics {
+            ssrc: ids[1], loss_rate, discard_rate, burst_density, gap_density, echo_return_loss, gap_threshold,
+            signal_level: signal_level as i8, noise_level: noise_level as i8,
+            r_factor, external_r_factor, mos_listening, mos_conversational, receiver_config,
+            burst_duration: spans[0], gap_duration: spans[1], round_trip_delay: spans[2], end_system_delay: spans[3],
+            jitter_buffer_nominal: spans[4], jitter_buffer_max: spans[5], jitter_buffer_abs_max: spans[6],
+        };
+        let blocks = [xr::Block::StatisticsSummary(summary), xr::Block::VoipMetrics(voice)];
+        let mut bytes = vec![];
+        rtcp::Xr { ssrc: 9, blocks: xr::Blocks::Own(&blocks) }.write_into(&mut bytes);
+        let (jitter, hops) = (jitter.unwrap_or_default(), hops);
+        let (ttl, kind) = match hops {
+            None => ([0; 4], theirs_xr::TTLorHopLimitType::Missing),
+            Some((false, ttl)) => (ttl, theirs_xr::TTLorHopLimitType::IPv4),
+            Some((true, ttl)) => (ttl, theirs_xr::TTLorHopLimitType::IPv6),
+        };
+        let their_summary = theirs_xr::StatisticsSummaryReportBlock {
+            loss_reports: lost.is_some(), duplicate_reports: lost.is_some(), jitter_reports: summary.jitter.is_some(),
+            ttl_or_hop_limit: kind, ssrc: ids[0], begin_seq: range[0], end_seq: range[1],
+            lost_packets: lost.unwrap_or(0), dup_packets: lost.unwrap_or(0) / 2,
+            min_jitter: jitter[0], max_jitter: jitter[1], mean_jitter: jitter[2], dev_jitter: jitter[3],
+            min_ttl_or_hl: ttl[0], max_ttl_or_hl: ttl[1], mean_ttl_or_hl: ttl[2], dev_ttl_or_hl: ttl[3],
+        };
+        let their_voice = theirs_xr::VoIPMetricsReportBlock {
+            ssrc: ids[1], loss_rate, discard_rate, burst_density, gap_density, burst_duration: spans[0],
+            gap_duration: spans[1], round_trip_delay: spans[2], end_system_delay: spans[3], signal_level, noise_level,
+            rerl: echo_return_loss, gmin: gap_threshold, rfactor: r_factor, ext_rfactor: external_r_factor,
+            mos_lq: mos_listening, mos_cq: mos_conversational, rx_config: receiver_config, reserved: 0,
+            jb_nominal: spans[4], jb_maximum: spans[5], jb_abs_max: spans[6],
+        };
+        let report = theirs_xr::ExtendedReport {
+            sender_ssrc: 9, reports: vec![Box::new(their_summary), Box::new(their_voice)],
+        };
+        prop_assert_eq!(theirs::<theirs_xr::ExtendedReport>(&bytes), report.clone());
+        let written = marshal(report);
+        prop_assert_eq!(&written, &bytes);
+        let Some(Ok(Packet::Xr(ours))) = parse_compound(&written).next() else { panic!("not read") };
+        prop_assert!(ours.blocks.iter().eq(blocks));
     }
 
     #[test]
