@@ -148,7 +148,8 @@ impl<'a> RleBlock<'a> {
     /// Sequence number and bit of every packet reported, in order.
     ///
     /// Bits beyond the range are passed over, and the trace ends early where chunks are missing or a null chunk comes.
-    /// So there are at most [`RleBlock::reported`] of them.
+    /// So there are at most [`RleBlock::reported`] of them. That may be many: a report of 1,500 bytes can hold 90 blocks
+    /// of 65,000 packets each, so ask only about one's own source, and for ranges as long as what was sent.
     pub fn packets(&self) -> impl Iterator<Item = (u16, bool)> + use<'a> {
         // The loop ends with the chunks at the latest, and every other turn gives a packet.
         let mut chunks = self.chunks.iter();
