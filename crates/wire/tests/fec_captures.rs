@@ -111,7 +111,7 @@ fn recover_each(media: &[Vec<u8>], strings: &[Vec<u8>], repair: &Vec<u8>, ssrc: 
     for (lost, packet) in media.iter().enumerate() {
         let known = strings.iter().enumerate().filter(|(i, _)| *i != lost).map(|(_, s)| s);
         let string = xor(known.chain([repair]));
-        let sequence = PacketView::parse(packet).unwrap().sequence();
+        let sequence = PacketView::parse(packet).expect("an RTP packet").sequence();
         let mut again = vec![];
         assert_eq!(rebuild_into(Octets::new(&string), sequence, ssrc, &mut again), Ok(0));
         assert!(again == *packet, "{sequence}");
