@@ -17,6 +17,10 @@ pub enum Endpoint {
     TcpSender(Box<tcp::Sender>),
     /// A TCP receiver.
     TcpReceiver(tcp::Receiver),
+    /// The senders of short TCP flows that come and go.
+    ShortSender(Box<tcp::ShortSender>),
+    /// Their receivers.
+    ShortReceiver(Box<tcp::ShortReceiver>),
 }
 
 macro_rules! each {
@@ -26,6 +30,8 @@ macro_rules! each {
             Self::UdpSink($agent) => $call,
             Self::TcpSender($agent) => $call,
             Self::TcpReceiver($agent) => $call,
+            Self::ShortSender($agent) => $call,
+            Self::ShortReceiver($agent) => $call,
         }
     };
 }

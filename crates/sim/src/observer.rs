@@ -68,7 +68,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
 /// A digest of everything that happens to every packet: two runs are the same where their digests are.
 ///
-/// FNV-1a (64 bits) over times, places, flows, sizes, ECN fields, TCP sequence numbers and bytes.
+/// FNV-1a (64 bits) over times, places, flows, sizes, ECN fields, TCP connections and sequence numbers, and bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamHash(u64);
 
@@ -101,6 +101,7 @@ impl Observer for StreamHash {
         if let Body::Tcp(s) = &packet.body {
             self.add(s.seq);
             self.add(s.ack);
+            self.add(u64::from(s.connection));
         }
         for chunk in packet.bytes.chunks(8) {
             let mut word = [0; 8];

@@ -35,7 +35,7 @@ impl Key {
 /// walks from its leaf to the root without a branch that depends on the data, and the addresses of the
 /// walk do not depend on each other, so it stays cheap for two sources and for twenty thousand; nothing
 /// stale is ever left in the list, which therefore never grows.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Timers {
     /// Node 1 is the root, nodes `leaves..` the sources; empty, or `2 * leaves` long.
     tree: Vec<u128>,

@@ -63,7 +63,7 @@ fn any_flow() -> impl Strategy<Value = Flow> {
 }
 
 fn ends(flow: &Flow) -> (Endpoint, Endpoint) {
-    let variant = if flow.seed.is_multiple_of(2) { Variant::NewReno } else { Variant::Cubic };
+    let variant = Variant::ALL[flow.seed as usize % Variant::ALL.len()];
     let tcp = |workload| {
         let c = TcpConfig { ecn: flow.seed & 2 == 0, sack: flow.seed & 12 != 0, ..TcpConfig::of(variant) };
         let sender = Sender::new(c, workload).expect("valid");
@@ -82,6 +82,7 @@ fn ends(flow: &Flow) -> (Endpoint, Endpoint) {
             size: exponential(20_000.0),
             off: exponential(0.2),
             starts_on: false,
+            persistent: false,
             seed: flow.seed,
         }),
         _ => tcp(Workload::Bulk),

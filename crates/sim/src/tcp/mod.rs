@@ -3,18 +3,20 @@
 //! One connection carries data one way. The sender does slow start, congestion avoidance, fast retransmit and fast
 //! recovery (RFC 5681) with loss recovery by SACK (RFC 6675) or without (RFC 6582), limited transmit (RFC 3042), a
 //! retransmission timer (RFC 6298), an initial window of ten segments (RFC 6928) and, where asked, ECN (RFC 3168).
-//! The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is NewReno or CUBIC
-//! (RFC 9438).
+//! The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is one of those in
+//! [`avoidance`]. Short flows that come and go, each on a connection of its own, are two agents in all ([`ShortFlows`]).
 //!
 //! What is left out: urgent data, flow control by a slow reader, Nagle's rule, D-SACK, path MTU changes, and bytes:
 //! segments carry ranges of sequence numbers only.
 
 pub mod avoidance;
+mod pool;
 mod receiver;
 mod rto;
 mod scoreboard;
 mod segment;
 mod sender;
+mod short;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -23,6 +25,7 @@ pub use avoidance::Variant;
 pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{SackBlock, TcpSegment};
 pub use sender::{Sender, SenderStats};
+pub use short::{ShortFlows, ShortReceiver, ShortSender, ShortStats};
 pub use workload::Workload;
 
 use std::fmt;

@@ -38,6 +38,8 @@ pub struct TcpSegment {
     pub window: u64,
     /// Bytes of data; 0 on an acknowledgement.
     pub len: u32,
+    /// Tells the connections between two agents apart, as ports do.
+    pub connection: u32,
     /// How many of [`Self::sack`] are in use.
     pub sack_count: u8,
     /// Opens a connection.

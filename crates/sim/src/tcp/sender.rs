@@ -11,7 +11,7 @@ use super::{TcpConfig, TcpConfigError};
 use crate::agent::Agent;
 use crate::packet::{Body, Packet};
 use loss::Kind;
-use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// What a sender has counted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -30,6 +30,11 @@ pub struct SenderStats {
     pub transfers: u64,
     /// Data of those transfers.
     pub transferred: DataSize,
+    /// The rates of those transfers, each its data over its time, added up; divided by their number it is the mean
+    /// throughput of a transfer.
+    pub transfer_rates: DataRate,
+    /// Data acknowledged, of transfers under way too.
+    pub acked: DataSize,
     /// Time that those transfers took in all, from their first segment or SYN to the last acknowledgement.
     pub transfer_time: TimeDelta,
     /// Acknowledgements that made no sense, or of another connection.
@@ -56,6 +61,8 @@ enum Phase {
 pub struct Sender {
     config: TcpConfig,
     transfers: Transfers,
+    /// The rate at which data comes, where it does not all lie ready.
+    stream: Option<DataRate>,
     window: Window,
     avoidance: Avoidance,
     rto: Rto,
@@ -94,6 +101,8 @@ pub struct Sender {
     /// The transfer to come: when, and how many bytes.
     coming: Option<(Timestamp, u64)>,
     began: Timestamp,
+    /// When the transfer before ended.
+    idle_since: Timestamp,
     first: u64,
     stats: SenderStats,
 }
@@ -104,8 +113,10 @@ impl Sender {
     /// Errors: what [`TcpConfig::check`] refuses, and a distribution that cannot be used.
     pub fn new(config: TcpConfig, workload: Workload) -> Result<Self, TcpConfigError> {
         config.check()?;
+        let transfers = Transfers::new(workload)?;
         Ok(Self {
-            transfers: Transfers::new(workload)?,
+            stream: transfers.stream(),
+            transfers,
             window: initial_window(&config),
             avoidance: Avoidance::new(config.variant),
             rto: Rto::new(config.min_rto),
@@ -131,6 +142,7 @@ impl Sender {
             syn_lost: false,
             coming: None,
             began: Timestamp::ZERO,
+            idle_since: Timestamp::ZERO,
             first: 0,
             stats: SenderStats::default(),
         })
@@ -161,6 +173,19 @@ impl Sender {
         self.phase != Phase::Idle
     }
 
+    /// How long transfers have taken in all up to `now`, the one under way included. Data over this time is the
+    /// throughput of the times in which there was something to send.
+    pub fn active_time(&self, now: Timestamp) -> TimeDelta {
+        let present = if self.is_active() { now.saturating_since(self.began) } else { TimeDelta::ZERO };
+        self.stats.transfer_time + present
+    }
+
+    /// Begins a transfer of `bytes` on a new connection.
+    pub(super) fn begin(&mut self, now: Timestamp, bytes: u64) {
+        self.coming = Some((now, bytes));
+        self.begin_if_due(now);
+    }
+
     /// Takes up the next transfer, if there is one.
     fn plan(&mut self, now: Timestamp) {
         self.phase = Phase::Idle;
@@ -172,13 +197,23 @@ impl Sender {
     fn begin_if_due(&mut self, now: Timestamp) {
         let Some((_, bytes)) = self.coming.filter(|&(at, _)| at <= now) else { return };
         self.coming = None;
-        self.window = initial_window(&self.config);
-        self.avoidance = Avoidance::new(self.config.variant);
-        self.rto = Rto::new(self.config.min_rto);
+        let goes_on = self.stats.transfers > 0 && self.transfers.is_persistent();
+        if goes_on {
+            self.avoidance.on_application_limited(now);
+            // RFC 5681, section 4.1; the last acknowledgement came no earlier than what it answers began to be sent.
+            if now.saturating_since(self.idle_since) > self.rto.rto() {
+                self.window.cwnd = self.window.cwnd.min(initial_window(&self.config).cwnd);
+            }
+        } else {
+            self.window = initial_window(&self.config);
+            self.avoidance = Avoidance::new(self.config.variant);
+            self.rto = Rto::new(self.config.min_rto);
+            self.tell_reduced = false;
+        }
+        let opens = self.config.handshake && !goes_on;
         self.board.clear();
         self.dup_acks = 0;
         self.timed = None;
-        self.tell_reduced = false;
         self.syn_lost = false;
         self.resend_first = false;
         self.pipe = 0;
@@ -186,12 +221,31 @@ impl Sender {
         self.next = self.high;
         self.una = self.high;
         self.allowed = self.una + self.config.receive_window.as_bytes();
-        self.phase = if self.config.handshake { Phase::Opening } else { Phase::Open };
-        self.first = self.una + u64::from(self.config.handshake);
-        self.limit = self.first.saturating_add(bytes);
+        self.phase = if opens { Phase::Opening } else { Phase::Open };
+        self.first = self.una + u64::from(opens);
+        self.limit = if self.stream.is_some() { self.first } else { self.first.saturating_add(bytes) };
         self.recovery_point = self.first;
         self.sample_at = self.una;
         self.ecn_point = self.first;
+    }
+
+    /// Takes up what a live source has made by now, in whole segments.
+    #[inline]
+    fn refill(&mut self, now: Timestamp) {
+        if let Some(rate) = self.stream
+            && self.phase != Phase::Idle
+        {
+            let bits = u128::from(rate.as_bps()) * nanos(now.saturating_since(self.began)) / NANOS_A_SECOND;
+            let made = u64::try_from(bits / 8).unwrap_or(u64::MAX / 2);
+            self.limit = self.limit.max(self.first + made - made % self.window.mss);
+        }
+    }
+    /// When a live source has made the next whole segment.
+    fn next_made(&self) -> Option<Timestamp> {
+        let rate = self.stream.filter(|r| r.as_bps() > 0 && self.phase != Phase::Idle)?;
+        let bits = u128::from(self.limit - self.first + self.window.mss) * 8;
+        let after = i64::try_from((bits * NANOS_A_SECOND).div_ceil(u128::from(rate.as_bps()))).ok()?;
+        Some(self.began + TimeDelta::from_nanos(after))
     }
 
     /// The handshake is over.
@@ -209,6 +263,7 @@ impl Sender {
             self.stats.ignored += 1;
             return;
         }
+        self.refill(now);
         let acked = s.ack - self.una;
         let was_limited = self.pipe + self.window.mss > self.window.cwnd;
         let mut news = 0;
@@ -235,9 +290,10 @@ impl Sender {
                 self.pipe = 0;
                 return;
             }
+            self.stats.acked += DataSize::from_bytes(acked);
             // RFC 6298, section 5.2 and 5.3.
             self.timer = (self.una < self.high).then(|| now + self.rto.rto());
-            if self.una >= self.limit {
+            if self.una >= self.limit && self.stream.is_none() {
                 return self.finish(now);
             }
         } else if self.phase == Phase::Opening {
@@ -256,13 +312,15 @@ impl Sender {
                 if self.dup_acks as usize >= DUP_THRESH || self.board.lost_below(self.window.mss) > self.una {
                     self.enter_recovery();
                 } else if acked > 0 && !reduces {
-                    self.grow(&AckInfo { now, acked, rtt, srtt: self.rto.srtt().unwrap_or_default() }, was_limited);
+                    let ack = self.ack_info(now, acked, rtt, was_limited);
+                    self.avoidance.measure(&mut self.window, &ack);
+                    self.grow(&ack);
                 }
             }
             Phase::Recovery => self.recover(acked),
             Phase::Loss => {
                 if acked > 0 {
-                    self.grow(&AckInfo { now, acked, rtt, srtt: self.rto.srtt().unwrap_or_default() }, true);
+                    self.grow(&self.ack_info(now, acked, rtt, true));
                 }
                 if self.una >= self.recovery_point {
                     self.phase = Phase::Open;
@@ -293,22 +351,43 @@ impl Sender {
     }
 
     #[inline]
-    fn grow(&mut self, ack: &AckInfo, was_limited: bool) {
-        if !was_limited {
+    fn ack_info(&self, now: Timestamp, acked: u64, rtt: Option<TimeDelta>, was_limited: bool) -> AckInfo {
+        let srtt = self.rto.srtt().unwrap_or_default();
+        AckInfo { now, acked, rtt, srtt, una: self.una, high: self.high, was_limited }
+    }
+
+    #[inline]
+    fn grow(&mut self, ack: &AckInfo) {
+        if !ack.was_limited {
             self.avoidance.on_application_limited(ack.now);
         } else if self.window.cwnd < self.window.ssthresh {
-            self.window.slow_start(ack.acked);
+            self.avoidance.slow_start(&mut self.window, ack);
         } else {
             self.avoidance.on_ack(&mut self.window, ack);
         }
     }
 
     fn finish(&mut self, now: Timestamp) {
+        let (size, time) = (DataSize::from_bytes(self.limit - self.first), now.saturating_since(self.began));
         self.stats.transfers += 1;
-        self.stats.transferred += DataSize::from_bytes(self.limit - self.first);
-        self.stats.transfer_time += now.saturating_since(self.began);
+        self.stats.transferred += size;
+        self.stats.transfer_time += time;
+        self.stats.transfer_rates += rate(size, time);
+        self.idle_since = now;
         self.plan(now);
     }
+}
+
+const NANOS_A_SECOND: u128 = 1_000_000_000;
+
+fn nanos(t: TimeDelta) -> u128 {
+    u128::from(t.as_nanos().max(0).unsigned_abs())
+}
+
+/// Data over time, at most 1 Tbit/s: what takes no time at all must not drown the rest of a sum.
+fn rate(size: DataSize, time: TimeDelta) -> DataRate {
+    const MOST: DataRate = DataRate::from_mbps(1_000_000);
+    DataRate::from_size_over(size, time).map_or(MOST, |r| r.min(MOST))
 }
 
 fn initial_window(config: &TcpConfig) -> Window {
@@ -332,6 +411,7 @@ impl Agent for Sender {
 
     fn on_timeout(&mut self, now: Timestamp) {
         self.begin_if_due(now);
+        self.refill(now);
         if self.timer.is_some_and(|t| t <= now) {
             self.on_retransmission_timeout();
         }
@@ -339,6 +419,9 @@ impl Agent for Sender {
 
     #[inline]
     fn poll_timeout(&mut self) -> Option<Timestamp> {
+        if self.stream.is_some() && self.next >= self.limit {
+            return self.next_made().into_iter().chain(self.timer).min();
+        }
         self.timer.or(self.coming.map(|(at, _)| at))
     }
 
@@ -368,7 +451,7 @@ impl Agent for Sender {
                 self.sent(now, start, len, kind);
                 s.seq = start;
                 s.len = len as u32;
-                s.is_push = start + len == self.limit;
+                s.is_push = start + len == self.limit && self.stream.is_none();
                 if self.config.ecn && kind == Kind::New {
                     packet.ecn = Ecn::Ect0;
                     s.is_cwr = std::mem::take(&mut self.tell_reduced);

@@ -424,6 +424,7 @@ fn the_same_run_twice_is_the_same() {
             size: Distribution::pareto_with_mean(30_000.0, 1.5).expect("valid"),
             off,
             starts_on: false,
+            persistent: false,
             seed: 4,
         };
         let flows = [(TcpConfig::default(), Workload::Bulk, 0), (TcpConfig::of(Variant::Cubic), short, 500)];
@@ -443,6 +444,7 @@ fn short_flows_offer_the_load_of_their_distributions() {
         size: Distribution::Exponential { mean: 10_000.0 },
         off: Distribution::Exponential { mean: 1.0 },
         starts_on: false,
+        persistent: false,
         seed: 9,
     };
     let path = link(100_000_000, 5, Limit::Unlimited);
@@ -477,6 +479,118 @@ fn without_loss_the_receive_window_bounds_the_flow() {
     assert!(sender(&sim, pairs[0].0).window().cwnd < 110_000);
 }
 
+#[test]
+fn vegas_keeps_one_to_three_segments_in_the_queue() {
+    // 10 Mbit/s and 40 ms there and back: 33.3 packets of 1,500 bytes fill the path.
+    let c = TcpConfig { ack_every: 1, ..TcpConfig::of(Variant::Vegas) };
+    let (mut sim, pairs) = net(link(10_000_000, 20, Limit::Packets(100)), &[(c, Workload::Bulk, 0)]);
+    let _ = sim.run_until(Timestamp::from_secs(20));
+    let early = delivered(&sim, pairs[0].1);
+    let mut queues = vec![];
+    for ms in 0..4_000 {
+        let at = Timestamp::from_secs(20) + TimeDelta::from_millis(10 * ms);
+        let _ = sim.run_until(at);
+        queues.push(sim.link(crate::LinkId(0)).queue_size(at).as_bytes() as f64 / 1_500.0);
+    }
+    let mean = queues.iter().sum::<f64>() / queues.len() as f64;
+    assert!((0.5..3.5).contains(&mean), "{mean}");
+    assert!(queues.iter().all(|&q| q <= 6.0));
+    let s = sender(&sim, pairs[0].0);
+    assert!((33.5..37.5).contains(&s.window().segments()), "{:?}", s.window());
+    assert_eq!(s.stats().retransmits, 0, "it never fills the queue");
+    let share = (delivered(&sim, pairs[0].1) - early) * 8.0 / (40.0 * 1e7 * 1_448.0 / 1_500.0);
+    assert!((0.99..=1.001).contains(&share), "{share}");
+}
+
+#[test]
+fn a_stream_goes_at_its_rate_and_catches_up_after_a_gap() {
+    // Full segments of 1,000 bytes at 80 kbit/s: one each 100 ms.
+    let mut w = Wire::new(config(), Workload::Stream { rate: DataRate::from_kbps(80) }, &[]);
+    w.run(Timestamp::from_millis(10_050));
+    let times: Vec<_> = w.log.iter().map(|l| l.0.as_millis()).collect();
+    assert_eq!(times, (1..=100).map(|k| 100 * k).collect::<Vec<_>>());
+    assert_eq!(w.sender.window().cwnd, 10 * MSS, "the window is not in use and does not grow");
+    // Acknowledgements stay away for 2 s: the data that came meanwhile goes out as soon as it may.
+    w.lose_acks_from = Some(Timestamp::from_millis(10_050));
+    w.run(Timestamp::from_millis(12_050));
+    w.lose_acks_from = None;
+    w.run(Timestamp::from_millis(20_050));
+    assert_eq!(w.receiver.delivered().as_bytes(), 199 * MSS);
+    assert!(w.sender.is_active());
+    let none = Workload::Stream { rate: DataRate::ZERO };
+    assert_eq!(Sender::new(config(), none).map_err(|e| e.field).err(), Some("rate"));
+}
+
+#[test]
+fn a_persistent_connection_keeps_its_window_until_it_is_idle_for_long() {
+    let transfers = |persistent, off_ms: i64| {
+        let workload = Workload::OnOff {
+            size: Distribution::Constant { value: 30_000.0 },
+            off: Distribution::Constant { value: off_ms as f64 / 1e3 },
+            starts_on: true,
+            persistent,
+            seed: 1,
+        };
+        let mut w = Wire::new(TcpConfig { handshake: true, ..config() }, workload, &[]);
+        w.run(Timestamp::from_millis(50));
+        while w.sender.stats().transfers < 4 {
+            let next = w.now + TimeDelta::from_millis(10);
+            w.run(next);
+        }
+        let s = w.sender.stats();
+        assert_eq!(s.transferred.as_bytes(), s.transfers * 30_000);
+        (s.transfer_time.as_millis(), w.log.iter().filter(|l| l.1.is_syn).count(), s)
+    };
+    // A handshake, 10 and 20 segments: three round trips of 100 ms each time.
+    let (time, syns, s) = transfers(false, 200);
+    assert_eq!((time, syns), (1_200, 4));
+    assert_eq!(s.transfer_rates.as_bps(), 4 * 800_000); // 240,000 bits in 300 ms
+    // One handshake, and the second time all 30 segments at once; the last begins at 1,000 ms.
+    let (time, syns, _) = transfers(true, 200);
+    assert_eq!((time, syns), (300 + 3 * 100, 1));
+    // Idle for more than the timeout of 1 s: 10 segments again, but no handshake.
+    let (time, syns, _) = transfers(true, 2_000);
+    assert_eq!((time, syns), (300 + 3 * 200, 1));
+}
+
+#[test]
+fn data_over_the_active_time_tells_what_a_source_gets_while_it_sends() {
+    // 125 kB a second for a second at most, then 9 s of silence.
+    let workload = Workload::OnOff {
+        size: Distribution::Constant { value: 125_000.0 },
+        off: Distribution::Constant { value: 9.0 },
+        starts_on: true,
+        persistent: false,
+        seed: 1,
+    };
+    let (mut sim, pairs) = net(link(1_000_000, 5, Limit::Packets(200)), &[(TcpConfig::default(), workload, 0)]);
+    let end = Timestamp::from_millis(100_500);
+    let _ = sim.run_until(end);
+    let s = sender(&sim, pairs[0].0);
+    let active = s.active_time(end).as_secs_f64();
+    assert!((10.0..12.0).contains(&active), "{active}");
+    let busy = s.stats().acked.as_bits() as f64 / active;
+    assert!((0.85e6..0.97e6).contains(&busy), "{busy}");
+    let whole = s.stats().acked.as_bits() as f64 / end.as_secs_f64();
+    assert!((0.09e6..0.11e6).contains(&whole), "{whole}");
+}
+
+#[test]
+fn highspeed_and_scalable_recover_in_fewer_round_trips() {
+    // One segment in 10,000 lost at windows of hundreds: RFC 3649, table 3, gives 263 segments; a scalable cycle is
+    // 13.4 round trips of w (1 - b / 2) segments between losses, so w = 1e4 / 13.4 = 749 on average.
+    let lose: Vec<_> = (1..120).map(|k| k * 10_000).collect();
+    for (variant, want) in [(Variant::HighSpeed, 263.0), (Variant::Scalable, 749.0)] {
+        let limits = TcpConfig { variant, initial_ssthresh: Some(DataSize::from_bytes(150 * MSS)), ..config() };
+        let mut w = Wire::new(limits, Workload::Bulk, &lose);
+        w.run(Timestamp::from_secs(150));
+        let from = w.log.iter().position(|l| l.0 >= Timestamp::from_secs(50)).expect("it sends all the time");
+        let got = (w.log.len() - from) as f64 / 1_000.0;
+        assert_eq!(w.sender.stats().timeouts, 0);
+        assert!((0.9..1.15).contains(&(got / want)), "{variant:?}: {got}, expected {want}");
+    }
+}
+
 fn any_segment() -> impl Strategy<Value = (TcpSegment, u8, i64)> {
     let number = || prop_oneof![0u64..30_000, any::<u64>()];
     let block = (number(), number()).prop_map(|(start, end)| SackBlock { start, end });
@@ -489,6 +603,7 @@ fn any_segment() -> impl Strategy<Value = (TcpSegment, u8, i64)> {
                 ack,
                 window,
                 len,
+                connection: 0,
                 sack_count,
                 sack,
                 timestamp: Timestamp::from_nanos(echo),
@@ -503,6 +618,10 @@ fn any_segment() -> impl Strategy<Value = (TcpSegment, u8, i64)> {
             (s, ecn, ms)
         },
     )
+}
+
+fn any_variant() -> impl Strategy<Value = Variant> {
+    prop::sample::select(Variant::ALL.to_vec())
 }
 
 /// Drives an agent as the engine does; gives how many packets it sent.
@@ -530,12 +649,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
     fn random_segments_neither_panic_nor_loop(
-        segments in prop::collection::vec(any_segment(), 1..200), sack: bool, ecn: bool, timestamps: bool, handshake: bool, cubic: bool,
+        segments in prop::collection::vec(any_segment(), 1..200), sack: bool, ecn: bool, timestamps: bool, handshake: bool, variant in any_variant(),
     ) {
-        let variant = if cubic { Variant::Cubic } else { Variant::NewReno };
         let c = TcpConfig { variant, sack, ecn, timestamps, handshake, receive_window: DataSize::from_bytes(200_000), ..config() };
         let size = Distribution::Constant { value: 20_000.0 };
-        let workload = Workload::OnOff { size, off: Distribution::Constant { value: 0.0 }, starts_on: false, seed: 1 };
+        let workload = Workload::OnOff { size, off: Distribution::Constant { value: 0.0 }, starts_on: false, persistent: false, seed: 1 };
         let mut s = Sender::new(c, workload).expect("valid");
         let mut r = Receiver::new(c).expect("valid");
         let mut now = Timestamp::ZERO;
@@ -555,8 +673,7 @@ proptest! {
     }
 
     #[test]
-    fn any_pattern_of_loss_is_repaired(lose in prop::collection::vec(0u64..150, 0..60), sack: bool, cubic: bool, timestamps: bool, every in 1u32..3) {
-        let variant = if cubic { Variant::Cubic } else { Variant::NewReno };
+    fn any_pattern_of_loss_is_repaired(lose in prop::collection::vec(0u64..150, 0..60), sack: bool, variant in any_variant(), timestamps: bool, every in 1u32..3) {
         let c = TcpConfig { variant, sack, timestamps, ack_every: every, handshake: true, ..config() };
         let size = DataSize::from_bytes(120 * MSS + 17);
         let mut w = Wire::new(c, Workload::Transfer { size }, &lose);

@@ -2,7 +2,7 @@
 
 use super::TcpConfigError;
 use crate::distribution::{Distribution, Random};
-use weir_units::{DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// What a sender has to send.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -15,8 +15,13 @@ pub enum Workload {
         /// Its data.
         size: DataSize,
     },
-    /// Transfers one after another, each on a connection of its own, with pauses from the end of one to the beginning
-    /// of the next.
+    /// Data that comes at a rate, as from a live source, without end: what the network has not taken yet waits at the
+    /// sender, however much that is (as a constant-rate application over TCP does in ns-2). Sent in full segments.
+    Stream {
+        /// The rate of the data, headers not counted.
+        rate: DataRate,
+    },
+    /// Transfers one after another, with pauses from the end of one to the beginning of the next.
     OnOff {
         /// Bytes of a transfer.
         size: Distribution,
@@ -24,9 +29,27 @@ pub enum Workload {
         off: Distribution,
         /// Whether the first transfer begins at once rather than after a pause.
         starts_on: bool,
+        /// Whether all go over one connection, whose window stays but for a restart after an idle time above the
+        /// retransmission timeout (RFC 5681, section 4.1): a browser's connection kept alive, and what ns-2's agents
+        /// do. Otherwise each has a connection of its own.
+        persistent: bool,
         /// Fixes the draws.
         seed: u64,
     },
+}
+
+/// Errors: what [`Distribution::check`] refuses.
+pub(crate) fn check(field: &'static str, d: &Distribution) -> Result<(), TcpConfigError> {
+    d.check().map_err(|e| TcpConfigError {
+        field,
+        value: format!("a distribution with {} {}", e.field, e.value),
+        expected: e.expected,
+    })
+}
+
+/// A transfer's bytes.
+pub(crate) fn draw_size(size: &Distribution, random: &mut Random) -> u64 {
+    size.sample(random).clamp(MIN_TRANSFER, MAX_TRANSFER) as u64
 }
 
 /// Transfers of less than this are made this long, so that a draw of zero still takes time to send.
@@ -45,31 +68,41 @@ pub(crate) struct Transfers {
 impl Transfers {
     pub(crate) fn new(workload: Workload) -> Result<Self, TcpConfigError> {
         let mut seed = 0;
+        if let Workload::Stream { rate } = workload
+            && rate.as_bps() == 0
+        {
+            let (value, expected) = (rate.to_string(), "above zero");
+            return Err(TcpConfigError { field: "rate", value, expected });
+        }
         if let Workload::OnOff { size, off, seed: given, .. } = workload {
-            for (name, d) in [("size", size), ("off", off)] {
-                d.check().map_err(|e| TcpConfigError {
-                    field: name,
-                    value: format!("a distribution with {} {}", e.field, e.value),
-                    expected: e.expected,
-                })?;
-            }
+            check("size", &size)?;
+            check("off", &off)?;
             seed = given;
         }
         Ok(Self { workload, random: Random::new(seed), begun: 0 })
+    }
+
+    pub(crate) fn is_persistent(&self) -> bool {
+        matches!(self.workload, Workload::OnOff { persistent: true, .. })
+    }
+    pub(crate) fn stream(&self) -> Option<DataRate> {
+        match self.workload {
+            Workload::Stream { rate } => Some(rate),
+            _ => None,
+        }
     }
 
     /// The next transfer after `now`: when it begins and how many bytes it has; `u64::MAX` for no end.
     pub(crate) fn next(&mut self, now: Timestamp) -> Option<(Timestamp, u64)> {
         self.begun += 1;
         match self.workload {
-            Workload::Bulk => (self.begun == 1).then_some((now, u64::MAX)),
+            Workload::Bulk | Workload::Stream { .. } => (self.begun == 1).then_some((now, u64::MAX)),
             Workload::Transfer { size } => (self.begun == 1 && !size.is_zero()).then_some((now, size.as_bytes())),
             Workload::OnOff { size, off, starts_on, .. } => {
                 // The pause is drawn in either case, so that the transfers are the same.
                 let pause = TimeDelta::from_secs_f64(off.sample(&mut self.random));
                 let at = if starts_on && self.begun == 1 { now } else { now + pause };
-                let bytes = size.sample(&mut self.random).clamp(MIN_TRANSFER, MAX_TRANSFER);
-                Some((at, bytes as u64))
+                Some((at, draw_size(&size, &mut self.random)))
             }
         }
     }

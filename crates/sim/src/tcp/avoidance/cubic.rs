@@ -115,7 +115,7 @@ mod tests {
             let n = (w.cwnd / MSS).max(1);
             for _ in 0..n {
                 now += rtt / n as i64;
-                c.on_ack(w, &AckInfo { now, acked: MSS, rtt: Some(rtt), srtt: rtt });
+                c.on_ack(w, &AckInfo { acked: MSS, ..AckInfo::at(now, rtt) });
             }
         }
         now

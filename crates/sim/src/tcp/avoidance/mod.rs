@@ -1,10 +1,16 @@
 //! Congestion avoidance: how the window grows and shrinks. One file for each algorithm.
 
 mod cubic;
+mod highspeed;
 mod newreno;
+mod scalable;
+mod vegas;
 
 pub use cubic::Cubic;
+pub use highspeed::{HighSpeed, decrease as highspeed_decrease, increase as highspeed_increase};
 pub use newreno::NewReno;
+pub use scalable::Scalable;
+pub use vegas::Vegas;
 
 use weir_units::{TimeDelta, Timestamp};
 
@@ -41,6 +47,20 @@ pub struct AckInfo {
     pub rtt: Option<TimeDelta>,
     /// Smoothed round-trip time.
     pub srtt: TimeDelta,
+    /// First byte not acknowledged.
+    pub una: u64,
+    /// End of what has been sent.
+    pub high: u64,
+    /// Whether the window, and not what there was to send, bounded the sender.
+    pub was_limited: bool,
+}
+
+#[cfg(test)]
+impl AckInfo {
+    /// An acknowledgement of nothing, for tests to fill in.
+    pub(crate) fn at(now: Timestamp, rtt: TimeDelta) -> Self {
+        Self { now, acked: 0, rtt: Some(rtt), srtt: rtt, una: 0, high: 0, was_limited: true }
+    }
 }
 
 /// Why the window must shrink.
@@ -54,8 +74,16 @@ pub enum Congestion {
     Timeout,
 }
 
-/// An algorithm for the window beyond slow start. Loss detection and recovery are the sender's.
+/// An algorithm for the window. Loss detection and recovery are the sender's.
 pub trait CongestionAvoidance {
+    /// New data is acknowledged while nothing is missing; comes before any of the others, whatever the window.
+    fn measure(&mut self, window: &mut Window, ack: &AckInfo) {
+        let _ = (window, ack);
+    }
+    /// New data is acknowledged outside loss recovery, `cwnd` is below `ssthresh`, and the window was in use.
+    fn slow_start(&mut self, window: &mut Window, ack: &AckInfo) {
+        window.slow_start(ack.acked);
+    }
     /// New data is acknowledged outside loss recovery, `cwnd` is not below `ssthresh`, and the window was in use.
     fn on_ack(&mut self, window: &mut Window, ack: &AckInfo);
     /// The sender had less to send than the window allows.
@@ -76,17 +104,26 @@ pub enum Variant {
     NewReno,
     /// CUBIC (RFC 9438).
     Cubic,
+    /// Vegas (Brakmo and Peterson, 1995).
+    Vegas,
+    /// HighSpeed TCP (RFC 3649).
+    HighSpeed,
+    /// Scalable TCP (Kelly, 2003).
+    Scalable,
 }
 
 impl Variant {
     /// Every algorithm.
-    pub const ALL: [Self; 2] = [Self::NewReno, Self::Cubic];
+    pub const ALL: [Self; 5] = [Self::NewReno, Self::Cubic, Self::Vegas, Self::HighSpeed, Self::Scalable];
 
     /// The name that scenarios use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NewReno => "newreno",
             Self::Cubic => "cubic",
+            Self::Vegas => "vegas",
+            Self::HighSpeed => "highspeed",
+            Self::Scalable => "scalable",
         }
     }
     /// The algorithm of that name.
@@ -100,6 +137,9 @@ impl Variant {
 pub(crate) enum Avoidance {
     NewReno(NewReno),
     Cubic(Cubic),
+    Vegas(Vegas),
+    HighSpeed(HighSpeed),
+    Scalable(Scalable),
 }
 
 impl Avoidance {
@@ -107,6 +147,9 @@ impl Avoidance {
         match variant {
             Variant::NewReno => Self::NewReno(NewReno::default()),
             Variant::Cubic => Self::Cubic(Cubic::default()),
+            Variant::Vegas => Self::Vegas(Vegas::default()),
+            Variant::HighSpeed => Self::HighSpeed(HighSpeed::default()),
+            Variant::Scalable => Self::Scalable(Scalable::default()),
         }
     }
 }
@@ -116,11 +159,22 @@ macro_rules! each {
         match $self {
             Self::NewReno($a) => $call,
             Self::Cubic($a) => $call,
+            Self::Vegas($a) => $call,
+            Self::HighSpeed($a) => $call,
+            Self::Scalable($a) => $call,
         }
     };
 }
 
 impl CongestionAvoidance for Avoidance {
+    #[inline]
+    fn measure(&mut self, window: &mut Window, ack: &AckInfo) {
+        each!(self, a => a.measure(window, ack));
+    }
+    #[inline]
+    fn slow_start(&mut self, window: &mut Window, ack: &AckInfo) {
+        each!(self, a => a.slow_start(window, ack));
+    }
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
         each!(self, a => a.on_ack(window, ack));

@@ -37,7 +37,7 @@ mod tests {
             while left > 0 {
                 let acked = left.min(2_000);
                 left -= acked;
-                a.on_ack(&mut w, &AckInfo { now: Timestamp::ZERO, acked, rtt: None, srtt: TimeDelta::ZERO });
+                a.on_ack(&mut w, &AckInfo { acked, ..AckInfo::at(Timestamp::ZERO, TimeDelta::ZERO) });
             }
             assert_eq!(w.cwnd, 11_000 + round * 1_000);
         }
