@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
 use weir_lab::run::{Job, RunError, RunOptions, run, run_many};
 use weir_lab::scenario::{
-    Capacity, Flow, FlowKind, Link, LossPlace, QueueLimit, RtpFlow, Scenario, Source, Topology, Window,
+    Capacity, Flow, FlowKind, Link, LossPlace, QueueLimit, RtpFlow, Scenario, ScenarioFile, Source, Topology, Window,
 };
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -105,4 +105,47 @@ fn a_raised_flag_stops_the_run() {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(true));
     let err = run(&scenario("fixed", 100), 1, &options(&registry, &stop)).expect_err("stopped");
     assert!(matches!(err, RunError::Stopped { .. }), "{err}");
+}
+
+#[test]
+fn transfers_are_told_for_flows_that_make_several() {
+    let text = r#"
+        title = "Web traffic"
+        duration = "60 s"
+        links.bottleneck = { rate = "50 Mbps", delay = "10 ms", queue = "100 packets" }
+        [tcp.short]
+        algorithm = "newreno"
+        arrivals = 20
+        size = { exponential = "100 kB" }
+        [tcp.web]
+        algorithm = "vegas"
+        size = "200 kB"
+        idle = "2 s"
+        [tcp.live]
+        algorithm = "highspeed"
+        rate = "5 Mbps"
+    "#;
+    let registry = Registry::builtin();
+    let file = ScenarioFile::parse("test.toml", text, std::path::Path::new("."), &registry).expect("valid");
+    let scenario = file.scenarios(None, &registry).expect("valid").remove(0);
+    let stop = AtomicBool::new(false);
+    let options = RunOptions { registry: &registry, series: false, stop: &stop, progress: &|_| {} };
+    let result = run(&scenario, 1, &options).expect("runs");
+    let flow = |name: &str| result.flows.iter().find(|f| f.name == name).expect("there");
+    let short = flow("short").transfers.expect("short flows make many");
+    // 20 flows a second of 800 kbit on average.
+    assert!((1_050..1_350).contains(&short.completed), "{short:?}");
+    assert!((14e6..18e6).contains(&short.goodput_bps), "{short:?}");
+    assert!((short.goodput_bps / flow("short").rates.goodput_bps - 1.0).abs() < 0.05, "{short:?}");
+    let times = short.completion_s.expect("some have completed");
+    assert!(times.min >= 0.04 && times.p50 < times.p95 && times.p95 < 2.0, "{short:?}");
+    let mean = short.mean_throughput_bps.expect("some have completed");
+    assert!((1e6..50e6).contains(&mean) && short.refused == 0, "{short:?}");
+    let web = flow("web").transfers.expect("an on-off flow makes many");
+    // 1.6 Mbit in well under a second, then 2 s of silence: most of the time there is nothing to send.
+    assert!((18..30).contains(&web.completed), "{web:?}");
+    let active = web.active_bps.expect("it has sent");
+    assert!(active > 4.0 * web.goodput_bps && web.goodput_bps > 0.4e6, "{web:?}");
+    assert_eq!(flow("live").transfers, None);
+    assert!((4.8e6..5.1e6).contains(&flow("live").rates.goodput_bps), "{:?}", flow("live").rates);
 }

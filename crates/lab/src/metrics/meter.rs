@@ -320,6 +320,7 @@ impl Meter {
             tail_goodput_bps: if tail_s > 0.0 { tail_bytes as f64 * 8.0 / tail_s } else { 0.0 },
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
             frames: self.frames.as_mut().map(|f| f.finish(stop, self.end.frames)),
+            transfers: None,
             repair: (t.repair_sent > 0).then(|| self.end.repair(&t)),
             probing: self.end.probing(),
             tripped: self.end.tripped.map(|(at, rule)| (instant(at), rule)),

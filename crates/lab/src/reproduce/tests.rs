@@ -22,6 +22,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         tail_goodput_bps: 0.0,
         playout_deadline_ms: None,
         frames: None,
+        transfers: None,
         repair: None,
         probing: None,
         tripped: None,

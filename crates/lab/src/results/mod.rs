@@ -2,10 +2,12 @@
 
 mod aggregate;
 mod student;
+mod transfers;
 mod whole;
 
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
 pub use student::student_t_975;
+pub use transfers::TransferSummary;
 pub use whole::write_whole;
 
 use crate::metrics::Histogram;
@@ -210,6 +212,9 @@ pub struct FlowSummary {
     pub playout_deadline_ms: Option<f64>,
     /// Frames, for flows that report them.
     pub frames: Option<FrameSummary>,
+    /// Transfers, for TCP flows that make several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<TransferSummary>,
     /// Forward error correction, for flows that sent any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<RepairSummary>,

@@ -1,9 +1,11 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
+use crate::results::{Distribution, TransferSummary};
+use crate::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
 use weir_media::PlayoutEvent;
 use weir_session::{Datagram, Endpoint};
 use weir_sim::{Packet, udp};
-use weir_units::{DataSize, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Bytes of IPv4 and UDP headers.
 pub(crate) const UDP_OVERHEAD: u64 = 28;
@@ -32,6 +34,59 @@ impl Agent {
     pub(crate) fn call(&self) -> Option<&Endpoint> {
         match self {
             Self::Call(c) => Some(&c.endpoint),
+            _ => None,
+        }
+    }
+    /// What became of a TCP flow's transfers up to `stop`, where it makes several.
+    pub(crate) fn transfers(&self, flow: &Flow, stop: Timestamp) -> Option<TransferSummary> {
+        let FlowKind::Tcp(TcpFlow { traffic: TcpTraffic::OnOff { .. } | TcpTraffic::Short { .. }, .. }) = flow.kind
+        else {
+            return None;
+        };
+        let over = |size: DataSize, time: TimeDelta| DataRate::from_size_over(size, time).map(DataRate::as_bps_f64);
+        let whole = stop.saturating_since(Timestamp::ZERO + flow.start);
+        match self {
+            Self::Traffic(t) => match &**t {
+                weir_sim::Endpoint::TcpSender(s) => {
+                    let stats = s.stats();
+                    let mean = stats.transfer_rates.as_bps_f64() / stats.transfers as f64;
+                    Some(TransferSummary {
+                        completed: stats.transfers,
+                        unfinished: u64::from(s.is_active()),
+                        refused: 0,
+                        goodput_bps: over(stats.acked, whole).unwrap_or(0.0),
+                        active_bps: over(stats.acked, s.active_time(stop)),
+                        mean_throughput_bps: (stats.transfers > 0).then_some(mean),
+                        completion_s: None,
+                    })
+                }
+                weir_sim::Endpoint::ShortSender(s) => {
+                    let stats = s.stats();
+                    let times = &stats.completion_times;
+                    let q = |q| times.quantile(q).map(TimeDelta::as_secs_f64);
+                    let shape = || {
+                        let (min, max) = times.range()?;
+                        Some(Distribution {
+                            mean: times.mean()?.as_secs_f64(),
+                            p50: q(0.5)?,
+                            p95: q(0.95)?,
+                            p99: q(0.99)?,
+                            min: min.as_secs_f64(),
+                            max: max.as_secs_f64(),
+                        })
+                    };
+                    Some(TransferSummary {
+                        completed: stats.completed,
+                        unfinished: stats.alive,
+                        refused: stats.refused,
+                        goodput_bps: over(stats.acked, whole).unwrap_or(0.0),
+                        active_bps: over(stats.completed_size, stats.active_time),
+                        mean_throughput_bps: stats.mean_throughput.map(DataRate::as_bps_f64),
+                        completion_s: shape(),
+                    })
+                }
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -46,10 +46,7 @@ pub(crate) fn recorder_config(s: &Scenario, seed: u64, series: bool) -> Recorder
         name: f.name.clone(),
         controller: match &f.kind {
             FlowKind::Rtp(r) => r.controller.clone(),
-            FlowKind::Tcp(t) => match t.algorithm {
-                sc::TcpAlgorithm::NewReno => "newreno".into(),
-                sc::TcpAlgorithm::Cubic => "cubic".into(),
-            },
+            FlowKind::Tcp(t) => variant(t.algorithm).name().into(),
             FlowKind::Udp(_) => "none".into(),
         },
         kind: match &f.kind {
@@ -144,27 +141,45 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent),
             Ok((end(a), end(b)))
         }
         FlowKind::Tcp(t) => {
+            let mss = u32::try_from(t.segment.as_bytes()).unwrap_or(u32::MAX);
+            let defaults = tcp::TcpConfig::default();
             let config = tcp::TcpConfig {
-                variant: match t.algorithm {
-                    sc::TcpAlgorithm::NewReno => tcp::Variant::NewReno,
-                    sc::TcpAlgorithm::Cubic => tcp::Variant::Cubic,
-                },
-                mss: u32::try_from(t.segment.as_bytes()).unwrap_or(u32::MAX),
+                variant: variant(t.algorithm),
+                mss,
                 ack_every: if t.delayed_acks { 2 } else { 1 },
-                ..tcp::TcpConfig::default()
+                initial_window: t.initial_window,
+                sack: t.sack,
+                timestamps: t.timestamps,
+                handshake: t.handshake,
+                min_rto: t.min_rto,
+                receive_window: (t.max_window)
+                    .map_or(defaults.receive_window, |n| DataSize::from_bytes(u64::from(n) * u64::from(mss))),
+                ..defaults
             };
+            let agent = |e| Agent::Traffic(Box::new(e));
+            if let sc::TcpTraffic::Short { arrivals, size } = t.traffic {
+                let size = distribution(size).map_err(traffic_error)?;
+                let flows = tcp::ShortFlows { arrivals_per_s: arrivals, size, seed };
+                let sender = tcp::ShortSender::new(config, flows).map_err(|e| traffic_error(e.to_string()))?;
+                let receiver = tcp::ShortReceiver::new(config).map_err(|e| traffic_error(e.to_string()))?;
+                return Ok((
+                    agent(weir_sim::Endpoint::ShortSender(Box::new(sender))),
+                    agent(weir_sim::Endpoint::ShortReceiver(Box::new(receiver))),
+                ));
+            }
             let workload = match t.traffic {
-                sc::TcpTraffic::Bulk => tcp::Workload::Bulk,
-                sc::TcpTraffic::OnOff { size, idle, starts_on } => tcp::Workload::OnOff {
+                sc::TcpTraffic::Bulk | sc::TcpTraffic::Short { .. } => tcp::Workload::Bulk,
+                sc::TcpTraffic::Stream { rate } => tcp::Workload::Stream { rate },
+                sc::TcpTraffic::OnOff { size, idle, starts_on, persistent } => tcp::Workload::OnOff {
                     size: distribution(size).map_err(traffic_error)?,
                     off: distribution(idle).map_err(traffic_error)?,
                     starts_on,
+                    persistent,
                     seed,
                 },
             };
             let sender = tcp::Sender::new(config, workload).map_err(|e| traffic_error(e.to_string()))?;
             let receiver = tcp::Receiver::new(config).map_err(|e| traffic_error(e.to_string()))?;
-            let agent = |e| Agent::Traffic(Box::new(e));
             Ok((
                 agent(weir_sim::Endpoint::TcpSender(Box::new(sender))),
                 agent(weir_sim::Endpoint::TcpReceiver(receiver)),
@@ -196,6 +211,16 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent),
 
 /// RTP payload type of repair packets; the media's is 96.
 pub(super) const REPAIR_PAYLOAD_TYPE: u8 = 97;
+
+fn variant(a: sc::TcpAlgorithm) -> tcp::Variant {
+    match a {
+        sc::TcpAlgorithm::NewReno => tcp::Variant::NewReno,
+        sc::TcpAlgorithm::Cubic => tcp::Variant::Cubic,
+        sc::TcpAlgorithm::Vegas => tcp::Variant::Vegas,
+        sc::TcpAlgorithm::HighSpeed => tcp::Variant::HighSpeed,
+        sc::TcpAlgorithm::Scalable => tcp::Variant::Scalable,
+    }
+}
 
 fn distribution(d: sc::Distribution) -> Result<weir_sim::Distribution, String> {
     Ok(match d {

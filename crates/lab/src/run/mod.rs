@@ -10,7 +10,7 @@ pub use many::{Job, run_many};
 pub use speed::{CallSpeed, call_speed};
 
 use crate::metrics::{FlowEnd, FrameRecord, Recorder};
-use crate::results::RunResult;
+use crate::results::{RunResult, TransferSummary};
 use crate::scenario::Scenario;
 use agent::Agent;
 use std::ops::ControlFlow;
@@ -169,7 +169,12 @@ impl Run<'_, '_> {
         for flow in 0..self.network.flows.len() {
             self.end_flow(flow);
         }
-        Ok(self.network.sim.into_observer().finish(end))
+        let transfers = self.transfers(end);
+        let mut result = self.network.sim.into_observer().finish(end);
+        for (flow, transfers) in result.flows.iter_mut().zip(transfers) {
+            flow.transfers = transfers;
+        }
+        Ok(result)
     }
 
     /// Tells the recorder what is only known of a flow at the end.
@@ -180,6 +185,15 @@ impl Run<'_, '_> {
             call.metrics(&mut |name, value| end.internals.push((name, value)));
         }
         sim.observer_mut().recorder.flow_end(flow, end);
+    }
+
+    /// What became of each flow's transfers, where it makes several.
+    fn transfers(&self, end: Timestamp) -> Vec<Option<TransferSummary>> {
+        let summary = |(flow, ids): (&crate::scenario::Flow, &(AgentId, AgentId))| {
+            let stop = end.min(Timestamp::ZERO + flow.stop);
+            self.network.sim.agent(ids.0).transfers(flow, stop)
+        };
+        self.scenario.flows.iter().zip(&self.network.flows).map(summary).collect()
     }
 
     /// Runs up to just before `until`, so that what is told at `until` belongs to the row that ends there.

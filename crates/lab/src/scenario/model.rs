@@ -329,6 +329,18 @@ pub struct TcpFlow {
     pub segment: DataSize,
     /// Whether the receiver delays acknowledgements (RFC 5681, section 4.2).
     pub delayed_acks: bool,
+    /// Segments that a new connection sends at first.
+    pub initial_window: u32,
+    /// Segments in flight at most, where the file bounds them.
+    pub max_window: Option<u32>,
+    /// Whether losses are found by selective acknowledgements (RFC 6675) rather than by RFC 6582's rules.
+    pub sack: bool,
+    /// Whether segments carry timestamps (RFC 7323), 12 bytes each.
+    pub timestamps: bool,
+    /// Whether connections open with a handshake.
+    pub handshake: bool,
+    /// Least retransmission timeout.
+    pub min_rto: TimeDelta,
 }
 
 /// TCP congestion control.
@@ -338,6 +350,12 @@ pub enum TcpAlgorithm {
     NewReno,
     /// RFC 9438.
     Cubic,
+    /// Brakmo and Peterson, 1995.
+    Vegas,
+    /// RFC 3649.
+    HighSpeed,
+    /// Kelly, 2003.
+    Scalable,
 }
 
 /// What a TCP flow has to send.
@@ -345,7 +363,19 @@ pub enum TcpAlgorithm {
 pub enum TcpTraffic {
     /// Without end, from start to stop.
     Bulk,
-    /// Objects one after another, each on a new connection, with idle times between.
+    /// A live source's data at a rate; what the network has not taken waits.
+    Stream {
+        /// The rate of the data, headers not counted.
+        rate: DataRate,
+    },
+    /// Flows that arrive as a Poisson process, each one object on a connection of its own.
+    Short {
+        /// Flows a second.
+        arrivals: f64,
+        /// Size of an object, in bytes.
+        size: Distribution,
+    },
+    /// Objects one after another, with idle times between.
     OnOff {
         /// Size of an object, in bytes.
         size: Distribution,
@@ -353,6 +383,8 @@ pub enum TcpTraffic {
         idle: Distribution,
         /// Whether the first object starts at once or after an idle time.
         starts_on: bool,
+        /// Whether all go over one connection rather than each on a new one.
+        persistent: bool,
     },
 }
 

@@ -336,7 +336,8 @@ pub(super) struct RawPause {
 }
 
 flow! {
-    /// A TCP flow: bulk, or one object after another where `size` and `idle` are given.
+    /// A TCP flow: bulk, a live source's data (`rate`), one object after another (`size` and `idle`), or short flows
+    /// that come and go (`size` and `arrivals`), which count as one flow in results.
     RawTcp as "TcpFlow" {
         /// Congestion control.
         algorithm: RawTcpAlgorithm,
@@ -344,12 +345,31 @@ flow! {
         size: Option<At<RawDistribution<Size>>>,
         /// Idle time after an object: a time, or a distribution of times.
         idle: Option<At<RawDistribution<Time>>>,
+        /// Short flows that begin in a second, on average: a Poisson process, each flow one object on a new connection.
+        arrivals: Option<At<f64>>,
+        /// Rate of a live source's data, without headers; what the network has not taken waits at the sender.
+        rate: Option<At<Rate>>,
         /// Whether an on-off flow starts with an object; otherwise with an idle time. True if absent.
         starts_on: Option<At<bool>>,
+        /// Whether an on-off flow's objects share one connection and its window, as in ns-2; otherwise each opens its
+        /// own. False if absent.
+        persistent: Option<At<bool>>,
         /// Payload of a full segment; "1448 B" if absent.
         segment: Option<At<Size>>,
         /// Whether acknowledgements are delayed; true if absent.
         delayed_acks: Option<bool>,
+        /// Segments that a new connection sends at first; 10 (RFC 6928) if absent, 2 in ns-2.
+        initial_window: Option<At<u32>>,
+        /// Segments in flight at most, whatever the network would bear; 16 MiB if absent, 20 in ns-2.
+        max_window: Option<At<u32>>,
+        /// Selective acknowledgements (RFC 6675); true if absent. False gives the recovery of RFC 6582.
+        sack: Option<bool>,
+        /// Timestamps, which take 12 bytes of each segment; true if absent.
+        timestamps: Option<bool>,
+        /// Whether connections open with a handshake; true if absent, never in ns-2.
+        handshake: Option<bool>,
+        /// Least retransmission timeout; "1 s" (RFC 6298) if absent, "200 ms" in ns-2 and Linux.
+        min_rto: Option<At<Time>>,
     }
 }
 
@@ -362,6 +382,12 @@ pub(super) enum RawTcpAlgorithm {
     NewReno,
     /// RFC 9438.
     Cubic,
+    /// Brakmo and Peterson, 1995.
+    Vegas,
+    /// RFC 3649.
+    HighSpeed,
+    /// Kelly, 2003.
+    Scalable,
 }
 
 flow! {

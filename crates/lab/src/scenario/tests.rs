@@ -100,9 +100,59 @@ fn flows_keep_the_order_of_the_file_and_spread() {
         TcpTraffic::OnOff {
             size: Distribution::Uniform { min: 100e3, max: 1.5e6 },
             idle: Distribution::Exponential { mean: 2.0 },
-            starts_on: true
+            starts_on: true,
+            persistent: false,
         }
     );
+}
+
+#[test]
+fn tcp_takes_ns2s_settings_and_every_kind_of_traffic() {
+    let text = SMALL.to_owned()
+        + r#"
+        [tcp.short]
+        algorithm = "highspeed"
+        arrivals = 347.2
+        size = { pareto = { mean = "260.64 kB", shape = 1.5 } }
+        initial_window = 2
+        max_window = 20
+        sack = false
+        timestamps = false
+        handshake = false
+        delayed_acks = false
+        segment = "1460 B"
+        min_rto = "200 ms"
+        [tcp.live]
+        algorithm = "scalable"
+        rate = "30 Mbps"
+        [tcp.web]
+        algorithm = "vegas"
+        size = "1 MB"
+        idle = "1 s"
+        persistent = true
+    "#;
+    let s = only(&text);
+    let tcp = |k: usize| match &s.flows[k].kind {
+        FlowKind::Tcp(t) => t.clone(),
+        other => panic!("{other:?}"),
+    };
+    let pareto = Distribution::Pareto { mean: 260_640.0, shape: 1.5 };
+    let short = TcpFlow {
+        algorithm: TcpAlgorithm::HighSpeed,
+        traffic: TcpTraffic::Short { arrivals: 347.2, size: pareto },
+        segment: DataSize::from_bytes(1_460),
+        delayed_acks: false,
+        initial_window: 2,
+        max_window: Some(20),
+        sack: false,
+        timestamps: false,
+        handshake: false,
+        min_rto: TimeDelta::from_millis(200),
+    };
+    assert_eq!(tcp(1), short);
+    assert_eq!(tcp(2).traffic, TcpTraffic::Stream { rate: DataRate::from_mbps(30) });
+    assert_eq!((tcp(2).initial_window, tcp(2).max_window, tcp(2).sack), (10, None, true));
+    assert!(matches!(tcp(3).traffic, TcpTraffic::OnOff { starts_on: true, persistent: true, .. }));
 }
 
 #[test]
@@ -162,6 +212,7 @@ fn variants_and_matrix_make_every_combination() {
 #[test]
 fn says_where_what_and_how() {
     let add = |lines: &str| format!("{SMALL}{lines}\n");
+    let tcp = |fields: &str| add(&format!("[tcp.x]\nalgorithm = \"vegas\"\n{fields}"));
     let change = |from: &str, to: &str| {
         assert!(SMALL.contains(from), "{from}");
         SMALL.replace(from, to)
@@ -299,6 +350,15 @@ fn says_where_what_and_how() {
             &["tcp.web.size.pareto.shape", "between 1.01 and 100"],
         ),
         (add("[udp.cross]\nrate = \"unlimited\""), &["udp.cross.rate", "needs a rate"]),
+        (tcp("max_window = 0"), &["tcp.x.max_window", "1 to 16000 segments, found 0"]),
+        (tcp("initial_window = 2000"), &["tcp.x.initial_window", "1 to 1000 segments"]),
+        (tcp("min_rto = \"2 min\""), &["tcp.x.min_rto", "at most 60 s"]),
+        (tcp("rate = \"0 bps\""), &["tcp.x.rate", "above zero"]),
+        (tcp("rate = \"1 Mbps\"\nsize = \"1 MB\""), &["tcp.x.rate", "`size`", "leave `rate` out"]),
+        (tcp("arrivals = 30"), &["tcp.x.arrivals", "need a `size`", "pareto"]),
+        (tcp("size = \"1 MB\"\narrivals = -1"), &["tcp.x.arrivals", "above 0", "found -1"]),
+        (tcp("size = \"1 MB\"\narrivals = 3\nidle = \"1 s\""), &["tcp.x.arrivals", "leave one of them out"]),
+        (tcp("size = \"1 MB\"\narrivals = 3\npersistent = true"), &["tcp.x.persistent", "`size` and `idle`"]),
         (add("[tcp.video]\nalgorithm = \"cubic\""), &["two flows are named `video`"]),
         (change("[rtp.video]\ncontroller = \"$controller\"\n", ""), &["at least one flow"]),
         (

@@ -3,9 +3,10 @@
 use super::{Life, LinkSeat, Outcome, Simulator};
 use crate::agent::{Agent, AgentId, LinkId};
 use crate::observer::{Observer, Place};
+use crate::slab::Head;
 use std::ops::ControlFlow;
 use weir_path::{Delivery, Departure, Verdict};
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Events at one instant after which a run counts as stuck: far above what ten thousand agents that start
 /// together make, far below a wait that a person would notice.
@@ -109,15 +110,14 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// A packet has come to the far end of a link.
     #[inline]
     fn forward(&mut self, index: usize, d: Delivery<u32>) {
-        let entry = self.packets.get_mut(d.item);
-        entry.packet.ecn = d.ecn;
-        entry.hop += 1;
-        self.observer.on_forwarded(self.now, LinkId(index as u32), entry.from, &entry.packet, d.queued_for);
-        match entry.next_hop() {
-            Some(hop) => {
-                let link = self.routes[hop];
-                self.enter(d.item, link);
-            }
+        let head = self.packets.head_mut(d.item);
+        head.hop += 1;
+        let (from, next) = (head.from, head.next_hop());
+        let packet = self.packets.packet_mut(d.item);
+        packet.ecn = d.ecn;
+        self.observer.on_forwarded(self.now, LinkId(index as u32), from, packet, d.queued_for);
+        match next {
+            Some(hop) => self.enter(d.item, self.routes[hop], d.size, d.ecn),
             None => self.arrive(d.item),
         }
     }
@@ -148,15 +148,15 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     /// A packet has come to the end of its way.
     #[inline]
     fn arrive(&mut self, slot: u32) {
-        let entry = self.packets.get(slot);
-        let to = entry.to;
+        let Head { from, to, .. } = *self.packets.head(slot);
         let seat = &mut self.seats[to.index()];
         if seat.life != Life::Running {
             return self.lose(slot, Place::Agent(to));
         }
         self.delivered += 1;
-        self.observer.on_delivered(self.now, to, entry.from, &entry.packet);
-        seat.agent.on_packet(self.now, &entry.packet);
+        let packet = self.packets.packet(slot);
+        self.observer.on_delivered(self.now, to, from, packet);
+        seat.agent.on_packet(self.now, packet);
         let silent = seat.silent;
         self.packets.release(slot);
         if !silent {
@@ -169,27 +169,24 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub(super) fn pump(&mut self, index: usize) {
         for burst in 0.. {
             let seat = &mut self.seats[index];
-            let (slot, entry) = self.packets.vacant();
-            entry.packet.reset(self.now);
-            if !seat.agent.poll_transmit(self.now, &mut entry.packet) {
+            let (slot, packet) = self.packets.vacant();
+            packet.reset(self.now);
+            if !seat.agent.poll_transmit(self.now, packet) {
                 break;
             }
             if burst == MAX_BURST {
                 (self.stuck, self.look_at) = (true, 0);
                 break;
             }
-            entry.from = AgentId(index as u32);
-            entry.to = seat.peer;
-            (entry.hop, entry.end) = (seat.route, seat.route + seat.hops);
-            self.packets.occupy();
+            let from = AgentId(index as u32);
+            let (size, ecn) = (packet.size, packet.ecn);
             self.sent += 1;
-            self.observer.on_sent(self.now, AgentId(index as u32), &self.packets.get(slot).packet);
-            match self.packets.get(slot).next_hop() {
-                Some(hop) => {
-                    let link = self.routes[hop];
-                    self.enter(slot, link);
-                }
-                None => self.lose(slot, Place::Agent(AgentId(index as u32))),
+            self.observer.on_sent(self.now, from, packet);
+            let head = Head { from, to: seat.peer, hop: seat.route, end: seat.route + seat.hops };
+            self.packets.occupy(head);
+            match head.next_hop() {
+                Some(hop) => self.enter(slot, self.routes[hop], size, ecn),
+                None => self.lose(slot, Place::Agent(from)),
             }
         }
         self.rearm(index);
@@ -197,12 +194,11 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
 
     /// Gives a packet to a link.
     #[inline]
-    fn enter(&mut self, slot: u32, id: LinkId) {
-        let entry = self.packets.get(slot);
+    fn enter(&mut self, slot: u32, id: LinkId, size: DataSize, ecn: Ecn) {
         let LinkSeat { link, overtakes, .. } = &mut self.links[id.index()];
-        match link.push(self.now, entry.packet.size, entry.packet.ecn, slot) {
+        match link.push(self.now, size, ecn, slot) {
             Verdict::Queued => {
-                self.observer.on_enqueued(self.now, id, entry.from, &entry.packet);
+                self.observer.on_enqueued(self.now, id, self.packets.head(slot).from, self.packets.packet(slot));
                 // Behind another packet it comes later, unless packets overtake.
                 let armed = self.link_timers.get(id.index());
                 if (armed == Timestamp::MAX || *overtakes)
@@ -218,8 +214,8 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
 
     fn lose(&mut self, slot: u32, place: Place) {
         self.dropped += 1;
-        let entry = self.packets.get(slot);
-        self.observer.on_dropped(self.now, place, entry.from, &entry.packet);
+        let from = self.packets.head(slot).from;
+        self.observer.on_dropped(self.now, place, from, self.packets.packet(slot));
         self.packets.release(slot);
     }
 

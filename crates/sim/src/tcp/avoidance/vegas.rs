@@ -16,7 +16,9 @@ const GAMMA: f64 = 1.0;
 /// of the window less, where the difference is above gamma. A loss that fast retransmit finds takes a quarter of the
 /// window, as the paper says; ECN and a timeout take half.
 ///
-/// The paper leaves open which round trip to take of a window: this takes the mean of all, as ns-2 does. What it has
+/// Of a window's round trips this takes the mean, as ns-2 does (the paper takes a single segment's); but the least, as
+/// Linux does, where acknowledgements were delayed: a segment left over waits most of a round trip for the next one,
+/// which is no queue. What it has
 /// sent stands for both the actual amount and the window, so a sender with little to send is not seen as congested.
 ///
 /// Left out: the retransmission on a first or second duplicate acknowledgement by a fine-grained clock, since losses
@@ -26,6 +28,9 @@ pub struct Vegas {
     base_rtt: TimeDelta,
     rtt_sum: TimeDelta,
     rtt_count: u32,
+    rtt_least: TimeDelta,
+    /// An acknowledgement of this round trip has answered more than one segment.
+    delayed: bool,
     /// The round trip ends when data beyond this is acknowledged; `None` until a first one begins.
     round: Option<u64>,
     /// Slow start: whether this round trip is one in which the window grows.
@@ -38,6 +43,8 @@ impl Default for Vegas {
             base_rtt: TimeDelta::MAX,
             rtt_sum: TimeDelta::ZERO,
             rtt_count: 0,
+            rtt_least: TimeDelta::MAX,
+            delayed: false,
             round: None,
             // The first round trip measures; the second is compared with it and may grow.
             doubles: true,
@@ -49,6 +56,7 @@ impl Vegas {
     fn begin_round(&mut self, high: u64) {
         self.round = Some(high);
         (self.rtt_sum, self.rtt_count) = (TimeDelta::ZERO, 0);
+        (self.rtt_least, self.delayed) = (TimeDelta::MAX, false);
     }
 
     /// The mean round trip has been `rtt` while `sent` bytes were sent.
@@ -78,12 +86,15 @@ impl CongestionAvoidance for Vegas {
             self.base_rtt = self.base_rtt.min(rtt);
             self.rtt_sum += rtt;
             self.rtt_count += 1;
+            self.rtt_least = self.rtt_least.min(rtt);
+            self.delayed |= ack.acked > window.mss;
         }
         match self.round {
             Some(end) if ack.una <= end => {}
             Some(end) => {
                 if self.rtt_count > 0 {
-                    let rtt = self.rtt_sum / i64::from(self.rtt_count);
+                    let mean = self.rtt_sum / i64::from(self.rtt_count);
+                    let rtt = if self.delayed { self.rtt_least } else { mean };
                     self.adjust(window, rtt, ack.high - end, ack);
                 }
                 self.begin_round(ack.high);
