@@ -11,6 +11,7 @@ const FILES: &[(&str, &str)] = embed! {
     "rmcat-comparison/fairness.toml"
     "rmcat-comparison/competition.toml"
     "rmcat-comparison/random-loss.toml"
+    "fbra/variable-capacity.toml"
     "rfc8867/5.1-variable-capacity.toml"
     "rfc8867/5.2-variable-capacity-two-flows.toml"
     "rfc8867/5.3-congested-feedback.toml"
