@@ -20,8 +20,8 @@ crate::tunables! {
         low_percentile: f64 = 40.0, 0.0 => 100.0;
         /// Percentile of the delay history that is the high watermark (section 4.1: 80).
         high_percentile: f64 = 80.0, 0.0 => 100.0;
-        /// Reports without loss and discard whose delay the history holds (guess: 200, about a minute; the paper gives no bound).
-        history: u32 = 200.0, 1.0 => 5_000.0;
+        /// Reports without loss and discard whose delay the history holds (guess: 1,000, minutes; the paper gives no bound).
+        history: u32 = 1_000.0, 1.0 => 5_000.0;
         /// Take the mean delay of the interval for the current one, not that of its last packet (guess: no).
         mean_delay: bool = 0.0, 0.0 => 1.0;
         /// Last share of the interval's packets in which a loss or discard is recent (guess: 0.5; section 4.1 says "later").
@@ -30,7 +30,8 @@ crate::tunables! {
         undershoot_share: f64 = 0.9, 0.1 => 1.0;
         /// Share of the goodput stored at undershooting that bouncing back restores (section 4.4: 90 %).
         bounce_share: f64 = 0.9, 0.0 => 1.0;
-        /// Disabled period in reporting intervals (section 4.4: "a bit more than" one; guess: 1.25).
+        /// Disabled period in reporting intervals (section 4.4: "a bit more than" one; guess: 1.25); the next report falls
+        /// into it in any case.
         disabled_intervals: f64 = 1.25, 0.0 => 10.0;
         /// Share of the highest rate of the last 2 s above which STAY lasts one more report (section 4.3: 90 %).
         stable_share: f64 = 0.9, 0.0 => 1.0;
@@ -42,8 +43,9 @@ crate::tunables! {
         fec_interval_max: u32 = 14.0, 2.0 => 100.0;
         /// A rate is low up to this share of the highest rate of the last 2 s (guess: 0.5).
         low_rate_share: f64 = 0.5, 0.0 => 0.99;
-        /// A rate is high from this multiple of the initial goodput on (guess: 2).
-        high_rate_multiple: f64 = 2.0, 0.01 => 1_000.0;
+        /// A rate is high from this multiple of the initial goodput on (guess: 0.75, by the slopes of
+        /// figure 6: 7 to 12 % a probe from 50 kbit/s up, where the initial goodput is 128 kbit/s).
+        high_rate_multiple: f64 = 0.75, 0.01 => 1_000.0;
         /// Repair packets that must have left before PROBE may end in UP (guess: 0, the next report decides whatever was sent).
         min_repair_packets: u32 = 0.0, 0.0 => 100.0;
         /// An interval between reports below this multiple of the median round-trip time is an early report (section 4.3: 1.5).

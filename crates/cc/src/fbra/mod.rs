@@ -38,8 +38,8 @@ const MAX_DELAY: TimeDelta = TimeDelta::from_secs(60);
 /// The sender: it needs interval reports ([`Cue::IntervalReport`]) and hears nothing else.
 ///
 /// - Rates of undershooting are those of the reported interval over its departures; a cut never raises the rate.
-/// - The disabled period is a multiple of the median reporting interval: the next report comes inside it and is ignored,
-///   and the one after decides on bouncing back by the signs of sub-algorithm 1a.
+/// - The disabled period is a multiple of the median reporting interval, and the next report is ignored even where it
+///   comes later; the one after decides on bouncing back by the signs of sub-algorithm 1a.
 /// - The FEC interval grows linearly between its ends with two shares multiplied: where the rate stands between
 ///   `low_rate_share` of the highest of the last two seconds and that highest, and how near it is to
 ///   `high_rate_multiple` times the initial goodput.
@@ -64,7 +64,7 @@ pub struct Fbra {
     rtts: Recent,
     intervals: Recent,
     heard_at: Option<Timestamp>,
-    disabled_until: Option<Timestamp>,
+    disabled: Option<Disabled>,
     /// Whether the next report decides on bouncing back, and the goodput stored at undershooting.
     bounce: Option<f64>,
     silence_ends: Option<Timestamp>,
@@ -73,6 +73,13 @@ pub struct Fbra {
     told: Told,
     early_reports: u64,
     ignored_reports: u64,
+}
+
+/// Rate control is disabled: neither the next report nor any before this time counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Disabled {
+    until: Timestamp,
+    next_report: bool,
 }
 
 /// What the last report told, for plots.
@@ -105,7 +112,7 @@ impl Fbra {
             rtts: Recent::new(MEDIAN_OF),
             intervals: Recent::new(MEDIAN_OF),
             heard_at: None,
-            disabled_until: None,
+            disabled: None,
             bounce: None,
             silence_ends: None,
             repair_bits: 0.0,
@@ -136,11 +143,14 @@ impl Fbra {
         if report.packets.is_empty() {
             return;
         }
-        if self.disabled_until.is_some_and(|t| now < t) {
+        if let Some(disabled) = &mut self.disabled
+            && (disabled.next_report || now < disabled.until)
+        {
+            disabled.next_report = false;
             self.ignored_reports += 1;
             return;
         }
-        self.disabled_until = None;
+        self.disabled = None;
         let signs = Signs { losses, high, low, may_probe: self.may_probe(now) };
         if early {
             self.early_reports += 1;
@@ -214,7 +224,8 @@ impl Fbra {
         }
         if step.undershoot == Undershoot::Disable {
             let interval = self.intervals.median().map_or(UNKNOWN_INTERVAL, TimeDelta::from_millis_f64);
-            self.disabled_until = Some(now + interval.mul_f64(self.config.disabled_intervals));
+            let until = now + interval.mul_f64(self.config.disabled_intervals);
+            self.disabled = Some(Disabled { until, next_report: true });
             self.bounce = Some(measured.map_or(self.rate, |m| m.goodput));
         }
         match (self.state, step.next) {
@@ -315,7 +326,7 @@ impl Controller for Fbra {
         if self.silence_ends.is_some_and(|t| t <= now) {
             self.set_rate(0.5 * self.rate);
             self.enter(State::Down);
-            (self.bounce, self.disabled_until, self.silence_ends) = (None, None, None);
+            (self.bounce, self.disabled, self.silence_ends) = (None, None, None);
         }
     }
     fn target(&self) -> Target {

@@ -25,8 +25,9 @@ impl Call {
         };
         Self { fbra: Fbra::new(&setup).expect("valid"), now: 0, rtt_ms: 100 }
     }
+    /// With twice the initial goodput as a high rate, for round numbers.
     fn new() -> Self {
-        Self::with(&[])
+        Self::with(&[("high_rate_multiple", 2.0)])
     }
     /// The packets of the last `fates.len()` times 20 ms, reported at their end.
     fn packets(&mut self, fates: &str) -> Vec<IntervalPacket> {
@@ -160,7 +161,7 @@ fn undershoots_again_without_disabling_where_congestion_goes_on() {
         near(c.report("......l.l.", 50), DOWN, 540.0);
         c.report("..........", 50);
         near(c.report(fates, delay), DOWN, kbps);
-        assert_eq!(c.fbra.disabled_until, None);
+        assert_eq!(c.fbra.disabled, None);
         // By the letter of 1a, the next congestion leads to STAY without a cut, and no bouncing back is left.
         near(c.report(".........l", 50), STAY, kbps);
     }
@@ -173,17 +174,27 @@ fn undershoots_again_without_disabling_where_congestion_goes_on() {
 }
 
 #[test]
-fn the_disabled_period_ends_after_one_and_a_quarter_intervals() {
-    for (fates, ignored) in [("...........l", true), ("............l", false)] {
+fn the_disabled_period_lasts_one_and_a_quarter_intervals_and_one_report() {
+    // Reports 120 ms and then 240 or 260 ms after the cut, and one that comes 300 ms late.
+    for (reports, ignored) in
+        [(&["......", "......"][..], 2.0), (&["......", "......."][..], 1.0), (&["....................", "."][..], 1.0)]
+    {
         let mut c = Call::new();
         c.fbra.previous = State::Down;
+        c.rtt_ms = 10;
         c.clean();
         c.clean();
         c.fbra.state = State::Stay;
         near(c.report("......l.l.", 50), DOWN, 540.0);
-        // 240 and 260 ms later.
-        c.report(fates, 50);
-        assert_eq!(c.metric("ignored_reports"), f64::from(u8::from(ignored)), "{fates}");
+        for fates in reports {
+            c.report(fates, 50);
+        }
+        assert_eq!(c.metric("ignored_reports"), ignored, "{reports:?}");
+        near(
+            (c.metric("state"), c.kbps()),
+            if ignored > 1.0 { DOWN } else { STAY },
+            if ignored > 1.0 { 540.0 } else { 720.0 },
+        );
     }
 }
 
@@ -194,7 +205,7 @@ fn discards_alone_cut_without_disabling_in_down() {
     c.report("..........", 50);
     (c.fbra.state, c.fbra.previous) = (State::Down, State::Stay);
     near(c.report("d.........", 50), DOWN, 720.0);
-    assert_eq!((c.fbra.disabled_until, c.fbra.bounce), (None, None));
+    assert_eq!((c.fbra.disabled, c.fbra.bounce), (None, None));
 }
 
 #[test]
@@ -373,7 +384,7 @@ fn keeps_to_the_limits() {
 
 #[test]
 fn waits_for_repair_packets_where_it_is_told_to() {
-    let mut c = Call::with(&[("min_repair_packets", 2.0)]);
+    let mut c = Call::with(&[("high_rate_multiple", 2.0), ("min_repair_packets", 2.0)]);
     near(c.clean(), PROBE, 1_000.0);
     c.send(true);
     near(c.clean(), PROBE, 1_000.0);
