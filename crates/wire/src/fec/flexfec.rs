@@ -70,6 +70,21 @@ pub enum Shape {
     },
 }
 
+impl Shape {
+    /// The grid of `count` packets each `step` after the one before, as one-dimensional parity has them; `None` where
+    /// there are none, or two or more in one place. Neighbours make a row whose `rows` is 0: two-dimensional parity
+    /// says 1 there, so that its columns are waited for.
+    pub const fn every(step: u8, count: u8) -> Option<Self> {
+        match (step, count) {
+            (_, 0) | (0, 2..) => None,
+            // D = 1 would make a row of it.
+            (_, 1) => Some(Self::Grid { columns: 1, rows: 0 }),
+            (1, columns) => Some(Self::Grid { columns, rows: 0 }),
+            (columns, rows) => Some(Self::Grid { columns, rows }),
+        }
+    }
+}
+
 impl Block {
     /// The block with a mask of `sequences`; `None` where there are none, or one is not among the 110 from `base` on.
     pub fn masked(ssrc: u32, base: u16, sequences: impl IntoIterator<Item = u16>) -> Option<Self> {

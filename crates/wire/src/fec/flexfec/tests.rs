@@ -64,6 +64,19 @@ fn grids() {
 }
 
 #[test]
+fn grids_of_steps() {
+    for (step, count) in (0..=255).flat_map(|step| (0..=255).map(move |count| (step, count))) {
+        let Some(shape) = Shape::every(step, count) else {
+            assert!(count == 0 || step == 0 && count > 1, "{step} {count}");
+            continue;
+        };
+        let coverage = Block { ssrc: 1, base: 65_000, shape }.coverage();
+        let want = (0..u16::from(count)).map(|i| 65_000u16.wrapping_add(i.wrapping_mul(step.into())));
+        assert!(coverage.sequences().eq(want), "{step} {count}");
+    }
+}
+
+#[test]
 fn a_retransmission_is_the_packet_itself() {
     let mut packet = vec![];
     let csrcs = [3, 4];
