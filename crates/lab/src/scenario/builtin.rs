@@ -25,6 +25,7 @@ const FILES: &[(&str, &str)] = embed! {
     "examples/lte-like.csv"
     "examples/wifi.toml"
     "examples/parking-lot.toml"
+    "examples/short-tcp.toml"
 };
 
 /// All files: path under `scenarios/` and text.
