@@ -8,6 +8,7 @@ pub mod circuit_breaker;
 pub mod cnadu;
 mod controller;
 pub mod cue;
+pub mod dpfec;
 pub mod drive;
 pub mod fbra;
 pub mod fec_probing;

@@ -200,6 +200,7 @@ macro_rules! controllers {
 controllers! {
     senders {
         Cnadu(crate::cnadu::Cnadu),
+        DpFec(crate::dpfec::DpFec),
         Fbra(crate::fbra::Fbra),
         FecProbing(crate::fec_probing::FecProbing),
         Fixed(crate::fixed::Fixed),

@@ -9,7 +9,9 @@ use weir_cc::cue::{
     EstimateKind, NadaReport, PacketResult, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket,
     TransportFeedback,
 };
-use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Registry, Report, ReportedPacket, Sender};
+use weir_cc::{
+    Controller, Cue, Limits, Receiver, ReceiverController, Registry, RepairPlan, Report, ReportedPacket, Sender,
+};
 use weir_cc::{SentHistory, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -17,7 +19,6 @@ use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp}
 const SIZE: DataSize = DataSize::from_bytes(1_012);
 /// The receiver's clock stands this far from the sender's.
 const OFFSET: TimeDelta = TimeDelta::from_secs(777);
-const FEEDBACK: TimeDelta = TimeDelta::from_millis(100);
 const WINDOW_POLL: TimeDelta = TimeDelta::from_millis(5);
 const RECEIVER_REPORT: TimeDelta = TimeDelta::from_secs(1);
 
@@ -52,6 +53,8 @@ pub(crate) struct LinkPlan {
     pub(crate) limits_kbps: (u64, u64),
     /// Seconds between which a greedy TCP flow shares the link.
     pub(crate) tcp: Option<(i64, i64)>,
+    /// Time between messages of per-packet feedback.
+    pub(crate) feedback: TimeDelta,
     pub(crate) seconds: i64,
 }
 
@@ -65,6 +68,7 @@ impl Default for LinkPlan {
             marks: 0.0,
             limits_kbps: (150, 3_000),
             tcp: None,
+            feedback: TimeDelta::from_millis(100),
             seconds: 100,
         }
     }
@@ -145,6 +149,8 @@ struct Flow {
     breaker: CircuitBreaker,
     per_packet: bool,
     next: u64,
+    /// Media packets of the block begun, and repair packets that are due.
+    block: (u8, u8),
     /// Receive side of RFC 3550 and RFC 8888.
     pending: Vec<ReportedPacket>,
     reported_to: u64,
@@ -156,6 +162,27 @@ struct Flow {
     wake: Option<Timestamp>,
     receiver_wake: Option<Timestamp>,
     trace: FlowTrace,
+}
+
+impl Flow {
+    /// Counts the packet just sent, and gives the rate of media and repair together. Packets are evenly spaced.
+    fn rate_with_repair(&mut self) -> DataRate {
+        let target = self.sender.target();
+        let (media, repair) = match target.repair {
+            RepairPlan::ReedSolomon { block, repair } => (block - repair, repair),
+            RepairPlan::Parity { interval } => (interval, 1),
+            _ => (u8::MAX, 0),
+        };
+        if self.block.1 > 0 {
+            self.block.1 -= 1;
+        } else {
+            self.block.0 = self.block.0.saturating_add(1);
+            if self.block.0 >= media {
+                self.block = (0, repair);
+            }
+        }
+        DataRate::from_bps_f64(target.media_rate.as_bps_f64() * (1.0 + f64::from(repair) / f64::from(media)))
+    }
 }
 
 struct Net<'a> {
@@ -191,6 +218,7 @@ pub(crate) fn run(plan: &LinkPlan, flows: &[FlowPlan]) -> Vec<FlowTrace> {
             },
             per_packet: registry.get(f.controller).expect("built in").feedback.is_some(),
             next: 0,
+            block: (0, 0),
             pending: Vec::new(),
             reported_to: 0,
             highest: None,
@@ -263,7 +291,7 @@ impl Net<'_> {
             What::Start(f) => {
                 self.at(now, What::Send(f));
                 if self.flows[f].per_packet {
-                    self.at(now + FEEDBACK, What::Feedback(f));
+                    self.at(now + self.plan.feedback, What::Feedback(f));
                 }
                 self.at(now + RECEIVER_REPORT, What::ReceiverReport(f));
             }
@@ -275,7 +303,7 @@ impl Net<'_> {
                 if !pending.is_empty() {
                     self.tell(now, f, Message::Packets(pending, now));
                 }
-                self.at(now + FEEDBACK, What::Feedback(f));
+                self.at(now + self.plan.feedback, What::Feedback(f));
             }
             What::ReceiverTimer(f) => {
                 if self.flows[f].receiver_wake == Some(now) {
@@ -332,7 +360,7 @@ impl Net<'_> {
             sequence: flow.next,
             size: SIZE,
             is_padding: false,
-            is_repair: false,
+            is_repair: flow.block.1 > 0,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: flow.history.bytes_in_flight() + SIZE,
@@ -343,7 +371,7 @@ impl Net<'_> {
         flow.breaker.on_timeout(now);
         flow.breaker.on_packet_sent(&packet);
         flow.trace.sent[second(now)] += SIZE.as_bits() as f64;
-        let rate = flow.sender.target().media_rate;
+        let rate = flow.rate_with_repair();
         self.at(now + rate.time_for(SIZE).expect("a rate above zero"), What::Send(f));
         self.arm(now, f);
         let unlucky = f64::from(self.random.next_u32()) < self.plan.loss * f64::from(u32::MAX);

@@ -1,0 +1,188 @@
+//! Dynamic probing forward error correction (Matsuzono, Asaeda and Murai, Journal of Information Processing 20(1),
+//! 2012): media at a constant rate, and beside it as much Reed-Solomon repair as competing TCP flows seem to bear.
+//!
+//! The media rate is the setup's start rate inside the limits; nothing moves it. What moves is the FEC window, the
+//! repair packets of each block of fixed length: up by one with each ResTime, down to 0.8 of it at congestion. Congestion
+//! is a loss interval that shrinks by more than a share of TCP's throughput, or that is very short.
+//!
+//! What the paper leaves open, and what is done here:
+//! - Equation 2 wants p, TCP's loss event rate. The stream's own stands for it, for the paper has both see the same loss
+//!   events: one event in the packets sent in a loss interval. [`Config::by_equation_3`] takes TCP's throughput from the
+//!   loss interval by equation 3 instead, which needs no p; the impact is then the loss interval's relative change.
+//! - Its t_RTO is 4 RTT (RFC 5348, section 3.1).
+//! - A sample loss interval ends with each SYN time with a loss; in between LI stands, and so it is judged against
+//!   MinLI when a sample has come.
+//! - A loss falls into the SYN time in which the next packet arrives, by the receiver's clock, so that late or joined
+//!   feedback counts the same. Lost is what feedback first reports as lost, repair packets too; marks do not count.
+//! - A growing loss interval has no impact. After congestion by MinLI the window does not grow at the end of the same
+//!   ResTime.
+//! - Where a whole ResTime brings no feedback the window stays: silence is no reason to send more.
+//! - The pacing rate leaves room for media and repair together, so that packets leave as they are made.
+
+mod config;
+mod estimate;
+
+pub use config::Config;
+pub use estimate::{impact, max_interval_loss};
+
+use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
+use crate::cue::{Cue, SentPacket, TransportFeedback};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::tunable::SetupError;
+use estimate::LossInterval;
+use std::sync::Arc;
+use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
+
+/// DP-FEC's sender.
+#[derive(Clone, Debug)]
+pub struct DpFec {
+    config: Config,
+    limits: Limits,
+    wanted: DataRate,
+    /// Fwnd.
+    window: u8,
+    loss: LossInterval,
+    /// LI at the end of the last ResTime.
+    reference: Option<TimeDelta>,
+    impact: f64,
+    next_decision: Timestamp,
+    /// Packets sent in this ResTime, and in a second of the last.
+    sent: u32,
+    packet_rate: f64,
+    heard: bool,
+    congested: bool,
+}
+
+impl DpFec {
+    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("dpfec", &setup.params)?;
+        Ok(Self {
+            config,
+            limits: setup.limits,
+            wanted: setup.start_rate,
+            window: 0,
+            loss: LossInterval::default(),
+            reference: None,
+            impact: f64::NAN,
+            next_decision: setup.now + config.res_time,
+            sent: 0,
+            packet_rate: f64::NAN,
+            heard: false,
+            congested: false,
+        })
+    }
+
+    fn block(&self) -> u8 {
+        u8::try_from(self.config.block).unwrap_or(u8::MAX)
+    }
+
+    fn max_window(&self) -> u8 {
+        u8::try_from(self.config.max_window).unwrap_or(u8::MAX).min(self.block() - 1)
+    }
+
+    fn on_feedback(&mut self, feedback: &TransportFeedback<'_>) {
+        for p in feedback.packets {
+            self.heard = true;
+            let Some(at) = p.arrival else {
+                self.loss.on_lost();
+                continue;
+            };
+            if p.was_lost {
+                continue;
+            }
+            if let Some(interval) = self.loss.on_arrival(at, &self.config)
+                && interval < self.config.min_li
+            {
+                self.decrease();
+                self.congested = true;
+            }
+        }
+    }
+
+    /// [beta * Fwnd]: the printed brackets round down.
+    fn decrease(&mut self) {
+        self.window = (self.config.beta * f64::from(self.window)) as u8;
+    }
+
+    /// The end of a ResTime.
+    fn decide(&mut self, now: Timestamp) {
+        let passed = now - self.next_decision + self.config.res_time;
+        self.packet_rate = f64::from(self.sent) / passed.as_secs_f64();
+        let interval = self.loss.mean();
+        self.impact = match (self.reference, interval) {
+            (Some(before), Some(after)) => impact(&self.config, before, after, self.packet_rate),
+            _ => f64::NAN,
+        };
+        if self.impact > self.config.threshold {
+            self.decrease();
+        } else if self.heard && !self.congested {
+            self.window = self.window.saturating_add(1).min(self.max_window());
+        }
+        self.reference = interval;
+        (self.sent, self.heard, self.congested) = (0, false, false);
+        self.next_decision = now + self.config.res_time;
+    }
+}
+
+impl BuiltIn for DpFec {
+    fn specs() -> Vec<Spec> {
+        let syn = Config::default().syn;
+        vec![Spec {
+            name: "dpfec".into(),
+            summary: "constant media rate, Reed-Solomon repair by its impact on TCP".into(),
+            source: "Matsuzono et al., DP-FEC, 2012, section 3".into(),
+            feedback: Some(FeedbackPlan {
+                format: FeedbackFormat::CongestionControl,
+                min_interval: syn,
+                max_interval: syn,
+                bandwidth_share: 1.0,
+            }),
+            reports: None,
+            params: Config::params(),
+            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+        }]
+    }
+}
+
+impl Controller for DpFec {
+    fn on_packet_sent(&mut self, _: &SentPacket) {
+        self.sent = self.sent.saturating_add(1);
+    }
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        if let Cue::TransportFeedback(feedback) = cue {
+            self.on_feedback(feedback);
+        }
+    }
+    fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+        self.limits = limits;
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.next_decision <= now {
+            self.decide(now);
+        }
+    }
+    fn target(&self) -> Target {
+        let media = self.limits.clamp(self.wanted);
+        let block = self.block();
+        // n / k times the media rate, and headroom.
+        let expansion = f64::from(block) / f64::from(block - self.window);
+        let room = Gain::new(self.config.pacing_factor * expansion).unwrap_or(Gain::ONE);
+        let repair = RepairPlan::ReedSolomon { block, repair: self.window };
+        Target { repair, ..Target::paced(media, media * room) }
+    }
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        Some((self.next_decision, TimeoutReason::RateUpdate))
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("window", f64::from(self.window));
+        out("loss_interval_ms", self.loss.mean().map_or(f64::NAN, TimeDelta::as_millis_f64));
+        out("impact", if self.impact.is_finite() { self.impact } else { f64::NAN });
+        out("loss_events", self.loss.events() as f64);
+        out("packets_per_s", self.packet_rate);
+    }
+}
+
+#[cfg(test)]
+mod tests;
