@@ -3,7 +3,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use weir_units::{Ecn, TimeDelta, Timestamp};
-use weir_wire::rtcp::{Packet, ccfb, parse_compound, twcc};
+use weir_wire::rtcp::{Packet, Xr, ccfb, parse_compound, twcc, xr};
 use weir_wire::rtp::{Header, PacketView};
 
 fn rtp(c: &mut Criterion) {
@@ -106,5 +106,34 @@ fn ccfb(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, rtp, twcc, ccfb);
+/// A trace of one report interval with 2 % of losses, and the most that a datagram can make a reader do.
+fn rle(c: &mut Criterion) {
+    const N: u16 = 500;
+    let mut g = c.benchmark_group("rle");
+    g.throughput(Throughput::Elements(N.into()));
+    let (mut out, mut chunks) = (Vec::with_capacity(1_200), Vec::with_capacity(200));
+    let received = (0..N).map(|i| i % 50 != 49);
+    g.bench_function("build", |b| {
+        b.iter(|| {
+            out.clear();
+            let trace = xr::RleBlock::encode(2, 0, 0, black_box(received.clone()), 1_000, &mut chunks);
+            Xr { ssrc: 1, blocks: xr::Blocks::Own(&[xr::Block::LossRle(trace)]) }.write_into(&mut out);
+        });
+    });
+    let lost = |datagram: &[u8]| {
+        let Some(Ok(Packet::Xr(x))) = parse_compound(datagram).next() else { panic!() };
+        let traces = x.blocks.iter().map(|b| if let xr::Block::LossRle(t) = b { t } else { panic!() });
+        traces.map(|t| t.packets().filter(|(_, received)| !received).count()).sum::<usize>()
+    };
+    g.bench_function("parse", |b| b.iter(|| lost(black_box(&out))));
+    let chunks = [xr::Chunk::run(false, xr::MAX_RUN).expect("a run"); 4];
+    let long = xr::RleBlock { ssrc: 2, begin: 0, end: 4 * xr::MAX_RUN, thinning: 0, chunks: (&chunks).into() };
+    let mut worst = vec![];
+    Xr { ssrc: 1, blocks: xr::Blocks::Own(&[xr::Block::LossRle(long); 73]) }.write_into(&mut worst);
+    assert!(worst.len() <= 1_500);
+    g.throughput(Throughput::Elements(73 * 4 * u64::from(xr::MAX_RUN)));
+    g.bench_function("parse 1,500 bytes of runs", |b| b.iter(|| lost(black_box(&worst))));
+}
+
+criterion_group!(benches, rtp, twcc, ccfb, rle);
 criterion_main!(benches);
