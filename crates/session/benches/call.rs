@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_media::{Packetiser, PerfectCodec};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Packets a measured step sends: one second of 2 Mbit/s in packets of 1,000 bytes.
@@ -41,10 +41,11 @@ impl Call {
             packetiser: Packetiser::default(),
             per_packet_feedback: feedback.is_some(),
             reports,
+            repair: RepairChoice::default(),
             controller: pair.sender,
             limits,
         };
-        let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, playout_deadline: None };
+        let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, ..ReceiveConfig::default() };
         let other = EndpointConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..config.clone() };
         let ends = [Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now)];
         Self { ends, under_way: [VecDeque::new(), VecDeque::new()], spare: Vec::new(), now }

@@ -1,5 +1,7 @@
 //! What a call end is made from.
 
+use crate::protection::RepairChoice;
+use crate::recovery::RepairReception;
 use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender};
 use weir_media::{Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
@@ -17,6 +19,14 @@ pub struct EndpointConfig {
     pub seed: u64,
     /// RTP payload type of the media.
     pub payload_type: u8,
+    /// RTP payload type of parity repair packets (FlexFEC, RFC 8627).
+    pub parity_payload_type: u8,
+    /// RTP payload type of Reed-Solomon repair packets.
+    pub reed_solomon_payload_type: u8,
+    /// Synchronisation source of this end's repair stream; `None` takes [`Self::ssrc`] with its top bit turned.
+    pub repair_ssrc: Option<u32>,
+    /// The same of the other end.
+    pub remote_repair_ssrc: Option<u32>,
     /// RTP clock in Hz; 90,000 for video.
     pub clock_rate: u32,
     /// Session bandwidth, of which RTCP takes 5 %.
@@ -50,6 +60,10 @@ impl Default for EndpointConfig {
             cname: "weir".into(),
             seed: 1,
             payload_type: 96,
+            parity_payload_type: 97,
+            reed_solomon_payload_type: 98,
+            repair_ssrc: None,
+            remote_repair_ssrc: None,
             clock_rate: 90_000,
             session_bandwidth: DataRate::from_mbps(2),
             t_rr_interval: TimeDelta::from_secs(1),
@@ -66,6 +80,14 @@ impl Default for EndpointConfig {
     }
 }
 
+impl EndpointConfig {
+    /// The synchronisation sources of this end's repair stream and the other's.
+    pub fn repair_ssrcs(&self) -> (u32, u32) {
+        const TURNED: u32 = 1 << 31;
+        (self.repair_ssrc.unwrap_or(self.ssrc ^ TURNED), self.remote_repair_ssrc.unwrap_or(self.remote_ssrc ^ TURNED))
+    }
+}
+
 /// The sending direction.
 pub struct SendConfig {
     /// Where frames come from.
@@ -77,6 +99,8 @@ pub struct SendConfig {
     /// Receiver reports that the controller asks for, as the other end plans them. With run lengths, what is sent is
     /// remembered for them; sender reports come as often, so that the receiver knows the round trip.
     pub reports: Option<ReportPlan>,
+    /// What decides on repair packets beside the media.
+    pub repair: RepairChoice,
     /// The controller's sender half.
     pub controller: Sender,
     /// Bounds on the media rate.
@@ -91,6 +115,8 @@ pub struct ReceiveConfig {
     /// Regular RTCP that the other end's controller asks for, inside RTCP's bandwidth share; `None` leaves it to
     /// RFC 3550's timer and [`EndpointConfig::t_rr_interval`].
     pub reports: Option<ReportPlan>,
+    /// Whether lost packets are repaired.
+    pub repair: RepairReception,
     /// The controller's receiver half.
     pub controller: Option<Receiver>,
     /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.

@@ -5,13 +5,17 @@ mod outgoing;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::feedback::{FeedbackReader, TwccWriter};
+use crate::frames::RecoveryStats;
+use crate::protection::RepairChoice;
 use crate::receiver::{MediaReceiver, ReceiveCounters};
+use crate::recovery::RepairReceiveCounters;
 use crate::rtcp::Heard;
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
 use crate::sender::{MediaSender, SendCounters, earliest};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_cc::{Controller, Limits, ReceiverController, Report, Target};
+use weir_fec::SchemeError;
 use weir_media::{PlayoutEvent, PlayoutStats};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
@@ -38,6 +42,8 @@ pub struct Transmit {
     pub ecn: Ecn,
     /// Whether it is RTP rather than RTCP.
     pub is_rtp: bool,
+    /// Whether it is a repair packet.
+    pub is_repair: bool,
 }
 
 /// Datagrams that could not be taken, and RTCP's share.
@@ -57,6 +63,9 @@ pub struct EndpointCounters {
     pub rtcp_received: u64,
 }
 
+/// Sets the repair stream's random numbers apart from the others.
+const REPAIR_SEED: u64 = 0x5245_5041_4952;
+
 /// One end of a call: sends media, receives media or both, and speaks RTCP about it.
 pub struct Endpoint {
     config: EndpointConfig,
@@ -70,6 +79,8 @@ pub struct Endpoint {
     /// A report of the receiver half that waits for its packet.
     report: Option<Report>,
     last_sr: Option<Heard>,
+    /// The same of the other end's repair stream.
+    last_repair_sr: Option<Heard>,
     reference_heard: Option<(u32, Heard)>,
     prior_highest: Option<u32>,
     rtt: Option<TimeDelta>,
@@ -107,17 +118,20 @@ impl Endpoint {
         let timer = RtcpTimer::new(timer_config, &mut rng, now);
         // RFC 3550, section 5.1: both start at a random value.
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
+        // From a generator of its own, so that a call without repair is the same as ever.
+        let repair_sequence = Pcg64Mcg::seed_from_u64(config.seed ^ REPAIR_SEED).random::<u16>();
         let extensions = [(config.transport_sequence, 3), (config.abs_send_time, 4)];
         let elements: u32 = extensions.iter().filter(|e| e.0).map(|e| e.1).sum();
         let rtp_overhead = 12 + if elements == 0 { 0 } else { 4 + elements.next_multiple_of(4) };
         Self {
-            sender: send.map(|s| MediaSender::new(s, sequence, timestamp, now)),
-            receiver: receive.map(|r| MediaReceiver::new(r, config.clock_rate, now)),
+            sender: send.map(|s| MediaSender::new(s, config.ssrc, (sequence, repair_sequence), timestamp, now)),
+            receiver: receive.map(|r| MediaReceiver::new(r, config.remote_ssrc, config.clock_rate, now)),
             timer,
             twcc: TwccWriter::new(config.ssrc, config.remote_ssrc),
             reader: FeedbackReader::default(),
             report: None,
             last_sr: None,
+            last_repair_sr: None,
             reference_heard: None,
             prior_highest: None,
             rtt: None,
@@ -188,11 +202,26 @@ impl Endpoint {
     }
     /// What has been sent.
     pub fn send_counters(&self) -> SendCounters {
-        self.sender.as_ref().map(|s| s.counters).unwrap_or_default()
+        self.sender.as_ref().map(MediaSender::counters).unwrap_or_default()
     }
     /// What has been received.
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.receiver.as_ref().map(|r| r.counters).unwrap_or_default()
+    }
+    /// Who decides on repair packets, from the next media packet on.
+    ///
+    /// # Errors
+    /// Where no code has the scheme's numbers; nothing changes then.
+    pub fn set_repair(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
+        self.sender.as_mut().map_or(Ok(()), |s| s.repair.choose(choice))
+    }
+    /// Repair packets received, and what recovery made of them.
+    pub fn repair_counters(&self) -> RepairReceiveCounters {
+        self.receiver.as_ref().map(MediaReceiver::repair_counters).unwrap_or_default()
+    }
+    /// What became of media packets and frames in the end; nothing where there is neither repair nor playout.
+    pub fn recovery_stats(&self) -> RecoveryStats {
+        self.receiver.as_ref().map(MediaReceiver::recovery).unwrap_or_default()
     }
     /// What could not be taken, and RTCP's share.
     pub fn counters(&self) -> EndpointCounters {

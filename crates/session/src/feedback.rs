@@ -42,26 +42,30 @@ impl TwccWriter {
     }
 }
 
-/// Appends one CCFB message and tells the sequence number after the last packet reported on.
-pub(crate) fn write_ccfb(
-    log: &ArrivalLog,
-    (ssrc, remote_ssrc): (u32, u32),
+/// Appends one CCFB message about some streams and tells for each the sequence number after the last packet reported on.
+pub(crate) fn write_ccfb<const N: usize>(
+    logs: [Option<(u32, &ArrivalLog)>; N],
+    ssrc: u32,
     zero: NtpTime,
     now: Timestamp,
     out: &mut Vec<u8>,
-) -> u64 {
-    let range = log.range();
+) -> [u64; N] {
     let mut w = ccfb::Writer::new(out, ssrc, now, NtpTime::at(now, zero).compact());
-    w.stream(remote_ssrc, range.start as u16);
-    let mut upto = range.start;
-    for s in range {
-        if w.size() + 2 > MAX_FEEDBACK || !w.push(log.arrival(s).map(|(at, ecn)| (ecn, at))) {
-            break;
+    let all = logs.map(|log| {
+        let Some((source, log)) = log else { return 0 };
+        let range = log.range();
+        w.stream(source, range.start as u16);
+        let mut upto = range.start;
+        for s in range {
+            if w.size() + 2 > MAX_FEEDBACK || !w.push(log.arrival(s).map(|(at, ecn)| (ecn, at))) {
+                break;
+            }
+            upto = s + 1;
         }
-        upto = s + 1;
-    }
+        upto
+    });
     w.finish();
-    upto
+    all
 }
 
 /// Brings both formats into one form.

@@ -39,9 +39,13 @@ impl IntervalLog {
         self.news |= discarded;
     }
 
-    /// A packet that did not come has been brought back in time.
+    /// A packet that did not come has been brought back in time. The newest of all may be first heard of so.
     pub(crate) fn on_repaired(&mut self, sequence: u64) {
-        if let Some(state) = self.state_mut(sequence).filter(|s| **s == State::Missing) {
+        let range = self.range();
+        if (range.end..range.end + RESTART).contains(&sequence) && range.end > 0 {
+            self.note(sequence, State::Repaired);
+            self.news = true;
+        } else if let Some(state) = self.state_mut(sequence).filter(|s| **s == State::Missing) {
             *state = State::Repaired;
         }
     }
@@ -177,11 +181,14 @@ mod tests {
         assert_eq!(discard, numbers([false, false, true, false, false]));
         assert_eq!(post, numbers([true, true, true, false, true]));
         assert!(!log.has_news());
+        log.on_repaired(131_075);
+        assert!(log.has_news());
+        assert_eq!(written(&mut log, true), [Some(vec![(3, false)]), None, Some(vec![(3, true)])]);
         // What comes late is not taken back, and a report of nothing is empty.
         log.on_packet(131_073, false);
         assert_eq!(written(&mut log, false), [Some(vec![]), None, None]);
-        log.on_packet(131_075, false);
-        assert_eq!(written(&mut log, false), [Some(vec![(3, true)]), None, None]);
+        log.on_packet(131_076, false);
+        assert_eq!(written(&mut log, false), [Some(vec![(4, true)]), None, None]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct QueuedPacket {
     pub rtp_timestamp: u32,
     /// When its frame was captured.
     pub captured: Timestamp,
+    /// Whether its frame is a key frame.
+    pub key: bool,
 }
 
 /// First in, first out, with its size kept.
@@ -77,8 +79,13 @@ mod tests {
 
     #[test]
     fn keeps_count_of_its_bytes() {
-        let p =
-            |payload| QueuedPacket { payload, marker: true, rtp_timestamp: 0, captured: Timestamp::from_millis(10) };
+        let p = |payload| QueuedPacket {
+            payload,
+            marker: true,
+            rtp_timestamp: 0,
+            captured: Timestamp::from_millis(10),
+            key: false,
+        };
         let mut q = RtpQueue::default();
         q.push(p(1_000));
         q.push(p(200));
@@ -93,7 +100,7 @@ mod tests {
     fn a_full_queue_drops_the_newest() {
         let mut q = RtpQueue::default();
         for _ in 0..MAX_PACKETS + 3 {
-            q.push(QueuedPacket { payload: 1, marker: true, rtp_timestamp: 0, captured: Timestamp::ZERO });
+            q.push(QueuedPacket { payload: 1, marker: true, rtp_timestamp: 0, captured: Timestamp::ZERO, key: false });
         }
         assert_eq!((q.size().as_bytes(), q.dropped()), (MAX_PACKETS as u64, 3));
     }

@@ -1,9 +1,14 @@
 //! The receiving direction: statistics, arrivals for feedback, the controller's receiver half and playout.
 
+mod repair;
+
 use crate::arrivals::ArrivalLog;
 use crate::config::ReceiveConfig;
+use crate::frames::FrameLedger;
 use crate::interval::IntervalLog;
+use crate::recovery::{RepairReceiver, RepairReception};
 use crate::sender::earliest;
+use crate::sent::nearest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use std::collections::VecDeque;
 use weir_cc::cue::{FramePlayout, OneWayDelay, ReceivedPacket};
@@ -23,9 +28,9 @@ const MAX_EVENTS: usize = 1_024;
 /// What the receiving direction has seen so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReceiveCounters {
-    /// RTP packets received and counted.
+    /// RTP packets received and counted, of the media stream.
     pub packets: u64,
-    /// RTP bytes received: headers, payload and padding.
+    /// Their RTP bytes: headers, payload and padding.
     pub bytes: u64,
     /// Packets set aside for an unknown source or an unexplained jump of sequence numbers.
     pub invalid: u64,
@@ -35,6 +40,8 @@ pub struct ReceiveCounters {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     pub sequence: u16,
+    /// Transport-wide sequence number, where feedback goes by it and the packet has it.
+    pub transport: Option<u16>,
     pub rtp_timestamp: u32,
     pub marker: bool,
     /// Header, extensions, payload and padding.
@@ -46,9 +53,39 @@ pub(crate) struct Incoming {
     pub ecn: Ecn,
 }
 
+impl Incoming {
+    /// What frames are told apart by; nothing for padding.
+    fn frame(&self) -> Option<(u32, bool)> {
+        (!self.is_padding).then_some((self.rtp_timestamp, self.marker))
+    }
+}
+
+/// Time that packets wait for repair where no playout deadline says so.
+const DEFAULT_DEADLINE: TimeDelta = TimeDelta::from_secs(1);
+
+/// Whether feedback goes by transport-wide numbers.
+fn by_transport(format: FeedbackFormat) -> bool {
+    format == FeedbackFormat::TransportWide
+}
+
+fn new_log(plan: Option<FeedbackPlan>) -> Option<ArrivalLog> {
+    // RFC 8888 lets reports overlap, TWCC's practice is to tell each packet once.
+    plan.map(|p| ArrivalLog::new(p.format == FeedbackFormat::CongestionControl))
+}
+
 pub(crate) struct MediaReceiver {
+    /// The media's source.
+    ssrc: u32,
+    clock_rate: u32,
     pub stats: ReceiveStatistics,
+    /// By transport-wide numbers, or by those of the media stream.
     pub log: Option<ArrivalLog>,
+    /// The highest transport-wide number, unwrapped.
+    transport: Option<u64>,
+    reception: RepairReception,
+    deadline: Option<TimeDelta>,
+    pub repair: Option<RepairReceiver>,
+    frames: Option<FrameLedger>,
     plan: Option<FeedbackPlan>,
     reports: Option<ReportPlan>,
     /// What a report plan needs: packets since the last report, and their delay where run lengths are wanted.
@@ -70,12 +107,17 @@ pub(crate) struct MediaReceiver {
 }
 
 impl MediaReceiver {
-    pub(crate) fn new(config: ReceiveConfig, clock_rate: u32, now: Timestamp) -> Self {
-        // RFC 8888 lets reports overlap, TWCC's practice is to tell each packet once.
-        let log = config.feedback.map(|p| ArrivalLog::new(p.format == FeedbackFormat::CongestionControl));
-        Self {
+    pub(crate) fn new(config: ReceiveConfig, ssrc: u32, clock_rate: u32, now: Timestamp) -> Self {
+        let mut r = Self {
+            ssrc,
+            clock_rate,
             stats: ReceiveStatistics::new(clock_rate),
-            log,
+            log: new_log(config.feedback),
+            transport: None,
+            reception: config.repair,
+            deadline: config.playout_deadline,
+            repair: None,
+            frames: config.playout_deadline.map(FrameLedger::new),
             plan: config.feedback,
             reports: config.reports,
             interval: config.reports.map(|_| IntervalLog::default()),
@@ -90,10 +132,15 @@ impl MediaReceiver {
             received_rate: DataRate::ZERO,
             feedback_size: FIRST_FEEDBACK_SIZE,
             departure: None,
+        };
+        if r.reception == RepairReception::Always {
+            r.begin_repair();
         }
+        r
     }
 
-    pub(crate) fn on_rtp(&mut self, packet: &Incoming, now: Timestamp) {
+    /// A packet of the media stream: what is read of it, its bytes, and the bytes of its payload that are not there.
+    pub(crate) fn on_rtp(&mut self, packet: &Incoming, (bytes, zeros): (&[u8], u32), now: Timestamp) {
         let Sequenced::Valid(sequence) = self.stats.on_sequence(packet.sequence) else {
             self.counters.invalid += 1;
             return;
@@ -102,14 +149,12 @@ impl MediaReceiver {
         self.counters.packets += 1;
         self.counters.bytes += packet.size.as_bytes();
         self.bytes_since_feedback += packet.size.as_bytes();
-        if let (Some(log), Some(plan)) = (&mut self.log, self.plan) {
-            log.on_packet(sequence, now, packet.ecn);
-            if self.feedback_due.is_none() && log.news() > 0 {
-                // The interval runs from the last message; after a silence the first packet starts it anew.
-                let silent = now.saturating_since(self.last_feedback) > plan.max_interval;
-                let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
-                self.feedback_due = Some(due.max(now));
+        if self.log.is_some() {
+            let number = packet.transport.map_or(sequence, |t| self.unwrap_transport(t));
+            if let Some(log) = &mut self.log {
+                log.on_packet(number, now, packet.ecn);
             }
+            self.schedule_feedback(now);
         }
         let discarded = !packet.is_padding && self.play(sequence, packet, now);
         if let Some(interval) = &mut self.interval {
@@ -117,6 +162,13 @@ impl MediaReceiver {
         }
         if let Some(meter) = self.one_way_delay.as_mut().filter(|_| !packet.is_padding) {
             meter.on_packet(now, packet.rtp_timestamp);
+        }
+        if let Some(frames) = &mut self.frames {
+            frames.on_packet(now, sequence, packet.frame(), discarded);
+        }
+        if let Some(repair) = &mut self.repair {
+            repair.on_media(now, sequence, bytes, zeros);
+            self.recover(now);
         }
         if self.controller.is_some() {
             let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
@@ -133,6 +185,27 @@ impl MediaReceiver {
                 c.on_packet_received(&received);
             }
         }
+    }
+
+    /// The 64-bit form of a transport-wide number, one cycle up as receive statistics have it.
+    fn unwrap_transport(&mut self, number: u16) -> u64 {
+        let number = self.transport.map_or(65_536 + u64::from(number), |last| nearest(last, number));
+        self.transport = self.transport.max(Some(number));
+        number
+    }
+
+    /// Packets that have arrived since the last feedback.
+    pub(crate) fn news(&self) -> u32 {
+        let repair = self.repair.as_ref().and_then(|r| r.log.as_ref()).map_or(0, ArrivalLog::news);
+        self.log.as_ref().map_or(0, ArrivalLog::news) + repair
+    }
+
+    fn schedule_feedback(&mut self, now: Timestamp) {
+        let Some(plan) = self.plan.filter(|_| self.feedback_due.is_none() && self.news() > 0) else { return };
+        // The interval runs from the last message; after a silence the first packet starts it anew.
+        let silent = now.saturating_since(self.last_feedback) > plan.max_interval;
+        let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
+        self.feedback_due = Some(due.max(now));
     }
 
     /// Gives a packet to playout; whether it came too late for that.
@@ -199,7 +272,7 @@ impl MediaReceiver {
             interval.skip();
             return;
         };
-        let (begin, end) = interval.write((ssrc, media_ssrc), false, out);
+        let (begin, end) = interval.write((ssrc, media_ssrc), self.repair.is_some(), out);
         if let Some(OneWayDelay { min, mean, last: latest }) = meter.take_interval() {
             OneWayDelayReport { sender_ssrc: ssrc, media_ssrc, begin, end, min, mean, latest }.write_into(out);
         }
@@ -240,7 +313,7 @@ impl MediaReceiver {
     }
 
     /// Feedback up to `upto` has been written into a datagram of `size`.
-    pub(crate) fn on_feedback_sent(&mut self, upto: u64, size: DataSize, now: Timestamp) {
+    pub(crate) fn on_feedback_sent(&mut self, [upto, repair_upto]: [u64; 2], size: DataSize, now: Timestamp) {
         self.feedback_size += SIZE_WEIGHT * (size.as_bytes() as f64 - self.feedback_size);
         let bytes = DataSize::from_bytes(self.bytes_since_feedback);
         if let Some(rate) = DataRate::from_size_over(bytes, now.saturating_since(self.last_feedback)) {
@@ -252,9 +325,12 @@ impl MediaReceiver {
         self.feedback_due = None;
         if let Some(log) = &mut self.log {
             log.on_reported(upto);
-            if log.news() > 0 {
-                self.feedback_due = Some(now + interval);
-            }
+        }
+        if let Some(log) = self.repair_log_mut() {
+            log.on_reported(repair_upto);
+        }
+        if self.news() > 0 {
+            self.feedback_due = Some(now + interval);
         }
     }
 

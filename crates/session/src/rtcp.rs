@@ -44,7 +44,10 @@ pub(crate) struct Compound<'a> {
     pub ssrc: u32,
     pub cname: &'a str,
     pub info: Option<SenderInfo>,
-    pub block: Option<ReportBlock>,
+    /// About the other end's media and repair.
+    pub blocks: [Option<ReportBlock>; 2],
+    /// Source and sender information of this end's repair stream.
+    pub repair: Option<(u32, SenderInfo)>,
     /// Receiver reference time, asked for by receivers that want the round trip (RFC 3611, section 4.4).
     pub reference: Option<NtpTime>,
     /// The other end's reference time to be answered: its SSRC and when it came.
@@ -54,15 +57,25 @@ pub(crate) struct Compound<'a> {
 impl Compound<'_> {
     pub(crate) fn write_into(&self, now: Timestamp, out: &mut Vec<u8>) {
         let ssrc = self.ssrc;
-        let block = self.block.map(|b| [b]);
-        let blocks = block.as_ref().map(Into::into).unwrap_or_default();
+        let mut all = [ReportBlock::default(); 2];
+        let mut count = 0;
+        for block in self.blocks.into_iter().flatten() {
+            all[count] = block;
+            count += 1;
+        }
+        let blocks = all[..count].into();
         match self.info {
             Some(info) => SenderReport { ssrc, info, blocks, extension: &[] }.write_into(out),
             None => ReceiverReport { ssrc, blocks, extension: &[] }.write_into(out),
         }
         let items = [SdesItem { kind: SdesType::CNAME, value: self.cname.as_bytes() }];
-        let chunks = [SdesChunk { ssrc, items: SdesItems::Own(&items) }];
-        Sdes { chunks: SdesChunks::Own(&chunks) }.write_into(out);
+        let items = SdesItems::Own(&items);
+        let chunks = [SdesChunk { ssrc, items }, SdesChunk { ssrc: self.repair.map_or(0, |r| r.0), items }];
+        // A second source of the same end joins its compound (RFC 8108, section 5.3).
+        if let Some((ssrc, info)) = self.repair {
+            SenderReport { ssrc, info, blocks: Default::default(), extension: &[] }.write_into(out);
+        }
+        Sdes { chunks: SdesChunks::Own(&chunks[..1 + usize::from(self.repair.is_some())]) }.write_into(out);
         if let Some(ntp) = self.reference {
             Xr { ssrc, blocks: Blocks::Own(&[Block::Rrtr(ntp)]) }.write_into(out);
         }
@@ -110,7 +123,7 @@ pub(crate) fn write_report(
     }
 }
 
-/// Appends a goodbye.
-pub(crate) fn write_bye(ssrc: u32, out: &mut Vec<u8>) {
-    Bye { sources: (&[ssrc]).into(), reason: None }.write_into(out);
+/// Appends a goodbye of an end's sources.
+pub(crate) fn write_bye(sources: &[u32], out: &mut Vec<u8>) {
+    Bye { sources: sources.into(), reason: None }.write_into(out);
 }

@@ -53,17 +53,19 @@ impl SentStream {
         self.next
     }
 
-    /// The packet of number [`Self::next`] leaves.
-    pub(crate) fn on_sent(&mut self, packet: Sent) {
+    /// The packet of number [`Self::next`] leaves; gives that number.
+    pub(crate) fn on_sent(&mut self, packet: Sent) -> u64 {
+        let number = self.next;
         self.next += 1;
         if !self.keeps {
-            return;
+            return number;
         }
         let old = |p: &Sent| packet.departure - p.departure > REMEMBERED;
         while self.packets.len() == MAX_PACKETS || self.packets.front().is_some_and(old) {
             self.packets.pop_front();
         }
         self.packets.push_back(packet);
+        number
     }
 
     /// The 64-bit number of a sequence number as it stands in a packet: the nearest to the last one sent.
@@ -172,10 +174,10 @@ mod tests {
     #[test]
     fn numbers_part_when_a_second_stream_begins() {
         let mut s = SentStream::new(100, false);
-        (100..110).for_each(|n| s.on_sent(packet(n, false)));
+        (100..110).for_each(|n| _ = s.on_sent(packet(n, false)));
         assert_eq!((s.transport(105), s.transport(110)), (Some(105), None));
         s.keep();
-        (111..120).for_each(|n| s.on_sent(packet(n, false)));
+        (111..120).for_each(|n| _ = s.on_sent(packet(n, false)));
         assert_eq!([109, 110, 118, 119].map(|n| s.transport(n)), [Some(109), Some(111), Some(119), None]);
         assert_eq!(s.nearest(118), 118);
     }
@@ -195,7 +197,7 @@ mod tests {
     fn every_media_packet_is_told_once() {
         // Numbers on the stream from 65,530 on; 65,534 is padding, and a packet of another stream goes before each.
         let mut s = SentStream::new(65_530, true);
-        (0..12u64).for_each(|n| s.on_sent(packet(200_001 + 2 * n, n == 4)));
+        (0..12u64).for_each(|n| _ = s.on_sent(packet(200_001 + 2 * n, n == 4)));
         let mut all = Intervals::default();
         let (mut a, mut b, mut c) = (vec![], vec![], vec![]);
         let [x, o] = [true, false];

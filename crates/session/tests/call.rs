@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_media::{Packetiser, PerfectCodec, Source};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
 
@@ -66,10 +66,11 @@ fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
         per_packet_feedback: feedback.is_some(),
         reports,
         packetiser: Packetiser::default(),
+        repair: RepairChoice::default(),
         controller: pair.sender,
         limits,
     };
-    let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, playout_deadline: None };
+    let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, ..ReceiveConfig::default() };
     Call {
         a: Endpoint::new(config.clone(), Some(send), None, now),
         b: Endpoint::new(

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use weir_cc::cue::{Fate, FramePlayout};
 use weir_cc::{Limits, ReportPlan};
 use weir_media::{Packetiser, PerfectCodec};
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtcp::check_compound;
 use weir_wire::rtp::PacketView;
@@ -31,6 +31,7 @@ fn call(
         per_packet_feedback: false,
         reports: Some(plan),
         packetiser: Packetiser::default(),
+        repair: RepairChoice::default(),
         controller: recorder.sender(),
         limits: Limits { floor: DataRate::ZERO, ceiling: rate },
     };

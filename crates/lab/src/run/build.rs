@@ -9,7 +9,7 @@ use crate::scenario::{self as sc, Flow, FlowKind, RtpFlow, Scenario};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_media::{FrameTraces, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource, TraceSource};
 use weir_path as path;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, tcp, udp};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -301,6 +301,7 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
         per_packet_feedback: rtp.feedback.is_some(),
         reports: rtp.reports,
+        repair: RepairChoice::default(),
         controller: pair.sender,
         limits,
     };
@@ -309,6 +310,7 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         reports: rtp.reports,
         controller: pair.receiver,
         playout_deadline: rtp.playout_deadline,
+        ..ReceiveConfig::default()
     };
     Ok((Endpoint::new(config, Some(send), None, now), Endpoint::new(receiver_config, None, Some(receive), now)))
 }

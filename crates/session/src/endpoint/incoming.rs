@@ -1,10 +1,11 @@
 //! What an endpoint does with the datagrams that arrive: media to the receiving direction, RTCP to cues.
 
 use super::{Datagram, Endpoint};
-use crate::feedback::ccfb_packets;
 use crate::receiver::Incoming;
+use crate::repair_format::Format;
 use crate::rtcp::Heard;
 use crate::sent::{Traces, nearest};
+use weir_cc::FeedbackFormat;
 use weir_cc::cue::{self, Cue, EstimateKind, NadaMode, OneWayDelay};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::Kind;
@@ -46,13 +47,30 @@ impl Endpoint {
             self.counters.malformed += 1;
             return;
         };
-        let Some(receiver) = self.receiver.as_mut().filter(|_| view.ssrc() == self.config.remote_ssrc) else {
+        let Some(receiver) = &mut self.receiver else {
             self.counters.unknown_source += 1;
             return;
         };
+        let by_transport = receiver.format() == Some(FeedbackFormat::TransportWide);
+        let transport = if by_transport { view.transport_sequence(self.config.transport_sequence_id) } else { None };
+        if view.ssrc() != self.config.remote_ssrc {
+            let c = &self.config;
+            let format = match view.payload_type() {
+                _ if view.ssrc() != c.repair_ssrcs().1 => None,
+                pt if pt == c.parity_payload_type => Some(Format::FlexFec),
+                pt if pt == c.reed_solomon_payload_type => Some(Format::ReedSolomon),
+                _ => None,
+            };
+            let packet = format.map(|f| (f, &view, datagram.payload));
+            if !packet.is_some_and(|p| receiver.on_repair(p, transport, datagram.ecn, now)) {
+                self.counters.unknown_source += 1;
+            }
+            return;
+        }
         let wants_departure = receiver.controller.is_some();
         let incoming = Incoming {
             sequence: view.sequence(),
+            transport,
             rtp_timestamp: view.timestamp(),
             marker: view.marker(),
             size: DataSize::from_bytes(datagram.bytes.len() as u64 + u64::from(datagram.payload)),
@@ -61,7 +79,7 @@ impl Endpoint {
             abs_send_time: if wants_departure { view.abs_send_time(self.config.abs_send_time_id) } else { None },
             ecn: datagram.ecn,
         };
-        receiver.on_rtp(&incoming, now);
+        receiver.on_rtp(&incoming, (datagram.bytes, datagram.payload), now);
         if wants_departure && let Some(report) = receiver.poll_report(now) {
             self.report = Some(report);
         }
@@ -88,17 +106,15 @@ impl Endpoint {
             Packet::Ccfb(f) => {
                 let Some(sender) = &mut self.sender else { return };
                 let report = self.reader.ccfb_report_time(f);
+                let ssrcs = (ours, self.config.repair_ssrcs().0);
+                let mut known = false;
                 for stream in f.streams() {
-                    if stream.ssrc != ours {
-                        self.counters.unknown_source += 1;
-                        continue;
-                    }
-                    let last = sender.last_transport();
-                    let reports = ccfb_packets(&stream, report, move |s| nearest(last, s));
-                    let held = |p: &cue::PacketResult| p.arrival.map_or(TimeDelta::ZERO, |a| report - a);
-                    if let Some(rtt) = sender.on_reports(reports, held, now) {
-                        self.rtt = Some(rtt);
-                    }
+                    let is_ours = stream.ssrc == ssrcs.0 || stream.ssrc == ssrcs.1;
+                    known |= is_ours;
+                    self.counters.unknown_source += u64::from(!is_ours);
+                }
+                if known && let Some(rtt) = sender.on_ccfb(f, ssrcs, report, now) {
+                    self.rtt = Some(rtt);
                 }
             }
             Packet::Remb(r) if r.sources.iter().any(|s| s == ours) => {
@@ -124,13 +140,20 @@ impl Endpoint {
     }
 
     fn on_sender_report(&mut self, sr: &SenderReport<'_>, now: Timestamp) {
-        self.last_sr = Some(Heard { compact: sr.info.ntp.compact(), at: now });
+        sr.blocks.iter().for_each(|b| self.on_block(&b, now));
+        let heard = Some(Heard { compact: sr.info.ntp.compact(), at: now });
+        if sr.ssrc == self.config.repair_ssrcs().1 {
+            self.last_repair_sr = heard;
+        }
+        if sr.ssrc != self.config.remote_ssrc {
+            return;
+        }
+        self.last_sr = heard;
         let playout = self.receiver.as_mut().and_then(|r| r.playout.as_mut());
         if let Some(playout) = playout.filter(|_| self.config.synchronised_clocks) {
             let captured = Timestamp::ZERO + sr.info.ntp.since(self.zero);
             playout.set_capture_time(sr.info.rtp_timestamp, captured);
         }
-        sr.blocks.iter().for_each(|b| self.on_block(&b, now));
     }
 
     fn on_extended_report<'a>(&mut self, xr: &Xr<'a>, extended: &mut Extended<'a>, now: Timestamp) {

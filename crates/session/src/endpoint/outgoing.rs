@@ -3,8 +3,9 @@
 use super::{Bye, Endpoint, Transmit};
 use crate::feedback::write_ccfb;
 use crate::receiver::MediaReceiver;
+use crate::repair_format::Format;
 use crate::rtcp::{Compound, report_block, write_bye, write_report};
-use crate::sender::PADDING_SIZE;
+use crate::sender::{Content, Outgoing, PADDING_SIZE};
 use weir_cc::{FeedbackFormat, Report};
 use weir_units::{DataSize, Ecn, Timestamp};
 use weir_wire::ntp::NtpTime;
@@ -23,31 +24,58 @@ impl Endpoint {
 
     fn poll_rtp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let sender = self.sender.as_mut()?;
-        let packet = sender.poll_packet(self.rtp_overhead, now)?;
+        let Outgoing { transport, sequence, content } = sender.poll_packet(self.rtp_overhead, now)?;
         let c = &self.config;
-        let (timestamp, marker) =
-            packet.media.map_or((sender.last_rtp_timestamp, false), |m| (m.rtp_timestamp, m.marker));
-        Header {
+        let mut header = Header {
             payload_type: c.payload_type,
-            marker,
-            sequence: packet.sequence as u16,
-            timestamp,
+            sequence: sequence as u16,
+            timestamp: sender.last_rtp_timestamp,
             ssrc: c.ssrc,
-            transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, packet.transport as u16)),
+            transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, transport as u16)),
             abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
-            padding: if packet.media.is_none() { PADDING_SIZE } else { 0 },
             ..Header::default()
-        }
-        .write_into(out);
-        let payload = match packet.media {
-            Some(m) => u32::from(m.payload),
-            None => {
+        };
+        let mut is_repair = false;
+        let payload = match content {
+            Content::Media(m) => {
+                (header.timestamp, header.marker) = (m.rtp_timestamp, m.marker);
+                header.write_into(out);
+                if sender.repair.is_active() {
+                    sender.protect(sequence, out, u32::from(m.payload), Some(&m));
+                }
+                u32::from(m.payload)
+            }
+            Content::Padding => {
+                header.padding = PADDING_SIZE;
+                header.write_into(out);
                 write_padding(out, PADDING_SIZE);
+                if sender.repair.is_active() {
+                    sender.protect(sequence, out, 0, None);
+                }
                 0
+            }
+            Content::Repair(p) => {
+                is_repair = true;
+                let source = [c.ssrc];
+                // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.
+                header.timestamp = sender.rtp_timestamp_at(now, c.clock_rate);
+                header.ssrc = c.repair_ssrcs().0;
+                header.payload_type = match p.format {
+                    Format::FlexFec => {
+                        header.csrcs = &source;
+                        c.parity_payload_type
+                    }
+                    Format::ReedSolomon => c.reed_solomon_payload_type,
+                };
+                header.write_into(out);
+                out.extend_from_slice(&p.bytes);
+                let zeros = p.zeros;
+                sender.repair.recycle(p.bytes);
+                zeros
             }
         };
         let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
-        Some(Transmit { payload, size, ecn: c.ecn, is_rtp: true })
+        Some(Transmit { payload, size, ecn: c.ecn, is_rtp: true, is_repair })
     }
 
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
@@ -66,11 +94,12 @@ impl Endpoint {
         let ssrcs = (self.config.ssrc, self.config.remote_ssrc);
         let mut upto = None;
         if let Some(r) = &self.receiver
-            && let Some(log) = r.log.as_ref().filter(|l| feedback || (regular && l.news() > 0))
+            && let Some(log) = r.log.as_ref().filter(|_| feedback || (regular && r.news() > 0))
         {
+            let repair = r.repair_log().map(|log| (self.config.repair_ssrcs().1, log));
             upto = Some(match r.format() {
-                Some(FeedbackFormat::TransportWide) => self.twcc.write(log, out),
-                _ => write_ccfb(log, ssrcs, self.zero, now, out),
+                Some(FeedbackFormat::TransportWide) => [self.twcc.write(log, out), 0],
+                _ => write_ccfb([Some((ssrcs.1, log)), repair], ssrcs.0, self.zero, now, out),
             });
         }
         if let Some(report) = self.report.take_if(|_| regular || early) {
@@ -78,7 +107,9 @@ impl Endpoint {
             write_report(&report, ssrcs, self.config.header_overhead, next, out);
         }
         if self.bye == Bye::Wanted {
-            write_bye(self.config.ssrc, out);
+            let sources = [self.config.ssrc, self.config.repair_ssrcs().0];
+            let repaired = self.sender.as_ref().is_some_and(|s| s.counters.repair_packets > 0);
+            write_bye(&sources[..1 + usize::from(repaired)], out);
             self.bye = Bye::Sent;
         }
         let size = DataSize::from_bytes(out.len() as u64);
@@ -95,28 +126,41 @@ impl Endpoint {
         }
         self.counters.rtcp_sent += 1;
         self.counters.rtcp_bytes += on_wire.as_bytes();
-        Some(Transmit { payload: 0, size, ecn: Ecn::NotEct, is_rtp: false })
+        Some(Transmit { payload: 0, size, ecn: Ecn::NotEct, is_rtp: false, is_repair: false })
     }
 
     fn write_compound(&mut self, now: Timestamp, out: &mut Vec<u8>) {
         let ntp = NtpTime::at(now, self.zero);
-        let info = self.sender.as_ref().filter(|s| s.counters.packets > 0).map(|s| SenderInfo {
+        let (repair_ssrc, remote_repair_ssrc) = self.config.repair_ssrcs();
+        let info = |rtp_timestamp, packets: u64, octets: u64| SenderInfo {
             ntp,
-            rtp_timestamp: s.rtp_timestamp_at(now, self.config.clock_rate),
-            packets: s.counters.packets as u32,
-            octets: s.counters.payload as u32,
-        });
-        let started = self.receiver.as_mut().filter(|r| r.stats.is_started());
-        let block = started.map(|r| {
+            rtp_timestamp,
+            packets: packets as u32,
+            octets: octets as u32,
+        };
+        let (mut media, mut repair) = (None, None);
+        if let Some(s) = &self.sender {
+            let (rtp_timestamp, c) = (s.rtp_timestamp_at(now, self.config.clock_rate), &s.counters);
+            media = (c.packets > 0).then(|| info(rtp_timestamp, c.packets, c.payload));
+            repair =
+                (c.repair_packets > 0).then(|| (repair_ssrc, info(rtp_timestamp, c.repair_packets, c.repair_payload)));
+        }
+        let mut blocks = [None, None];
+        if let Some(r) = self.receiver.as_mut().filter(|r| r.stats.is_started()) {
             let numbers = r.stats.take_block();
-            report_block(self.config.remote_ssrc, &numbers, self.last_sr, now)
-        });
-        let wants_rtt = self.receiver.as_ref().is_some_and(MediaReceiver::wants_round_trip) && info.is_none();
+            blocks[0] = Some(report_block(self.config.remote_ssrc, &numbers, self.last_sr, now));
+            if let Some(stats) = r.repair.as_mut().map(|r| &mut r.stats).filter(|s| s.is_started()) {
+                let numbers = stats.take_block();
+                blocks[1] = Some(report_block(remote_repair_ssrc, &numbers, self.last_repair_sr, now));
+            }
+        }
+        let wants_rtt = self.receiver.as_ref().is_some_and(MediaReceiver::wants_round_trip) && media.is_none();
         Compound {
             ssrc: self.config.ssrc,
             cname: &self.config.cname,
-            info,
-            block,
+            info: media,
+            blocks,
+            repair,
             reference: wants_rtt.then_some(ntp),
             reference_heard: self.reference_heard.take(),
         }

@@ -1,0 +1,269 @@
+//! What became of each frame and packet in the end, with repair and playout taken into account.
+
+use std::collections::VecDeque;
+use weir_units::{TimeDelta, Timestamp};
+
+/// Packets that are still open; of more, the oldest are settled at once.
+const MAX_PACKETS: usize = 1 << 13;
+/// Packets that a repair packet may protect ahead of the newest known.
+const MAX_AHEAD: u64 = 256;
+/// A number this far behind the newest is of a source that has begun anew.
+const RESTART: u64 = 128;
+
+/// Losses, repair and frames as the receiver knows them.
+///
+/// A frame of which no packet came is known by the gap in RTP timestamps. Where a gap in sequence numbers lies between two
+/// frames and the timestamps leave no room for a third, its packets are taken for the beginning of the later frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RecoveryStats {
+    /// Media packets settled: expected by their sequence numbers, and their time is over.
+    pub packets: u64,
+    /// Packets that did not come in their time.
+    pub lost: u64,
+    /// Lost packets that a repair packet protected.
+    pub protected_lost: u64,
+    /// Lost packets that repair brought back in time.
+    pub recovered: u64,
+    /// Packets that were lost and not brought back in time.
+    pub residual_lost: u64,
+    /// Packets that came and were too late for playout.
+    pub discarded: u64,
+    /// Frames settled.
+    pub frames: u64,
+    /// Frames of which packets were lost, and repair brought all of them back in time.
+    pub frames_recovered: u64,
+    /// Frames with a packet that was neither received nor recovered in time.
+    pub frames_lost: u64,
+    /// Those of them that lack a packet under the protection of a repair packet.
+    pub frames_protected_lost: u64,
+}
+
+impl RecoveryStats {
+    /// Recovered frames over those and the frames that were protected and lost all the same; `None` where there was none
+    /// of either (FFRE of M. Nagy et al., "Congestion Control using FEC for Conversational Multimedia Communication",
+    /// section 5.1).
+    pub fn frame_recovery_efficiency(&self) -> Option<f64> {
+        let all = self.frames_recovered + self.frames_protected_lost;
+        (all > 0).then(|| self.frames_recovered as f64 / all as f64)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Missing,
+    Received,
+    Discarded,
+    Recovered,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    state: State,
+    protected: bool,
+    marker: bool,
+    /// When it came, or was first missed.
+    at: Timestamp,
+    /// RTP timestamp, where the packet is known.
+    rtp_timestamp: Option<u32>,
+}
+
+/// What is known of a frame while its packets are settled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Frame {
+    rtp_timestamp: u32,
+    ended: bool,
+    recovered: bool,
+    lost: bool,
+    protected_lost: bool,
+}
+
+/// Settles packets in the order of their sequence numbers, each a fixed time after it came or was missed.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameLedger {
+    age: TimeDelta,
+    begin: u64,
+    packets: VecDeque<Packet>,
+    stats: RecoveryStats,
+    current: Option<Frame>,
+    /// Packets lost for good behind the last known one, and how many of them were protected.
+    run: (u64, u64),
+    /// Least step of timestamps from frame to frame.
+    step: Option<u32>,
+    /// The end of what the last repair packet protected, and that packet's number.
+    protected_until: Option<(u64, u64)>,
+}
+
+impl FrameLedger {
+    /// A ledger that waits for `age` before it settles a packet.
+    pub(crate) fn new(age: TimeDelta) -> Self {
+        Self {
+            age,
+            begin: 0,
+            packets: VecDeque::new(),
+            stats: RecoveryStats::default(),
+            current: None,
+            run: (0, 0),
+            step: None,
+            protected_until: None,
+        }
+    }
+
+    pub(crate) fn stats(&self) -> RecoveryStats {
+        self.stats
+    }
+
+    /// A packet has come, too late for playout where `discarded`.
+    pub(crate) fn on_packet(&mut self, now: Timestamp, sequence: u64, media: Option<(u32, bool)>, discarded: bool) {
+        let state = if discarded { State::Discarded } else { State::Received };
+        self.note(now, sequence, media, state);
+        self.settle(now);
+    }
+
+    /// A lost packet has been brought back in time.
+    pub(crate) fn on_recovered(&mut self, now: Timestamp, sequence: u64, media: Option<(u32, bool)>) {
+        self.note(now, sequence, media, State::Recovered);
+    }
+
+    /// The repair packet `repair` (its own sequence number) protects these packets. Where repair packets before it were
+    /// lost, what lies between had their protection.
+    pub(crate) fn on_protected(&mut self, now: Timestamp, repair: u64, packets: impl Iterator<Item = u64>) {
+        let (mut low, mut high) = (None, 0);
+        for s in packets {
+            low.get_or_insert(s);
+            high = s;
+            self.protect(now, s);
+        }
+        let Some(low) = low else { return };
+        match self.protected_until {
+            Some((_, last)) if repair <= last => {}
+            Some((until, last)) => {
+                if repair > last + 1 && low > until + 1 && low - until < MAX_PACKETS as u64 {
+                    (until + 1..low).for_each(|s| self.protect(now, s));
+                }
+                self.protected_until = Some((high.max(until), repair));
+            }
+            None => self.protected_until = Some((high, repair)),
+        }
+    }
+
+    fn protect(&mut self, now: Timestamp, sequence: u64) {
+        let end = self.begin + self.packets.len() as u64;
+        // The last packets of a group, when they are lost, are first heard of here.
+        if end > 0 && sequence >= end && sequence - end < MAX_AHEAD {
+            self.expect(now, sequence);
+        }
+        if let Some(p) = self.packet_mut(sequence) {
+            p.protected = true;
+        }
+    }
+
+    fn packet_mut(&mut self, sequence: u64) -> Option<&mut Packet> {
+        self.packets.get_mut(usize::try_from(sequence.checked_sub(self.begin)?).ok()?)
+    }
+
+    fn note(&mut self, now: Timestamp, sequence: u64, media: Option<(u32, bool)>, state: State) {
+        let end = self.begin + self.packets.len() as u64;
+        let anew = sequence + RESTART < end || sequence.saturating_sub(end) > MAX_PACKETS as u64;
+        if end == 0 || (anew && state != State::Recovered) {
+            self.restart(sequence);
+        }
+        self.expect(now, sequence);
+        let Some(p) = self.packet_mut(sequence).filter(|p| p.state == State::Missing) else { return };
+        p.state = state;
+        p.rtp_timestamp = media.map(|m| m.0);
+        p.marker = media.is_some_and(|m| m.1);
+        while self.packets.len() > MAX_PACKETS {
+            self.settle_first();
+        }
+    }
+
+    /// Packets up to `sequence` are missing where they are not known.
+    fn expect(&mut self, now: Timestamp, sequence: u64) {
+        for _ in self.begin + self.packets.len() as u64..sequence + 1 {
+            let (state, protected, marker) = (State::Missing, false, false);
+            self.packets.push_back(Packet { state, protected, marker, at: now, rtp_timestamp: None });
+        }
+    }
+
+    fn restart(&mut self, sequence: u64) {
+        while !self.packets.is_empty() {
+            self.settle_first();
+        }
+        self.close();
+        (self.begin, self.run, self.step, self.protected_until) = (sequence, (0, 0), None, None);
+    }
+
+    /// Settles packets whose time is over.
+    pub(crate) fn settle(&mut self, now: Timestamp) {
+        while self.packets.front().is_some_and(|p| now - p.at > self.age) {
+            self.settle_first();
+        }
+    }
+
+    fn settle_first(&mut self) {
+        let Some(p) = self.packets.pop_front() else { return };
+        self.begin += 1;
+        let s = &mut self.stats;
+        s.packets += 1;
+        let lost = matches!(p.state, State::Missing | State::Recovered);
+        s.lost += u64::from(lost);
+        s.protected_lost += u64::from(lost && p.protected);
+        s.recovered += u64::from(p.state == State::Recovered);
+        s.residual_lost += u64::from(p.state == State::Missing);
+        s.discarded += u64::from(p.state == State::Discarded);
+        if p.state == State::Missing {
+            self.run.0 += 1;
+            self.run.1 += u64::from(p.protected);
+            return;
+        }
+        // Padding is of no frame.
+        let Some(rtp_timestamp) = p.rtp_timestamp else { return };
+        self.place_run(rtp_timestamp);
+        if self.current.is_none_or(|f| f.rtp_timestamp != rtp_timestamp) {
+            self.close();
+            self.current = Some(Frame { rtp_timestamp, ..Frame::default() });
+        }
+        let late_run = core::mem::take(&mut self.run);
+        if let Some(f) = &mut self.current {
+            f.ended |= p.marker;
+            f.recovered |= p.state == State::Recovered;
+            f.lost |= p.state == State::Discarded || late_run.0 > 0;
+            f.protected_lost |= (p.state == State::Discarded && p.protected) || late_run.1 > 0;
+        }
+    }
+
+    /// Gives lost packets in front of a known one to frames: what is left in `run` belongs to the known packet's own.
+    fn place_run(&mut self, next: u32) {
+        let Some(f) = &mut self.current else { return };
+        let distance = next.wrapping_sub(f.rtp_timestamp);
+        if distance == 0 || distance > u32::MAX / 2 {
+            return;
+        }
+        if self.run.0 == 0 {
+            self.step = Some(self.step.map_or(distance, |s| s.min(distance)));
+            return;
+        }
+        let protected = self.run.1 > 0;
+        let own = !f.ended;
+        if own {
+            (f.lost, f.protected_lost) = (true, f.protected_lost || protected);
+        }
+        let between = self.step.map_or(0, |s| (u64::from(distance) + u64::from(s) / 2) / u64::from(s.max(1)));
+        let whole = between.saturating_sub(1).min(self.run.0 - u64::from(own).min(self.run.0));
+        self.stats.frames += whole;
+        self.stats.frames_lost += whole;
+        self.stats.frames_protected_lost += if protected { whole.min(self.run.1) } else { 0 };
+        if own || whole > 0 {
+            self.run = (0, 0);
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(f) = self.current.take() else { return };
+        let s = &mut self.stats;
+        s.frames += 1;
+        s.frames_recovered += u64::from(f.recovered && !f.lost);
+        s.frames_lost += u64::from(f.lost);
+        s.frames_protected_lost += u64::from(f.protected_lost);
+    }
+}

@@ -1,0 +1,186 @@
+//! The sender's half of repair: an encoder over the media packets as they leave, and repair packets that wait their turn.
+
+use crate::repair_format::{self, Format};
+use crate::sent::SentStream;
+use std::collections::VecDeque;
+use weir_cc::RepairPlan;
+use weir_fec::{Encoder, Importance, Protection, Scheme, SchemeError};
+
+/// Repair packets that wait at most: two of the largest Reed-Solomon blocks; the oldest go.
+const MAX_WAITING: usize = 512;
+
+/// What decides on repair packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RepairChoice {
+    /// The controller, by its target.
+    #[default]
+    Controller,
+    /// This, whatever the controller says; [`Protection::Off`] for no repair at all.
+    Fixed(Protection),
+}
+
+/// The plan of a controller as a code. Parity over 1 to 110 packets, which a mask can tell.
+fn protection_of(plan: RepairPlan) -> Protection {
+    match plan {
+        RepairPlan::Parity { interval } => Scheme::Parity { interval: interval.clamp(1, 110) }.into(),
+        RepairPlan::ReedSolomon { block, repair } => Scheme::ReedSolomon { n: block, repair }.into(),
+        // A plan of a later day asks for what is not known here.
+        _ => Protection::Off,
+    }
+}
+
+/// A repair packet that waits: its payload, to which an RTP header is put when it leaves.
+#[derive(Debug)]
+pub(crate) struct RepairPacket {
+    pub bytes: Vec<u8>,
+    /// Bytes of zero behind them that are not there.
+    pub zeros: u32,
+    pub format: Format,
+}
+
+impl RepairPacket {
+    /// The payload's size, and in FlexFEC that of the CSRC in its RTP header.
+    pub(crate) fn size(&self) -> u64 {
+        let csrc = if self.format == Format::FlexFec { 4 } else { 0 };
+        csrc + self.bytes.len() as u64 + u64::from(self.zeros)
+    }
+}
+
+/// Makes and queues repair packets.
+#[derive(Debug)]
+pub(crate) struct RepairSender {
+    choice: RepairChoice,
+    plan: RepairPlan,
+    encoder: Encoder,
+    active: bool,
+    media_ssrc: u32,
+    /// Source block number of Reed-Solomon, and the first packet of the last block.
+    block: (u32, u64),
+    waiting: VecDeque<RepairPacket>,
+    waiting_size: u64,
+    spare: Vec<Vec<u8>>,
+    scratch: Vec<u8>,
+    /// The repair stream as sent.
+    pub stream: SentStream,
+    /// Media packets under a scheme.
+    pub protected: u64,
+    /// Repair packets that did not leave: no room, or a coverage that the format cannot tell.
+    pub dropped: u64,
+    /// Plans that no code can follow.
+    pub refused: u64,
+}
+
+impl RepairSender {
+    pub(crate) fn new(choice: RepairChoice, first_sequence: u64, media_ssrc: u32) -> Self {
+        let mut s = Self {
+            choice,
+            plan: RepairPlan::Off,
+            encoder: Encoder::default(),
+            active: false,
+            media_ssrc,
+            block: (0, 0),
+            waiting: VecDeque::new(),
+            waiting_size: 0,
+            spare: Vec::new(),
+            scratch: Vec::new(),
+            stream: SentStream::new(first_sequence, true),
+            protected: 0,
+            dropped: 0,
+            refused: 0,
+        };
+        s.refused += u64::from(s.apply().is_err());
+        s
+    }
+
+    /// Whether media is protected now.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Whether padding is protected too: a Reed-Solomon block names the first of packets in sequence.
+    pub(crate) fn wants_padding(&self) -> bool {
+        matches!(self.encoder.protection(), Protection::Equal(Scheme::ReedSolomon { .. }))
+    }
+
+    /// Takes the controller's plan.
+    pub(crate) fn follow(&mut self, plan: RepairPlan) {
+        if plan != self.plan {
+            self.plan = plan;
+            self.refused += u64::from(self.choice == RepairChoice::Controller && self.apply().is_err());
+        }
+    }
+
+    /// Who decides, and what, from the next packet on.
+    pub(crate) fn choose(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
+        let before = core::mem::replace(&mut self.choice, choice);
+        self.apply().inspect_err(|_| self.choice = before)
+    }
+
+    fn apply(&mut self) -> Result<(), SchemeError> {
+        let protection = match self.choice {
+            RepairChoice::Controller => protection_of(self.plan),
+            RepairChoice::Fixed(protection) => protection,
+        };
+        self.encoder.set_protection(protection)?;
+        self.active = protection != Protection::Off;
+        if !self.active {
+            // A group cut short would go on costing what was just switched off.
+            self.encoder.abandon();
+        }
+        Ok(())
+    }
+
+    /// A media packet has left, `zeros` bytes of its payload not in `packet`. Repair packets that it completes wait to be
+    /// taken by [`Self::pop`].
+    pub(crate) fn on_media(&mut self, sequence: u64, packet: &[u8], zeros: u32, importance: Importance) {
+        // Longer than the length field tells: sent without protection.
+        let Ok(symbol) = repair_format::protected(packet, zeros, &mut self.scratch) else { return };
+        self.encoder.push(sequence, symbol, importance);
+        self.protected = self.encoder.counts().protected;
+        while let Some(repair) = self.encoder.poll_repair() {
+            let base = repair.coverage.base();
+            if self.block.1 != base {
+                self.block = (weir_wire::fec::reed_solomon::Field::default().next_block(self.block.0), base);
+            }
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            bytes.clear();
+            match repair_format::write(&repair, self.media_ssrc, self.block.0, &mut bytes) {
+                Some((format, zeros)) => {
+                    let packet = RepairPacket { bytes, zeros, format };
+                    self.waiting_size += packet.size();
+                    self.waiting.push_back(packet);
+                }
+                None => {
+                    self.dropped += 1;
+                    self.spare.push(bytes);
+                }
+            }
+        }
+        while self.waiting.len() > MAX_WAITING
+            && let Some(oldest) = self.pop()
+        {
+            self.dropped += 1;
+            self.recycle(oldest.bytes);
+        }
+    }
+
+    /// The repair packet that goes next.
+    pub(crate) fn front(&self) -> Option<&RepairPacket> {
+        self.waiting.front()
+    }
+    /// Bytes that wait.
+    pub(crate) fn waiting_size(&self) -> u64 {
+        self.waiting_size
+    }
+    /// Takes the repair packet that goes next; its buffer comes back by [`Self::recycle`].
+    pub(crate) fn pop(&mut self) -> Option<RepairPacket> {
+        let packet = self.waiting.pop_front()?;
+        self.waiting_size -= packet.size();
+        Some(packet)
+    }
+    pub(crate) fn recycle(&mut self, bytes: Vec<u8>) {
+        if self.spare.len() < MAX_WAITING {
+            self.spare.push(bytes);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Repair in the receiving direction: what repair packets protect, and what they bring back.
+
+use super::{DEFAULT_DEADLINE, Incoming, MediaReceiver, by_transport, new_log};
+use crate::arrivals::ArrivalLog;
+use crate::frames::{FrameLedger, RecoveryStats};
+use crate::recovery::{RepairReceiveCounters, RepairReceiver, RepairReception};
+use crate::repair_format::Format;
+use crate::sent::nearest;
+use weir_units::{DataSize, Ecn, Timestamp};
+use weir_wire::rtp::PacketView;
+
+impl MediaReceiver {
+    pub(super) fn begin_repair(&mut self) -> &mut RepairReceiver {
+        let deadline = self.deadline;
+        self.frames.get_or_insert_with(|| FrameLedger::new(deadline.unwrap_or(DEFAULT_DEADLINE)));
+        self.repair.get_or_insert_with(|| {
+            let log = new_log(self.plan).filter(|_| self.plan.is_some_and(|p| !by_transport(p.format)));
+            RepairReceiver::new(deadline.unwrap_or(DEFAULT_DEADLINE), self.clock_rate, log)
+        })
+    }
+
+    /// A packet of the repair stream. `false` where repair is off.
+    pub(crate) fn on_repair(
+        &mut self,
+        (format, view, zeros): (Format, &PacketView<'_>, u32),
+        transport: Option<u16>,
+        ecn: Ecn,
+        now: Timestamp,
+    ) -> bool {
+        if self.reception == RepairReception::Off {
+            return false;
+        }
+        let (ssrc, highest) = (self.ssrc, self.stats.highest());
+        self.begin_repair();
+        let (Some(repair), frames) = (&mut self.repair, &mut self.frames) else { return false };
+        let unwrap = |s| nearest(highest, s);
+        let packet = (format, view, zeros);
+        let size = repair.on_repair(now, packet, (ssrc, unwrap), ecn, |number, coverage| {
+            if let Some(frames) = frames {
+                frames.on_protected(now, number, coverage.iter());
+            }
+        });
+        let Some(size) = size else { return true };
+        self.bytes_since_feedback += size.as_bytes();
+        if let Some(transport) = transport {
+            let number = self.unwrap_transport(transport);
+            if let Some(log) = &mut self.log {
+                log.on_packet(number, now, ecn);
+            }
+        }
+        self.schedule_feedback(now);
+        self.recover(now);
+        true
+    }
+
+    /// Plays what repair has brought back.
+    pub(super) fn recover(&mut self, now: Timestamp) {
+        let ssrc = self.ssrc;
+        while let Some(rebuilt) = self.repair.as_mut().and_then(|r| r.poll(ssrc)) {
+            // Padding that was left out of the datagram is as good as any other payload here.
+            let Ok(view) = PacketView::parse_header(rebuilt.bytes) else { continue };
+            let payload = view.payload().len() as u64 + u64::from(rebuilt.zeros);
+            let packet = Incoming {
+                sequence: view.sequence(),
+                transport: None,
+                rtp_timestamp: view.timestamp(),
+                marker: view.marker(),
+                size: DataSize::from_bytes(rebuilt.bytes.len() as u64 + u64::from(rebuilt.zeros)),
+                payload: DataSize::from_bytes(payload),
+                is_padding: view.padding_bit() && rebuilt.zeros == 0,
+                abs_send_time: None,
+                ecn: Ecn::NotEct,
+            };
+            let sequence = rebuilt.sequence;
+            if !packet.is_padding && self.play(sequence, &packet, now) {
+                continue;
+            }
+            if let Some(interval) = &mut self.interval {
+                interval.on_repaired(sequence);
+            }
+            if let Some(frames) = &mut self.frames {
+                frames.on_recovered(now, sequence, packet.frame());
+            }
+        }
+    }
+
+    pub(crate) fn recovery(&self) -> RecoveryStats {
+        self.frames.as_ref().map(FrameLedger::stats).unwrap_or_default()
+    }
+    pub(crate) fn repair_counters(&self) -> RepairReceiveCounters {
+        self.repair.as_ref().map(RepairReceiver::counters).unwrap_or_default()
+    }
+
+    /// Arrivals of the repair stream, where there are any that feedback tells apart.
+    pub(crate) fn repair_log(&self) -> Option<&ArrivalLog> {
+        self.repair.as_ref()?.log.as_ref().filter(|l| l.range().end > 0)
+    }
+    pub(super) fn repair_log_mut(&mut self) -> Option<&mut ArrivalLog> {
+        self.repair.as_mut()?.log.as_mut().filter(|l| l.range().end > 0)
+    }
+}

@@ -1,0 +1,208 @@
+//! The receiver's half of repair: a window over the media packets that came and the repair packets beside them.
+
+use crate::arrivals::ArrivalLog;
+use crate::repair_format::{self, Format};
+use crate::statistics::{ReceiveStatistics, Sequenced};
+use weir_fec::{Limits, RepairCounts, RepairWindow};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_wire::fec::{Octets, parity};
+use weir_wire::rtp::PacketView;
+
+/// Whether a receiver repairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RepairReception {
+    /// It does not: repair packets are of an unknown source.
+    Off,
+    /// From the first repair packet on. Of what came before nothing is kept, so that a call without repair costs nothing.
+    #[default]
+    WhenSeen,
+    /// From the beginning.
+    Always,
+}
+
+/// Repair packets received, and what came of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RepairReceiveCounters {
+    /// Repair packets received and counted in their stream's statistics.
+    pub packets: u64,
+    /// Their RTP bytes: headers and payload.
+    pub bytes: u64,
+    /// Repair packets that do not parse, or are about another source.
+    pub malformed: u64,
+    /// Recovered strings that are no packet: the work of forged or damaged repair packets.
+    pub bad_recovered: u64,
+    /// What the window did.
+    pub window: RepairCounts,
+}
+
+#[derive(Debug)]
+pub(crate) struct RepairReceiver {
+    window: RepairWindow,
+    pub stats: ReceiveStatistics,
+    /// Arrivals of the repair stream, where feedback goes by the streams' own numbers.
+    pub log: Option<ArrivalLog>,
+    pub counters: RepairReceiveCounters,
+    scratch: Vec<u8>,
+    packet: Vec<u8>,
+}
+
+/// A packet that was brought back: its header bytes and what payload there is, and the zeros behind.
+pub(crate) struct Rebuilt<'a> {
+    pub sequence: u64,
+    pub bytes: &'a [u8],
+    pub zeros: u32,
+}
+
+impl RepairReceiver {
+    /// A receiver that keeps packets for `age`.
+    pub(crate) fn new(age: TimeDelta, clock_rate: u32, log: Option<ArrivalLog>) -> Self {
+        let limits = Limits { age, ..Limits::default() };
+        Self {
+            window: RepairWindow::new(limits),
+            stats: ReceiveStatistics::new(clock_rate),
+            log,
+            counters: RepairReceiveCounters::default(),
+            scratch: Vec::new(),
+            packet: Vec::new(),
+        }
+    }
+
+    pub(crate) fn counters(&self) -> RepairReceiveCounters {
+        RepairReceiveCounters { window: self.window.counts(), ..self.counters }
+    }
+
+    /// A media packet of the valid stream has come.
+    pub(crate) fn on_media(&mut self, now: Timestamp, sequence: u64, bytes: &[u8], zeros: u32) {
+        // Longer than the codes' length field: nothing protects it.
+        if let Ok(symbol) = repair_format::protected(bytes, zeros, &mut self.scratch) {
+            self.window.on_source(now, sequence, symbol);
+        }
+    }
+
+    /// A repair packet has come. `protected` is told its number and the packets that it protects.
+    pub(crate) fn on_repair(
+        &mut self,
+        now: Timestamp,
+        (format, view, zeros): (Format, &PacketView<'_>, u32),
+        (media_ssrc, unwrap): (u32, impl Fn(u16) -> u64),
+        ecn: Ecn,
+        mut protected: impl FnMut(u64, &weir_fec::Coverage),
+    ) -> Option<DataSize> {
+        let Sequenced::Valid(number) = self.stats.on_sequence(view.sequence()) else { return None };
+        self.stats.on_arrival(now, view.timestamp());
+        let size = (view.header_len() + view.payload().len()) as u64 + u64::from(view.padding()) + u64::from(zeros);
+        self.counters.packets += 1;
+        self.counters.bytes += size;
+        if let Some(log) = &mut self.log {
+            log.on_packet(number, now, ecn);
+        }
+        let window = &mut self.window;
+        let read = repair_format::read((format, view, zeros), media_ssrc, unwrap, &mut self.scratch, |repair| {
+            protected(number, &repair.coverage);
+            window.on_repair(now, repair);
+        });
+        self.counters.malformed += u64::from(read.is_err());
+        Some(DataSize::from_bytes(size))
+    }
+
+    /// The next packet that was lost and found.
+    pub(crate) fn poll(&mut self, media_ssrc: u32) -> Option<Rebuilt<'_>> {
+        let (sequence, zeros) = loop {
+            let recovered = self.window.poll_recovered()?;
+            let sequence = recovered.sequence;
+            let string = Octets { bytes: recovered.symbol.bytes, zeros: recovered.symbol.zeros };
+            self.packet.clear();
+            match parity::rebuild_into(string, sequence as u16, media_ssrc, &mut self.packet) {
+                Ok(zeros) => break (sequence, zeros),
+                Err(_) => self.counters.bad_recovered += 1,
+            }
+        };
+        Some(Rebuilt { sequence, bytes: &self.packet, zeros })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protection::{RepairChoice, RepairSender};
+    use crate::sent::nearest;
+    use proptest::prelude::*;
+    use weir_fec::{Importance, Scheme};
+    use weir_wire::rtp::{Header, extension::Element, write_padding};
+
+    /// A packet with an extension, a real payload of `len` bytes, and padding now and then.
+    fn packet(sequence: u64, len: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        let data = [sequence as u8; 3];
+        let elements = [Element::new(5, &data).unwrap()];
+        let padding = if sequence % 5 == 3 { 4 } else { 0 };
+        let header = Header {
+            payload_type: 96,
+            marker: sequence % 3 == 0,
+            sequence: sequence as u16,
+            timestamp: (sequence / 3 * 3_000) as u32,
+            ssrc: 7,
+            elements: if sequence % 2 == 0 { &elements } else { &[] },
+            padding,
+            ..Header::default()
+        };
+        header.write_into(&mut out);
+        out.extend((0..len).map(|i| (i as u64 * 31 + sequence) as u8));
+        write_padding(&mut out, padding);
+        out
+    }
+
+    proptest! {
+        /// Whatever is lost, what comes back is byte for byte what was sent, and a group with one loss comes back.
+        #[test]
+        fn what_is_recovered_is_what_was_sent(
+            shape in (2u8..20, 1u8..8, any::<bool>()),
+            lens in proptest::collection::vec(0usize..1_300, 60),
+            lost in proptest::collection::vec(any::<bool>(), 60),
+            rare in 1usize..5,
+        ) {
+            let (k, m, parity) = shape;
+            let scheme = if parity { Scheme::Parity { interval: k } } else { Scheme::ReedSolomon { n: k + m, repair: m } };
+            let mut sender = RepairSender::new(RepairChoice::Fixed(scheme.into()), 500, 7);
+            let mut receiver = RepairReceiver::new(TimeDelta::from_secs(1), 90_000, None);
+            let now = Timestamp::ZERO;
+            // Across the wrap of sequence numbers.
+            let first = 131_050u64;
+            let lost: Vec<bool> = lost.iter().enumerate().map(|(i, &l)| l && i > 0 && i % rare == 0).collect();
+            let sent: Vec<_> = lens.iter().enumerate().map(|(i, &len)| packet(first + i as u64, len)).collect();
+            let (mut got, mut highest, mut number) = (vec![], 0, 0u16);
+            for (i, bytes) in sent.iter().enumerate() {
+                let sequence = first + i as u64;
+                sender.on_media(sequence, bytes, 0, Importance::Other);
+                if !lost[i] {
+                    highest = sequence;
+                    receiver.on_media(now, sequence, bytes, 0);
+                }
+                while let Some(p) = sender.pop() {
+                    let csrcs: &[u32] = if p.format == Format::FlexFec { &[7] } else { &[] };
+                    let mut out = vec![];
+                    Header { payload_type: 97, sequence: number, ssrc: 8, csrcs, ..Header::default() }.write_into(&mut out);
+                    out.extend_from_slice(&p.bytes);
+                    number += 1;
+                    let view = PacketView::parse(&out).unwrap();
+                    let unwrap = |s| nearest(highest, s);
+                    receiver.on_repair(now, (p.format, &view, p.zeros), (7, unwrap), Ecn::NotEct, |_, _| {});
+                }
+                while let Some(r) = receiver.poll(7) {
+                    let want = &sent[(r.sequence - first) as usize];
+                    prop_assert!(r.bytes.len() + r.zeros as usize == want.len() && want.starts_with(r.bytes));
+                    prop_assert!(want[r.bytes.len()..].iter().all(|&b| b == 0));
+                    got.push(r.sequence - first);
+                }
+            }
+            let (group, most) = (usize::from(k), if parity { 1 } else { usize::from(m) });
+            for (g, losses) in lost.chunks_exact(group).enumerate() {
+                let all: Vec<_> = (0..group).filter(|&i| losses[i]).map(|i| (g * group + i) as u64).collect();
+                let back = all.iter().filter(|s| got.contains(s)).count();
+                prop_assert_eq!(back, if all.len() <= most { all.len() } else { 0 }, "group {}", g);
+            }
+            let c = receiver.counters();
+            prop_assert_eq!((c.malformed, c.bad_recovered, c.window.rejected, c.window.inconsistent), (0, 0, 0, 0));
+        }
+    }
+}

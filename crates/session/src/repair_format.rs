@@ -1,0 +1,124 @@
+//! Repair packets as RTP payloads.
+//!
+//! Parity goes as FlexFEC (RFC 8627), with a flexible mask where the packets lie within one and as columns and rows where
+//! not. Reed-Solomon goes by the payload ID of RFC 6865, which defines no RTP payload: here it is the ID, the sequence
+//! number of the block's first packet as in the repair payload ID of RFC 6681, section 8.1.3 (a single sequenced flow), and
+//! the repair symbol. Source packets stay as they are, so that receivers without repair still read them; blocks are of
+//! packets in sequence then. Both codes work on the strings of RFC 8627, section 6.2, where RFC 6865 would take whole
+//! packets: sequence number and SSRC are known from the repair packet, and one window serves both codes.
+
+use weir_fec::{Code, Coverage, Repair, Shape, Symbol};
+use weir_wire::Error;
+use weir_wire::fec::parity::{self, Recovery};
+use weir_wire::fec::reed_solomon::{Field, PayloadId, parse_repair};
+use weir_wire::fec::{Octets, flexfec};
+use weir_wire::rtp::PacketView;
+
+/// Which payload a repair packet has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    FlexFec,
+    ReedSolomon,
+}
+
+/// Appends the payload of a repair packet about the source `media_ssrc`. Gives its format and the zeros behind, or
+/// `None` where the format cannot tell what is protected.
+pub(crate) fn write(repair: &Repair<'_>, media_ssrc: u32, block: u32, out: &mut Vec<u8>) -> Option<(Format, u32)> {
+    let string = Octets { bytes: repair.symbol.bytes, zeros: repair.symbol.zeros };
+    let base = first(&repair.coverage)?;
+    match repair.code {
+        Code::Parity(shape) => {
+            let (recovery, payload) = Recovery::split(string)?;
+            let blocks = [block_of(media_ssrc, base, &repair.coverage, shape)?];
+            let packet = flexfec::Repair { recovery, blocks: flexfec::Blocks::Own(&blocks), payload };
+            Some((Format::FlexFec, packet.write_into(out)?))
+        }
+        Code::ReedSolomon { sources, row, .. } => {
+            let in_sequence = repair.coverage.last()? - base + 1 == u64::from(sources);
+            let symbol = u16::from(sources) + u16::from(row);
+            let id = PayloadId { block, symbol, source_symbols: sources.into() };
+            let id = id.to_bytes(Field::default()).filter(|_| in_sequence)?;
+            out.extend_from_slice(&id);
+            out.extend_from_slice(&(base as u16).to_be_bytes());
+            out.extend_from_slice(string.bytes);
+            Some((Format::ReedSolomon, string.zeros))
+        }
+    }
+}
+
+fn first(coverage: &Coverage) -> Option<u64> {
+    coverage.iter().next()
+}
+
+fn block_of(ssrc: u32, base: u64, coverage: &Coverage, shape: Shape) -> Option<flexfec::Block> {
+    let mask = flexfec::Block::masked(ssrc, base as u16, coverage.iter().map(|s| s as u16));
+    if mask.is_some() {
+        return mask;
+    }
+    let count = u8::try_from(coverage.len()).ok()?;
+    let (step, columns, rows) = match shape {
+        Shape::Column { columns } => (columns, columns, count),
+        Shape::Group | Shape::Row => (1, count, 0),
+    };
+    let regular = coverage.iter().zip(0..).all(|(s, i): (u64, u64)| s == base + i * u64::from(step));
+    regular.then_some(flexfec::Block { ssrc, base: base as u16, shape: flexfec::Shape::Grid { columns, rows } })
+}
+
+/// Reads a repair packet and hands what it repairs to `take`, its string in `scratch`. `unwrap` gives the 64-bit number of a
+/// media sequence number.
+///
+/// # Errors
+/// Where the payload is not of the format, or is about another source.
+pub(crate) fn read(
+    (format, view, zeros): (Format, &PacketView<'_>, u32),
+    media_ssrc: u32,
+    unwrap: impl Fn(u16) -> u64,
+    scratch: &mut Vec<u8>,
+    take: impl FnOnce(Repair<'_>),
+) -> Result<(), Error> {
+    scratch.clear();
+    let payload = Octets { bytes: view.payload(), zeros };
+    let wrong = |field, value: u32, expected| Err(Error::Value { field, offset: 0, value: value.into(), expected });
+    match format {
+        Format::FlexFec => {
+            let flexfec::Packet::Repair(repair) = flexfec::Packet::of(view, zeros)? else {
+                return wrong("FlexFEC R", 1, "0: no retransmission was agreed upon");
+            };
+            let mut blocks = repair.blocks.iter();
+            let (Some(block), None) = (blocks.next(), blocks.next()) else {
+                return wrong("FlexFEC CSRC count", repair.blocks.iter().count() as u32, "1");
+            };
+            if block.ssrc != media_ssrc {
+                return wrong("FlexFEC CSRC", block.ssrc, "the media's source");
+            }
+            let mut coverage = Coverage::new(unwrap(block.base));
+            let base = coverage.base();
+            for s in block.coverage().sequences() {
+                if !coverage.insert(base + u64::from(s.wrapping_sub(block.base))) {
+                    return wrong("FlexFEC span", s.wrapping_sub(block.base).into(), "below 256");
+                }
+            }
+            let zeros = repair.string_into(scratch);
+            take(Repair { coverage, code: Code::PARITY, symbol: Symbol { bytes: scratch, zeros } });
+        }
+        Format::ReedSolomon => {
+            let (id, rest) = parse_repair(payload, Field::default())?;
+            let Some((&[a, b], bytes)) = rest.bytes.split_first_chunk() else {
+                return wrong("initial sequence number", rest.bytes.len() as u32, "2 bytes");
+            };
+            // Both fit, the field being of 8 bits.
+            let (sources, row) = (id.source_symbols as u8, (id.symbol - id.source_symbols) as u8);
+            let coverage = Coverage::every(unwrap(u16::from_be_bytes([a, b])), 1, sources.into());
+            let code = Code::ReedSolomon { sources, repairs: 255 - sources, row };
+            take(Repair { coverage, code, symbol: Symbol { bytes, zeros: rest.zeros } });
+        }
+    }
+    Ok(())
+}
+
+/// The string that codes protect of a packet whose header is there and `zeros` bytes of whose payload are not.
+pub(crate) fn protected<'a>(packet: &[u8], zeros: u32, scratch: &'a mut Vec<u8>) -> Result<Symbol<'a>, Error> {
+    scratch.clear();
+    let zeros = parity::protect_into(Octets { bytes: packet, zeros }, scratch)?;
+    Ok(Symbol { bytes: scratch, zeros })
+}
