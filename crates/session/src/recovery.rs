@@ -138,11 +138,11 @@ mod tests {
         let padding = if sequence % 5 == 3 { 4 } else { 0 };
         let header = Header {
             payload_type: 96,
-            marker: sequence % 3 == 0,
+            marker: sequence.is_multiple_of(3),
             sequence: sequence as u16,
             timestamp: (sequence / 3 * 3_000) as u32,
             ssrc: 7,
-            elements: if sequence % 2 == 0 { &elements } else { &[] },
+            elements: if sequence.is_multiple_of(2) { &elements } else { &[] },
             padding,
             ..Header::default()
         };

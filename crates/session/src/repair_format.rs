@@ -55,13 +55,13 @@ fn block_of(ssrc: u32, base: u64, coverage: &Coverage, shape: Shape) -> Option<f
     if mask.is_some() {
         return mask;
     }
-    let count = u8::try_from(coverage.len()).ok()?;
-    let (step, columns, rows) = match shape {
-        Shape::Column { columns } => (columns, columns, count),
-        Shape::Group | Shape::Row => (1, count, 0),
+    let step = match shape {
+        Shape::Column { columns } => columns,
+        Shape::Group | Shape::Row => 1,
     };
+    let shape = flexfec::Shape::every(step, u8::try_from(coverage.len()).ok()?)?;
     let regular = coverage.iter().zip(0..).all(|(s, i): (u64, u64)| s == base + i * u64::from(step));
-    regular.then_some(flexfec::Block { ssrc, base: base as u16, shape: flexfec::Shape::Grid { columns, rows } })
+    regular.then_some(flexfec::Block { ssrc, base: base as u16, shape })
 }
 
 /// Reads a repair packet and hands what it repairs to `take`, its string in `scratch`. `unwrap` gives the 64-bit number of a

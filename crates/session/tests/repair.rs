@@ -1,5 +1,7 @@
 //! Repair packets beside the media: what they bring back, how both streams are reported on, and what forged ones cost.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Call, Fate as Way, Link, Recorder, Told, plan};
@@ -119,6 +121,28 @@ fn every_single_loss_of_a_parity_group_is_recovered() {
         let mean = loss.clone().sum::<f64>() / loss.count() as f64;
         assert!((mean - 1.0 / interval as f64).abs() < 0.25 / interval as f64, "{mean}");
     }
+}
+
+#[test]
+fn reed_solomon_recovers_as_many_losses_as_it_has_repair_packets() {
+    // Blocks of 10 with 3 repair packets: in block b, b modulo 5 losses, the last of 4 being too many.
+    let recorder = with_repair(800, RepairPlan::ReedSolomon { block: 10, repair: 3 });
+    let losses = |n: u64| if n < 7 { 0 } else { n / 7 % 5 };
+    let which = move |n: u64| n % 7 * 3 % 7 < losses(n);
+    let mut c = call(&recorder, None, RepairReception::Always, lose_media(which));
+    c.run_until(Timestamp::from_secs(10));
+    let (sent, r) = (c.a.send_counters(), c.b.repair_counters());
+    assert_eq!((sent.repair_packets, sent.repair_dropped, r.malformed), (sent.packets / 7 * 3, 0, 0));
+    let s = c.b.recovery_stats();
+    // Of 10 losses in five blocks, 6 come back.
+    assert!(s.recovered > 80 && s.protected_lost == s.lost, "{s:?}");
+    let share = s.recovered as f64 / s.lost as f64;
+    assert!((0.57..0.63).contains(&share), "{share}");
+    assert_eq!(s.residual_lost + s.recovered, s.lost);
+    let (plan, none) = (RepairPlan::ReedSolomon { block: 10, repair: 0 }, sent.repair_packets);
+    recorder.target.lock().unwrap().repair = plan;
+    c.run_until(Timestamp::from_secs(12));
+    assert!(c.a.send_counters().repair_packets - none <= 3, "no more but for the open block's");
 }
 
 #[test]

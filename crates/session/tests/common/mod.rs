@@ -1,6 +1,6 @@
 //! Two ends over a tiny link, and a controller that writes down what it is told.
 
-#![allow(missing_docs, dead_code, unreachable_pub)]
+#![allow(missing_docs, dead_code, unreachable_pub, clippy::unwrap_used, clippy::type_complexity)]
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
