@@ -9,6 +9,8 @@ const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(5);
 const MAX_REORDERED: u32 = 3;
 /// No packet is larger; more would be a forgery.
 const MAX_PACKET: u64 = 1 << 16;
+/// Longer gaps in the sequence numbers count as this many packets.
+const MAX_GAP: u64 = 10_000;
 /// Bytes of a frame count up to this.
 const MAX_FRAME: u64 = 1 << 22;
 
@@ -21,8 +23,6 @@ pub(crate) struct Frame {
     pub(crate) arrival: Timestamp,
     /// Bytes.
     pub(crate) size: u64,
-    /// Whether the packet before its first had come too, so that no frame is missing before it.
-    pub(crate) follows: bool,
 }
 
 /// A whole frame, and how it came after the one before.
@@ -36,6 +36,9 @@ pub(crate) struct Step {
     pub(crate) departure: TimeDelta,
     /// t(i) - t(i-1), from last packet to last packet.
     pub(crate) arrival: TimeDelta,
+    /// Packets that came after the frame before, and packets that are missing among them.
+    pub(crate) packets: u32,
+    pub(crate) missing: u32,
 }
 
 impl Step {
@@ -63,20 +66,22 @@ pub(crate) struct Frames {
     open: Option<Frame>,
     last: Option<Frame>,
     sequence: Option<u64>,
+    packets: u32,
+    missing: u32,
     reordered: u32,
 }
 
 impl Frames {
     /// For RTP timestamps of so many ticks a second.
     pub(crate) fn new(clock_rate: f64) -> Self {
-        Self { clock_rate, open: None, last: None, sequence: None, reordered: 0 }
+        Self { clock_rate, open: None, last: None, sequence: None, packets: 0, missing: 0, reordered: 0 }
     }
 
     /// Takes a packet in order of arrival.
     pub(crate) fn on_packet(&mut self, packet: &ReceivedPacket) -> Framed {
         let size = packet.size.as_bytes().min(MAX_PACKET);
-        let follows = self.sequence.is_none_or(|s| packet.sequence == s.wrapping_add(1));
-        let fresh = Frame { rtp_timestamp: packet.rtp_timestamp, arrival: packet.now, size, follows };
+        let gap = self.sequence.map_or(0, |s| packet.sequence.saturating_sub(s).saturating_sub(1));
+        let fresh = Frame { rtp_timestamp: packet.rtp_timestamp, arrival: packet.now, size };
         let newest = self.open.or(self.last);
         let since = newest.map_or(0, |f| packet.rtp_timestamp.wrapping_sub(f.rtp_timestamp) as i32);
         if since < 0 || (since == 0 && self.open.is_none() && newest.is_some()) {
@@ -99,12 +104,15 @@ impl Frames {
                 frame.size = (frame.size + size).min(MAX_FRAME);
             }
             // The marker of the frame before is lost: the frame is dropped where this one is whole already.
-            open if packet.marker => *open = Some(Frame { follows: follows && open.is_none(), ..fresh }),
+            open if packet.marker => *open = Some(fresh),
             _ => {
                 whole = self.close();
                 self.open = Some(fresh);
             }
         }
+        // A gap counts to the frame that comes after it, and so does what was dropped.
+        self.packets = self.packets.saturating_add(1);
+        self.missing = self.missing.saturating_add(gap.min(MAX_GAP) as u32);
         if packet.marker {
             whole = self.close();
         }
@@ -112,7 +120,7 @@ impl Frames {
     }
 
     fn restart(&mut self, fresh: Frame, packet: &ReceivedPacket) -> Framed {
-        *self = Self { open: Some(fresh), sequence: Some(packet.sequence), ..Self::new(self.clock_rate) };
+        *self = Self { open: Some(fresh), sequence: Some(packet.sequence), packets: 1, ..Self::new(self.clock_rate) };
         Framed::Restart
     }
 
@@ -122,12 +130,17 @@ impl Frames {
 
     fn close(&mut self) -> Framed {
         let Some(frame) = self.open.take() else { return Framed::Nothing };
-        let Some(before) = self.last.replace(frame) else { return Framed::Nothing };
+        let Some(before) = self.last.replace(frame) else {
+            (self.packets, self.missing) = (0, 0);
+            return Framed::Nothing;
+        };
         Framed::Step(Step {
             frame,
             previous_size: before.size,
             departure: self.time(frame.rtp_timestamp.wrapping_sub(before.rtp_timestamp) as i32),
             arrival: frame.arrival - before.arrival,
+            packets: core::mem::take(&mut self.packets),
+            missing: core::mem::take(&mut self.missing),
         })
     }
 }
@@ -150,12 +163,12 @@ pub(crate) mod tests {
         }
     }
 
-    fn steps(packets: &[(u64, f64, f64, bool)]) -> Vec<(f64, f64, u64, bool)> {
+    fn steps(packets: &[(u64, f64, f64, bool)]) -> Vec<(f64, f64, u64, u32)> {
         let mut frames = Frames::new(90_000.0);
         let mut all = Vec::new();
         for &(sequence, sent, arrival, marker) in packets {
             if let Framed::Step(s) = frames.on_packet(&packet(sequence, sent, arrival, 1_000, marker)) {
-                all.push((s.departure.as_millis_f64(), s.arrival.as_millis_f64(), s.frame.size, s.frame.follows));
+                all.push((s.departure.as_millis_f64(), s.arrival.as_millis_f64(), s.frame.size, s.missing));
             }
         }
         all
@@ -172,11 +185,11 @@ pub(crate) mod tests {
             (6, 160.0, 270.0, true),
             (7, 200.0, 311.0, true),
         ];
-        let expected = [(40.0, 40.0, 1_000, true), (120.0, 120.0, 1_000, false), (40.0, 41.0, 1_000, true)];
+        let expected = [(40.0, 40.0, 1_000, 0), (120.0, 120.0, 1_000, 2), (40.0, 41.0, 1_000, 0)];
         assert_eq!(steps(&packets), expected);
         // Without markers each frame is whole when the next begins.
         let packets: Vec<_> = (0..8).map(|k| (k, 20.0 * (k / 2) as f64, 10.0 * k as f64, false)).collect();
-        assert_eq!(steps(&packets), [(20.0, 20.0, 2_000, true); 2]);
+        assert_eq!(steps(&packets), [(20.0, 20.0, 2_000, 0); 2]);
     }
 
     #[test]

@@ -23,10 +23,11 @@ crate::tunables! {
         least_beta: f64 = 0.3, 0.05 => 0.99;
         /// Time in which the rate after a decrease shall drain the queue that was there.
         drain_time: TimeDelta = 2_000.0, 100.0 => 60_000.0;
-        /// Increase of the receiver's estimate in a second while frames are on time (as in GCC: 0.08).
-        increase: f64 = 0.08, 0.0 => 1.0;
-        /// The same near the rate at which frames were late before.
-        near_increase: f64 = 0.02, 0.0 => 1.0;
+        /// Increase of the receiver's estimate in a second while frames are on time, with care (GCC: 0.08).
+        increase: f64 = 0.05, 0.0 => 1.0;
+        /// Increase near the rate at which frames were late before, in mean packets a round-trip time and report interval
+        /// (as in GCC: half a packet). That it does not grow with the rate brings flows to equal shares.
+        near_increase: f64 = 0.5, 0.0 => 100.0;
         /// Bound of the estimate as a multiple of the incoming rate (as in GCC: 1.5). It stops the increase.
         incoming_bound: f64 = 1.5, 1.0 => 100.0;
         /// Reports of the receiver's estimate: this many round-trip times apart ...

@@ -1,6 +1,6 @@
 //! The parameters of draft-alvestrand-rtcweb-congestion-03.
 
-use weir_units::TimeDelta;
+use weir_units::{DataRate, TimeDelta};
 
 crate::tunables! {
     /// Configuration of both halves. Section numbers are draft-alvestrand-rtcweb-congestion-03's.
@@ -26,8 +26,8 @@ crate::tunables! {
         offset_gain: f64 = 60.0, 1.0 => 1_000.0;
         /// gamma_1, threshold of m(i) (section 3.4 gives no number; libwebrtc: 25). It does not adapt.
         threshold: TimeDelta = 25.0, 0.1 => 1_000.0;
-        /// Share of the threshold that holds near the known maximum (libwebrtc: 0.5; the draft: 1).
-        near_threshold: f64 = 0.5, 0.01 => 1.0;
+        /// Share of the threshold that holds near the known maximum (the draft: 1; libwebrtc: 0.5).
+        near_threshold: f64 = 1.0, 0.01 => 1.0;
         /// gamma_2, time that over-use must last (section 3.4 gives no number; libwebrtc: 100 ms).
         overuse_time: TimeDelta = 100.0, 0.0 => 5_000.0;
         /// gamma_3, frames that over-use must last (section 3.4 gives no number; libwebrtc: 2).
@@ -42,14 +42,16 @@ crate::tunables! {
         least_increase: f64 = 0.005, 0.0 => 1.0;
         /// B, what short response times add to it (section 3.5 gives no number; libwebrtc: 0.0407).
         fast_increase: f64 = 0.0407, 0.0 => 1.0;
-        /// Multiple of the increase before the maximum is known (libwebrtc: 3; the draft: 1).
-        unknown_increase: f64 = 3.0, 0.1 => 10.0;
-        /// Multiple of the increase near the known maximum (libwebrtc: 0.5; the draft: 1).
-        near_increase: f64 = 0.5, 0.1 => 10.0;
+        /// Multiple of the increase before the maximum is known (the draft: 1; libwebrtc: 3).
+        unknown_increase: f64 = 1.0, 0.1 => 10.0;
+        /// Multiple of the increase near the known maximum (the draft: 1; libwebrtc: 0.5).
+        near_increase: f64 = 1.0, 0.1 => 10.0;
+        /// Added to that a second (libwebrtc: 1 kbit/s with each update; the draft: none).
+        increase_step: DataRate = 1.0, 0.0 => 1_000.0;
         /// Bound of the estimate as a multiple of the incoming rate (section 3.5: 1.5). It stops the increase and does not
         /// lower the estimate, as in libwebrtc.
         incoming_bound: f64 = 1.5, 1.0 => 100.0;
-        /// Interval of TMMBR messages (Holmer et al. in Nagy et al., 2014, section 2: 1 s).
+        /// Interval of TMMBR messages (1 s, as Nagy et al., MMSys 2014, section 2, describe it; libwebrtc: 1 s).
         interval: TimeDelta = 1_000.0, 50.0 => 10_000.0;
         /// Whether a decrease is told at once instead of at the next interval (libwebrtc's REMB: 1).
         early: bool = 0.0, 0.0 => 1.0;

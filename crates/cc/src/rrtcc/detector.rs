@@ -52,7 +52,8 @@ mod tests {
     use super::*;
 
     fn run(offsets: &[f64], spacing_ms: i64, region: Region) -> Vec<Signal> {
-        let (c, mut d) = (Config::default(), Detector::new());
+        // libwebrtc's share.
+        let (c, mut d) = (Config { near_threshold: 0.5, ..Config::default() }, Detector::new());
         let one = |(k, &o): (usize, &f64)| {
             d.update(o, region, Timestamp::from_millis(spacing_ms * k as i64), &c);
             d.signal()
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_is_half_near_the_maximum_and_never_adapts() {
+    fn the_threshold_may_be_less_near_the_maximum_and_never_adapts() {
         let offsets = [13.0; 100];
         assert_eq!(run(&offsets, 50, Region::NearMax)[99], Signal::Overuse);
         assert_eq!(run(&offsets, 50, Region::AboveMax)[99], Signal::Overuse);

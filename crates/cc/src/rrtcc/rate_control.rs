@@ -132,7 +132,8 @@ impl RateControl {
             Region::NearMax => config.near_increase,
         };
         let per_second = (1.0 + multiple * increase(channel, config)).min(GREATEST_INCREASE);
-        let raised = self.estimate * libm::pow(per_second, passed.as_secs_f64().min(1.0));
+        let seconds = passed.as_secs_f64().min(1.0);
+        let raised = self.estimate * libm::pow(per_second, seconds) + config.increase_step.as_bps_f64() * seconds;
         self.estimate = raised.min(config.incoming_bound * incoming).max(self.estimate);
     }
 
@@ -162,7 +163,9 @@ mod tests {
         Channel { incoming: Some(incoming), rtt: RTT, noise: 4.0 }
     }
     fn run(r: &mut RateControl, ms: i64, signal: Signal, incoming: f64) -> State {
-        r.run(Timestamp::from_millis(ms), signal, &channel(incoming), &Config::default());
+        // libwebrtc's multiples.
+        let c = Config { unknown_increase: 3.0, near_increase: 0.5, ..Config::default() };
+        r.run(Timestamp::from_millis(ms), signal, &channel(incoming), &c);
         r.state()
     }
     /// eta - 1 at a response time of 500 ms and a noise of 4: x = 0.0025 * (425 - (-24.6 + 800)).
@@ -184,7 +187,7 @@ mod tests {
         let mut r = RateControl::new(1e6, Timestamp::ZERO);
         assert_eq!(run(&mut r, 1_000, Signal::Normal, 1e6), State::Increase);
         // Three times the increase while the maximum is unknown.
-        assert!(near(r.bps(), 1e6 * (1.0 + 3.0 * eta())));
+        assert!(near(r.bps(), 1e6 * (1.0 + 3.0 * eta()) + 1e3));
         assert_eq!(run(&mut r, 1_100, Signal::Overuse, 1e6), State::Decrease);
         assert!(near(r.bps(), 0.9e6));
         assert_eq!(r.region(), Region::NearMax);
@@ -200,7 +203,7 @@ mod tests {
         assert_eq!(run(&mut r, 2_400, Signal::Normal, 0.9e6), State::Increase);
         assert!(near(r.bps(), 0.855e6));
         run(&mut r, 3_400, Signal::Normal, 0.9e6);
-        assert!(near(r.bps(), 0.855e6 * (1.0 + 0.5 * eta())));
+        assert!(near(r.bps(), 0.855e6 * (1.0 + 0.5 * eta()) + 1e3));
     }
 
     #[test]

@@ -17,8 +17,8 @@ crate::tunables! {
         large_frame: f64 = 2.0, 1.0 => 100.0;
         /// Window of the incoming rate.
         rate_window: TimeDelta = 1_000.0, 100.0 => 5_000.0;
-        /// Share of the incoming rate that is asked for on over-use.
-        beta: f64 = 0.85, 0.1 => 0.99;
+        /// Share of the incoming rate that is asked for on over-use: the queue must drain before the rate has grown back.
+        beta: f64 = 0.75, 0.1 => 0.99;
         /// Increase in a second where frames are early or on time.
         increase: f64 = 0.08, 0.0 => 1.0;
         /// Bound of the estimate as a multiple of the incoming rate. It stops the increase.
