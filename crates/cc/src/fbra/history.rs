@@ -3,42 +3,43 @@
 use std::collections::VecDeque;
 use weir_units::{TimeDelta, Timestamp};
 
-/// The last so many values.
+/// The last so many values, kept in order of size too.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
-    values: Vec<f64>,
-    capacity: usize,
-    oldest: usize,
+    values: VecDeque<f64>,
     sorted: Vec<f64>,
+    capacity: usize,
 }
 
 impl Recent {
     pub(super) fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1);
-        let empty = || Vec::with_capacity(capacity);
-        Self { values: empty(), capacity, oldest: 0, sorted: empty() }
+        Self { values: VecDeque::with_capacity(capacity), sorted: Vec::with_capacity(capacity), capacity }
     }
 
     pub(super) fn push(&mut self, value: f64) {
-        if self.values.len() < self.capacity {
-            self.values.push(value);
-        } else {
-            self.values[self.oldest] = value;
-            self.oldest = (self.oldest + 1) % self.capacity;
+        if self.values.len() == self.capacity
+            && let Some(oldest) = self.values.pop_front()
+        {
+            self.sorted.remove(self.rank_of(oldest));
         }
+        self.values.push_back(value);
+        self.sorted.insert(self.rank_of(value), value);
+    }
+
+    /// How many values are less than this one.
+    fn rank_of(&self, value: f64) -> usize {
+        self.sorted.partition_point(|v| v.total_cmp(&value).is_lt())
     }
 
     /// The least value that so many per cent of all do not exceed (nearest rank); `None` where there is none.
-    pub(super) fn percentile(&mut self, percent: f64) -> Option<f64> {
-        let n = self.values.len();
+    pub(super) fn percentile(&self, percent: f64) -> Option<f64> {
+        let n = self.sorted.len();
         let rank = libm::ceil(percent * 0.01 * n as f64) as usize;
-        self.sorted.clear();
-        self.sorted.extend_from_slice(&self.values);
-        let at = rank.clamp(1, n.max(1)) - 1;
-        (n > 0).then(|| *self.sorted.select_nth_unstable_by(at, f64::total_cmp).1)
+        self.sorted.get(rank.clamp(1, n.max(1)) - 1).copied()
     }
 
-    pub(super) fn median(&mut self) -> Option<f64> {
+    pub(super) fn median(&self) -> Option<f64> {
         self.percentile(50.0)
     }
 }
@@ -86,7 +87,14 @@ mod tests {
         (0..9).for_each(|_| r.push(100.0));
         assert_eq!(r.percentile(10.0), Some(3.0));
         assert_eq!(r.percentile(11.0), Some(100.0));
-        assert_eq!((r.values.len(), r.values.capacity()), (10, 10));
+        assert_eq!((r.values.len(), r.sorted.len(), r.sorted.capacity()), (10, 10, 10));
+        // However long, what is sorted is what is remembered.
+        for k in 0..1_000 {
+            r.push(f64::from(k * 7_919 % 1_009 / 3));
+            let mut expected: Vec<f64> = r.values.iter().copied().collect();
+            expected.sort_by(f64::total_cmp);
+            assert_eq!(r.sorted, expected);
+        }
     }
 
     #[test]
