@@ -4,8 +4,8 @@ use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Checkpoints kept of what has arrived.
 const CHECKPOINTS: usize = 32;
-/// Checkpoints in a round-trip time.
-const PER_RTT: i64 = 8;
+/// Checkpoints in the time measured over.
+const PER_SPAN: i64 = 8;
 /// N: most values in X_recv_set (RFC 5348, section 8.2.2).
 const SET: usize = 3;
 
@@ -16,7 +16,7 @@ struct Checkpoint {
     bytes: u64,
 }
 
-/// Measures the receive rate over the last round-trip time, by the receiver's clock.
+/// Measures the receive rate over the last round-trip time, or longer where feedback is rarer, by the receiver's clock.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveRate {
     ring: [Checkpoint; CHECKPOINTS],
@@ -29,14 +29,14 @@ impl ReceiveRate {
         Self { ring: [Checkpoint::default(); CHECKPOINTS], count: 0, now: Checkpoint::default() }
     }
 
-    pub(super) fn on_arrival(&mut self, at: RemoteTimestamp, size: DataSize, rtt: TimeDelta) {
+    pub(super) fn on_arrival(&mut self, at: RemoteTimestamp, size: DataSize, span: TimeDelta) {
         if self.count == 0 {
             self.now.at = at;
             self.mark();
         }
         self.now.at = self.now.at.max(at);
         self.now.bytes = self.now.bytes.saturating_add(size.as_bytes());
-        if self.now.at - self.last().at >= rtt / PER_RTT {
+        if self.now.at - self.last().at >= span / PER_SPAN {
             self.mark();
         }
     }
@@ -50,17 +50,17 @@ impl ReceiveRate {
         self.ring[(self.count - 1) as usize % CHECKPOINTS]
     }
 
-    /// X_recv: over the time back to the latest checkpoint that is at least a round-trip time old, or the oldest.
-    pub(super) fn get(&self, rtt: TimeDelta) -> DataRate {
+    /// X_recv: over the time back to the latest checkpoint that is at least `span` old, or the oldest.
+    pub(super) fn get(&self, span: TimeDelta) -> DataRate {
         let kept = self.count.min(CHECKPOINTS as u64);
         let mut from = self.now;
         for n in 1..=kept {
             from = self.ring[(self.count - n) as usize % CHECKPOINTS];
-            if self.now.at - from.at >= rtt {
+            if self.now.at - from.at >= span {
                 break;
             }
         }
-        let time = (self.now.at - from.at).max(rtt);
+        let time = (self.now.at - from.at).max(span);
         let bytes = DataSize::from_bytes(self.now.bytes - from.bytes);
         DataRate::from_size_over(bytes, time).unwrap_or(DataRate::ZERO)
     }

@@ -61,6 +61,8 @@ pub struct Tfrc {
     receive_rate: DataRate,
     max_receive_rate: DataRate,
     updated_at: Timestamp,
+    /// What X_recv is measured over: R, or the time between updates where feedback comes less often.
+    span: TimeDelta,
     sent_since_update: u64,
     data_limited: bool,
     nofeedback_at: Option<Timestamp>,
@@ -94,6 +96,7 @@ impl Tfrc {
             receive_rate: DataRate::ZERO,
             max_receive_rate: DataRate::ZERO,
             updated_at: setup.now,
+            span: UNKNOWN_RTT,
             sent_since_update: 0,
             data_limited: false,
             nofeedback_at: None,
@@ -147,6 +150,7 @@ impl Tfrc {
 
     fn on_first_rtt(&mut self, now: Timestamp) {
         self.sample_rtt();
+        self.span = self.r();
         self.x = self.initial_rate().min(MAX_RATE);
         self.x_inst = self.x;
         self.doubled_at = now;
@@ -155,15 +159,15 @@ impl Tfrc {
 
     /// The receiver's part: arrivals, losses, marks.
     fn take_in(&mut self, feedback: &TransportFeedback<'_>) {
-        let (rtt, tcp, max) = (self.r(), self.tcp(), self.max_receive_rate);
+        let (rtt, span, tcp, max) = (self.r(), self.span, self.tcp(), self.max_receive_rate);
         let Self { config, detector, intervals, receive, new_event, .. } = self;
         for p in feedback.packets {
             if let Some(at) = p.arrival {
-                receive.on_arrival(at, p.size, rtt);
+                receive.on_arrival(at, p.size, span);
             }
             detector.on_packet(p, rtt, config.ndupack, |sequence| {
                 *new_event = true;
-                let before_all = intervals.is_empty().then(|| tcp.first_loss_interval(max.max(receive.get(rtt))));
+                let before_all = intervals.is_empty().then(|| tcp.first_loss_interval(max.max(receive.get(span))));
                 intervals.on_event(sequence, before_all, config.discounting);
             });
         }
@@ -190,7 +194,8 @@ impl Tfrc {
         let sent = self.sent_since_update as f64 * 8.0 + self.segment * 8.0;
         // What arrived now was sent in the interval before this one.
         let data_limited = std::mem::replace(&mut self.data_limited, sent < NOT_LIMITED * allowed);
-        self.receive_rate = self.receive.get(self.r());
+        self.span = self.r().max(now.saturating_since(self.updated_at)).min(MAX_RTT);
+        self.receive_rate = self.receive.get(self.span);
         self.max_receive_rate = self.max_receive_rate.max(self.receive_rate);
         let p = self.intervals.loss_event_rate(self.detector.highest(), self.config.discounting);
         let worse = self.new_event || p > self.p;

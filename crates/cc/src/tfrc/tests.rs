@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 const SIZE: DataSize = DataSize::from_bytes(1_000);
-const ONE_WAY: TimeDelta = TimeDelta::from_millis(50);
 const FEEDBACK: TimeDelta = TimeDelta::from_millis(20);
 
 fn setup(ceiling_kbps: u64, params: &[(&str, f64)]) -> Setup {
@@ -25,7 +24,7 @@ enum Fate {
     Marked,
 }
 
-/// A codec that sends at the media rate over a path of 50 ms each way, with feedback each 20 ms.
+/// A codec that sends at the media rate over a path, of 50 ms each way at first, with feedback each 20 ms.
 struct Pipe {
     sender: Tfrc,
     now: Timestamp,
@@ -33,6 +32,7 @@ struct Pipe {
     next_feedback: Timestamp,
     sequence: u64,
     flying: VecDeque<(u64, Timestamp, Fate)>,
+    one_way: TimeDelta,
     /// More delay on the way back.
     late: TimeDelta,
     deaf: bool,
@@ -48,6 +48,7 @@ impl Pipe {
             next_feedback: Timestamp::ZERO + FEEDBACK,
             sequence: 0,
             flying: VecDeque::new(),
+            one_way: TimeDelta::from_millis(50),
             late: TimeDelta::ZERO,
             deaf: false,
             idle: false,
@@ -93,11 +94,11 @@ impl Pipe {
     }
 
     fn feedback(&mut self) {
-        let told = self.now - ONE_WAY * 2 - self.late;
+        let told = self.now - self.one_way * 2 - self.late;
         let mut packets = Vec::new();
         while let Some(&(sequence, departure, fate)) = self.flying.front().filter(|f| f.1 <= told) {
             self.flying.pop_front();
-            let at = RemoteTimestamp::ZERO + (departure - Timestamp::ZERO) + ONE_WAY;
+            let at = RemoteTimestamp::ZERO + (departure - Timestamp::ZERO) + self.one_way;
             packets.push(PacketResult {
                 sequence,
                 departure,
@@ -111,7 +112,7 @@ impl Pipe {
         if self.deaf {
             return;
         }
-        let rtt = packets.iter().any(|p| p.arrival.is_some()).then_some(ONE_WAY * 2 + self.late);
+        let rtt = packets.iter().any(|p| p.arrival.is_some()).then_some(self.one_way * 2 + self.late);
         let feedback = TransportFeedback { now: self.now, packets: &packets, bytes_in_flight: DataSize::ZERO, rtt };
         self.sender.on_cue(&Cue::TransportFeedback(feedback));
     }
@@ -191,6 +192,16 @@ fn one_loss_in_a_hundred_gives_the_rate_of_the_equation() {
         within(p.metric("segment_bytes"), 999.9..=1_000.1);
         assert_eq!(p.metric("data_limited"), 0.0);
     }
+}
+
+#[test]
+fn feedback_rarer_than_round_trips_will_do() {
+    let mut p = Pipe::new(300_000, &[]);
+    p.one_way = TimeDelta::from_micros(500);
+    p.run(4_000, |s| if s % 100 == 99 { Fate::Lost } else { Fate::Arrives });
+    // A hundredth of the round-trip time above, and so a hundred times its rate: 89.87 Mbit/s.
+    within(p.kbps(), 87_000.0..=92_500.0);
+    within(p.metric("x_recv_bps") / p.metric("x_bps"), 0.9..=1.1);
 }
 
 #[test]
