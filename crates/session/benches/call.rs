@@ -42,6 +42,7 @@ impl Call {
             per_packet_feedback: feedback.is_some(),
             reports,
             repair: RepairChoice::default(),
+            circuit_breaker: None,
             controller: pair.sender,
             limits,
         };

@@ -2,7 +2,7 @@
 
 use crate::protection::RepairChoice;
 use crate::recovery::RepairReception;
-use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender};
+use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker};
 use weir_media::{Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
 
@@ -101,6 +101,9 @@ pub struct SendConfig {
     pub reports: Option<ReportPlan>,
     /// What decides on repair packets beside the media.
     pub repair: RepairChoice,
+    /// Rules by which sending ceases when the path stays congested or silent (RFC 8083); `None` for none. Without a
+    /// `min_report_interval` of its own it takes the reports' least spacing.
+    pub circuit_breaker: Option<circuit_breaker::Config>,
     /// The controller's sender half.
     pub controller: Sender,
     /// Bounds on the media rate.

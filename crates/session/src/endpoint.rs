@@ -14,6 +14,7 @@ use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
 use crate::sender::{MediaSender, SendCounters, earliest};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use weir_cc::circuit_breaker::Trip;
 use weir_cc::{Controller, Limits, ReceiverController, Report, Target};
 use weir_fec::SchemeError;
 use weir_media::{PlayoutEvent, PlayoutStats};
@@ -101,7 +102,7 @@ impl Endpoint {
     /// An end of a call that begins at `now`.
     pub fn new(
         config: EndpointConfig,
-        send: Option<SendConfig>,
+        mut send: Option<SendConfig>,
         receive: Option<ReceiveConfig>,
         now: Timestamp,
     ) -> Self {
@@ -115,6 +116,11 @@ impl Endpoint {
             we_sent: send.is_some(),
             plan: receive.as_ref().and_then(|r| r.reports).or(send.as_ref().and_then(|s| s.reports)),
         };
+        if let Some(b) = send.as_mut().and_then(|s| s.circuit_breaker.as_mut())
+            && b.min_report_interval == TimeDelta::ZERO
+        {
+            b.min_report_interval = timer_config.plan.map_or(config.t_rr_interval, |p| p.min_interval);
+        }
         let timer = RtcpTimer::new(timer_config, &mut rng, now);
         // RFC 3550, section 5.1: both start at a random value.
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
@@ -181,6 +187,12 @@ impl Endpoint {
     }
     /// Stops or restarts the media source; RTCP goes on.
     pub fn set_paused(&mut self, paused: bool) {
+        if paused
+            && !self.paused
+            && let Some(s) = &mut self.sender
+        {
+            s.breaker.on_stopped();
+        }
         self.paused = paused;
     }
     /// Asks the source for a key frame.
@@ -214,6 +226,15 @@ impl Endpoint {
     /// Where no code has the scheme's numbers; nothing changes then.
     pub fn set_repair(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
         self.sender.as_mut().map_or(Ok(()), |s| s.repair.choose(choice))
+    }
+    /// Why and when the circuit breaker has stopped the media, where it has. RTCP goes on.
+    pub fn tripped(&self) -> Option<Trip> {
+        self.sender.as_ref()?.breaker.tripped()
+    }
+    /// Lets media flow again after a trip; `false` where it is too early for that, or there is no circuit breaker. The
+    /// caller should have reason to think that the congestion has gone (RFC 8083, section 4.5).
+    pub fn restart_after_trip(&mut self, now: Timestamp) -> bool {
+        self.sender.as_mut().is_some_and(|s| s.breaker.restart(now))
     }
     /// Repair packets received, and what recovery made of them.
     pub fn repair_counters(&self) -> RepairReceiveCounters {

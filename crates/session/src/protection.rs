@@ -178,6 +178,14 @@ impl RepairSender {
         self.waiting_size -= packet.size();
         Some(packet)
     }
+    /// Throws away what waits, and counts it.
+    pub(crate) fn discard_all(&mut self) {
+        while let Some(p) = self.pop() {
+            self.dropped += 1;
+            self.recycle(p.bytes);
+        }
+        self.encoder.abandon();
+    }
     pub(crate) fn recycle(&mut self, bytes: Vec<u8>) {
         if self.spare.len() < MAX_WAITING {
             self.spare.push(bytes);

@@ -1,15 +1,20 @@
 //! The sending direction: frame source, packetiser, RTP queue, pacer and the controller's sender half.
 
+mod breaker;
+mod packets;
+
+pub(crate) use packets::{Content, Outgoing};
+
 use crate::config::SendConfig;
 use crate::feedback::ccfb_packets;
-use crate::protection::{RepairPacket, RepairSender};
+use crate::protection::RepairSender;
 use crate::queue::{QueuedPacket, RtpQueue};
-use crate::sent::{Intervals, Sent, SentStream, Traces};
-use weir_cc::cue::{Cue, IntervalReport, OneWayDelay, PacketResult, QueueState, SentPacket, TransportFeedback};
+use crate::sent::{Intervals, SentStream, Traces};
+use breaker::Breaker;
+use weir_cc::cue::{Cue, IntervalReport, OneWayDelay, PacketResult, QueueState, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
-use weir_fec::Importance;
 use weir_media::{Frame, FrameKind, Packetiser, Source};
-use weir_units::{DataSize, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtcp::ccfb;
 
 /// Packets without any report leave the flight after this long, so that a window never closes for good.
@@ -51,23 +56,6 @@ pub struct SendCounters {
     pub repair_refused: u64,
 }
 
-/// The packet that the pacer lets go now.
-#[derive(Debug)]
-pub(crate) struct Outgoing {
-    /// Transport-wide sequence number.
-    pub transport: u64,
-    /// The stream's own.
-    pub sequence: u64,
-    pub content: Content,
-}
-
-#[derive(Debug)]
-pub(crate) enum Content {
-    Media(QueuedPacket),
-    Padding,
-    Repair(RepairPacket),
-}
-
 pub(crate) struct MediaSender {
     source: Source,
     packetiser: Packetiser,
@@ -84,6 +72,7 @@ pub(crate) struct MediaSender {
     media: SentStream,
     intervals: Intervals,
     pub repair: RepairSender,
+    pub breaker: Breaker,
     pub last_rtp_timestamp: u32,
     rtp_offset: u32,
     pub counters: SendCounters,
@@ -110,6 +99,7 @@ impl MediaSender {
             media: SentStream::new(first, extended),
             intervals: Intervals::default(),
             repair: RepairSender::new(config.repair, first_repair, ssrc),
+            breaker: Breaker::new(config.circuit_breaker),
             last_rtp_timestamp: rtp_offset,
             rtp_offset,
             counters: SendCounters::default(),
@@ -166,7 +156,7 @@ impl MediaSender {
 
     /// Takes up what the controller wants after an event that may have changed it.
     fn follow_controller(&mut self, now: Timestamp) {
-        let target = self.controller.target();
+        let target = self.breaker.within_cap(self.controller.target());
         if target != self.target {
             self.pacer.set_target(&target, now);
             if target.media_rate != self.target.media_rate {
@@ -184,6 +174,9 @@ impl MediaSender {
     }
 
     pub(crate) fn on_cue(&mut self, cue: &Cue<'_>) {
+        if let Cue::ReportBlock(block) = cue {
+            self.breaker.on_block(block);
+        }
         self.controller.on_cue(cue);
         self.follow_controller(cue.now());
     }
@@ -254,6 +247,7 @@ impl MediaSender {
         let total = frame.size.as_bytes();
         self.counters.generated += total;
         self.counters.frames += 1;
+        self.breaker.on_frame(now);
         let rtp_timestamp = frame.rtp_timestamp.wrapping_add(self.rtp_offset);
         for p in self.packetiser.split(frame.size) {
             let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);
@@ -268,12 +262,16 @@ impl MediaSender {
 
     /// Runs what is due. Frames of a paused source are made and thrown away, so that it stays in step with time.
     pub(crate) fn on_timeout(&mut self, now: Timestamp, paused: bool) {
+        let paused = paused || self.breaker.tripped().is_some();
         for _ in 0..MAX_FRAMES_AT_ONCE {
             match self.source.poll_frame(now) {
                 Some(_) if paused => {}
                 Some(frame) => self.enqueue(&frame, now),
                 None => break,
             }
+        }
+        if self.breaker.on_timeout(now) {
+            self.cease();
         }
         if self.controller.poll_timeout().is_some_and(|(at, _)| at <= now) {
             self.controller.on_timeout(now);
@@ -290,6 +288,10 @@ impl MediaSender {
     pub(crate) fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
         let mut at = self.source.next_frame_at();
         earliest(&mut at, self.controller.poll_timeout().map(|(at, _)| at));
+        earliest(&mut at, self.breaker.poll_timeout());
+        if self.breaker.tripped().is_some() {
+            return at;
+        }
         if self.window_closed {
             earliest(&mut at, self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1)));
         } else if let PacerDecision::Wait(t) = self.pacer.poll(now, self.has_queued()) {
@@ -297,93 +299,13 @@ impl MediaSender {
         }
         at
     }
+}
 
-    fn has_queued(&self) -> bool {
-        !self.queue.is_empty() || self.repair.front().is_some()
-    }
-
-    /// Takes the packet that may leave now: a repair packet right behind the media packet that completed it, media,
-    /// padding. `overhead` is the size of its RTP header and extensions.
-    pub(crate) fn poll_packet(&mut self, overhead: u32, now: Timestamp) -> Option<Outgoing> {
-        let (probe, padding) = match self.pacer.poll(now, self.has_queued()) {
-            PacerDecision::Media { probe } => (probe, false),
-            PacerDecision::Padding { probe } => (probe, true),
-            PacerDecision::Wait(_) | PacerDecision::Idle => return None,
-        };
-        let repair = self.repair.front().map(RepairPacket::size).filter(|_| !padding);
-        let payload = match repair {
-            _ if padding => u64::from(PADDING_SIZE),
-            Some(size) => size,
-            None => u64::from(self.queue.front()?.payload),
-        };
-        let size = DataSize::from_bytes(u64::from(overhead) + payload);
-        // An empty flight always lets one packet go: a window smaller than a packet must not stop the call.
-        let in_flight = self.history.bytes_in_flight();
-        self.window_closed = self.target.window.is_some_and(|w| in_flight + size > w && !in_flight.is_zero());
-        if self.window_closed {
-            return None;
-        }
-        let transport = self.next_transport;
-        self.next_transport += 1;
-        let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-        let packet = Sent { transport, departure: now, size: bytes, is_padding: padding };
-        let sequence = match repair {
-            // From here on the media stream has numbers of its own.
-            Some(_) => {
-                self.media.keep();
-                self.repair.stream.on_sent(packet)
-            }
-            None => self.media.on_sent(packet),
-        };
-        let c = &mut self.counters;
-        let content = if repair.is_some() {
-            c.repair_packets += 1;
-            c.repair_bytes += size.as_bytes();
-            let p = self.repair.pop()?;
-            c.repair_payload += p.bytes.len() as u64 + u64::from(p.zeros);
-            Content::Repair(p)
-        } else {
-            c.packets += 1;
-            c.bytes += size.as_bytes();
-            if padding {
-                c.padding_packets += 1;
-                Content::Padding
-            } else {
-                let m = self.queue.pop()?;
-                c.payload += payload;
-                self.last_rtp_timestamp = m.rtp_timestamp;
-                Content::Media(m)
-            }
-        };
-        let mut sent = SentPacket {
-            now,
-            sequence: transport,
-            size,
-            is_padding: padding,
-            is_repair: repair.is_some(),
-            probe,
-            queued: self.queue.size() + DataSize::from_bytes(self.repair.waiting_size()),
-            bytes_in_flight: DataSize::ZERO,
-        };
-        if self.remembers {
-            self.history.on_sent(&sent);
-        }
-        sent.bytes_in_flight = self.history.bytes_in_flight();
-        self.controller.on_packet_sent(&sent);
-        self.pacer.on_sent(now, size, padding, probe);
-        Some(Outgoing { transport, sequence, content })
-    }
-
-    /// A packet of the media stream has been written: `zeros` bytes of its payload are not in `packet`.
-    pub(crate) fn protect(&mut self, sequence: u64, packet: &[u8], zeros: u32, media: Option<&QueuedPacket>) {
-        let importance = match media {
-            Some(m) if m.key => Importance::Key,
-            Some(_) => Importance::Reference,
-            None => Importance::Other,
-        };
-        if media.is_some() || self.repair.wants_padding() {
-            self.repair.on_media(sequence, packet, zeros, importance);
-        }
+impl MediaSender {
+    /// The circuit breaker has tripped: what waits is thrown away.
+    pub(crate) fn cease(&mut self) {
+        self.queue.discard_all();
+        self.repair.discard_all();
     }
 }
 

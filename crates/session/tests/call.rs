@@ -67,6 +67,7 @@ fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
         reports,
         packetiser: Packetiser::default(),
         repair: RepairChoice::default(),
+        circuit_breaker: None,
         controller: pair.sender,
         limits,
     };

@@ -48,6 +48,7 @@ fn call(
         reports: Some(plan()),
         packetiser: Packetiser::default(),
         repair: RepairChoice::default(),
+        circuit_breaker: None,
         controller: recorder.sender(),
         limits: Limits { floor: DataRate::ZERO, ceiling: rate },
     };

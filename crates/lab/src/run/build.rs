@@ -302,6 +302,7 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         per_packet_feedback: rtp.feedback.is_some(),
         reports: rtp.reports,
         repair: RepairChoice::default(),
+        circuit_breaker: None,
         controller: pair.sender,
         limits,
     };

@@ -22,6 +22,9 @@ impl Endpoint {
             let size = datagram.bytes.len() as u64 + u64::from(self.config.header_overhead);
             self.timer.on_packet(DataSize::from_bytes(size));
             let mut extended = Extended::default();
+            if let Some(s) = &mut self.sender {
+                s.breaker.on_rtcp_interval(self.timer.calculated_interval());
+            }
             for packet in parse_compound(datagram.bytes) {
                 match packet {
                     Ok(packet) => self.on_rtcp(&packet, &mut extended, now),
@@ -97,6 +100,7 @@ impl Endpoint {
             Packet::Nadu(n) => n.entries.iter().filter(|e| e.ssrc == ours).for_each(|e| self.on_next_unit(&e, now)),
             Packet::Twcc(f) => {
                 let Some(sender) = &mut self.sender else { return };
+                sender.breaker.on_feedback();
                 let last = sender.last_transport();
                 let reports = self.reader.twcc(f, move |s| nearest(last, s));
                 if let Some(rtt) = sender.on_reports(reports, |_| TimeDelta::ZERO, now) {
@@ -112,6 +116,9 @@ impl Endpoint {
                     let is_ours = stream.ssrc == ssrcs.0 || stream.ssrc == ssrcs.1;
                     known |= is_ours;
                     self.counters.unknown_source += u64::from(!is_ours);
+                }
+                if known {
+                    sender.breaker.on_feedback();
                 }
                 if known && let Some(rtt) = sender.on_ccfb(f, ssrcs, report, now) {
                     self.rtt = Some(rtt);
@@ -198,10 +205,13 @@ impl Endpoint {
     }
 
     fn on_block(&mut self, b: &ReportBlock, now: Timestamp) {
+        let Some(sender) = &mut self.sender else { return };
         if b.ssrc != self.config.ssrc {
+            if b.ssrc == self.config.repair_ssrcs().0 {
+                sender.breaker.on_feedback();
+            }
             return;
         }
-        let Some(sender) = &mut self.sender else { return };
         let rtt = round_trip(NtpTime::at(now, self.zero), b.last_sr, b.delay_since_last_sr);
         let expected = self.prior_highest.replace(b.highest_sequence).map_or(0, |p| b.highest_sequence.wrapping_sub(p));
         let block = cue::ReportBlock {
@@ -216,6 +226,9 @@ impl Endpoint {
             rtt,
         };
         sender.on_cue(&Cue::ReportBlock(block));
+        if sender.breaker.tripped().is_some() {
+            sender.cease();
+        }
         if let Some(rtt) = rtt {
             self.on_rtt(rtt, now);
         }

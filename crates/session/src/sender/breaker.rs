@@ -1,0 +1,104 @@
+//! The circuit breaker over the media stream (RFC 8083).
+
+use weir_cc::Target;
+use weir_cc::circuit_breaker::{CircuitBreaker, Config, RtcpIntervals, Trip};
+use weir_cc::cue::{ReportBlock, SentPacket};
+use weir_units::{TimeDelta, Timestamp};
+
+/// Half of the time that the longest frame interval is sought in (RFC 8083, section 3: 10 s).
+const HALF_WINDOW: TimeDelta = TimeDelta::from_secs(5);
+
+/// A circuit breaker, or none, and what it has to know of frames.
+#[derive(Debug)]
+pub(crate) struct Breaker {
+    breaker: Option<Box<CircuitBreaker>>,
+    last_frame: Option<Timestamp>,
+    /// Longest frame intervals of this half of the window and the one before, and when this one began.
+    longest: (TimeDelta, TimeDelta),
+    since: Timestamp,
+}
+
+impl Breaker {
+    pub(crate) fn new(config: Option<Config>) -> Self {
+        let breaker = config.map(|c| Box::new(CircuitBreaker::new(c)));
+        Self { breaker, last_frame: None, longest: (TimeDelta::ZERO, TimeDelta::ZERO), since: Timestamp::ZERO }
+    }
+
+    pub(crate) fn tripped(&self) -> Option<Trip> {
+        self.breaker.as_ref()?.tripped()
+    }
+
+    /// The target brought below the rate that a reduction leaves.
+    pub(crate) fn within_cap(&self, target: Target) -> Target {
+        let Some(cap) = self.breaker.as_ref().and_then(|b| b.rate_cap()) else { return target };
+        Target {
+            media_rate: target.media_rate.min(cap),
+            pacing_rate: target.pacing_rate.min(cap),
+            padding_rate: target.padding_rate.min(cap),
+            ..target
+        }
+    }
+
+    pub(crate) fn on_packet_sent(&mut self, packet: &SentPacket) {
+        if let Some(b) = self.breaker.as_mut().filter(|_| !packet.is_repair) {
+            b.on_packet_sent(packet);
+        }
+    }
+
+    pub(crate) fn on_frame(&mut self, now: Timestamp) {
+        let Some(b) = &mut self.breaker else { return };
+        if now - self.since >= HALF_WINDOW {
+            (self.longest, self.since) = ((TimeDelta::ZERO, self.longest.0), now);
+        }
+        if let Some(last) = self.last_frame.replace(now) {
+            self.longest.0 = self.longest.0.max(now - last);
+            b.on_frame_interval(self.longest.0.max(self.longest.1));
+        }
+    }
+
+    /// A report block on the media stream. It tells no congestion marks: RFC 8888 tells them apart from it.
+    pub(crate) fn on_block(&mut self, block: &ReportBlock) {
+        if let Some(b) = &mut self.breaker {
+            b.on_report_block(block, 0);
+        }
+    }
+
+    /// RTCP without such a block that shows the receiver to be there.
+    pub(crate) fn on_feedback(&mut self) {
+        if let Some(b) = &mut self.breaker {
+            b.on_feedback();
+        }
+    }
+
+    /// Reporting intervals as RTCP's share has them now.
+    pub(crate) fn on_rtcp_interval(&mut self, interval: TimeDelta) {
+        if let Some(b) = &mut self.breaker {
+            b.on_rtcp_interval(RtcpIntervals { own: interval, receiver: interval });
+        }
+    }
+
+    /// The source has stopped, and not for congestion.
+    pub(crate) fn on_stopped(&mut self) {
+        self.last_frame = None;
+        if let Some(b) = &mut self.breaker {
+            b.on_stopped();
+        }
+    }
+
+    /// Runs what is due; whether the breaker has tripped by it.
+    pub(crate) fn on_timeout(&mut self, now: Timestamp) -> bool {
+        let Some(b) = self.breaker.as_mut().filter(|b| b.tripped().is_none()) else { return false };
+        if b.poll_timeout().is_some_and(|at| at <= now) {
+            b.on_timeout(now);
+        }
+        b.tripped().is_some()
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
+        self.breaker.as_ref()?.poll_timeout()
+    }
+
+    pub(crate) fn restart(&mut self, now: Timestamp) -> bool {
+        self.breaker.as_mut().is_some_and(|b| b.restart(now))
+    }
+}

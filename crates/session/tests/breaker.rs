@@ -1,0 +1,108 @@
+//! The circuit breaker in a call: it stops what congests, and leaves an adapting call alone.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Call, Fate as Way, Link, Recorder};
+use weir_cc::circuit_breaker::{Config, Reason};
+use weir_cc::{Limits, Registry, Setup};
+use weir_media::{Packetiser, PerfectCodec};
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+fn call(controller: weir_cc::Sender, link: Link, config: Config, receive: ReceiveConfig) -> Call {
+    let now = Timestamp::ZERO;
+    let ceiling = DataRate::from_mbps(2);
+    let endpoint = EndpointConfig {
+        ssrc: 11,
+        remote_ssrc: 22,
+        transport_sequence: true,
+        session_bandwidth: ceiling,
+        ..EndpointConfig::default()
+    };
+    let send = SendConfig {
+        source: PerfectCodec::frames(TimeDelta::from_millis(40), now).into(),
+        per_packet_feedback: receive.feedback.is_some(),
+        reports: None,
+        packetiser: Packetiser::default(),
+        repair: RepairChoice::default(),
+        circuit_breaker: Some(config),
+        controller,
+        limits: Limits { floor: DataRate::ZERO, ceiling },
+    };
+    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
+    let (a, b) = (Endpoint::new(endpoint, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    Call::new(a, b, link)
+}
+
+fn packets_after(c: &mut Call, seconds: i64) -> u64 {
+    let before = c.a.send_counters().packets;
+    c.run_until(c.now + TimeDelta::from_secs(seconds));
+    c.a.send_counters().packets - before
+}
+
+#[test]
+fn a_rate_far_above_the_path_is_stopped_and_rtcp_goes_on() {
+    // 2 Mbit/s over 500 kbit/s with a fifth lost beside: TCP would get some 100 kbit/s.
+    let link = Link::new(DataRate::from_kbps(500), |n, _| if n % 5 == 0 { Way::Lose } else { Way::Pass });
+    let mut c = call(Recorder::new(2_000).sender(), link, Config::default(), ReceiveConfig::default());
+    c.run_until(Timestamp::from_secs(2));
+    assert_eq!(c.a.tripped(), None);
+    c.run_until(Timestamp::from_secs(40));
+    let trip = c.a.tripped().expect("stopped");
+    assert_eq!(trip.reason, Reason::Congestion);
+    assert!(trip.sending_rate.unwrap() > trip.tcp_rate.unwrap(), "{trip:?}");
+    let rtcp = c.a.counters().rtcp_sent;
+    assert_eq!(packets_after(&mut c, 10), 0);
+    assert!(c.a.counters().rtcp_sent > rtcp + 3);
+    assert_eq!(c.a.queue(c.now).0.as_bytes(), 0);
+    // Tried again, it is stopped again.
+    assert!(c.a.restart_after_trip(c.now) && c.a.tripped().is_none());
+    assert!(packets_after(&mut c, 2) > 100);
+    c.run_until(c.now + TimeDelta::from_secs(40));
+    assert!(c.a.tripped().is_some());
+}
+
+#[test]
+fn silence_stops_the_media_and_a_pause_does_not() {
+    let mut c = call(
+        Recorder::new(500).sender(),
+        Link::new(DataRate::from_mbps(2), |_, _| Way::Pass),
+        Config::default(),
+        ReceiveConfig::default(),
+    );
+    c.run_until(Timestamp::from_secs(20));
+    assert_eq!(c.a.tripped(), None);
+    c.a.set_paused(true);
+    c.run_until(Timestamp::from_secs(60));
+    assert_eq!(c.a.tripped(), None, "a pause is no congestion");
+    c.a.set_paused(false);
+    c.run_until(Timestamp::from_secs(80));
+    assert_eq!(c.a.tripped(), None);
+    // Nothing comes back any more: three intervals of 5 s.
+    c.back = Link::new(DataRate::from_mbps(2), |_, _| Way::Lose);
+    c.run_until(Timestamp::from_secs(94));
+    assert_eq!(c.a.tripped(), None);
+    c.run_until(Timestamp::from_secs(98));
+    assert_eq!(c.a.tripped().map(|t| t.reason), Some(Reason::RtcpTimeout));
+    assert_eq!(packets_after(&mut c, 5), 0);
+}
+
+#[test]
+fn adapting_controllers_never_trip_it() {
+    let registry = Registry::builtin();
+    for name in ["gcc", "nada"] {
+        let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(2) };
+        let setup =
+            Setup { limits, start_rate: DataRate::from_kbps(300), now: Timestamp::ZERO, seed: 1, params: vec![] };
+        let pair = registry.make(name, &setup).unwrap();
+        let feedback = registry.get(name).unwrap().feedback;
+        let receive = ReceiveConfig { feedback, controller: pair.receiver, ..ReceiveConfig::default() };
+        let link = Link::new(DataRate::from_mbps(1), |n, _| if n % 200 == 0 { Way::Lose } else { Way::Pass });
+        let mut c = call(pair.sender, link, Config::default(), receive);
+        c.run_until(Timestamp::from_secs(60));
+        assert_eq!(c.a.tripped(), None, "{name}");
+        assert!(c.a.send_counters().packets > 1_000, "{name}");
+    }
+}
