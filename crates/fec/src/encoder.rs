@@ -203,6 +203,7 @@ struct Lane {
     scheme: Option<Scheme>,
     /// The next block's.
     next: Option<Scheme>,
+    /// Of the open block; only its base where sums have their own.
     coverage: Coverage,
     /// Source packets in the open block.
     count: usize,
@@ -245,7 +246,6 @@ impl Lane {
             return;
         };
         out.counts.protected += 1;
-        self.coverage.insert(sequence);
         match scheme {
             Scheme::Parity { .. } => self.row.add(sequence, symbol, &mut out.pool),
             Scheme::Interleaved { columns, .. } => self.column(columns).add(sequence, symbol, &mut out.pool),
@@ -258,6 +258,7 @@ impl Lane {
             }
             Scheme::ReedSolomon { repair: 0, .. } => {}
             Scheme::ReedSolomon { .. } => {
+                self.coverage.insert(sequence);
                 let mut bytes = out.pool.take(symbol.bytes.len());
                 bytes.extend_from_slice(symbol.bytes);
                 self.packets.push(Packet { bytes, zeros: symbol.zeros });

@@ -11,54 +11,50 @@ mod x86;
 
 use crate::field::{self, NIBBLES};
 
-/// Which instructions to use.
+/// Which instructions to use; those of a processor carry the proof that it has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
     /// None in particular.
     Portable,
     /// Shuffles of 16 bytes.
     #[cfg(target_arch = "x86_64")]
-    Ssse3,
+    Ssse3(x86::Ssse3),
     /// Shuffles of 32 bytes.
     #[cfg(target_arch = "x86_64")]
-    Avx2,
+    Avx2(x86::Avx2),
     /// Bit matrices, 64 bytes at a time.
     #[cfg(target_arch = "x86_64")]
-    Gfni512,
+    Gfni512(x86::Gfni512),
 }
 
 impl Level {
     /// The best that this processor has.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn best() -> Self {
-        if Self::Gfni512.is_present() {
-            Self::Gfni512
-        } else if Self::Avx2.is_present() {
-            Self::Avx2
-        } else if Self::Ssse3.is_present() {
-            Self::Ssse3
-        } else {
-            Self::Portable
-        }
+    fn best() -> Self {
+        static BEST: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
+        *BEST.get_or_init(|| Self::present().last().unwrap_or(Self::Portable))
     }
     /// The best that this processor has.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) const fn best() -> Self {
+    const fn best() -> Self {
         Self::Portable
     }
-    /// Whether this processor has it.
+    /// All that this processor has, from slow to fast.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn is_present(self) -> bool {
-        match self {
-            Self::Portable => true,
-            Self::Ssse3 => is_x86_feature_detected!("ssse3"),
-            Self::Avx2 => is_x86_feature_detected!("avx2"),
-            Self::Gfni512 => {
-                is_x86_feature_detected!("gfni")
-                    && is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-            }
-        }
+    fn present() -> impl Iterator<Item = Self> {
+        [
+            Some(Self::Portable),
+            x86::Ssse3::detect().map(Self::Ssse3),
+            x86::Avx2::detect().map(Self::Avx2),
+            x86::Gfni512::detect().map(Self::Gfni512),
+        ]
+        .into_iter()
+        .flatten()
+    }
+    /// All that this processor has.
+    #[cfg(all(test, not(target_arch = "x86_64")))]
+    fn present() -> impl Iterator<Item = Self> {
+        [Self::Portable].into_iter()
     }
 }
 
@@ -72,9 +68,9 @@ fn xor_into_by(level: Level, into: &mut [u8], from: &[u8]) {
     let (into, from) = (&mut into[..len], &from[..len]);
     match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Gfni512 => x86::xor_into_512(into, from),
+        Level::Gfni512(present) => present.xor_into(into, from),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => x86::xor_into_256(into, from),
+        Level::Avx2(present) => present.xor_into(into, from),
         _ => {
             for (a, b) in into.iter_mut().zip(from) {
                 *a ^= b;
@@ -90,9 +86,9 @@ fn mul_add_by(level: Level, into: &mut [u8], from: &[u8], factor: u8) {
     let table = &NIBBLES[usize::from(factor)];
     let done = match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => x86::mul_add_256(into, from, table),
+        Level::Avx2(present) => present.mul_add(into, from, table),
         #[cfg(target_arch = "x86_64")]
-        Level::Ssse3 => x86::mul_add_128(into, from, table),
+        Level::Ssse3(present) => present.mul_add(into, from, table),
         _ => 0,
     };
     for (a, &b) in into[done..].iter_mut().zip(&from[done..]) {
@@ -113,7 +109,7 @@ fn combine_by(level: Level, coefficients: &[u8], sources: &[&[u8]], outputs: &mu
     assert_eq!(coefficients.len(), sources.len() * outputs.len(), "one coefficient for each pair");
     match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Gfni512 => x86::combine_512(coefficients, sources, outputs, len),
+        Level::Gfni512(present) => present.combine(coefficients, sources, outputs, len),
         _ => {
             // Piece by piece, so that the sources' pieces stay in the first cache from row to row.
             for start in (0..len).step_by(PIECE) {
@@ -138,18 +134,6 @@ mod tests {
     use super::*;
     use crate::field::product;
 
-    #[cfg(target_arch = "x86_64")]
-    const LEVELS: [Level; 4] = [Level::Portable, Level::Ssse3, Level::Avx2, Level::Gfni512];
-    #[cfg(not(target_arch = "x86_64"))]
-    const LEVELS: [Level; 1] = [Level::Portable];
-
-    fn levels() -> impl Iterator<Item = Level> {
-        #[cfg(target_arch = "x86_64")]
-        return LEVELS.into_iter().filter(|l| l.is_present());
-        #[cfg(not(target_arch = "x86_64"))]
-        LEVELS.into_iter()
-    }
-
     fn bytes(len: usize, seed: usize) -> Vec<u8> {
         (0..len).map(|i| ((i + 7 * seed) * (2 * seed + 31) + i * i / 3) as u8).collect()
     }
@@ -157,7 +141,7 @@ mod tests {
     #[test]
     fn sums_are_those_of_the_definition_at_every_length_and_alignment() {
         let (a, b) = (bytes(300, 1), bytes(300, 2));
-        for level in levels() {
+        for level in Level::present() {
             for len in 0..=200 {
                 for (x, y) in [(0, 0), (1, 0), (0, 1), (3, 17), (31, 32), (63, 64)] {
                     let (mut into, from) = (a.clone(), &b[y..y + len]);
@@ -174,7 +158,7 @@ mod tests {
     #[test]
     fn products_are_those_of_the_field() {
         let all = bytes(100, 0).into_iter().chain(0..=255).collect::<Vec<u8>>();
-        for level in levels() {
+        for level in Level::present() {
             for factor in 0..=255_u8 {
                 let mut output = [vec![0xaa; all.len()]];
                 combine_by(level, &[factor], &[&all], &mut output);
@@ -187,7 +171,7 @@ mod tests {
     #[test]
     fn combinations_are_those_of_the_definition_at_every_length_and_alignment() {
         let pool: Vec<Vec<u8>> = (0..40).map(|i| bytes(700, i)).collect();
-        for level in levels() {
+        for level in Level::present() {
             for len in (0..=200_usize).chain([256, 257, 511, 600]) {
                 let (k, m) = (1 + len % 13, 1 + len % 18);
                 let sources: Vec<&[u8]> = (0..k)

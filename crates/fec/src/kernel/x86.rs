@@ -1,43 +1,184 @@
-//! x86-64.
-//!
-//! The functions that the parent module calls are safe: they check that the instructions are present, which costs a load
-//! and a test of a word that the standard library fills once.
+//! x86-64. Each set of instructions is a type whose values exist only where the processor has them, so that its methods
+//! are safe to call.
 
 use std::arch::x86_64::*;
 
-use super::Level;
 use crate::field::product;
 
-/// For each factor the bit matrix that multiplies by it: byte `7 - i` of a matrix holds the bits of x that sum up to bit
-/// `i` of the product (Intel's manual, GF2P8AFFINEQB).
-static MATRICES: [u64; 256] = matrices();
+/// SSSE3 is present.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ssse3(());
 
-const fn matrices() -> [u64; 256] {
-    let mut all = [0; 256];
-    let mut factor = 0;
-    while factor < 256 {
+/// AVX2 is present.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Avx2(());
+
+/// GFNI and AVX-512 F, BW and VBMI are present.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Gfni512(());
+
+impl Ssse3 {
+    pub(super) fn detect() -> Option<Self> {
+        is_x86_feature_detected!("ssse3").then_some(Self(()))
+    }
+    /// `into ^= factor * from`, which have one length, for as many bytes as fit; how many that were.
+    pub(super) fn mul_add(self, into: &mut [u8], from: &[u8], table: &[u8; 32]) -> usize {
+        assert_eq!(into.len(), from.len());
+        let done = into.len() / 16 * 16;
+        // SAFETY: the instructions are present, and `done` bytes are in both slices.
+        unsafe { mul_128(into.as_mut_ptr(), from.as_ptr(), done, table) }
+        done
+    }
+}
+
+impl Avx2 {
+    pub(super) fn detect() -> Option<Self> {
+        is_x86_feature_detected!("avx2").then_some(Self(()))
+    }
+    /// `into ^= from`, over the shorter of both.
+    pub(super) fn xor_into(self, into: &mut [u8], from: &[u8]) {
+        #[target_feature(enable = "avx2")]
+        fn xor(into: &mut [u8], from: &[u8]) {
+            for (a, b) in into.iter_mut().zip(from) {
+                *a ^= b;
+            }
+        }
+        // SAFETY: the instructions are present.
+        unsafe { xor(into, from) }
+    }
+    /// `into ^= factor * from`, which have one length, for as many bytes as fit; how many that were.
+    pub(super) fn mul_add(self, into: &mut [u8], from: &[u8], table: &[u8; 32]) -> usize {
+        assert_eq!(into.len(), from.len());
+        let done = into.len() / 32 * 32;
+        // SAFETY: the instructions are present, and `done` bytes are in both slices.
+        unsafe { mul_256(into.as_mut_ptr(), from.as_ptr(), done, table) }
+        done
+    }
+}
+
+impl Gfni512 {
+    pub(super) fn detect() -> Option<Self> {
+        let all = is_x86_feature_detected!("gfni")
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vbmi");
+        all.then_some(Self(()))
+    }
+    /// `into ^= from`, which have one length.
+    pub(super) fn xor_into(self, into: &mut [u8], from: &[u8]) {
+        assert_eq!(into.len(), from.len());
+        // SAFETY: the instructions are present, both slices have one length.
+        unsafe { xor_512(into.as_mut_ptr(), from.as_ptr(), into.len()) }
+    }
+    /// As [`super::combine_by`], whose checks were made.
+    pub(super) fn combine(self, coefficients: &[u8], sources: &[&[u8]], outputs: &mut [Vec<u8>], len: usize) {
+        let (k, m) = (sources.len(), outputs.len());
+        assert!(k <= SOURCES && coefficients.len() == k * m);
+        assert!(sources.iter().all(|s| s.len() <= len) && outputs.iter().all(|o| o.len() == len));
+        if k == 0 {
+            outputs.iter_mut().for_each(|o| o.fill(0));
+            return;
+        }
+        let common = sources.iter().map(|s| s.len()).min().unwrap_or(0) / 64 * 64;
+        let mut matrices = [0; ROWS * STRIDE];
+        let mut row = 0;
+        // Groups of rows as equal as can be: eight rows are four and four, not seven and one.
+        for groups in (1..=m.div_ceil(ROWS)).rev() {
+            let rows = (m - row).div_ceil(groups);
+            let outputs = &mut outputs[row..row + rows];
+            // SAFETY: the instructions are present. `expand` fills `matrices` for `rows` rows of `k`, which is `SOURCES` at
+            // most. All sources have `common` bytes and no more than `len`, all outputs `len`.
+            unsafe {
+                expand(&coefficients[row * k..(row + rows) * k], k, &mut matrices);
+                match rows {
+                    1 => group::<1>(&matrices, sources, outputs, common, len),
+                    2 => group::<2>(&matrices, sources, outputs, common, len),
+                    3 => group::<3>(&matrices, sources, outputs, common, len),
+                    4 => group::<4>(&matrices, sources, outputs, common, len),
+                    5 => group::<5>(&matrices, sources, outputs, common, len),
+                    6 => group::<6>(&matrices, sources, outputs, common, len),
+                    _ => group::<7>(&matrices, sources, outputs, common, len),
+                }
+            }
+            row += rows;
+        }
+    }
+}
+
+/// The bit matrix that multiplies by a factor: byte `7 - i` holds the bits of x that sum up to bit `i` of the product
+/// (Intel's manual, GF2P8AFFINEQB).
+const fn matrix(factor: u8) -> u64 {
+    let (mut matrix, mut bit) = (0, 0);
+    while bit < 8 {
+        let column = product(factor, 1 << bit);
+        let mut i = 0;
+        while i < 8 {
+            if column >> i & 1 == 1 {
+                matrix |= 1 << (8 * (7 - i) + bit);
+            }
+            i += 1;
+        }
+        bit += 1;
+    }
+    matrix
+}
+
+/// Byte b of a factor's matrix is linear in the factor's bits too: the bit matrices that make it, for all b.
+static MATRIX_BYTES: [u64; 8] = matrix_bytes();
+
+const fn matrix_bytes() -> [u64; 8] {
+    let mut all = [0; 8];
+    let mut b = 0;
+    while b < 8 {
         let mut bit = 0;
         while bit < 8 {
-            let column = product(factor as u8, 1 << bit);
+            let column = (matrix(1 << bit) >> (8 * b)) as u8;
             let mut i = 0;
             while i < 8 {
                 if column >> i & 1 == 1 {
-                    all[factor] |= 1 << (8 * (7 - i) + bit);
+                    all[b] |= 1 << (8 * (7 - i) + bit);
                 }
                 i += 1;
             }
             bit += 1;
         }
-        factor += 1;
+        b += 1;
     }
     all
 }
 
-/// `into ^= from`, which have one length.
-pub(super) fn xor_into_512(into: &mut [u8], from: &[u8]) {
-    assert!(Level::Gfni512.is_present() && into.len() == from.len());
-    // SAFETY: the instructions are present, both slices have one length.
-    unsafe { xor_512(into.as_mut_ptr(), from.as_ptr(), into.len()) }
+/// Where the bytes of an 8x8 block of bytes are in its transpose.
+static TRANSPOSED: [u8; 64] = transposed();
+
+const fn transposed() -> [u8; 64] {
+    let (mut table, mut i) = ([0; 64], 0);
+    while i < 64 {
+        table[i] = (i % 8 * 8 + i / 8) as u8;
+        i += 1;
+    }
+    table
+}
+
+/// Writes the bit matrices of all coefficients, `k` a row, in rows of [`STRIDE`].
+///
+/// # Safety
+/// AVX-512 F and VBMI and GFNI are present; `k` is 1 to [`SOURCES`], and there are [`ROWS`] rows at most.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+unsafe fn expand(coefficients: &[u8], k: usize, matrices: &mut [u64; ROWS * STRIDE]) {
+    // SAFETY: both are 64 bytes.
+    let (bytes, transposed) =
+        unsafe { (_mm512_loadu_epi64(MATRIX_BYTES.as_ptr().cast()), _mm512_loadu_epi8(TRANSPOSED.as_ptr().cast())) };
+    for (row, matrices) in coefficients.chunks(k).zip(matrices.chunks_exact_mut(STRIDE)) {
+        for (eight, matrices) in row.chunks(8).zip(matrices.chunks_exact_mut(8)) {
+            let mut factors = [0; 8];
+            factors[..eight.len()].copy_from_slice(eight);
+            let x = _mm512_set1_epi64(i64::from_le_bytes(factors));
+            // Qword b: byte b of all eight matrices.
+            let x = _mm512_permutexvar_epi8(transposed, _mm512_gf2p8affine_epi64_epi8::<0>(x, bytes));
+            // SAFETY: there are eight.
+            unsafe { _mm512_storeu_epi64(matrices.as_mut_ptr().cast(), x) };
+        }
+    }
 }
 
 /// # Safety
@@ -45,6 +186,13 @@ pub(super) fn xor_into_512(into: &mut [u8], from: &[u8]) {
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn xor_512(into: *mut u8, from: *const u8, len: usize) {
     let mut i = 0;
+    // Up to where stores are aligned: those across a cache line cost twice.
+    let head = into.align_offset(64).min(len);
+    if head > 0 {
+        // SAFETY: the mask keeps to the bytes that are inside.
+        unsafe { xor_masked(into, from, first(head)) };
+        i = head;
+    }
     while i + 64 <= len {
         // SAFETY: 64 bytes from i on are inside.
         unsafe {
@@ -54,41 +202,25 @@ unsafe fn xor_512(into: *mut u8, from: *const u8, len: usize) {
         i += 64;
     }
     if i < len {
-        let mask = first(len - i);
         // SAFETY: the mask keeps to the bytes that are inside.
-        unsafe {
-            let a = _mm512_maskz_loadu_epi8(mask, into.add(i).cast());
-            let b = _mm512_maskz_loadu_epi8(mask, from.add(i).cast());
-            _mm512_mask_storeu_epi8(into.add(i).cast(), mask, _mm512_xor_si512(a, b));
-        }
+        unsafe { xor_masked(into.add(i), from.add(i), first(len - i)) };
+    }
+}
+
+/// # Safety
+/// AVX-512 F and BW are present; the bytes of the mask are at both pointers, and do not overlap.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn xor_masked(into: *mut u8, from: *const u8, mask: u64) {
+    // SAFETY: as the caller grants.
+    unsafe {
+        let (a, b) = (_mm512_maskz_loadu_epi8(mask, into.cast()), _mm512_maskz_loadu_epi8(mask, from.cast()));
+        _mm512_mask_storeu_epi8(into.cast(), mask, _mm512_xor_si512(a, b));
     }
 }
 
 /// A mask of the first bytes of 64.
 const fn first(bytes: usize) -> u64 {
     if bytes >= 64 { u64::MAX } else { (1 << bytes) - 1 }
-}
-
-/// `into ^= from`, which have one length.
-pub(super) fn xor_into_256(into: &mut [u8], from: &[u8]) {
-    assert!(Level::Avx2.is_present());
-    #[target_feature(enable = "avx2")]
-    fn xor(into: &mut [u8], from: &[u8]) {
-        for (a, b) in into.iter_mut().zip(from) {
-            *a ^= b;
-        }
-    }
-    // SAFETY: the instructions are present.
-    unsafe { xor(into, from) }
-}
-
-/// `into ^= factor * from`, which have one length, for as many bytes as fit; how many that were.
-pub(super) fn mul_add_256(into: &mut [u8], from: &[u8], table: &[u8; 32]) -> usize {
-    assert!(Level::Avx2.is_present() && into.len() == from.len());
-    let done = into.len() / 32 * 32;
-    // SAFETY: the instructions are present, and `done` bytes are in both slices.
-    unsafe { mul_256(into.as_mut_ptr(), from.as_ptr(), done, table) }
-    done
 }
 
 /// # Safety
@@ -114,15 +246,6 @@ unsafe fn mul_256(into: *mut u8, from: *const u8, len: usize, table: &[u8; 32]) 
     }
 }
 
-/// `into ^= factor * from`, which have one length, for as many bytes as fit; how many that were.
-pub(super) fn mul_add_128(into: &mut [u8], from: &[u8], table: &[u8; 32]) -> usize {
-    assert!(Level::Ssse3.is_present() && into.len() == from.len());
-    let done = into.len() / 16 * 16;
-    // SAFETY: the instructions are present, and `done` bytes are in both slices.
-    unsafe { mul_128(into.as_mut_ptr(), from.as_ptr(), done, table) }
-    done
-}
-
 /// # Safety
 /// SSSE3 is present; `len` bytes, a multiple of 16, are at both pointers, and do not overlap.
 #[target_feature(enable = "ssse3")]
@@ -145,50 +268,14 @@ unsafe fn mul_128(into: *mut u8, from: *const u8, len: usize, table: &[u8; 32]) 
     }
 }
 
-/// Rows whose sums are kept in registers together: with [`COLUMNS`], 24 of 32 registers.
-const ROWS: usize = 8;
+/// Rows whose sums are kept in registers together: with [`COLUMNS`], 21 of 32 registers.
+const ROWS: usize = 7;
 /// Registers a row, of 64 bytes each.
 const COLUMNS: usize = 3;
 /// Sources at most.
 const SOURCES: usize = 255;
-
-/// As [`super::combine`], whose checks were made.
-pub(super) fn combine_512(coefficients: &[u8], sources: &[&[u8]], outputs: &mut [Vec<u8>], len: usize) {
-    assert!(Level::Gfni512.is_present() && sources.len() <= SOURCES);
-    assert!(sources.iter().all(|s| s.len() <= len) && outputs.iter().all(|o| o.len() == len));
-    let (k, m) = (sources.len(), outputs.len());
-    assert_eq!(coefficients.len(), k * m);
-    let common = sources.iter().map(|s| s.len()).min().unwrap_or(0) / 64 * 64;
-    let mut matrices = [0_u64; ROWS * SOURCES];
-    // Groups of rows as equal as can be: nine rows are five and four, not eight and one.
-    let mut groups = m.div_ceil(ROWS);
-    let mut row = 0;
-    while groups > 0 {
-        let rows = (m - row).div_ceil(groups);
-        for (i, matrices) in matrices.chunks_exact_mut(rows).take(k).enumerate() {
-            for (r, matrix) in matrices.iter_mut().enumerate() {
-                *matrix = MATRICES[usize::from(coefficients[(row + r) * k + i])];
-            }
-        }
-        let outputs = &mut outputs[row..row + rows];
-        // SAFETY: the instructions are present. `matrices` has `rows` for each source. All sources have `common` bytes
-        // and no more than `len`, all outputs `len`.
-        unsafe {
-            match rows {
-                1 => group::<1>(&matrices, sources, outputs, common, len),
-                2 => group::<2>(&matrices, sources, outputs, common, len),
-                3 => group::<3>(&matrices, sources, outputs, common, len),
-                4 => group::<4>(&matrices, sources, outputs, common, len),
-                5 => group::<5>(&matrices, sources, outputs, common, len),
-                6 => group::<6>(&matrices, sources, outputs, common, len),
-                7 => group::<7>(&matrices, sources, outputs, common, len),
-                _ => group::<8>(&matrices, sources, outputs, common, len),
-            }
-        }
-        row += rows;
-        groups -= 1;
-    }
-}
+/// Matrices a row: no power of two, which would put all rows into few sets of the cache.
+const STRIDE: usize = 264;
 
 /// All bytes of a group of rows.
 ///
@@ -196,7 +283,7 @@ pub(super) fn combine_512(coefficients: &[u8], sources: &[&[u8]], outputs: &mut 
 /// As [`tile`]; all sources have `common` bytes, a multiple of 64, and no more than `len`, and all outputs have `len`.
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 unsafe fn group<const R: usize>(
-    matrices: &[u64; ROWS * SOURCES],
+    matrices: &[u64; ROWS * STRIDE],
     sources: &[&[u8]],
     outputs: &mut [Vec<u8>],
     common: usize,
@@ -225,11 +312,11 @@ unsafe fn group<const R: usize>(
 ///
 /// # Safety
 /// AVX-512 F and BW and GFNI are present. `outputs` has `R` entries of `len` bytes. Unless `MASKED`, in which case `C` is 1
-/// and `at` below `len`, all sources and outputs have the bytes. `matrices` has `R` for each source.
+/// and `at` below `len`, all sources and outputs have the bytes. There are [`SOURCES`] sources at most.
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 #[inline]
 unsafe fn tile<const R: usize, const C: usize, const MASKED: bool>(
-    matrices: &[u64; ROWS * SOURCES],
+    matrices: &[u64; ROWS * STRIDE],
     sources: &[&[u8]],
     outputs: &mut [Vec<u8>],
     at: usize,
@@ -250,15 +337,15 @@ unsafe fn tile<const R: usize, const C: usize, const MASKED: bool>(
         }
         x
     };
+    // SAFETY: below, i is below the number of sources.
+    let matrix = |r: usize, i: usize| _mm512_set1_epi64(unsafe { *matrices.as_ptr().add(r * STRIDE + i) } as i64);
     let mut sums = [[_mm512_setzero_si512(); C]; R];
-    let mut matrix = matrices.as_ptr();
     let mut pairs = sources.chunks_exact(2);
+    let mut i = 0;
     for pair in &mut pairs {
         let (x, y) = (load(pair[0]), load(pair[1]));
         for (r, sums) in sums.iter_mut().enumerate() {
-            // SAFETY: R matrices for each source.
-            let (a, b) = unsafe { (*matrix.add(r), *matrix.add(R + r)) };
-            let (a, b) = (_mm512_set1_epi64(a as i64), _mm512_set1_epi64(b as i64));
+            let (a, b) = (matrix(r, i), matrix(r, i + 1));
             for c in 0..C {
                 let products =
                     (_mm512_gf2p8affine_epi64_epi8::<0>(x[c], a), _mm512_gf2p8affine_epi64_epi8::<0>(y[c], b));
@@ -266,14 +353,12 @@ unsafe fn tile<const R: usize, const C: usize, const MASKED: bool>(
                 sums[c] = _mm512_ternarylogic_epi64::<0x96>(sums[c], products.0, products.1);
             }
         }
-        // SAFETY: two sources' matrices lie behind.
-        matrix = unsafe { matrix.add(2 * R) };
+        i += 2;
     }
     if let [last] = pairs.remainder() {
         let x = load(last);
         for (r, sums) in sums.iter_mut().enumerate() {
-            // SAFETY: R matrices for each source.
-            let a = _mm512_set1_epi64(unsafe { *matrix.add(r) } as i64);
+            let a = matrix(r, i);
             for c in 0..C {
                 sums[c] = _mm512_xor_si512(sums[c], _mm512_gf2p8affine_epi64_epi8::<0>(x[c], a));
             }
