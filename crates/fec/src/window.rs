@@ -273,20 +273,21 @@ impl RepairWindow {
     /// Whether a repair packet is what its source packets, all at hand, make.
     fn is_true(&mut self, repair: &Repair<'_>) -> bool {
         let Self { sources, repair_pool: pool, generators, .. } = self;
-        let symbols = || repair.coverage.iter().filter_map(|sequence| sources.get(sequence));
-        if symbols().any(|source| source.len() > repair.symbol.len()) {
+        let total = repair.symbol.len();
+        if repair.coverage.iter().any(|sequence| sources.within(sequence, total).is_none()) {
             return false;
         }
+        let symbols = || repair.coverage.iter().filter_map(|sequence| sources.within(sequence, total));
         let mut sum = pool.take(repair.symbol.bytes.len());
         match repair.code {
-            Code::Parity(_) => symbols().for_each(|source| sum::add(&mut sum, source.bytes, pool)),
+            Code::Parity(_) => symbols().for_each(|bytes| sum::add(&mut sum, bytes, pool)),
             Code::ReedSolomon { sources: k, row, .. } => {
                 let (k, row) = (usize::from(k), usize::from(row));
-                let len = symbols().map(|source| source.bytes.len()).max().unwrap_or(0);
+                let len = symbols().map(<[u8]>::len).max().unwrap_or(0);
                 pool.grow(&mut sum, len);
                 let mut output = [sum];
                 let coefficients = &generators.rows(k, row + 1)[k * row..];
-                reed_solomon::combine(coefficients, symbols().map(|source| source.bytes), &mut output, len);
+                reed_solomon::combine(coefficients, symbols(), &mut output, len);
                 [sum] = output;
             }
         }

@@ -186,13 +186,6 @@ unsafe fn expand(coefficients: &[u8], k: usize, matrices: &mut [u64; ROWS * STRI
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn xor_512(into: *mut u8, from: *const u8, len: usize) {
     let mut i = 0;
-    // Up to where stores are aligned: those across a cache line cost twice.
-    let head = into.align_offset(64).min(len);
-    if head > 0 {
-        // SAFETY: the mask keeps to the bytes that are inside.
-        unsafe { xor_masked(into, from, first(head)) };
-        i = head;
-    }
     while i + 64 <= len {
         // SAFETY: 64 bytes from i on are inside.
         unsafe {

@@ -19,14 +19,12 @@ impl Row {
     const fn len(&self) -> usize {
         self.bytes.len().saturating_add(self.zeros as usize)
     }
-    /// Adds packets of the set that are at hand; false if one is longer than this.
+    /// Adds packets of the set that are at hand; false if one cannot belong to it.
     fn add(&mut self, set: &Coverage, sources: &Sources, pool: &mut Buffers) -> bool {
         let len = self.len();
-        for source in set.iter().filter_map(|sequence| sources.get(sequence)) {
-            if source.len() > len {
-                return false;
-            }
-            sum::add(&mut self.bytes, source.bytes, pool);
+        for sequence in set.iter() {
+            let Some(bytes) = sources.within(sequence, len) else { return false };
+            sum::add(&mut self.bytes, bytes, pool);
         }
         self.zeros = (len - self.bytes.len()) as u32;
         true
@@ -91,11 +89,8 @@ impl Block {
         let rows = &self.rows[..wanted];
         let mut len = rows.iter().map(|row| row.bytes.len()).max().unwrap_or(0);
         let known = || self.coverage.iter().zip(0_u8..).filter(|(sequence, _)| !unknown.contains(*sequence));
-        for symbol in known().filter_map(|(sequence, _)| sources.get(sequence)) {
-            len = len.max(symbol.bytes.len());
-            if symbol.len() > total {
-                return None;
-            }
+        for (sequence, _) in known() {
+            len = len.max(sources.within(sequence, total)?.len());
         }
         if rows.iter().any(|row| row.len() != total) {
             return None;
@@ -112,7 +107,7 @@ impl Block {
         coefficients.clear();
         reed_solomon::interpolate(known_ids, wanted_ids, coefficients);
         outputs.extend(std::iter::repeat_with(|| pool.take(len)).take(wanted));
-        let symbols = known().map(|(sequence, _)| sources.get(sequence).map_or(&[][..], |symbol| symbol.bytes));
+        let symbols = known().map(|(sequence, _)| sources.within(sequence, total).unwrap_or_default());
         let symbols = symbols.chain(rows.iter().map(|row| row.bytes.as_slice()));
         reed_solomon::combine(coefficients, symbols, outputs, len);
         for (row, output) in self.rows.iter_mut().zip(outputs.drain(..)) {

@@ -162,6 +162,20 @@ impl Sources {
         let slot = &self.slots[self.slot(sequence)];
         (slot.sequence == sequence && slot.origin.is_some()).then_some(Symbol { bytes: &slot.bytes, zeros: slot.zeros })
     }
+    /// The bytes of a packet at hand as part of a block whose repair symbols have `len` bytes; `None` if it cannot be
+    /// part of one, being longer. A recovered packet may have zeros more, from a block with a longer packet.
+    pub(crate) fn within(&self, sequence: u64, len: usize) -> Option<&[u8]> {
+        let slot = &self.slots[self.slot(sequence)];
+        let symbol = Symbol { bytes: &slot.bytes, zeros: slot.zeros };
+        if slot.sequence != sequence || slot.origin.is_none() {
+            return Some(&[]);
+        }
+        if symbol.len() <= len {
+            return Some(symbol.bytes);
+        }
+        let (inside, beyond) = symbol.bytes.split_at(len.min(symbol.bytes.len()));
+        (slot.origin == Some(Origin::Recovered) && beyond.iter().all(|&b| b == 0)).then_some(inside)
+    }
     /// Stores a packet. Returns a buffer that is free now: of the packet that had its place, or the given one if that
     /// place is a newer packet's.
     pub(crate) fn store(
