@@ -1,7 +1,7 @@
 //! What is counted for one flow.
 
 use super::{FlowEnd, FlowInfo, Histogram, frames::FrameMeter, instant, seconds};
-use crate::results::{FlowSummary, PacketCounts, Probing, Rates, RepairSummary, Settling};
+use crate::results::{FlowKind, FlowSummary, PacketCounts, Probing, Rates, RepairSummary, Settling};
 use crate::series::FlowSeries;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -304,9 +304,11 @@ impl Meter {
                 received_bps: bps(t.received),
                 goodput_bps: bps(t.goodput()),
                 repair_bps: bps(t.repair),
-                active_bps: (self.end.active)
-                    .filter(|(_, time)| *time > TimeDelta::ZERO)
-                    .map(|(bytes, time)| bytes as f64 * 8.0 / seconds(time)),
+                active_bps: match self.end.transfers {
+                    // A flow without end always has something to send.
+                    None => (self.info.kind == FlowKind::Tcp).then(|| bps(t.goodput())),
+                    Some(transfers) => transfers.active_bps,
+                },
             },
             utilisation: of_capacity(t.offered()),
             utilisation_goodput: of_capacity(t.goodput()),
@@ -320,7 +322,7 @@ impl Meter {
             tail_goodput_bps: if tail_s > 0.0 { tail_bytes as f64 * 8.0 / tail_s } else { 0.0 },
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
             frames: self.frames.as_mut().map(|f| f.finish(stop, self.end.frames)),
-            transfers: None,
+            transfers: self.end.transfers,
             repair: (t.repair_sent > 0).then(|| self.end.repair(&t)),
             probing: self.end.probing(),
             tripped: self.end.tripped.map(|(at, rule)| (instant(at), rule)),

@@ -49,7 +49,7 @@ pub use capacity::Capacity;
 pub use histogram::Histogram;
 pub use recorder::Recorder;
 
-use crate::results::FlowKind;
+use crate::results::{FlowKind, TransferSummary};
 use weir_units::{TimeDelta, Timestamp};
 
 /// One flow to be measured.
@@ -153,8 +153,8 @@ pub struct FlowEnd {
     pub frames_unrecovered: u64,
     /// When the circuit breaker stopped the flow, and by which rule.
     pub tripped: Option<(Timestamp, String)>,
-    /// Bytes that a TCP flow had acknowledged, and the time in which it had something to send.
-    pub active: Option<(u64, TimeDelta)>,
+    /// Transfers of a TCP flow that makes several.
+    pub transfers: Option<TransferSummary>,
 }
 
 /// What became of one media frame.

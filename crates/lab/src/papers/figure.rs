@@ -4,6 +4,8 @@ use crate::figures::{self, Overlay, Quantity, SweepLine};
 use crate::reproduce;
 use crate::results::RunResult;
 use serde::Deserialize;
+use weir_cc::dpfec;
+use weir_units::TimeDelta;
 
 /// A figure of a paper.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -53,6 +55,8 @@ pub enum Plot {
     Internals,
     /// A metric over variants.
     Sweep,
+    /// DP-FEC's greatest acceptable change of the loss interval over the loss interval: its equations, without runs.
+    Acceptable,
 }
 
 /// A curve of the paper, read from its drawing: a CSV of time in s and a value.
@@ -116,6 +120,9 @@ impl Figure {
         if let Some(sweep) = &self.sweep {
             return self.draw_sweep(sweep, runs);
         }
+        if self.plot == Plot::Acceptable {
+            return acceptable(&self.label);
+        }
         let of_scenario = |r: &&&RunResult| r.scenario.rsplit('/').next() == Some(&self.scenario);
         let among = |list: &[String], name: &String| list.is_empty() || list.contains(name);
         let wanted = |r: &&&RunResult| among(&self.controllers, &r.controller) && among(&self.variants, &r.condition);
@@ -130,7 +137,7 @@ impl Figure {
             Plot::Repair => figures::repair(&shown, overlays),
             Plot::Stacked => figures::stacked(&shown),
             Plot::Internals => figures::internals(&shown, &self.internals, &self.label),
-            Plot::Sweep => vec![],
+            Plot::Sweep | Plot::Acceptable => vec![],
         }
     }
 
@@ -153,6 +160,24 @@ impl Figure {
         }
         figures::sweep(&lines, &sweep.x_label, &self.label)
     }
+}
+
+/// Equation 5 of Matsuzono and others at a stream of 30 Mbit/s in packets of 1,500 bytes, for two thresholds.
+fn acceptable(label: &str) -> Vec<figures::Plot> {
+    const PACKETS_A_SECOND: f64 = 2_500.0;
+    let line = |threshold: f64| {
+        let config = dpfec::Config { threshold, ..dpfec::Config::default() };
+        let at = |ms: i32| {
+            let interval = TimeDelta::from_millis(i64::from(ms));
+            let most = dpfec::max_interval_loss(&config, interval, PACKETS_A_SECOND);
+            (f64::from(ms), vec![most.as_millis_f64()])
+        };
+        SweepLine {
+            label: format!("Threshold FEC Impact {threshold}"),
+            points: (10..=1_000).step_by(10).map(at).collect(),
+        }
+    };
+    figures::sweep(&[line(0.1), line(0.3)], "Loss interval LI, ms", label)
 }
 
 /// Reads a curve's file: a header, then time and value a line. Errors name the line.

@@ -35,6 +35,13 @@ struct Embedded {
 
 const PAPERS: &[Embedded] = embed! {
     "rmcat-comparison" { "published.csv" }
+    "fbra" {
+        "published.csv"
+        "curves/fbra-fig6-rate-50ms.csv"
+        "curves/fbra-fig6-rate-100ms.csv"
+        "curves/fbra-fig6-rate-240ms.csv"
+    }
+    "dp-fec" { "published.csv" }
 };
 
 const HEADER: &str = "paper,table,scenario,condition,algorithm,metric,unit,value,sigma";

@@ -10,7 +10,7 @@ pub use many::{Job, run_many};
 pub use speed::{CallSpeed, call_speed};
 
 use crate::metrics::{FlowEnd, FrameRecord, Recorder};
-use crate::results::{RunResult, TransferSummary};
+use crate::results::RunResult;
 use crate::scenario::Scenario;
 use agent::Agent;
 use std::ops::ControlFlow;
@@ -167,33 +167,25 @@ impl Run<'_, '_> {
             }
         }
         for flow in 0..self.network.flows.len() {
-            self.end_flow(flow);
+            self.end_flow(flow, end);
         }
-        let transfers = self.transfers(end);
-        let mut result = self.network.sim.into_observer().finish(end);
-        for (flow, transfers) in result.flows.iter_mut().zip(transfers) {
-            flow.transfers = transfers;
-        }
-        Ok(result)
+        Ok(self.network.sim.into_observer().finish(end))
     }
 
     /// Tells the recorder what is only known of a flow at the end.
-    fn end_flow(&mut self, flow: usize) {
+    fn end_flow(&mut self, flow: usize, stop: Timestamp) {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
-        let mut end = FlowEnd { frames: Some(self.frames_due[flow]).filter(|f| *f > 0), ..FlowEnd::default() };
+        let about = &self.scenario.flows[flow];
+        let stop = stop.min(Timestamp::ZERO + about.stop);
+        let mut end = FlowEnd {
+            frames: Some(self.frames_due[flow]).filter(|f| *f > 0),
+            transfers: sim.agent(ids.0).transfers(about, stop),
+            ..FlowEnd::default()
+        };
         for call in [ids.0, ids.1].iter().filter_map(|id| sim.agent(*id).call()) {
             call.metrics(&mut |name, value| end.internals.push((name, value)));
         }
         sim.observer_mut().recorder.flow_end(flow, end);
-    }
-
-    /// What became of each flow's transfers, where it makes several.
-    fn transfers(&self, end: Timestamp) -> Vec<Option<TransferSummary>> {
-        let summary = |(flow, ids): (&crate::scenario::Flow, &(AgentId, AgentId))| {
-            let stop = end.min(Timestamp::ZERO + flow.stop);
-            self.network.sim.agent(ids.0).transfers(flow, stop)
-        };
-        self.scenario.flows.iter().zip(&self.network.flows).map(summary).collect()
     }
 
     /// Runs up to just before `until`, so that what is told at `until` belongs to the row that ends there.
