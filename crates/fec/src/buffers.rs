@@ -21,28 +21,35 @@ impl Buffers {
         self.grow(&mut buffer, len);
         buffer
     }
+    /// A buffer of `len` bytes of no meaning.
+    pub(crate) fn take_filled(&mut self, len: usize) -> Vec<u8> {
+        let mut buffer = self.rest.pop().unwrap_or_default();
+        self.grow(&mut buffer, len);
+        buffer.resize(len, 0);
+        buffer
+    }
     /// Gives a buffer of this pool room for `len` bytes.
     pub(crate) fn grow(&mut self, buffer: &mut Vec<u8>, len: usize) {
         if buffer.capacity() == 0
             && let Some(rested) = self.rest.pop()
         {
             *buffer = rested;
+            buffer.clear();
         }
         if buffer.capacity() < len {
             self.held -= buffer.capacity();
-            buffer.reserve_exact(len.next_multiple_of(Self::STEP) - buffer.len());
+            buffer.reserve_exact(len.next_multiple_of(Self::STEP).saturating_sub(buffer.len()));
             self.held += buffer.capacity();
         }
     }
     /// Lets a buffer rest, or frees it where more than `limit` bytes are held.
-    pub(crate) fn put(&mut self, mut buffer: Vec<u8>, limit: usize) {
+    pub(crate) fn put(&mut self, buffer: Vec<u8>, limit: usize) {
         if buffer.capacity() == 0 {
             return;
         }
         if self.held > limit {
             self.held -= buffer.capacity();
         } else {
-            buffer.clear();
             self.rest.push(buffer);
         }
     }

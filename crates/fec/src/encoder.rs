@@ -175,9 +175,9 @@ impl Output {
         let len = packets.iter().map(|p| p.bytes.len()).max().unwrap_or(0);
         if count > 0 {
             let mut rows = std::mem::take(&mut self.rows);
-            rows.extend(std::iter::repeat_with(|| self.pool.take(len)).take(count));
+            rows.extend(std::iter::repeat_with(|| self.pool.take_filled(len)).take(count));
             let coefficients = self.generators.rows(packets.len(), count);
-            reed_solomon::combine(coefficients, packets.iter().map(|p| p.bytes.as_slice()), &mut rows, len);
+            reed_solomon::combine(coefficients, packets.iter().map(|p| p.bytes.as_slice()), &mut rows);
             for (bytes, row) in rows.drain(..).zip(0..) {
                 // A block has 255 packets at most.
                 let code = Code::ReedSolomon { sources: packets.len() as u8, repairs: count as u8, row };

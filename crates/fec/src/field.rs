@@ -40,6 +40,11 @@ const fn log() -> [u8; 256] {
 
 /// The product, by shift and add: what the tables are made from.
 pub(crate) const fn product(a: u8, b: u8) -> u8 {
+    product_in(POLYNOMIAL, a, b)
+}
+
+/// The product in the field of another polynomial.
+pub(crate) const fn product_in(polynomial: u16, a: u8, b: u8) -> u8 {
     let (mut a, mut b, mut sum) = (a as u16, b, 0_u16);
     while b != 0 {
         if b & 1 != 0 {
@@ -47,7 +52,7 @@ pub(crate) const fn product(a: u8, b: u8) -> u8 {
         }
         a <<= 1;
         if a & 0x100 != 0 {
-            a ^= POLYNOMIAL;
+            a ^= polynomial;
         }
         b >>= 1;
     }

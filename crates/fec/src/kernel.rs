@@ -9,7 +9,7 @@
 #[expect(unsafe_code, reason = "vector instructions are called by pointer, once found present")]
 mod x86;
 
-use crate::field::{self, NIBBLES};
+use crate::field::{self, EXP, LOG, NIBBLES, ORDER};
 
 /// Which instructions to use; those of a processor carry the proof that it has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,6 +126,36 @@ fn combine_by(level: Level, coefficients: &[u8], sources: &[&[u8]], outputs: &mu
     }
 }
 
+/// Lagrange's interpolation: for each point y of `wanted` a row of coefficients, one for each point x of `known`, which is
+/// the product of (y - x')/(x - x') over all other points x' of `known`.
+///
+/// All points differ; there are 255 known ones at most.
+pub(crate) fn interpolate(known: &[u8], wanted: &[u8], coefficients: &mut [u8]) {
+    interpolate_by(Level::best(), known, wanted, coefficients);
+}
+
+fn interpolate_by(level: Level, known: &[u8], wanted: &[u8], coefficients: &mut [u8]) {
+    assert!(known.len() <= ORDER && coefficients.len() == known.len() * wanted.len(), "one coefficient for each pair");
+    #[cfg(target_arch = "x86_64")]
+    if let Level::Gfni512(present) = level {
+        return present.interpolate(known, wanted, coefficients);
+    }
+    let _ = level;
+    // By logarithms. That of zero is read as zero, so that x - x does not count. No sum is above 254 * 255.
+    let difference = |a: u8, b: u8| u32::from(LOG[usize::from(a ^ b)]);
+    let product = |a: u8| known.iter().map(|&b| difference(a, b)).sum::<u32>() % ORDER as u32;
+    let mut weights = [0; ORDER];
+    for (weight, &x) in weights.iter_mut().zip(known) {
+        *weight = product(x);
+    }
+    for (&y, row) in wanted.iter().zip(coefficients.chunks_mut(known.len().max(1))) {
+        let all = product(y) + 2 * ORDER as u32;
+        for ((&x, weight), coefficient) in known.iter().zip(weights).zip(row) {
+            *coefficient = EXP[(all - difference(y, x) - weight) as usize % ORDER];
+        }
+    }
+}
+
 /// Bytes of each packet in a piece.
 const PIECE: usize = 256;
 
@@ -192,6 +222,32 @@ mod tests {
                         assert_eq!(value, sum, "{level:?} {len} row {r} byte {x}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn interpolation_is_that_of_the_definition() {
+        let inverses: Vec<u8> = (0..=255).map(|a| (1..=255).find(|&b| product(a, b) == 1).unwrap_or(0)).collect();
+        for (k, m) in [(1, 1), (2, 3), (9, 4), (63, 5), (64, 63), (65, 2), (128, 7), (200, 55), (254, 1), (255, 0)] {
+            let points: Vec<u8> = bytes(5_000, k).into_iter().chain(0..=255).fold(Vec::new(), |mut all, x| {
+                if !all.contains(&x) {
+                    all.push(x);
+                }
+                all
+            });
+            let (known, wanted) = (&points[..k], &points[k..k + m]);
+            let mut expected = Vec::new();
+            for y in wanted {
+                for x in known {
+                    let others = known.iter().filter(|&o| o != x);
+                    expected.push(others.fold(1, |c, o| product(c, product(y ^ o, inverses[usize::from(x ^ o)]))));
+                }
+            }
+            for level in Level::present() {
+                let mut found = vec![0xee; k * m];
+                interpolate_by(level, known, wanted, &mut found);
+                assert!(found == expected, "{level:?} {k} {m}");
             }
         }
     }

@@ -5,36 +5,24 @@
 //! `alpha^(n-1)`. Encoding and decoding are one task then, Lagrange's interpolation: from any k values of the polynomial,
 //! any other. Its coefficients cost k^2 additions of logarithms and no inversion of a matrix.
 
-use crate::field::{EXP, LOG, ORDER};
+use crate::field::{EXP, ORDER};
 use crate::kernel;
 
 /// Source and repair packets of a block at most: there are 255 points.
 pub(crate) const MAX_BLOCK: usize = ORDER;
 
 /// Appends, for each point of `wanted`, what the values at the `known` points are multiplied by to sum up to its value:
-/// a row of `known.len()` coefficients. Points are encoding symbol ids, and differ.
+/// a row of `known.len()` coefficients. Points are encoding symbol ids, and differ; there are [`MAX_BLOCK`] at most.
 pub(crate) fn interpolate(known: &[u8], wanted: &[u8], coefficients: &mut Vec<u8>) {
-    let k = known.len();
-    let mut x = [0_u8; MAX_BLOCK];
-    for (x, &id) in x.iter_mut().zip(known) {
-        *x = EXP[usize::from(id)];
+    let (mut x, mut y) = ([0_u8; MAX_BLOCK], [0_u8; MAX_BLOCK]);
+    for (points, ids) in [(&mut x, known), (&mut y, wanted)] {
+        for (point, &id) in points.iter_mut().zip(ids) {
+            *point = EXP[usize::from(id)];
+        }
     }
-    let x = &x[..k];
-    // log(a - b), zero for a = b. The sums below stay under 2 * 255 * 254.
-    let difference = |a: u8, b: u8| u32::from(LOG[usize::from(a ^ b)]);
-    let mut weight = [0_u32; MAX_BLOCK];
-    for (weight, &a) in weight.iter_mut().zip(x) {
-        *weight = x.iter().map(|&b| difference(a, b)).sum::<u32>() % ORDER as u32;
-    }
-    coefficients.reserve(k * wanted.len());
-    for &id in wanted {
-        let at = EXP[usize::from(id)];
-        let all = x.iter().map(|&b| difference(at, b)).sum::<u32>() % ORDER as u32;
-        coefficients.extend(x.iter().zip(&weight).map(|(&a, &weight)| {
-            let log = all + 2 * ORDER as u32 - difference(at, a) - weight;
-            EXP[log as usize % ORDER]
-        }));
-    }
+    let start = coefficients.len();
+    coefficients.resize(start + known.len() * wanted.len(), 0);
+    kernel::interpolate(&x[..known.len()], &y[..wanted.len()], &mut coefficients[start..]);
 }
 
 /// The rows of generator matrices that were used so far.
@@ -76,21 +64,13 @@ impl Generators {
     }
 }
 
-/// Sums up `sources` by each row of coefficients into a buffer of `outputs`, which all get the length `len`.
-pub(crate) fn combine<'a>(
-    coefficients: &[u8],
-    sources: impl Iterator<Item = &'a [u8]>,
-    outputs: &mut [Vec<u8>],
-    len: usize,
-) {
+/// Sums up `sources` by each row of coefficients into a buffer of `outputs`, which are as long as the longest source.
+pub(crate) fn combine<'a>(coefficients: &[u8], sources: impl Iterator<Item = &'a [u8]>, outputs: &mut [Vec<u8>]) {
     let mut list = [&[][..]; MAX_BLOCK];
     let mut count = 0;
     for (entry, source) in list.iter_mut().zip(sources) {
         *entry = source;
         count += 1;
-    }
-    for output in outputs.iter_mut() {
-        output.resize(len, 0);
     }
     kernel::combine(coefficients, &list[..count], outputs);
 }
@@ -98,7 +78,7 @@ pub(crate) fn combine<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::product;
+    use crate::field::{LOG, product};
 
     /// The generator matrix as RFC 5510 defines it, by Gauss and Jordan: `V_kk^-1 * V_kn`, column `k + row`.
     fn by_definition(k: usize, n: usize) -> Vec<Vec<u8>> {

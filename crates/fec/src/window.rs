@@ -278,19 +278,21 @@ impl RepairWindow {
             return false;
         }
         let symbols = || repair.coverage.iter().filter_map(|sequence| sources.within(sequence, total));
-        let mut sum = pool.take(repair.symbol.bytes.len());
-        match repair.code {
-            Code::Parity(_) => symbols().for_each(|bytes| sum::add(&mut sum, bytes, pool)),
+        let mut sum = match repair.code {
+            Code::Parity(_) => {
+                let mut sum = pool.take(repair.symbol.bytes.len());
+                symbols().for_each(|bytes| sum::add(&mut sum, bytes, pool));
+                sum
+            }
             Code::ReedSolomon { sources: k, row, .. } => {
                 let (k, row) = (usize::from(k), usize::from(row));
-                let len = symbols().map(<[u8]>::len).max().unwrap_or(0);
-                pool.grow(&mut sum, len);
-                let mut output = [sum];
+                let mut output = [pool.take_filled(symbols().map(<[u8]>::len).max().unwrap_or(0))];
                 let coefficients = &generators.rows(k, row + 1)[k * row..];
-                reed_solomon::combine(coefficients, symbols(), &mut output, len);
-                [sum] = output;
+                reed_solomon::combine(coefficients, symbols(), &mut output);
+                let [sum] = output;
+                sum
             }
-        }
+        };
         sum::add(&mut sum, repair.symbol.bytes, pool);
         let is_true = sum.iter().all(|&b| b == 0);
         pool.put(sum, self.limits.repair_bytes);

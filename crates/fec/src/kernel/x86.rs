@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::field::product;
+use crate::field::{product, product_in};
 
 /// SSSE3 is present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,12 @@ impl Gfni512 {
         // SAFETY: the instructions are present, both slices have one length.
         unsafe { xor_512(into.as_mut_ptr(), from.as_ptr(), into.len()) }
     }
+    /// As [`super::interpolate_by`].
+    pub(super) fn interpolate(self, known: &[u8], wanted: &[u8], coefficients: &mut [u8]) {
+        assert!(known.len() < 256 && wanted.len() < 256 && coefficients.len() == known.len() * wanted.len());
+        // SAFETY: the instructions are present.
+        unsafe { interpolate_512(known, wanted, coefficients) }
+    }
     /// As [`super::combine_by`], whose checks were made.
     pub(super) fn combine(self, coefficients: &[u8], sources: &[&[u8]], outputs: &mut [Vec<u8>], len: usize) {
         let (k, m) = (sources.len(), outputs.len());
@@ -105,46 +111,79 @@ impl Gfni512 {
     }
 }
 
-/// The bit matrix that multiplies by a factor: byte `7 - i` holds the bits of x that sum up to bit `i` of the product
+/// The bit matrix of a linear map, by what it makes of each bit: byte `7 - i` holds the bits of x that sum up to bit `i` of the product
 /// (Intel's manual, GF2P8AFFINEQB).
-const fn matrix(factor: u8) -> u64 {
-    let (mut matrix, mut bit) = (0, 0);
-    while bit < 8 {
-        let column = product(factor, 1 << bit);
-        let mut i = 0;
-        while i < 8 {
-            if column >> i & 1 == 1 {
-                matrix |= 1 << (8 * (7 - i) + bit);
-            }
-            i += 1;
-        }
-        bit += 1;
+const fn matrix(columns: [u8; 8]) -> u64 {
+    let (mut matrix, mut i) = (0, 0);
+    while i < 64 {
+        let (row, bit) = (i / 8, i % 8);
+        matrix |= (columns[bit] as u64 >> row & 1) << (8 * (7 - row) + bit);
+        i += 1;
     }
     matrix
+}
+
+/// The bit matrix that multiplies by a factor.
+const fn multiplier(factor: u8) -> u64 {
+    let (mut columns, mut bit) = ([0; 8], 0);
+    while bit < 8 {
+        columns[bit] = product(factor, 1 << bit);
+        bit += 1;
+    }
+    matrix(columns)
 }
 
 /// Byte b of a factor's matrix is linear in the factor's bits too: the bit matrices that make it, for all b.
 static MATRIX_BYTES: [u64; 8] = matrix_bytes();
 
 const fn matrix_bytes() -> [u64; 8] {
-    let mut all = [0; 8];
-    let mut b = 0;
+    let (mut all, mut b) = ([0; 8], 0);
     while b < 8 {
-        let mut bit = 0;
+        let (mut columns, mut bit) = ([0; 8], 0);
         while bit < 8 {
-            let column = (matrix(1 << bit) >> (8 * b)) as u8;
-            let mut i = 0;
-            while i < 8 {
-                if column >> i & 1 == 1 {
-                    all[b] |= 1 << (8 * (7 - i) + bit);
-                }
-                i += 1;
-            }
+            columns[bit] = multiplier(1 << bit).to_le_bytes()[b];
             bit += 1;
         }
+        all[b] = matrix(columns);
         b += 1;
     }
     all
+}
+
+/// Bit matrices to and from the field of `GF2P8MULB`, whose polynomial is 1 + x + x^3 + x^4 + x^8. All fields of 256
+/// elements are one: `alpha` goes to a root of its polynomial there.
+const ISOMORPHISM: (u64, u64) = isomorphism();
+
+const fn isomorphism() -> (u64, u64) {
+    let mut root = 2_u8;
+    loop {
+        let mut powers = [1_u8; 9];
+        let mut i = 1;
+        while i < 9 {
+            powers[i] = product_in(0x11b, powers[i - 1], root);
+            i += 1;
+        }
+        if powers[0] ^ powers[2] ^ powers[3] ^ powers[4] ^ powers[8] == 0 {
+            let [a, b, c, d, e, f, g, h, _] = powers;
+            let to = [a, b, c, d, e, f, g, h];
+            let (mut from, mut x) = ([0; 8], 0_u8);
+            loop {
+                let (mut image, mut bit) = (0, 0);
+                while bit < 8 {
+                    image ^= if x >> bit & 1 == 1 { to[bit] } else { 0 };
+                    bit += 1;
+                }
+                if image.is_power_of_two() {
+                    from[image.trailing_zeros() as usize] = x;
+                }
+                if x == 255 {
+                    return (matrix(to), matrix(from));
+                }
+                x += 1;
+            }
+        }
+        root += 1;
+    }
 }
 
 /// Where the bytes of an 8x8 block of bytes are in its transpose.
@@ -258,6 +297,60 @@ unsafe fn mul_128(into: *mut u8, from: *const u8, len: usize, table: &[u8; 32]) 
             _mm_storeu_si128(into.add(i).cast(), _mm_xor_si128(sum, _mm_xor_si128(a, b)));
         }
         i += 16;
+    }
+}
+
+/// As [`super::interpolate_by`], 64 coefficients at a time.
+///
+/// # Safety
+/// AVX-512 F and BW and GFNI are present.
+#[target_feature(enable = "avx512f,avx512bw,gfni")]
+unsafe fn interpolate_512(known: &[u8], wanted: &[u8], coefficients: &mut [u8]) {
+    const IDENTITY: i64 = 0x0102_0408_1020_4080;
+    let (to, from) = (_mm512_set1_epi64(ISOMORPHISM.0 as i64), _mm512_set1_epi64(ISOMORPHISM.1 as i64));
+    let inverse = |x| _mm512_gf2p8affineinv_epi64_epi8::<0>(x, _mm512_set1_epi64(IDENTITY));
+    let one = _mm512_set1_epi8(1);
+    let load = |bytes: &[u8]| {
+        // SAFETY: the mask keeps to the bytes that are inside.
+        unsafe { _mm512_maskz_loadu_epi8(first(bytes.len()), bytes.as_ptr().cast()) }
+    };
+    let store = |bytes: &mut [u8], x| {
+        // SAFETY: the mask keeps to the bytes that are inside.
+        unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), first(bytes.len()), x) };
+    };
+    let translate = |points: &[u8]| {
+        let mut all = [0; 256];
+        for (from, into) in points.chunks(64).zip(all.chunks_mut(64)) {
+            store(into, _mm512_gf2p8affine_epi64_epi8::<0>(load(from), to));
+        }
+        all
+    };
+    let (x, y) = (translate(known), translate(wanted));
+    let x = &x[..known.len()];
+    // The products of all differences from the known points, those of zero left out.
+    let products = |a| {
+        let mut product = one;
+        for &b in x {
+            let difference = _mm512_xor_si512(a, _mm512_set1_epi8(b as i8));
+            let zero = _mm512_testn_epi8_mask(difference, difference);
+            product = _mm512_gf2p8mul_epi8(product, _mm512_mask_mov_epi8(difference, zero, one));
+        }
+        product
+    };
+    let mut all = [0; 256];
+    for (y, all) in y[..wanted.len()].chunks(64).zip(all.chunks_mut(64)) {
+        store(all, products(load(y)));
+    }
+    for (i, x) in x.chunks(64).enumerate() {
+        let a = load(x);
+        let weights = inverse(products(a));
+        for ((&y, &all), row) in y.iter().zip(&all).zip(coefficients.chunks_exact_mut(known.len())) {
+            let difference = _mm512_xor_si512(a, _mm512_set1_epi8(y as i8));
+            let quotient = _mm512_gf2p8mul_epi8(inverse(difference), weights);
+            let coefficient = _mm512_gf2p8mul_epi8(quotient, _mm512_set1_epi8(all as i8));
+            let into = &mut row[64 * i..][..x.len()];
+            store(into, _mm512_gf2p8affine_epi64_epi8::<0>(coefficient, from));
+        }
     }
 }
 

@@ -106,10 +106,10 @@ impl Block {
         wanted_ids.extend(self.coverage.iter().zip(0_u8..).filter(|(s, _)| unknown.contains(*s)).map(|(_, id)| id));
         coefficients.clear();
         reed_solomon::interpolate(known_ids, wanted_ids, coefficients);
-        outputs.extend(std::iter::repeat_with(|| pool.take(len)).take(wanted));
+        outputs.extend(std::iter::repeat_with(|| pool.take_filled(len)).take(wanted));
         let symbols = known().map(|(sequence, _)| sources.within(sequence, total).unwrap_or_default());
         let symbols = symbols.chain(rows.iter().map(|row| row.bytes.as_slice()));
-        reed_solomon::combine(coefficients, symbols, outputs, len);
+        reed_solomon::combine(coefficients, symbols, outputs);
         for (row, output) in self.rows.iter_mut().zip(outputs.drain(..)) {
             pool.put(std::mem::replace(&mut row.bytes, output), usize::MAX);
             row.zeros = (total - len) as u32;
