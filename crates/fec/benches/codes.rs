@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a bench may stop")]
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use reed_solomon_erasure::galois_8;
@@ -33,6 +34,7 @@ fn encode(c: &mut Criterion) {
         ("rs 64+63", Scheme::reed_solomon(127, 63)),
     ];
     let mut group = c.benchmark_group("encode");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
     for (name, scheme) in schemes {
         let scheme = scheme.unwrap();
         let data = packets(scheme.sources());
@@ -70,6 +72,7 @@ fn is_lost(i: usize, losses: usize) -> bool {
 
 fn decode(c: &mut Criterion) {
     let mut group = c.benchmark_group("decode");
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
     let rs = |n, repair| Scheme::reed_solomon(n, repair);
     for (name, scheme, losses) in [
         ("xor 10, 1 lost", Scheme::parity(10), 1),

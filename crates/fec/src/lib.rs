@@ -4,7 +4,26 @@
 //! length only is a payload of zeros, and every code of this room is linear, so both are protected alike: a repair symbol
 //! has bytes for as long as any packet it protects has, and zeros behind.
 //!
-//! The sender's half is an [`Encoder`], the receiver's a [`RepairWindow`]; a [`Scheme`] says which code.
+//! The sender's half is an [`Encoder`], the receiver's a [`RepairWindow`]:
+//!
+//! | [`Scheme`] | repair packets | recovers | source |
+//! |---|---|---|---|
+//! | `Parity` | 1 for every `interval` packets | 1 loss a group | RFC 5109; the probes of FBRA |
+//! | `Interleaved` | 1 a column of `columns` x `rows` | a burst of `columns` | RFC 6015 |
+//! | `TwoDimensional` | 1 a row and 1 a column | what rows and columns free in turn | RFC 8627, section 1.1.4 |
+//! | `ReedSolomon` | `repair` of `n` | any `repair` losses of `n` | RFC 6865 and RFC 5510; DP-FEC |
+//!
+//! A [`Protection`] plan may give packets of each [`Importance`] a scheme, and blocks, of their own. Schemes change at run
+//! time. What a repair packet protects is a [`Coverage`], a set of sequence numbers; packets that were left out, such as
+//! padding, are gaps in it. Sequence numbers are 64 bits wide, unwrapped by the caller.
+//!
+//! Packets differ in length, and codes take the shorter ones as if zeros followed. Whoever must know a recovered packet's
+//! length protects it with the packet: a symbol is what the packet format's own rules say is protected.
+//!
+//! The window bears anything: a forged or damaged repair packet costs bounded memory and time and comes under a head of
+//! [`RepairCounts`]; a packet that arrived is never handed out. Neither half allocates in steady state. Results do not
+//! depend on the processor, whose vector instructions are found at run time; `cargo bench -p weir-fec` measures them
+//! beside other libraries.
 //!
 //! ```
 //! use weir_fec::{Encoder, Importance, Limits, RepairWindow, Scheme, Symbol};
