@@ -37,7 +37,6 @@ pub struct Encoder {
     /// One for each importance; the first alone where all packets are protected alike.
     lanes: [Lane; 3],
     out: Output,
-    current: Option<Waiting>,
 }
 
 impl Encoder {
@@ -90,12 +89,14 @@ impl Encoder {
     }
     /// The next repair packet, in the order of making. It is good until the next call.
     pub fn poll_repair(&mut self) -> Option<Repair<'_>> {
-        if let Some(last) = self.current.take() {
-            self.out.pool.put(last.bytes, usize::MAX);
+        if std::mem::take(&mut self.out.is_polled)
+            && let Some(polled) = self.out.waiting.pop_front()
+        {
+            self.out.pool.put(polled.buffer, usize::MAX);
         }
-        let next = self.out.waiting.pop_front()?;
-        let next = self.current.insert(next);
-        let symbol = Symbol { bytes: &next.bytes, zeros: next.zeros };
+        let next = self.out.waiting.front()?;
+        self.out.is_polled = true;
+        let symbol = Symbol { bytes: &next.buffer[next.start..], zeros: next.zeros };
         Some(Repair { coverage: next.coverage, code: next.code, symbol })
     }
     /// Closes open blocks as they are: their repair packets are over fewer source packets. Reed-Solomon makes fewer
@@ -118,8 +119,9 @@ impl Encoder {
         for lane in &mut self.lanes {
             lane.forget(&mut self.out.pool);
         }
+        self.out.is_polled = false;
         while let Some(waiting) = self.out.waiting.pop_front() {
-            self.out.pool.put(waiting.bytes, usize::MAX);
+            self.out.pool.put(waiting.buffer, usize::MAX);
         }
     }
     /// Source packets in open blocks.
@@ -137,13 +139,17 @@ impl Encoder {
 struct Waiting {
     coverage: Coverage,
     code: Code,
-    bytes: Vec<u8>,
+    buffer: Vec<u8>,
+    /// Where the symbol begins in the buffer.
+    start: usize,
     zeros: u32,
 }
 
 #[derive(Debug, Default)]
 struct Output {
     waiting: VecDeque<Waiting>,
+    /// Whether the first of them was polled: it may go.
+    is_polled: bool,
     pool: Buffers,
     counts: EncoderCounts,
     generators: Generators,
@@ -159,15 +165,20 @@ struct Packet {
 }
 
 impl Output {
-    fn emit(&mut self, coverage: Coverage, code: Code, bytes: Vec<u8>, zeros: u32) {
+    #[inline]
+    fn emit(&mut self, waiting: Waiting) {
         self.counts.repairs += 1;
         if self.waiting.len() >= MAX_WAITING
             && let Some(oldest) = self.waiting.pop_front()
         {
-            self.counts.dropped += 1;
-            self.pool.put(oldest.bytes, usize::MAX);
+            self.counts.dropped += u64::from(!std::mem::take(&mut self.is_polled));
+            self.pool.put(oldest.buffer, usize::MAX);
         }
-        self.waiting.push_back(Waiting { coverage, code, bytes, zeros });
+        self.waiting.push_back(waiting);
+    }
+    fn emit_sum(&mut self, sum: &mut Sum, shape: Shape) {
+        let (coverage, buffer, start, zeros) = sum.finish();
+        self.emit(Waiting { coverage, code: Code::Parity(shape), buffer, start, zeros });
     }
     /// Makes `count` repair symbols of a Reed-Solomon block, whose packets all go to rest.
     fn emit_rows(&mut self, coverage: Coverage, packets: &mut Vec<Packet>, count: usize) {
@@ -178,21 +189,16 @@ impl Output {
             rows.extend(std::iter::repeat_with(|| self.pool.take_filled(len)).take(count));
             let coefficients = self.generators.rows(packets.len(), count);
             reed_solomon::combine(coefficients, packets.iter().map(|p| p.bytes.as_slice()), &mut rows);
-            for (bytes, row) in rows.drain(..).zip(0..) {
+            for (buffer, row) in rows.drain(..).zip(0..) {
                 // A block has 255 packets at most.
                 let code = Code::ReedSolomon { sources: packets.len() as u8, repairs: count as u8, row };
-                self.emit(coverage, code, bytes, (total - len) as u32);
+                self.emit(Waiting { coverage, code, buffer, start: 0, zeros: (total - len) as u32 });
             }
             self.rows = rows;
         }
         for packet in packets.drain(..) {
             self.pool.put(packet.bytes, usize::MAX);
         }
-    }
-    fn emit_sum(&mut self, sum: &mut Sum, shape: Shape) {
-        let sum = sum.take();
-        let (coverage, zeros) = (sum.coverage, sum.symbol().zeros);
-        self.emit(coverage, Code::Parity(shape), sum.into_bytes(), zeros);
     }
 }
 
@@ -201,6 +207,8 @@ impl Output {
 struct Lane {
     /// The open block's.
     scheme: Option<Scheme>,
+    /// Source packets of the open block once it is full.
+    full: usize,
     /// The next block's.
     next: Option<Scheme>,
     /// Of the open block; only its base where sums have their own.
@@ -222,7 +230,8 @@ impl Lane {
         self.next = scheme;
         if let (Some(Scheme::Parity { .. }), Some(Scheme::Parity { interval })) = (self.scheme, scheme) {
             self.scheme = scheme;
-            if self.count >= usize::from(interval) {
+            self.full = usize::from(interval);
+            if self.count >= self.full {
                 self.close(out);
             }
         }
@@ -239,6 +248,7 @@ impl Lane {
         }
         if self.count == 0 {
             self.scheme = self.next;
+            self.full = self.scheme.map_or(0, |scheme| scheme.sources());
             self.coverage = Coverage::new(sequence);
         }
         let Some(scheme) = self.scheme else {
@@ -246,8 +256,19 @@ impl Lane {
             return;
         };
         out.counts.protected += 1;
+        if let Scheme::Parity { .. } = scheme {
+            self.row.add(sequence, symbol, &mut out.pool);
+        } else {
+            self.push_to_block(scheme, sequence, symbol, out);
+        }
+        self.count += 1;
+        if self.count >= self.full {
+            self.close(out);
+        }
+    }
+
+    fn push_to_block(&mut self, scheme: Scheme, sequence: u64, symbol: Symbol<'_>, out: &mut Output) {
         match scheme {
-            Scheme::Parity { .. } => self.row.add(sequence, symbol, &mut out.pool),
             Scheme::Interleaved { columns, .. } => self.column(columns).add(sequence, symbol, &mut out.pool),
             Scheme::TwoDimensional { columns, .. } => {
                 self.row.add(sequence, symbol, &mut out.pool);
@@ -256,17 +277,13 @@ impl Lane {
                     out.emit_sum(&mut self.row, Shape::Row);
                 }
             }
-            Scheme::ReedSolomon { repair: 0, .. } => {}
+            Scheme::Parity { .. } | Scheme::ReedSolomon { repair: 0, .. } => {}
             Scheme::ReedSolomon { .. } => {
                 self.coverage.insert(sequence);
                 let mut bytes = out.pool.take(symbol.bytes.len());
                 bytes.extend_from_slice(symbol.bytes);
                 self.packets.push(Packet { bytes, zeros: symbol.zeros });
             }
-        }
-        self.count += 1;
-        if self.count >= scheme.sources() {
-            self.close(out);
         }
     }
 
@@ -298,7 +315,7 @@ impl Lane {
                     if sum.count > 1 {
                         out.emit_sum(sum, Shape::Column { columns });
                     } else {
-                        out.pool.put(sum.take().into_bytes(), usize::MAX);
+                        sum.forget(&mut out.pool);
                     }
                 }
             }
@@ -312,7 +329,7 @@ impl Lane {
 
     fn forget(&mut self, pool: &mut Buffers) {
         for sum in self.columns.iter_mut().chain([&mut self.row]) {
-            pool.put(sum.take().into_bytes(), usize::MAX);
+            sum.forget(pool);
         }
         for packet in self.packets.drain(..) {
             pool.put(packet.bytes, usize::MAX);

@@ -59,10 +59,12 @@ impl Level {
 }
 
 /// `into ^= from`, over the shorter of both.
+#[inline]
 pub(crate) fn xor_into(into: &mut [u8], from: &[u8]) {
     xor_into_by(Level::best(), into, from);
 }
 
+#[inline]
 fn xor_into_by(level: Level, into: &mut [u8], from: &[u8]) {
     let len = into.len().min(from.len());
     let (into, from) = (&mut into[..len], &from[..len]);

@@ -65,6 +65,7 @@ impl Gfni512 {
         all.then_some(Self(()))
     }
     /// `into ^= from`, which have one length.
+    #[inline]
     pub(super) fn xor_into(self, into: &mut [u8], from: &[u8]) {
         assert_eq!(into.len(), from.len());
         // SAFETY: the instructions are present, both slices have one length.
