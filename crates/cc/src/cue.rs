@@ -264,6 +264,8 @@ pub struct ReceivedPacket {
     pub departure: Option<RemoteTimestamp>,
     /// RTP header, extensions and payload in bytes, without UDP and IP.
     pub size: DataSize,
+    /// Of these the media payload, which is what a media rate counts.
+    pub payload: DataSize,
     /// RTP sequence number, unwrapped.
     pub sequence: u64,
     /// RTP timestamp as it stands in the packet.

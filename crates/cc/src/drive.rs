@@ -209,6 +209,7 @@ impl Drive {
                 now: arrival(sequence),
                 departure: Some(RemoteTimestamp::from_nanos(departure(sequence).as_nanos())),
                 size: PACKET,
+                payload: PACKET,
                 sequence,
                 rtp_timestamp,
                 marker,

@@ -156,6 +156,7 @@ pub(crate) mod tests {
             now: Timestamp::from_secs_f64(arrival_ms * 1e-3),
             departure: None,
             size: DataSize::from_bytes(size),
+            payload: DataSize::from_bytes(size),
             sequence,
             rtp_timestamp: (sent_ms * 90.0) as u64 as u32,
             marker,

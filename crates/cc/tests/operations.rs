@@ -598,6 +598,7 @@ impl ReceiverHarness {
             now: self.now,
             departure,
             size: DataSize::from_bytes(u64::from(size)),
+            payload: DataSize::from_bytes(u64::from(size)),
             sequence: self.sequence,
             rtp_timestamp: self.rtp_timestamp,
             marker,

@@ -176,6 +176,7 @@ impl MediaReceiver {
                 now,
                 departure,
                 size: packet.size,
+                payload: packet.payload,
                 sequence,
                 rtp_timestamp: packet.rtp_timestamp,
                 marker: packet.marker,

@@ -115,6 +115,7 @@ mod tests {
             now: Timestamp::from_millis(ms),
             departure: Some(RemoteTimestamp::from_millis(ms - delay_ms)),
             size: DataSize::from_bytes(1_000),
+            payload: DataSize::from_bytes(1_000),
             sequence,
             rtp_timestamp: 0,
             marker: false,

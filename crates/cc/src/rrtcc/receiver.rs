@@ -83,7 +83,8 @@ impl RrtccReceiver {
 
 impl ReceiverController for RrtccReceiver {
     fn on_packet_received(&mut self, packet: &ReceivedPacket) {
-        self.incoming.on_packet(packet.size, packet.now);
+        // As libwebrtc of 2012: its estimators were told payload sizes, and the rate asked for is a media rate.
+        self.incoming.on_packet(packet.payload, packet.now);
         self.incoming_bps = self.incoming.bps(packet.now);
         let framed = self.frames.on_packet(packet);
         self.on_frame(framed, packet.now);

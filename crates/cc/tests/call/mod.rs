@@ -284,6 +284,7 @@ impl Call<'_> {
             now,
             departure: Some(RemoteTimestamp::from_nanos(departure.as_nanos())),
             size,
+            payload: size,
             sequence,
             rtp_timestamp,
             marker,

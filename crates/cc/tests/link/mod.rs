@@ -446,6 +446,7 @@ impl Net<'_> {
                 now,
                 departure: Some(RemoteTimestamp::ZERO + (departure - Timestamp::ZERO) + OFFSET),
                 size: SIZE,
+                payload: SIZE,
                 sequence,
                 rtp_timestamp: (departure.as_secs_f64() * 9e4) as u32,
                 marker: true,

@@ -22,11 +22,13 @@ pub(crate) struct CallEnd {
     pub endpoint: Endpoint,
     /// The last instant it was told.
     now: Timestamp,
+    /// UDP and IP headers around each datagram.
+    header_overhead: DataSize,
 }
 
 impl CallEnd {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, now: Timestamp::ZERO }
+    pub(crate) fn new(endpoint: Endpoint, header_overhead: DataSize) -> Self {
+        Self { endpoint, now: Timestamp::ZERO, header_overhead }
     }
 }
 
@@ -154,7 +156,7 @@ impl weir_sim::Agent for CallEnd {
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
         let Some(t) = self.endpoint.poll_transmit(now, &mut packet.bytes) else { return false };
         packet.payload = t.payload;
-        packet.size = t.size + DataSize::from_bytes(UDP_OVERHEAD);
+        packet.size = t.size + self.header_overhead;
         packet.ecn = t.ecn;
         true
     }

@@ -137,7 +137,7 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent),
     match &flow.kind {
         FlowKind::Rtp(rtp) => {
             let (a, b) = call(flow, rtp, seed, registry)?;
-            let end = |e| Agent::Call(Box::new(CallEnd::new(e)));
+            let end = |e| Agent::Call(Box::new(CallEnd::new(e, rtp.header_overhead)));
             Ok((end(a), end(b)))
         }
         FlowKind::Tcp(t) => {
@@ -281,12 +281,12 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         remote_ssrc,
         cname: format!("{}@sender.weir", flow.name),
         seed: mix(seed, 3),
-        session_bandwidth: rtp.ceiling,
+        session_bandwidth: rtp.session_bandwidth,
         abs_send_time: pair.receiver.is_some(),
         transport_sequence: rtp.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
         ecn: if rtp.ecn { Ecn::Ect0 } else { Ecn::NotEct },
         synchronised_clocks: true,
-        header_overhead: UDP_OVERHEAD as u32,
+        header_overhead: rtp.header_overhead.as_bytes() as u32,
         ..EndpointConfig::default()
     };
     let receiver_config = EndpointConfig {

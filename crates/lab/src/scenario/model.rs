@@ -272,6 +272,10 @@ pub struct RtpFlow {
     pub feedback: Option<FeedbackPlan>,
     /// Receiver reports as the controller asks for them; RFC 3550's own timing where absent.
     pub reports: Option<ReportPlan>,
+    /// UDP and IP headers around each packet.
+    pub header_overhead: DataSize,
+    /// Session bandwidth, of which RTCP takes 5 %.
+    pub session_bandwidth: DataRate,
     /// Whether packets are sent as ECN-capable, ECT(1) or ECT(0) as the session decides.
     pub ecn: bool,
 }

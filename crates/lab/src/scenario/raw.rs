@@ -318,6 +318,10 @@ flow! {
         payload: Option<At<Size>>,
         /// Delay after sending at which a frame is played; packets that come later count as discarded.
         playout_deadline: Option<At<Time>>,
+        /// UDP and IP headers around each packet; "28 B" (IPv4) if absent, none in ns-2.
+        header_overhead: Option<At<Size>>,
+        /// The RTP session's bandwidth, of which RTCP takes 5 % (RFC 3550, section 6.2); the greatest media rate if absent.
+        session_bandwidth: Option<At<Rate>>,
         /// Whether packets are sent as ECN-capable; false if absent.
         #[serde(default)]
         ecn: bool,

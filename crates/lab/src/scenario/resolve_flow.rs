@@ -2,7 +2,7 @@
 
 use super::error::InputError;
 use super::model::*;
-use super::quantity::{Rate, Time};
+use super::quantity::{Rate, Size, Time};
 use super::raw::*;
 use super::raw_choice::*;
 use super::resolve::{Hop, Request, check_name, positive, probability};
@@ -21,6 +21,8 @@ pub(super) const PLACEHOLDER: &str = "$controller";
 /// RFC 8867, section 4.3: bit rate range and start-up rate.
 const DEFAULT_FLOOR: DataRate = DataRate::from_kbps(150);
 const DEFAULT_CEILING: DataRate = DataRate::from_kbps(1_500);
+/// UDP and IPv4 headers.
+const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
 pub(super) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
 const MIN_PAYLOAD: u64 = 16;
 const MAX_PAYLOAD: u64 = 65_000;
@@ -225,8 +227,18 @@ impl Flows<'_> {
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,
             reports: spec.reports,
+            header_overhead: self.header_overhead(f.header_overhead.as_ref())?,
+            session_bandwidth: f.session_bandwidth.as_ref().map_or(ceiling, |r| r.value.0),
             ecn: f.ecn,
         })
+    }
+
+    fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
+        match raw {
+            None => Ok(DEFAULT_HEADER_OVERHEAD),
+            Some(size) if size.value.0.as_bytes() <= 1_000 => Ok(size.value.0),
+            Some(size) => Err(self.text.error(size.span.clone(), "expected at most 1,000 B of headers")),
+        }
     }
 
     fn params(&self, spec: &Spec, given: &Named<RawNumber>) -> Result<Vec<(String, f64)>, InputError> {
