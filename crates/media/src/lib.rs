@@ -16,6 +16,7 @@
 //! assert_eq!((packets.len(), packets[0].marker), (1, true));
 //! ```
 
+mod codec;
 mod error;
 mod frame;
 mod laplace;
@@ -26,6 +27,7 @@ mod source;
 mod statistical;
 mod trace;
 
+pub use codec::{Codec, ModelCodec, ParamError, ParamValue};
 pub use error::MediaError;
 pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
 pub use packetiser::{Packetiser, Payload, Split};

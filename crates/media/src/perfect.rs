@@ -51,6 +51,13 @@ impl PerfectCodec {
         Self::new(Shape::Frames { interval, due: start, carry: 0 })
     }
 
+    /// A new frame interval (at least a microsecond), from the next frame on; nothing where frames are packets.
+    pub fn set_interval(&mut self, new: TimeDelta) {
+        if let Shape::Frames { interval, .. } = &mut self.shape {
+            *interval = new.max(TimeDelta::from_micros(1));
+        }
+    }
+
     fn new(shape: Shape) -> Self {
         Self { shape, rate: DataRate::ZERO, numbering: Numbering::default(), key: true }
     }

@@ -1,4 +1,4 @@
-use crate::{Frame, PerfectCodec, StatisticalSource, TraceSource};
+use crate::{Codec, Frame, PerfectCodec, StatisticalSource, TraceSource};
 use core::fmt;
 use weir_units::{DataRate, Timestamp};
 
@@ -27,6 +27,8 @@ pub enum Source {
     Trace(TraceSource),
     /// A user's own.
     Custom(Box<dyn FrameSource + Send>),
+    /// A codec with parameters by name.
+    Codec(Box<dyn Codec + Send>),
 }
 
 impl From<PerfectCodec> for Source {
@@ -54,6 +56,7 @@ impl fmt::Debug for Source {
             Self::Statistical(s) => s.fmt(f),
             Self::Trace(s) => s.fmt(f),
             Self::Custom(_) => f.write_str("Custom"),
+            Self::Codec(c) => f.debug_tuple("Codec").field(&c.name()).finish(),
         }
     }
 }
@@ -65,11 +68,20 @@ macro_rules! each {
             Source::Statistical($s) => $call,
             Source::Trace($s) => $call,
             Source::Custom($s) => $call,
+            Source::Codec($s) => $call,
         }
     };
 }
 
 impl Source {
+    /// The codec, where this is one.
+    pub fn codec(&self) -> Option<&(dyn Codec + Send)> {
+        if let Self::Codec(c) = self { Some(&**c) } else { None }
+    }
+    /// The codec to change, where this is one.
+    pub fn codec_mut(&mut self) -> Option<&mut (dyn Codec + Send)> {
+        if let Self::Codec(c) = self { Some(&mut **c) } else { None }
+    }
     /// See [`FrameSource::on_target`].
     pub fn on_target(&mut self, rate: DataRate, now: Timestamp) {
         each!(self, s => s.on_target(rate, now));

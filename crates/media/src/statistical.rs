@@ -124,6 +124,18 @@ impl StatisticalSource {
         })
     }
 
+    /// The parameters in force.
+    pub fn config(&self) -> &StatisticalConfig {
+        &self.config
+    }
+
+    /// New parameters, from the next frame on. Errors: see [`StatisticalConfig::check`]; nothing changes then.
+    pub fn set_config(&mut self, config: StatisticalConfig) -> Result<(), MediaError> {
+        config.check()?;
+        self.config = config;
+        Ok(())
+    }
+
     /// Follows the wanted rate if the time after the last change has passed; tells whether it changed a lot.
     fn react(&mut self, now: Timestamp) -> bool {
         let clipped = self.wanted.clamp(self.config.min_rate, self.config.max_rate);

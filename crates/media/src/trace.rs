@@ -114,6 +114,13 @@ impl TraceSource {
     }
 }
 
+impl TraceSource {
+    /// A new frame interval (at least 1 ms), from the next frame on.
+    pub fn set_interval(&mut self, interval: TimeDelta) {
+        self.interval = interval.max(TimeDelta::from_millis(1));
+    }
+}
+
 impl FrameSource for TraceSource {
     fn on_target(&mut self, rate: DataRate, now: Timestamp) {
         if self.rate == DataRate::ZERO {
