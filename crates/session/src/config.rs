@@ -2,6 +2,7 @@
 
 use crate::protection::RepairChoice;
 use crate::recovery::RepairReception;
+use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker};
 use weir_media::{Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
@@ -50,6 +51,8 @@ pub struct EndpointConfig {
     pub synchronised_clocks: bool,
     /// Bytes of UDP and IP headers around each datagram, which RTCP bandwidth counts (RFC 3550, section 6.2): 28 for IPv4.
     pub header_overhead: u32,
+    /// What can be changed while the session runs.
+    pub params: SessionParams,
 }
 
 impl Default for EndpointConfig {
@@ -76,6 +79,7 @@ impl Default for EndpointConfig {
             ntp_epoch: 3_976_214_400,
             synchronised_clocks: false,
             header_overhead: 28,
+            params: SessionParams::default(),
         }
     }
 }

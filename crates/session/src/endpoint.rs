@@ -1,24 +1,25 @@
 //! One end of a call.
 
+mod control;
 mod incoming;
 mod outgoing;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::feedback::{FeedbackReader, TwccWriter};
 use crate::frames::RecoveryStats;
-use crate::protection::RepairChoice;
+use crate::observer::MaybeObserver;
 use crate::receiver::{MediaReceiver, ReceiveCounters};
 use crate::recovery::RepairReceiveCounters;
 use crate::rtcp::Heard;
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
 use crate::sender::{MediaSender, SendCounters, earliest};
+use crate::session_params::Profile;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_cc::circuit_breaker::Trip;
-use weir_cc::{Controller, Limits, ReceiverController, Report, Target};
-use weir_fec::SchemeError;
+use weir_cc::{Controller, ReceiverController, Report, ReportPlan, Target};
 use weir_media::{PlayoutEvent, PlayoutStats};
-use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 
 /// A datagram that has arrived.
@@ -89,6 +90,49 @@ pub struct Endpoint {
     paused: bool,
     bye: Bye,
     rtp_overhead: u32,
+    /// The reports that controllers plan, before parameters of the session change them.
+    plan: Option<ReportPlan>,
+    observer: MaybeObserver,
+    /// A report is wanted early: by the application, or by the other end's request (RFC 6051).
+    early_wanted: bool,
+    /// A sender report is to be asked for (RFC 6051), once a reporting interval.
+    sync: Sync,
+}
+
+/// Whether the other end's sender report is missed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sync {
+    No,
+    Wanted,
+    Asked,
+}
+
+/// Least interval of RTCP by RFC 3551's profile: 360 s over the session bandwidth in kbit/s (RFC 3550, section 6.2).
+fn reduced_minimum(bandwidth: DataRate) -> TimeDelta {
+    TimeDelta::from_secs_f64(360.0 / bandwidth.as_kbps_f64().max(1.0))
+}
+
+/// What the timer works from: the configuration, and the plan as the session's parameters change it.
+fn timer_config(config: &EndpointConfig, plan: Option<ReportPlan>, senders: u32, we_sent: bool) -> RtcpTimerConfig {
+    let p = &config.params;
+    let spacing = p.rtcp_interval.unwrap_or(config.t_rr_interval);
+    let minimum = match p.profile {
+        Profile::Avp => reduced_minimum(config.session_bandwidth),
+        Profile::Avpf => TimeDelta::ZERO,
+    };
+    let plan = plan.map(|plan| match p.rtcp_interval {
+        Some(t) => ReportPlan { min_interval: t, max_interval: plan.max_interval.max(t), ..plan },
+        None => plan,
+    });
+    let (session_bandwidth, t_rr_interval) = (config.session_bandwidth, spacing);
+    RtcpTimerConfig { session_bandwidth, t_rr_interval, minimum, members: 2, senders, we_sent, plan }
+}
+
+/// Bytes of RTP header and extensions in front of every payload.
+fn rtp_overhead(config: &EndpointConfig) -> u32 {
+    let ntp = config.params.rapid_synchronisation.element_size();
+    let elements = u32::from(config.transport_sequence) * 3 + u32::from(config.abs_send_time) * 4 + ntp;
+    12 + if elements == 0 { 0 } else { 4 + elements.next_multiple_of(4) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,14 +152,8 @@ impl Endpoint {
     ) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(config.seed);
         let senders = 1 + u32::from(send.is_some() && receive.is_some());
-        let timer_config = RtcpTimerConfig {
-            session_bandwidth: config.session_bandwidth,
-            t_rr_interval: config.t_rr_interval,
-            members: 2,
-            senders,
-            we_sent: send.is_some(),
-            plan: receive.as_ref().and_then(|r| r.reports).or(send.as_ref().and_then(|s| s.reports)),
-        };
+        let plan = receive.as_ref().and_then(|r| r.reports).or(send.as_ref().and_then(|s| s.reports));
+        let timer_config = timer_config(&config, plan, senders, send.is_some());
         if let Some(b) = send.as_mut().and_then(|s| s.circuit_breaker.as_mut())
             && b.min_report_interval == TimeDelta::ZERO
         {
@@ -126,12 +164,9 @@ impl Endpoint {
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
         // From a generator of its own, so that a call without repair is the same as ever.
         let repair_sequence = Pcg64Mcg::seed_from_u64(config.seed ^ REPAIR_SEED).random::<u16>();
-        let extensions = [(config.transport_sequence, 3), (config.abs_send_time, 4)];
-        let elements: u32 = extensions.iter().filter(|e| e.0).map(|e| e.1).sum();
-        let rtp_overhead = 12 + if elements == 0 { 0 } else { 4 + elements.next_multiple_of(4) };
         Self {
             sender: send.map(|s| MediaSender::new(s, config.ssrc, (sequence, repair_sequence), timestamp, now)),
-            receiver: receive.map(|r| MediaReceiver::new(r, config.remote_ssrc, config.clock_rate, now)),
+            receiver: receive.map(|r| MediaReceiver::new(r, &config, now)),
             timer,
             twcc: TwccWriter::new(config.ssrc, config.remote_ssrc),
             reader: FeedbackReader::default(),
@@ -144,7 +179,11 @@ impl Endpoint {
             counters: EndpointCounters::default(),
             paused: false,
             bye: Bye::No,
-            rtp_overhead,
+            rtp_overhead: rtp_overhead(&config),
+            plan,
+            observer: None,
+            early_wanted: false,
+            sync: Sync::No,
             zero: NtpTime::from_bits(u64::from(config.ntp_epoch) << 32),
             rng,
             config,
@@ -179,35 +218,6 @@ impl Endpoint {
         }
     }
 
-    /// New bounds on the media rate.
-    pub fn set_limits(&mut self, limits: Limits, now: Timestamp) {
-        if let Some(s) = &mut self.sender {
-            s.on_limits(limits, now);
-        }
-    }
-    /// Stops or restarts the media source; RTCP goes on.
-    pub fn set_paused(&mut self, paused: bool) {
-        if paused
-            && !self.paused
-            && let Some(s) = &mut self.sender
-        {
-            s.breaker.on_stopped();
-        }
-        self.paused = paused;
-    }
-    /// Asks the source for a key frame.
-    pub fn request_key_frame(&mut self, now: Timestamp) {
-        if let Some(s) = &mut self.sender {
-            s.source_mut().request_key_frame(now);
-        }
-    }
-    /// Ends the call: the next datagram is a compound with BYE, and nothing follows it.
-    pub fn leave(&mut self) {
-        if self.bye == Bye::No {
-            self.bye = Bye::Wanted;
-        }
-    }
-
     /// What the controller asks for now.
     pub fn target(&self) -> Option<Target> {
         self.sender.as_ref().map(|s| *s.target())
@@ -220,21 +230,9 @@ impl Endpoint {
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.receiver.as_ref().map(|r| r.counters).unwrap_or_default()
     }
-    /// Who decides on repair packets, from the next media packet on.
-    ///
-    /// # Errors
-    /// Where no code has the scheme's numbers; nothing changes then.
-    pub fn set_repair(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
-        self.sender.as_mut().map_or(Ok(()), |s| s.repair.choose(choice))
-    }
     /// Why and when the circuit breaker has stopped the media, where it has. RTCP goes on.
     pub fn tripped(&self) -> Option<Trip> {
         self.sender.as_ref()?.breaker.tripped()
-    }
-    /// Lets media flow again after a trip; `false` where it is too early for that, or there is no circuit breaker. The
-    /// caller should have reason to think that the congestion has gone (RFC 8083, section 4.5).
-    pub fn restart_after_trip(&mut self, now: Timestamp) -> bool {
-        self.sender.as_mut().is_some_and(|s| s.breaker.restart(now))
     }
     /// Repair packets received, and what recovery made of them.
     pub fn repair_counters(&self) -> RepairReceiveCounters {

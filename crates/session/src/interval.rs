@@ -1,5 +1,6 @@
 //! What became of each media packet of a reporting interval: the receiver's side of run-length reports.
 
+use crate::session_params::XrBlocks;
 use std::collections::VecDeque;
 use weir_wire::rtcp::xr::{Block, Blocks, Chunk, RleBlock, Xr};
 
@@ -89,15 +90,24 @@ impl IntervalLog {
     }
 
     /// Lets go of what would be reported, where run lengths are not wanted.
-    pub(crate) fn skip(&mut self) {
-        self.begin = self.range().end;
+    pub(crate) fn skip(&mut self) -> (u16, u16) {
+        let range = self.range();
+        self.begin = range.end;
         self.states.clear();
         self.news = false;
+        (range.start as u16, range.end as u16)
     }
 
-    /// Appends an extended report of loss, of discards if there are any, and of loss after repair where `repair` says
-    /// so. What does not fit is left to the next report. Tells the range that it covers.
-    pub(crate) fn write(&mut self, (ssrc, source): (u32, u32), repair: bool, out: &mut Vec<u8>) -> (u16, u16) {
+    /// Appends an extended report of loss, of discards if there are any, and of loss after repair if there is `repair`, as far
+    /// as these are `wanted`. What does not fit is left to the next report. Tells the range that it covers.
+    pub(crate) fn write(
+        &mut self,
+        (ssrc, source): (u32, u32),
+        wanted: &XrBlocks,
+        repair: bool,
+        out: &mut Vec<u8>,
+    ) -> (u16, u16) {
+        let repair = repair && wanted.post_repair_loss_rle;
         let [loss, discard, post] = &mut self.chunks;
         let begin = self.begin as u16;
         let states = &self.states;
@@ -109,7 +119,7 @@ impl IntervalLog {
         let received: fn(State) -> bool = |s| matches!(s, State::Received | State::Discarded);
         let discarded: fn(State) -> bool = |s| s == State::Discarded;
         let mut count = trace(states.len(), received, loss);
-        let discards = states.iter().take(count).any(|&s| discarded(s));
+        let discards = wanted.discard_rle && states.iter().take(count).any(|&s| discarded(s));
         if discards {
             count = trace(count, discarded, discard);
         }
@@ -124,7 +134,7 @@ impl IntervalLog {
         let end = begin.wrapping_add(count as u16);
         let range = RleBlock { ssrc: source, begin, end, ..RleBlock::default() };
         let mut blocks = [Block::LossRle(RleBlock { chunks: (&*loss).into(), ..range }); 3];
-        let mut used = 1;
+        let mut used = usize::from(wanted.loss_rle);
         if discards {
             blocks[used] = Block::DiscardRle { early: false, trace: RleBlock { chunks: (&*discard).into(), ..range } };
             used += 1;
@@ -149,7 +159,7 @@ mod tests {
     /// Sequence numbers and bits of each block of what is written: loss, discard, post-repair.
     fn written(log: &mut IntervalLog, repair: bool) -> [Option<Vec<(u16, bool)>>; 3] {
         let mut out = Vec::new();
-        log.write((7, 9), repair, &mut out);
+        log.write((7, 9), &XrBlocks::ALL, repair, &mut out);
         let mut got = [None, None, None];
         let Some(Ok(Packet::Xr(xr))) = parse_compound(&out).next() else { panic!("{out:?}") };
         for block in xr.blocks.iter() {

@@ -3,12 +3,14 @@
 mod repair;
 
 use crate::arrivals::ArrivalLog;
-use crate::config::ReceiveConfig;
+use crate::config::{EndpointConfig, ReceiveConfig};
 use crate::frames::FrameLedger;
 use crate::interval::IntervalLog;
+use crate::observer::MaybeObserver;
 use crate::recovery::{RepairReceiver, RepairReception};
 use crate::sender::earliest;
 use crate::sent::nearest;
+use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use std::collections::VecDeque;
 use weir_cc::cue::{FramePlayout, OneWayDelay, ReceivedPacket};
@@ -88,7 +90,10 @@ pub(crate) struct MediaReceiver {
     frames: Option<FrameLedger>,
     plan: Option<FeedbackPlan>,
     reports: Option<ReportPlan>,
-    /// What a report plan needs: packets since the last report, and their delay where run lengths are wanted.
+    xr: XrBlocks,
+    /// Whether the profile has feedback messages.
+    feedback_allowed: bool,
+    /// Packets since the last report, and their delay, where reports tell of them.
     pub interval: Option<IntervalLog>,
     pub one_way_delay: Option<OneWayDelayMeter>,
     pub controller: Option<Receiver>,
@@ -107,7 +112,8 @@ pub(crate) struct MediaReceiver {
 }
 
 impl MediaReceiver {
-    pub(crate) fn new(config: ReceiveConfig, ssrc: u32, clock_rate: u32, now: Timestamp) -> Self {
+    pub(crate) fn new(config: ReceiveConfig, endpoint: &EndpointConfig, now: Timestamp) -> Self {
+        let (ssrc, clock_rate) = (endpoint.remote_ssrc, endpoint.clock_rate);
         let mut r = Self {
             ssrc,
             clock_rate,
@@ -120,8 +126,10 @@ impl MediaReceiver {
             frames: config.playout_deadline.map(FrameLedger::new),
             plan: config.feedback,
             reports: config.reports,
-            interval: config.reports.map(|_| IntervalLog::default()),
-            one_way_delay: config.reports.filter(|p| p.extended).map(|_| OneWayDelayMeter::new(clock_rate)),
+            xr: XrBlocks::default(),
+            feedback_allowed: true,
+            interval: None,
+            one_way_delay: None,
             events: VecDeque::new(),
             controller: config.controller,
             playout: config.playout_deadline.map(Playout::new),
@@ -136,11 +144,31 @@ impl MediaReceiver {
         if r.reception == RepairReception::Always {
             r.begin_repair();
         }
+        r.set_params(&endpoint.params, clock_rate);
         r
     }
 
+    /// Takes up the session's parameters.
+    pub(crate) fn set_params(&mut self, params: &SessionParams, clock_rate: u32) {
+        self.xr = params.xr.unwrap_or(XrBlocks::of_plan(self.reports.as_ref()));
+        let follows = self.xr.has_traces() || self.reports.is_some();
+        self.interval = if follows { self.interval.take().or_else(|| Some(IntervalLog::default())) } else { None };
+        let meter = self.one_way_delay.take().or_else(|| Some(OneWayDelayMeter::new(clock_rate)));
+        self.one_way_delay = meter.filter(|_| self.xr.one_way_delay);
+        self.feedback_allowed = params.profile == Profile::Avpf;
+        if !self.feedback_allowed {
+            self.feedback_due = None;
+        }
+    }
+
     /// A packet of the media stream: what is read of it, its bytes, and the bytes of its payload that are not there.
-    pub(crate) fn on_rtp(&mut self, packet: &Incoming, (bytes, zeros): (&[u8], u32), now: Timestamp) {
+    pub(crate) fn on_rtp(
+        &mut self,
+        packet: &Incoming,
+        (bytes, zeros): (&[u8], u32),
+        observer: &mut MaybeObserver,
+        now: Timestamp,
+    ) {
         let Sequenced::Valid(sequence) = self.stats.on_sequence(packet.sequence) else {
             self.counters.invalid += 1;
             return;
@@ -168,7 +196,7 @@ impl MediaReceiver {
         }
         if let Some(repair) = &mut self.repair {
             repair.on_media(now, sequence, bytes, zeros);
-            self.recover(now);
+            self.recover(observer, now);
         }
         if self.controller.is_some() {
             let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
@@ -202,7 +230,8 @@ impl MediaReceiver {
     }
 
     fn schedule_feedback(&mut self, now: Timestamp) {
-        let Some(plan) = self.plan.filter(|_| self.feedback_due.is_none() && self.news() > 0) else { return };
+        let due = self.feedback_allowed && self.feedback_due.is_none() && self.news() > 0;
+        let Some(plan) = self.plan.filter(|_| due) else { return };
         // The interval runs from the last message; after a silence the first packet starts it anew.
         let silent = now.saturating_since(self.last_feedback) > plan.max_interval;
         let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
@@ -251,7 +280,7 @@ impl MediaReceiver {
 
     /// Whether the round trip is of use at this end.
     pub(crate) fn wants_round_trip(&self) -> bool {
-        self.controller.is_some() || self.reports.is_some()
+        self.controller.is_some() || self.xr.reference_time
     }
 
     pub(crate) fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
@@ -265,16 +294,20 @@ impl MediaReceiver {
 
     /// Appends what a regular report tells of the packets since the last one, where a plan asks for it.
     pub(crate) fn write_interval(&mut self, (ssrc, media_ssrc): (u32, u32), out: &mut Vec<u8>) {
-        let Some(interval) = &mut self.interval else { return };
         if !self.stats.is_started() {
             return;
         }
-        let Some(meter) = &mut self.one_way_delay else {
-            interval.skip();
-            return;
+        let range = match &mut self.interval {
+            Some(interval) if self.xr.has_traces() => {
+                interval.write((ssrc, media_ssrc), &self.xr, self.repair.is_some(), out)
+            }
+            Some(interval) => interval.skip(),
+            None => (0, 0),
         };
-        let (begin, end) = interval.write((ssrc, media_ssrc), self.repair.is_some(), out);
-        if let Some(OneWayDelay { min, mean, last: latest }) = meter.take_interval() {
+        if let Some(OneWayDelay { min, mean, last: latest }) =
+            self.one_way_delay.as_mut().and_then(|m| m.take_interval())
+        {
+            let (begin, end) = range;
             OneWayDelayReport { sender_ssrc: ssrc, media_ssrc, begin, end, min, mean, latest }.write_into(out);
         }
     }
@@ -330,7 +363,7 @@ impl MediaReceiver {
         if let Some(log) = self.repair_log_mut() {
             log.on_reported(repair_upto);
         }
-        if self.news() > 0 {
+        if self.feedback_allowed && self.news() > 0 {
             self.feedback_due = Some(now + interval);
         }
     }

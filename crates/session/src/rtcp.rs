@@ -87,15 +87,16 @@ impl Compound<'_> {
     }
 }
 
-/// Appends what a receiver half reports. `next` is the packet that is decoded next and how long until then.
+/// Appends what a receiver half reports; without feedback messages where the profile has none. `next` is the packet that is decoded next and how long until then.
 pub(crate) fn write_report(
     report: &Report,
     (ssrc, remote_ssrc): (u32, u32),
-    overhead: u32,
+    (is_avpf, overhead): (bool, u32),
     next: (u16, Option<TimeDelta>),
     out: &mut Vec<u8>,
 ) {
     match *report {
+        Report::Remb { .. } | Report::Tmmbr { .. } | Report::NextDataUnit { .. } if !is_avpf => {}
         Report::Remb { rate } => {
             Remb { sender_ssrc: ssrc, media_ssrc: 0, rate: ScaledRate::new(rate), sources: (&[remote_ssrc]).into() }
                 .write_into(out)

@@ -27,6 +27,8 @@ pub struct RtcpTimerConfig {
     pub session_bandwidth: DataRate,
     /// Least average spacing of regular packets (RFC 4585, section 3.4 k); zero for none.
     pub t_rr_interval: TimeDelta,
+    /// Least calculated interval Tmin (RFC 3550, section 6.3.1); zero in RFC 4585's profile.
+    pub minimum: TimeDelta,
     /// Members of the session, this end included.
     pub members: u32,
     /// Members that send media, this end included.
@@ -111,7 +113,7 @@ impl RtcpTimer {
         DataSize::from_bytes(self.average_size as u64)
     }
 
-    /// Deterministic calculated interval T_d (RFC 3550, section 6.3.1), with Tmin = 0.
+    /// Deterministic calculated interval T_d (RFC 3550, section 6.3.1).
     pub fn calculated_interval(&self) -> TimeDelta {
         let c = &self.config;
         let mut bandwidth = c.session_bandwidth.as_bps_f64() * RTCP_BANDWIDTH_SHARE;
@@ -122,7 +124,7 @@ impl RtcpTimer {
             bandwidth *= share;
             n = f64::from(count);
         }
-        TimeDelta::from_secs_f64(self.average_size * 8.0 * n / bandwidth.max(1.0))
+        TimeDelta::from_secs_f64(self.average_size * 8.0 * n / bandwidth.max(1.0)).max(c.minimum)
     }
 
     fn interval(&self, rng: &mut impl Rng) -> TimeDelta {
@@ -172,6 +174,7 @@ mod tests {
         RtcpTimerConfig {
             session_bandwidth: DataRate::from_kbps(kbps),
             t_rr_interval: TimeDelta::ZERO,
+            minimum: TimeDelta::ZERO,
             members: 2,
             senders: 1,
             we_sent,
@@ -235,6 +238,16 @@ mod tests {
         let t = RtcpTimer::new(config(960, false), &mut rng, Timestamp::ZERO);
         // 120 bytes x 8 x 2 members over 48 kbit/s
         assert_eq!(t.calculated_interval(), TimeDelta::from_millis(40));
+    }
+
+    #[test]
+    fn the_minimum_holds_where_the_share_is_shorter() {
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let interval = |ms| {
+            let c = RtcpTimerConfig { minimum: TimeDelta::from_millis(ms), ..config(960, false) };
+            RtcpTimer::new(c, &mut rng, Timestamp::ZERO).calculated_interval()
+        };
+        assert_eq!([39, 40, 375].map(interval), [40, 40, 375].map(TimeDelta::from_millis));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use breaker::Breaker;
 use weir_cc::cue::{Cue, IntervalReport, OneWayDelay, PacketResult, QueueState, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
 use weir_media::{Frame, FrameKind, Packetiser, Source};
-use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
+use weir_units::{DataRate, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtcp::ccfb;
 
 /// Packets without any report leave the flight after this long, so that a window never closes for good.
@@ -77,6 +77,8 @@ pub(crate) struct MediaSender {
     rtp_offset: u32,
     pub counters: SendCounters,
     window_closed: bool,
+    /// The rate that the application wants of the encoder instead of the controller's.
+    held: Option<DataRate>,
 }
 
 impl MediaSender {
@@ -104,6 +106,7 @@ impl MediaSender {
             rtp_offset,
             counters: SendCounters::default(),
             window_closed: false,
+            held: None,
         };
         s.source.on_target(target.media_rate, now);
         s.repair.follow(target.repair);
@@ -121,6 +124,9 @@ impl MediaSender {
 
     pub(crate) fn target(&self) -> &Target {
         &self.target
+    }
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
     pub(crate) fn source_mut(&mut self) -> &mut Source {
         &mut self.source
@@ -156,7 +162,9 @@ impl MediaSender {
 
     /// Takes up what the controller wants after an event that may have changed it.
     fn follow_controller(&mut self, now: Timestamp) {
-        let target = self.breaker.within_cap(self.controller.target());
+        let mut target = self.controller.target();
+        target.media_rate = self.held.unwrap_or(target.media_rate);
+        let target = self.breaker.within_cap(target);
         if target != self.target {
             self.pacer.set_target(&target, now);
             if target.media_rate != self.target.media_rate {
@@ -170,6 +178,23 @@ impl MediaSender {
                 Some(probe) => self.pacer.add_probe(probe, now),
                 None => break,
             }
+        }
+    }
+
+    pub(crate) fn set_source(&mut self, source: Source, now: Timestamp) {
+        self.source = source;
+        self.source.on_target(self.target.media_rate, now);
+    }
+
+    pub(crate) fn hold_media_rate(&mut self, rate: Option<DataRate>, now: Timestamp) {
+        self.held = rate;
+        self.follow_controller(now);
+    }
+
+    /// Reports will tell of packets one by one.
+    pub(crate) fn expect_traces(&mut self, expected: bool) {
+        if expected {
+            self.media.keep();
         }
     }
 

@@ -113,6 +113,9 @@ impl Intervals {
     /// The media packets that a report tells for the first time, in send order.
     pub(crate) fn resolve(&mut self, sent: &SentStream, traces: &Traces<'_>) -> &[IntervalPacket] {
         self.packets.clear();
+        if !sent.keeps {
+            return &self.packets;
+        }
         for (s, received) in traces.loss.iter().flat_map(RleBlock::packets) {
             let sequence = sent.nearest(s);
             // A range longer than half the circle folds back, and no honest report goes past what was sent.

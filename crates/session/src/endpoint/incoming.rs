@@ -1,10 +1,13 @@
 //! What an endpoint does with the datagrams that arrive: media to the receiving direction, RTCP to cues.
 
-use super::{Datagram, Endpoint};
+use super::{Datagram, Endpoint, Sync};
+use crate::observer::Seen;
 use crate::receiver::Incoming;
 use crate::repair_format::Format;
 use crate::rtcp::Heard;
 use crate::sent::{Traces, nearest};
+use crate::session_params::RapidSynchronisation;
+use core::net::SocketAddr;
 use weir_cc::FeedbackFormat;
 use weir_cc::cue::{self, Cue, EstimateKind, NadaMode, OneWayDelay};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -13,12 +16,26 @@ use weir_wire::ntp::{NtpTime, round_trip};
 use weir_wire::rtcp::xr::{Block, Xr};
 use weir_wire::rtcp::{NaduEntry, Packet, ReportBlock, SenderReport, parse_compound};
 use weir_wire::rtp::PacketView;
+use weir_wire::rtp::extension::{read_ntp_56, read_ntp_64};
 
 impl Endpoint {
     /// A datagram has arrived. What it says is never trusted: what does not fit is counted.
     pub fn handle_datagram(&mut self, now: Timestamp, datagram: &Datagram<'_>) {
+        self.receive(now, datagram, None);
+    }
+
+    /// The same, telling an observer where it came from.
+    pub fn handle_datagram_from(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: SocketAddr) {
+        self.receive(now, datagram, Some(source));
+    }
+
+    fn receive(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<SocketAddr>) {
+        let seen = Seen { now, bytes: datagram.bytes, payload: datagram.payload, source };
         if weir_wire::kind_of(datagram.bytes) == Some(Kind::Rtcp) {
             self.counters.rtcp_received += 1;
+            if let Some(o) = &mut self.observer {
+                o.on_rtcp_received(&seen);
+            }
             let size = datagram.bytes.len() as u64 + u64::from(self.config.header_overhead);
             self.timer.on_packet(DataSize::from_bytes(size));
             let mut extended = Extended::default();
@@ -37,10 +54,11 @@ impl Endpoint {
             }
             return;
         }
-        self.on_rtp(now, datagram);
+        self.on_rtp(datagram, &seen);
     }
 
-    fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>) {
+    fn on_rtp(&mut self, datagram: &Datagram<'_>, seen: &Seen<'_>) {
+        let now = seen.now;
         let parsed = if datagram.payload > 0 {
             PacketView::parse_header(datagram.bytes)
         } else {
@@ -65,7 +83,11 @@ impl Endpoint {
                 _ => None,
             };
             let packet = format.map(|f| (f, &view, datagram.payload));
-            if !packet.is_some_and(|p| receiver.on_repair(p, transport, datagram.ecn, now)) {
+            if let Some(o) = self.observer.as_mut().filter(|_| packet.is_some()) {
+                o.on_fec_received(seen);
+            }
+            let observer = &mut self.observer;
+            if !packet.is_some_and(|p| receiver.on_repair(p, transport, datagram.ecn, observer, now)) {
                 self.counters.unknown_source += 1;
             }
             return;
@@ -82,7 +104,29 @@ impl Endpoint {
             abs_send_time: if wants_departure { view.abs_send_time(self.config.abs_send_time_id) } else { None },
             ecn: datagram.ecn,
         };
-        receiver.on_rtp(&incoming, (datagram.bytes, datagram.payload), now);
+        if let Some(o) = &mut self.observer {
+            o.on_rtp_received(seen);
+        }
+        if self.config.params.rapid_synchronisation != RapidSynchronisation::Off && self.last_sr.is_none() {
+            let captured = match self.config.params.rapid_synchronisation {
+                RapidSynchronisation::Ntp64(id) => view.extension(id).and_then(read_ntp_64),
+                // The upper bits are those of a sender report (RFC 6051, section 3.3), or of this end's clock.
+                RapidSynchronisation::Ntp56(id) => {
+                    view.extension(id).and_then(|data| read_ntp_56(data, NtpTime::at(now, self.zero)))
+                }
+                RapidSynchronisation::Off => None,
+            };
+            if let Some(playout) = receiver.playout.as_mut().filter(|_| self.config.synchronised_clocks)
+                && let Some(ntp) = captured
+            {
+                playout.set_capture_time(view.timestamp(), Timestamp::ZERO + ntp.since(self.zero));
+            }
+            if captured.is_none() && self.sync == Sync::No {
+                self.sync = Sync::Wanted;
+            }
+        }
+        let observer = &mut self.observer;
+        receiver.on_rtp(&incoming, (datagram.bytes, datagram.payload), observer, now);
         if wants_departure && let Some(report) = receiver.poll_report(now) {
             self.report = Some(report);
         }
@@ -140,6 +184,7 @@ impl Endpoint {
                     s.on_cue(&Cue::NadaReport(report));
                 }
             }
+            Packet::SrRequest(r) if r.media_ssrc == ours && self.sender.is_some() => self.early_wanted = true,
             Packet::Pli(p) if p.media_ssrc == ours => self.request_key_frame(now),
             Packet::Fir(f) if f.entries.iter().any(|e| e.ssrc == ours) => self.request_key_frame(now),
             _ => {}
@@ -156,6 +201,7 @@ impl Endpoint {
             return;
         }
         self.last_sr = heard;
+        self.sync = Sync::No;
         let playout = self.receiver.as_mut().and_then(|r| r.playout.as_mut());
         if let Some(playout) = playout.filter(|_| self.config.synchronised_clocks) {
             let captured = Timestamp::ZERO + sr.info.ntp.since(self.zero);

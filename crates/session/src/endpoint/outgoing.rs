@@ -1,16 +1,19 @@
 //! What an endpoint sends: RTP from the pacer, RTCP by its timer.
 
-use super::{Bye, Endpoint, Transmit};
+use super::{Bye, Endpoint, Sync, Transmit};
 use crate::feedback::write_ccfb;
+use crate::observer::Seen;
 use crate::receiver::MediaReceiver;
 use crate::repair_format::Format;
 use crate::rtcp::{Compound, report_block, write_bye, write_report};
 use crate::sender::{Content, Outgoing, PADDING_SIZE};
+use crate::session_params::{Profile, RapidSynchronisation};
 use weir_cc::{FeedbackFormat, Report};
 use weir_units::{DataSize, Ecn, Timestamp};
 use weir_wire::ntp::NtpTime;
-use weir_wire::rtcp::SenderInfo;
-use weir_wire::rtp::{Header, extension::abs_send_time, write_padding};
+use weir_wire::rtcp::{SenderInfo, SrRequest};
+use weir_wire::rtp::extension::{Element, abs_send_time, ntp_64};
+use weir_wire::rtp::{Header, write_padding};
 
 impl Endpoint {
     /// Writes the next datagram into `out`, which is cleared, and tells what it is; `None` where nothing is due.
@@ -26,6 +29,14 @@ impl Endpoint {
         let sender = self.sender.as_mut()?;
         let Outgoing { transport, sequence, content } = sender.poll_packet(self.rtp_overhead, now)?;
         let c = &self.config;
+        let captured = if let Content::Media(m) = &content { m.captured } else { now };
+        // RFC 6051, section 3.3: the instant that the RTP timestamp stands for.
+        let ntp = ntp_64(NtpTime::at(captured, self.zero));
+        let element = match c.params.rapid_synchronisation {
+            RapidSynchronisation::Off => None,
+            RapidSynchronisation::Ntp64(id) => Element::new(id, &ntp),
+            RapidSynchronisation::Ntp56(id) => Element::new(id, &ntp[1..]),
+        };
         let mut header = Header {
             payload_type: c.payload_type,
             sequence: sequence as u16,
@@ -33,6 +44,7 @@ impl Endpoint {
             ssrc: c.ssrc,
             transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, transport as u16)),
             abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
+            elements: element.as_slice(),
             ..Header::default()
         };
         let mut is_repair = false;
@@ -75,26 +87,35 @@ impl Endpoint {
             }
         };
         let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
+        if let Some(o) = &mut self.observer {
+            let seen = Seen { now, bytes: out, payload, source: None };
+            if is_repair { o.on_fec_sent(&seen) } else { o.on_rtp_sent(&seen) }
+        }
         Some(Transmit { payload, size, ecn: c.ecn, is_rtp: true, is_repair })
     }
 
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let regular = self.timer.next_regular() <= now || self.bye == Bye::Wanted;
-        let feedback = self.receiver.as_ref().is_some_and(|r| r.feedback_due(now));
+        let is_avpf = self.config.params.profile == Profile::Avpf;
+        let may_be_early = is_avpf && self.timer.may_send_early(now);
+        let feedback = is_avpf && self.receiver.as_ref().is_some_and(|r| r.feedback_due(now));
         // NADA's report is its per-interval feedback; the others are events under the rules of early feedback.
-        let periodic = matches!(self.report, Some(Report::Nada { .. }));
-        let early = self.report.is_some() && (periodic || self.timer.may_send_early(now));
-        let urgent = self.receiver.as_ref().is_some_and(MediaReceiver::is_urgent) && self.timer.may_send_early(now);
-        if !(regular || feedback || early || urgent) {
+        let periodic = is_avpf && matches!(self.report, Some(Report::Nada { .. }));
+        let early = self.report.is_some() && (periodic || may_be_early);
+        let urgent =
+            may_be_early && (self.early_wanted || self.receiver.as_ref().is_some_and(MediaReceiver::is_urgent));
+        let asks = self.sync == Sync::Wanted && may_be_early;
+        if !(regular || feedback || early || urgent || asks) {
             return None;
         }
         if regular || urgent {
+            self.early_wanted = false;
             self.write_compound(now, out);
         }
         let ssrcs = (self.config.ssrc, self.config.remote_ssrc);
         let mut upto = None;
         if let Some(r) = &self.receiver
-            && let Some(log) = r.log.as_ref().filter(|_| feedback || (regular && r.news() > 0))
+            && let Some(log) = r.log.as_ref().filter(|_| feedback || (regular && is_avpf && r.news() > 0))
         {
             let repair = r.repair_log().map(|log| (self.config.repair_ssrcs().1, log));
             upto = Some(match r.format() {
@@ -104,7 +125,11 @@ impl Endpoint {
         }
         if let Some(report) = self.report.take_if(|_| regular || early) {
             let next = self.receiver.as_ref().map_or((0, None), |r| r.next_to_decode(now));
-            write_report(&report, ssrcs, self.config.header_overhead, next, out);
+            write_report(&report, ssrcs, (is_avpf, self.config.header_overhead), next, out);
+        }
+        if self.sync == Sync::Wanted && is_avpf {
+            SrRequest { sender_ssrc: ssrcs.0, media_ssrc: ssrcs.1 }.write_into(out);
+            self.sync = Sync::Asked;
         }
         if self.bye == Bye::Wanted {
             let sources = [self.config.ssrc, self.config.repair_ssrcs().0];
@@ -118,11 +143,18 @@ impl Endpoint {
             r.on_feedback_sent(upto, on_wire, now);
         }
         if regular {
+            // It may be repeated once a reporting interval (RFC 6051, section 3.2).
+            if self.sync == Sync::Asked && self.last_sr.is_none() {
+                self.sync = Sync::Wanted;
+            }
             self.timer.on_regular_sent(on_wire, &mut self.rng, now);
-        } else if urgent || (early && !periodic) {
+        } else if urgent || asks || (early && !periodic) {
             self.timer.on_early_sent(on_wire, &mut self.rng, now);
         } else {
             self.timer.on_packet(on_wire);
+        }
+        if let Some(o) = &mut self.observer {
+            o.on_rtcp_sent(&Seen { now, bytes: out, payload: 0, source: None });
         }
         self.counters.rtcp_sent += 1;
         self.counters.rtcp_bytes += on_wire.as_bytes();

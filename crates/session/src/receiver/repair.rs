@@ -3,6 +3,7 @@
 use super::{DEFAULT_DEADLINE, Incoming, MediaReceiver, by_transport, new_log};
 use crate::arrivals::ArrivalLog;
 use crate::frames::{FrameLedger, RecoveryStats};
+use crate::observer::{MaybeObserver, Seen};
 use crate::recovery::{RepairReceiveCounters, RepairReceiver, RepairReception};
 use crate::repair_format::Format;
 use crate::sent::nearest;
@@ -25,6 +26,7 @@ impl MediaReceiver {
         (format, view, zeros): (Format, &PacketView<'_>, u32),
         transport: Option<u16>,
         ecn: Ecn,
+        observer: &mut MaybeObserver,
         now: Timestamp,
     ) -> bool {
         if self.reception == RepairReception::Off {
@@ -49,16 +51,19 @@ impl MediaReceiver {
             }
         }
         self.schedule_feedback(now);
-        self.recover(now);
+        self.recover(observer, now);
         true
     }
 
     /// Plays what repair has brought back.
-    pub(super) fn recover(&mut self, now: Timestamp) {
+    pub(super) fn recover(&mut self, observer: &mut MaybeObserver, now: Timestamp) {
         let ssrc = self.ssrc;
         while let Some(rebuilt) = self.repair.as_mut().and_then(|r| r.poll(ssrc)) {
             // Padding that was left out of the datagram is as good as any other payload here.
             let Ok(view) = PacketView::parse_header(rebuilt.bytes) else { continue };
+            if let Some(o) = observer {
+                o.on_rtp_recovered(&Seen { now, bytes: rebuilt.bytes, payload: rebuilt.zeros, source: None });
+            }
             let payload = view.payload().len() as u64 + u64::from(rebuilt.zeros);
             let packet = Incoming {
                 sequence: view.sequence(),
