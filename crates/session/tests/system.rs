@@ -1,6 +1,6 @@
 //! The adaptive system: what an application sets, reads and sees while a call runs.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::type_complexity)]
 
 mod common;
 
