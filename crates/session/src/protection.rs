@@ -58,6 +58,8 @@ pub(crate) struct RepairSender {
     block: (u32, u64),
     waiting: VecDeque<RepairPacket>,
     waiting_size: u64,
+    /// The packet that leaves now.
+    popped: Option<RepairPacket>,
     spare: Vec<Vec<u8>>,
     scratch: Vec<u8>,
     /// The repair stream as sent.
@@ -81,6 +83,7 @@ impl RepairSender {
             block: (0, 0),
             waiting: VecDeque::new(),
             waiting_size: 0,
+            popped: None,
             spare: Vec::new(),
             scratch: Vec::new(),
             stream: SentStream::new(first_sequence, true),
@@ -165,12 +168,22 @@ impl RepairSender {
     }
 
     /// The repair packet that goes next.
+    #[inline]
     pub(crate) fn front(&self) -> Option<&RepairPacket> {
         self.waiting.front()
     }
     /// Bytes that wait.
     pub(crate) fn waiting_size(&self) -> u64 {
         self.waiting_size
+    }
+    /// Sets the repair packet that goes next apart for [`Self::take_popped`]; gives its payload's size.
+    pub(crate) fn pop_next(&mut self) -> u64 {
+        self.popped = self.pop();
+        self.popped.as_ref().map_or(0, |p| p.bytes.len() as u64 + u64::from(p.zeros))
+    }
+    /// The packet that was set apart.
+    pub(crate) fn take_popped(&mut self) -> Option<RepairPacket> {
+        self.popped.take()
     }
     /// Takes the repair packet that goes next; its buffer comes back by [`Self::recycle`].
     pub(crate) fn pop(&mut self) -> Option<RepairPacket> {

@@ -64,6 +64,8 @@ pub(crate) struct MediaSender {
     remembers: bool,
     pacer: Pacer,
     queue: RtpQueue,
+    /// What the controller wants, and what of it holds.
+    wanted: Target,
     target: Target,
     results: Vec<PacketResult>,
     /// Transport-wide number of the next packet.
@@ -95,6 +97,7 @@ impl MediaSender {
             remembers: config.per_packet_feedback,
             pacer: Pacer::new(&target, now),
             queue: RtpQueue::default(),
+            wanted: target,
             target,
             results: Vec::new(),
             next_transport: first,
@@ -160,11 +163,12 @@ impl MediaSender {
         self.rtp_offset.wrapping_add(ticks as u32)
     }
 
-    /// Takes up what the controller wants after an event that may have changed it.
-    fn follow_controller(&mut self, now: Timestamp) {
-        let mut target = self.controller.target();
-        target.media_rate = self.held.unwrap_or(target.media_rate);
-        let target = self.breaker.within_cap(target);
+    /// Follows a target as far as the application and the circuit breaker let it.
+    #[inline(never)]
+    fn apply_target(&mut self, wanted: Target, now: Timestamp) {
+        self.wanted = wanted;
+        let media_rate = self.held.unwrap_or(wanted.media_rate);
+        let target = self.breaker.within_cap(Target { media_rate, ..wanted });
         if target != self.target {
             self.pacer.set_target(&target, now);
             if target.media_rate != self.target.media_rate {
@@ -172,6 +176,14 @@ impl MediaSender {
             }
             self.repair.follow(target.repair);
             self.target = target;
+        }
+    }
+
+    /// Takes up what the controller wants after an event that may have changed it.
+    fn follow_controller(&mut self, now: Timestamp) {
+        let wanted = self.controller.target();
+        if wanted != self.wanted || self.breaker.is_on() {
+            self.apply_target(wanted, now);
         }
         for _ in 0..MAX_PROBES_AT_ONCE {
             match self.controller.poll_probe(now) {
@@ -188,7 +200,7 @@ impl MediaSender {
 
     pub(crate) fn hold_media_rate(&mut self, rate: Option<DataRate>, now: Timestamp) {
         self.held = rate;
-        self.follow_controller(now);
+        self.apply_target(self.wanted, now);
     }
 
     /// Reports will tell of packets one by one.

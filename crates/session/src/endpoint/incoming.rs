@@ -26,15 +26,14 @@ impl Endpoint {
 
     /// The same, telling an observer where it came from.
     pub fn handle_datagram_from(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: SocketAddr) {
-        self.receive(now, datagram, Some(source));
+        self.receive(now, datagram, Some(&source));
     }
 
-    fn receive(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<SocketAddr>) {
-        let seen = Seen { now, bytes: datagram.bytes, payload: datagram.payload, source };
+    fn receive(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) {
         if weir_wire::kind_of(datagram.bytes) == Some(Kind::Rtcp) {
             self.counters.rtcp_received += 1;
             if let Some(o) = &mut self.observer {
-                o.on_rtcp_received(&seen);
+                o.on_rtcp_received(&seen(now, datagram, source));
             }
             let size = datagram.bytes.len() as u64 + u64::from(self.config.header_overhead);
             self.timer.on_packet(DataSize::from_bytes(size));
@@ -54,11 +53,10 @@ impl Endpoint {
             }
             return;
         }
-        self.on_rtp(datagram, &seen);
+        self.on_rtp(now, datagram, source);
     }
 
-    fn on_rtp(&mut self, datagram: &Datagram<'_>, seen: &Seen<'_>) {
-        let now = seen.now;
+    fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) {
         let parsed = if datagram.payload > 0 {
             PacketView::parse_header(datagram.bytes)
         } else {
@@ -75,22 +73,7 @@ impl Endpoint {
         let by_transport = receiver.format() == Some(FeedbackFormat::TransportWide);
         let transport = if by_transport { view.transport_sequence(self.config.transport_sequence_id) } else { None };
         if view.ssrc() != self.config.remote_ssrc {
-            let c = &self.config;
-            let format = match view.payload_type() {
-                _ if view.ssrc() != c.repair_ssrcs().1 => None,
-                pt if pt == c.parity_payload_type => Some(Format::FlexFec),
-                pt if pt == c.reed_solomon_payload_type => Some(Format::ReedSolomon),
-                _ => None,
-            };
-            let packet = format.map(|f| (f, &view, datagram.payload));
-            if let Some(o) = self.observer.as_mut().filter(|_| packet.is_some()) {
-                o.on_fec_received(seen);
-            }
-            let observer = &mut self.observer;
-            if !packet.is_some_and(|p| receiver.on_repair(p, transport, datagram.ecn, observer, now)) {
-                self.counters.unknown_source += 1;
-            }
-            return;
+            return self.on_other_rtp(now, &view, transport, datagram, source);
         }
         let wants_departure = receiver.controller.is_some();
         let incoming = Incoming {
@@ -105,30 +88,66 @@ impl Endpoint {
             ecn: datagram.ecn,
         };
         if let Some(o) = &mut self.observer {
-            o.on_rtp_received(seen);
+            o.on_rtp_received(&seen(now, datagram, source));
         }
         if self.config.params.rapid_synchronisation != RapidSynchronisation::Off && self.last_sr.is_none() {
-            let captured = match self.config.params.rapid_synchronisation {
-                RapidSynchronisation::Ntp64(id) => view.extension(id).and_then(read_ntp_64),
-                // The upper bits are those of a sender report (RFC 6051, section 3.3), or of this end's clock.
-                RapidSynchronisation::Ntp56(id) => {
-                    view.extension(id).and_then(|data| read_ntp_56(data, NtpTime::at(now, self.zero)))
-                }
-                RapidSynchronisation::Off => None,
-            };
-            if let Some(playout) = receiver.playout.as_mut().filter(|_| self.config.synchronised_clocks)
-                && let Some(ntp) = captured
-            {
-                playout.set_capture_time(view.timestamp(), Timestamp::ZERO + ntp.since(self.zero));
-            }
-            if captured.is_none() && self.sync == Sync::No {
-                self.sync = Sync::Wanted;
-            }
+            self.synchronise(now, &view);
         }
+        let Some(receiver) = &mut self.receiver else { return };
         let observer = &mut self.observer;
         receiver.on_rtp(&incoming, (datagram.bytes, datagram.payload), observer, now);
         if wants_departure && let Some(report) = receiver.poll_report(now) {
             self.report = Some(report);
+        }
+    }
+
+    /// A packet that is not of the media stream: repair, or a stranger.
+    #[inline(never)]
+    fn on_other_rtp(
+        &mut self,
+        now: Timestamp,
+        view: &PacketView<'_>,
+        transport: Option<u16>,
+        datagram: &Datagram<'_>,
+        source: Option<&SocketAddr>,
+    ) {
+        let Some(receiver) = &mut self.receiver else { return };
+        let c = &self.config;
+        let format = match view.payload_type() {
+            _ if view.ssrc() != c.repair_ssrcs().1 => None,
+            pt if pt == c.parity_payload_type => Some(Format::FlexFec),
+            pt if pt == c.reed_solomon_payload_type => Some(Format::ReedSolomon),
+            _ => None,
+        };
+        let packet = format.map(|f| (f, view, datagram.payload));
+        if let Some(o) = self.observer.as_mut().filter(|_| packet.is_some()) {
+            o.on_fec_received(&seen(now, datagram, source));
+        }
+        let observer = &mut self.observer;
+        if !packet.is_some_and(|p| receiver.on_repair(p, transport, datagram.ecn, observer, now)) {
+            self.counters.unknown_source += 1;
+        }
+    }
+
+    /// No sender report has come yet: the capture time is told by the packet, or the report asked for (RFC 6051).
+    #[inline(never)]
+    fn synchronise(&mut self, now: Timestamp, view: &PacketView<'_>) {
+        let captured = match self.config.params.rapid_synchronisation {
+            RapidSynchronisation::Ntp64(id) => view.extension(id).and_then(read_ntp_64),
+            // The upper bits are those of a sender report (RFC 6051, section 3.3), or of this end's clock.
+            RapidSynchronisation::Ntp56(id) => {
+                view.extension(id).and_then(|data| read_ntp_56(data, NtpTime::at(now, self.zero)))
+            }
+            RapidSynchronisation::Off => None,
+        };
+        if let Some(playout) =
+            self.receiver.as_mut().and_then(|r| r.playout.as_mut()).filter(|_| self.config.synchronised_clocks)
+            && let Some(ntp) = captured
+        {
+            playout.set_capture_time(view.timestamp(), Timestamp::ZERO + ntp.since(self.zero));
+        }
+        if captured.is_none() && self.sync == Sync::No {
+            self.sync = Sync::Wanted;
         }
     }
 
@@ -287,6 +306,11 @@ impl Endpoint {
             r.on_rtt(rtt, now);
         }
     }
+}
+
+/// A datagram as observers see it.
+fn seen<'a>(now: Timestamp, datagram: &Datagram<'a>, source: Option<&SocketAddr>) -> Seen<'a> {
+    Seen { now, bytes: datagram.bytes, payload: datagram.payload, source: source.copied() }
 }
 
 /// What a compound says in several packets and is told as one cue.

@@ -1,12 +1,14 @@
 //! What an endpoint sends: RTP from the pacer, RTCP by its timer.
 
 use super::{Bye, Endpoint, Sync, Transmit};
+use crate::config::EndpointConfig;
 use crate::feedback::write_ccfb;
 use crate::observer::Seen;
+use crate::queue::QueuedPacket;
 use crate::receiver::MediaReceiver;
 use crate::repair_format::Format;
 use crate::rtcp::{Compound, report_block, write_bye, write_report};
-use crate::sender::{Content, Outgoing, PADDING_SIZE};
+use crate::sender::{Content, MediaSender, Outgoing, PADDING_SIZE};
 use crate::session_params::{Profile, RapidSynchronisation};
 use weir_cc::{FeedbackFormat, Report};
 use weir_units::{DataSize, Ecn, Timestamp};
@@ -27,75 +29,33 @@ impl Endpoint {
 
     fn poll_rtp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let sender = self.sender.as_mut()?;
-        let Outgoing { transport, sequence, content } = sender.poll_packet(self.rtp_overhead, now)?;
-        let c = &self.config;
-        let captured = if let Content::Media(m) = &content { m.captured } else { now };
-        // RFC 6051, section 3.3: the instant that the RTP timestamp stands for.
-        let ntp = ntp_64(NtpTime::at(captured, self.zero));
-        let element = match c.params.rapid_synchronisation {
-            RapidSynchronisation::Off => None,
-            RapidSynchronisation::Ntp64(id) => Element::new(id, &ntp),
-            RapidSynchronisation::Ntp56(id) => Element::new(id, &ntp[1..]),
-        };
-        let mut header = Header {
-            payload_type: c.payload_type,
-            sequence: sequence as u16,
-            timestamp: sender.last_rtp_timestamp,
-            ssrc: c.ssrc,
-            transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, transport as u16)),
-            abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
-            elements: element.as_slice(),
-            ..Header::default()
-        };
-        let mut is_repair = false;
-        let payload = match content {
-            Content::Media(m) => {
-                (header.timestamp, header.marker) = (m.rtp_timestamp, m.marker);
-                header.write_into(out);
-                if sender.repair.is_active() {
-                    sender.protect(sequence, out, u32::from(m.payload), Some(&m));
-                }
-                u32::from(m.payload)
-            }
-            Content::Padding => {
-                header.padding = PADDING_SIZE;
-                header.write_into(out);
-                write_padding(out, PADDING_SIZE);
-                if sender.repair.is_active() {
-                    sender.protect(sequence, out, 0, None);
-                }
-                0
-            }
-            Content::Repair(p) => {
-                is_repair = true;
-                let source = [c.ssrc];
-                // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.
-                header.timestamp = sender.rtp_timestamp_at(now, c.clock_rate);
-                header.ssrc = c.repair_ssrcs().0;
-                header.payload_type = match p.format {
-                    Format::FlexFec => {
-                        header.csrcs = &source;
-                        c.parity_payload_type
-                    }
-                    Format::ReedSolomon => c.reed_solomon_payload_type,
-                };
-                header.write_into(out);
-                out.extend_from_slice(&p.bytes);
-                let zeros = p.zeros;
-                sender.repair.recycle(p.bytes);
-                zeros
-            }
+        let outgoing = sender.poll_packet(self.rtp_overhead, now)?;
+        let is_repair = outgoing.content == Content::Repair;
+        let plain = self.config.params.rapid_synchronisation == RapidSynchronisation::Off && !is_repair;
+        let payload = if plain {
+            write_packet(sender, &self.config, &outgoing, now, out)
+        } else {
+            write_extended(sender, &self.config, self.zero, &outgoing, now, out)
         };
         let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
         if let Some(o) = &mut self.observer {
             let seen = Seen { now, bytes: out, payload, source: None };
             if is_repair { o.on_fec_sent(&seen) } else { o.on_rtp_sent(&seen) }
         }
-        Some(Transmit { payload, size, ecn: c.ecn, is_rtp: true, is_repair })
+        Some(Transmit { payload, size, ecn: self.config.ecn, is_rtp: true, is_repair })
     }
 
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let regular = self.timer.next_regular() <= now || self.bye == Bye::Wanted;
+        let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted;
+        if !regular && !waits && !self.receiver.as_ref().is_some_and(|r| r.feedback_due(now) || r.is_urgent()) {
+            return None;
+        }
+        self.poll_wanted_rtcp(regular, now, out)
+    }
+
+    #[inline(never)]
+    fn poll_wanted_rtcp(&mut self, regular: bool, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let is_avpf = self.config.params.profile == Profile::Avpf;
         let may_be_early = is_avpf && self.timer.may_send_early(now);
         let feedback = is_avpf && self.receiver.as_ref().is_some_and(|r| r.feedback_due(now));
@@ -201,4 +161,94 @@ impl Endpoint {
             r.write_interval((self.config.ssrc, self.config.remote_ssrc), out);
         }
     }
+}
+
+/// Writes a packet of the media stream and tells how much of its payload is not in `out`.
+#[inline(always)]
+fn write_packet(
+    sender: &mut MediaSender,
+    c: &EndpointConfig,
+    &Outgoing { transport, sequence, content }: &Outgoing,
+    now: Timestamp,
+    out: &mut Vec<u8>,
+) -> u32 {
+    let media = if let Content::Media(m) = &content { Some(m) } else { None };
+    let (timestamp, marker) = media.map_or((sender.last_rtp_timestamp, false), |m| (m.rtp_timestamp, m.marker));
+    Header {
+        payload_type: c.payload_type,
+        marker,
+        sequence: sequence as u16,
+        timestamp,
+        ssrc: c.ssrc,
+        transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, transport as u16)),
+        abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
+        padding: if media.is_none() { PADDING_SIZE } else { 0 },
+        ..Header::default()
+    }
+    .write_into(out);
+    finish_packet(sender, sequence, media, out)
+}
+
+/// What follows the header of a packet of the media stream.
+#[inline(always)]
+fn finish_packet(sender: &mut MediaSender, sequence: u64, media: Option<&QueuedPacket>, out: &mut Vec<u8>) -> u32 {
+    if media.is_none() {
+        write_padding(out, PADDING_SIZE);
+    }
+    let payload = media.map_or(0, |m| u32::from(m.payload));
+    if sender.repair.is_active() {
+        sender.protect(sequence, out, payload, media);
+    }
+    payload
+}
+
+/// The same for a packet with a timestamp of RFC 6051, and for repair packets.
+#[inline(never)]
+fn write_extended(
+    sender: &mut MediaSender,
+    c: &EndpointConfig,
+    zero: NtpTime,
+    &Outgoing { transport, sequence, content }: &Outgoing,
+    now: Timestamp,
+    out: &mut Vec<u8>,
+) -> u32 {
+    let repair = sender.repair.take_popped();
+    let media = if let Content::Media(m) = &content { Some(m) } else { None };
+    // RFC 6051, section 3.3: the instant that the RTP timestamp stands for.
+    let ntp = ntp_64(NtpTime::at(media.map_or(now, |m| m.captured), zero));
+    let element = match c.params.rapid_synchronisation {
+        RapidSynchronisation::Off => None,
+        RapidSynchronisation::Ntp64(id) => Element::new(id, &ntp),
+        RapidSynchronisation::Ntp56(id) => Element::new(id, &ntp[1..]),
+    };
+    let source = [c.ssrc];
+    let mut header = Header {
+        payload_type: c.payload_type,
+        sequence: sequence as u16,
+        timestamp: sender.last_rtp_timestamp,
+        ssrc: c.ssrc,
+        transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, transport as u16)),
+        abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
+        elements: element.as_slice(),
+        ..Header::default()
+    };
+    match (&repair, media) {
+        // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.
+        (Some(packet), _) => {
+            header.timestamp = sender.rtp_timestamp_at(now, c.clock_rate);
+            header.ssrc = c.repair_ssrcs().0;
+            header.payload_type = match packet.format {
+                Format::FlexFec => c.parity_payload_type,
+                Format::ReedSolomon => c.reed_solomon_payload_type,
+            };
+            header.csrcs = if packet.format == Format::FlexFec { &source } else { &[] };
+        }
+        (None, Some(m)) => (header.timestamp, header.marker) = (m.rtp_timestamp, m.marker),
+        (None, None) => header.padding = PADDING_SIZE,
+    }
+    header.write_into(out);
+    let Some(packet) = repair else { return finish_packet(sender, sequence, media, out) };
+    out.extend_from_slice(&packet.bytes);
+    sender.repair.recycle(packet.bytes);
+    packet.zeros
 }

@@ -56,6 +56,7 @@ impl MediaReceiver {
     }
 
     /// Plays what repair has brought back.
+    #[inline(never)]
     pub(super) fn recover(&mut self, observer: &mut MaybeObserver, now: Timestamp) {
         let ssrc = self.ssrc;
         while let Some(rebuilt) = self.repair.as_mut().and_then(|r| r.poll(ssrc)) {

@@ -24,6 +24,11 @@ impl Breaker {
         Self { breaker, last_frame: None, longest: (TimeDelta::ZERO, TimeDelta::ZERO), since: Timestamp::ZERO }
     }
 
+    pub(crate) fn is_on(&self) -> bool {
+        self.breaker.is_some()
+    }
+
+    #[inline]
     pub(crate) fn tripped(&self) -> Option<Trip> {
         self.breaker.as_ref()?.tripped()
     }
@@ -39,12 +44,14 @@ impl Breaker {
         }
     }
 
+    #[inline]
     pub(crate) fn on_packet_sent(&mut self, packet: &SentPacket) {
         if let Some(b) = self.breaker.as_mut().filter(|_| !packet.is_repair) {
             b.on_packet_sent(packet);
         }
     }
 
+    #[inline]
     pub(crate) fn on_frame(&mut self, now: Timestamp) {
         let Some(b) = &mut self.breaker else { return };
         if now - self.since >= HALF_WINDOW {
@@ -86,6 +93,7 @@ impl Breaker {
     }
 
     /// Runs what is due; whether the breaker has tripped by it.
+    #[inline]
     pub(crate) fn on_timeout(&mut self, now: Timestamp) -> bool {
         let Some(b) = self.breaker.as_mut().filter(|b| b.tripped().is_none()) else { return false };
         if b.poll_timeout().is_some_and(|at| at <= now) {

@@ -10,7 +10,7 @@ use weir_fec::Importance;
 use weir_units::{DataSize, Timestamp};
 
 /// The packet that the pacer lets go now.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
     /// Transport-wide sequence number.
     pub transport: u64,
@@ -19,11 +19,12 @@ pub(crate) struct Outgoing {
     pub content: Content,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
     Media(QueuedPacket),
     Padding,
-    Repair(RepairPacket),
+    /// It waits in [`RepairSender::take_popped`](crate::protection::RepairSender::take_popped).
+    Repair,
 }
 
 impl MediaSender {
@@ -71,9 +72,8 @@ impl MediaSender {
         let content = if repair.is_some() {
             c.repair_packets += 1;
             c.repair_bytes += size.as_bytes();
-            let p = self.repair.pop()?;
-            c.repair_payload += p.bytes.len() as u64 + u64::from(p.zeros);
-            Content::Repair(p)
+            c.repair_payload += self.repair.pop_next();
+            Content::Repair
         } else {
             c.packets += 1;
             c.bytes += size.as_bytes();
@@ -108,6 +108,7 @@ impl MediaSender {
     }
 
     /// A packet of the media stream has been written: `zeros` bytes of its payload are not in `packet`.
+    #[inline(never)]
     pub(crate) fn protect(&mut self, sequence: u64, packet: &[u8], zeros: u32, media: Option<&QueuedPacket>) {
         let importance = match media {
             Some(m) if m.key => Importance::Key,
