@@ -56,6 +56,8 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 playout_deadline: None,
                 feedback: registry.get(controller).and_then(|s| s.feedback),
                 reports: registry.get(controller).and_then(|s| s.reports),
+                rtcp_interval: TimeDelta::from_secs(1),
+                circuit_breaker: None,
                 header_overhead: DataSize::from_bytes(28),
                 session_bandwidth: DataRate::from_mbps(3),
                 ecn: false,

@@ -51,6 +51,8 @@ pub struct DpFec {
     packet_rate: f64,
     heard: bool,
     congested: bool,
+    /// Sum of the windows at the ends of ResTimes, and their number, for the mean.
+    windows: (f64, f64),
 }
 
 impl DpFec {
@@ -71,6 +73,7 @@ impl DpFec {
             packet_rate: f64::NAN,
             heard: false,
             congested: false,
+            windows: (0.0, 0.0),
         })
     }
 
@@ -120,6 +123,7 @@ impl DpFec {
         } else if self.heard && !self.congested {
             self.window = self.window.saturating_add(1).min(self.max_window());
         }
+        self.windows = (self.windows.0 + f64::from(self.window), self.windows.1 + 1.0);
         self.reference = interval;
         (self.sent, self.heard, self.congested) = (0, false, false);
         self.next_decision = now + self.config.res_time;
@@ -177,6 +181,7 @@ impl Controller for DpFec {
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("window", f64::from(self.window));
+        out("window_mean", self.windows.0 / self.windows.1);
         out("loss_interval_ms", self.loss.mean().map_or(f64::NAN, TimeDelta::as_millis_f64));
         out("impact", if self.impact.is_finite() { self.impact } else { f64::NAN });
         out("loss_events", self.loss.events() as f64);

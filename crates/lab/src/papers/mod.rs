@@ -42,6 +42,7 @@ const PAPERS: &[Embedded] = embed! {
         "curves/fbra-fig6-rate-240ms.csv"
     }
     "dp-fec" { "published.csv" }
+    "rtp-cc-thesis" { "published.csv" }
 };
 
 const HEADER: &str = "paper,table,scenario,condition,algorithm,metric,unit,value,sigma";

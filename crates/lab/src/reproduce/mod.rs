@@ -338,6 +338,8 @@ fn alias(metric: &str) -> &str {
         "loss_recovery" => "recovery",
         "tcp_throughput" => "tcp_throughput_bps",
         "fec_rate" => "repair_bps",
+        "triggered" => "tripped",
+        "fec_window" => "window_mean",
         other => other,
     }
 }

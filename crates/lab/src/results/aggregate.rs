@@ -113,6 +113,7 @@ impl FlowSummary {
             put("recovery", r.recovery);
             put("ffre", r.ffre);
         }
+        put("tripped", (self.kind == FlowKind::Rtp).then_some(f64::from(u8::from(self.tripped.is_some()))));
         put("frcc", self.probing.and_then(|p| p.frcc));
         if let Some(f) = &self.frames {
             put("lost_frames", Some((f.lost + f.late) as f64));

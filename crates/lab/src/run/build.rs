@@ -209,8 +209,8 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent),
     }
 }
 
-/// RTP payload type of repair packets; the media's is 96.
-pub(super) const REPAIR_PAYLOAD_TYPE: u8 = 97;
+/// RTP payload types of repair packets, parity and Reed-Solomon; the media's is 96.
+pub(super) const REPAIR_PAYLOAD_TYPES: [u8; 2] = [97, 98];
 
 fn variant(a: sc::TcpAlgorithm) -> tcp::Variant {
     match a {
@@ -287,6 +287,9 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         ecn: if rtp.ecn { Ecn::Ect0 } else { Ecn::NotEct },
         synchronised_clocks: true,
         header_overhead: rtp.header_overhead.as_bytes() as u32,
+        t_rr_interval: rtp.rtcp_interval,
+        parity_payload_type: REPAIR_PAYLOAD_TYPES[0],
+        reed_solomon_payload_type: REPAIR_PAYLOAD_TYPES[1],
         ..EndpointConfig::default()
     };
     let receiver_config = EndpointConfig {
@@ -302,7 +305,7 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         per_packet_feedback: rtp.feedback.is_some(),
         reports: rtp.reports,
         repair: RepairChoice::default(),
-        circuit_breaker: None,
+        circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
         controller: pair.sender,
         limits,
     };

@@ -182,6 +182,14 @@ impl Run<'_, '_> {
             transfers: sim.agent(ids.0).transfers(about, stop),
             ..FlowEnd::default()
         };
+        if let Some(call) = sim.agent(ids.0).call() {
+            end.tripped = call.tripped().map(|t| (t.at, format!("{:?}", t.reason)));
+        }
+        if let Some(stats) = sim.agent(ids.1).call().map(|c| c.recovery_stats()).filter(|s| s.packets > 0) {
+            end.recovered = stats.recovered;
+            end.frames_recovered = stats.frames_recovered;
+            end.frames_unrecovered = stats.frames_protected_lost;
+        }
         for call in [ids.0, ids.1].iter().filter_map(|id| sim.agent(*id).call()) {
             call.metrics(&mut |name, value| end.internals.push((name, value)));
         }

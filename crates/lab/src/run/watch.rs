@@ -1,6 +1,6 @@
 //! What the recorder and a capture see of a run.
 
-use super::build::REPAIR_PAYLOAD_TYPE;
+use super::build::REPAIR_PAYLOAD_TYPES;
 use super::{PacketSink, SentPacket};
 use crate::metrics::{DropCause, Recorder};
 use weir_path::DropReason;
@@ -46,7 +46,7 @@ impl<'a> Watch<'a> {
         };
         let size = DataSize::from_bytes(size);
         // The payload type tells media from repair (RFC 3550, section 5.1).
-        let repair = packet.bytes.get(1).is_some_and(|b| b & 0x7f == REPAIR_PAYLOAD_TYPE);
+        let repair = packet.bytes.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
         Some(if repair { Carried::Repair(role.flow, size) } else { Carried::Media(role.flow, size) })
     }
 }

@@ -19,6 +19,7 @@ const FILES: &[(&str, &str)] = embed! {
     "dp-fec/1gbps-short-tcp.toml"
     "dp-fec/1gbps-short-tcp-threshold-0.3.toml"
     "dp-fec/1gbps-short-and-long-tcp.toml"
+    "rtp-cc-thesis/circuit-breaker.toml"
     "rfc8867/5.1-variable-capacity.toml"
     "rfc8867/5.2-variable-capacity-two-flows.toml"
     "rfc8867/5.3-congested-feedback.toml"

@@ -1,7 +1,8 @@
 //! A scenario ready to run: everything resolved, checked and in units.
 
 use std::sync::Arc;
-use weir_cc::{FeedbackPlan, ReportPlan};
+use weir_cc::throughput::Equation;
+use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// One run's description, without placeholders: one variant, one controller for each flow.
@@ -276,8 +277,34 @@ pub struct RtpFlow {
     pub header_overhead: DataSize,
     /// Session bandwidth, of which RTCP takes 5 %.
     pub session_bandwidth: DataRate,
+    /// Least average distance of regular RTCP reports.
+    pub rtcp_interval: TimeDelta,
+    /// Rules by which the flow stops for good.
+    pub circuit_breaker: Option<CircuitBreaker>,
     /// Whether packets are sent as ECN-capable, ECT(1) or ECT(0) as the session decides.
     pub ecn: bool,
+}
+
+/// Rules of a circuit breaker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CircuitBreaker {
+    /// RFC 8083 with its recommended values.
+    Rfc8083,
+    /// The rules before it with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
+    Thesis2013,
+    /// The same with TCP's full throughput equation.
+    Thesis2013Full,
+}
+
+impl CircuitBreaker {
+    /// The circuit breaker's configuration.
+    pub fn config(self) -> circuit_breaker::Config {
+        match self {
+            Self::Rfc8083 => circuit_breaker::Config::default(),
+            Self::Thesis2013 => circuit_breaker::Config::thesis_2013(Equation::Simplified),
+            Self::Thesis2013Full => circuit_breaker::Config::thesis_2013(Equation::Full),
+        }
+    }
 }
 
 /// Where media come from.

@@ -322,10 +322,30 @@ flow! {
         header_overhead: Option<At<Size>>,
         /// The RTP session's bandwidth, of which RTCP takes 5 % (RFC 3550, section 6.2); the greatest media rate if absent.
         session_bandwidth: Option<At<Rate>>,
+        /// Least average distance of regular RTCP reports (RFC 4585, section 3.4), where the controller does not ask for its
+        /// own; "1 s" if absent.
+        rtcp_interval: Option<At<Time>>,
+        /// Rules by which the flow stops for good when its path stays congested or silent; none if absent.
+        circuit_breaker: Option<RawCircuitBreaker>,
         /// Whether packets are sent as ECN-capable; false if absent.
         #[serde(default)]
         ecn: bool,
     }
+}
+
+/// A circuit breaker.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "CircuitBreaker")]
+pub(super) enum RawCircuitBreaker {
+    /// RFC 8083 with its recommended values.
+    Rfc8083,
+    /// The rules before it with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
+    #[serde(rename = "thesis-2013")]
+    Thesis2013,
+    /// The same with TCP's full throughput equation.
+    #[serde(rename = "thesis-2013-full")]
+    Thesis2013Full,
 }
 
 /// A pause.

@@ -21,6 +21,8 @@ pub(super) const PLACEHOLDER: &str = "$controller";
 /// RFC 8867, section 4.3: bit rate range and start-up rate.
 const DEFAULT_FLOOR: DataRate = DataRate::from_kbps(150);
 const DEFAULT_CEILING: DataRate = DataRate::from_kbps(1_500);
+/// libwebrtc's for video.
+const DEFAULT_RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// UDP and IPv4 headers.
 const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
 pub(super) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
@@ -227,6 +229,17 @@ impl Flows<'_> {
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,
             reports: spec.reports,
+            rtcp_interval: f
+                .rtcp_interval
+                .as_ref()
+                .map(|t| positive(self.text, t))
+                .transpose()?
+                .unwrap_or(DEFAULT_RTCP_INTERVAL),
+            circuit_breaker: f.circuit_breaker.map(|c| match c {
+                RawCircuitBreaker::Rfc8083 => CircuitBreaker::Rfc8083,
+                RawCircuitBreaker::Thesis2013 => CircuitBreaker::Thesis2013,
+                RawCircuitBreaker::Thesis2013Full => CircuitBreaker::Thesis2013Full,
+            }),
             header_overhead: self.header_overhead(f.header_overhead.as_ref())?,
             session_bandwidth: f.session_bandwidth.as_ref().map_or(ceiling, |r| r.value.0),
             ecn: f.ecn,
