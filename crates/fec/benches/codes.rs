@@ -35,6 +35,13 @@ fn encode(c: &mut Criterion) {
     ];
     let mut group = c.benchmark_group("encode");
     group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    let data = packets(10);
+    group.throughput(Throughput::Bytes((data.len() * LEN) as u64));
+    group.bench_function(BenchmarkId::new("weir", "xor 10, all at hand"), |b| {
+        let data: Vec<Symbol<'_>> = data.iter().map(|packet| Symbol::new(packet)).collect();
+        let mut sum = Vec::new();
+        b.iter(|| weir_fec::parity(black_box(&data), black_box(&mut sum)));
+    });
     for (name, scheme) in schemes {
         let scheme = scheme.unwrap();
         let data = packets(scheme.sources());

@@ -81,6 +81,23 @@ fn xor_into_by(level: Level, into: &mut [u8], from: &[u8]) {
     }
 }
 
+/// `into ^=` each of `sources`, none of which is longer.
+pub(crate) fn xor_all(into: &mut [u8], sources: &[&[u8]]) {
+    xor_all_by(Level::best(), into, sources);
+}
+
+fn xor_all_by(level: Level, into: &mut [u8], sources: &[&[u8]]) {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Gfni512(present) => present.xor_all(into, sources),
+        _ => {
+            for source in sources {
+                xor_into_by(level, into, source);
+            }
+        }
+    }
+}
+
 /// `into ^= factor * from`, over the shorter of both.
 fn mul_add_by(level: Level, into: &mut [u8], from: &[u8], factor: u8) {
     let len = into.len().min(from.len());
@@ -216,6 +233,13 @@ mod tests {
                 let coefficients = bytes(k * m, len);
                 let mut outputs: Vec<Vec<u8>> = (0..m).map(|_| vec![0x55; len]).collect();
                 combine_by(level, &coefficients, &sources, &mut outputs);
+                let mut sum = bytes(len, 77);
+                xor_all_by(level, &mut sum, &sources);
+                for (x, &value) in sum.iter().enumerate() {
+                    let byte = |s: &&[u8]| s.get(x).copied().unwrap_or(0);
+                    let expected = sources.iter().map(byte).fold(bytes(len, 77)[x], |a, b| a ^ b);
+                    assert_eq!(value, expected, "{level:?} {len} byte {x}");
+                }
                 for (r, output) in outputs.iter().enumerate() {
                     for (x, &value) in output.iter().enumerate() {
                         let sum = (0..k).fold(0, |sum, i| {

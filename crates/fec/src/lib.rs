@@ -63,5 +63,6 @@ pub use coverage::Coverage;
 pub use encoder::{Encoder, EncoderCounts};
 pub use repair::{Code, Recovered, Repair, Shape};
 pub use scheme::{Importance, Protection, Scheme, SchemeError};
+pub use sum::parity;
 pub use symbol::Symbol;
 pub use window::{Limits, RepairCounts, RepairWindow};

@@ -71,6 +71,12 @@ impl Gfni512 {
         // SAFETY: the instructions are present, both slices have one length.
         unsafe { xor_512(into.as_mut_ptr(), from.as_ptr(), into.len()) }
     }
+    /// As [`super::xor_all_by`], whose checks were made.
+    pub(super) fn xor_all(self, into: &mut [u8], sources: &[&[u8]]) {
+        assert!(sources.iter().all(|s| s.len() <= into.len()));
+        // SAFETY: the instructions are present, and no source is longer.
+        unsafe { xor_all_512(into, sources) }
+    }
     /// As [`super::interpolate_by`].
     pub(super) fn interpolate(self, known: &[u8], wanted: &[u8], coefficients: &mut [u8]) {
         assert!(known.len() < 256 && wanted.len() < 256 && coefficients.len() == known.len() * wanted.len());
@@ -248,6 +254,43 @@ unsafe fn xor_masked(into: *mut u8, from: *const u8, mask: u64) {
     unsafe {
         let (a, b) = (_mm512_maskz_loadu_epi8(mask, into.cast()), _mm512_maskz_loadu_epi8(mask, from.cast()));
         _mm512_mask_storeu_epi8(into.cast(), mask, _mm512_xor_si512(a, b));
+    }
+}
+
+/// `into ^=` all sources, each pair of registers' bytes kept there until all are summed.
+///
+/// # Safety
+/// AVX-512 F and BW are present; no source is longer than `into`.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn xor_all_512(into: &mut [u8], sources: &[&[u8]]) {
+    let len = into.len();
+    let common = sources.iter().map(|s| s.len()).min().unwrap_or(0) / 128 * 128;
+    let into = into.as_mut_ptr();
+    let mut i = 0;
+    // SAFETY: all sources have `common` bytes, and `into` has no less; behind, masks keep to the bytes that are inside.
+    unsafe {
+        while i < common {
+            let mut a = _mm512_loadu_epi8(into.add(i).cast());
+            let mut b = _mm512_loadu_epi8(into.add(i + 64).cast());
+            for source in sources {
+                let from = source.as_ptr().add(i);
+                a = _mm512_xor_si512(a, _mm512_loadu_epi8(from.cast()));
+                b = _mm512_xor_si512(b, _mm512_loadu_epi8(from.add(64).cast()));
+            }
+            _mm512_storeu_epi8(into.add(i).cast(), a);
+            _mm512_storeu_epi8(into.add(i + 64).cast(), b);
+            i += 128;
+        }
+        while i < len {
+            let mask = first(len - i);
+            let mut a = _mm512_maskz_loadu_epi8(mask, into.add(i).cast());
+            for source in sources {
+                let mask = first(source.len().saturating_sub(i));
+                a = _mm512_xor_si512(a, _mm512_maskz_loadu_epi8(mask, source.as_ptr().wrapping_add(i).cast()));
+            }
+            _mm512_mask_storeu_epi8(into.add(i).cast(), mask, a);
+            i += 64;
+        }
     }
 }
 

@@ -22,10 +22,14 @@ impl Row {
     /// Adds packets of the set that are at hand; false if one cannot belong to it.
     fn add(&mut self, set: &Coverage, sources: &Sources, pool: &mut Buffers) -> bool {
         let len = self.len();
+        let mut longest = self.bytes.len();
         for sequence in set.iter() {
             let Some(bytes) = sources.within(sequence, len) else { return false };
-            sum::add(&mut self.bytes, bytes, pool);
+            longest = longest.max(bytes.len());
         }
+        pool.grow(&mut self.bytes, longest);
+        self.bytes.resize(longest, 0);
+        sum::add_all(&mut self.bytes, set.iter().filter_map(|sequence| sources.within(sequence, len)));
         self.zeros = (len - self.bytes.len()) as u32;
         true
     }
