@@ -2,8 +2,8 @@
 
 /// A set of packets: sequence numbers from `base` on, at most [`Coverage::SPAN`] of them.
 ///
-/// Masks of RFC 5109 (16 or 48 bits), of RFC 8627 (15, 46 or 110 bits) and the rows and columns of RFC 6015 and RFC 8627
-/// (where they span no more) all fit.
+/// Masks of RFC 5109 (16 or 48 bits), of RFC 8627 (15, 46 or 110 bits) and the rows and columns of RFC 6015 and RFC
+/// 8627 (where they span no more) all fit.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Coverage {
     base: u64,

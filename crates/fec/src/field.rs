@@ -1,7 +1,7 @@
 //! GF(2^8), the field of Reed-Solomon symbols.
 //!
-//! The polynomial is 1 + x^2 + x^3 + x^4 + x^8 (RFC 5510, section 8.1, which RFC 6865 takes over), of which `alpha`, that
-//! is x, generates all elements but zero.
+//! The polynomial is 1 + x^2 + x^3 + x^4 + x^8 (RFC 5510, section 8.1, which RFC 6865 takes over), of which `alpha`,
+//! that is x, generates all elements but zero.
 
 /// The polynomial's bits.
 const POLYNOMIAL: u16 = 0x11d;

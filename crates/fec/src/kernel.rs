@@ -1,9 +1,9 @@
 //! The arithmetic on packets' bytes: the one place for the processor's vector instructions.
 //!
-//! All of it is defined by the portable code below; the others are the same, faster. What runs is found out at run time.
-//! A product by a constant is linear over bits, so that `GF2P8AFFINEQB` does it by an 8x8 bit matrix in any field of
-//! 256 elements; without it, a byte shuffle looks up products of both nibbles (Plank, Greenan and Miller, "Screaming fast
-//! Galois field arithmetic using Intel SIMD instructions", FAST 2013).
+//! All of it is defined by the portable code below; the others are the same, faster. What runs is found out at run
+//! time. A product by a constant is linear over bits, so that `GF2P8AFFINEQB` does it by an 8x8 bit matrix in any field
+//! of 256 elements; without it, a byte shuffle looks up products of both nibbles (Plank, Greenan and Miller, "Screaming
+//! fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
 
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vector instructions are called by pointer, once found present")]
@@ -145,8 +145,8 @@ fn combine_by(level: Level, coefficients: &[u8], sources: &[&[u8]], outputs: &mu
     }
 }
 
-/// Lagrange's interpolation: for each point y of `wanted` a row of coefficients, one for each point x of `known`, which is
-/// the product of (y - x')/(x - x') over all other points x' of `known`.
+/// Lagrange's interpolation: for each point y of `wanted` a row of coefficients, one for each point x of `known`, which
+/// is the product of (y - x')/(x - x') over all other points x' of `known`.
 ///
 /// All points differ; there are 255 known ones at most.
 pub(crate) fn interpolate(known: &[u8], wanted: &[u8], coefficients: &mut [u8]) {

@@ -1,9 +1,9 @@
 //! The systematic Reed-Solomon code of RFC 5510, section 8, and RFC 6865, over GF(2^8).
 //!
 //! Its generator matrix is `V_kk^-1 * V_kn` with the Vandermonde matrix `v_ij = alpha^(i*j)`: the k source symbols are
-//! values of a polynomial of degree below k at `alpha^0` to `alpha^(k-1)`, the repair symbols its values at `alpha^k` to
-//! `alpha^(n-1)`. Encoding and decoding are one task then, Lagrange's interpolation: from any k values of the polynomial,
-//! any other. Its coefficients cost k^2 additions of logarithms and no inversion of a matrix.
+//! values of a polynomial of degree below k at `alpha^0` to `alpha^(k-1)`, the repair symbols its values at `alpha^k`
+//! to `alpha^(n-1)`. Encoding and decoding are one task then, Lagrange's interpolation: from any k values of the
+//! polynomial, any other. Its coefficients cost k^2 additions of logarithms and no inversion of a matrix.
 
 use crate::field::{EXP, ORDER};
 use crate::kernel;

@@ -51,8 +51,8 @@ pub struct Repair<'a> {
 
 /// A source packet that was lost and found again.
 ///
-/// It is as long as the longest packet of its block: what protects packets of several lengths protects their lengths too
-/// (the length recovery fields of RFC 5109 and RFC 8627; the length of an ADU in RFC 6865) and cuts this one.
+/// It is as long as the longest packet of its block: what protects packets of several lengths protects their lengths
+/// too (the length recovery fields of RFC 5109 and RFC 8627; the length of an ADU in RFC 6865) and cuts this one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Recovered<'a> {
     /// The packet's number.

@@ -52,8 +52,8 @@ impl Default for Limits {
 
 /// What a repair window saw and did.
 ///
-/// Every repair packet comes under `used`, `unused`, `late`, `duplicate`, `inconsistent`, `rejected` or `expired` in the
-/// end.
+/// Every repair packet comes under `used`, `unused`, `late`, `duplicate`, `inconsistent`, `rejected` or `expired` in
+/// the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RepairCounts {
     /// Source packets that arrived.
@@ -92,8 +92,8 @@ pub struct RepairCounts {
 /// Recovers lost packets.
 ///
 /// A packet that arrived is never handed out, and none is handed out twice. Source packets must be those of a stream
-/// that the caller found valid (RFC 3550, appendix A.1): one that jumps far ahead makes the window forget. Repair packets
-/// may be anything.
+/// that the caller found valid (RFC 3550, appendix A.1): one that jumps far ahead makes the window forget. Repair
+/// packets may be anything.
 #[derive(Debug)]
 pub struct RepairWindow {
     limits: Limits,
