@@ -158,13 +158,16 @@ impl Fbra {
         self.act(now, &signs, early, measured);
     }
 
-    /// Section 4.3: a report sooner than 1.5 median round-trip times after the last one.
+    /// Section 4.3: a report sooner than 1.5 median round-trip times after the last one; or than 1.5 times the latest where
+    /// that is less, for the receiver's reports come closer together as soon as the round trip falls.
     fn is_early(&mut self, report: &IntervalReport<'_>) -> bool {
         let since_last = self.heard_at.map(|t| (report.now - t).as_millis_f64());
         if let Some(rtt) = report.rtt.filter(|&t| t > TimeDelta::ZERO) {
             self.rtts.push(rtt.min(MAX_DELAY).as_millis_f64());
         }
-        let early = self.rtts.median().zip(since_last).is_some_and(|(m, t)| t < self.config.early_round_trips * m);
+        let latest = report.rtt.map_or(f64::INFINITY, TimeDelta::as_millis_f64);
+        let rtt = self.rtts.median().map(|m| m.min(latest));
+        let early = rtt.zip(since_last).is_some_and(|(r, t)| t < self.config.early_round_trips * r);
         if let Some(t) = since_last.filter(|_| !early) {
             self.intervals.push(t);
         }
