@@ -7,7 +7,7 @@ use weir_units::{DataSize, TimeDelta, Timestamp};
 const MAX_PACKETS: usize = 1 << 15;
 
 /// A media packet that waits for its turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueuedPacket {
     /// Media payload in bytes.
     pub payload: u16,

@@ -3,7 +3,7 @@
 mod breaker;
 mod packets;
 
-pub(crate) use packets::{Content, Outgoing};
+pub(crate) use packets::{Kind, Outgoing};
 
 use crate::config::SendConfig;
 use crate::feedback::ccfb_packets;
@@ -79,6 +79,8 @@ pub(crate) struct MediaSender {
     rtp_offset: u32,
     pub counters: SendCounters,
     window_closed: bool,
+    /// The packet that leaves now. It stays where its fields are stored: moving it whole would wait for them.
+    pub outgoing: Outgoing,
     /// The rate that the application wants of the encoder instead of the controller's.
     held: Option<DataRate>,
 }
@@ -109,6 +111,7 @@ impl MediaSender {
             rtp_offset,
             counters: SendCounters::default(),
             window_closed: false,
+            outgoing: Outgoing::default(),
             held: None,
         };
         s.source.on_target(target.media_rate, now);

@@ -55,16 +55,23 @@ impl Header<'_> {
     #[inline]
     pub fn write_into(&self, out: &mut Vec<u8>) {
         let csrcs = &self.csrcs[..self.csrcs.len().min(MAX_CSRCS)];
-        let transport = self.transport_sequence.filter(|&(id, _)| id != 0);
-        let send_time = self.abs_send_time.filter(|&(id, _)| id != 0);
+        // By fields, and below by whole words: bytes stored one by one and loaded together would wait for each other.
+        let transport = match self.transport_sequence {
+            Some((id, sequence)) if id != 0 => Some((id, sequence)),
+            _ => None,
+        };
+        let send_time = match self.abs_send_time {
+            Some((id, time)) if id != 0 => Some((id, time)),
+            _ => None,
+        };
         let extended = transport.is_some() || send_time.is_some() || !self.elements.is_empty();
 
         // The fixed header and both named elements in the one-byte form: one copy, no branch on capacity within.
         let mut head = [0u8; 24];
-        head[0] = 0x80 | u8::from(self.padding != 0) << 5 | u8::from(extended) << 4 | csrcs.len() as u8;
-        head[1] = u8::from(self.marker) << 7 | self.payload_type & 0x7f;
-        head[2..4].copy_from_slice(&self.sequence.to_be_bytes());
-        head[4..8].copy_from_slice(&self.timestamp.to_be_bytes());
+        let first = 0x80 | u64::from(self.padding != 0) << 5 | u64::from(extended) << 4 | csrcs.len() as u64;
+        let second = u64::from(self.marker) << 7 | u64::from(self.payload_type & 0x7f);
+        let word = first << 56 | second << 48 | u64::from(self.sequence) << 32 | u64::from(self.timestamp);
+        head[..8].copy_from_slice(&word.to_be_bytes());
         head[8..12].copy_from_slice(&self.ssrc.to_be_bytes());
         if !extended {
             out.extend_from_slice(&head[..FIXED_HEADER]);
@@ -95,8 +102,10 @@ impl Header<'_> {
         out.extend_from_slice(&head[..end]);
     }
 
-    /// The extension in its general form.
-    fn write_extension(&self, transport: Option<(u8, u16)>, send_time: Option<(u8, u32)>, out: &mut Vec<u8>) {
+    /// The extension in its general form. By value, so that a header that does not need it may live in registers.
+    #[cold]
+    #[inline(never)]
+    fn write_extension(self, transport: Option<(u8, u16)>, send_time: Option<(u8, u32)>, out: &mut Vec<u8>) {
         let transport = transport.map(|(id, sequence)| (id, sequence.to_be_bytes()));
         let send_time = send_time.map(|(id, time)| (id, time.to_be_bytes()));
         let named = transport.iter().filter_map(|(id, data)| Element::new(*id, data));

@@ -4,11 +4,10 @@ use super::{Bye, Endpoint, Sync, Transmit};
 use crate::config::EndpointConfig;
 use crate::feedback::write_ccfb;
 use crate::observer::Seen;
-use crate::queue::QueuedPacket;
 use crate::receiver::MediaReceiver;
 use crate::repair_format::Format;
 use crate::rtcp::{Compound, report_block, write_bye, write_report};
-use crate::sender::{Content, MediaSender, Outgoing, PADDING_SIZE};
+use crate::sender::{Kind, MediaSender, Outgoing, PADDING_SIZE};
 use crate::session_params::{Profile, RapidSynchronisation};
 use weir_cc::{FeedbackFormat, Report};
 use weir_units::{DataSize, Ecn, Timestamp};
@@ -29,13 +28,16 @@ impl Endpoint {
 
     fn poll_rtp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let sender = self.sender.as_mut()?;
-        let outgoing = sender.poll_packet(self.rtp_overhead, now)?;
-        let is_repair = outgoing.content == Content::Repair;
+        if !sender.poll_packet(self.rtp_overhead, now) {
+            return None;
+        }
+        let is_repair = sender.outgoing.kind == Kind::Repair;
         let plain = self.config.params.rapid_synchronisation == RapidSynchronisation::Off && !is_repair;
         let payload = if plain {
-            write_packet(sender, &self.config, &outgoing, now, out)
+            header(&sender.outgoing, &self.config, now).write_into(out);
+            finish_packet(sender, out)
         } else {
-            write_extended(sender, &self.config, self.zero, &outgoing, now, out)
+            write_extended(sender, &self.config, self.zero, now, out)
         };
         let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
         if let Some(o) = &mut self.observer {
@@ -163,92 +165,65 @@ impl Endpoint {
     }
 }
 
-/// Writes a packet of the media stream and tells how much of its payload is not in `out`.
+/// The header of a packet of the media stream.
 #[inline(always)]
-fn write_packet(
-    sender: &mut MediaSender,
-    c: &EndpointConfig,
-    &Outgoing { transport, sequence, content }: &Outgoing,
-    now: Timestamp,
-    out: &mut Vec<u8>,
-) -> u32 {
-    let media = if let Content::Media(m) = &content { Some(m) } else { None };
-    let (timestamp, marker) = media.map_or((sender.last_rtp_timestamp, false), |m| (m.rtp_timestamp, m.marker));
+fn header(p: &Outgoing, c: &EndpointConfig, now: Timestamp) -> Header<'static> {
     Header {
         payload_type: c.payload_type,
-        marker,
-        sequence: sequence as u16,
-        timestamp,
+        marker: p.media.marker,
+        sequence: p.sequence as u16,
+        timestamp: p.media.rtp_timestamp,
         ssrc: c.ssrc,
-        transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, transport as u16)),
+        transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, p.transport as u16)),
         abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
-        padding: if media.is_none() { PADDING_SIZE } else { 0 },
+        padding: if p.kind == Kind::Padding { PADDING_SIZE } else { 0 },
         ..Header::default()
     }
-    .write_into(out);
-    finish_packet(sender, sequence, media, out)
 }
 
-/// What follows the header of a packet of the media stream.
+/// What follows the header of a packet of the media stream; how much of its payload is not in `out`.
 #[inline(always)]
-fn finish_packet(sender: &mut MediaSender, sequence: u64, media: Option<&QueuedPacket>, out: &mut Vec<u8>) -> u32 {
-    if media.is_none() {
+fn finish_packet(sender: &mut MediaSender, out: &mut Vec<u8>) -> u32 {
+    if sender.outgoing.kind == Kind::Padding {
         write_padding(out, PADDING_SIZE);
     }
-    let payload = media.map_or(0, |m| u32::from(m.payload));
     if sender.repair.is_active() {
-        sender.protect(sequence, out, payload, media);
+        sender.protect(out);
     }
-    payload
+    sender.outgoing.media.payload.into()
 }
 
-/// The same for a packet with a timestamp of RFC 6051, and for repair packets.
+/// Writes a packet with a timestamp of RFC 6051, or a repair packet; how much of its payload is not in `out`.
 #[inline(never)]
 fn write_extended(
     sender: &mut MediaSender,
     c: &EndpointConfig,
     zero: NtpTime,
-    &Outgoing { transport, sequence, content }: &Outgoing,
     now: Timestamp,
     out: &mut Vec<u8>,
 ) -> u32 {
-    let repair = sender.repair.take_popped();
-    let media = if let Content::Media(m) = &content { Some(m) } else { None };
+    let packet = sender.outgoing;
     // RFC 6051, section 3.3: the instant that the RTP timestamp stands for.
-    let ntp = ntp_64(NtpTime::at(media.map_or(now, |m| m.captured), zero));
+    let ntp = ntp_64(NtpTime::at(packet.media.captured, zero));
     let element = match c.params.rapid_synchronisation {
         RapidSynchronisation::Off => None,
         RapidSynchronisation::Ntp64(id) => Element::new(id, &ntp),
         RapidSynchronisation::Ntp56(id) => Element::new(id, &ntp[1..]),
     };
-    let source = [c.ssrc];
-    let mut header = Header {
-        payload_type: c.payload_type,
-        sequence: sequence as u16,
-        timestamp: sender.last_rtp_timestamp,
-        ssrc: c.ssrc,
-        transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, transport as u16)),
-        abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
-        elements: element.as_slice(),
-        ..Header::default()
+    let header = Header { elements: element.as_slice(), ..header(&packet, c, now) };
+    let Some(repair) = sender.repair.take_popped() else {
+        header.write_into(out);
+        return finish_packet(sender, out);
     };
-    match (&repair, media) {
-        // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.
-        (Some(packet), _) => {
-            header.timestamp = sender.rtp_timestamp_at(now, c.clock_rate);
-            header.ssrc = c.repair_ssrcs().0;
-            header.payload_type = match packet.format {
-                Format::FlexFec => c.parity_payload_type,
-                Format::ReedSolomon => c.reed_solomon_payload_type,
-            };
-            header.csrcs = if packet.format == Format::FlexFec { &source } else { &[] };
-        }
-        (None, Some(m)) => (header.timestamp, header.marker) = (m.rtp_timestamp, m.marker),
-        (None, None) => header.padding = PADDING_SIZE,
-    }
-    header.write_into(out);
-    let Some(packet) = repair else { return finish_packet(sender, sequence, media, out) };
-    out.extend_from_slice(&packet.bytes);
-    sender.repair.recycle(packet.bytes);
-    packet.zeros
+    let source = [c.ssrc];
+    let (payload_type, csrcs) = match repair.format {
+        Format::FlexFec => (c.parity_payload_type, &source[..]),
+        Format::ReedSolomon => (c.reed_solomon_payload_type, &source[..0]),
+    };
+    // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.
+    let timestamp = sender.rtp_timestamp_at(now, c.clock_rate);
+    Header { payload_type, csrcs, timestamp, ssrc: c.repair_ssrcs().0, ..header }.write_into(out);
+    out.extend_from_slice(&repair.bytes);
+    sender.repair.recycle(repair.bytes);
+    repair.zeros
 }

@@ -10,18 +10,21 @@ use weir_fec::Importance;
 use weir_units::{DataSize, Timestamp};
 
 /// The packet that the pacer lets go now.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outgoing {
     /// Transport-wide sequence number.
     pub transport: u64,
     /// The stream's own.
     pub sequence: u64,
-    pub content: Content,
+    pub kind: Kind,
+    /// The media packet; of padding and repair only the RTP timestamp of the last one.
+    pub media: QueuedPacket,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Content {
-    Media(QueuedPacket),
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Kind {
+    #[default]
+    Media,
     Padding,
     /// It waits in [`RepairSender::take_popped`](crate::protection::RepairSender::take_popped).
     Repair,
@@ -32,29 +35,32 @@ impl MediaSender {
         !self.queue.is_empty() || self.repair.front().is_some()
     }
 
-    /// Takes the packet that may leave now: a repair packet right behind the media packet that completed it, media,
+    /// Takes the packet that may leave now, if one may, and puts it into [`Self::outgoing`]: a repair packet right behind the media packet that completed it, media,
     /// padding. `overhead` is the size of its RTP header and extensions.
-    pub(crate) fn poll_packet(&mut self, overhead: u32, now: Timestamp) -> Option<Outgoing> {
+    pub(crate) fn poll_packet(&mut self, overhead: u32, now: Timestamp) -> bool {
         if self.breaker.tripped().is_some() {
-            return None;
+            return false;
         }
         let (probe, padding) = match self.pacer.poll(now, self.has_queued()) {
             PacerDecision::Media { probe } => (probe, false),
             PacerDecision::Padding { probe } => (probe, true),
-            PacerDecision::Wait(_) | PacerDecision::Idle => return None,
+            PacerDecision::Wait(_) | PacerDecision::Idle => return false,
         };
         let repair = self.repair.front().map(RepairPacket::size).filter(|_| !padding);
         let payload = match repair {
             _ if padding => u64::from(PADDING_SIZE),
             Some(size) => size,
-            None => u64::from(self.queue.front()?.payload),
+            None => match self.queue.front() {
+                Some(p) => u64::from(p.payload),
+                None => return false,
+            },
         };
         let size = DataSize::from_bytes(u64::from(overhead) + payload);
         // An empty flight always lets one packet go: a window smaller than a packet must not stop the call.
         let in_flight = self.history.bytes_in_flight();
         self.window_closed = self.target.window.is_some_and(|w| in_flight + size > w && !in_flight.is_zero());
         if self.window_closed {
-            return None;
+            return false;
         }
         let transport = self.next_transport;
         self.next_transport += 1;
@@ -69,22 +75,29 @@ impl MediaSender {
             None => self.media.on_sent(packet),
         };
         let c = &mut self.counters;
-        let content = if repair.is_some() {
+        let mut media = QueuedPacket {
+            payload: 0,
+            marker: false,
+            rtp_timestamp: self.last_rtp_timestamp,
+            captured: now,
+            key: false,
+        };
+        let kind = if repair.is_some() {
             c.repair_packets += 1;
             c.repair_bytes += size.as_bytes();
             c.repair_payload += self.repair.pop_next();
-            Content::Repair
+            Kind::Repair
         } else {
             c.packets += 1;
             c.bytes += size.as_bytes();
             if padding {
                 c.padding_packets += 1;
-                Content::Padding
+                Kind::Padding
             } else {
-                let m = self.queue.pop()?;
+                media = self.queue.pop().unwrap_or(media);
                 c.payload += payload;
-                self.last_rtp_timestamp = m.rtp_timestamp;
-                Content::Media(m)
+                self.last_rtp_timestamp = media.rtp_timestamp;
+                Kind::Media
             }
         };
         let mut sent = SentPacket {
@@ -104,19 +117,21 @@ impl MediaSender {
         self.controller.on_packet_sent(&sent);
         self.breaker.on_packet_sent(&sent);
         self.pacer.on_sent(now, size, padding, probe);
-        Some(Outgoing { transport, sequence, content })
+        self.outgoing = Outgoing { transport, sequence, kind, media };
+        true
     }
 
-    /// A packet of the media stream has been written: `zeros` bytes of its payload are not in `packet`.
+    /// The outgoing packet of the media stream has been written to `bytes`, up to its payload.
     #[inline(never)]
-    pub(crate) fn protect(&mut self, sequence: u64, packet: &[u8], zeros: u32, media: Option<&QueuedPacket>) {
-        let importance = match media {
-            Some(m) if m.key => Importance::Key,
-            Some(_) => Importance::Reference,
-            None => Importance::Other,
+    pub(crate) fn protect(&mut self, bytes: &[u8]) {
+        let packet = self.outgoing;
+        let importance = match packet.kind {
+            Kind::Media if packet.media.key => Importance::Key,
+            Kind::Media => Importance::Reference,
+            _ => Importance::Other,
         };
-        if media.is_some() || self.repair.wants_padding() {
-            self.repair.on_media(sequence, packet, zeros, importance);
+        if packet.kind == Kind::Media || self.repair.wants_padding() {
+            self.repair.on_media(packet.sequence, bytes, packet.media.payload.into(), importance);
         }
     }
 }
