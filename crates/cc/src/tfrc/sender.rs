@@ -10,8 +10,11 @@ use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use std::sync::Arc;
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
 
+/// Bytes a packet by which the pacer may go over X, which counts no headers (RFC 5348, section 3.1): RTP's header with
+/// extensions, and as much again, so that what waits behind the pacer drains.
+const PACING_ROOM: f64 = 40.0;
 /// Round-trip time before the first sample, for loss events only.
 const UNKNOWN_RTT: TimeDelta = TimeDelta::from_millis(100);
 /// Bounds on what is believed of a round-trip time sample.
@@ -324,9 +327,9 @@ impl Controller for Tfrc {
         }
     }
     fn target(&self) -> Target {
-        let rate = DataRate::from_bps_f64(self.x_inst);
-        let media = self.limits.clamp(rate);
-        Target::paced(media, rate.max(media))
+        let media = self.limits.clamp(DataRate::from_bps_f64(self.x_inst));
+        let room = Gain::new(1.0 + PACING_ROOM / self.segment.max(PACING_ROOM)).unwrap_or(Gain::ONE);
+        Target::paced(media, media * room)
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.nofeedback_at?, TimeoutReason::FeedbackMissing))
