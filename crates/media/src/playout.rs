@@ -127,6 +127,8 @@ pub struct Playout {
     frames: VecDeque<FrameInPlayout>,
     announced: usize,
     decided: usize,
+    /// Packets of padding alone among the arrivals.
+    padding: u64,
     stalls: Stalls,
     stats: PlayoutStats,
 }
@@ -149,6 +151,7 @@ impl Playout {
             frames: VecDeque::new(),
             announced: 0,
             decided: 0,
+            padding: 0,
             stalls: Stalls::default(),
             stats: PlayoutStats::default(),
         }
@@ -211,6 +214,11 @@ impl Playout {
         Verdict::Discarded { of_frame: f.late }
     }
 
+    /// Takes a packet of padding alone, so that the frame behind it does not seem to lack its beginning.
+    pub fn on_padding(&mut self, sequence: u64) {
+        self.padding += u64::from(self.arrivals.insert(sequence) == Arrival::New);
+    }
+
     /// The first packet known of the frame that is played next, and that frame's deadline; `None` while no frame waits.
     pub fn next_to_play(&self) -> Option<(u64, Timestamp)> {
         self.frames.get(self.decided).map(|f| (f.lowest, f.deadline))
@@ -252,7 +260,7 @@ impl Playout {
         for f in self.frames.iter().filter(|f| f.state == State::Missed) {
             stats.count_missed(f.is_whole(&self.arrivals));
         }
-        stats.expected = self.arrivals.expected();
+        stats.expected = self.arrivals.expected().saturating_sub(self.padding);
         (stats.stalls, stats.stall_time, stats.last_played) = self.stalls.read();
         stats
     }

@@ -184,7 +184,7 @@ impl MediaReceiver {
             }
             self.schedule_feedback(now);
         }
-        let discarded = !packet.is_padding && self.play(sequence, packet, now);
+        let discarded = self.play(sequence, packet, now);
         if let Some(interval) = &mut self.interval {
             interval.on_packet(sequence, discarded);
         }
@@ -241,6 +241,10 @@ impl MediaReceiver {
     /// Gives a packet to playout; whether it came too late for that.
     fn play(&mut self, sequence: u64, packet: &Incoming, now: Timestamp) -> bool {
         let Some(playout) = &mut self.playout else { return false };
+        if packet.is_padding {
+            playout.on_padding(sequence);
+            return false;
+        }
         let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
         let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start: None, marker, size });
         let Verdict::Discarded { of_frame: discarded } = verdict else { return false };

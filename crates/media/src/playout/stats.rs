@@ -14,7 +14,7 @@ pub struct PlayoutStats {
     pub packets: u64,
     /// Their payload bytes.
     pub size: DataSize,
-    /// Packets from the lowest to the highest sequence number.
+    /// Packets from the lowest to the highest sequence number, without those of padding alone that came.
     pub expected: u64,
     /// Packets that came again.
     pub duplicates: u64,

@@ -91,6 +91,42 @@ fn a_lost_packet_spoils_its_frame() {
 }
 
 #[test]
+fn padding_in_front_of_a_frame_is_no_loss() {
+    for padded in [false, true] {
+        let mut p = Playout::new(DELAY);
+        let list = packets(&[1, 2], false);
+        p.set_capture_time(list[0].1.rtp_timestamp, ms(0));
+        p.on_packet(ms(10), &list[0].1);
+        if padded {
+            p.on_padding(list[0].1.sequence + 1);
+            p.on_padding(list[0].1.sequence + 1);
+        }
+        for (t, packet) in &list[1..] {
+            p.on_packet(ms(t + 10), &MediaPacket { sequence: packet.sequence + 1, ..*packet });
+        }
+        let played = std::iter::from_fn(|| p.poll(ms(500))).filter(|e| e.delay.is_some()).count();
+        let stats = p.stats();
+        assert_eq!((played, stats.lost(), stats.packets), if padded { (2, 0, 3) } else { (1, 1, 3) });
+    }
+}
+
+#[test]
+fn verdicts_tell_what_became_of_a_packet() {
+    let mut p = Playout::new(DELAY);
+    let list = packets(&[2, 1], false);
+    p.set_capture_time(list[0].1.rtp_timestamp, ms(0));
+    assert_eq!(p.on_packet(ms(10), &list[0].1), Verdict::InTime);
+    assert_eq!(p.next_to_play(), Some((1_000, ms(100))));
+    assert_eq!(p.on_packet(ms(20), &list[0].1), Verdict::Duplicate);
+    assert_eq!(p.on_packet(ms(101), &list[1].1), Verdict::Discarded { of_frame: 1 });
+    assert_eq!(p.next_to_play(), None);
+    let wild = MediaPacket { rtp_timestamp: list[2].1.rtp_timestamp.wrapping_add(1 << 30), ..list[2].1 };
+    assert_eq!(p.on_packet(ms(102), &wild), Verdict::Unusable);
+    assert_eq!(p.on_packet(ms(103), &list[2].1), Verdict::InTime);
+    assert_eq!(p.next_to_play(), Some((1_002, ms(140))));
+}
+
+#[test]
 fn order_and_copies_do_not_matter() {
     let list = packets(&[2, 2, 2, 2], false);
     let (events, _) = play(&list, |i| Some([60, 0, 45, 40, 0, 90, 1, 0][i as usize]));

@@ -78,7 +78,7 @@ impl MediaReceiver {
                 ecn: Ecn::NotEct,
             };
             let sequence = rebuilt.sequence;
-            if !packet.is_padding && self.play(sequence, &packet, now) {
+            if self.play(sequence, &packet, now) {
                 continue;
             }
             if let Some(interval) = &mut self.interval {
