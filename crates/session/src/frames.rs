@@ -267,3 +267,86 @@ impl FrameLedger {
         s.frames_protected_lost += u64::from(f.protected_lost);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const AGE: TimeDelta = TimeDelta::from_millis(100);
+
+    /// Packets of frames that are 3,000 ticks and 33 ms apart; `lost` says of which nothing comes. Settled at the end.
+    fn settle(frames: &[u64], lost: impl Fn(u64) -> bool, protected: bool) -> RecoveryStats {
+        let mut l = FrameLedger::new(AGE);
+        let (mut n, mut now) = (0, Timestamp::ZERO);
+        for (i, &packets) in frames.iter().enumerate() {
+            for p in 0..packets {
+                if !lost(n) {
+                    l.on_packet(now, 100_000 + n, Some((i as u32 * 3_000, p + 1 == packets)), false);
+                }
+                n += 1;
+                if protected && n % 5 == 0 {
+                    l.on_protected(now, n / 5, 100_000 + n - 5..100_000 + n);
+                }
+            }
+            now += TimeDelta::from_millis(33);
+        }
+        l.settle(now + AGE * 2);
+        l.close();
+        l.stats()
+    }
+
+    proptest! {
+        /// Frames of one packet: every loss is a frame, known by the step of timestamps.
+        #[test]
+        fn frames_of_which_nothing_came_are_counted(lost in proptest::collection::vec(any::<bool>(), 60), protected: bool) {
+            // Two at the beginning tell the step, and one at the end closes the gap.
+            let is_lost = |n: u64| (2..59).contains(&n) && lost[n as usize];
+            let s = settle(&[1; 60], is_lost, protected);
+            let losses = (0..60).filter(|&n| is_lost(n)).count() as u64;
+            prop_assert_eq!((s.packets, s.lost, s.residual_lost), (60, losses, losses));
+            prop_assert_eq!((s.frames, s.frames_lost), (60, losses));
+            prop_assert_eq!(s.frames_protected_lost, if protected { losses } else { 0 });
+        }
+
+        /// Frames of several packets: a frame that lacks one of them is lost, once.
+        #[test]
+        fn a_frame_is_lost_with_any_of_its_packets(frames in proptest::collection::vec(2u64..6, 30), which in 0u64..6) {
+            // One packet of each third frame, at any place in it.
+            let mut lost = vec![];
+            let (mut n, mut losses) = (0, 0);
+            for (i, &packets) in frames.iter().enumerate() {
+                for p in 0..packets {
+                    let one = (2..29).contains(&i) && i % 3 == 0 && p == which % packets;
+                    lost.push(one);
+                    losses += u64::from(one);
+                    n += 1;
+                }
+            }
+            let s = settle(&frames, |n| lost[n as usize], false);
+            prop_assert_eq!((s.packets, s.residual_lost, s.frames), (n, losses, 30));
+            prop_assert_eq!(s.frames_lost, losses);
+        }
+
+        /// Whatever comes: memory is bounded and the sums fit.
+        #[test]
+        fn anything_may_come(steps in proptest::collection::vec((0u8..4, 0u64..20_000, any::<u32>(), 0i64..50), 1..300)) {
+            let mut l = FrameLedger::new(AGE);
+            let (mut now, mut high) = (Timestamp::ZERO, 200_000u64);
+            for (what, step, rtp_timestamp, ms) in steps {
+                now += TimeDelta::from_millis(ms);
+                high += step % 7 * (step % 40);
+                let sequence = high.saturating_sub(step % 200);
+                match what {
+                    0 => l.on_recovered(now, sequence.min(high), Some((rtp_timestamp, step % 2 == 0))),
+                    1 => l.on_protected(now, step, sequence..sequence + step % 300),
+                    _ => l.on_packet(now, sequence, Some((rtp_timestamp, step % 2 == 0)), what == 3),
+                }
+                let s = l.stats();
+                prop_assert!(l.packets.len() <= MAX_PACKETS + 256);
+                prop_assert!(s.recovered + s.residual_lost == s.lost && s.lost + s.discarded <= s.packets);
+                prop_assert!(s.frames_lost + s.frames_recovered <= s.frames + 1 && s.frames_protected_lost <= s.frames_lost);
+            }
+        }
+    }
+}
