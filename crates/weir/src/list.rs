@@ -8,6 +8,9 @@ use crate::tables::table;
 use weir_lab::papers::papers;
 use weir_lab::scenario::{ScenarioFile, builtin_scenarios};
 
+/// Variants of a scenario that a list shows.
+const SHOWN_VARIANTS: usize = 6;
+
 pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {
     match args.what.as_str() {
         "controllers" if args.params => params(session),
@@ -16,7 +19,9 @@ pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {
             for s in session.registry.specs() {
                 t.add_row([&s.name, &s.summary, &s.source]);
             }
-            print(&format!("{t}\n"))
+            print(&format!(
+                "{t}\nNAME+fec, such as gcc+fec: the controller's steps up go out as repair packets first\n"
+            ))
         }
         "papers" => {
             let mut t = table(&["paper", "title"], 2);
@@ -30,7 +35,11 @@ pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {
             for (name, _) in builtin_scenarios() {
                 let file = ScenarioFile::builtin(name, &session.registry)?;
                 let variants: Vec<&str> = file.variants().into_iter().flatten().collect();
-                t.add_row([name, file.title(), &variants.join("; "), &file.controllers().join(", ")]);
+                let shown = match variants.len() {
+                    0..=SHOWN_VARIANTS => variants.join("; "),
+                    n => format!("{}; ... {n} in all", variants[..SHOWN_VARIANTS].join("; ")),
+                };
+                t.add_row([name, file.title(), &shown, &file.controllers().join(", ")]);
             }
             print(&format!("{t}\nA name's last part is enough: weir run quick\n"))
         }

@@ -60,6 +60,17 @@ fn rooms_import_only_lower_floors() {
 }
 
 #[test]
+fn unsafe_code_is_in_one_place() {
+    for (room, _) in FLOORS {
+        for (path, text) in sources(room) {
+            let unsafe_line = code(&text).iter().any(|l| l.contains("unsafe ") && !l.contains("unsafe_code"));
+            let allowed = room == "fec" && path.components().any(|c| c.as_os_str() == "kernel");
+            assert!(!unsafe_line || allowed, "{} holds unsafe code", path.display());
+        }
+    }
+}
+
+#[test]
 fn rooms_below_the_lab_touch_no_clock_socket_thread_or_system_randomness() {
     let banned = [
         "Instant::now",
