@@ -154,9 +154,9 @@ pub(crate) struct ReproduceArgs {
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Runs of each scenario, each with the next seed
-    #[arg(long, value_name = "N", default_value = "5")]
-    pub(crate) runs: NonZeroU32,
+    /// Runs of each scenario, each with the next seed; the paper's own number if absent, or 5
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<NonZeroU32>,
     /// Seed of the first run; the scenario's own if absent
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,

@@ -5,15 +5,20 @@ use crate::compare::{finish, report_of, run_all, write_report};
 use crate::output::{print, print_json};
 use crate::session::Session;
 use crate::{Done, tables};
+use std::num::NonZeroU32;
 use weir_lab::compare::Repeat;
 use weir_lab::papers::PaperData;
+
+/// Runs of each scenario where neither the reader nor the paper says how many.
+const DEFAULT_RUNS: u32 = 5;
 
 pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
     let mut data = PaperData::open(&args.paper)?;
     if let Some(table) = &args.table {
         data = data.with_table(table)?;
     }
-    let repeat = Repeat { runs: args.runs.get(), seed: args.seed };
+    let runs = args.runs.map_or(data.runs.unwrap_or(DEFAULT_RUNS), NonZeroU32::get);
+    let repeat = Repeat { runs, seed: args.seed };
     let outcome = run_all(session, &data.scenarios(), None, repeat, &args.work)?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
     let reproduction = weir_lab::reproduce::reproduce(&data.paper, &runs);

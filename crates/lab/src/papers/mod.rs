@@ -56,6 +56,8 @@ pub struct PaperData {
     pub authors: String,
     /// Its figures.
     pub figures: Vec<Figure>,
+    /// Runs of each of its scenarios.
+    pub runs: Option<u32>,
     /// The curves that its figures lay over runs, by file.
     curves: Vec<(String, Vec<(f64, f64)>)>,
 }
@@ -67,6 +69,8 @@ struct Description {
     #[serde(default)]
     authors: String,
     published: String,
+    #[serde(default)]
+    runs: Option<u32>,
     #[serde(default)]
     tables: Vec<TableTitle>,
     #[serde(default)]
@@ -147,7 +151,8 @@ impl PaperData {
             let points = figure::curve(&text).map_err(|why| InputError::whole(shown, why))?;
             curves.push((c.file.clone(), points));
         }
-        Ok(Self { paper, authors: d.authors, figures: d.figures, curves })
+        let runs = d.runs.filter(|r| *r > 0);
+        Ok(Self { paper, authors: d.authors, figures: d.figures, runs, curves })
     }
 
     /// This paper with one of its tables only, and without figures and claims. Errors: it has no such table.
