@@ -18,6 +18,7 @@ pub mod gcc;
 pub mod gcc_remb;
 mod history;
 mod incoming_rate;
+mod mean_size;
 pub mod nada;
 pub mod one_way_delay;
 mod pacer;

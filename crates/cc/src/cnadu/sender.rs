@@ -5,17 +5,16 @@ use super::receiver::CnaduReceiver;
 use super::rtt_history::RttHistory;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, Fate, IntervalPacket, IntervalReport, NextDataUnit, ReportBlock, SentPacket};
+use crate::mean_size::MeanSize;
 use crate::nada::loss_intervals::LossIntervals;
 use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use std::sync::Arc;
-use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
+use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// Round-trip times count up to this, so that a forged one cannot stop the sender.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
-/// Weight of a packet in the mean size.
-const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// What is left of the rate when reports have stayed away for the timeout.
 const TIMEOUT_FACTOR: f64 = 0.5;
 /// Packets that one report block may stand for where there are no run lengths.
@@ -69,7 +68,7 @@ pub struct Cnadu {
     /// Packets lost since the last that came.
     run: u32,
     reported: Timestamp,
-    size: f64,
+    size: MeanSize,
     lower_at: Option<Timestamp>,
     start: Timestamp,
 }
@@ -99,7 +98,7 @@ impl Cnadu {
             extended: false,
             run: 0,
             reported: setup.now,
-            size: 0.0,
+            size: MeanSize::default(),
             lower_at: None,
             start: setup.now,
         })
@@ -158,7 +157,7 @@ impl Cnadu {
         self.reported = now;
         self.discards = discards;
         let missed = discards > self.config.discard_share;
-        let segment = DataSize::from_bytes(self.size as u64);
+        let segment = self.size.get();
         let p = self.losses.mean(true).map_or(0.0, f64::recip);
         let flow = TcpFlow::new(segment, self.rtt.unwrap_or(TimeDelta::ZERO));
         self.tcp = flow.throughput(Equation::Full, p).map(DataRate::as_bps_f64);
@@ -248,10 +247,7 @@ impl BuiltIn for Cnadu {
 
 impl Controller for Cnadu {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
-        if !packet.is_padding && !packet.is_repair {
-            let size = packet.size.as_bytes().min(1 << 16) as f64;
-            self.size += if self.size == 0.0 { size } else { SIZE_WEIGHT * (size - self.size) };
-        }
+        self.size.on_packet(packet);
         if self.lower_at.is_none() {
             self.arm(packet.now);
         }

@@ -4,18 +4,17 @@ use super::config::Config;
 use super::receiver::RrtccReceiver;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
+use crate::mean_size::MeanSize;
 use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use std::sync::Arc;
-use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
+use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// Added before the multiplication of a raise (section 4: 1 kbit/s).
 const RAISE: f64 = 1_000.0;
 /// Round-trip times count up to this, so that a forged one cannot stop the sender.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
-/// Weight of a packet in the mean size.
-const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// Receiver reports: one a second, with the TMMBR message (libwebrtc's interval for video).
 const REPORTS: ReportPlan = ReportPlan {
     min_round_trips: 0.0,
@@ -37,7 +36,7 @@ pub struct Rrtcc {
     /// A as told last.
     told: Option<DataRate>,
     /// Mean packet in bytes.
-    size: f64,
+    size: MeanSize,
     rtt: Option<TimeDelta>,
     loss: f64,
     tfrc: Option<DataRate>,
@@ -55,7 +54,7 @@ impl Rrtcc {
             limits: setup.limits,
             own: setup.limits.clamp(setup.start_rate).as_bps_f64(),
             told: None,
-            size: 0.0,
+            size: MeanSize::default(),
             rtt: None,
             loss: f64::NAN,
             tfrc: None,
@@ -84,7 +83,7 @@ impl Rrtcc {
 
     fn follow(&mut self, loss: f64) {
         self.loss = loss;
-        let segment = DataSize::from_bytes(self.size as u64);
+        let segment = self.size.get();
         self.tfrc = self.rtt.and_then(|rtt| TcpFlow::new(segment, rtt).throughput(Equation::Full, loss));
         if loss < self.config.low_loss {
             self.own = self.config.loss_increase * (self.own + RAISE);
@@ -122,10 +121,7 @@ impl BuiltIn for Rrtcc {
 
 impl Controller for Rrtcc {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
-        if !packet.is_padding && !packet.is_repair {
-            let size = packet.size.as_bytes().min(1 << 16) as f64;
-            self.size += if self.size == 0.0 { size } else { SIZE_WEIGHT * (size - self.size) };
-        }
+        self.size.on_packet(packet);
         if self.lower_at.is_none() {
             self.arm(packet.now);
         }
