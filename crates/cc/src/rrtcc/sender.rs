@@ -169,6 +169,7 @@ impl Controller for Rrtcc {
 mod tests {
     use super::*;
     use crate::cue::{EstimateKind, ReceiverEstimate};
+    use weir_units::DataSize;
 
     fn sender() -> Rrtcc {
         let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };

@@ -1,5 +1,6 @@
 use super::*;
 use crate::cue::{EstimateKind, ReceiverEstimate};
+use weir_units::DataSize;
 
 fn sender() -> Cnadu {
     let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
