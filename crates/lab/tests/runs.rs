@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
 use weir_lab::run::{Job, RunError, RunOptions, run, run_many};
 use weir_lab::scenario::{
-    Capacity, Flow, FlowKind, Link, LossPlace, QueueLimit, RtpFlow, Scenario, ScenarioFile, Source, Topology, Window,
+    Capacity, CircuitBreaker, Flow, FlowKind, Link, LossPlace, QueueLimit, RtpFlow, Scenario, ScenarioFile, Source,
+    Topology, Window,
 };
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -88,6 +89,39 @@ fn every_controller_uses_the_link_and_loses_little() {
         // 100 ms of path and 300 ms of queue, which controllers by loss alone keep well filled.
         assert!(delay.min > 101.0 && delay.mean < 350.0, "{}: {delay:?}", spec.name);
         assert!(r.series.expect("asked for").time_s.len() > 990);
+    }
+}
+
+/// Under a circuit breaker, on a link of 2 Mbit/s that falls to a half for the middle third, or at `kbps` throughout.
+fn broken(controller: &str, rules: CircuitBreaker, kbps: Option<u64>) -> Option<(f64, String)> {
+    let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
+    let mut s = scenario(controller, 150);
+    let at = |secs, kbps| (TimeDelta::from_secs(secs), DataRate::from_kbps(kbps));
+    s.links[0].capacity = match kbps {
+        Some(kbps) => Capacity::Constant(DataRate::from_kbps(kbps)),
+        None => Capacity::Steps { steps: vec![at(0, 2_000), at(50, 1_000), at(100, 2_000)], repeat: None },
+    };
+    if let FlowKind::Rtp(rtp) = &mut s.flows[0].kind {
+        rtp.circuit_breaker = Some(rules);
+    }
+    run(&s, 1, &options(&registry, &stop)).expect("runs").flows[0].tripped.clone()
+}
+
+#[test]
+fn the_circuit_breaker_stays_quiet_while_a_controller_adapts() {
+    // At a quarter, with 1.2 s of queue, NADA swings between its bounds and is stopped; at a tenth, with 3 s, TFRC; and by the
+    // rules of 2013 C-NADU, whose reports come twice a second, so that two of them are soon past.
+    for spec in Registry::builtin().specs().iter().filter(|s| s.name != "fixed" && s.name != "dpfec") {
+        assert_eq!(broken(&spec.name, CircuitBreaker::Rfc8083, None), None, "{}", spec.name);
+    }
+}
+
+#[test]
+fn circuit_breakers_stop_a_flow_that_does_not_heed_its_link() {
+    // 500 kbit/s into 20: nearly all is lost, and it stays so.
+    for rules in [CircuitBreaker::Rfc8083, CircuitBreaker::Thesis2013, CircuitBreaker::Thesis2013Full] {
+        let (at, rule) = broken("fixed", rules, Some(20)).unwrap_or_else(|| panic!("{rules:?} must trip"));
+        assert!((1.0..60.0).contains(&at), "{rules:?}: {rule} at {at} s");
     }
 }
 

@@ -183,7 +183,11 @@ impl Run<'_, '_> {
             ..FlowEnd::default()
         };
         if let Some(call) = sim.agent(ids.0).call() {
-            end.tripped = call.tripped().map(|t| (t.at, format!("{:?}", t.reason)));
+            end.tripped = call.tripped().map(|t| {
+                let rates = t.sending_rate.zip(t.tcp_rate);
+                let rates = rates.map_or(String::new(), |(own, tcp)| format!(": {own} against TCP's {tcp}"));
+                (t.at, format!("{:?}{rates}", t.reason))
+            });
         }
         if let Some(stats) = sim.agent(ids.1).call().map(|c| c.recovery_stats()).filter(|s| s.packets > 0) {
             end.recovered = stats.recovered;
