@@ -1,47 +1,13 @@
 //! Two ends of a call over a tiny link, with real bytes in both directions.
 
-use std::collections::VecDeque;
+mod common;
+
+use common::{Call, Fate, Link};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_media::{Packetiser, PerfectCodec, Source};
 use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Ecn, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
-
-struct Link {
-    delay: TimeDelta,
-    rate: DataRate,
-    free_at: Timestamp,
-    lose: fn(u64) -> bool,
-    count: u64,
-    inside: VecDeque<(Timestamp, Vec<u8>, u32)>,
-}
-
-impl Link {
-    fn new(rate: DataRate, lose: fn(u64) -> bool) -> Self {
-        let delay = TimeDelta::from_millis(50);
-        Self { delay, rate, free_at: Timestamp::ZERO, lose, count: 0, inside: VecDeque::new() }
-    }
-    fn push(&mut self, now: Timestamp, bytes: Vec<u8>, payload: u32) {
-        self.count += 1;
-        let size = DataSize::from_bytes(bytes.len() as u64 + u64::from(payload) + 28);
-        if (self.lose)(self.count) || self.free_at.saturating_since(now) > TimeDelta::from_millis(300) {
-            return;
-        }
-        self.free_at = self.free_at.max(now) + self.rate.time_for(size).expect("rate above zero");
-        self.inside.push_back((self.free_at + self.delay, bytes, payload));
-    }
-}
-
-struct Call {
-    a: Endpoint,
-    b: Endpoint,
-    there: Link,
-    back: Link,
-    now: Timestamp,
-    /// RTCP datagrams from a and from b.
-    rtcp: [Vec<Vec<u8>>; 2],
-    media: u64,
-}
 
 fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
     let registry = Registry::builtin();
@@ -72,92 +38,55 @@ fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
         limits,
     };
     let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, ..ReceiveConfig::default() };
-    Call {
-        a: Endpoint::new(config.clone(), Some(send), None, now),
-        b: Endpoint::new(
-            EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: seed + 1, ..config },
-            None,
-            Some(receive),
-            now,
-        ),
-        there: Link::new(kbps(2_000), lose),
-        back: Link::new(kbps(10_000), |_| false),
-        now,
-        rtcp: [vec![], vec![]],
-        media: 0,
-    }
+    let a = Endpoint::new(config.clone(), Some(send), None, now);
+    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: seed + 1, ..config };
+    let b = Endpoint::new(other, None, Some(receive), now);
+    let rule = move |n, _: &[u8]| if lose(n) { Fate::Lose } else { Fate::Pass };
+    Call::new(a, b, Link::new(kbps(2_000), rule))
 }
 
-impl Call {
-    fn run(&mut self, seconds: i64) {
-        let end = Timestamp::from_secs(seconds);
-        let mut steps = 0u32;
-        loop {
-            self.drain();
-            let mut at = end;
-            let fronts = [&self.there, &self.back].map(|l| l.inside.front().map(|p| p.0));
-            let timers = [self.a.poll_timeout(self.now), self.b.poll_timeout(self.now)];
-            for t in fronts.into_iter().chain(timers).flatten() {
-                at = at.min(t);
-            }
-            if at >= end {
-                return;
-            }
-            steps += 1;
-            assert!(steps < 2_000_000, "time stands still at {}", self.now);
-            self.now = self.now.max(at);
-            if let Some((_, bytes, payload)) = self.there.inside.pop_front_if(|p| p.0 <= self.now) {
-                self.b.handle_datagram(self.now, &Datagram { bytes: &bytes, payload, ecn: Ecn::NotEct });
-            }
-            if let Some((_, bytes, payload)) = self.back.inside.pop_front_if(|p| p.0 <= self.now) {
-                self.a.handle_datagram(self.now, &Datagram { bytes: &bytes, payload, ecn: Ecn::NotEct });
-            }
-            self.a.handle_timeout(self.now);
-            self.b.handle_timeout(self.now);
-        }
+fn run(call: &mut Call, seconds: i64) {
+    call.run_until(Timestamp::from_secs(seconds));
+}
+
+/// RTP datagrams that the sender sent.
+fn media(call: &Call) -> u64 {
+    for (_, bytes, t) in &call.sent[0] {
+        assert_eq!(t.size.as_bytes(), bytes.len() as u64 + u64::from(t.payload));
     }
-    fn drain(&mut self) {
-        let mut out = Vec::new();
-        while let Some(t) = self.a.poll_transmit(self.now, &mut out) {
-            assert_eq!(t.size.as_bytes(), out.len() as u64 + u64::from(t.payload));
-            if t.is_rtp {
-                self.media += 1;
-            } else {
-                self.rtcp[0].push(out.clone());
-            }
-            self.there.push(self.now, out.clone(), t.payload);
-        }
-        while let Some(t) = self.b.poll_transmit(self.now, &mut out) {
-            assert!(!t.is_rtp);
-            self.rtcp[1].push(out.clone());
-            self.back.push(self.now, out.clone(), 0);
-        }
-    }
+    call.sent[0].iter().filter(|(_, _, t)| t.is_rtp).count() as u64
+}
+
+/// RTCP datagrams from both ends.
+fn rtcp(call: &Call) -> [Vec<Vec<u8>>; 2] {
+    assert!(call.sent[1].iter().all(|(_, _, t)| !t.is_rtp), "the receiver sends no media");
+    [0, 1].map(|end| call.sent[end].iter().filter(|(_, _, t)| !t.is_rtp).map(|(_, bytes, _)| bytes.clone()).collect())
 }
 
 #[test]
 fn a_constant_rate_arrives_whole_and_is_reported() {
     let mut c = call("fixed", 1, |_| false);
-    c.run(20);
+    run(&mut c, 20);
     // 500 kbit/s in packets of 1,000 bytes: 62.5 a second.
-    assert!((1_248..=1_252).contains(&c.media), "{}", c.media);
+    let (media, rtcp) = (media(&c), rtcp(&c));
+    assert!((1_248..=1_252).contains(&media), "{media}");
     let r = c.b.receive_counters();
-    assert!(c.media - r.packets <= 4 && r.invalid == 0, "{r:?}");
+    assert!(media - r.packets <= 4 && r.invalid == 0, "{r:?}");
     let rtt = c.a.rtt().expect("measured").as_millis_f64();
     assert!((100.0..106.0).contains(&rtt), "{rtt}");
-    for datagram in c.rtcp.iter().flatten() {
+    for datagram in rtcp.iter().flatten() {
         check_compound(datagram).expect("a compound by RFC 3550");
     }
     // T_rr_interval of 1 s, 0.5 to 1.5 s apart.
-    assert!((13..=40).contains(&c.rtcp[1].len()), "{}", c.rtcp[1].len());
+    assert!((13..=40).contains(&rtcp[1].len()), "{}", rtcp[1].len());
     assert_eq!(c.a.counters().malformed + c.b.counters().malformed, 0);
 }
 
 #[test]
 fn losses_reach_the_sender_as_report_blocks() {
     let mut c = call("fixed", 3, |n| n % 10 == 0);
-    c.run(60);
-    let lost: Vec<u8> = (c.rtcp[1].iter())
+    run(&mut c, 60);
+    let lost: Vec<u8> = (rtcp(&c)[1].iter())
         .flat_map(|d| parse_compound(d).flatten().collect::<Vec<_>>())
         .filter_map(|p| match p {
             Packet::ReceiverReport(rr) => rr.blocks.iter().next().map(|b| b.fraction_lost),
@@ -172,7 +101,7 @@ fn losses_reach_the_sender_as_report_blocks() {
 fn every_controller_finds_its_rate_and_keeps_its_counters_clean() {
     for spec in Registry::builtin().specs() {
         let mut c = call(&spec.name, 5, |_| false);
-        c.run(60);
+        run(&mut c, 60);
         let target = c.a.target().expect("sends").media_rate.as_kbps_f64();
         assert!((400.0..=2_400.0).contains(&target), "{}: {target} kbit/s", spec.name);
         let h = c.a.history_counters();
@@ -187,20 +116,20 @@ fn every_controller_finds_its_rate_and_keeps_its_counters_clean() {
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     for spec in Registry::builtin().specs() {
-        let run = |seed| {
+        let bytes = |seed| {
             let mut c = call(&spec.name, seed, |n| n % 50 == 0);
-            c.run(10);
-            (c.rtcp, c.media)
+            run(&mut c, 10);
+            (rtcp(&c), media(&c))
         };
-        assert_eq!(run(9), run(9), "{}", spec.name);
-        assert_ne!(run(9).0, run(10).0, "{}", spec.name);
+        assert_eq!(bytes(9), bytes(9), "{}", spec.name);
+        assert_ne!(bytes(9).0, bytes(10).0, "{}", spec.name);
     }
 }
 
 #[test]
 fn garbage_is_counted_and_changes_nothing() {
     let mut c = call("fixed", 1, |_| false);
-    c.run(2);
+    run(&mut c, 2);
     let before = c.a.target();
     let mut x = 12_345u64;
     for n in 0..20_000usize {
@@ -227,7 +156,7 @@ fn garbage_is_counted_and_changes_nothing() {
 #[test]
 fn leaving_sends_a_goodbye_and_then_nothing() {
     let mut c = call("fixed", 1, |_| false);
-    c.run(1);
+    run(&mut c, 1);
     c.a.leave();
     let mut out = Vec::new();
     assert!(c.a.poll_transmit(c.now, &mut out).is_some_and(|t| !t.is_rtp));
