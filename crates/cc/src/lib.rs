@@ -12,6 +12,7 @@ pub mod dpfec;
 pub mod drive;
 pub mod fbra;
 pub mod fec_probing;
+mod feedback_timeout;
 pub mod fixed;
 mod frames;
 pub mod gcc;

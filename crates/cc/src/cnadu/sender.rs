@@ -5,6 +5,7 @@ use super::receiver::CnaduReceiver;
 use super::rtt_history::RttHistory;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, Fate, IntervalPacket, IntervalReport, NextDataUnit, ReportBlock, SentPacket};
+use crate::feedback_timeout::FeedbackTimeout;
 use crate::mean_size::MeanSize;
 use crate::nada::loss_intervals::LossIntervals;
 use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
@@ -69,7 +70,7 @@ pub struct Cnadu {
     run: u32,
     reported: Timestamp,
     size: MeanSize,
-    lower_at: Option<Timestamp>,
+    silence: FeedbackTimeout,
     start: Timestamp,
 }
 
@@ -99,7 +100,7 @@ impl Cnadu {
             run: 0,
             reported: setup.now,
             size: MeanSize::default(),
-            lower_at: None,
+            silence: FeedbackTimeout::new(config.feedback_timeout),
             start: setup.now,
         })
     }
@@ -221,11 +222,6 @@ impl Cnadu {
         };
         self.clip();
     }
-
-    fn arm(&mut self, now: Timestamp) {
-        let wait = self.config.feedback_timeout;
-        self.lower_at = (wait > TimeDelta::ZERO).then(|| now + wait);
-    }
 }
 
 impl BuiltIn for Cnadu {
@@ -248,9 +244,7 @@ impl BuiltIn for Cnadu {
 impl Controller for Cnadu {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.size.on_packet(packet);
-        if self.lower_at.is_none() {
-            self.arm(packet.now);
-        }
+        self.silence.on_packet(packet.now);
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
@@ -263,17 +257,16 @@ impl Controller for Cnadu {
             Cue::NextDataUnit(unit) => self.on_next_unit(unit),
             _ => return,
         }
-        self.lower_at = None;
+        self.silence.on_feedback();
     }
     fn on_limits(&mut self, limits: Limits, _: Timestamp) {
         self.limits = limits;
         self.clip();
     }
     fn on_timeout(&mut self, now: Timestamp) {
-        if self.lower_at.is_some_and(|t| t <= now) {
+        if self.silence.expire(now) {
             self.rate *= TIMEOUT_FACTOR;
             self.clip();
-            self.arm(now);
         }
     }
     fn target(&self) -> Target {
@@ -281,7 +274,7 @@ impl Controller for Cnadu {
         Target::paced(rate, (rate * self.pacing).max(rate))
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
-        Some((self.lower_at?, TimeoutReason::FeedbackMissing))
+        self.silence.poll()
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let ms = |t: Option<TimeDelta>| t.map_or(f64::NAN, TimeDelta::as_millis_f64);

@@ -4,6 +4,7 @@ use super::config::Config;
 use super::receiver::RrtccReceiver;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
+use crate::feedback_timeout::FeedbackTimeout;
 use crate::mean_size::MeanSize;
 use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
 use crate::throughput::{Equation, TcpFlow};
@@ -40,7 +41,7 @@ pub struct Rrtcc {
     rtt: Option<TimeDelta>,
     loss: f64,
     tfrc: Option<DataRate>,
-    lower_at: Option<Timestamp>,
+    silence: FeedbackTimeout,
 }
 
 impl Rrtcc {
@@ -58,7 +59,7 @@ impl Rrtcc {
             rtt: None,
             loss: f64::NAN,
             tfrc: None,
-            lower_at: None,
+            silence: FeedbackTimeout::new(config.feedback_timeout),
         })
     }
 
@@ -95,11 +96,6 @@ impl Rrtcc {
         }
         self.clip();
     }
-
-    fn arm(&mut self, now: Timestamp) {
-        let wait = self.config.feedback_timeout;
-        self.lower_at = (wait > TimeDelta::ZERO).then(|| now + wait);
-    }
 }
 
 impl BuiltIn for Rrtcc {
@@ -122,9 +118,7 @@ impl BuiltIn for Rrtcc {
 impl Controller for Rrtcc {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.size.on_packet(packet);
-        if self.lower_at.is_none() {
-            self.arm(packet.now);
-        }
+        self.silence.on_packet(packet.now);
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
@@ -134,7 +128,7 @@ impl Controller for Rrtcc {
             }
             Cue::ReportBlock(block) => {
                 self.on_block(block);
-                self.lower_at = None;
+                self.silence.on_feedback();
             }
             _ => {}
         }
@@ -144,9 +138,8 @@ impl Controller for Rrtcc {
         self.clip();
     }
     fn on_timeout(&mut self, now: Timestamp) {
-        if self.lower_at.is_some_and(|t| t <= now) {
+        if self.silence.expire(now) {
             self.follow(1.0);
-            self.arm(now);
         }
     }
     fn target(&self) -> Target {
@@ -154,7 +147,7 @@ impl Controller for Rrtcc {
         Target::paced(rate, (rate * self.pacing).max(rate))
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
-        Some((self.lower_at?, TimeoutReason::FeedbackMissing))
+        self.silence.poll()
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("as_bps", self.own);
