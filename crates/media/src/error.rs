@@ -1,6 +1,6 @@
 use std::fmt::Display;
 
-/// A value of a source's configuration, or a line of its traces, that cannot be used.
+/// A value of a source's configuration, a line of its traces or a picture of its file that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{place}: {field} is {value}: expected {expected}")]
 pub struct MediaError {
@@ -15,7 +15,8 @@ pub struct MediaError {
 }
 
 impl MediaError {
-    pub(crate) fn new(place: impl Display, field: &'static str, value: impl Display, expected: impl Display) -> Self {
+    /// An error about the value of a field, at a place: a model, a file and line, a device.
+    pub fn new(place: impl Display, field: &'static str, value: impl Display, expected: impl Display) -> Self {
         Self { place: place.to_string(), field, value: value.to_string(), expected: expected.to_string() }
     }
 }

@@ -1,7 +1,7 @@
-//! Models of live video: where frames come from, how they become packets, and when they are played.
+//! Live video: where frames come from, how they become packets, and when they are played.
 //!
 //! A [`Source`] makes [`Frame`]s that follow a target rate, exactly or as encoders do; a [`Packetiser`] splits them.
-//! Frames have a size and no content. Time enters only as an argument.
+//! Frames of models have a size and no content; those of a [`VideoEncoder`] have both. Time enters only as an argument.
 //!
 //! ```
 //! use weir_media::{Packetiser, PerfectCodec, Source};
@@ -17,22 +17,30 @@
 //! ```
 
 mod codec;
+mod content;
 mod error;
 mod frame;
 mod laplace;
 mod packetiser;
 mod perfect;
+mod picture;
 mod playout;
 mod source;
 mod statistical;
 mod trace;
+mod video;
 
 pub use codec::{Codec, ModelCodec, ParamError, ParamValue};
+pub use content::{Payloads, ReceivedFrame, ReceivedPayload, SourceFeedback};
 pub use error::MediaError;
 pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
 pub use packetiser::{Packetiser, Payload, Split};
 pub use perfect::PerfectCodec;
+pub use picture::{MAX_SIDE, Picture, PictureSource, Plane};
 pub use playout::{DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
 pub use source::{FrameSource, Source};
 pub use statistical::{StatisticalConfig, StatisticalSource};
 pub use trace::{FrameTraces, TraceSource};
+pub use video::{
+    Capabilities, CodedFrame, Decoded, EncoderConfig, RateChange, VideoCodec, VideoDecoder, VideoEncoder, VideoError,
+};

@@ -1,6 +1,6 @@
-use crate::{Codec, Frame, PerfectCodec, StatisticalSource, TraceSource};
+use crate::{Codec, Frame, Payloads, PerfectCodec, SourceFeedback, StatisticalSource, TraceSource};
 use core::fmt;
-use weir_units::{DataRate, Timestamp};
+use weir_units::{DataRate, DataSize, Timestamp};
 
 /// Something that makes frames at a rate it is asked for.
 pub trait FrameSource {
@@ -14,6 +14,17 @@ pub trait FrameSource {
     fn request_key_frame(&mut self, now: Timestamp);
     /// The rate that the source now means to generate, before random variation.
     fn generated_rate(&self) -> DataRate;
+    /// Writes the payloads of the frame that was polled last, each of at most `max` bytes, into `out`, which is empty;
+    /// `false` where it has a size and no content.
+    fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
+        let _ = (max, out);
+        false
+    }
+    /// What the other end tells of its pictures; `false` where nothing comes of it.
+    fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
+        let _ = (feedback, now);
+        false
+    }
 }
 
 /// A source of frames: a built-in model, or a user's own.
@@ -104,13 +115,22 @@ impl Source {
     pub fn generated_rate(&self) -> DataRate {
         each!(self, s => s.generated_rate())
     }
+    /// See [`FrameSource::take_payloads`].
+    #[inline]
+    pub fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
+        each!(self, s => s.take_payloads(max, out))
+    }
+    /// See [`FrameSource::on_feedback`].
+    pub fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
+        each!(self, s => s.on_feedback(feedback, now))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::FrameKind;
-    use weir_units::{DataSize, TimeDelta};
+    use weir_units::TimeDelta;
 
     /// One frame of the bytes of its target in a second, each second.
     #[derive(Default)]
