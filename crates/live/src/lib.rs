@@ -1,0 +1,4 @@
+//! Calls, link emulation and testbeds in real time.
+//!
+//! This is the only room with sockets, TUN devices, network namespaces and a clock. Its algorithms are those of the rooms
+//! below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
