@@ -265,6 +265,7 @@ fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<Source, RunError> {
             let traces = FrameTraces::parse(&text.join("\n"), file).map_err(|e| error(e.to_string()))?;
             TraceSource::new(traces, TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
         }
+        sc::Source::Encoder(_) => return Err(error("encoders do not run here yet".into())),
     })
 }
 

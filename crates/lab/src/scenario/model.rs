@@ -1,6 +1,6 @@
 //! A scenario ready to run: everything resolved, checked and in units.
 
-use std::sync::Arc;
+use super::media::Source;
 use weir_cc::throughput::Equation;
 use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
 use weir_units::{DataRate, DataSize, TimeDelta};
@@ -305,48 +305,6 @@ impl CircuitBreaker {
             Self::Thesis2013Full => circuit_breaker::Config::thesis_2013(Equation::Full),
         }
     }
-}
-
-/// Where media come from.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Source {
-    /// Packets of full payload, spaced evenly so that the target rate is met exactly.
-    PerfectPackets,
-    /// Frames of equal size at a fixed frame rate that meet the target rate exactly.
-    PerfectFrames {
-        /// Frames a second.
-        fps: f64,
-    },
-    /// The statistical model of RFC 8593, section 5.1.
-    Statistical(Statistical),
-    /// Frame sizes from a recording, scaled to the target rate (RFC 8593, section 5.2).
-    Trace {
-        /// Frames a second.
-        fps: f64,
-        /// File name as the scenario gives it.
-        file: String,
-        /// Frame sizes in order; it repeats.
-        sizes: Arc<[DataSize]>,
-    },
-}
-
-/// Parameters of the statistical model, by RFC 8593, figure 2.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Statistical {
-    /// Frames a second (FPS).
-    pub fps: f64,
-    /// Delay with which the encoder follows a new target (tau_v).
-    pub reaction: TimeDelta,
-    /// Frames in the burst after a large change or a key frame (K_d).
-    pub burst_frames: u32,
-    /// Size of the first frame of a burst (K_B).
-    pub burst_size: DataSize,
-    /// Scale of the Laplacian deviation of frame intervals (SCALE_t).
-    pub interval_scale: f64,
-    /// Scale of the Laplacian deviation of frame sizes (SCALE_B).
-    pub size_scale: f64,
-    /// Distance between key frames; none where absent.
-    pub key_interval: Option<TimeDelta>,
 }
 
 /// A TCP flow.

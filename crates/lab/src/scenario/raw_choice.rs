@@ -255,6 +255,8 @@ pub(super) enum RawModel {
     Statistical,
     /// Frame sizes from a recording, scaled to the target rate.
     Trace,
+    /// A real encoder with pictures to code, which the receiver decodes.
+    Encoder,
 }
 
 pub(super) const MODELS: &[(&str, RawModel)] = &[
@@ -262,6 +264,7 @@ pub(super) const MODELS: &[(&str, RawModel)] = &[
     ("perfect-frames", RawModel::PerfectFrames),
     ("statistical", RawModel::Statistical),
     ("trace", RawModel::Trace),
+    ("encoder", RawModel::Encoder),
 ];
 
 /// A media source with options. Each option belongs to the models that it names.
@@ -271,7 +274,7 @@ pub(super) const MODELS: &[(&str, RawModel)] = &[
 pub(super) struct RawSourceTable {
     /// The model.
     pub(super) model: Option<At<RawModel>>,
-    /// Frames a second; 30 if absent. perfect-frames, statistical, trace.
+    /// Frames a second; 30 if absent. perfect-frames, statistical, trace, encoder.
     pub(super) fps: Option<At<f64>>,
     /// Delay with which the encoder follows a new target (tau_v); "100 ms" if absent. statistical.
     pub(super) reaction: Option<At<Time>>,
@@ -287,12 +290,37 @@ pub(super) struct RawSourceTable {
     pub(super) key_interval: Option<At<Time>>,
     /// A file of frame sizes in bytes, one a line, looked for beside the scenario file. trace.
     pub(super) file: Option<At<String>>,
+    /// "H264", "VP8" or "VP9"; "H264" if absent. encoder.
+    pub(super) codec: Option<At<String>>,
+    /// The library that encodes, such as "openh264"; the first that is built in if absent. encoder.
+    pub(super) library: Option<At<String>>,
+    /// A built-in clip by name, or a Y4M file, looked for beside the scenario file; it repeats. "talking-head" if absent.
+    /// encoder.
+    pub(super) clip: Option<At<String>>,
+    /// Width and height of a built-in clip, such as "640x480"; that is what is there if absent. encoder.
+    pub(super) picture: Option<At<String>>,
+    /// Frames from one key frame to the next that nobody asked for; none if absent. encoder.
+    pub(super) gop: Option<At<u32>>,
+    /// What a new target does to the encoder: "seamless" or "restart"; "seamless" if absent. encoder.
+    pub(super) rate_change: Option<At<RawRateChange>>,
+    /// Most bytes of a slice; one slice a frame if absent. encoder.
+    pub(super) slice_size: Option<At<Size>>,
+}
+
+/// What an encoder does at a new target.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "RateChange")]
+pub(super) enum RawRateChange {
+    /// It follows from the next frame on.
+    Seamless,
+    /// It begins anew with a key frame.
+    Restart,
 }
 
 impl Choice for RawSource {
     type Fields = RawSourceTable;
-    const EXPECTED: &'static str =
-        "a media source: \"perfect-packets\", \"perfect-frames\", \"statistical\", or a table with `model`";
+    const EXPECTED: &'static str = "a media source: \"perfect-packets\", \"perfect-frames\", \"statistical\", \"encoder\", or a table with `model`";
     fn from_text(text: &str) -> Result<Self, String> {
         let Some((_, model)) = MODELS.iter().find(|m| m.0 == text) else {
             let names: Vec<_> = MODELS.iter().map(|m| m.0).collect();

@@ -1,6 +1,7 @@
 //! The flows of a scenario: paths, controllers with their settings, sources and traffic.
 
 use super::error::InputError;
+use super::media::{Source, Statistical};
 use super::model::*;
 use super::quantity::{Rate, Size, Time};
 use super::raw::*;
@@ -335,7 +336,7 @@ impl Flows<'_> {
         if o.model.is_none() && raw.value.is_table {
             return Err(self.text.error(raw.span.clone(), "a media source needs a `model`"));
         }
-        let statistical = model == RawModel::Statistical;
+        let (statistical, encoder) = (model == RawModel::Statistical, model == RawModel::Encoder);
         let rules = [
             ("fps", o.fps.as_ref().map(|f| &f.span), model != RawModel::PerfectPackets),
             ("reaction", o.reaction.as_ref().map(|f| &f.span), statistical),
@@ -345,6 +346,13 @@ impl Flows<'_> {
             ("size_scale", o.size_scale.as_ref().map(|f| &f.span), statistical),
             ("key_interval", o.key_interval.as_ref().map(|f| &f.span), statistical),
             ("file", o.file.as_ref().map(|f| &f.span), model == RawModel::Trace),
+            ("codec", o.codec.as_ref().map(|f| &f.span), encoder),
+            ("library", o.library.as_ref().map(|f| &f.span), encoder),
+            ("clip", o.clip.as_ref().map(|f| &f.span), encoder),
+            ("picture", o.picture.as_ref().map(|f| &f.span), encoder),
+            ("gop", o.gop.as_ref().map(|f| &f.span), encoder),
+            ("rate_change", o.rate_change.as_ref().map(|f| &f.span), encoder),
+            ("slice_size", o.slice_size.as_ref().map(|f| &f.span), encoder),
         ];
         let model_name = MODELS.iter().find(|m| m.1 == model).map_or("", |m| m.0);
         for (name, span, allowed) in rules {
@@ -384,6 +392,7 @@ impl Flows<'_> {
                 })?;
                 Source::Trace { fps, file: file.value.clone(), sizes: traces.frame_sizes(self.text, file)? }
             }
+            RawModel::Encoder => Source::Encoder(Box::new(super::resolve_video::encoder(self.text, o, fps, traces)?)),
         })
     }
 }

@@ -29,6 +29,7 @@ pub(super) enum Folder {
 pub(super) struct Traces {
     folder: Folder,
     texts: BTreeMap<String, Arc<str>>,
+    files: BTreeMap<String, Arc<[u8]>>,
     sizes: BTreeMap<String, Arc<[DataSize]>>,
     /// By name, and whether read as CSV.
     capacities: BTreeMap<(String, bool), weir_path::Capacity>,
@@ -36,7 +37,8 @@ pub(super) struct Traces {
 
 impl Traces {
     pub(super) fn new(folder: Folder) -> Self {
-        Self { folder, texts: BTreeMap::new(), sizes: BTreeMap::new(), capacities: BTreeMap::new() }
+        let (texts, files) = (BTreeMap::new(), BTreeMap::new());
+        Self { folder, texts, files, sizes: BTreeMap::new(), capacities: BTreeMap::new() }
     }
 
     /// The capacity that a trace file holds.
@@ -96,6 +98,21 @@ impl Traces {
         Ok(sizes)
     }
 
+    /// A file as it is. None ships with Weir: it is always looked for on disk.
+    pub(super) fn bytes(&mut self, text: &Text, file: &At<String>) -> Result<Arc<[u8]>, InputError> {
+        if let Some(known) = self.files.get(&file.value) {
+            return Ok(known.clone());
+        }
+        let path = match &self.folder {
+            Folder::Disk(folder) => folder.join(&file.value),
+            Folder::BuiltIn(_) => PathBuf::from(&file.value),
+        };
+        let error = |why: String| text.error(file.span.clone(), format!("{}: {why}", path.display()));
+        let read: Arc<[u8]> = read_bytes(&path).map_err(error)?.into();
+        self.files.insert(file.value.clone(), read.clone());
+        Ok(read)
+    }
+
     fn text(&mut self, text: &Text, file: &At<String>) -> Result<Arc<str>, InputError> {
         if let Some(known) = self.texts.get(&file.value) {
             return Ok(known.clone());
@@ -131,8 +148,8 @@ fn trace_error(content: &Arc<str>, e: &TraceError) -> InputError {
     InputError::at(&e.file, content, span, format!("expected {}, found \"{}\"", e.expected, e.value)).field(&e.field)
 }
 
-/// A text file of reasonable size. Errors: why not, in words.
-pub(super) fn read_text(path: &std::path::Path) -> Result<Arc<str>, String> {
+/// A file of reasonable size. Errors: why not, in words.
+fn read_bytes(path: &std::path::Path) -> Result<Vec<u8>, String> {
     let say = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => e.to_string(),
@@ -144,7 +161,12 @@ pub(super) fn read_text(path: &std::path::Path) -> Result<Arc<str>, String> {
     if meta.len() > MAX_FILE {
         return Err(format!("the file is larger than {} MiB", MAX_FILE >> 20));
     }
-    let bytes = std::fs::read(path).map_err(say)?;
+    std::fs::read(path).map_err(say)
+}
+
+/// A text file of reasonable size. Errors: why not, in words.
+pub(super) fn read_text(path: &std::path::Path) -> Result<Arc<str>, String> {
+    let bytes = read_bytes(path)?;
     match String::from_utf8(bytes) {
         Ok(s) => Ok(s.into()),
         Err(e) => {

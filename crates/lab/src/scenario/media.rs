@@ -1,0 +1,89 @@
+//! Where the media of a flow comes from.
+
+use std::sync::Arc;
+use weir_media::{RateChange, VideoCodec};
+use weir_units::{DataSize, TimeDelta};
+
+/// Where media come from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Source {
+    /// Packets of full payload, spaced evenly so that the target rate is met exactly.
+    PerfectPackets,
+    /// Frames of equal size at a fixed frame rate that meet the target rate exactly.
+    PerfectFrames {
+        /// Frames a second.
+        fps: f64,
+    },
+    /// The statistical model of RFC 8593, section 5.1.
+    Statistical(Statistical),
+    /// Frame sizes from a recording, scaled to the target rate (RFC 8593, section 5.2).
+    Trace {
+        /// Frames a second.
+        fps: f64,
+        /// File name as the scenario gives it.
+        file: String,
+        /// Frame sizes in order; it repeats.
+        sizes: Arc<[DataSize]>,
+    },
+    /// A real encoder, run in virtual time.
+    Encoder(Box<Video>),
+}
+
+/// A real encoder and what it codes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Video {
+    /// How pictures are coded.
+    pub codec: VideoCodec,
+    /// The library that does it; the first that is built in where absent.
+    pub library: Option<String>,
+    /// The pictures; they repeat.
+    pub clip: Clip,
+    /// Pictures a second.
+    pub fps: f64,
+    /// Frames from one key frame to the next that nobody asked for; none where absent.
+    pub gop: Option<u32>,
+    /// What a new target does.
+    pub rate_change: RateChange,
+    /// Most bytes of a slice; one slice a frame where absent.
+    pub slice_size: Option<DataSize>,
+}
+
+/// Pictures to code.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Clip {
+    /// One that is drawn.
+    BuiltIn {
+        /// Its name.
+        name: String,
+        /// Samples a row.
+        width: u32,
+        /// Rows.
+        height: u32,
+    },
+    /// A Y4M file.
+    File {
+        /// As the scenario names it.
+        name: String,
+        /// Its content.
+        bytes: Arc<[u8]>,
+    },
+}
+
+/// Parameters of the statistical model, by RFC 8593, figure 2.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Statistical {
+    /// Frames a second (FPS).
+    pub fps: f64,
+    /// Delay with which the encoder follows a new target (tau_v).
+    pub reaction: TimeDelta,
+    /// Frames in the burst after a large change or a key frame (K_d).
+    pub burst_frames: u32,
+    /// Size of the first frame of a burst (K_B).
+    pub burst_size: DataSize,
+    /// Scale of the Laplacian deviation of frame intervals (SCALE_t).
+    pub interval_scale: f64,
+    /// Scale of the Laplacian deviation of frame sizes (SCALE_B).
+    pub size_scale: f64,
+    /// Distance between key frames; none where absent.
+    pub key_interval: Option<TimeDelta>,
+}
