@@ -313,6 +313,7 @@ impl Meter {
             utilisation: of_capacity(t.offered()),
             utilisation_goodput: of_capacity(t.goodput()),
             one_way_delay_ms: crate::results::Distribution::of(&self.delay, 1e-6),
+            rtt_ms: self.end.rtt_ms,
             loss: share(t.lost(), t.packets.sent),
             discard: share(t.packets.discarded, t.packets.received),
             packets: t.packets,

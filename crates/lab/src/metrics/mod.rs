@@ -20,6 +20,7 @@
 //! | `loss` | packets dropped on the path over packets sent, repair packets not counted | RFC 8868 §3 (5) |
 //! | `discard` | packets that came too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
 //! | `loss_or_discard` | packets lost or discarded over packets sent: what papers whose receivers drop late packets call loss rate | RFC 8868 §3 (5) |
+//! | `rtt_ms` | round-trip time that the sender's session measured last (from LSR and DLSR, or per-packet feedback), mean over the time since the first | RFC 3550 §6.4.1 |
 //! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share | RFC 8868 §3 (8) |
 //! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
 //! | `rate_variation` | standard deviation over mean of the media rate (sent rate where no source reports) in whole seconds | RFC 5166 §2.1.4.1: coefficient of variation |
@@ -145,6 +146,8 @@ pub struct FlowEnd {
     pub internals: Vec<(&'static str, f64)>,
     /// Frames that the source made and whose playout time came before the end.
     pub frames: Option<u64>,
+    /// Mean round-trip time as the sender's session measured it, in ms.
+    pub rtt_ms: Option<f64>,
     /// Media packets that repair brought back in time.
     pub recovered: u64,
     /// Frames that repair made whole.

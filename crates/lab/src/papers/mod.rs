@@ -168,6 +168,7 @@ impl PaperData {
         }
         self.paper.claims.clear();
         self.figures.clear();
+        self.runs = self.paper.tables.iter().find_map(|t| t.runs).or(self.runs);
         Ok(self)
     }
 
@@ -275,7 +276,7 @@ mod tests {
                 let compared = controller.is_empty() || file.controllers().iter().any(|c| c == controller);
                 assert!(compared, "{full}: {controller}");
                 let all = file.scenarios(None, &registry).unwrap_or_else(|e| panic!("{e}"));
-                if let Some(c) = condition {
+                if let Some(c) = condition.filter(|c| !c.is_empty()) {
                     let variant = all.iter().any(|s| s.variant.as_deref() == Some(c));
                     assert!(variant || all[0].windows.iter().any(|w| w.name == c), "{full}: {c}");
                 }

@@ -87,6 +87,9 @@ pub struct TableTitle {
     pub table: String,
     /// Its title.
     pub title: String,
+    /// Runs of each of its scenarios where the table is asked for by itself; the paper's if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u32>,
 }
 
 /// A paper beside Weir.
@@ -245,8 +248,18 @@ fn flow_value(run: &RunResult, flow: Option<&str>, metric: &str) -> Option<f64> 
         "*" => f.kind == FlowKind::Rtp,
         _ => f.name == name || is_copy(&f.name),
     };
-    let values: Vec<f64> = run.flows.iter().filter(wanted).filter_map(|f| value_of(f, metric)).collect();
+    let values: Vec<f64> = run.flows.iter().filter(wanted).filter_map(|f| value_in(run, f, metric)).collect();
     Stat::of(&values).map(|s| s.mean)
+}
+
+/// A metric of a flow, also one that sets it against the others of its run.
+fn value_in(run: &RunResult, flow: &FlowSummary, metric: &str) -> Option<f64> {
+    if metric != "abu" {
+        return value_of(flow, metric);
+    }
+    // Average bandwidth utilisation: goodput over the flow's even share of the bottleneck.
+    let share = run.queue.as_ref().map(|q| q.capacity_bps).filter(|c| *c > 0.0)? / run.rtp_flows().count() as f64;
+    Some(flow.rates.goodput_bps / share)
 }
 
 fn value_of(flow: &FlowSummary, metric: &str) -> Option<f64> {
@@ -283,7 +296,7 @@ fn first_rtp(run: &RunResult) -> Option<(usize, &FlowSummary)> {
 
 fn run_value(run: &RunResult, metric: &str) -> Option<f64> {
     let find = |list: Vec<(&'static str, f64)>| list.into_iter().find(|(n, _)| *n == alias(metric)).map(|(_, v)| v);
-    find(run.values()).or_else(|| value_of(first_rtp(run)?.1, metric))
+    find(run.values()).or_else(|| value_in(run, first_rtp(run)?.1, metric))
 }
 
 fn window_value(run: &RunResult, label: &str, metric: &str) -> Option<f64> {
@@ -335,6 +348,8 @@ fn alias(metric: &str) -> &str {
         "goodput" => "goodput_bps",
         "throughput" => "goodput_bps",
         "loss_rate" => "loss_or_discard",
+        "rtt" => "rtt_ms",
+        "sending_rate" => "sent_bps",
         "loss_recovery" => "recovery",
         "tcp_throughput" => "tcp_throughput_bps",
         "fec_rate" => "repair_bps",

@@ -13,6 +13,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         utilisation,
         utilisation_goodput: 0.0,
         one_way_delay_ms: None,
+        rtt_ms: None,
         loss: 0.0,
         discard: 0.0,
         packets: Default::default(),

@@ -106,6 +106,7 @@ impl FlowSummary {
             put("one_way_delay_p99_ms", Some(d.p99));
             put("one_way_delay_max_ms", Some(d.max));
         }
+        put("rtt_ms", self.rtt_ms);
         put("active_bps", self.rates.active_bps);
         if let Some(r) = &self.repair {
             put("repair_bps", Some(self.rates.repair_bps));

@@ -194,6 +194,9 @@ pub struct FlowSummary {
     pub utilisation_goodput: f64,
     /// One-way delay of arrived packets in ms.
     pub one_way_delay_ms: Option<Distribution>,
+    /// Mean round-trip time in ms as the sender's session last measured it, weighted by time; for RTP flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_ms: Option<f64>,
     /// Packets lost on the path, as a share of those sent.
     pub loss: f64,
     /// Packets discarded by playout, as a share of those received.

@@ -118,7 +118,8 @@ pub fn run_with(
     let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
     let discards = vec![(0, DataSize::ZERO); scenario.flows.len()];
     let frames_due = vec![0; scenario.flows.len()];
-    Run { scenario, options, network, discards, frames_due }.go()
+    let round_trips = vec![(0.0, 0); scenario.flows.len()];
+    Run { scenario, options, network, discards, frames_due, round_trips }.go()
 }
 
 /// A scenario's simulator and where its parts are.
@@ -137,6 +138,8 @@ struct Run<'a, 'p> {
     discards: Vec<(u64, DataSize)>,
     /// Frames that each flow's source had made when the last playout time before the end came.
     frames_due: Vec<u64>,
+    /// Sum in ms and number of the looks at each flow's last round-trip time.
+    round_trips: Vec<(f64, u64)>,
 }
 
 impl Run<'_, '_> {
@@ -182,6 +185,8 @@ impl Run<'_, '_> {
             transfers: sim.agent(ids.0).transfers(about, stop),
             ..FlowEnd::default()
         };
+        let (sum, looks) = self.round_trips[flow];
+        end.rtt_ms = (looks > 0).then(|| sum / looks as f64);
         if let Some(call) = sim.agent(ids.0).call() {
             end.tripped = call.tripped().map(|t| {
                 let rates = t.sending_rate.zip(t.tcp_rate);
@@ -230,6 +235,10 @@ impl Run<'_, '_> {
                 continue;
             }
             let Some(call) = sim.agent(ids.0).call() else { continue };
+            if let Some(rtt) = call.rtt() {
+                let (sum, looks) = &mut self.round_trips[i];
+                (*sum, *looks) = (*sum + rtt.as_millis_f64(), *looks + 1);
+            }
             let deadline = flow.rtp().and_then(|r| r.playout_deadline).unwrap_or_default();
             if now + deadline <= Timestamp::ZERO + flow.stop.min(self.scenario.duration) {
                 self.frames_due[i] = call.send_counters().frames;

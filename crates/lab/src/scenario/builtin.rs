@@ -20,6 +20,8 @@ const FILES: &[(&str, &str)] = embed! {
     "dp-fec/1gbps-short-tcp-threshold-0.3.toml"
     "dp-fec/1gbps-short-and-long-tcp.toml"
     "rtp-cc-thesis/circuit-breaker.toml"
+    "rtp-cc-thesis/lossy-bottleneck.toml"
+    "rtp-cc-thesis/three-calls.toml"
     "rfc8867/5.1-variable-capacity.toml"
     "rfc8867/5.2-variable-capacity-two-flows.toml"
     "rfc8867/5.3-congested-feedback.toml"
