@@ -22,6 +22,7 @@ mod error;
 mod frame;
 mod laplace;
 mod packetiser;
+mod payload_format;
 mod perfect;
 mod picture;
 mod playout;
@@ -35,6 +36,10 @@ pub use content::{Payloads, ReceivedFrame, ReceivedPayload, SourceFeedback};
 pub use error::MediaError;
 pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
 pub use packetiser::{Packetiser, Payload, Split};
+pub use payload_format::{
+    Depacketiser, DepacketiserStats, LEAST_MAX_PAYLOAD, PayloadFormat, PictureId, Unpacked, h264_profile_level_id,
+    profile_level_id_of,
+};
 pub use perfect::PerfectCodec;
 pub use picture::{MAX_SIDE, Picture, PictureSource, Plane};
 pub use playout::{DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
