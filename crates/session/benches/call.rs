@@ -4,8 +4,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::collections::VecDeque;
 use std::hint::black_box;
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
-use weir_media::{Packetiser, PerfectCodec};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_media::PerfectCodec;
+use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Packets a measured step sends: one second of 2 Mbit/s in packets of 1,000 bytes.
@@ -37,14 +37,9 @@ impl Call {
             ..EndpointConfig::default()
         };
         let send = SendConfig {
-            source: PerfectCodec::packets(DataSize::from_bytes(1_000), now).into(),
-            packetiser: Packetiser::default(),
             per_packet_feedback: feedback.is_some(),
             reports,
-            repair: RepairChoice::default(),
-            circuit_breaker: None,
-            controller: pair.sender,
-            limits,
+            ..SendConfig::new(PerfectCodec::packets(DataSize::from_bytes(1_000), now).into(), pair.sender, limits)
         };
         let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, ..ReceiveConfig::default() };
         let other = EndpointConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..config.clone() };

@@ -112,6 +112,26 @@ pub struct SendConfig {
     pub controller: Sender,
     /// Bounds on the media rate.
     pub limits: Limits,
+    /// Frames that have waited in the RTP queue for longer since their capture are thrown away, all but the newest, and
+    /// the source is asked for a key frame; `None` for no limit but the controller's own.
+    pub max_queue_age: Option<TimeDelta>,
+}
+
+impl SendConfig {
+    /// Sends this source under this controller, with nothing else switched on.
+    pub fn new(source: Source, controller: Sender, limits: Limits) -> Self {
+        Self {
+            source,
+            packetiser: Packetiser::default(),
+            per_packet_feedback: false,
+            reports: None,
+            repair: RepairChoice::default(),
+            circuit_breaker: None,
+            controller,
+            limits,
+            max_queue_age: None,
+        }
+    }
 }
 
 /// The receiving direction.
@@ -128,4 +148,7 @@ pub struct ReceiveConfig {
     pub controller: Option<Receiver>,
     /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.
     pub playout_deadline: Option<TimeDelta>,
+    /// Whether the content of packets is kept for [`Endpoint::take_frame`](crate::Endpoint::take_frame); needs a playout
+    /// deadline.
+    pub content: bool,
 }

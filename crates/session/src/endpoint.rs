@@ -5,6 +5,7 @@ mod incoming;
 mod outgoing;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
+use crate::content::ContentCounters;
 use crate::feedback::{FeedbackReader, TwccWriter};
 use crate::frames::RecoveryStats;
 use crate::observer::MaybeObserver;
@@ -18,7 +19,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_cc::circuit_breaker::Trip;
 use weir_cc::{Controller, ReceiverController, Report, ReportPlan, Target};
-use weir_media::{PlayoutEvent, PlayoutStats};
+use weir_media::{PlayoutEvent, PlayoutStats, ReceivedFrame};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 
@@ -268,6 +269,17 @@ impl Endpoint {
     /// The next frame whose playout deadline has come; ask until there is none.
     pub fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
         self.receiver.as_mut()?.poll_playout(now)
+    }
+    /// Moves what has arrived of the frame of this event into `frame`, whose buffers are used again; `false` where that is
+    /// nothing. Frames are to be taken in the order of their events: what belongs before is let go.
+    pub fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
+        let content = self.receiver.as_mut().and_then(|r| r.content.as_mut());
+        content.is_some_and(|c| c.take(event, frame))
+    }
+    /// What became of the content that has arrived, and its bytes that are kept now.
+    pub fn content_counters(&self) -> (ContentCounters, DataSize) {
+        let content = self.receiver.as_ref().and_then(|r| r.content.as_ref());
+        content.map_or_else(Default::default, |c| (c.counters, c.size()))
     }
     /// What playout has seen, where there is a deadline.
     pub fn playout_stats(&self) -> Option<PlayoutStats> {

@@ -8,10 +8,13 @@
 //! 2. then wait for a datagram or for [`Endpoint::poll_timeout`], whichever comes first.
 //!
 //! The same code runs in the simulator and on real sockets. Media may travel as a length only: a datagram is then its
-//! header bytes and a count of payload bytes that are not there.
+//! header bytes and a count of payload bytes that are not there. Where the source's frames have content, packets carry
+//! it; at the other end, with [`ReceiveConfig::content`], [`Endpoint::take_frame`] gives what has arrived of a frame when
+//! [`Endpoint::poll_playout`] tells that its time has come.
 
 mod arrivals;
 mod config;
+mod content;
 mod endpoint;
 mod feedback;
 mod frames;
@@ -32,6 +35,7 @@ pub mod system;
 
 pub use arrivals::ArrivalLog;
 pub use config::{EndpointConfig, ReceiveConfig, SendConfig};
+pub use content::ContentCounters;
 pub use endpoint::{Datagram, Endpoint, EndpointCounters, Transmit};
 pub use frames::RecoveryStats;
 pub use observer::{Observer, Seen};

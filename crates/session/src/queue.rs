@@ -1,10 +1,13 @@
 //! The RTP queue between packetiser and pacer.
 
 use std::collections::VecDeque;
+use weir_fec::Importance;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Most packets that wait; past this new packets are dropped, so that a stopped pacer cannot grow memory.
 const MAX_PACKETS: usize = 1 << 15;
+/// Most bytes of content that wait, for the same reason.
+const MAX_CONTENT: usize = 64 << 20;
 
 /// A media packet that waits for its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -17,43 +20,98 @@ pub struct QueuedPacket {
     pub rtp_timestamp: u32,
     /// When its frame was captured.
     pub captured: Timestamp,
-    /// Whether its frame is a key frame.
-    pub key: bool,
+    /// How much its loss costs.
+    pub importance: Importance,
 }
 
-/// First in, first out, with its size kept.
+/// First in, first out, with its size kept. A packet may have content; one that has none is a payload of zeros.
 #[derive(Clone, Debug, Default)]
 pub struct RtpQueue {
     packets: VecDeque<QueuedPacket>,
     size: u64,
     dropped: u64,
+    /// The payloads one behind the other, where any packet that waits has content; else nothing.
+    content: VecDeque<u8>,
+    /// Bytes at the front of the content that are of the packet popped last.
+    popped: usize,
 }
 
 impl RtpQueue {
     /// Adds a packet; drops and counts it where the queue is full.
     pub fn push(&mut self, packet: QueuedPacket) {
-        if self.packets.len() == MAX_PACKETS {
+        if self.packets.len() == MAX_PACKETS || self.content.len() > MAX_CONTENT {
             self.dropped += 1;
             return;
         }
         self.size += u64::from(packet.payload);
         self.packets.push_back(packet);
+        if !self.content.is_empty() {
+            self.content.resize(self.content.len() + usize::from(packet.payload), 0);
+        }
+    }
+    /// Adds a packet of this content, which is all of its payload; drops and counts it where the queue is full.
+    pub fn push_content(&mut self, packet: QueuedPacket, content: &[u8]) {
+        if self.packets.len() == MAX_PACKETS || self.content.len() > MAX_CONTENT {
+            self.dropped += 1;
+            return;
+        }
+        if self.content.is_empty() {
+            // What waits without content is zeros.
+            self.popped = 0;
+            self.content.resize(self.size as usize, 0);
+        }
+        self.size += u64::from(packet.payload);
+        self.packets.push_back(packet);
+        self.content.extend(&content[..content.len().min(packet.payload.into())]);
+        self.content.resize(self.popped + self.size as usize, 0);
     }
     /// The packet that goes next.
     pub fn front(&self) -> Option<&QueuedPacket> {
         self.packets.front()
     }
-    /// Takes the packet that goes next.
+    /// Takes the packet that goes next. Its content is there for [`Self::take_content`] until the next call.
     pub fn pop(&mut self) -> Option<QueuedPacket> {
         let p = self.packets.pop_front()?;
         self.size -= u64::from(p.payload);
+        if !self.content.is_empty() {
+            self.content.drain(..self.popped);
+            self.popped = usize::from(p.payload).min(self.content.len());
+        }
         Some(p)
+    }
+    /// Appends the content of the packet popped last to `out`; whether it has any.
+    #[inline]
+    pub fn take_content(&mut self, out: &mut Vec<u8>) -> bool {
+        !self.content.is_empty() && self.move_content(out)
+    }
+    #[inline(never)]
+    fn move_content(&mut self, out: &mut Vec<u8>) -> bool {
+        let (a, b) = self.content.as_slices();
+        out.extend_from_slice(&a[..self.popped.min(a.len())]);
+        out.extend_from_slice(&b[..self.popped.saturating_sub(a.len())]);
+        self.content.drain(..self.popped);
+        core::mem::take(&mut self.popped) > 0
     }
     /// Throws everything away and counts it.
     pub fn discard_all(&mut self) {
         self.dropped += self.packets.len() as u64;
         self.packets.clear();
-        self.size = 0;
+        self.content.clear();
+        (self.size, self.popped) = (0, 0);
+    }
+    /// Throws away the frames at the front, or what has not left of them, that were captured before `oldest`; whether there
+    /// was any. The newest frame stays.
+    pub fn discard_before(&mut self, oldest: Timestamp) -> bool {
+        let before = self.dropped;
+        while let Some(&front) = self.packets.front().filter(|p| p.captured < oldest)
+            && self.packets.back().is_some_and(|p| p.rtp_timestamp != front.rtp_timestamp)
+        {
+            while self.packets.front().is_some_and(|p| p.rtp_timestamp == front.rtp_timestamp) {
+                self.pop();
+                self.dropped += 1;
+            }
+        }
+        self.dropped > before
     }
     /// Media payload that waits.
     pub fn size(&self) -> DataSize {
@@ -84,7 +142,7 @@ mod tests {
             marker: true,
             rtp_timestamp: 0,
             captured: Timestamp::from_millis(10),
-            key: false,
+            importance: Importance::Other,
         };
         let mut q = RtpQueue::default();
         q.push(p(1_000));
@@ -100,8 +158,59 @@ mod tests {
     fn a_full_queue_drops_the_newest() {
         let mut q = RtpQueue::default();
         for _ in 0..MAX_PACKETS + 3 {
-            q.push(QueuedPacket { payload: 1, marker: true, rtp_timestamp: 0, captured: Timestamp::ZERO, key: false });
+            q.push(QueuedPacket { payload: 1, marker: true, ..QueuedPacket::default() });
         }
         assert_eq!((q.size().as_bytes(), q.dropped()), (MAX_PACKETS as u64, 3));
+    }
+
+    #[test]
+    fn content_stays_with_its_packet_among_others_without() {
+        let p = |payload| QueuedPacket { payload, marker: true, ..QueuedPacket::default() };
+        let (mut q, mut out) = (RtpQueue::default(), vec![]);
+        let mut pop = |q: &mut RtpQueue| {
+            out.clear();
+            let size = q.pop().map(|p| p.payload);
+            (size, q.take_content(&mut out), out.clone())
+        };
+        q.push(p(3));
+        q.push(p(2));
+        assert_eq!(pop(&mut q), (Some(3), false, vec![]));
+        q.push_content(p(3), b"abc");
+        q.push(p(1));
+        q.push_content(p(2), b"de");
+        // From here on zeros are there as bytes.
+        assert_eq!(pop(&mut q), (Some(2), true, vec![0; 2]));
+        assert_eq!(pop(&mut q), (Some(3), true, b"abc".to_vec()));
+        // Whose content is not asked for loses it.
+        assert_eq!(q.pop().map(|p| p.payload), Some(1));
+        assert_eq!(pop(&mut q), (Some(2), true, b"de".to_vec()));
+        q.push(p(4));
+        assert_eq!(pop(&mut q), (Some(4), false, vec![]));
+        q.push_content(p(1), b"f");
+        q.discard_all();
+        q.push_content(p(1), b"g");
+        assert_eq!(pop(&mut q), (Some(1), true, b"g".to_vec()));
+        assert_eq!((q.size(), q.content.len()), (DataSize::ZERO, 0));
+    }
+
+    #[test]
+    fn old_frames_go_whole_and_the_newest_stays() {
+        let mut q = RtpQueue::default();
+        for frame in 0..4u32 {
+            for marker in [false, true] {
+                let captured = Timestamp::from_millis(i64::from(frame) * 40);
+                let p =
+                    QueuedPacket { payload: 2, marker, rtp_timestamp: frame, captured, importance: Importance::Other };
+                q.push_content(p, &[frame as u8; 2]);
+            }
+        }
+        q.pop();
+        assert!(!q.discard_before(Timestamp::ZERO));
+        assert!(q.discard_before(Timestamp::from_millis(80)));
+        assert_eq!((q.dropped(), q.size().as_bytes(), q.front().map(|p| p.rtp_timestamp)), (3, 8, Some(2)));
+        assert!(q.discard_before(Timestamp::from_secs(9)));
+        assert_eq!((q.dropped(), q.size().as_bytes(), q.front().map(|p| p.rtp_timestamp)), (5, 4, Some(3)));
+        let mut out = vec![];
+        assert!(q.pop().is_some() && q.take_content(&mut out) && out == [3, 3]);
     }
 }

@@ -4,6 +4,7 @@ mod repair;
 
 use crate::arrivals::ArrivalLog;
 use crate::config::{EndpointConfig, ReceiveConfig};
+use crate::content::ContentStore;
 use crate::frames::FrameLedger;
 use crate::interval::IntervalLog;
 use crate::observer::MaybeObserver;
@@ -62,6 +63,17 @@ impl Incoming {
     }
 }
 
+/// The payload of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payload<'a> {
+    /// What of it is there.
+    pub bytes: &'a [u8],
+    /// Zeros that belong behind.
+    pub zeros: u32,
+    /// Whether its packet was lost and brought back.
+    pub repaired: bool,
+}
+
 /// Time that packets wait for repair where no playout deadline says so.
 const DEFAULT_DEADLINE: TimeDelta = TimeDelta::from_secs(1);
 
@@ -98,6 +110,8 @@ pub(crate) struct MediaReceiver {
     pub one_way_delay: Option<OneWayDelayMeter>,
     pub controller: Option<Receiver>,
     pub playout: Option<Playout>,
+    /// What has arrived of the frames that playout waits for, where somebody wants it.
+    pub content: Option<ContentStore>,
     /// What playout told the controller and nobody has polled yet.
     events: VecDeque<PlayoutEvent>,
     pub counters: ReceiveCounters,
@@ -133,6 +147,7 @@ impl MediaReceiver {
             events: VecDeque::new(),
             controller: config.controller,
             playout: config.playout_deadline.map(Playout::new),
+            content: config.playout_deadline.filter(|_| config.content).map(ContentStore::new),
             counters: ReceiveCounters::default(),
             feedback_due: None,
             last_feedback: now,
@@ -161,11 +176,11 @@ impl MediaReceiver {
         }
     }
 
-    /// A packet of the media stream: what is read of it, its bytes, and the bytes of its payload that are not there.
+    /// A packet of the media stream: what is read of it, its bytes and its payload.
     pub(crate) fn on_rtp(
         &mut self,
         packet: &Incoming,
-        (bytes, zeros): (&[u8], u32),
+        (bytes, payload): (&[u8], Payload<'_>),
         observer: &mut MaybeObserver,
         now: Timestamp,
     ) {
@@ -184,7 +199,7 @@ impl MediaReceiver {
             }
             self.schedule_feedback(now);
         }
-        let discarded = self.play(sequence, packet, now);
+        let discarded = self.play(sequence, packet, &payload, now);
         if let Some(interval) = &mut self.interval {
             interval.on_packet(sequence, discarded);
         }
@@ -195,7 +210,7 @@ impl MediaReceiver {
             frames.on_packet(now, sequence, packet.frame(), discarded);
         }
         if let Some(repair) = &mut self.repair {
-            repair.on_media(now, sequence, bytes, zeros);
+            repair.on_media(now, sequence, bytes, payload.zeros);
             self.recover(observer, now);
         }
         if self.controller.is_some() {
@@ -239,7 +254,8 @@ impl MediaReceiver {
     }
 
     /// Gives a packet to playout; whether it came too late for that.
-    fn play(&mut self, sequence: u64, packet: &Incoming, now: Timestamp) -> bool {
+    #[inline]
+    fn play(&mut self, sequence: u64, packet: &Incoming, payload: &Payload<'_>, now: Timestamp) -> bool {
         let Some(playout) = &mut self.playout else { return false };
         if packet.is_padding {
             playout.on_padding(sequence);
@@ -247,6 +263,9 @@ impl MediaReceiver {
         }
         let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
         let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start: None, marker, size });
+        if let Some(content) = self.content.as_mut().filter(|_| verdict == Verdict::InTime) {
+            content.insert(now, (sequence, rtp_timestamp, marker), payload);
+        }
         let Verdict::Discarded { of_frame: discarded } = verdict else { return false };
         if let Some(c) = &mut self.controller {
             let buffered = TimeDelta::ZERO;
@@ -257,11 +276,16 @@ impl MediaReceiver {
 
     /// Plays the frames that are due and tells the controller's receiver half.
     pub(crate) fn run_playout(&mut self, now: Timestamp) {
-        let (Some(playout), Some(c)) = (&mut self.playout, &mut self.controller) else { return };
+        if !self.runs_playout() {
+            return;
+        }
+        let Some(playout) = &mut self.playout else { return };
         while let Some(e) = playout.poll(now) {
-            let buffered = e.delay.map_or(TimeDelta::ZERO, |d| (playout.delay() - d).max(TimeDelta::ZERO));
-            let (rtp_timestamp, complete) = (e.rtp_timestamp, e.delay.is_some());
-            c.on_playout(&FramePlayout { now: e.at, rtp_timestamp, complete, discarded: 0, buffered });
+            if let Some(c) = &mut self.controller {
+                let buffered = e.delay.map_or(TimeDelta::ZERO, |d| (playout.delay() - d).max(TimeDelta::ZERO));
+                let (rtp_timestamp, complete) = (e.rtp_timestamp, e.delay.is_some());
+                c.on_playout(&FramePlayout { now: e.at, rtp_timestamp, complete, discarded: 0, buffered });
+            }
             if self.events.len() == MAX_EVENTS {
                 self.events.pop_front();
             }
@@ -269,8 +293,13 @@ impl MediaReceiver {
         }
     }
 
+    /// Whether frames are played at their deadlines, and not only when somebody asks.
+    fn runs_playout(&self) -> bool {
+        self.controller.is_some() || self.content.is_some()
+    }
+
     pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
-        if self.controller.is_none() {
+        if !self.runs_playout() {
             return self.playout.as_mut()?.poll(now);
         }
         self.run_playout(now);
@@ -380,6 +409,8 @@ impl MediaReceiver {
         let mut at = self.feedback_due;
         if let Some(c) = &self.controller {
             earliest(&mut at, c.poll_timeout());
+        }
+        if self.runs_playout() {
             earliest(&mut at, self.playout.as_ref().and_then(Playout::next_event));
         }
         at

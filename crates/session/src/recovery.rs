@@ -47,9 +47,10 @@ pub(crate) struct RepairReceiver {
 }
 
 /// A packet that was brought back: its header bytes and what payload there is, and the zeros behind.
-pub(crate) struct Rebuilt<'a> {
+pub(crate) struct Rebuilt {
     pub sequence: u64,
-    pub bytes: &'a [u8],
+    /// They come back by [`RepairReceiver::recycle`].
+    pub bytes: Vec<u8>,
     pub zeros: u32,
 }
 
@@ -106,7 +107,7 @@ impl RepairReceiver {
     }
 
     /// The next packet that was lost and found.
-    pub(crate) fn poll(&mut self, media_ssrc: u32) -> Option<Rebuilt<'_>> {
+    pub(crate) fn poll(&mut self, media_ssrc: u32) -> Option<Rebuilt> {
         let (sequence, zeros) = loop {
             let recovered = self.window.poll_recovered()?;
             let sequence = recovered.sequence;
@@ -117,7 +118,11 @@ impl RepairReceiver {
                 Err(_) => self.counters.bad_recovered += 1,
             }
         };
-        Some(Rebuilt { sequence, bytes: &self.packet, zeros })
+        Some(Rebuilt { sequence, bytes: core::mem::take(&mut self.packet), zeros })
+    }
+    /// The buffer of a packet that was brought back, for the next one.
+    pub(crate) fn recycle(&mut self, bytes: Vec<u8>) {
+        self.packet = bytes;
     }
 }
 
@@ -190,7 +195,7 @@ mod tests {
                 }
                 while let Some(r) = receiver.poll(7) {
                     let want = &sent[(r.sequence - first) as usize];
-                    prop_assert!(r.bytes.len() + r.zeros as usize == want.len() && want.starts_with(r.bytes));
+                    prop_assert!(r.bytes.len() + r.zeros as usize == want.len() && want.starts_with(&r.bytes));
                     prop_assert!(want[r.bytes.len()..].iter().all(|&b| b == 0));
                     got.push(r.sequence - first);
                 }

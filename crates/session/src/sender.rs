@@ -13,8 +13,9 @@ use crate::sent::{Intervals, SentStream, Traces};
 use breaker::Breaker;
 use weir_cc::cue::{Cue, IntervalReport, OneWayDelay, PacketResult, QueueState, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
-use weir_media::{Frame, FrameKind, Packetiser, Source};
-use weir_units::{DataRate, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_fec::Importance;
+use weir_media::{Frame, FrameKind, Packetiser, Payloads, Source};
+use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtcp::ccfb;
 
 /// Packets without any report leave the flight after this long, so that a window never closes for good.
@@ -54,6 +55,8 @@ pub struct SendCounters {
     pub repair_dropped: u64,
     /// Repair plans of the controller that no code can follow.
     pub repair_refused: u64,
+    /// Frames that did not leave: their source made a payload larger than a packet holds.
+    pub oversized_frames: u64,
 }
 
 pub(crate) struct MediaSender {
@@ -64,6 +67,9 @@ pub(crate) struct MediaSender {
     remembers: bool,
     pacer: Pacer,
     queue: RtpQueue,
+    /// The frame that is being packetised, where it has content.
+    payloads: Payloads,
+    max_queue_age: Option<TimeDelta>,
     /// What the controller wants, and what of it holds.
     wanted: Target,
     target: Target,
@@ -99,6 +105,8 @@ impl MediaSender {
             remembers: config.per_packet_feedback,
             pacer: Pacer::new(&target, now),
             queue: RtpQueue::default(),
+            payloads: Payloads::default(),
+            max_queue_age: config.max_queue_age,
             wanted: target,
             target,
             results: Vec::new(),
@@ -284,20 +292,45 @@ impl MediaSender {
     }
 
     fn enqueue(&mut self, frame: &Frame, now: Timestamp) {
-        let total = frame.size.as_bytes();
-        self.counters.generated += total;
         self.counters.frames += 1;
         self.breaker.on_frame(now);
         let rtp_timestamp = frame.rtp_timestamp.wrapping_add(self.rtp_offset);
-        for p in self.packetiser.split(frame.size) {
-            let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);
-            let (captured, key) = (frame.captured, frame.kind == FrameKind::Key);
-            self.queue.push(QueuedPacket { payload, marker: p.marker, rtp_timestamp, captured, key });
-        }
+        let captured = frame.captured;
+        let importance = if frame.kind == FrameKind::Key { Importance::Key } else { Importance::Reference };
+        let packet = QueuedPacket { payload: 0, marker: false, rtp_timestamp, captured, importance };
+        self.payloads.clear();
+        let added = if self.source.take_payloads(self.packetiser.max_payload, &mut self.payloads) {
+            self.enqueue_content(packet)
+        } else {
+            for p in self.packetiser.split(frame.size) {
+                let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);
+                self.queue.push(QueuedPacket { payload, marker: p.marker, ..packet });
+            }
+            frame.size
+        };
+        self.counters.generated += added.as_bytes();
         let oldest_age = self.queue.oldest_age(now);
-        let queue = QueueState { now, added: frame.size, queued: self.queue.size(), oldest_age };
+        let queue = QueueState { now, added, queued: self.queue.size(), oldest_age };
         self.controller.on_queue(&queue);
         self.follow_controller(now);
+    }
+
+    /// Queues the payloads of a frame, of which `packet` tells what they have in common; gives their size.
+    #[inline(never)]
+    fn enqueue_content(&mut self, packet: QueuedPacket) -> DataSize {
+        if self.payloads.iter().any(|(bytes, _)| bytes.len() > usize::from(u16::MAX)) {
+            self.counters.oversized_frames += 1;
+            return DataSize::ZERO;
+        }
+        let mut left = self.payloads.len();
+        for (bytes, discardable) in self.payloads.iter() {
+            left -= 1;
+            let unneeded = discardable && packet.importance != Importance::Key;
+            let importance = if unneeded { Importance::Other } else { packet.importance };
+            let (payload, marker) = (bytes.len() as u16, left == 0);
+            self.queue.push_content(QueuedPacket { payload, marker, importance, ..packet }, bytes);
+        }
+        self.payloads.size()
     }
 
     /// Runs what is due. Frames of a paused source are made and thrown away, so that it stays in step with time.
@@ -322,6 +355,11 @@ impl MediaSender {
             && self.queue.oldest_age(now) > limit
         {
             self.queue.discard_all();
+        }
+        if let Some(limit) = self.max_queue_age
+            && self.queue.discard_before(now - limit)
+        {
+            self.source.request_key_frame(now);
         }
     }
 

@@ -28,7 +28,7 @@ use weir_cc::circuit_breaker;
 use weir_cc::tunable::SetupError;
 use weir_cc::{FeedbackFormat, Registry, Setup};
 use weir_fec::{Protection, SchemeError};
-use weir_media::{Codec, ModelCodec, Packetiser, ParamError, ParamValue, Source};
+use weir_media::{Codec, ModelCodec, ParamError, ParamValue, Source};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// What a system cannot do as it is asked. Nothing has changed then.
@@ -97,14 +97,10 @@ impl AdaptiveSystem {
         let seed = endpoint.seed;
         let sending = match &send {
             Some(preferences) => Some(SendConfig {
-                source: source_of(preferences, now, seed)?,
-                packetiser: Packetiser::default(),
                 per_packet_feedback: feedback.is_some(),
                 reports,
-                repair: RepairChoice::Controller,
                 circuit_breaker,
-                controller: pair.sender,
-                limits: setup.limits,
+                ..SendConfig::new(source_of(preferences, now, seed)?, pair.sender, setup.limits)
             }),
             None => None,
         };

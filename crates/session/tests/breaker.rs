@@ -7,8 +7,8 @@ mod common;
 use common::{Call, Fate as Way, Link, Recorder};
 use weir_cc::circuit_breaker::{Config, Reason};
 use weir_cc::{Limits, Registry, Setup};
-use weir_media::{Packetiser, PerfectCodec};
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_media::PerfectCodec;
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 fn call(controller: weir_cc::Sender, link: Link, config: Config, receive: ReceiveConfig) -> Call {
@@ -22,14 +22,13 @@ fn call(controller: weir_cc::Sender, link: Link, config: Config, receive: Receiv
         ..EndpointConfig::default()
     };
     let send = SendConfig {
-        source: PerfectCodec::frames(TimeDelta::from_millis(40), now).into(),
         per_packet_feedback: receive.feedback.is_some(),
-        reports: None,
-        packetiser: Packetiser::default(),
-        repair: RepairChoice::default(),
         circuit_breaker: Some(config),
-        controller,
-        limits: Limits { floor: DataRate::ZERO, ceiling },
+        ..SendConfig::new(
+            PerfectCodec::frames(TimeDelta::from_millis(40), now).into(),
+            controller,
+            Limits { floor: DataRate::ZERO, ceiling },
+        )
     };
     let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
     let (a, b) = (Endpoint::new(endpoint, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));

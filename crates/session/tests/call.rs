@@ -4,8 +4,8 @@ mod common;
 
 use common::{Call, Fate, Link};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
-use weir_media::{Packetiser, PerfectCodec, Source};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_media::{PerfectCodec, Source};
+use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, DataSize, Ecn, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
 
@@ -27,16 +27,8 @@ fn call(controller: &str, seed: u64, lose: fn(u64) -> bool) -> Call {
         ..EndpointConfig::default()
     };
     let source = Source::from(PerfectCodec::packets(DataSize::from_bytes(1_000), now));
-    let send = SendConfig {
-        source,
-        per_packet_feedback: feedback.is_some(),
-        reports,
-        packetiser: Packetiser::default(),
-        repair: RepairChoice::default(),
-        circuit_breaker: None,
-        controller: pair.sender,
-        limits,
-    };
+    let send =
+        SendConfig { per_packet_feedback: feedback.is_some(), reports, ..SendConfig::new(source, pair.sender, limits) };
     let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, ..ReceiveConfig::default() };
     let a = Endpoint::new(config.clone(), Some(send), None, now);
     let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: seed + 1, ..config };

@@ -8,7 +8,7 @@ use common::{Call, Fate as Way, Link, Recorder, Told, plan};
 use std::collections::BTreeMap;
 use weir_cc::cue::Fate;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
-use weir_media::{Packetiser, PerfectCodec};
+use weir_media::PerfectCodec;
 use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, RepairReception, SendConfig};
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, check_compound, parse_compound};
@@ -43,14 +43,13 @@ fn call(
         ..EndpointConfig::default()
     };
     let send = SendConfig {
-        source: PerfectCodec::frames(ms(40), now).into(),
         per_packet_feedback: feedback.is_some(),
         reports: Some(plan()),
-        packetiser: Packetiser::default(),
-        repair: RepairChoice::default(),
-        circuit_breaker: None,
-        controller: recorder.sender(),
-        limits: Limits { floor: DataRate::ZERO, ceiling: rate },
+        ..SendConfig::new(
+            PerfectCodec::frames(ms(40), now).into(),
+            recorder.sender(),
+            Limits { floor: DataRate::ZERO, ceiling: rate },
+        )
     };
     let receive = ReceiveConfig {
         feedback,

@@ -6,8 +6,8 @@ use common::{Call, Fate as Way, Link, Recorder, Told, Watcher, plan};
 use std::collections::BTreeMap;
 use weir_cc::cue::{Fate, FramePlayout};
 use weir_cc::{Limits, ReportPlan};
-use weir_media::{Packetiser, PerfectCodec};
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_media::PerfectCodec;
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtcp::check_compound;
 use weir_wire::rtp::PacketView;
@@ -27,14 +27,12 @@ fn call(
     let rate = DataRate::from_mbps(2);
     let config = EndpointConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndpointConfig::default() };
     let send = SendConfig {
-        source: PerfectCodec::frames(ms(40), now).into(),
-        per_packet_feedback: false,
         reports: Some(plan),
-        packetiser: Packetiser::default(),
-        repair: RepairChoice::default(),
-        circuit_breaker: None,
-        controller: recorder.sender(),
-        limits: Limits { floor: DataRate::ZERO, ceiling: rate },
+        ..SendConfig::new(
+            PerfectCodec::frames(ms(40), now).into(),
+            recorder.sender(),
+            Limits { floor: DataRate::ZERO, ceiling: rate },
+        )
     };
     let receive = ReceiveConfig {
         reports: Some(plan),

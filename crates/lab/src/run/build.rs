@@ -9,7 +9,7 @@ use crate::scenario::{self as sc, Flow, FlowKind, RtpFlow, Scenario};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_media::{FrameTraces, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource, TraceSource};
 use weir_path as path;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, tcp, udp};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -301,14 +301,11 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         ..config.clone()
     };
     let send = SendConfig {
-        source: source(flow, rtp, mix(seed, 5))?,
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
         per_packet_feedback: rtp.feedback.is_some(),
         reports: rtp.reports,
-        repair: RepairChoice::default(),
         circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
-        controller: pair.sender,
-        limits,
+        ..SendConfig::new(source(flow, rtp, mix(seed, 5))?, pair.sender, limits)
     };
     let receive = ReceiveConfig {
         feedback: rtp.feedback,

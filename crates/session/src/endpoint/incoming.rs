@@ -2,7 +2,7 @@
 
 use super::{Datagram, Endpoint, Sync};
 use crate::observer::Seen;
-use crate::receiver::Incoming;
+use crate::receiver::{Incoming, Payload};
 use crate::repair_format::Format;
 use crate::rtcp::Heard;
 use crate::sent::{Traces, nearest};
@@ -95,7 +95,8 @@ impl Endpoint {
         }
         let Some(receiver) = &mut self.receiver else { return };
         let observer = &mut self.observer;
-        receiver.on_rtp(&incoming, (datagram.bytes, datagram.payload), observer, now);
+        let payload = Payload { bytes: view.payload(), zeros: datagram.payload, repaired: false };
+        receiver.on_rtp(&incoming, (datagram.bytes, payload), observer, now);
         if wants_departure && let Some(report) = receiver.poll_report(now) {
             self.report = Some(report);
         }

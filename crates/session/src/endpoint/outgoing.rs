@@ -184,8 +184,9 @@ fn header(p: &Outgoing, c: &EndpointConfig, now: Timestamp) -> Header<'static> {
 /// What follows the header of a packet of the media stream; how much of its payload is not in `out`.
 #[inline(always)]
 fn finish_packet(sender: &mut MediaSender, out: &mut Vec<u8>) -> u32 {
-    if sender.outgoing.kind == Kind::Padding {
-        write_padding(out, PADDING_SIZE);
+    match sender.outgoing.kind {
+        Kind::Padding => write_padding(out, PADDING_SIZE),
+        _ => sender.write_content(out),
     }
     if sender.repair.is_active() {
         sender.protect(out);

@@ -1,6 +1,6 @@
 //! Repair in the receiving direction: what repair packets protect, and what they bring back.
 
-use super::{DEFAULT_DEADLINE, Incoming, MediaReceiver, by_transport, new_log};
+use super::{DEFAULT_DEADLINE, Incoming, MediaReceiver, Payload, by_transport, new_log};
 use crate::arrivals::ArrivalLog;
 use crate::frames::{FrameLedger, RecoveryStats};
 use crate::observer::{MaybeObserver, Seen};
@@ -61,32 +61,41 @@ impl MediaReceiver {
         let ssrc = self.ssrc;
         while let Some(rebuilt) = self.repair.as_mut().and_then(|r| r.poll(ssrc)) {
             // Padding that was left out of the datagram is as good as any other payload here.
-            let Ok(view) = PacketView::parse_header(rebuilt.bytes) else { continue };
-            if let Some(o) = observer {
-                o.on_rtp_recovered(&Seen { now, bytes: rebuilt.bytes, payload: rebuilt.zeros, source: None });
+            if let Ok(view) = PacketView::parse_header(&rebuilt.bytes) {
+                if let Some(o) = observer {
+                    o.on_rtp_recovered(&Seen { now, bytes: &rebuilt.bytes, payload: rebuilt.zeros, source: None });
+                }
+                self.on_rebuilt(rebuilt.sequence, &view, rebuilt.zeros, now);
             }
-            let payload = view.payload().len() as u64 + u64::from(rebuilt.zeros);
-            let packet = Incoming {
-                sequence: view.sequence(),
-                transport: None,
-                rtp_timestamp: view.timestamp(),
-                marker: view.marker(),
-                size: DataSize::from_bytes(rebuilt.bytes.len() as u64 + u64::from(rebuilt.zeros)),
-                payload: DataSize::from_bytes(payload),
-                is_padding: view.padding_bit() && rebuilt.zeros == 0,
-                abs_send_time: None,
-                ecn: Ecn::NotEct,
-            };
-            let sequence = rebuilt.sequence;
-            if self.play(sequence, &packet, now) {
-                continue;
+            if let Some(repair) = &mut self.repair {
+                repair.recycle(rebuilt.bytes);
             }
-            if let Some(interval) = &mut self.interval {
-                interval.on_repaired(sequence);
-            }
-            if let Some(frames) = &mut self.frames {
-                frames.on_recovered(now, sequence, packet.frame());
-            }
+        }
+    }
+
+    /// A media packet that was lost has been brought back, `zeros` bytes of its payload not in `view`.
+    pub(super) fn on_rebuilt(&mut self, sequence: u64, view: &PacketView<'_>, zeros: u32, now: Timestamp) {
+        let payload = view.payload().len() as u64 + u64::from(zeros);
+        let packet = Incoming {
+            sequence: view.sequence(),
+            transport: None,
+            rtp_timestamp: view.timestamp(),
+            marker: view.marker(),
+            size: DataSize::from_bytes((view.header_len() + view.payload().len()) as u64 + u64::from(zeros)),
+            payload: DataSize::from_bytes(payload),
+            is_padding: view.padding_bit() && zeros == 0,
+            abs_send_time: None,
+            ecn: Ecn::NotEct,
+        };
+        let payload = Payload { bytes: view.payload(), zeros, repaired: true };
+        if self.play(sequence, &packet, &payload, now) {
+            return;
+        }
+        if let Some(interval) = &mut self.interval {
+            interval.on_repaired(sequence);
+        }
+        if let Some(frames) = &mut self.frames {
+            frames.on_recovered(now, sequence, packet.frame());
         }
     }
 

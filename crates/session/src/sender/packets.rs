@@ -31,6 +31,14 @@ pub(crate) enum Kind {
 }
 
 impl MediaSender {
+    /// Appends the content of the outgoing packet, where it has any: then nothing of its payload is missing.
+    #[inline]
+    pub(crate) fn write_content(&mut self, out: &mut Vec<u8>) {
+        if self.queue.take_content(out) {
+            self.outgoing.media.payload = 0;
+        }
+    }
+
     pub(super) fn has_queued(&self) -> bool {
         !self.queue.is_empty() || self.repair.front().is_some()
     }
@@ -80,7 +88,7 @@ impl MediaSender {
             marker: false,
             rtp_timestamp: self.last_rtp_timestamp,
             captured: now,
-            key: false,
+            importance: Importance::Other,
         };
         let kind = if repair.is_some() {
             c.repair_packets += 1;
@@ -125,11 +133,7 @@ impl MediaSender {
     #[inline(never)]
     pub(crate) fn protect(&mut self, bytes: &[u8]) {
         let packet = self.outgoing;
-        let importance = match packet.kind {
-            Kind::Media if packet.media.key => Importance::Key,
-            Kind::Media => Importance::Reference,
-            _ => Importance::Other,
-        };
+        let importance = packet.media.importance;
         if packet.kind == Kind::Media || self.repair.wants_padding() {
             self.repair.on_media(packet.sequence, bytes, packet.media.payload.into(), importance);
         }

@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, dead_code, unreachable_pub, clippy::unwrap_used, clippy::type_complexity)]
 
+pub mod toy;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use weir_cc::cue::{FramePlayout, IntervalPacket, NextDataUnit, OneWayDelay, ReceivedPacket, ReportBlock, SentPacket};

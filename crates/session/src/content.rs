@@ -1,0 +1,188 @@
+//! What has arrived of the media's content, kept until its frame is played.
+
+use crate::receiver::Payload;
+use std::collections::VecDeque;
+use weir_media::{PlayoutEvent, ReceivedFrame, ReceivedPayload};
+use weir_units::{DataSize, TimeDelta, Timestamp};
+
+/// Packets kept at most: four seconds of 10 Mbit/s in packets of 1,200 bytes. Of more, the oldest go.
+const MAX_PACKETS: usize = 1 << 12;
+/// Bytes kept at most.
+const MAX_SIZE: u64 = 16 << 20;
+/// Packets are kept for this long past the playout deadline, counted from their arrival.
+const KEPT: TimeDelta = TimeDelta::from_secs(2);
+/// Buffers that wait for their next use at most, and the largest kept.
+const MAX_SPARE: usize = 1 << 10;
+const MAX_SPARE_SIZE: usize = 1 << 14;
+
+/// Content that has arrived, and what became of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ContentCounters {
+    /// Packets kept for their frame, repaired ones included.
+    pub packets: u64,
+    /// Those of them that were lost and brought back.
+    pub repaired: u64,
+    /// Packets handed out with their frame.
+    pub taken: u64,
+    /// Packets thrown away because nobody took their frame in time.
+    pub expired: u64,
+    /// Packets thrown away for lack of room.
+    pub crowded_out: u64,
+}
+
+#[derive(Debug)]
+struct Stored {
+    rtp_timestamp: u32,
+    at: Timestamp,
+    payload: ReceivedPayload,
+}
+
+/// Payloads by rising sequence number; bounded in number, bytes and age.
+#[derive(Debug)]
+pub(crate) struct ContentStore {
+    packets: VecDeque<Stored>,
+    size: u64,
+    age: TimeDelta,
+    spare: Vec<Vec<u8>>,
+    pub counters: ContentCounters,
+}
+
+impl ContentStore {
+    /// A store for frames that are played `deadline` after their capture.
+    pub(crate) fn new(deadline: TimeDelta) -> Self {
+        Self {
+            packets: VecDeque::new(),
+            size: 0,
+            age: deadline + KEPT,
+            spare: Vec::new(),
+            counters: ContentCounters::default(),
+        }
+    }
+
+    /// Keeps a packet that has come in time for its frame.
+    pub(crate) fn insert(
+        &mut self,
+        now: Timestamp,
+        (sequence, rtp_timestamp, marker): (u64, u32, bool),
+        payload: &Payload<'_>,
+    ) {
+        let index = match self.packets.back() {
+            Some(last) if last.payload.sequence >= sequence => {
+                self.packets.partition_point(|p| p.payload.sequence < sequence)
+            }
+            _ => self.packets.len(),
+        };
+        if self.packets.get(index).is_some_and(|p| p.payload.sequence == sequence) {
+            return;
+        }
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(payload.bytes);
+        bytes.resize(bytes.len() + (payload.zeros as usize).min(usize::from(u16::MAX)), 0);
+        self.size += bytes.len() as u64;
+        self.counters.packets += 1;
+        self.counters.repaired += u64::from(payload.repaired);
+        let payload = ReceivedPayload { sequence, marker, repaired: payload.repaired, bytes };
+        self.packets.insert(index, Stored { rtp_timestamp, at: now, payload });
+        while self.packets.front().is_some_and(|p| now.saturating_since(p.at) > self.age) {
+            self.counters.expired += 1;
+            self.drop_front();
+        }
+        while self.packets.len() > MAX_PACKETS || self.size > MAX_SIZE {
+            self.counters.crowded_out += 1;
+            self.drop_front();
+        }
+    }
+
+    /// Moves the packets of a frame into `frame`, and lets go of those of frames before it. `false` where there is none.
+    pub(crate) fn take(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
+        for p in frame.packets.drain(..) {
+            self.recycle(p.bytes);
+        }
+        (frame.rtp_timestamp, frame.at) = (event.rtp_timestamp, event.at);
+        frame.whole = event.delay.is_some();
+        let of_frame = |p: &Stored| p.rtp_timestamp == event.rtp_timestamp;
+        if let Some(begin) = self.packets.iter().position(of_frame) {
+            while self.packets.get(begin).is_some_and(of_frame)
+                && let Some(p) = self.packets.remove(begin)
+            {
+                self.size -= p.payload.bytes.len() as u64;
+                self.counters.taken += 1;
+                frame.packets.push(p.payload);
+            }
+        }
+        let is_over = |p: &Stored| (p.rtp_timestamp.wrapping_sub(event.rtp_timestamp) as i32) < 0;
+        while self.packets.front().is_some_and(is_over) {
+            self.counters.expired += 1;
+            self.drop_front();
+        }
+        !frame.packets.is_empty()
+    }
+
+    /// Payload bytes that are kept.
+    pub(crate) fn size(&self) -> DataSize {
+        DataSize::from_bytes(self.size)
+    }
+
+    fn drop_front(&mut self) {
+        if let Some(p) = self.packets.pop_front() {
+            self.size -= p.payload.bytes.len() as u64;
+            self.recycle(p.payload.bytes);
+        }
+    }
+
+    fn recycle(&mut self, bytes: Vec<u8>) {
+        if self.spare.len() < MAX_SPARE && bytes.capacity() <= MAX_SPARE_SIZE {
+            self.spare.push(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(rtp_timestamp: u32) -> PlayoutEvent {
+        PlayoutEvent { rtp_timestamp, at: Timestamp::from_secs(1), size: DataSize::ZERO, delay: Some(TimeDelta::ZERO) }
+    }
+
+    fn put(store: &mut ContentStore, now: Timestamp, sequence: u64, rtp_timestamp: u32, bytes: &[u8]) {
+        store.insert(now, (sequence, rtp_timestamp, false), &Payload { bytes, zeros: 0, repaired: sequence == 6 });
+    }
+
+    #[test]
+    fn packets_come_out_sorted_by_frame_and_once() {
+        let (mut s, now) = (ContentStore::new(TimeDelta::from_millis(200)), Timestamp::ZERO);
+        let first = u32::MAX - 100;
+        for (sequence, frame, byte) in [(5, 0, 5), (8, 1, 8), (6, 0, 6), (7, 1, 7), (5, 0, 99), (9, 2, 9)] {
+            put(&mut s, now, sequence, first.wrapping_add(frame * 3_000), &[byte]);
+        }
+        let mut frame = ReceivedFrame::default();
+        // The first frame is never asked for: it goes with the second.
+        assert!(s.take(&event(first.wrapping_add(3_000)), &mut frame));
+        let got: Vec<_> = frame.packets.iter().map(|p| (p.sequence, p.bytes[0])).collect();
+        assert_eq!((got, frame.whole, frame.at), (vec![(7, 7), (8, 8)], true, Timestamp::from_secs(1)));
+        assert!(!s.take(&event(first.wrapping_add(3_000)), &mut frame) && frame.packets.is_empty());
+        assert!(s.take(&event(first.wrapping_add(6_000)), &mut frame));
+        assert_eq!(s.size(), DataSize::ZERO);
+        let c = s.counters;
+        assert_eq!((c.packets, c.repaired, c.taken, c.expired, c.crowded_out), (5, 1, 3, 2, 0));
+    }
+
+    #[test]
+    fn what_nobody_takes_is_bounded_in_packets_bytes_and_age() {
+        let (mut s, now) = (ContentStore::new(TimeDelta::from_millis(200)), Timestamp::ZERO);
+        for sequence in 0..10_000 {
+            put(&mut s, now, sequence, sequence as u32, &[1; 10]);
+        }
+        assert_eq!((s.packets.len(), s.counters.crowded_out), (MAX_PACKETS, 10_000 - MAX_PACKETS as u64));
+        for sequence in 10_000..10_600 {
+            put(&mut s, now, sequence, sequence as u32, &[1; 65_000]);
+        }
+        assert!(s.size().as_bytes() <= MAX_SIZE && s.size().as_bytes() > MAX_SIZE - 65_000);
+        let expired = s.packets.len() as u64;
+        put(&mut s, now + TimeDelta::from_secs(3), 20_000, 20_000, &[1]);
+        assert_eq!((s.packets.len(), s.counters.expired), (1, expired));
+        assert!(s.spare.len() <= MAX_SPARE && s.spare.iter().all(|b| b.capacity() <= MAX_SPARE_SIZE));
+    }
+}
