@@ -1,3 +1,30 @@
 //! Video encoders and decoders by foreign libraries, behind the traits of `weir_media`.
 //!
-//! This is the only room that calls foreign code, and each library has a feature of its own.
+//! This is the only room that calls foreign code, and each library has a feature of its own:
+//!
+//! | codec | library | feature | licence | from |
+//! |---|---|---|---|---|
+//! | H.264 | OpenH264 | `openh264` (default) | BSD-2 | bundled source; a C++ compiler, and nasm for its vector code |
+//! | H.264, encoder only | x264 | `x264` | GPL-2+ | the system: Debian's libx264-dev, libclang-dev |
+//! | VP8, VP9 | libvpx | `vpx` | BSD-3 | the system: Debian's libvpx-dev |
+//!
+//! [`encoder`] and [`decoder`] take the first library of a codec that is built in; [`list`] tells what there is, and what
+//! each can do. All pictures are 4:2:0 of 8 bits. With one thread the same pictures and calls give the same bytes.
+//!
+//! | | OpenH264 | x264 | VP8 | VP9 |
+//! |---|---|---|---|---|
+//! | another bit rate without a key frame | yes | yes | yes | yes |
+//! | slices of a wanted size | yes; another size costs a key frame | yes | no | no |
+//! | reference picture selection | yes | no | yes | yes |
+//! | odd sizes | coded one sample larger | coded one sample larger | yes | yes |
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+#[cfg(any(feature = "openh264", feature = "x264"))]
+mod check;
+#[cfg(any(feature = "openh264", feature = "x264"))]
+mod h264;
+#[cfg(feature = "openh264")]
+mod openh264;
+mod registry;
+
+pub use registry::{Library, decoder, decoder_of, encoder, encoder_of, list};

@@ -1,0 +1,3 @@
+//! Frames a second of each codec.
+
+fn main() {}

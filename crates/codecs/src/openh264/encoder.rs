@@ -1,0 +1,308 @@
+//! The encoder.
+
+use super::{CHECK, LIBRARY};
+use crate::h264::{self, Even};
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+use openh264_sys2::{self as sys, source::APILoader};
+use weir_media::{
+    Capabilities, CodedFrame, EncoderConfig, Picture, Plane, RateChange, VideoCodec, VideoEncoder, VideoError,
+};
+use weir_units::{DataRate, DataSize};
+
+/// Bytes of a slice that can be asked for: a macroblock can need 400 (H.264, section A.3.1), to which the library adds
+/// 20 of headers; above the upper bound slices are of no use.
+const SLICE_SIZES: core::ops::RangeInclusive<u64> = 421..=65_536;
+/// The library takes no smaller sides.
+const MIN_SIDE: u32 = 16;
+/// Frames a second that the library counts with (its MIN_FRAME_RATE and MAX_FRAME_RATE).
+const FRAME_RATES: core::ops::RangeInclusive<f64> = 1.0..=60.0;
+/// The bit rate that no level goes beyond (H.264, table A-1: 240,000 times 1,200).
+const MAX_RATE: DataRate = DataRate::from_kbps(288_000);
+/// The library refuses less than a bit a frame.
+const MIN_RATE: DataRate = DataRate::from_kbps(1);
+/// How far above the first target a stream's level still reaches.
+const LEVEL_HEADROOM: u64 = 4;
+
+/// Owns an encoder of the library.
+struct Handle {
+    raw: *mut sys::ISVCEncoder,
+    /// What a call of the encoder says about a frame; kept because it is large.
+    info: Box<sys::SFrameBSInfo>,
+}
+
+// SAFETY: the library keeps nothing by thread, and everything it has of this encoder hangs on the one pointer; `info`
+// points into it and is read only right after the call that fills it.
+unsafe impl Send for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `WelsCreateSVCEncoder`, is destroyed once, and both calls bear an encoder whose
+        // initialisation failed.
+        unsafe {
+            if let Some(uninitialize) = self.vtable().Uninitialize {
+                uninitialize(self.raw);
+            }
+            APILoader::WelsDestroySVCEncoder(self.raw);
+        }
+    }
+}
+
+impl Handle {
+    fn vtable(&self) -> &sys::ISVCEncoderVtbl {
+        // SAFETY: the pointer is live, and its object begins with the pointer to its table of functions.
+        unsafe { &**self.raw }
+    }
+
+    fn open(config: &EncoderConfig) -> Result<Self, VideoError> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes the pointer.
+        let code = unsafe { APILoader::WelsCreateSVCEncoder(&mut raw) };
+        if code != 0 || raw.is_null() {
+            return Err(CHECK.failure("WelsCreateSVCEncoder", code));
+        }
+        // SAFETY: integers, floats and pointers are valid as zeros.
+        let info = unsafe { Box::<sys::SFrameBSInfo>::new_zeroed().assume_init() };
+        let mut handle = Self { raw, info };
+        let mut level = sys::WELS_LOG_QUIET;
+        handle.set_option(sys::ENCODER_OPTION_TRACE_LEVEL, &mut level, "ENCODER_OPTION_TRACE_LEVEL")?;
+
+        let mut param = MaybeUninit::<sys::SEncParamExt>::zeroed();
+        // SAFETY: the pointer is live; the call fills the struct, of which zeros are a valid value anyway.
+        let (code, mut param) = unsafe {
+            let code = handle.vtable().GetDefaultParams.map(|f| f(raw, param.as_mut_ptr()));
+            (code, param.assume_init())
+        };
+        if code != Some(0) {
+            return Err(CHECK.failure("GetDefaultParams", code.unwrap_or(-1)));
+        }
+        configure(&mut param, config);
+        // SAFETY: the pointer is live and the parameters outlive the call, which copies them.
+        let code = unsafe { handle.vtable().InitializeExt.map(|f| f(raw, &param)) };
+        if code == Some(0) { Ok(handle) } else { Err(CHECK.failure("encoder InitializeExt", code.unwrap_or(-1))) }
+    }
+
+    /// Sets an option whose value is a `T` to the library.
+    fn set_option<T>(
+        &mut self,
+        option: sys::ENCODER_OPTION,
+        value: &mut T,
+        what: &'static str,
+    ) -> Result<(), VideoError> {
+        // SAFETY: the pointer is live; callers pass the type that the option is documented to have.
+        let code =
+            unsafe { self.vtable().SetOption.map(|f| f(self.raw, option, ptr::from_mut(value).cast::<c_void>())) };
+        if code == Some(0) { Ok(()) } else { Err(CHECK.failure(what, code.unwrap_or(-1))) }
+    }
+
+    fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
+        // A target above the maximum is refused, so the maximum goes first; the layer is named, since "all layers" reports
+        // an error where it has followed.
+        let mut max = sys::SBitrateInfo { iLayer: sys::SPATIAL_LAYER_0, iBitrate: bits(MAX_RATE) };
+        self.set_option(sys::ENCODER_OPTION_MAX_BITRATE, &mut max, "ENCODER_OPTION_MAX_BITRATE")?;
+        let mut target = sys::SBitrateInfo { iLayer: sys::SPATIAL_LAYER_0, iBitrate: bits(rate) };
+        self.set_option(sys::ENCODER_OPTION_BITRATE, &mut target, "ENCODER_OPTION_BITRATE")
+    }
+
+    fn force_key_frame(&mut self) {
+        // SAFETY: the pointer is live.
+        unsafe { self.vtable().ForceIntraFrame.map(|f| f(self.raw, true)) };
+    }
+
+    /// Codes a picture and appends it to `out`; whether it is a key frame.
+    fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut Vec<u8>) -> Result<bool, VideoError> {
+        let plane = |p| picture.plane(p).as_ptr().cast_mut();
+        let stride = |p| picture.size_of(p).0 as c_int;
+        let source = sys::SSourcePicture {
+            iColorFormat: sys::videoFormatI420,
+            iStride: [stride(Plane::Y), stride(Plane::U), stride(Plane::V), 0],
+            pData: [plane(Plane::Y), plane(Plane::U), plane(Plane::V), ptr::null_mut()],
+            iPicWidth: picture.width() as c_int,
+            iPicHeight: picture.height() as c_int,
+            uiTimeStamp: (ticks / 90) as i64,
+            bPsnrY: false,
+            bPsnrU: false,
+            bPsnrV: false,
+        };
+        let Some(encode) = self.vtable().EncodeFrame else { return Err(CHECK.failure("EncodeFrame", "absent")) };
+        // SAFETY: the pointer is live, the planes have the strides and sizes that are told and are only read and copied.
+        let code = unsafe { encode(self.raw, &source, &mut *self.info) };
+        if code != 0 {
+            return Err(CHECK.failure("EncodeFrame", code));
+        }
+        if self.info.eFrameType == sys::videoFrameTypeSkip || self.info.eFrameType == sys::videoFrameTypeInvalid {
+            return Ok(false);
+        }
+        let layers = usize::try_from(self.info.iLayerNum).unwrap_or(0).min(self.info.sLayerInfo.len());
+        for layer in &self.info.sLayerInfo[..layers] {
+            let units = usize::try_from(layer.iNalCount).unwrap_or(0);
+            if units == 0 || layer.pNalLengthInByte.is_null() || layer.pBsBuf.is_null() {
+                continue;
+            }
+            // SAFETY: the layer has this many lengths, which sum up to the bytes behind `pBsBuf`, until the next call.
+            unsafe {
+                let lengths = core::slice::from_raw_parts(layer.pNalLengthInByte, units);
+                let bytes = lengths.iter().map(|&l| usize::try_from(l).unwrap_or(0)).sum();
+                out.extend_from_slice(core::slice::from_raw_parts(layer.pBsBuf, bytes));
+            }
+        }
+        Ok(self.info.eFrameType == sys::videoFrameTypeIDR)
+    }
+}
+
+/// Bit/s as the library counts them.
+fn bits(rate: DataRate) -> c_int {
+    c_int::try_from(rate.clamp(MIN_RATE, MAX_RATE).as_bps()).unwrap_or(c_int::MAX)
+}
+
+fn configure(param: &mut sys::SEncParamExt, config: &EncoderConfig) {
+    let (width, height) = Even::size(config.width, config.height);
+    param.iUsageType = sys::CAMERA_VIDEO_REAL_TIME;
+    param.iPicWidth = width as c_int;
+    param.iPicHeight = height as c_int;
+    param.fMaxFrameRate = config.frame_rate as f32;
+    param.iTargetBitrate = bits(config.bit_rate);
+    param.iMaxBitrate = bits(MAX_RATE);
+    param.iRCMode = sys::RC_BITRATE_MODE;
+    param.bEnableFrameSkip = config.may_drop;
+    // The whole range of the codec, so that quality gives way before frames are left out.
+    param.iMinQp = 12;
+    param.iMaxQp = 51;
+    param.iTemporalLayerNum = 1;
+    param.iSpatialLayerNum = 1;
+    param.iNumRefFrame = 1;
+    param.iComplexityMode = sys::LOW_COMPLEXITY;
+    param.uiIntraPeriod = config.key_interval.unwrap_or(0);
+    param.eSpsPpsIdStrategy = sys::CONSTANT_ID;
+    param.iEntropyCodingModeFlag = 0;
+    param.iMultipleThreadIdc = u16::try_from(config.threads).unwrap_or(u16::MAX);
+    // Balances by measured time, which gives other bytes on every run.
+    param.bUseLoadBalancing = false;
+    param.bEnableDenoise = false;
+    // Makes key frames that nobody asked for.
+    param.bEnableSceneChangeDetect = false;
+    param.bEnableAdaptiveQuant = false;
+    let layer = &mut param.sSpatialLayers[0];
+    layer.iVideoWidth = width as c_int;
+    layer.iVideoHeight = height as c_int;
+    layer.fFrameRate = config.frame_rate as f32;
+    layer.iSpatialBitrate = bits(config.bit_rate);
+    layer.iMaxSpatialBitrate = bits(MAX_RATE);
+    layer.uiProfileIdc = sys::PRO_BASELINE;
+    let room = DataRate::from_bps(config.bit_rate.as_bps().saturating_mul(LEVEL_HEADROOM));
+    layer.uiLevelIdc = c_int::from(h264::level_idc(width, height, config.frame_rate, room));
+    match config.slice_size {
+        None => layer.sSliceArgument.uiSliceMode = sys::SM_SINGLE_SLICE,
+        Some(size) => {
+            layer.sSliceArgument.uiSliceMode = sys::SM_SIZELIMITED_SLICE;
+            layer.sSliceArgument.uiSliceSizeConstraint = size.as_bytes() as u32;
+            param.uiMaxNalSize = 0;
+        }
+    }
+}
+
+fn check(config: &EncoderConfig) -> Result<(), VideoError> {
+    CHECK.common(config, FRAME_RATES)?;
+    let (width, height) = Even::size(config.width, config.height);
+    if width < MIN_SIDE || height < MIN_SIDE || h264::macroblocks(width, height) > h264::MAX_MACROBLOCKS {
+        let most = h264::MAX_MACROBLOCKS;
+        return Err(CHECK.size(config, format!("sides of {MIN_SIDE} or more, and {most} macroblocks of 16x16 at most")));
+    }
+    if config.reference_selection {
+        return Err(CHECK.refusal("reference_selection", true, false));
+    }
+    CHECK.slice_size(config.slice_size, SLICE_SIZES)
+}
+
+/// Encodes H.264.
+pub(crate) struct Encoder {
+    handle: Handle,
+    config: EncoderConfig,
+    even: Even,
+    key_frame: bool,
+    /// Whether the library's encoder must be opened anew before the next frame.
+    reopen: bool,
+    next_id: u64,
+}
+
+impl Encoder {
+    pub(crate) fn new(config: &EncoderConfig) -> Result<Self, VideoError> {
+        check(config)?;
+        Ok(Self {
+            handle: Handle::open(config)?,
+            config: *config,
+            even: Even::new(config.width, config.height),
+            key_frame: false,
+            reopen: false,
+            next_id: 0,
+        })
+    }
+}
+
+impl VideoEncoder for Encoder {
+    fn codec(&self) -> VideoCodec {
+        VideoCodec::H264
+    }
+    fn library(&self) -> &'static str {
+        LIBRARY
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { slices: true, reference_selection: false }
+    }
+    fn config(&self) -> &EncoderConfig {
+        &self.config
+    }
+
+    fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
+        CHECK.bit_rate(rate)?;
+        if rate == self.config.bit_rate {
+            return Ok(());
+        }
+        match self.config.rate_change {
+            RateChange::Seamless => self.handle.set_bit_rate(rate)?,
+            RateChange::Restart => self.reopen = true,
+        }
+        self.config.bit_rate = rate;
+        Ok(())
+    }
+
+    fn set_slice_size(&mut self, size: Option<DataSize>) -> Result<(), VideoError> {
+        if size != self.config.slice_size {
+            let config = EncoderConfig { slice_size: size, ..self.config };
+            check(&config)?;
+            // The library fixes it when it is opened.
+            self.config = config;
+            self.reopen = true;
+        }
+        Ok(())
+    }
+
+    fn request_key_frame(&mut self) {
+        self.key_frame = true;
+    }
+
+    fn acknowledge(&mut self, _: u64) {}
+
+    fn select_reference(&mut self, _: u64) -> bool {
+        false
+    }
+
+    fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
+        out.data.clear();
+        CHECK.picture(picture, &self.config)?;
+        if core::mem::take(&mut self.reopen) {
+            self.handle = Handle::open(&self.config)?;
+        }
+        if self.key_frame {
+            self.handle.force_key_frame();
+        }
+        out.key = self.handle.encode(self.even.of(picture), ticks, &mut out.data)?;
+        out.discardable = !out.data.is_empty() && h264::is_discardable(&out.data);
+        out.picture_id = self.next_id;
+        out.from_selected = false;
+        self.key_frame &= !out.key;
+        self.next_id += u64::from(!out.data.is_empty());
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! H.264 by OpenH264: Constrained Baseline profile, one layer.
+#![expect(unsafe_code, reason = "OpenH264 is a C++ library")]
+
+mod decoder;
+mod encoder;
+
+pub(crate) use decoder::Decoder;
+pub(crate) use encoder::Encoder;
+
+use crate::check::Check;
+use openh264_sys2::source::APILoader;
+use weir_media::VideoCodec;
+
+const LIBRARY: &str = "openh264";
+const CHECK: Check = Check { codec: VideoCodec::H264, library: LIBRARY };
+
+/// The library's version.
+pub(crate) fn version() -> String {
+    // SAFETY: takes nothing and gives a plain struct.
+    let v = unsafe { APILoader::WelsGetCodecVersion() };
+    format!("{}.{}.{}", v.uMajor, v.uMinor, v.uRevision)
+}

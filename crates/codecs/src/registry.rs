@@ -1,0 +1,140 @@
+//! Which codecs there are, and which library makes them.
+
+use weir_media::{Capabilities, EncoderConfig, VideoCodec, VideoDecoder, VideoEncoder, VideoError};
+
+/// What a library offers for a codec.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Library {
+    /// The codec.
+    pub codec: VideoCodec,
+    /// The library's name, as [`encoder_of`] takes it.
+    pub name: &'static str,
+    /// Whether it is built in.
+    pub built_in: bool,
+    /// Its version; empty where it is not built in.
+    pub version: String,
+    /// Whether it has an encoder.
+    pub encodes: bool,
+    /// Whether it has a decoder.
+    pub decodes: bool,
+    /// What its encoder can be asked for.
+    pub capabilities: Capabilities,
+    /// What to build with to have it.
+    pub way_out: &'static str,
+}
+
+const OPENH264: &str = "openh264";
+const X264: &str = "x264";
+const LIBVPX: &str = "libvpx";
+
+const BUILD_OPENH264: &str = "build with --features openh264 of weir-codecs (a C++ compiler; nasm makes it faster)";
+const BUILD_X264: &str = "build with --features x264 of weir-codecs (Debian: libx264-dev libclang-dev; GPL)";
+const BUILD_LIBVPX: &str = "build with --features vpx of weir-codecs (Debian: libvpx-dev)";
+
+/// Every codec of every library that Weir knows, the preferred one of a codec first.
+pub fn list() -> Vec<Library> {
+    let h264 = |name, built_in, version, decodes, way_out| Library {
+        codec: VideoCodec::H264,
+        name,
+        built_in,
+        version,
+        encodes: true,
+        decodes,
+        capabilities: Capabilities { slices: true, reference_selection: false },
+        way_out,
+    };
+    let libvpx = |codec| Library {
+        codec,
+        name: LIBVPX,
+        built_in: false,
+        version: String::new(),
+        encodes: true,
+        decodes: true,
+        capabilities: Capabilities { slices: false, reference_selection: true },
+        way_out: BUILD_LIBVPX,
+    };
+    vec![
+        h264(OPENH264, cfg!(feature = "openh264"), openh264_version(), true, BUILD_OPENH264),
+        h264(X264, false, String::new(), false, BUILD_X264),
+        libvpx(VideoCodec::Vp8),
+        libvpx(VideoCodec::Vp9),
+    ]
+}
+
+fn openh264_version() -> String {
+    #[cfg(feature = "openh264")]
+    return crate::openh264::version();
+    #[cfg(not(feature = "openh264"))]
+    String::new()
+}
+
+/// An encoder by the first library that is built in.
+///
+/// # Errors
+/// Where none is, or the configuration asks for what the codec does not have.
+pub fn encoder(codec: VideoCodec, config: &EncoderConfig) -> Result<Box<dyn VideoEncoder>, VideoError> {
+    match list().iter().find(|l| l.codec == codec && l.encodes && l.built_in) {
+        Some(l) => encoder_of(l.name, codec, config),
+        None => Err(not_built(codec)),
+    }
+}
+
+/// A decoder by the first library that is built in.
+///
+/// # Errors
+/// Where none is, or the library fails.
+pub fn decoder(codec: VideoCodec) -> Result<Box<dyn VideoDecoder>, VideoError> {
+    match list().iter().find(|l| l.codec == codec && l.decodes && l.built_in) {
+        Some(l) => decoder_of(l.name, codec),
+        None => Err(not_built(codec)),
+    }
+}
+
+/// An encoder by the library of this name: "openh264", "x264" or "libvpx".
+///
+/// # Errors
+/// Where it is not built in or has no encoder for the codec, or the configuration asks for what the codec does not have.
+#[cfg_attr(
+    not(any(feature = "openh264", feature = "x264", feature = "vpx")),
+    expect(unused_variables, reason = "nothing is built in")
+)]
+pub fn encoder_of(
+    library: &str,
+    codec: VideoCodec,
+    config: &EncoderConfig,
+) -> Result<Box<dyn VideoEncoder>, VideoError> {
+    match (library, codec) {
+        #[cfg(feature = "openh264")]
+        (OPENH264, VideoCodec::H264) => Ok(Box::new(crate::openh264::Encoder::new(config)?)),
+        _ => Err(not_built_of(library, codec)),
+    }
+}
+
+/// A decoder by the library of this name: "openh264" or "libvpx".
+///
+/// # Errors
+/// Where it is not built in or has no decoder for the codec, or fails.
+pub fn decoder_of(library: &str, codec: VideoCodec) -> Result<Box<dyn VideoDecoder>, VideoError> {
+    match (library, codec) {
+        #[cfg(feature = "openh264")]
+        (OPENH264, VideoCodec::H264) => Ok(Box::new(crate::openh264::Decoder::new()?)),
+        _ => Err(not_built_of(library, codec)),
+    }
+}
+
+fn not_built(codec: VideoCodec) -> VideoError {
+    let way_out = match codec {
+        VideoCodec::H264 => BUILD_OPENH264,
+        VideoCodec::Vp8 | VideoCodec::Vp9 => BUILD_LIBVPX,
+        _ => "no library of Weir has it",
+    };
+    VideoError::NotBuilt { codec, way_out }
+}
+
+fn not_built_of(library: &str, codec: VideoCodec) -> VideoError {
+    let way_out = list()
+        .iter()
+        .find(|l| l.name == library && l.codec == codec && !l.built_in)
+        .map_or("no library of that name has it (see weir_codecs::list)", |l| l.way_out);
+    VideoError::NotBuilt { codec, way_out }
+}

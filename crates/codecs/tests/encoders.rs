@@ -1,0 +1,200 @@
+//! What every encoder must do.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Chain, encoders, kbps, keys, picture, quality};
+use weir_codecs::{encoder, encoder_of, list};
+use weir_media::{CodedFrame, Decoded, EncoderConfig, RateChange, VideoCodec, VideoError};
+use weir_units::{DataRate, DataSize};
+
+fn config(width: u32, height: u32, kbps: u64) -> EncoderConfig {
+    EncoderConfig { bit_rate: DataRate::from_kbps(kbps), ..EncoderConfig::live(width, height) }
+}
+
+#[test]
+fn the_bit_rate_changes_without_a_key_frame() {
+    for (library, codec) in encoders() {
+        let mut chain = Chain::new(library, codec, &config(640, 360, 800)).unwrap();
+        let mut shots = Vec::new();
+        for n in 0..150 {
+            match n {
+                50 => chain.encoder.set_bit_rate(DataRate::from_kbps(200)).unwrap(),
+                90 => chain.encoder.set_bit_rate(DataRate::from_kbps(1500)).unwrap(),
+                110 => chain.encoder.request_key_frame(),
+                _ => {}
+            }
+            shots.push(chain.shoot());
+        }
+        let rates =
+            [(20, 50, 800.0), (65, 90, 200.0), (120, 150, 1500.0)].map(|(a, b, t)| (kbps(&shots[a..b], 30.0), t));
+        let drops = shots.iter().filter(|s| s.frame.data.is_empty()).count();
+        let (lowest, mean) = quality(&shots[10..]);
+        println!("{codec} by {library}: {rates:.0?} kbit/s, {drops} left out, PSNR {lowest:.1} to mean {mean:.1}");
+        assert_eq!(keys(&shots), [0, 110], "{codec} by {library}");
+        for (rate, target) in rates {
+            assert!((0.6..1.25).contains(&(rate / target)), "{codec} by {library}: {rate:.0} of {target} kbit/s");
+        }
+        assert!(drops <= 15, "{codec} by {library}: {drops}");
+        assert!(lowest > 24.0 && mean > 30.0 && mean < 60.0, "{codec} by {library}: {lowest:.1} {mean:.1}");
+        assert!(shots.iter().all(|s| s.frame.data.is_empty() == (s.decoded == Decoded::Nothing)));
+        assert!(shots.iter().all(|s| s.frame.data.is_empty() || s.decoded == Decoded::Intact));
+        let ids: Vec<_> = shots.iter().filter(|s| !s.frame.data.is_empty()).map(|s| s.frame.picture_id).collect();
+        assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_restart_begins_anew_with_a_key_frame() {
+    for (library, codec) in encoders() {
+        let restart = EncoderConfig { rate_change: RateChange::Restart, ..config(320, 240, 400) };
+        let mut chain = Chain::new(library, codec, &restart).unwrap();
+        let shots: Vec<_> = (0..40)
+            .map(|n| {
+                match n {
+                    15 => chain.encoder.set_bit_rate(DataRate::from_kbps(200)).unwrap(),
+                    30 => chain.encoder.set_bit_rate(DataRate::from_kbps(200)).unwrap(),
+                    _ => {}
+                }
+                chain.shoot()
+            })
+            .collect();
+        assert_eq!(keys(&shots), [0, 15], "{codec} by {library}");
+        assert!(quality(&shots).0 > 24.0, "{codec} by {library}: {:?}", quality(&shots));
+        assert!(shots.iter().all(|s| s.frame.data.is_empty() || s.decoded == Decoded::Intact));
+    }
+}
+
+#[test]
+fn key_frames_come_at_the_interval_and_when_asked() {
+    for (library, codec) in encoders() {
+        let every_ten = EncoderConfig { key_interval: Some(10), may_drop: false, ..config(320, 240, 600) };
+        let mut chain = Chain::new(library, codec, &every_ten).unwrap();
+        let shots: Vec<_> = (0..31).map(|_| chain.shoot()).collect();
+        assert_eq!(keys(&shots), [0, 10, 20, 30], "{codec} by {library}");
+        assert!(shots.iter().all(|s| s.decoded == Decoded::Intact), "{codec} by {library}");
+
+        // At far too low a rate frames are left out, but a key frame that is asked for comes, once.
+        let mut chain = Chain::new(library, codec, &config(320, 240, 40)).unwrap();
+        let shots: Vec<_> = (0..40)
+            .map(|n| {
+                if n == 5 {
+                    chain.encoder.request_key_frame();
+                }
+                chain.shoot()
+            })
+            .collect();
+        let got = keys(&shots);
+        assert!(got.len() == 2 && got[0] == 0 && (5..20).contains(&got[1]), "{codec} by {library}: {got:?}");
+    }
+}
+
+#[test]
+fn frames_stay_in_where_they_may_not_be_left_out() {
+    for (library, codec) in encoders() {
+        let all = EncoderConfig { may_drop: false, ..config(640, 360, 60) };
+        let mut chain = Chain::new(library, codec, &all).unwrap();
+        let shots: Vec<_> = (0..40).map(|_| chain.shoot()).collect();
+        assert!(shots.iter().all(|s| !s.frame.data.is_empty()), "{codec} by {library}");
+    }
+}
+
+#[test]
+fn the_same_pictures_give_the_same_bytes() {
+    for (library, codec) in encoders() {
+        let run = || {
+            let reference_selection =
+                list().iter().any(|l| l.name == library && l.codec == codec && l.capabilities.reference_selection);
+            let mut chain =
+                Chain::new(library, codec, &EncoderConfig { reference_selection, ..config(320, 180, 300) }).unwrap();
+            let mut frames = Vec::new();
+            for n in 0..30 {
+                match n {
+                    10 => chain.encoder.set_bit_rate(DataRate::from_kbps(150)).unwrap(),
+                    20 => chain.encoder.request_key_frame(),
+                    _ => {}
+                }
+                frames.push(chain.code().1);
+            }
+            frames
+        };
+        let first = run();
+        // Other work beside it, so that measured time differs.
+        let busy = std::thread::spawn(|| (0..30_000_000u64).fold(1, |a, b| a ^ b.wrapping_mul(a | 1)));
+        assert!(first == run(), "{codec} by {library}");
+        assert_ne!(busy.join().unwrap(), 0);
+    }
+}
+
+#[test]
+fn sizes_from_tiny_to_hd_and_odd_ones() {
+    for (library, codec) in encoders() {
+        for (width, height) in [(16, 16), (17, 19), (101, 75), (176, 144), (641, 361), (640, 480), (1920, 1080)] {
+            let mut chain =
+                Chain::new(library, codec, &config(width, height, 200 + u64::from(width * height / 250))).unwrap();
+            let shots: Vec<_> = (0..3).map(|_| chain.shoot()).collect();
+            let (lowest, _) = quality(&shots);
+            assert!(lowest > 22.0, "{codec} by {library}: {width}x{height}: {lowest:.1}");
+            assert_eq!((shots[0].decoded, shots[0].frame.key), (Decoded::Intact, true));
+            let even = |n: u32| if codec == VideoCodec::H264 { n.next_multiple_of(2) } else { n };
+            assert_eq!(
+                (chain.shown.width(), chain.shown.height()),
+                (even(width), even(height)),
+                "{codec} by {library}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_field_value_and_way_out() {
+    for (library, codec) in encoders() {
+        let told = |c: &EncoderConfig| encoder_of(library, codec, c).err().map(|e| e.to_string()).unwrap_or_default();
+        let live = EncoderConfig::live(320, 240);
+        for (config, field) in [
+            (EncoderConfig { width: 0, ..live }, "size is 0x240"),
+            (EncoderConfig { width: 16_384, height: 16_384, ..live }, "size is 16384x16384"),
+            (EncoderConfig { frame_rate: 0.0, ..live }, "frame_rate is 0"),
+            (EncoderConfig { frame_rate: f64::NAN, ..live }, "frame_rate is NaN"),
+            (EncoderConfig { threads: 0, ..live }, "threads is 0"),
+            (EncoderConfig { bit_rate: DataRate::from_bps(0), ..live }, "bit_rate is 0"),
+            (EncoderConfig { slice_size: Some(DataSize::from_bytes(10)), ..live }, "slice_size is 10"),
+        ] {
+            let told = told(&config);
+            assert!(
+                told.contains(field) && told.contains("expected"),
+                "{codec} by {library}: {told:?} lacks {field:?}"
+            );
+        }
+        let mut encoder = encoder_of(library, codec, &live).unwrap();
+        let wrong = encoder.encode(&picture(64, 64, 0), 0, &mut CodedFrame::default()).unwrap_err().to_string();
+        assert!(wrong.contains("picture is 64x64") && wrong.contains("320x240"), "{wrong}");
+        assert!(encoder.set_bit_rate(DataRate::from_bps(0)).is_err());
+        assert_eq!(encoder.config().bit_rate, live.bit_rate);
+        // Any other rate is taken, and brought into what the library can count.
+        for rate in [1, 1000, 40_000_000, 600_000_000, u64::MAX] {
+            encoder.set_bit_rate(DataRate::from_bps(rate)).unwrap();
+            encoder.encode(&picture(320, 240, 1), 3000 * rate.min(9), &mut CodedFrame::default()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_codec_is_listed_and_what_is_not_built_in_says_how_to_have_it() {
+    for codec in VideoCodec::ALL {
+        let all: Vec<_> = list().into_iter().filter(|l| l.codec == codec).collect();
+        assert!(all.iter().any(|l| l.encodes) && all.iter().any(|l| l.decodes), "{codec}");
+        for l in all {
+            let made = encoder_of(l.name, codec, &EncoderConfig::live(320, 240));
+            assert_eq!(made.is_ok(), l.built_in && l.encodes, "{l:?}");
+            assert_eq!(l.version.is_empty(), !l.built_in, "{l:?}");
+            if let Ok(e) = made {
+                assert_eq!((e.codec(), e.library(), e.capabilities()), (codec, l.name, l.capabilities));
+                assert_eq!(encoder(codec, &EncoderConfig::live(320, 240)).unwrap().codec(), codec);
+            } else if let Err(VideoError::NotBuilt { way_out, .. }) = made {
+                assert!(way_out.contains("--features"), "{way_out}");
+            }
+        }
+    }
+    assert!(encoder_of("theora", VideoCodec::H264, &EncoderConfig::live(64, 64)).is_err());
+}
