@@ -16,25 +16,30 @@
 //! assert_eq!((packets.len(), packets[0].marker), (1, true));
 //! ```
 
+pub mod clip;
 mod codec;
 mod content;
 mod error;
 mod frame;
+mod frame_rate;
 mod laplace;
 mod packetiser;
 mod payload_format;
 mod perfect;
 mod picture;
 mod playout;
+pub mod quality;
 mod source;
 mod statistical;
 mod trace;
 mod video;
+pub mod y4m;
 
 pub use codec::{Codec, ModelCodec, ParamError, ParamValue};
 pub use content::{Payloads, ReceivedFrame, ReceivedPayload, SourceFeedback};
 pub use error::MediaError;
 pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
+pub use frame_rate::FrameRate;
 pub use packetiser::{Packetiser, Payload, Split};
 pub use payload_format::{
     Depacketiser, DepacketiserStats, LEAST_MAX_PAYLOAD, PayloadFormat, PictureId, Unpacked, h264_profile_level_id,

@@ -1,0 +1,197 @@
+//! Built-in clips: drawn pictures that move and can be coded like camera material, so that everything runs without a
+//! download.
+//!
+//! A picture is a pure function of the specification and its number: the same on every machine, after a rewind, and in
+//! any order. What moves follows time and not the number, so a clip at half the rate is every other picture of it,
+//! but for the grain.
+
+mod art;
+mod draw;
+mod face;
+mod hand_held;
+mod motion;
+mod sports;
+mod talking_head;
+
+use crate::{FrameRate, MediaError, Picture, PictureSource};
+use core::fmt;
+use core::str::FromStr;
+use draw::Grain;
+use weir_units::TimeDelta;
+
+/// Most samples a side: what is around the picture is painted, too, and takes up to eight times its memory.
+pub const MAX_CLIP_SIDE: u32 = 4_096;
+
+/// What a clip shows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Character {
+    /// A news reader in front of a studio wall; the camera stands still.
+    #[default]
+    TalkingHead,
+    /// Somebody talking and moving, held by hand; every ten seconds the camera swings over to a building and back.
+    HandHeld,
+    /// Players on a field, which the camera follows fast, before a crowd.
+    Sports,
+}
+
+impl Character {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::TalkingHead, Self::HandHeld, Self::Sports];
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TalkingHead => "talking-head",
+            Self::HandHeld => "hand-held",
+            Self::Sports => "sports",
+        }
+    }
+    /// The one of this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.name() == name)
+    }
+}
+
+impl fmt::Display for Character {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a clip is made from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClipSpec {
+    /// What it shows.
+    pub character: Character,
+    /// Samples a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Pictures a second.
+    pub rate: FrameRate,
+    /// How many pictures; `None` for no end.
+    pub pictures: Option<u64>,
+    /// Seeds texture, motion and grain.
+    pub seed: u64,
+}
+
+impl ClipSpec {
+    /// An endless clip.
+    pub const fn new(character: Character, width: u32, height: u32, rate: FrameRate) -> Self {
+        Self { character, width, height, rate, pictures: None, seed: 1 }
+    }
+}
+
+impl FromStr for ClipSpec {
+    type Err = MediaError;
+    /// A name, and where wanted a size and a rate: `talking-head`, `hand-held:352x288`, `sports:1280x720@25`. VGA and
+    /// 30 pictures a second if absent.
+    fn from_str(text: &str) -> Result<Self, MediaError> {
+        let (rest, rate) = text.split_once('@').map_or((text, "30"), |(a, b)| (a, b));
+        let (name, size) = rest.split_once(':').map_or((rest, "640x480"), |(a, b)| (a, b));
+        let character = Character::by_name(name).ok_or_else(|| {
+            let names = Character::ALL.map(Character::name).join(", ");
+            MediaError::new("clip", "name", format!("{name:?}"), format!("one of {names}"))
+        })?;
+        let (width, height) = parse_size(size)?;
+        Ok(Self::new(character, width, height, rate.parse()?))
+    }
+}
+
+/// Reads a size as `640x480`.
+///
+/// # Errors
+/// Where it is none, or a side is zero or above [`MAX_SIDE`](crate::MAX_SIDE).
+pub fn parse_size(text: &str) -> Result<(u32, u32), MediaError> {
+    let wrong = || MediaError::new("picture", "size", format!("{text:?}"), "width x height, as 640x480");
+    let (w, h) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
+    let side = |t: &str| t.parse::<u32>().map_err(|_| wrong());
+    let size = (side(w)?, side(h)?);
+    Picture::len_of(size.0, size.1)?;
+    Ok(size)
+}
+
+/// What is in front of the camera.
+enum Scene {
+    TalkingHead(talking_head::Studio),
+    HandHeld(hand_held::Site),
+    Sports(sports::Field),
+}
+
+/// A clip, picture by picture.
+pub struct Clip {
+    spec: ClipSpec,
+    scene: Scene,
+    grain: Grain,
+    next: u64,
+}
+
+impl fmt::Debug for Clip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clip").field("spec", &self.spec).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl Clip {
+    /// Draws what does not change, which takes as long as some tens of pictures.
+    ///
+    /// # Errors
+    /// Where a side is zero or above [`MAX_CLIP_SIDE`].
+    pub fn new(spec: ClipSpec) -> Result<Self, MediaError> {
+        for (field, value) in [("width", spec.width), ("height", spec.height)] {
+            if !(1..=MAX_CLIP_SIDE).contains(&value) {
+                return Err(MediaError::new("clip", field, value, format!("1 to {MAX_CLIP_SIDE}")));
+            }
+        }
+        let (size, seed) = ((spec.width, spec.height), spec.seed as u32 ^ (spec.seed >> 32) as u32);
+        let (scene, sigma) = match spec.character {
+            Character::TalkingHead => (Scene::TalkingHead(talking_head::Studio::new(size, seed)), 1.0),
+            Character::HandHeld => (Scene::HandHeld(hand_held::Site::new(size, seed)), 1.4),
+            Character::Sports => (Scene::Sports(sports::Field::new(size, seed)), 2.0),
+        };
+        Ok(Self { spec, scene, grain: Grain::new(sigma, seed), next: 0 })
+    }
+
+    /// What it was made from.
+    pub fn spec(&self) -> &ClipSpec {
+        &self.spec
+    }
+
+    /// Draws the picture of this number, counted from 0, whatever comes next otherwise.
+    pub fn draw(&mut self, number: u64, picture: &mut Picture) {
+        let ClipSpec { width, height, rate, .. } = self.spec;
+        if (picture.width(), picture.height()) != (width, height) {
+            *picture = Picture::new(width, height).expect("the size was checked when the clip was made");
+        }
+        let t = rate.time_of(number).as_secs_f64();
+        match &mut self.scene {
+            Scene::TalkingHead(s) => s.draw(t, picture),
+            Scene::HandHeld(s) => s.draw(t, picture),
+            Scene::Sports(s) => s.draw(t, picture),
+        }
+        self.grain.add(number, picture);
+    }
+}
+
+impl PictureSource for Clip {
+    fn size(&self) -> (u32, u32) {
+        (self.spec.width, self.spec.height)
+    }
+    fn interval(&self) -> TimeDelta {
+        self.spec.rate.interval()
+    }
+    fn next_picture(&mut self, picture: &mut Picture) -> Result<bool, MediaError> {
+        if self.spec.pictures.is_some_and(|n| self.next >= n) {
+            return Ok(false);
+        }
+        self.draw(self.next, picture);
+        self.next += 1;
+        Ok(true)
+    }
+    fn rewind(&mut self) -> Result<bool, MediaError> {
+        self.next = 0;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+use super::*;
+
+fn spec(character: Character, width: u32, height: u32) -> ClipSpec {
+    ClipSpec::new(character, width, height, FrameRate::new(30, 1).unwrap())
+}
+
+fn pictures(spec: ClipSpec, numbers: &[u64]) -> Vec<Picture> {
+    let mut clip = Clip::new(spec).unwrap();
+    let mut p = Picture::new(1, 1).unwrap();
+    numbers
+        .iter()
+        .map(|&n| {
+            clip.draw(n, &mut p);
+            p.clone()
+        })
+        .collect()
+}
+
+#[test]
+fn a_picture_is_a_function_of_its_number() {
+    for character in Character::ALL {
+        let numbers = [0, 1, 200, u64::from(u32::MAX) * 40];
+        let forth = pictures(spec(character, 176, 144), &numbers);
+        let back = pictures(spec(character, 176, 144), &[numbers[3], numbers[2], numbers[1], numbers[0]]);
+        assert!(forth.iter().eq(back.iter().rev()), "{character}");
+        assert!(forth[0] != forth[1] && forth[1] != forth[2]);
+        let other = pictures(ClipSpec { seed: 2, ..spec(character, 176, 144) }, &numbers[..1]);
+        assert!(other[0] != forth[0]);
+    }
+}
+
+#[test]
+fn sizes_may_be_odd_narrow_and_tiny() {
+    for character in Character::ALL {
+        for (w, h) in [(1, 1), (2, 1), (1, 7), (17, 3), (33, 47), (101, 301), (321, 181)] {
+            let all = pictures(spec(character, w, h), &[0, 195, 212]);
+            assert!(all.iter().all(|p| (p.width(), p.height()) == (w, h)), "{character} {w}x{h}");
+        }
+    }
+    let wide = Clip::new(spec(Character::Sports, MAX_CLIP_SIDE + 1, 10)).unwrap_err().to_string();
+    assert!(wide.contains("4096"), "{wide}");
+}
+
+#[test]
+fn clips_end_where_they_shall_and_begin_again() {
+    let mut clip = Clip::new(ClipSpec { pictures: Some(3), ..spec(Character::TalkingHead, 64, 48) }).unwrap();
+    let mut p = Picture::new(1, 1).unwrap();
+    let mut read = |clip: &mut Clip| {
+        let mut out = vec![];
+        while clip.next_picture(&mut p).unwrap() {
+            out.push(p.clone());
+        }
+        out
+    };
+    let first = read(&mut clip);
+    assert_eq!((first.len(), clip.size()), (3, (64, 48)));
+    assert!(clip.rewind().unwrap());
+    assert_eq!(read(&mut clip), first);
+}
+
+#[test]
+fn specifications_are_read_from_text() {
+    let read = |t: &str| t.parse::<ClipSpec>();
+    assert_eq!(read("talking-head").unwrap(), spec(Character::TalkingHead, 640, 480));
+    let s = read("sports:1280x720@29.97").unwrap();
+    assert_eq!((s.character, s.width, s.height, s.rate.fraction()), (Character::Sports, 1_280, 720, (30_000, 1_001)));
+    assert_eq!(read("hand-held@15").unwrap().rate.fraction(), (15, 1));
+    for (text, part) in [
+        ("foo", "talking-head, hand-held, sports"),
+        ("sports:12", "640x480"),
+        ("sports@x", "frame rate"),
+        ("sports:0x4", "width"),
+    ] {
+        assert!(read(text).unwrap_err().to_string().contains(part), "{text}");
+    }
+}
+
+#[test]
+fn half_the_rate_is_every_other_picture_but_for_the_grain() {
+    let fast = pictures(spec(Character::HandHeld, 176, 144), &[20]);
+    let slow = ClipSpec { rate: FrameRate::new(15, 1).unwrap(), ..spec(Character::HandHeld, 176, 144) };
+    let slow = pictures(slow, &[10]);
+    // Two independent grains of 1.4 differ by a variance of 3.9, and rounding.
+    let psnr = crate::quality::PlaneErrors::between(&fast[0], &slow[0]).unwrap().psnr().y;
+    assert!((40.0..45.0).contains(&psnr), "{psnr}");
+}
