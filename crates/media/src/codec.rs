@@ -136,10 +136,30 @@ pub struct ModelCodec {
     model: Model,
     requested: DataRate,
     frame_rate: f64,
+    given: RateMeter,
+}
+
+/// The rate of the frames of the last second.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RateMeter {
     began: Option<Timestamp>,
-    /// Frames of the last second, and their sum.
     given: VecDeque<(Timestamp, DataSize)>,
-    sum: DataSize,
+}
+
+impl RateMeter {
+    pub(crate) fn add(&mut self, frame: &Frame) {
+        self.began.get_or_insert(frame.captured);
+        self.given.push_back((frame.captured, frame.size));
+        while self.given.pop_front_if(|f| frame.captured - f.0 >= WINDOW).is_some() {}
+    }
+
+    /// Over the last second, or since it began.
+    pub(crate) fn rate(&self, now: Timestamp, frame_interval: TimeDelta) -> DataRate {
+        let recent = self.given.iter().filter(|f| now - f.0 <= WINDOW).map(|f| f.1).sum();
+        // A frame is for the interval behind it: what has begun counts as long as it lasts.
+        let span = self.began.map_or(WINDOW, |t| (now - t + frame_interval).min(WINDOW));
+        DataRate::from_size_over(recent, span).unwrap_or(DataRate::ZERO)
+    }
 }
 
 #[derive(Debug)]
@@ -195,8 +215,7 @@ impl ModelCodec {
             "trace" => Model::Trace(TraceSource::new(FrameTraces::chat_720p(), at, start)),
             _ => return Err(ParamError::unknown("codec", name, &Self::NAMES)),
         };
-        let (requested, sum) = (DataRate::ZERO, DataSize::ZERO);
-        Ok(Self { model, requested, frame_rate, began: None, given: VecDeque::new(), sum })
+        Ok(Self { model, requested: DataRate::ZERO, frame_rate, given: RateMeter::default() })
     }
 
     /// This codec as a source.
@@ -237,12 +256,7 @@ impl FrameSource for ModelCodec {
     }
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
         let frame = each!(&mut self.model, s => s.poll_frame(now))?;
-        self.began.get_or_insert(frame.captured);
-        self.given.push_back((frame.captured, frame.size));
-        self.sum += frame.size;
-        while let Some((_, size)) = self.given.pop_front_if(|f| frame.captured - f.0 >= WINDOW) {
-            self.sum = self.sum.saturating_sub(size);
-        }
+        self.given.add(&frame);
         Some(frame)
     }
     fn request_key_frame(&mut self, now: Timestamp) {
@@ -319,10 +333,7 @@ impl Codec for ModelCodec {
     }
 
     fn bit_rate(&self, now: Timestamp) -> DataRate {
-        let recent = self.given.iter().filter(|f| now - f.0 <= WINDOW).map(|f| f.1).sum();
-        // A frame is for the interval behind it: what has begun counts as long as it lasts.
-        let span = self.began.map_or(WINDOW, |t| (now - t + interval(self.frame_rate)).min(WINDOW));
-        DataRate::from_size_over(recent, span).unwrap_or(DataRate::ZERO)
+        self.given.rate(now, interval(self.frame_rate))
     }
 }
 

@@ -28,6 +28,11 @@ pub struct Frame {
     pub rtp_timestamp: u32,
 }
 
+/// Whole ticks of [`RTP_CLOCK_HZ`] in so many nanoseconds.
+pub(crate) const fn ticks_at(ns: i64) -> i64 {
+    ns.div_euclid(NANO) * RTP_CLOCK_HZ as i64 + ns.rem_euclid(NANO) * RTP_CLOCK_HZ as i64 / NANO
+}
+
 /// Numbers frames and gives them RTP timestamps, each later than the one before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbering {
@@ -37,9 +42,7 @@ pub(crate) struct Numbering {
 
 impl Numbering {
     pub(crate) fn frame(&mut self, captured: Timestamp, size: DataSize, kind: FrameKind) -> Frame {
-        let ns = captured.as_nanos();
-        let ticks =
-            ns.div_euclid(NANO) * i64::from(RTP_CLOCK_HZ) + ns.rem_euclid(NANO) * i64::from(RTP_CLOCK_HZ) / NANO;
+        let ticks = ticks_at(captured.as_nanos());
         // Frames closer than a tick would read as one frame.
         let ticks = self.last.map_or(ticks, |last| ticks.max(last + 1));
         self.last = Some(ticks);

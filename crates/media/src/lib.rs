@@ -19,6 +19,7 @@
 pub mod clip;
 mod codec;
 mod content;
+mod encoded;
 mod error;
 mod frame;
 mod frame_rate;
@@ -31,12 +32,15 @@ mod playout;
 pub mod quality;
 mod source;
 mod statistical;
+#[cfg(test)]
+mod toy;
 mod trace;
 mod video;
 pub mod y4m;
 
 pub use codec::{Codec, ModelCodec, ParamError, ParamValue};
 pub use content::{Payloads, ReceivedFrame, ReceivedPayload, SourceFeedback};
+pub use encoded::{Captured, EncodedSource, EncodedStats, FramePusher, Originals, PushedSource, Tap};
 pub use error::MediaError;
 pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
 pub use frame_rate::FrameRate;

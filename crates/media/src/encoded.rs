@@ -1,0 +1,424 @@
+//! Real encoders as sources of frames, in any kind of time.
+
+mod pushed;
+mod tap;
+
+pub use pushed::{FramePusher, PushedSource};
+pub use tap::{Captured, Originals, Tap};
+
+use crate::codec::RateMeter;
+use crate::frame::{Numbering, ticks_at};
+use crate::{
+    Codec, CodedFrame, Frame, FrameSource, MediaError, ParamError, ParamValue, PayloadFormat, Payloads, Picture,
+    PictureSource, RateChange, SourceFeedback, VideoEncoder,
+};
+use core::fmt;
+use std::collections::VecDeque;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// A source that is polled later than this has stood still: it goes on from now instead of catching up.
+const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
+/// Frames whose picture IDs are remembered; feedback on older ones comes too late.
+const REMEMBERED: usize = 256;
+/// What an encoder is asked for at least and at most, unless the owner says otherwise; the least as in libwebrtc, as of
+/// 2024.
+const BOUNDS: (DataRate, DataRate) = (DataRate::from_kbps(30), DataRate::from_mbps(100));
+
+/// Which picture a frame was, by its RTP timestamp.
+#[derive(Clone, Debug, Default)]
+struct SentPictures(VecDeque<(u32, u64)>);
+
+impl SentPictures {
+    fn note(&mut self, rtp_timestamp: u32, picture_id: u64) {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back((rtp_timestamp, picture_id));
+    }
+
+    fn find(&self, rtp_timestamp: u32) -> Option<u64> {
+        self.0.iter().rev().find(|s| s.0 == rtp_timestamp).map(|s| s.1)
+    }
+
+    /// Hands feedback to the encoder. A reference that is not kept any more makes a key frame.
+    fn tell(&self, feedback: SourceFeedback, encoder: &mut dyn VideoEncoder) -> Told {
+        match feedback {
+            SourceFeedback::Decoded { rtp_timestamp } => {
+                let known = self.find(rtp_timestamp);
+                known.into_iter().for_each(|id| encoder.acknowledge(id));
+                if known.is_some() { Told::Done } else { Told::Nothing }
+            }
+            SourceFeedback::ReferenceWanted { rtp_timestamp } => {
+                if self.find(rtp_timestamp).is_some_and(|id| encoder.select_reference(id)) {
+                    return Told::Selected;
+                }
+                encoder.request_key_frame();
+                Told::Done
+            }
+            SourceFeedback::SliceSize(size) if encoder.config().slice_size == size => Told::Done,
+            SourceFeedback::SliceSize(size) => match encoder.set_slice_size(size) {
+                Ok(()) => Told::Done,
+                Err(_) => Told::Nothing,
+            },
+        }
+    }
+}
+
+/// What came of feedback.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Done,
+    Selected,
+}
+
+/// What an [`EncodedSource`] has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EncodedStats {
+    /// Pictures given to the encoder.
+    pub pictures: u64,
+    /// Frames that came of them.
+    pub frames: u64,
+    /// Those that are key frames.
+    pub key_frames: u64,
+    /// Pictures that the encoder left out to keep its bit rate.
+    pub dropped: u64,
+    /// Failures of the encoder; the picture is lost, and the next one is to be a key frame.
+    pub encoder_errors: u64,
+    /// Failures of the clip to give a picture.
+    pub clip_errors: u64,
+    /// How often the clip has begun again.
+    pub loops: u64,
+    /// Times at which a picture was due and nobody polled: those of a pause or a lag of more than a second.
+    pub skipped: u64,
+    /// Times that the encoder went back to a reference instead of making a key frame.
+    pub references_selected: u64,
+}
+
+const KIND: &str = "codec parameter";
+const FRAME_RATE: &str = "frame_rate";
+const KEY_INTERVAL: &str = "key_interval";
+const LIBRARY: &str = "library";
+const MIN_BIT_RATE: &str = "min_bit_rate";
+const MAX_BIT_RATE: &str = "max_bit_rate";
+const RATE_CHANGE: &str = "rate_change";
+const SIZE: &str = "size";
+const SLICE_SIZE: &str = "slice_size";
+const PARAMS: [&str; 8] =
+    [FRAME_RATE, KEY_INTERVAL, LIBRARY, MIN_BIT_RATE, MAX_BIT_RATE, RATE_CHANGE, SIZE, SLICE_SIZE];
+
+/// A clip and a real encoder: picture n is encoded when time reaches `start + n / frame_rate`, on whatever clock, so that
+/// it runs in virtual time as well. The clip begins again at its end.
+///
+/// A picture that the encoder leaves out gives no frame, and time goes on. Nothing that fails stops the source: it is
+/// counted. A target of zero pauses it, like any source; its clip stands still meanwhile.
+///
+/// Whoever compares with the originals listens with [`Self::set_tap`]; see [`Originals`] for a ready way.
+///
+/// | parameter | unit | to set |
+/// |---|---|---|
+/// | `min_bit_rate`, `max_bit_rate` | bit/s, between which targets are kept | yes |
+/// | `slice_size` | bytes, 0 for one slice a frame | where the encoder has slices |
+/// | `frame_rate` | frames a second | no |
+/// | `key_interval` | frames between key frames that nobody asked for, 0 for none | no |
+/// | `rate_change` | `seamless` or `restart` | no |
+/// | `size` | as `640x480` | no |
+/// | `library` | the library behind the encoder | no |
+pub struct EncodedSource {
+    clip: Box<dyn PictureSource + Send>,
+    encoder: Box<dyn VideoEncoder>,
+    format: PayloadFormat,
+    tap: Option<Tap>,
+    start: Timestamp,
+    frame_rate: f64,
+    /// Pictures of the clip for one frame.
+    stride: u32,
+    /// The next picture on the grid of times.
+    index: u64,
+    ended: bool,
+    requested: DataRate,
+    bounds: (DataRate, DataRate),
+    /// What the encoder was asked for last.
+    asked: DataRate,
+    numbering: Numbering,
+    sent: SentPictures,
+    picture: Picture,
+    coded: CodedFrame,
+    given: RateMeter,
+    stats: EncodedStats,
+}
+
+impl fmt::Debug for EncodedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut f = f.debug_struct("EncodedSource");
+        f.field("codec", &self.encoder.codec()).field("config", self.encoder.config()).field("stats", &self.stats);
+        f.finish_non_exhaustive()
+    }
+}
+
+impl EncodedSource {
+    /// A source whose first frame is due at `start`, once it has a target. A clip whose rate is a multiple of the
+    /// encoder's gives only every second picture, or every third, and so on.
+    ///
+    /// # Errors
+    /// Where the clip's pictures have another size than the encoder takes, or its rate is no multiple of the encoder's,
+    /// to 1 %.
+    pub fn new(
+        clip: Box<dyn PictureSource + Send>,
+        encoder: Box<dyn VideoEncoder>,
+        start: Timestamp,
+    ) -> Result<Self, MediaError> {
+        let config = *encoder.config();
+        let error = |field, value: String, expected| Err(MediaError::new("encoder", field, value, expected));
+        let (width, height) = clip.size();
+        if (config.width, config.height) != (width, height) {
+            let expected = format!("{width}x{height}, the size of the clip");
+            return error("size", format!("{}x{}", config.width, config.height), expected);
+        }
+        let clip_rate = 1.0 / clip.interval().as_secs_f64();
+        let stride = libm::round(clip_rate / config.frame_rate);
+        let off = clip_rate / (stride * config.frame_rate) - 1.0;
+        if !(0.0..=0.01).contains(&off.abs()) || !(1.0..=1e6).contains(&stride) {
+            let expected = format!("{clip_rate} frames a second, the rate of the clip, or a whole part of it");
+            return error("frame_rate", config.frame_rate.to_string(), expected);
+        }
+        Ok(Self {
+            format: PayloadFormat::new(encoder.codec()),
+            tap: None,
+            start,
+            frame_rate: config.frame_rate,
+            stride: stride as u32,
+            index: 0,
+            ended: false,
+            requested: DataRate::ZERO,
+            bounds: BOUNDS,
+            asked: config.bit_rate,
+            numbering: Numbering::default(),
+            sent: SentPictures::default(),
+            picture: Picture::new(width, height)?,
+            coded: CodedFrame::default(),
+            given: RateMeter::default(),
+            stats: EncodedStats::default(),
+            clip,
+            encoder,
+        })
+    }
+
+    /// Has `tap` called with each picture as it is encoded, those that the encoder leaves out or fails in included.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = Some(tap);
+    }
+    /// What it has done.
+    pub const fn stats(&self) -> &EncodedStats {
+        &self.stats
+    }
+    /// The encoder.
+    pub fn encoder(&self) -> &dyn VideoEncoder {
+        &*self.encoder
+    }
+    /// The payload format.
+    pub const fn format(&self) -> PayloadFormat {
+        self.format
+    }
+    /// This as a source of a sender.
+    pub fn into_source(self) -> crate::Source {
+        crate::Source::Codec(Box::new(self))
+    }
+
+    fn due(&self, index: u64) -> Timestamp {
+        self.start + TimeDelta::from_secs_f64(index as f64 / self.frame_rate)
+    }
+
+    /// Moves to the first picture that is due at `at` or later.
+    fn skip_to(&mut self, at: Timestamp) {
+        let passed = (at - self.start).as_secs_f64() * self.frame_rate;
+        let mut index = (libm::floor(passed).max(0.0) as u64).max(self.index);
+        while self.due(index) < at {
+            index += 1;
+        }
+        self.stats.skipped += index - self.index;
+        self.index = index;
+    }
+
+    /// Reads the clip's next picture, from the beginning again at its end; whether there is one.
+    fn read_clip(&mut self) -> Result<bool, MediaError> {
+        for _ in 0..self.stride {
+            if !self.clip.next_picture(&mut self.picture)? {
+                if !self.clip.rewind()? || !self.clip.next_picture(&mut self.picture)? {
+                    return Ok(false);
+                }
+                self.stats.loops += 1;
+            }
+        }
+        Ok(true)
+    }
+
+    fn encode(&mut self, captured: Timestamp) -> Option<Frame> {
+        match self.read_clip() {
+            Ok(true) => {}
+            Ok(false) => {
+                self.ended = true;
+                return None;
+            }
+            Err(_) => {
+                self.stats.clip_errors += 1;
+                return None;
+            }
+        }
+        let rate = self.generated_rate();
+        if rate != self.asked {
+            // Asked again with the next picture where it was refused.
+            match self.encoder.set_bit_rate(rate) {
+                Ok(()) => self.asked = rate,
+                Err(_) => self.stats.encoder_errors += 1,
+            }
+        }
+        self.stats.pictures += 1;
+        let ticks = ticks_at((captured - self.start).as_nanos()).unsigned_abs();
+        if self.encoder.encode(&self.picture, ticks, &mut self.coded).is_err() {
+            self.stats.encoder_errors += 1;
+            self.coded.data.clear();
+            self.encoder.request_key_frame();
+        } else if self.coded.data.is_empty() {
+            self.stats.dropped += 1;
+        }
+        let size = DataSize::from_bytes(self.coded.data.len() as u64);
+        let frame = (size > DataSize::ZERO).then(|| self.numbering.frame(captured, size, self.coded.kind()));
+        let rtp_timestamp = frame.map_or(ticks_at(captured.as_nanos()) as u32, |f| f.rtp_timestamp);
+        if let Some(tap) = &mut self.tap {
+            tap(Captured { rtp_timestamp, captured, picture: &self.picture, coded: &self.coded });
+        }
+        let frame = frame?;
+        self.stats.frames += 1;
+        self.stats.key_frames += u64::from(self.coded.key);
+        self.sent.note(rtp_timestamp, self.coded.picture_id);
+        self.given.add(&frame);
+        Some(frame)
+    }
+}
+
+impl FrameSource for EncodedSource {
+    fn on_target(&mut self, rate: DataRate, now: Timestamp) {
+        if self.requested == DataRate::ZERO {
+            self.skip_to(now);
+        }
+        self.requested = rate;
+    }
+
+    fn next_frame_at(&self) -> Option<Timestamp> {
+        (self.requested > DataRate::ZERO && !self.ended).then(|| self.due(self.index))
+    }
+
+    fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
+        loop {
+            let mut at = self.next_frame_at().filter(|&at| at <= now)?;
+            if now - at > LONGEST_LAG {
+                self.skip_to(now - TimeDelta::from_secs_f64(1.0 / self.frame_rate));
+                at = self.due(self.index);
+                if at > now {
+                    return None;
+                }
+            }
+            self.index += 1;
+            let frame = self.encode(at);
+            if frame.is_some() {
+                return frame;
+            }
+        }
+    }
+
+    fn request_key_frame(&mut self, _: Timestamp) {
+        self.encoder.request_key_frame();
+    }
+
+    fn generated_rate(&self) -> DataRate {
+        if self.requested == DataRate::ZERO {
+            DataRate::ZERO
+        } else {
+            self.requested.max(self.bounds.0).min(self.bounds.1)
+        }
+    }
+
+    fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
+        let apart = self.encoder.config().slice_size.is_some();
+        self.format.with_slices_apart(apart).packetise(&self.coded, max, out);
+        true
+    }
+
+    fn on_feedback(&mut self, feedback: SourceFeedback, _: Timestamp) -> bool {
+        let told = self.sent.tell(feedback, &mut *self.encoder);
+        self.stats.references_selected += u64::from(told == Told::Selected);
+        told != Told::Nothing
+    }
+}
+
+impl Codec for EncodedSource {
+    fn name(&self) -> &str {
+        self.encoder.codec().name()
+    }
+
+    fn param_names(&self) -> &[&'static str] {
+        &PARAMS
+    }
+
+    fn param(&self, name: &str) -> Result<ParamValue, ParamError> {
+        let config = self.encoder.config();
+        Ok(match name {
+            FRAME_RATE => self.frame_rate.into(),
+            KEY_INTERVAL => f64::from(config.key_interval.unwrap_or(0)).into(),
+            LIBRARY => self.encoder.library().into(),
+            MIN_BIT_RATE => self.bounds.0.as_bps_f64().into(),
+            MAX_BIT_RATE => self.bounds.1.as_bps_f64().into(),
+            RATE_CHANGE => match config.rate_change {
+                RateChange::Seamless => "seamless".into(),
+                RateChange::Restart => "restart".into(),
+            },
+            SIZE => ParamValue::Text(format!("{}x{}", config.width, config.height)),
+            SLICE_SIZE => (config.slice_size.map_or(0, DataSize::as_bytes) as f64).into(),
+            _ => return Err(ParamError::unknown(KIND, name, &PARAMS)),
+        })
+    }
+
+    fn set_param(&mut self, name: &str, value: ParamValue, _: Timestamp) -> Result<(), ParamError> {
+        let fixed = self.param(name)?;
+        let number = match value {
+            ParamValue::Number(n) if n.is_finite() && n >= 0.0 => n,
+            _ if ![MIN_BIT_RATE, MAX_BIT_RATE, SLICE_SIZE].contains(&name) => -1.0,
+            value => return Err(ParamError::value(KIND, name, value, "zero or a positive number")),
+        };
+        let rate = DataRate::from_bps(number.max(0.0) as u64);
+        match name {
+            MIN_BIT_RATE if rate > self.bounds.1 => {
+                Err(ParamError::value(KIND, name, number, format!("at most max_bit_rate, {}", self.bounds.1.as_bps())))
+            }
+            MAX_BIT_RATE if rate < self.bounds.0 || rate == DataRate::ZERO => {
+                let least = self.bounds.0.as_bps().max(1);
+                Err(ParamError::value(KIND, name, number, format!("at least min_bit_rate, {least}")))
+            }
+            MIN_BIT_RATE => {
+                self.bounds.0 = rate;
+                Ok(())
+            }
+            MAX_BIT_RATE => {
+                self.bounds.1 = rate;
+                Ok(())
+            }
+            SLICE_SIZE => {
+                let size = Some(DataSize::from_bytes(number as u64)).filter(|s| *s > DataSize::ZERO);
+                self.encoder.set_slice_size(size).map_err(|e| ParamError::value(KIND, name, number, e))
+            }
+            _ => Err(ParamError::value(KIND, name, value, format!("{fixed}, as the encoder was made"))),
+        }
+    }
+
+    fn requested_bit_rate(&self) -> DataRate {
+        self.requested
+    }
+
+    fn bit_rate(&self, now: Timestamp) -> DataRate {
+        self.given.rate(now, TimeDelta::from_secs_f64(1.0 / self.frame_rate))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

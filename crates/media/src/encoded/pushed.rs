@@ -1,0 +1,143 @@
+use super::{SentPictures, Told};
+use crate::frame::Numbering;
+use crate::{
+    CodedFrame, Frame, FrameSource, PayloadFormat, Payloads, SourceFeedback, VideoCodec, VideoEncoder, VideoError,
+};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_units::{DataRate, DataSize, Timestamp};
+
+/// Frames and orders that wait, at most.
+const MAX_WAITING: usize = 64;
+
+#[derive(Debug, Default)]
+struct Shared {
+    frames: VecDeque<(Frame, CodedFrame)>,
+    numbering: Numbering,
+    target: DataRate,
+    /// The target that the encoder has been told.
+    told: DataRate,
+    key_wanted: bool,
+    feedback: VecDeque<SourceFeedback>,
+    sent: SentPictures,
+    slices_apart: bool,
+    refused: u64,
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    // Nothing is left half done where a holder panics.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Frames that come ready-made from an encoder elsewhere, on a thread of its own: see [`FramePusher`].
+///
+/// Each is due at its capture time, that is at once.
+#[derive(Debug)]
+pub struct PushedSource {
+    shared: Arc<Mutex<Shared>>,
+    format: PayloadFormat,
+    coded: CodedFrame,
+}
+
+/// The encoder's end of a [`PushedSource`]: before each picture [`Self::apply`] tells the encoder what is wanted, and behind
+/// it [`Self::push`] hands over what came out.
+#[derive(Clone, Debug)]
+pub struct FramePusher(Arc<Mutex<Shared>>);
+
+impl PushedSource {
+    /// A source of frames of this codec, and where to push them.
+    pub fn new(codec: VideoCodec) -> (Self, FramePusher) {
+        let shared = Arc::new(Mutex::new(Shared::default()));
+        let pusher = FramePusher(shared.clone());
+        (Self { shared, format: codec.into(), coded: CodedFrame::default() }, pusher)
+    }
+}
+
+impl FramePusher {
+    /// Passes on the target, wishes for key frames and feedback that came since the last call.
+    ///
+    /// # Errors
+    /// Where the encoder refuses the target; the rest is passed on all the same.
+    pub fn apply(&self, encoder: &mut dyn VideoEncoder) -> Result<(), VideoError> {
+        let mut s = lock(&self.0);
+        if std::mem::take(&mut s.key_wanted) {
+            encoder.request_key_frame();
+        }
+        while let Some(feedback) = s.feedback.pop_front() {
+            let _: Told = s.sent.tell(feedback, encoder);
+        }
+        s.slices_apart = encoder.config().slice_size.is_some();
+        if s.target != s.told && s.target > DataRate::ZERO {
+            s.told = s.target;
+            return encoder.set_bit_rate(s.target);
+        }
+        Ok(())
+    }
+
+    /// Hands over a frame, captured at this time; what it is sent as. `None` where it has no data, or too many wait for
+    /// the sender: then it is lost, and a key frame wanted.
+    pub fn push(&self, captured: Timestamp, coded: CodedFrame) -> Option<Frame> {
+        let mut s = lock(&self.0);
+        if coded.data.is_empty() {
+            return None;
+        }
+        if s.frames.len() == MAX_WAITING {
+            s.refused += 1;
+            s.key_wanted = true;
+            return None;
+        }
+        let size = DataSize::from_bytes(coded.data.len() as u64);
+        let frame = s.numbering.frame(captured, size, coded.kind());
+        s.sent.note(frame.rtp_timestamp, coded.picture_id);
+        s.frames.push_back((frame, coded));
+        Some(frame)
+    }
+
+    /// The rate that is wanted now; zero for a pause.
+    pub fn target(&self) -> DataRate {
+        lock(&self.0).target
+    }
+    /// Frames lost because too many waited.
+    pub fn refused(&self) -> u64 {
+        lock(&self.0).refused
+    }
+}
+
+impl FrameSource for PushedSource {
+    fn on_target(&mut self, rate: DataRate, _: Timestamp) {
+        lock(&self.shared).target = rate;
+    }
+
+    fn next_frame_at(&self) -> Option<Timestamp> {
+        lock(&self.shared).frames.front().map(|(frame, _)| frame.captured)
+    }
+
+    fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
+        let (frame, coded) = lock(&self.shared).frames.pop_front_if(|(frame, _)| frame.captured <= now)?;
+        self.coded = coded;
+        Some(frame)
+    }
+
+    fn request_key_frame(&mut self, _: Timestamp) {
+        lock(&self.shared).key_wanted = true;
+    }
+
+    fn generated_rate(&self) -> DataRate {
+        lock(&self.shared).target
+    }
+
+    fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
+        let apart = lock(&self.shared).slices_apart;
+        self.format.with_slices_apart(apart).packetise(&self.coded, max, out);
+        true
+    }
+
+    fn on_feedback(&mut self, feedback: SourceFeedback, _: Timestamp) -> bool {
+        let mut s = lock(&self.shared);
+        if s.feedback.len() == MAX_WAITING {
+            s.feedback.pop_front();
+        }
+        s.feedback.push_back(feedback);
+        true
+    }
+}
