@@ -39,4 +39,4 @@ pub use link::{Delivery, Departure, Dropped, Link, Verdict};
 pub use opportunities::{OPPORTUNITY, Opportunities};
 pub use schedule::{Schedule, Step};
 pub use stats::{Count, DropReason, LinkStats};
-pub use trace::TraceError;
+pub use trace::{TraceError, TraceFormat};

@@ -1,5 +1,7 @@
 //! Links with a name, each proved by a test to be what its name says.
 
+pub mod umts;
+
 use crate::{
     Capacity, GilbertElliott, Jitter, JitterShape, Limit, LinkConfig, Loss, Opportunities, Reordering, Schedule, Step,
 };
@@ -23,7 +25,7 @@ impl Preset {
 }
 
 /// All presets.
-pub const ALL: [Preset; 12] = [
+pub const ALL: [Preset; 19] = [
     Preset {
         name: "rmcat",
         summary: "2 Mbit/s, 100 ms, drop-tail queue of 75,000 bytes (300 ms): the link of the RMCAT comparison",
@@ -58,6 +60,25 @@ pub const ALL: [Preset; 12] = [
         name: "reordering",
         summary: "10 Mbit/s, 20 ms, 5 % of packets 15 ms late and overtaken, 1 % duplicated",
         make: reordering,
+    },
+    Preset { name: "3g-excellent", summary: "3G: 155 to 470 kbit/s, 60 ms, 0.5 % loss", make: umts::excellent },
+    Preset { name: "3g-good", summary: "3G: three quarters of 3g-excellent's capacity", make: umts::good },
+    Preset { name: "3g-fair", summary: "3G: half of 3g-excellent's capacity", make: umts::fair },
+    Preset { name: "3g-poor", summary: "3G: 30 to 300 kbit/s, mostly near 100", make: umts::poor },
+    Preset {
+        name: "3g-elevator",
+        summary: "3g-excellent with a fade to 30 kbit/s between 20 and 42 s",
+        make: umts::elevator,
+    },
+    Preset {
+        name: "3g-mobile",
+        summary: "3g-excellent, 3g-poor and 3g-elevator in turn, 60 s each: figure 4.2 of Singh's dissertation",
+        make: umts::mobile_link,
+    },
+    Preset {
+        name: "slow-link",
+        summary: "192, 96 and 128 kbit/s in turn, 20 s each, 60 ms: figure 4.2 of Singh's dissertation",
+        make: umts::slow_link,
     },
     Preset { name: "outage", summary: "rmcat that stands still for 2 s in every 10 s", make: outage },
 ];

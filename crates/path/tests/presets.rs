@@ -234,3 +234,22 @@ fn names_are_unique_and_every_preset_carries_packets() {
     }
     assert!(by_name("nothing").is_none());
 }
+
+#[test]
+fn links_3g_lose_half_a_percent_and_carry_what_their_pattern_says() {
+    for (name, mbps) in [("3g-excellent", 0.3079), ("3g-poor", 0.1217), ("3g-mobile", 0.2354), ("slow-link", 0.1387)] {
+        let m = measure(name, kbps(1_000), 1_800);
+        let loss = if name == "slow-link" { 0.0 } else { 0.005 };
+        within(m.rate_mbps(), mbps * (1.0 - loss) * 0.98, mbps * (1.0 - loss) * 1.02);
+        let light = measure(name, kbps(10), 1_800);
+        within(light.losses().0, loss * 0.4, loss * 1.6);
+        within(
+            extremes(
+                &light.out.iter().map(|d| (d.at - light.sent[d.item as usize]).as_millis_f64()).collect::<Vec<_>>(),
+            )
+            .0,
+            60.0,
+            110.0,
+        );
+    }
+}

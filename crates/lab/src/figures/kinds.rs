@@ -11,6 +11,8 @@ const TIME: &str = "Time, s";
 pub struct Overlay {
     /// The variant that it belongs to.
     pub variant: String,
+    /// The controller that it belongs to; any where empty.
+    pub controller: String,
     /// What it shows.
     pub label: String,
     /// Time in s and value.
@@ -51,10 +53,28 @@ pub fn repair(runs: &[&RunResult], overlays: &[Overlay]) -> Vec<Plot> {
             lines.push(means(format!("{}: media", about.name), series, &media, 1e-3));
             lines.push(means(format!("{}: repair", about.name), series, &flow.repair_bps, 1e-3));
         }
-        let published = overlays.iter().filter(|o| o.variant == run.condition);
-        lines.extend(published.map(|o| Line { label: o.label.clone(), capacity: false, points: o.points.clone() }));
+        lines.extend(published(overlays, run));
         lines
     })
+}
+
+/// Each run in a panel: capacity, the RTP flows' goodputs, and the paper's own lines where there are some.
+pub fn goodput(runs: &[&RunResult], overlays: &[Overlay]) -> Vec<Plot> {
+    panels(runs, "Rate, kbit/s", |run, series| {
+        let mut lines: Vec<Line> = capacity(super::Quantity::Rate, (run, series)).into_iter().collect();
+        for (about, flow) in run.flows.iter().zip(&series.flows).filter(|(f, _)| f.kind == FlowKind::Rtp) {
+            lines.push(means(about.name.clone(), series, &flow.goodput_bps, 1e-3));
+        }
+        lines.extend(published(overlays, run));
+        lines
+    })
+}
+
+fn published<'a>(overlays: &'a [Overlay], run: &'a RunResult) -> impl Iterator<Item = Line> {
+    let bears =
+        |o: &&Overlay| o.variant == run.condition && (o.controller.is_empty() || o.controller == run.controller);
+    let about: Vec<&Overlay> = overlays.iter().filter(bears).collect();
+    about.into_iter().map(|o| Line { label: o.label.clone(), capacity: false, points: o.points.clone() })
 }
 
 /// Each run in a panel: the RTP flows' goodputs and the mean of the TCP flows, each drawn on top of those before, and the

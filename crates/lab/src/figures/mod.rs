@@ -8,7 +8,7 @@ mod svg;
 
 use crate::results::{FlowKind, FlowSummary, RunResult, write_whole};
 use crate::series::{FlowSeries, Series, trailing_mean, while_active};
-pub use kinds::{Overlay, SweepLine, internals, repair, stacked, sweep};
+pub use kinds::{Overlay, SweepLine, goodput, internals, repair, stacked, sweep};
 use std::io;
 use std::path::Path;
 pub use svg::{Line, Plot};

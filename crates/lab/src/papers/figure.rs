@@ -31,7 +31,7 @@ pub struct Figure {
     /// What the vertical axis shows, where the plot does not say so by itself.
     #[serde(default)]
     pub label: String,
-    /// The paper's own curves, for [`Plot::Repair`].
+    /// The paper's own curves, for [`Plot::Goodput`] and [`Plot::Repair`].
     #[serde(default)]
     pub curves: Vec<Curve>,
     /// What is swept, for [`Plot::Sweep`].
@@ -47,6 +47,8 @@ pub enum Plot {
     Rate,
     /// One-way delay over time.
     Delay,
+    /// Goodputs over time, one panel a run.
+    Goodput,
     /// Media and repair rates over time.
     Repair,
     /// Rates of all flows over time, stacked.
@@ -63,8 +65,12 @@ pub enum Plot {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
-    /// The variant that it belongs to.
+    /// The variant that it belongs to; nothing where the scenario has none.
+    #[serde(default)]
     pub variant: String,
+    /// The controller that it belongs to; any where empty.
+    #[serde(default)]
+    pub controller: String,
     /// What it shows.
     pub label: String,
     /// File beside the paper's description.
@@ -134,6 +140,7 @@ impl Figure {
         match self.plot {
             Plot::Rate => figures::over_time(Quantity::Rate, &shown),
             Plot::Delay => figures::over_time(Quantity::Delay, &shown),
+            Plot::Goodput => figures::goodput(&shown, overlays),
             Plot::Repair => figures::repair(&shown, overlays),
             Plot::Stacked => figures::stacked(&shown),
             Plot::Internals => figures::internals(&shown, &self.internals, &self.label),

@@ -42,7 +42,23 @@ const PAPERS: &[Embedded] = embed! {
         "curves/fbra-fig6-rate-240ms.csv"
     }
     "dp-fec" { "published.csv" }
-    "rtp-cc-thesis" { "published.csv" }
+    "rtp-cc-thesis" {
+        "published.csv"
+        "curves/mobile-3g-goodput-tfrc.csv"
+        "curves/mobile-3g-goodput-tmmbr.csv"
+        "curves/mobile-3g-goodput-cnadu.csv"
+        "curves/slow-link-goodput-tfrc.csv"
+        "curves/slow-link-goodput-tmmbr.csv"
+        "curves/slow-link-goodput-cnadu.csv"
+        "curves/rrtcc-delay-50ms.csv"
+        "curves/rrtcc-delay-100ms.csv"
+        "curves/rrtcc-delay-200ms.csv"
+        "curves/rrtcc-delay-500ms.csv"
+        "curves/rrtcc-loss-0.csv"
+        "curves/rrtcc-loss-5.csv"
+        "curves/rrtcc-loss-10.csv"
+        "curves/rrtcc-loss-20.csv"
+    }
 };
 
 const HEADER: &str = "paper,table,scenario,condition,algorithm,metric,unit,value,sigma";
@@ -211,7 +227,8 @@ impl PaperData {
 
     fn overlay(&self, curve: &Curve) -> Option<Overlay> {
         let points = self.curves.iter().find(|c| c.0 == curve.file)?.1.clone();
-        Some(Overlay { variant: curve.variant.clone(), label: curve.label.clone(), points })
+        let (variant, controller) = (curve.variant.clone(), curve.controller.clone());
+        Some(Overlay { variant, controller, label: curve.label.clone(), points })
     }
 }
 

@@ -78,6 +78,8 @@ pub enum Topology {
     Dumbbell,
     /// Several links in a row; flows enter and leave where they say.
     ParkingLot,
+    /// Links in any order; each flow has its own row of them.
+    Network,
 }
 
 /// One direction of one hop.
@@ -123,10 +125,10 @@ pub enum Capacity {
     Trace(Trace),
 }
 
-/// A trace file, read.
+/// A trace file, read, or a 3G pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trace {
-    /// File name as the scenario gives it.
+    /// File name as the scenario gives it, or the pattern's name.
     pub file: String,
     /// Its capacity; the same table for every copy of the scenario.
     pub capacity: weir_path::Capacity,

@@ -73,6 +73,8 @@ pub(super) enum RawTopology {
     Dumbbell,
     /// Links in a row; a flow crosses those in its `path`.
     ParkingLot,
+    /// Links in any order; a flow crosses those in its `path`, in the order written there.
+    Network,
 }
 
 /// One version of the scenario: a name, and any field of the file with another value.
@@ -281,7 +283,7 @@ macro_rules! flow {
             /// "forward" if absent.
             #[serde(default)]
             pub(super) direction: RawDirection,
-            /// Links that it crosses, neighbours in the order of the file; all of them if absent.
+            /// Links that it crosses, neighbours in the order of the file (in a network any, in the order given here); all of them if absent.
             pub(super) path: Option<At<Vec<At<String>>>>,
             /// One-way delay of its own access links together; the file's `access.delay` if absent.
             pub(super) access_delay: Option<Time>,

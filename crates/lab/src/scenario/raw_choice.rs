@@ -71,7 +71,7 @@ pub(super) enum RawCapacity {
     Table(RawCapacityTable),
 }
 
-/// A capacity that changes: exactly one of `steps` and `trace`.
+/// A capacity that changes: exactly one of `steps`, `trace` and `pattern`.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CapacityTable")]
@@ -82,8 +82,10 @@ pub(super) struct RawCapacityTable {
     pub(super) repeat: Option<At<Time>>,
     /// A trace file, looked for beside the scenario file.
     pub(super) trace: Option<At<String>>,
-    /// The trace's format; by the file's name if absent: csv for `.csv`, mahimahi otherwise.
+    /// The trace's format; by the file's name and first line if absent: csv for `.csv`, mahimahi where nothing tells it.
     pub(super) format: Option<At<RawTraceFormat>>,
+    /// 3G patterns of 60 s each, joined by `-`, such as "good-good-poor": excellent, good, fair, poor, elevator.
+    pub(super) pattern: Option<At<String>>,
 }
 
 /// A rate from an instant on.
@@ -99,18 +101,47 @@ pub(super) struct RawStep {
 
 /// Format of a capacity trace.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 #[schemars(rename = "TraceFormat")]
 pub(super) enum RawTraceFormat {
     /// One integer a line: the millisecond in which one more packet of 1,500 bytes may leave.
     Mahimahi,
     /// Two columns, `time` and `rate`: seconds and kbit/s, or what a header such as `time_s,rate_bps` says.
     Csv,
+    /// Two columns, seconds and Mbit/s: Norwegian HSDPA logs by the second, or re-sampled.
+    SecondsMbps,
+    /// Norwegian HSDPA logs as recorded: six columns with positions and bytes.
+    NorwayRaw,
+    /// Belgian 4G logs: a JSON list of `duration_ms` and `bandwidth_kbps`.
+    #[serde(rename = "belgium-4g")]
+    Belgium4g,
+    /// Irish 5G logs, the column `DL_bitrate`.
+    #[serde(rename = "ireland-5g")]
+    Ireland5g,
+    /// Irish 5G logs, the column `UL_bitrate`.
+    #[serde(rename = "ireland-5g-uplink")]
+    Ireland5gUplink,
+}
+
+impl RawTraceFormat {
+    pub(super) fn format(self) -> weir_path::TraceFormat {
+        use weir_path::TraceFormat;
+        match self {
+            Self::Mahimahi => TraceFormat::Mahimahi,
+            Self::Csv => TraceFormat::Table,
+            Self::SecondsMbps => TraceFormat::SecondsMbps,
+            Self::NorwayRaw => TraceFormat::NorwayRaw,
+            Self::Belgium4g => TraceFormat::Belgium4g,
+            Self::Ireland5g => TraceFormat::Ireland5g,
+            Self::Ireland5gUplink => TraceFormat::Ireland5gUplink,
+        }
+    }
 }
 
 impl Choice for RawCapacity {
     type Fields = RawCapacityTable;
-    const EXPECTED: &'static str = "a rate such as \"2 Mbps\", \"unlimited\", or a table with `steps` or `trace`";
+    const EXPECTED: &'static str =
+        "a rate such as \"2 Mbps\", \"unlimited\", or a table with `steps`, `trace` or `pattern`";
     fn from_text(text: &str) -> Result<Self, String> {
         if text == "unlimited" {
             return Ok(Self::Unlimited);
@@ -129,7 +160,7 @@ impl JsonSchema for RawCapacity {
     }
     fn json_schema(g: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A rate, \"unlimited\", or a table with `steps` or `trace`.",
+            "description": "A rate, \"unlimited\", or a table with `steps`, `trace` or `pattern`.",
             "anyOf": [
                 { "const": "unlimited" },
                 g.subschema_for::<Rate>(),

@@ -46,6 +46,7 @@ pub(super) fn resolve(
         RawTopology::PointToPoint => Topology::PointToPoint,
         RawTopology::Dumbbell => Topology::Dumbbell,
         RawTopology::ParkingLot => Topology::ParkingLot,
+        RawTopology::Network => Topology::Network,
     };
     let (hops, links) = resolve_links(text, raw, traces)?;
     let bottleneck = match &raw.bottleneck {
@@ -88,10 +89,11 @@ fn resolve_links(text: &Text, raw: &RawScenario, traces: &mut Traces) -> Result<
         return Err(whole("a scenario needs at least one link".into())
             .help("for example: [links.bottleneck] with rate = \"2 Mbps\" and delay = \"50 ms\""));
     }
-    if raw.topology != RawTopology::ParkingLot && given.len() > 1 {
+    let several = matches!(raw.topology, RawTopology::ParkingLot | RawTopology::Network);
+    if !several && given.len() > 1 {
         return Err(text
-            .error(given[1].0.span.clone(), "only a parking lot has more than one link")
-            .help("say topology = \"parking-lot\", or describe the other direction in `reverse`"));
+            .error(given[1].0.span.clone(), "only a parking lot or a network has more than one link")
+            .help("say topology = \"parking-lot\" or \"network\", or describe the other direction in `reverse`"));
     }
     if given.len() > MAX_LINKS {
         return Err(whole(format!("more than {MAX_LINKS} links")));
@@ -190,7 +192,20 @@ pub(super) fn capacity(text: &Text, raw: &At<RawCapacity>, traces: &mut Traces) 
         RawCapacity::Rate(r) => return Ok(Capacity::Constant(r.0)),
         RawCapacity::Table(t) => t,
     };
+    if let (Some(pattern), None, None) = (&table.pattern, &table.steps, &table.trace) {
+        if let Some(at) = table.repeat.as_ref().map(|r| &r.span).or(table.format.as_ref().map(|f| &f.span)) {
+            return Err(text.error(at.clone(), "a pattern has neither `format` nor `repeat`: it repeats from its end"));
+        }
+        let schedule = weir_path::presets::umts::patterns(&pattern.value).map_err(|e| {
+            text.error(pattern.span.clone(), format!("no pattern is named \"{}\": expected {}", e.value, e.expected))
+        })?;
+        let capacity = weir_path::Capacity::Schedule(schedule);
+        return Ok(Capacity::Trace(Trace { file: pattern.value.clone(), capacity }));
+    }
     match (&table.steps, &table.trace) {
+        _ if table.pattern.is_some() => {
+            Err(text.error(raw.span.clone(), "expected exactly one of `steps`, `trace` and `pattern`"))
+        }
         (Some(steps), None) => {
             if let Some(f) = &table.format {
                 return Err(text.error(f.span.clone(), "`format` belongs to `trace`, not to `steps`"));
@@ -203,7 +218,7 @@ pub(super) fn capacity(text: &Text, raw: &At<RawCapacity>, traces: &mut Traces) 
             }
             traces.capacity(text, trace, table.format.as_ref().map(|f| f.value))
         }
-        _ => Err(text.error(raw.span.clone(), "expected exactly one of `steps` and `trace`")),
+        _ => Err(text.error(raw.span.clone(), "expected exactly one of `steps`, `trace` and `pattern`")),
     }
 }
 

@@ -154,7 +154,11 @@ impl Flows<'_> {
                         .error(name.span.clone(), format!("no link is named `{}`", name.value))
                         .help(suggest::help(&name.value, &known))
                 })?;
-                if hops.last().is_some_and(|last| last + 1 != hop) {
+                let network = self.raw.topology == RawTopology::Network;
+                if network && hops.contains(&hop) {
+                    return Err(self.text.error(name.span.clone(), "a path crosses each link once"));
+                }
+                if !network && hops.last().is_some_and(|last| last + 1 != hop) {
                     return Err(self
                         .text
                         .error(name.span.clone(), "a path names neighbouring links in the order of the file")

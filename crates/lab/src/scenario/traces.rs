@@ -9,7 +9,7 @@ use super::tree::Text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use weir_path::{Opportunities, Schedule, TraceError};
+use weir_path::{TraceError, TraceFormat};
 use weir_units::DataSize;
 
 /// Greatest size of a file that is read, in bytes.
@@ -31,8 +31,7 @@ pub(super) struct Traces {
     texts: BTreeMap<String, Arc<str>>,
     files: BTreeMap<String, Arc<[u8]>>,
     sizes: BTreeMap<String, Arc<[DataSize]>>,
-    /// By name, and whether read as CSV.
-    capacities: BTreeMap<(String, bool), weir_path::Capacity>,
+    capacities: BTreeMap<(String, TraceFormat), weir_path::Capacity>,
 }
 
 impl Traces {
@@ -48,19 +47,13 @@ impl Traces {
         file: &At<String>,
         format: Option<RawTraceFormat>,
     ) -> Result<Capacity, InputError> {
-        let by_name = if file.value.ends_with(".csv") { RawTraceFormat::Csv } else { RawTraceFormat::Mahimahi };
-        let format = format.unwrap_or(by_name);
-        let key = (file.value.clone(), format == RawTraceFormat::Csv);
+        let content = self.text(text, file)?;
+        let format = format.map_or_else(|| TraceFormat::detect(&file.value, &content), RawTraceFormat::format);
+        let key = (file.value.clone(), format);
         if let Some(known) = self.capacities.get(&key) {
             return Ok(Capacity::Trace(Trace { file: key.0, capacity: known.clone() }));
         }
-        let content = self.text(text, file)?;
-        let capacity = match format {
-            RawTraceFormat::Mahimahi => {
-                Opportunities::parse(&content, &file.value).map(weir_path::Capacity::Opportunities)
-            }
-            RawTraceFormat::Csv => Schedule::parse(&content, &file.value, true).map(weir_path::Capacity::Schedule),
-        };
+        let capacity = format.parse(&content, &file.value);
         let capacity = capacity.map_err(|e| trace_error(&content, &e))?;
         self.capacities.insert(key.clone(), capacity.clone());
         Ok(Capacity::Trace(Trace { file: key.0, capacity }))

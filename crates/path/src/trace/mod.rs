@@ -1,4 +1,8 @@
-//! Capacity traces as text: mahimahi's delivery opportunities and tables of time and rate.
+//! Capacity traces as text: mahimahi's delivery opportunities, tables of time and rate, and published measurements.
+
+mod formats;
+
+pub use formats::TraceFormat;
 
 use crate::{Opportunities, Schedule, Step};
 use std::fmt::Display;
@@ -56,7 +60,7 @@ impl Opportunities {
 impl Schedule {
     /// Reads a table of time and rate, two columns split by commas, semicolons or blanks. Each rate holds from its
     /// time to the next row's. Times count from the first row's. Without a header the columns are seconds and
-    /// kbit/s; a header names `time_s`, `time_ms` or `time_us` and `rate_bps`, `rate_kbps` or `rate_mbps`, in any
+    /// kbit/s; a header names `time_s`, `time_ms` or `time_us` and `rate_bps`, `rate_kbps`, `capacity_kbps` or `rate_mbps`, in any
     /// order and beside other columns. With `repeat` the table starts anew, the last row having held as long as the
     /// one before it. `file` names the text in errors.
     pub fn parse(text: &str, file: &str, repeat: bool) -> Result<Self, TraceError> {
@@ -102,7 +106,8 @@ impl Default for Columns {
 
 const TIME_NAMES: [(&str, f64); 6] =
     [("time_s", 1.0), ("time", 1.0), ("seconds", 1.0), ("time_ms", 1e-3), ("time_us", 1e-6), ("time_ns", 1e-9)];
-const RATE_NAMES: [(&str, f64); 4] = [("rate_kbps", 1e3), ("rate", 1e3), ("rate_bps", 1.0), ("rate_mbps", 1e6)];
+const RATE_NAMES: [(&str, f64); 5] =
+    [("rate_kbps", 1e3), ("rate", 1e3), ("rate_bps", 1.0), ("rate_mbps", 1e6), ("capacity_kbps", 1e3)];
 
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     let separator = [',', ';'].into_iter().find(|&c| line.contains(c));
