@@ -12,3 +12,5 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod series;
+#[cfg(target_os = "linux")]
+pub mod testbed;

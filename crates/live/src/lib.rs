@@ -2,3 +2,10 @@
 //!
 //! This is the only room with sockets, TUN devices, network namespaces and a clock. Its algorithms are those of the rooms
 //! below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
+
+#[cfg(target_os = "linux")]
+pub mod emulate;
+#[cfg(target_os = "linux")]
+pub mod netns;
+#[cfg(target_os = "linux")]
+pub mod tun;

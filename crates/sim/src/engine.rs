@@ -195,6 +195,12 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub const fn now(&self) -> Timestamp {
         self.now
     }
+    /// When the next event is due, if any is: what a run in real time sleeps until. [`Self::with_agent`] may bring it
+    /// forward.
+    pub fn next_event(&self) -> Option<Timestamp> {
+        let at = self.link_timers.first().min(self.agent_timers.first()).at();
+        (at < Timestamp::MAX).then_some(at)
+    }
     /// Totals so far.
     pub fn totals(&self) -> Totals {
         Totals {

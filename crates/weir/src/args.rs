@@ -78,6 +78,18 @@ Examples:
   weir pcap quick --controller gcc
   weir pcap responsiveness --controller nada --out nada.pcapng && tshark -r nada.pcapng -Y rtcp")]
     Pcap(PcapArgs),
+    /// Emulate a link in real time between two network namespaces, for programs of your own
+    #[command(after_help = "\
+The programs run in two namespaces, left (10.0.0.1, fd77:6569:72::1) and right (10.1.0.1, fd77:6569:72::1:1), that the
+link joins; WEIR_HERE and WEIR_PEER tell each its own address and the other's. It ends with the left program, or, where
+there is none, with the right one, after --for, or at Ctrl-C, and prints how accurate it was. Nothing is left behind.
+Needs Linux with /dev/net/tun, and root or user namespaces; programs: util-linux, iproute2.
+
+Examples:
+  weir emulate --rate 1mbps --delay 50ms --queue 300ms --loss 1%
+  weir emulate --rate 8mbps --delay 20ms --right 'iperf3 -s -1' -- iperf3 -c 10.1.0.1 -t 10 -C cubic
+  weir emulate responsiveness --for 100s --right 'iperf3 -s -1' --left 'sleep 1; iperf3 -c $WEIR_PEER -t 90'")]
+    Emulate(EmulateArgs),
     /// Measure Weir's speed on this machine, beside ns-3 where that is installed
     #[command(after_help = "\
 Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are got in the same way, in the
@@ -219,6 +231,58 @@ pub(crate) struct PcapArgs {
     /// Write zeros where the simulator carries a payload's length only; such packets are cut short if absent
     #[arg(long)]
     pub(crate) zeros: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct EmulateArgs {
+    /// A scenario file, or a built-in scenario's name: the path of its first flow is emulated
+    #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: Option<String>,
+    /// The scenario's variant; the first of them if absent
+    #[arg(long, value_name = "NAME", requires = "scenario")]
+    pub(crate) variant: Option<String>,
+    /// Only this link of the scenario, with its other direction
+    #[arg(long, value_name = "NAME", requires = "scenario")]
+    pub(crate) link: Option<String>,
+    /// Capacity from left to right, such as 2mbps; unlimited if absent
+    #[arg(long, value_name = "RATE", conflicts_with = "scenario")]
+    pub(crate) rate: Option<String>,
+    /// One-way delay of both directions, such as 50ms; none if absent
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    pub(crate) delay: Option<String>,
+    /// Room of the queue: time, bytes or packets, such as 300ms, 75kB, '100 packets' [default: 300ms]
+    #[arg(long, value_name = "AMOUNT", conflicts_with = "scenario")]
+    pub(crate) queue: Option<String>,
+    /// Share of packets lost from left to right, such as 1% or 0.01
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario")]
+    pub(crate) loss: Option<String>,
+    /// Random extra delay of up to this, order kept
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    pub(crate) jitter: Option<String>,
+    /// Capacity from right to left; unlimited if absent
+    #[arg(long, value_name = "RATE", conflicts_with = "scenario")]
+    pub(crate) reverse_rate: Option<String>,
+    /// Shell command to run on the left
+    #[arg(long, value_name = "COMMAND", conflicts_with = "command")]
+    pub(crate) left: Option<String>,
+    /// Shell command to run on the right, begun first
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) right: Option<String>,
+    /// End after this time, such as 30s
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::emulate::seconds)]
+    pub(crate) span: Option<f64>,
+    /// Fixes random losses and jitter; the scenario's own if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Print the accuracy report as one JSON object; what the programs print goes to standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Program to run on the left, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(clap::Args, Debug)]

@@ -4,6 +4,7 @@
 mod args;
 mod bench;
 mod compare;
+mod emulate;
 mod list;
 mod output;
 mod pcap;
@@ -43,6 +44,7 @@ pub fn main(registry: Registry) -> ExitCode {
             ScenarioCommand::Schema => scenario::schema(),
         },
         Some(Command::Pcap(a)) => pcap::pcap(&session, &a),
+        Some(Command::Emulate(a)) => emulate::emulate(&session, &a),
         Some(Command::Bench(a)) => bench::bench(&session, &a),
     };
     match done {

@@ -102,6 +102,16 @@ pub(crate) fn network<O: Watching>(
     Ok(Network { sim, links, flows })
 }
 
+/// A flow's own access link, one for each direction, by name; none where it adds nothing.
+pub(crate) fn access_link(flow: &Flow) -> Option<(String, path::LinkConfig)> {
+    if flow.access_delay <= TimeDelta::ZERO && flow.access_rate.is_none() {
+        return None;
+    }
+    let mut access = path::LinkConfig::constant(DataRate::ZERO, flow.access_delay);
+    access.capacity = flow.access_rate.map_or(path::Capacity::Unlimited, path::Capacity::Constant);
+    Some((format!("access of {}", flow.name), access))
+}
+
 fn add_flow<O: Watching>(
     sim: &mut Simulator<Agent, O>,
     links: &[LinkId],
@@ -111,10 +121,7 @@ fn add_flow<O: Watching>(
 ) -> Result<(AgentId, AgentId), RunError> {
     let mut route = |ids: &[usize]| -> Result<Vec<LinkId>, RunError> {
         let mut all = Vec::new();
-        if flow.access_delay > TimeDelta::ZERO || flow.access_rate.is_some() {
-            let mut access = path::LinkConfig::constant(DataRate::ZERO, flow.access_delay);
-            access.capacity = flow.access_rate.map_or(path::Capacity::Unlimited, path::Capacity::Constant);
-            let link = format!("access of {}", flow.name);
+        if let Some((link, access)) = access_link(flow) {
             all.push(sim.add_link(&access).map_err(|source| RunError::Link { link, source })?);
         }
         all.extend(ids.iter().map(|&i| links[i]));

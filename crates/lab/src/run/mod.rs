@@ -1,7 +1,7 @@
 //! One scenario and one seed to one result, and many of them on several threads.
 
 mod agent;
-mod build;
+pub(crate) mod build;
 mod many;
 mod speed;
 mod watch;

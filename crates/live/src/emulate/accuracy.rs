@@ -1,0 +1,163 @@
+//! How well an emulated run kept to its plan.
+
+use super::exit::Saturated;
+use serde::Serialize;
+use std::fmt;
+use weir_path::LinkStats;
+use weir_sim::LogHistogram;
+use weir_units::{DataRate, TimeDelta};
+
+/// How much later than planned packets left, in ms. None leaves early.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct DelayError {
+    /// Mean.
+    pub mean_ms: f64,
+    /// Median, within 0.8 %.
+    pub p50_ms: f64,
+    /// 99th percentile, within 0.8 %.
+    pub p99_ms: f64,
+    /// Largest.
+    pub max_ms: f64,
+    /// Packets that were more than 1 ms late.
+    pub late: u64,
+}
+
+impl DelayError {
+    pub(super) fn of(errors: &LogHistogram, late: u64) -> Option<Self> {
+        let ms = TimeDelta::as_millis_f64;
+        Some(Self {
+            mean_ms: ms(errors.mean()?),
+            p50_ms: ms(errors.quantile(0.5)?),
+            p99_ms: ms(errors.quantile(0.99)?),
+            max_ms: ms(errors.range()?.1),
+            late,
+        })
+    }
+}
+
+/// One link over a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LinkAccuracy {
+    /// Its name.
+    pub name: String,
+    /// Packets that it was given.
+    pub offered: u64,
+    /// Packets that it gave back, copies included.
+    pub delivered: u64,
+    /// Dropped by the full queue.
+    pub dropped_queue: u64,
+    /// Taken by the loss model.
+    pub dropped_random: u64,
+    /// Marked CE.
+    pub marked: u64,
+    /// Copies made.
+    pub duplicated: u64,
+    /// Time in s in which packets waited for it, so that it should have run at capacity; told of the last link of a route.
+    pub saturated_s: f64,
+    /// Its rate in that time by the clock, in bit/s; `None` where it never was.
+    pub saturated_bps: Option<f64>,
+    /// What the rate should have been in that time: the capacity, in bit/s.
+    pub capacity_bps: Option<f64>,
+}
+
+impl LinkAccuracy {
+    pub(super) fn new(name: &str, stats: &LinkStats, s: &Saturated) -> Self {
+        let rate = |time: TimeDelta| {
+            (s.bits > 0 && time > TimeDelta::ZERO).then(|| s.bits as f64 / time.as_secs_f64())
+        };
+        Self {
+            name: name.to_owned(),
+            offered: stats.offered.packets,
+            delivered: stats.delivered.packets,
+            dropped_queue: stats.dropped_queue.packets,
+            dropped_random: stats.dropped_random.packets,
+            marked: stats.marked.packets,
+            duplicated: stats.duplicated.packets,
+            saturated_s: s.actual.as_secs_f64(),
+            saturated_bps: rate(s.actual),
+            capacity_bps: rate(s.planned),
+        }
+    }
+}
+
+/// One side's device.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct SideCounts {
+    /// Packets read.
+    pub read: u64,
+    /// Of them, those that were not of the emulated hosts, and so went nowhere.
+    pub foreign: u64,
+    /// Packets that the kernel dropped because they were not read in time.
+    pub overruns: u64,
+    /// Packets written.
+    pub written: u64,
+    /// Packets that the kernel did not take.
+    pub write_errors: u64,
+}
+
+/// What became of a run of the emulator.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Accuracy {
+    /// Time by the clock, in s.
+    pub seconds: f64,
+    /// How late packets left; `None` where none did.
+    pub delay_error: Option<DelayError>,
+    /// The links, in their order.
+    pub links: Vec<LinkAccuracy>,
+    /// The left device.
+    pub left: SideCounts,
+    /// The right device.
+    pub right: SideCounts,
+    /// Packets refused because too many were inside the links already.
+    pub refused: u64,
+    /// CPU time of the emulator's thread over the time by the clock.
+    pub cpu_share: f64,
+    /// Whether the thread was scheduled in real time.
+    pub realtime: bool,
+}
+
+impl fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "emulated for {:.1} s, {:.1} % of one CPU", self.seconds, 100.0 * self.cpu_share)?;
+        writeln!(f, "{}", if self.realtime { "" } else { " (without real-time scheduling)" })?;
+        match &self.delay_error {
+            Some(e) => writeln!(
+                f,
+                "packets left later than planned by {:.3} ms on average, {:.3} ms at the 99th percentile, {:.3} ms at most; \
+                 {} by more than 1 ms",
+                e.mean_ms, e.p99_ms, e.max_ms, e.late
+            )?,
+            None => writeln!(f, "no packet passed")?,
+        }
+        for l in &self.links {
+            write!(f, "{}: {} in, {} out, {} dropped by the queue", l.name, l.offered, l.delivered, l.dropped_queue)?;
+            for (count, what) in
+                [(l.dropped_random, "lost at random"), (l.marked, "marked CE"), (l.duplicated, "duplicated")]
+            {
+                if count > 0 {
+                    write!(f, ", {count} {what}")?;
+                }
+            }
+            if let (Some(rate), Some(capacity)) = (l.saturated_bps, l.capacity_bps) {
+                let (shown, meant) = (DataRate::from_bps(rate as u64), DataRate::from_bps(capacity as u64));
+                let off = 100.0 * (rate / capacity - 1.0);
+                write!(f, "; {shown} where {meant} were meant ({off:+.2} %), saturated for {:.1} s", l.saturated_s)?;
+            }
+            writeln!(f)?;
+        }
+        for (name, s) in [("left", &self.left), ("right", &self.right)] {
+            let troubles = [
+                (s.overruns, "lost before they were read: the emulator did not keep up"),
+                (s.write_errors, "not taken by the kernel"),
+                (s.foreign, "not of the emulated hosts"),
+            ];
+            for (count, what) in troubles.into_iter().filter(|t| t.0 > 0) {
+                writeln!(f, "{name} device: {count} packets {what}")?;
+            }
+        }
+        if self.refused > 0 {
+            writeln!(f, "{} packets refused: too many inside the links", self.refused)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Where packets leave the network: onto the devices, with a measurement of how well each was timed.
+
+use super::{flow_of, header, since};
+use crate::tun::Tun;
+use std::time::Instant;
+use weir_path::DropReason;
+use weir_sim::{AgentId, LinkId, LogHistogram, Observer, Packet, Place};
+use weir_units::{TimeDelta, Timestamp};
+
+/// A packet written later than this counts as late.
+pub(super) const LATE: TimeDelta = TimeDelta::from_millis(1);
+
+/// What a link has carried while packets waited for it, so that it was never idle.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Saturated {
+    /// Bits of the packets that had waited.
+    pub(super) bits: u64,
+    /// Time between such a packet and the one before it, as meant and as it was.
+    pub(super) planned: TimeDelta,
+    pub(super) actual: TimeDelta,
+    /// When the last packet left, as meant and as it was.
+    last: Option<(Timestamp, Timestamp)>,
+}
+
+/// The observer that writes packets where they are delivered, and hands everything on to `observer`.
+pub(super) struct Exit<O> {
+    pub(super) observer: O,
+    pub(super) tuns: [Tun; 2],
+    pub(super) epoch: Option<Instant>,
+    pub(super) errors: LogHistogram,
+    pub(super) late: u64,
+    pub(super) written: [u64; 2],
+    pub(super) write_errors: [u64; 2],
+    pub(super) saturated: Vec<Saturated>,
+    /// The link that the packet under way has just left, and how long it had waited there.
+    left: Option<(LinkId, TimeDelta)>,
+    marked: Vec<u8>,
+}
+
+impl<O> Exit<O> {
+    pub(super) fn new(tuns: [Tun; 2], links: usize, observer: O) -> Self {
+        Self {
+            observer,
+            tuns,
+            epoch: None,
+            errors: LogHistogram::default(),
+            late: 0,
+            written: [0; 2],
+            write_errors: [0; 2],
+            saturated: vec![Saturated::default(); links],
+            left: None,
+            marked: Vec::new(),
+        }
+    }
+
+    fn write(&mut self, from: AgentId, packet: &Packet) {
+        let side = flow_of(from).1.other().index();
+        let same = header::read(&packet.bytes).is_none_or(|(.., ecn)| ecn == packet.ecn);
+        let bytes = if same {
+            &packet.bytes
+        } else {
+            self.marked.clone_from(&packet.bytes);
+            header::set_ecn(&mut self.marked, packet.ecn);
+            &self.marked
+        };
+        match self.tuns[side].write(bytes) {
+            Ok(()) => self.written[side] += 1,
+            Err(_) => self.write_errors[side] += 1,
+        }
+    }
+
+    fn measure(&mut self, planned: Timestamp, packet: &Packet) {
+        let actual = self.epoch.map_or(planned, since);
+        let error = actual.saturating_since(planned);
+        self.errors.add(error);
+        self.late += u64::from(error > LATE);
+        let Some((link, waited)) = self.left.take() else { return };
+        let Some(s) = self.saturated.get_mut(link.index()) else { return };
+        if let Some((planned_before, actual_before)) = s.last
+            && waited > TimeDelta::ZERO
+        {
+            s.bits += packet.size.as_bits();
+            s.planned += planned - planned_before;
+            s.actual += actual - actual_before;
+        }
+        s.last = Some((planned, actual));
+    }
+}
+
+impl<O: Observer> Observer for Exit<O> {
+    fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
+        self.observer.on_sent(now, from, packet);
+    }
+    fn on_enqueued(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet) {
+        self.observer.on_enqueued(now, link, from, packet);
+    }
+    fn on_forwarded(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet, queued_for: TimeDelta) {
+        self.left = Some((link, queued_for));
+        self.observer.on_forwarded(now, link, from, packet, queued_for);
+    }
+    fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
+        if let Place::Link(link, DropReason::RandomLoss) = place
+            && let Some(s) = self.saturated.get_mut(link.index())
+        {
+            // It took its share of the capacity unseen: the span around it says nothing.
+            s.last = None;
+        }
+        self.observer.on_dropped(now, place, from, packet);
+    }
+    fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
+        self.write(from, packet);
+        self.measure(now, packet);
+        self.observer.on_delivered(now, to, from, packet);
+    }
+}
