@@ -10,8 +10,6 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 pub const DEVICE: &str = "weir0";
 /// Largest IP packet that passes.
 pub const MTU: u16 = 1_500;
-/// Packets that wait in the kernel for the emulator to read them; more are lost and counted. The kernel's own default.
-const QUEUE: u32 = 500;
 
 /// Which end of the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +43,8 @@ impl Side {
     }
 }
 
-/// A TUN device in a namespace.
+/// A TUN device in a namespace. Of what programs send, 500 packets (the kernel's default, which takes more than a user
+/// namespace to change) wait in the kernel to be read; more are lost, and counted as overruns.
 pub struct Tun {
     device: SyncDevice,
 }
@@ -63,9 +62,6 @@ impl Tun {
                 .ipv4(side.ipv4(0), 8u8, None)
                 .ipv6(side.ipv6(0), 64u8)
                 .mtu(MTU)
-                .with(|b| {
-                    b.tx_queue_len(QUEUE);
-                })
                 .build_sync()?;
             for host in 1..hosts {
                 device.add_address_v4(side.ipv4(host), 8u8)?;

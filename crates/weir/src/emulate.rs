@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{emulate, with_privilege};
+pub(crate) use linux::emulate;
 
 /// Emulation needs TUN devices and namespaces.
 #[cfg(not(target_os = "linux"))]
@@ -26,6 +26,17 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
         Ok(n) if n > 0.0 => Ok(n * scale),
         _ => Err("not a time above zero, such as 30s".into()),
     }
+}
+
+/// A rate's unit as scenario files spell it, however it is written on the command line.
+pub(crate) fn rate(text: &str) -> String {
+    let lower = text.trim().to_ascii_lowercase();
+    for (given, spelt) in [("gbps", "Gbps"), ("mbps", "Mbps"), ("kbps", "kbps"), ("bps", "bps")] {
+        if let Some(number) = lower.strip_suffix(given) {
+            return format!("{} {spelt}", number.trim());
+        }
+    }
+    text.to_owned()
 }
 
 /// A share on the command line: `1%` or `0.01`.
@@ -51,6 +62,9 @@ mod tests {
         assert_eq!(seconds("1.5min"), Ok(90.0));
         assert_eq!(seconds("2"), Ok(2.0));
         assert!(seconds("0").is_err() && seconds("x").is_err() && seconds("3 days").is_err());
+        assert_eq!(rate("2mbps"), "2 Mbps");
+        assert_eq!(rate("300 KBPS"), "300 kbps");
+        assert_eq!(rate("unlimited"), "unlimited");
         assert_eq!(share("1%"), Ok(0.01));
         assert_eq!(share("0.25"), Ok(0.25));
         assert!(share("2").is_err() && share("-1%").is_err() && share("NaN").is_err());

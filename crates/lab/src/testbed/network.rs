@@ -73,6 +73,7 @@ mod tests {
             [rtp.a]
             controller = "fixed"
             [tcp.b]
+            algorithm = "cubic"
             "#,
         );
         let c = emulated(&s, 3);

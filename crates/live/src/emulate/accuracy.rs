@@ -62,9 +62,7 @@ pub struct LinkAccuracy {
 
 impl LinkAccuracy {
     pub(super) fn new(name: &str, stats: &LinkStats, s: &Saturated) -> Self {
-        let rate = |time: TimeDelta| {
-            (s.bits > 0 && time > TimeDelta::ZERO).then(|| s.bits as f64 / time.as_secs_f64())
-        };
+        let rate = |time: TimeDelta| (s.bits > 0 && time > TimeDelta::ZERO).then(|| s.bits as f64 / time.as_secs_f64());
         Self {
             name: name.to_owned(),
             offered: stats.offered.packets,

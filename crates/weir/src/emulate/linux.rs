@@ -1,6 +1,6 @@
 //! The command on Linux.
 
-use super::share;
+use super::{rate, share};
 use crate::Done;
 use crate::args::{EmulateArgs, OneArgs};
 use crate::output::{Failure, print, print_json, remark};
@@ -23,6 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Set for the process that runs in a user namespace, so that it does not try a second time.
 const MARK: &str = "WEIR_USER_NAMESPACE";
 
+#[expect(clippy::disallowed_methods, reason = "real time begins here")]
 pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
     let config = network(session, args)?;
     with_privilege(args.quiet)?;
@@ -36,13 +37,13 @@ pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
             remark("Ctrl-C ends it");
         }
     }
-    let mut right = start(args.right.as_ref().map(shell).as_deref(), Side::Right, args, &emulator)?;
-    let left = args.left.as_ref().map(shell).unwrap_or_else(|| args.command.clone());
+    let mut right = start(args.right.as_deref().map(shell).as_deref(), Side::Right, args, &emulator)?;
+    let left = args.left.as_deref().map(shell).unwrap_or_else(|| args.command.clone());
     let has_programs = right.is_some() || !left.is_empty();
-    let end = args.span.map(|s| Timestamp::from_secs_f64(s));
+    let end = args.span.map(Timestamp::from_secs_f64);
     let stop = AtomicBool::new(false);
     let (accuracy, ended) = std::thread::scope(|scope| {
-        let (clock, stop) = (weir_live::clock::Clock::starting_now(), &stop);
+        let (epoch, stop) = (std::time::Instant::now(), &stop);
         let mut left_process = None;
         // Programs run on the namespaces' threads: a handle on them outlives what the emulator's thread needs.
         let started = (|| {
@@ -54,7 +55,7 @@ pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
         })();
         let thread = scope.spawn(move || {
             let look = |_, _: &mut Network<()>| std::ops::ControlFlow::Continue(());
-            let accuracy = emulator.run(&clock, end, stop, TimeDelta::from_millis(100), look);
+            let accuracy = emulator.run(epoch, end, stop, TimeDelta::from_millis(100), look);
             (accuracy, emulator)
         });
         let mut ended: Option<ExitStatus> = None;
@@ -86,8 +87,8 @@ pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
     }
 }
 
-fn shell(command: &String) -> Vec<String> {
-    vec!["sh".into(), "-c".into(), command.clone()]
+fn shell(command: &str) -> Vec<String> {
+    vec!["sh".into(), "-c".into(), command.to_owned()]
 }
 
 fn start(command: Option<&[String]>, side: Side, args: &EmulateArgs, e: &Emulator) -> Result<Option<Process>, Failure> {
@@ -130,7 +131,7 @@ fn network(session: &Session, args: &EmulateArgs) -> Result<Config, Failure> {
 /// A scenario of the one link that the arguments describe, read as a scenario file is.
 fn described(session: &Session, args: &EmulateArgs) -> Result<Scenario, Failure> {
     let text = |value: &str| format!("{value:?}");
-    let mut link = format!("rate = {}\n", text(args.rate.as_deref().unwrap_or("unlimited")));
+    let mut link = format!("rate = {}\n", text(&rate(args.rate.as_deref().unwrap_or("unlimited"))));
     link += &format!("delay = {}\n", text(args.delay.as_deref().unwrap_or("0 ms")));
     if let Some(queue) = &args.queue {
         link += &format!("queue = {}\n", text(queue));
@@ -141,8 +142,8 @@ fn described(session: &Session, args: &EmulateArgs) -> Result<Scenario, Failure>
     if let Some(jitter) = &args.jitter {
         link += &format!("jitter = {{ max = {} }}\n", text(jitter));
     }
-    if let Some(rate) = &args.reverse_rate {
-        link += &format!("reverse = {{ rate = {} }}\n", text(rate));
+    if let Some(reverse) = &args.reverse_rate {
+        link += &format!("reverse = {{ rate = {} }}\n", text(&rate(reverse)));
     }
     let file = format!(
         "title = \"the command line\"\nduration = \"1 s\"\n[links.link]\n{link}[udp.any]\nrate = \"1 Mbps\"\npayload = \"100 B\"\n"
