@@ -36,6 +36,7 @@ mod statistical;
 mod toy;
 mod trace;
 mod video;
+mod video_receiver;
 pub mod y4m;
 
 pub use codec::{Codec, ModelCodec, ParamError, ParamValue};
@@ -58,3 +59,4 @@ pub use trace::{FrameTraces, TraceSource};
 pub use video::{
     Capabilities, CodedFrame, Decoded, EncoderConfig, RateChange, VideoCodec, VideoDecoder, VideoEncoder, VideoError,
 };
+pub use video_receiver::{FrameOutcome, OnDamage, Shown, VideoReceiver, VideoReceiverStats};
