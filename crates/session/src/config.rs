@@ -1,5 +1,6 @@
 //! What a call end is made from.
 
+use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
 use crate::recovery::RepairReception;
 use crate::session_params::SessionParams;
@@ -51,6 +52,8 @@ pub struct EndpointConfig {
     pub synchronised_clocks: bool,
     /// Bytes of UDP and IP headers around each datagram, which RTCP bandwidth counts (RFC 3550, section 6.2): 28 for IPv4.
     pub header_overhead: u32,
+    /// Feedback on pictures.
+    pub picture: PictureFeedback,
     /// What can be changed while the session runs.
     pub params: SessionParams,
 }
@@ -79,6 +82,7 @@ impl Default for EndpointConfig {
             ntp_epoch: 3_976_214_400,
             synchronised_clocks: false,
             header_overhead: 28,
+            picture: PictureFeedback::default(),
             params: SessionParams::default(),
         }
     }

@@ -3,12 +3,14 @@
 mod control;
 mod incoming;
 mod outgoing;
+mod picture;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::content::ContentCounters;
 use crate::feedback::{FeedbackReader, TwccWriter};
 use crate::frames::RecoveryStats;
 use crate::observer::MaybeObserver;
+use crate::picture::PictureRequests;
 use crate::receiver::{MediaReceiver, ReceiveCounters};
 use crate::recovery::RepairReceiveCounters;
 use crate::rtcp::Heard;
@@ -98,6 +100,7 @@ pub struct Endpoint {
     early_wanted: bool,
     /// A sender report is to be asked for (RFC 6051), once a reporting interval.
     sync: Sync,
+    picture: PictureRequests,
 }
 
 /// Whether the other end's sender report is missed.
@@ -166,7 +169,9 @@ impl Endpoint {
         // From a generator of its own, so that a call without repair is the same as ever.
         let repair_sequence = Pcg64Mcg::seed_from_u64(config.seed ^ REPAIR_SEED).random::<u16>();
         Self {
-            sender: send.map(|s| MediaSender::new(s, config.ssrc, (sequence, repair_sequence), timestamp, now)),
+            sender: send.map(|s| {
+                MediaSender::new(s, (config.ssrc, config.picture), (sequence, repair_sequence), timestamp, now)
+            }),
             receiver: receive.map(|r| MediaReceiver::new(r, &config, now)),
             timer,
             twcc: TwccWriter::new(config.ssrc, config.remote_ssrc),
@@ -185,6 +190,7 @@ impl Endpoint {
             observer: None,
             early_wanted: false,
             sync: Sync::No,
+            picture: PictureRequests::new(config.picture, now),
             zero: NtpTime::from_bits(u64::from(config.ntp_epoch) << 32),
             rng,
             config,
@@ -203,6 +209,7 @@ impl Endpoint {
         if let Some(r) = &self.receiver {
             earliest(&mut at, r.poll_timeout());
         }
+        self.picture_timeout(&mut at);
         at
     }
 
@@ -274,7 +281,12 @@ impl Endpoint {
     /// nothing. Frames are to be taken in the order of their events: what belongs before is let go.
     pub fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
         let content = self.receiver.as_mut().and_then(|r| r.content.as_mut());
-        content.is_some_and(|c| c.take(event, frame))
+        let taken = content.is_some_and(|c| c.take(event, frame));
+        if taken {
+            let payload = frame.packets.first().map(|p| &p.bytes[..]);
+            self.picture.pictures.note(self.config.picture.name, frame.rtp_timestamp, payload);
+        }
+        taken
     }
     /// What became of the content that has arrived, and its bytes that are kept now.
     pub fn content_counters(&self) -> (ContentCounters, DataSize) {

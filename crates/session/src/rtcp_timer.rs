@@ -136,6 +136,11 @@ impl RtcpTimer {
         now >= self.early_allowed_at && now < self.next
     }
 
+    /// From when on an early feedback packet may leave, if that is before the next regular packet.
+    pub fn early_from(&self) -> Timestamp {
+        self.early_allowed_at
+    }
+
     /// A regular packet has left.
     pub fn on_regular_sent(&mut self, size: DataSize, rng: &mut impl Rng, now: Timestamp) {
         self.on_packet(size);

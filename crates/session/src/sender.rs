@@ -2,15 +2,18 @@
 
 mod breaker;
 mod packets;
+mod picture;
 
 pub(crate) use packets::{Kind, Outgoing};
 
 use crate::config::SendConfig;
 use crate::feedback::ccfb_packets;
+use crate::picture::PictureFeedback;
 use crate::protection::RepairSender;
 use crate::queue::{QueuedPacket, RtpQueue};
 use crate::sent::{Intervals, SentStream, Traces};
 use breaker::Breaker;
+use picture::PictureState;
 use weir_cc::cue::{Cue, IntervalReport, OneWayDelay, PacketResult, QueueState, TransportFeedback};
 use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
 use weir_fec::Importance;
@@ -81,6 +84,7 @@ pub(crate) struct MediaSender {
     intervals: Intervals,
     pub repair: RepairSender,
     pub breaker: Breaker,
+    pub picture: PictureState,
     pub last_rtp_timestamp: u32,
     rtp_offset: u32,
     pub counters: SendCounters,
@@ -93,7 +97,13 @@ pub(crate) struct MediaSender {
 
 impl MediaSender {
     /// `first` are the first sequence numbers of media and repair.
-    pub(crate) fn new(config: SendConfig, ssrc: u32, first: (u16, u16), rtp_offset: u32, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        config: SendConfig,
+        (ssrc, picture): (u32, PictureFeedback),
+        first: (u16, u16),
+        rtp_offset: u32,
+        now: Timestamp,
+    ) -> Self {
         let target = config.controller.target();
         let (first, first_repair) = (65_536 + u64::from(first.0), 65_536 + u64::from(first.1));
         let extended = config.reports.is_some_and(|p| p.extended);
@@ -115,6 +125,7 @@ impl MediaSender {
             intervals: Intervals::default(),
             repair: RepairSender::new(config.repair, first_repair, ssrc),
             breaker: Breaker::new(config.circuit_breaker),
+            picture: PictureState::new(picture),
             last_rtp_timestamp: rtp_offset,
             rtp_offset,
             counters: SendCounters::default(),
@@ -296,11 +307,14 @@ impl MediaSender {
         self.breaker.on_frame(now);
         let rtp_timestamp = frame.rtp_timestamp.wrapping_add(self.rtp_offset);
         let captured = frame.captured;
+        if frame.kind == FrameKind::Key {
+            self.picture.on_key_frame(now);
+        }
         let importance = if frame.kind == FrameKind::Key { Importance::Key } else { Importance::Reference };
         let packet = QueuedPacket { payload: 0, marker: false, rtp_timestamp, captured, importance };
         self.payloads.clear();
         let added = if self.source.take_payloads(self.packetiser.max_payload, &mut self.payloads) {
-            self.enqueue_content(packet)
+            self.enqueue_content(packet, frame.rtp_timestamp)
         } else {
             for p in self.packetiser.split(frame.size) {
                 let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);
@@ -317,11 +331,12 @@ impl MediaSender {
 
     /// Queues the payloads of a frame, of which `packet` tells what they have in common; gives their size.
     #[inline(never)]
-    fn enqueue_content(&mut self, packet: QueuedPacket) -> DataSize {
+    fn enqueue_content(&mut self, packet: QueuedPacket, own_timestamp: u32) -> DataSize {
         if self.payloads.iter().any(|(bytes, _)| bytes.len() > usize::from(u16::MAX)) {
             self.counters.oversized_frames += 1;
             return DataSize::ZERO;
         }
+        self.picture.on_picture(own_timestamp, self.payloads.iter().next().map(|p| p.0));
         let mut left = self.payloads.len();
         for (bytes, discardable) in self.payloads.iter() {
             left -= 1;
@@ -359,8 +374,9 @@ impl MediaSender {
         if let Some(limit) = self.max_queue_age
             && self.queue.discard_before(now - limit)
         {
-            self.source.request_key_frame(now);
+            self.want_key_frame(now);
         }
+        self.run_picture(now);
     }
 
     pub(crate) fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {

@@ -101,6 +101,15 @@ impl PictureId {
         self.value.wrapping_sub(earlier.value) & mask
     }
 
+    /// The picture ID that a payload's descriptor tells, where the codec has one.
+    pub fn of_payload(codec: VideoCodec, payload: &[u8]) -> Option<Self> {
+        match codec {
+            VideoCodec::H264 => None,
+            VideoCodec::Vp8 => vp8::describe(payload)?.picture_id,
+            VideoCodec::Vp9 => vp9::describe(payload)?.picture_id,
+        }
+    }
+
     /// Reads the field of RFC 7741, section 4.2, and RFC 9628, section 4.2: 7 bits, or 15 where the first bit is set.
     fn read(rest: &mut &[u8]) -> Option<Self> {
         let first = take(rest)?;

@@ -34,7 +34,7 @@ pub(super) fn assemble(packets: &[ReceivedPayload], stats: &mut DepacketiserStat
     made
 }
 
-fn describe(bytes: &[u8]) -> Option<Described<'_>> {
+pub(super) fn describe(bytes: &[u8]) -> Option<Described<'_>> {
     let mut rest = bytes;
     let first = take(&mut rest)?;
     let extension = if first & X != 0 { take(&mut rest)? } else { 0 };

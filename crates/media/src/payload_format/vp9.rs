@@ -42,7 +42,7 @@ const fn is_key(first: u8) -> bool {
     first >> 6 == 0b10 && (first >> shift) & 0b11 == 0
 }
 
-fn describe(bytes: &[u8]) -> Option<Described<'_>> {
+pub(super) fn describe(bytes: &[u8]) -> Option<Described<'_>> {
     let mut rest = bytes;
     let first = take(&mut rest)?;
     let picture_id = if first & I != 0 { Some(PictureId::read(&mut rest)?) } else { None };

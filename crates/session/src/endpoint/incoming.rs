@@ -14,7 +14,7 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::Kind;
 use weir_wire::ntp::{NtpTime, round_trip};
 use weir_wire::rtcp::xr::{Block, Xr};
-use weir_wire::rtcp::{NaduEntry, Packet, ReportBlock, SenderReport, parse_compound};
+use weir_wire::rtcp::{NaduEntry, Packet, ReportBlock, Rpsi, SenderReport, parse_compound};
 use weir_wire::rtp::PacketView;
 use weir_wire::rtp::extension::{read_ntp_56, read_ntp_64};
 
@@ -50,6 +50,10 @@ impl Endpoint {
             // Behind the report blocks of the same compound, whatever their order in it.
             if let Some(sender) = self.sender.as_mut().filter(|_| extended.traces.loss.is_some()) {
                 sender.on_traces(&extended.traces, extended.one_way_delay, self.rtt, now);
+            }
+            if let Some(sender) = self.sender.as_mut().filter(|_| extended.rpsi.is_some() || extended.slices_lost) {
+                let rpsi = (extended.rpsi, self.config.payload_type);
+                sender.on_picture_feedback(rpsi, extended.slices_lost, self.rtt, now);
             }
             return;
         }
@@ -205,9 +209,21 @@ impl Endpoint {
                 }
             }
             Packet::SrRequest(r) if r.media_ssrc == ours && self.sender.is_some() => self.early_wanted = true,
-            Packet::Pli(p) if p.media_ssrc == ours => self.request_key_frame(now),
-            Packet::Fir(f) if f.entries.iter().any(|e| e.ssrc == ours) => self.request_key_frame(now),
+            Packet::Pli(p) if p.media_ssrc == ours => self.on_key_request(None, now),
+            Packet::Fir(f) => {
+                if let Some(entry) = f.entries.iter().find(|e| e.ssrc == ours) {
+                    self.on_key_request(Some(entry.sequence), now);
+                }
+            }
+            Packet::Rpsi(r) if r.media_ssrc == ours => extended.rpsi = Some(*r),
+            Packet::Sli(s) if s.media_ssrc == ours => extended.slices_lost |= s.entries.iter().next().is_some(),
             _ => {}
+        }
+    }
+
+    fn on_key_request(&mut self, fir: Option<u8>, now: Timestamp) {
+        if let Some(s) = &mut self.sender {
+            s.on_key_request(fir, self.rtt, now);
         }
     }
 
@@ -319,4 +335,6 @@ fn seen<'a>(now: Timestamp, datagram: &Datagram<'a>, source: Option<&SocketAddr>
 struct Extended<'a> {
     traces: Traces<'a>,
     one_way_delay: Option<OneWayDelay>,
+    rpsi: Option<Rpsi<'a>>,
+    slices_lost: bool,
 }

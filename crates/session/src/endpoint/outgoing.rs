@@ -49,7 +49,7 @@ impl Endpoint {
 
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let regular = self.timer.next_regular() <= now || self.bye == Bye::Wanted;
-        let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted;
+        let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted || self.picture.is_due(now);
         if !regular && !waits && !self.receiver.as_ref().is_some_and(|r| r.feedback_due(now) || r.is_urgent()) {
             return None;
         }
@@ -67,7 +67,8 @@ impl Endpoint {
         let urgent =
             may_be_early && (self.early_wanted || self.receiver.as_ref().is_some_and(MediaReceiver::is_urgent));
         let asks = self.sync == Sync::Wanted && may_be_early;
-        if !(regular || feedback || early || urgent || asks) {
+        let picture = may_be_early && self.picture.is_due(now);
+        if !(regular || feedback || early || urgent || asks || picture) {
             return None;
         }
         if regular || urgent {
@@ -93,6 +94,9 @@ impl Endpoint {
             SrRequest { sender_ssrc: ssrcs.0, media_ssrc: ssrcs.1 }.write_into(out);
             self.sync = Sync::Asked;
         }
+        if is_avpf {
+            self.write_picture_feedback(now, out);
+        }
         if self.bye == Bye::Wanted {
             let sources = [self.config.ssrc, self.config.repair_ssrcs().0];
             let repaired = self.sender.as_ref().is_some_and(|s| s.counters.repair_packets > 0);
@@ -110,7 +114,7 @@ impl Endpoint {
                 self.sync = Sync::Wanted;
             }
             self.timer.on_regular_sent(on_wire, &mut self.rng, now);
-        } else if urgent || asks || (early && !periodic) {
+        } else if urgent || asks || picture || (early && !periodic) {
             self.timer.on_early_sent(on_wire, &mut self.rng, now);
         } else {
             self.timer.on_packet(on_wire);

@@ -1,0 +1,421 @@
+//! What a receiver tells of pictures: that it needs a key frame, what it has decoded, and what it can go back to
+//! (RFC 4585, section 6.3; RFC 5104, section 4.3.1).
+//!
+//! RPSI says either that a picture was decoded or that one is to be gone back to (RFC 4585, section 6.3.3.1; RFC 7741,
+//! section 5.1), and has no field that tells which. Here an RPSI beside an SLI in one compound asks for its picture; one by
+//! itself does so too unless both ends have [`PictureFeedback::acknowledge`] on: then it acknowledges.
+
+use std::collections::VecDeque;
+use weir_media::{PictureId, VideoCodec};
+use weir_units::{TimeDelta, Timestamp};
+use weir_wire::rtcp::{Fir, FirEntry, Pli, Rpsi, Sli, SliEntry};
+
+/// Pictures whose IDs are remembered: eight seconds at 30 a second, and more than 7-bit IDs tell apart.
+const MAX_PICTURES: usize = 256;
+/// Acknowledgements that make a packet of their own leave at least so far apart; beside others they always go.
+const ACK_SPACING: TimeDelta = TimeDelta::from_millis(100);
+/// Most macroblocks that SLI tells: 13 bits (RFC 4585, section 6.3.2.2).
+const MAX_MACROBLOCKS: u16 = 0x1fff;
+
+/// By what feedback names a picture: the native bit string of RPSI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PictureName {
+    /// Its RTP timestamp, 32 bits. No RFC defines the string for H.264; this is Weir's own.
+    #[default]
+    RtpTimestamp,
+    /// The picture ID in the payload descriptor, its 7 or 15 bits (RFC 7741, section 5.1). VP8 and VP9 have it.
+    PictureId(VideoCodec),
+}
+
+/// With which message a key frame is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum KeyFrameRequest {
+    /// Picture loss indication, as RFC 5104, section 4.3.1.2, has it for losses.
+    #[default]
+    Pli,
+    /// Full intra request.
+    Fir,
+    /// PLI so many times, then FIR.
+    PliThenFir(u32),
+}
+
+/// Feedback on pictures, the same at both ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PictureFeedback {
+    /// With which message a key frame is asked for.
+    pub key_frame_request: KeyFrameRequest,
+    /// How pictures are named.
+    pub name: PictureName,
+    /// Whether decoded pictures are acknowledged.
+    pub acknowledge: bool,
+    /// Macroblocks of a picture, which SLI beside RPSI tells as lost; `None` for no SLI unless there are acknowledgements.
+    pub slice_loss: Option<u16>,
+    /// How often a picture is asked for to go back to, before a key frame is.
+    pub reference_tries: u32,
+    /// Least time between key frames that the other end asks for; libwebrtc's is 300 ms (as of 2024).
+    pub min_key_frame_interval: TimeDelta,
+}
+
+impl Default for PictureFeedback {
+    fn default() -> Self {
+        Self {
+            key_frame_request: KeyFrameRequest::Pli,
+            name: PictureName::RtpTimestamp,
+            acknowledge: false,
+            slice_loss: None,
+            reference_tries: 3,
+            min_key_frame_interval: TimeDelta::from_millis(300),
+        }
+    }
+}
+
+/// Feedback on pictures as it was sent and received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PictureCounters {
+    /// PLI sent.
+    pub pli_sent: u64,
+    /// FIR sent, repetitions included.
+    pub fir_sent: u64,
+    /// RPSI sent that asks for its picture.
+    pub references_sent: u64,
+    /// RPSI sent that acknowledges.
+    pub acknowledgements_sent: u64,
+    /// Pictures that could not be named: their ID is not known.
+    pub unnamed: u64,
+    /// PLI and FIR received.
+    pub key_requests: u64,
+    /// Those that were passed on to the source.
+    pub key_requests_granted: u64,
+    /// RPSI and SLI received that ask to go back to a picture.
+    pub references: u64,
+    /// RPSI received that acknowledges.
+    pub acknowledgements: u64,
+    /// RPSI of another payload type, of another form, or of a picture that is not known.
+    pub unknown: u64,
+}
+
+/// A picture by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Named {
+    RtpTimestamp(u32),
+    PictureId(PictureId),
+}
+
+impl Named {
+    /// The native bit string, and how many bits at its end are no part of it.
+    fn bits(self) -> ([u8; 4], usize, u8) {
+        match self {
+            Self::RtpTimestamp(t) => (t.to_be_bytes(), 4, 0),
+            Self::PictureId(id) => {
+                let bits = if id.long { id.value << 1 } else { id.value << 9 };
+                let [a, b] = bits.to_be_bytes();
+                ([a, b, 0, 0], if id.long { 2 } else { 1 }, 1)
+            }
+        }
+    }
+
+    /// Reads a native bit string.
+    pub(crate) fn read(name: PictureName, rpsi: &Rpsi<'_>) -> Option<Self> {
+        let bits = rpsi.bit_string.len() * 8 - usize::from(rpsi.unused_bits);
+        match (name, rpsi.bit_string) {
+            (PictureName::RtpTimestamp, &[a, b, c, d]) if bits == 32 => {
+                Some(Self::RtpTimestamp(u32::from_be_bytes([a, b, c, d])))
+            }
+            (PictureName::PictureId(_), &[a]) if bits == 7 => {
+                Some(Self::PictureId(PictureId { value: (a >> 1).into(), long: false }))
+            }
+            (PictureName::PictureId(_), &[a, b]) if bits == 15 => {
+                Some(Self::PictureId(PictureId { value: u16::from_be_bytes([a, b]) >> 1, long: true }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The latest pictures, by RTP timestamp and picture ID.
+#[derive(Debug, Default)]
+pub(crate) struct Pictures(VecDeque<(u32, PictureId)>);
+
+impl Pictures {
+    /// Notes a picture by any of its payloads, where pictures go by their IDs.
+    pub(crate) fn note(&mut self, name: PictureName, rtp_timestamp: u32, payload: Option<&[u8]>) {
+        let PictureName::PictureId(codec) = name else { return };
+        let Some(id) = payload.and_then(|p| PictureId::of_payload(codec, p)) else { return };
+        if self.0.len() == MAX_PICTURES {
+            self.0.pop_front();
+        }
+        self.0.push_back((rtp_timestamp, id));
+    }
+    fn id(&self, rtp_timestamp: u32) -> Option<PictureId> {
+        self.0.iter().rev().find(|p| p.0 == rtp_timestamp).map(|p| p.1)
+    }
+    /// The latest picture of this ID.
+    pub(crate) fn rtp_timestamp(&self, id: PictureId) -> Option<u32> {
+        self.0.iter().rev().find(|p| id.since(p.1) == 0).map(|p| p.0)
+    }
+    fn name(&self, name: PictureName, rtp_timestamp: u32) -> Option<Named> {
+        match name {
+            PictureName::RtpTimestamp => Some(Named::RtpTimestamp(rtp_timestamp)),
+            PictureName::PictureId(_) => self.id(rtp_timestamp).map(Named::PictureId),
+        }
+    }
+}
+
+/// Something that is asked for until it comes.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    due: Timestamp,
+    tries: u32,
+}
+
+impl Asked {
+    const fn new(now: Timestamp) -> Self {
+        Self { due: now, tries: 0 }
+    }
+    fn sent(&mut self, now: Timestamp, spacing: TimeDelta) {
+        self.due = now + spacing;
+        self.tries += 1;
+    }
+}
+
+/// What a receiver wants to tell of pictures.
+#[derive(Debug)]
+pub(crate) struct PictureRequests {
+    config: PictureFeedback,
+    key: Option<Asked>,
+    fir_sequence: u8,
+    /// The RTP timestamp of the picture to go back to.
+    reference: Option<(Asked, u32)>,
+    /// The RTP timestamp of the latest picture to be acknowledged.
+    decoded: Option<u32>,
+    acknowledged_at: Timestamp,
+    pub pictures: Pictures,
+    pub counters: PictureCounters,
+}
+
+impl PictureRequests {
+    pub(crate) fn new(config: PictureFeedback, now: Timestamp) -> Self {
+        Self {
+            config,
+            key: None,
+            fir_sequence: 0,
+            reference: None,
+            decoded: None,
+            acknowledged_at: now,
+            pictures: Pictures::default(),
+            counters: PictureCounters::default(),
+        }
+    }
+
+    /// Wants a key frame; a new command where none is outstanding.
+    pub(crate) fn want_key_frame(&mut self, now: Timestamp) {
+        if self.key.is_none() {
+            self.key = Some(Asked::new(now));
+            self.fir_sequence = self.fir_sequence.wrapping_add(1);
+        }
+    }
+
+    pub(crate) fn on_decoded(&mut self, rtp_timestamp: u32, intact: bool) {
+        if !intact {
+            return;
+        }
+        // What was never asked for cannot have been answered.
+        self.key = self.key.filter(|k| k.tries == 0);
+        self.reference = self.reference.filter(|r| (rtp_timestamp.wrapping_sub(r.1) as i32) <= 0);
+        if self.config.acknowledge {
+            self.decoded = Some(rtp_timestamp);
+        }
+    }
+
+    pub(crate) fn on_damaged(&mut self, last_decoded: u32, now: Timestamp) {
+        let asked = self.reference.map_or(Asked::new(now), |r| r.0);
+        self.reference = Some((asked, last_decoded));
+    }
+
+    /// When the next message is due; nothing where there is none.
+    #[inline]
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        let wanted = [self.key, self.reference.map(|r| r.0)].into_iter().flatten().map(|a| a.due);
+        wanted.chain(self.decoded.map(|_| self.acknowledged_at + ACK_SPACING)).min()
+    }
+    #[inline]
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        self.due().is_some_and(|at| at <= now)
+    }
+
+    /// Appends what is due; unanswered requests come again after `spacing`.
+    pub(crate) fn write(
+        &mut self,
+        (ssrc, media_ssrc, payload_type): (u32, u32, u8),
+        spacing: TimeDelta,
+        now: Timestamp,
+        out: &mut Vec<u8>,
+    ) {
+        let c = self.config;
+        if let Some((mut asked, decoded)) = self.reference.filter(|r| r.0.due <= now) {
+            match self.pictures.name(c.name, decoded).filter(|_| asked.tries < c.reference_tries) {
+                None => {
+                    self.counters.unnamed += u64::from(asked.tries < c.reference_tries);
+                    self.reference = None;
+                    self.want_key_frame(now);
+                }
+                Some(named) => {
+                    asked.sent(now, spacing);
+                    self.reference = Some((asked, decoded));
+                    self.counters.references_sent += 1;
+                    if let Some(macroblocks) = c.slice_loss.or(c.acknowledge.then_some(MAX_MACROBLOCKS)) {
+                        // RFC 7741, section 5.2: all of the picture may be told lost, and the one behind the last is.
+                        let id = self.pictures.id(decoded).map_or(0, |id| id.value.wrapping_add(1));
+                        let number = macroblocks.min(MAX_MACROBLOCKS);
+                        let entries = [SliEntry { first: 0, number, picture_id: id as u8 & 0x3f }];
+                        Sli { sender_ssrc: ssrc, media_ssrc, entries: (&entries).into() }.write_into(out);
+                    }
+                    write_rpsi((ssrc, media_ssrc, payload_type), named, out);
+                }
+            }
+        } else if let Some(decoded) = self.decoded.take() {
+            // Never beside an SLI, so that it cannot be taken for a request.
+            match self.pictures.name(c.name, decoded) {
+                Some(named) => {
+                    self.acknowledged_at = now;
+                    self.counters.acknowledgements_sent += 1;
+                    write_rpsi((ssrc, media_ssrc, payload_type), named, out);
+                }
+                None => self.counters.unnamed += 1,
+            }
+        }
+        if let Some(asked) = self.key.as_mut().filter(|k| k.due <= now) {
+            let by_fir = match c.key_frame_request {
+                KeyFrameRequest::Pli => false,
+                KeyFrameRequest::Fir => true,
+                KeyFrameRequest::PliThenFir(tries) => asked.tries >= tries,
+            };
+            asked.sent(now, spacing);
+            if by_fir {
+                self.counters.fir_sent += 1;
+                let entries = [FirEntry { ssrc: media_ssrc, sequence: self.fir_sequence }];
+                Fir { sender_ssrc: ssrc, media_ssrc: 0, entries: (&entries).into() }.write_into(out);
+            } else {
+                self.counters.pli_sent += 1;
+                Pli { sender_ssrc: ssrc, media_ssrc }.write_into(out);
+            }
+        }
+    }
+}
+
+fn write_rpsi((ssrc, media_ssrc, payload_type): (u32, u32, u8), named: Named, out: &mut Vec<u8>) {
+    let (bytes, len, unused_bits) = named.bits();
+    Rpsi { sender_ssrc: ssrc, media_ssrc, payload_type, bit_string: &bytes[..len], unused_bits }.write_into(out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_wire::rtcp::{Packet, parse_compound};
+
+    const WHO: (u32, u32, u8) = (1, 2, 96);
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// What leaves at this time, the spacing being 100 ms.
+    fn sent(r: &mut PictureRequests, ms: i64) -> Vec<String> {
+        let mut out = vec![];
+        if r.is_due(at(ms)) {
+            r.write(WHO, TimeDelta::from_millis(100), at(ms), &mut out);
+        }
+        let name = |p| match p {
+            Packet::Pli(p) => format!("PLI {}", p.media_ssrc),
+            Packet::Fir(f) => f.entries.iter().map(|e| format!("FIR {} {}", e.ssrc, e.sequence)).collect(),
+            Packet::Sli(s) => s.entries.iter().map(|e| format!("SLI {} {}", e.number, e.picture_id)).collect(),
+            Packet::Rpsi(r) => format!("RPSI {} {:?} {}", r.payload_type, r.bit_string, r.unused_bits),
+            other => panic!("{other:?}"),
+        };
+        parse_compound(&out).map(|p| name(p.unwrap())).collect()
+    }
+
+    #[test]
+    fn a_key_frame_is_asked_for_until_one_comes() {
+        let config = PictureFeedback { key_frame_request: KeyFrameRequest::PliThenFir(2), ..Default::default() };
+        let mut r = PictureRequests::new(config, at(0));
+        assert_eq!((r.due(), sent(&mut r, 0).len()), (None, 0));
+        r.want_key_frame(at(10));
+        // A picture that was under way answers nothing.
+        r.on_decoded(3_000, true);
+        assert_eq!(sent(&mut r, 10), ["PLI 2"]);
+        r.want_key_frame(at(20));
+        assert_eq!((sent(&mut r, 109).len(), r.due()), (0, Some(at(110))));
+        assert_eq!(sent(&mut r, 110), ["PLI 2"]);
+        // Repetitions of a command keep its number (RFC 5104, section 4.3.1.1).
+        assert_eq!([sent(&mut r, 210), sent(&mut r, 310)], [["FIR 2 1"], ["FIR 2 1"]]);
+        r.on_decoded(9_000, false);
+        assert_eq!(sent(&mut r, 410), ["FIR 2 1"]);
+        r.on_decoded(12_000, true);
+        assert_eq!((r.due(), r.counters.pli_sent, r.counters.fir_sent), (None, 2, 3));
+        r.want_key_frame(at(900));
+        assert_eq!([sent(&mut r, 900), sent(&mut r, 1_000), sent(&mut r, 1_100)], [["PLI 2"], ["PLI 2"], ["FIR 2 2"]]);
+    }
+
+    #[test]
+    fn a_reference_is_asked_for_and_then_a_key_frame() {
+        let mut r = PictureRequests::new(PictureFeedback { reference_tries: 2, ..Default::default() }, at(0));
+        r.on_damaged(0x0102_0304, at(0));
+        assert_eq!(sent(&mut r, 0), ["RPSI 96 [1, 2, 3, 4] 0"]);
+        r.on_damaged(0x0102_0305, at(50));
+        assert_eq!((sent(&mut r, 50).len(), sent(&mut r, 100)), (0, vec!["RPSI 96 [1, 2, 3, 5] 0".to_owned()]));
+        // The reference itself, or one before it, heals nothing.
+        r.on_decoded(0x0102_0305, true);
+        assert_eq!(sent(&mut r, 200), ["PLI 2"]);
+        r.on_decoded(0x0102_0a00, true);
+        assert_eq!(r.due(), None);
+        r.on_damaged(7, at(300));
+        sent(&mut r, 300);
+        r.on_decoded(8, true);
+        assert_eq!(r.due(), None);
+    }
+
+    #[test]
+    fn pictures_of_vp8_go_by_their_id() {
+        let config = PictureFeedback {
+            name: PictureName::PictureId(VideoCodec::Vp8),
+            acknowledge: true,
+            slice_loss: Some(99),
+            ..Default::default()
+        };
+        let mut r = PictureRequests::new(config, at(0));
+        // Descriptors of RFC 7741, section 4.2: X, then I, then the ID of 15 and of 7 bits.
+        for (t, id) in [(100, &[0x80, 0x80, 0x92, 0x34, 0][..]), (200, &[0x80, 0x80, 0x35, 0])] {
+            r.pictures.note(config.name, t, Some(id));
+        }
+        r.on_decoded(100, true);
+        assert_eq!(sent(&mut r, 50).len(), 0, "acknowledgements wait for others a while");
+        assert_eq!(sent(&mut r, 100), [format!("RPSI 96 {:?} 1", (0x1234u16 << 1).to_be_bytes())]);
+        r.on_damaged(200, at(110));
+        assert_eq!(sent(&mut r, 110), [format!("SLI 99 {}", 0x36), format!("RPSI 96 [{}] 1", 0x35 << 1)]);
+        // One whose ID is not known cannot be asked for.
+        r.on_decoded(201, true);
+        r.decoded = None;
+        r.on_damaged(300, at(200));
+        assert_eq!((sent(&mut r, 200), r.counters.unnamed), (vec!["PLI 2".to_owned()], 1));
+    }
+
+    #[test]
+    fn names_are_read_back_and_others_are_not() {
+        for named in [
+            Named::RtpTimestamp(0xfedc_ba98),
+            Named::PictureId(PictureId { value: 0x7abc, long: true }),
+            Named::PictureId(PictureId { value: 0x7f, long: false }),
+        ] {
+            let mut out = vec![];
+            write_rpsi(WHO, named, &mut out);
+            let Some(Ok(Packet::Rpsi(rpsi))) = parse_compound(&out).next() else { panic!("{out:?}") };
+            let by_id = PictureName::PictureId(VideoCodec::Vp8);
+            let (right, wrong) = match named {
+                Named::RtpTimestamp(_) => (PictureName::RtpTimestamp, by_id),
+                Named::PictureId(_) => (by_id, PictureName::RtpTimestamp),
+            };
+            assert_eq!((Named::read(right, &rpsi), Named::read(wrong, &rpsi)), (Some(named), None));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What the other end tells of pictures, and how often it may have a key frame.
+
+use super::MediaSender;
+use crate::picture::{Named, PictureCounters, PictureFeedback, Pictures};
+use weir_media::SourceFeedback;
+use weir_units::{DataSize, TimeDelta, Timestamp};
+use weir_wire::rtcp::Rpsi;
+
+/// Round trip that repetitions of a FIR are told by until one is measured.
+const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(250);
+
+/// Key frames as they are asked for and made.
+#[derive(Debug)]
+pub(crate) struct PictureState {
+    config: PictureFeedback,
+    /// When the source was last asked for a key frame, and when it last made one.
+    asked: Option<Timestamp>,
+    made: Option<Timestamp>,
+    /// A key frame is to be asked for as soon as there may be another.
+    wanted: bool,
+    fir_sequence: Option<u8>,
+    /// The picture that was acknowledged last.
+    decoded: Option<u32>,
+    /// By the source's timestamps.
+    pub(super) pictures: Pictures,
+    pub counters: PictureCounters,
+}
+
+impl PictureState {
+    pub(super) fn new(config: PictureFeedback) -> Self {
+        Self {
+            config,
+            asked: None,
+            made: None,
+            wanted: false,
+            fir_sequence: None,
+            decoded: None,
+            pictures: Pictures::default(),
+            counters: PictureCounters::default(),
+        }
+    }
+
+    pub(super) fn on_key_frame(&mut self, now: Timestamp) {
+        (self.made, self.wanted) = (Some(now), false);
+    }
+    /// A picture is made of these payloads.
+    pub(super) fn on_picture(&mut self, rtp_timestamp: u32, payload: Option<&[u8]>) {
+        self.pictures.note(self.config.name, rtp_timestamp, payload);
+    }
+
+    fn may_ask(&self, now: Timestamp) -> bool {
+        self.asked.max(self.made).is_none_or(|t| now.saturating_since(t) >= self.config.min_key_frame_interval)
+    }
+}
+
+impl MediaSender {
+    /// The other end asks for a key frame, by a FIR of this number or by PLI. The repetition of a FIR is answered by another
+    /// key frame when two round trips have gone since the last one (RFC 5104, section 3.5.1.1).
+    pub(crate) fn on_key_request(&mut self, fir: Option<u8>, rtt: Option<TimeDelta>, now: Timestamp) {
+        let p = &mut self.picture;
+        p.counters.key_requests += 1;
+        let repeated = fir.is_some() && p.fir_sequence == fir;
+        p.fir_sequence = fir.or(p.fir_sequence);
+        let answered = p.asked.max(p.made).filter(|_| repeated);
+        if answered.is_some_and(|t| now.saturating_since(t) <= rtt.unwrap_or(FIRST_ROUND_TRIP) * 2) {
+            return;
+        }
+        // A command has to be followed, if later; PLI comes again where it was not meant for a key frame under way.
+        let granted = self.ask_for_key_frame(now);
+        self.picture.wanted |= !granted && fir.is_some();
+        self.picture.counters.key_requests_granted += u64::from(granted || fir.is_some());
+    }
+
+    fn ask_for_key_frame(&mut self, now: Timestamp) -> bool {
+        let may = self.picture.may_ask(now);
+        if may {
+            (self.picture.asked, self.picture.wanted) = (Some(now), false);
+            self.source.request_key_frame(now);
+        }
+        may
+    }
+
+    /// Frames were thrown away: without a key frame nothing that follows can be decoded.
+    pub(super) fn want_key_frame(&mut self, now: Timestamp) {
+        self.picture.wanted = !self.ask_for_key_frame(now);
+    }
+
+    pub(super) fn run_picture(&mut self, now: Timestamp) {
+        if self.picture.wanted {
+            self.want_key_frame(now);
+        }
+    }
+
+    /// What the picture feedback of one compound says: its RPSI, if any, and whether there was an SLI.
+    #[inline(never)]
+    pub(crate) fn on_picture_feedback(
+        &mut self,
+        (rpsi, payload_type): (Option<Rpsi<'_>>, u8),
+        slices_lost: bool,
+        rtt: Option<TimeDelta>,
+        now: Timestamp,
+    ) {
+        let p = &mut self.picture;
+        let picture = rpsi.and_then(|r| {
+            let named = Named::read(p.config.name, &r).filter(|_| r.payload_type == payload_type);
+            let known = match named {
+                Some(Named::RtpTimestamp(t)) => Some(t.wrapping_sub(self.rtp_offset)),
+                Some(Named::PictureId(id)) => p.pictures.rtp_timestamp(id),
+                None => None,
+            };
+            p.counters.unknown += u64::from(known.is_none());
+            known
+        });
+        if let Some(rtp_timestamp) = picture.filter(|_| p.config.acknowledge && !slices_lost) {
+            p.counters.acknowledgements += 1;
+            p.decoded = Some(rtp_timestamp);
+            self.source.on_feedback(SourceFeedback::Decoded { rtp_timestamp }, now);
+            return;
+        }
+        if rpsi.is_some() && picture.is_none() && !slices_lost {
+            return;
+        }
+        // An SLI alone: the picture that was acknowledged last is a reference (RFC 7741, section 5.2).
+        p.counters.references += 1;
+        let gone_back = picture.or(p.decoded).is_some_and(|rtp_timestamp| {
+            self.source.on_feedback(SourceFeedback::ReferenceWanted { rtp_timestamp }, now)
+        });
+        if !gone_back {
+            self.on_key_request(None, rtt, now);
+        }
+    }
+
+    pub(crate) fn set_slice_size(&mut self, size: Option<DataSize>, now: Timestamp) -> bool {
+        self.source.on_feedback(SourceFeedback::SliceSize(size), now)
+    }
+}
