@@ -4,8 +4,14 @@
 //! below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
 
 #[cfg(target_os = "linux")]
+pub mod call;
+pub mod clock;
+#[cfg(target_os = "linux")]
 pub mod emulate;
 #[cfg(target_os = "linux")]
 pub mod netns;
+pub mod srtp;
 #[cfg(target_os = "linux")]
 pub mod tun;
+#[cfg(target_os = "linux")]
+pub mod udp;

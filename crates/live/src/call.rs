@@ -1,0 +1,56 @@
+//! Calls in real time: `weir_session`'s ends on sockets.
+//!
+//! [`LiveEnd`] is one end: an [`Endpoint`](weir_session::Endpoint) with a port, the other end's address and, as a rule,
+//! SRTP. [`LiveEnd::run`] drives it until a flag or a time says otherwise, and shows an [`CallObserver`] every packet as
+//! the session sees it, so that a live call can be measured as a simulated one. [`loopback`] runs both ends in one process.
+
+mod config;
+mod end;
+mod loopback;
+mod observer;
+
+pub use config::{CallConfig, FrameModel, endpoints};
+pub use end::{EndCounters, LiveEnd, Peer, RunUntil};
+pub use loopback::{LoopbackSummary, loopback};
+pub use observer::{CallObserver, EndSummary, LivePacket, PacketTotals, Unobserved};
+
+/// Why a call could not begin or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// A socket cannot be had or used.
+    #[error("{what}: {source}")]
+    Socket {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The controller, or a parameter of it.
+    #[error(transparent)]
+    Controller(#[from] weir_cc::tunable::SetupError),
+    /// Packets cannot be protected.
+    #[error(transparent)]
+    Srtp(#[from] crate::srtp::SrtpError),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(String),
+    /// A thread of the call has failed, which is a fault of Weir's.
+    #[error("a thread of the call has failed: {0}")]
+    Thread(String),
+}
+
+impl CallError {
+    pub(crate) fn socket(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Socket { what, source }
+    }
+}
+
+/// Random bits from the system.
+///
+/// # Errors
+/// Where it gives none.
+pub fn random() -> Result<u64, CallError> {
+    getrandom::u64().map_err(|e| CallError::Random(e.to_string()))
+}

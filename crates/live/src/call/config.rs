@@ -1,0 +1,140 @@
+//! What a call is made from, where nothing but a controller and a model of an encoder is asked for.
+
+use crate::call::CallError;
+use crate::call::end::ecn_of;
+use crate::clock::Clock;
+use crate::srtp::Suite;
+use crate::udp::UdpConfig;
+use weir_cc::{FeedbackFormat, Limits, Registry, Setup, tunable::SetupError};
+use weir_media::{Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_units::{DataRate, DataSize, TimeDelta};
+
+/// A model that stands for an encoder: frames have sizes and no content.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum FrameModel {
+    /// Follows its target exactly.
+    Perfect,
+    /// Varies as random variables say (RFC 8593, section 5).
+    Statistical,
+}
+
+/// A call whose media are a model's.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CallConfig {
+    /// The controller's name in the registry.
+    pub controller: String,
+    /// Parameters of it.
+    pub params: Vec<(String, f64)>,
+    /// Bounds on the media rate.
+    pub limits: Limits,
+    /// Media rate at the beginning.
+    pub start_rate: DataRate,
+    /// What stands for the encoder.
+    pub model: FrameModel,
+    /// Frames a second.
+    pub frame_rate: f64,
+    /// Most bytes of an RTP payload.
+    pub payload: DataSize,
+    /// Time from capture to playout.
+    pub playout_deadline: TimeDelta,
+    /// Whether RTP leaves as ECT(0).
+    pub ecn: bool,
+    /// The cipher suite; `None` sends in the clear.
+    pub srtp: Option<Suite>,
+    /// Sockets.
+    pub udp: UdpConfig,
+    /// IPv6 rather than IPv4, where a call chooses its addresses itself.
+    pub v6: bool,
+}
+
+impl Default for CallConfig {
+    fn default() -> Self {
+        Self {
+            controller: "gcc".into(),
+            params: Vec::new(),
+            limits: Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_mbps(5) },
+            start_rate: DataRate::from_kbps(500),
+            model: FrameModel::Perfect,
+            frame_rate: 30.0,
+            payload: DataSize::from_bytes(1_200),
+            playout_deadline: TimeDelta::from_millis(400),
+            ecn: false,
+            srtp: Some(Suite::default()),
+            udp: UdpConfig::default(),
+            v6: false,
+        }
+    }
+}
+
+/// Both ends of a call, the sending one first. `seed` decides on sources, first numbers and RTCP's timing.
+///
+/// # Errors
+/// Where there is no such controller, or it cannot have its parameters.
+pub fn endpoints(
+    config: &CallConfig,
+    registry: &Registry,
+    clock: &Clock,
+    seed: u64,
+) -> Result<(Endpoint, Endpoint), CallError> {
+    let now = clock.now();
+    let setup =
+        Setup { limits: config.limits, start_rate: config.start_rate, now, seed, params: config.params.clone() };
+    let pair = registry.make(&config.controller, &setup)?;
+    let spec = registry
+        .get(&config.controller)
+        .ok_or_else(|| SetupError::UnknownController { name: config.controller.clone() })?;
+    let (feedback, reports) = (spec.feedback, spec.reports);
+    // Two halves of a mixed seed, never equal.
+    let (ssrc, remote_ssrc) = (seed as u32, !(seed as u32));
+    let sender = EndpointConfig {
+        ssrc,
+        remote_ssrc,
+        cname: format!("{:016x}@weir", seed),
+        seed,
+        session_bandwidth: config.limits.ceiling,
+        abs_send_time: pair.receiver.is_some(),
+        transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+        ecn: ecn_of(config.ecn),
+        ntp_epoch: clock.ntp_epoch(),
+        synchronised_clocks: true,
+        header_overhead: if config.v6 { 48 } else { 28 },
+        ..EndpointConfig::default()
+    };
+    let receiver = EndpointConfig {
+        ssrc: remote_ssrc,
+        remote_ssrc: ssrc,
+        cname: format!("{:016x}@weir", !seed),
+        seed: !seed,
+        ..sender.clone()
+    };
+    let interval = TimeDelta::from_secs_f64(1.0 / config.frame_rate.clamp(0.1, 1_000.0));
+    let source: Source = match config.model {
+        FrameModel::Perfect => PerfectCodec::frames(interval, now).into(),
+        FrameModel::Statistical => {
+            let model = StatisticalConfig {
+                frame_interval: interval,
+                min_rate: config.limits.floor,
+                max_rate: config.limits.ceiling,
+                ..StatisticalConfig::default()
+            };
+            // Its own values cannot be wrong; the rate is clamped above.
+            StatisticalSource::new(model, now, seed)
+                .map_or_else(|_| PerfectCodec::frames(interval, now).into(), Into::into)
+        }
+    };
+    let send = SendConfig {
+        packetiser: Packetiser { max_payload: config.payload, ..Packetiser::default() },
+        per_packet_feedback: feedback.is_some(),
+        reports,
+        ..SendConfig::new(source, pair.sender, config.limits)
+    };
+    let receive = ReceiveConfig {
+        feedback,
+        reports,
+        controller: pair.receiver,
+        playout_deadline: Some(config.playout_deadline),
+        ..ReceiveConfig::default()
+    };
+    Ok((Endpoint::new(sender, Some(send), None, now), Endpoint::new(receiver, None, Some(receive), now)))
+}

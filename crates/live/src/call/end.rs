@@ -1,0 +1,322 @@
+//! One end of a call on a socket, and the loop that drives it.
+
+use crate::call::CallError;
+use crate::call::observer::{CallObserver, EndSummary, LivePacket, PacketTotals, rate_bps};
+use crate::clock::Clock;
+use crate::srtp::SrtpSession;
+use crate::udp::{UdpConfig, UdpPort, Waker};
+use serde::Serialize;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use weir_session::{Datagram, Endpoint};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_wire::rtcp::{Packet, parse_compound};
+use weir_wire::{Kind, kind_of};
+
+/// The stop flag is looked at as often as this.
+const MAX_WAIT: TimeDelta = TimeDelta::from_millis(20);
+/// Least wait after a turn in which nothing happened, so that a deadline in the past cannot keep a core busy.
+const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
+/// Datagrams that leave before the socket is looked at again.
+const MAX_BURST: u32 = 256;
+/// Batches that are taken in before timers are run again.
+const MAX_BATCHES: u32 = 8;
+/// Failures of the socket in a row after which the call ends.
+const MAX_FAILURES: u32 = 1_000;
+/// The kernel may be this late with a deadline, to save wake-ups: pacing wants it small (the usual value is 50 us).
+const TIMER_SLACK_NS: u64 = 1_000;
+
+/// The other end's address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Peer {
+    /// As it was signalled; datagrams from elsewhere are not of this call.
+    At(SocketAddr),
+    /// As signalled until something of the call comes from elsewhere, as through an address translator (RFC 4961 speaks of
+    /// symmetric RTP). With SRTP only what is protected rightly counts; without it, anybody may take the call over.
+    Follow(SocketAddr),
+}
+
+impl Peer {
+    /// Where to send to.
+    pub const fn addr(self) -> SocketAddr {
+        match self {
+            Self::At(a) | Self::Follow(a) => a,
+        }
+    }
+}
+
+/// What ends [`LiveEnd::run`].
+#[derive(Clone, Debug)]
+pub struct RunUntil<'a> {
+    /// This instant; `None` for none.
+    pub at: Option<Timestamp>,
+    /// This flag, when it is raised.
+    pub stop: &'a AtomicBool,
+    /// A BYE from the other end.
+    pub bye: bool,
+}
+
+/// What the loop has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct EndCounters {
+    /// Turns of the loop.
+    pub turns: u64,
+    /// Datagrams from elsewhere than the other end.
+    pub strangers: u64,
+    /// Datagrams that are neither RTP nor RTCP.
+    pub not_rtp: u64,
+    /// Datagrams that SRTP would not protect.
+    pub unprotected: u64,
+    /// Failures of the socket on receipt.
+    pub receive_errors: u64,
+    /// BYE packets from the other end.
+    pub byes: u64,
+}
+
+/// One end of a call on a socket.
+pub struct LiveEnd {
+    port: UdpPort,
+    endpoint: Endpoint,
+    peer: Peer,
+    srtp: Option<SrtpSession>,
+    waker: Option<Arc<Waker>>,
+    out: Vec<u8>,
+    /// The last instant that the session was told.
+    told: Timestamp,
+    started: Option<Timestamp>,
+    failures: u32,
+    counters: EndCounters,
+    sent: PacketTotals,
+    received: PacketTotals,
+}
+
+impl std::fmt::Debug for LiveEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveEnd").field("peer", &self.peer).field("counters", &self.counters).finish_non_exhaustive()
+    }
+}
+
+impl LiveEnd {
+    /// An end on a bound socket.
+    ///
+    /// # Errors
+    /// Where the socket cannot do what batches, marks and times need.
+    pub fn new(socket: UdpSocket, udp: UdpConfig, peer: Peer, endpoint: Endpoint) -> Result<Self, CallError> {
+        let port = UdpPort::new(socket, udp).map_err(CallError::socket("preparing the call's UDP socket"))?;
+        Ok(Self {
+            port,
+            endpoint,
+            peer,
+            srtp: None,
+            waker: None,
+            out: Vec::with_capacity(2_048),
+            told: Timestamp::ZERO,
+            started: None,
+            failures: 0,
+            counters: EndCounters::default(),
+            sent: PacketTotals::default(),
+            received: PacketTotals::default(),
+        })
+    }
+
+    /// Protects what leaves, and takes only what is protected.
+    pub fn set_srtp(&mut self, srtp: Option<SrtpSession>) {
+        self.srtp = srtp;
+    }
+    /// Lets other threads end the loop's waiting, where they have frames for it.
+    pub fn set_waker(&mut self, waker: Option<Arc<Waker>>) {
+        self.waker = waker;
+    }
+    /// The session.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+    /// The session, to change what may be changed while a call runs.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+    /// Where the other end is.
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Runs the call until it is told to end, and says goodbye with a BYE. Waits in between without keeping the processor
+    /// busy.
+    ///
+    /// # Errors
+    /// Where the socket fails for good. Packets that cannot be sent are lost, which is counted.
+    pub fn run<O: CallObserver>(
+        &mut self,
+        clock: &Clock,
+        until: &RunUntil<'_>,
+        observer: &mut O,
+    ) -> Result<(), CallError> {
+        // Without it deadlines are a little late, which is no reason not to call.
+        let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK_NS);
+        let begin = clock.now();
+        self.started.get_or_insert(begin);
+        let mut look = begin;
+        loop {
+            let now = self.tell(clock.now());
+            let ends = until.stop.load(Ordering::Relaxed)
+                || until.at.is_some_and(|at| now >= at)
+                || (until.bye && self.counters.byes > 0);
+            if ends {
+                self.endpoint.leave();
+            }
+            self.endpoint.handle_timeout(now);
+            observer.on_turn(now, &mut self.endpoint);
+            let sent = self.transmit(now, observer);
+            if ends {
+                return Ok(());
+            }
+            if now >= look {
+                observer.on_look(now, &mut self.endpoint);
+                look = now + observer.look_interval().max(TimeDelta::from_millis(1));
+            }
+            self.counters.turns += 1;
+            let deadline = self.endpoint.poll_timeout(now).unwrap_or(Timestamp::MAX).min(look);
+            let deadline = until.at.map_or(deadline, |at| deadline.min(at));
+            let least = if sent > 0 { TimeDelta::ZERO } else { MIN_WAIT };
+            let wait = if sent >= MAX_BURST {
+                TimeDelta::ZERO
+            } else {
+                (deadline.saturating_since(clock.now())).min(MAX_WAIT).max(least)
+            };
+            let wait = Duration::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(0));
+            let ready = self.port.wait(wait, self.waker.as_deref());
+            if ready.map_err(CallError::socket("waiting for the call's UDP socket"))? {
+                self.receive(clock, observer)?;
+            }
+        }
+    }
+
+    /// The session's time never goes back.
+    fn tell(&mut self, now: Timestamp) -> Timestamp {
+        self.told = self.told.max(now);
+        self.told
+    }
+
+    fn transmit<O: CallObserver>(&mut self, now: Timestamp, observer: &mut O) -> u32 {
+        let mut count = 0;
+        while count < MAX_BURST {
+            let Some(t) = self.endpoint.poll_transmit(now, &mut self.out) else { break };
+            count += 1;
+            // A model's payload has a length and no content.
+            self.out.resize(self.out.len() + t.payload as usize, 0);
+            let mut size = self.out.len();
+            match self.srtp.as_mut().map(|s| s.protect(&self.out)) {
+                None => self.port.send(self.peer.addr(), t.ecn, &self.out),
+                Some(Ok(bytes)) => {
+                    size = bytes.len();
+                    self.port.send(self.peer.addr(), t.ecn, &bytes);
+                }
+                Some(Err(_)) => {
+                    self.counters.unprotected += 1;
+                    continue;
+                }
+            }
+            let size = DataSize::from_bytes(size as u64);
+            let packet = LivePacket { at: now, sent: true, bytes: &self.out, size, ecn: t.ecn, is_rtp: t.is_rtp };
+            self.sent.add(&packet);
+            observer.on_packet(&packet);
+        }
+        self.port.flush();
+        count
+    }
+
+    fn receive<O: CallObserver>(&mut self, clock: &Clock, observer: &mut O) -> Result<(), CallError> {
+        for _ in 0..MAX_BATCHES {
+            let count = match self.port.receive() {
+                Ok(count) => count,
+                Err(source) => {
+                    self.counters.receive_errors += 1;
+                    self.failures += 1;
+                    if self.failures < MAX_FAILURES {
+                        return Ok(());
+                    }
+                    return Err(CallError::Socket { what: "receiving".into(), source });
+                }
+            };
+            self.failures = 0;
+            let reading = clock.reading();
+            for index in 0..count {
+                let Some(d) = self.port.datagram(index) else { continue };
+                let at = reading.arrival(d.kernel_time).max(self.told);
+                self.told = at;
+                if d.from != self.peer.addr() && matches!(self.peer, Peer::At(_)) {
+                    self.counters.strangers += 1;
+                    continue;
+                }
+                if kind_of(d.bytes).is_none() {
+                    self.counters.not_rtp += 1;
+                    continue;
+                }
+                let wire = d.bytes.len();
+                let (from, ecn) = (d.from, d.ecn);
+                let opened;
+                let bytes = match &mut self.srtp {
+                    None => d.bytes,
+                    Some(srtp) => {
+                        opened = srtp.open(d.bytes);
+                        let Some(bytes) = &opened else { continue };
+                        &bytes[..]
+                    }
+                };
+                let is_rtp = kind_of(bytes) == Some(Kind::Rtp);
+                let size = DataSize::from_bytes(wire as u64);
+                let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp };
+                self.received.add(&packet);
+                observer.on_packet(&packet);
+                if !is_rtp {
+                    let byes = parse_compound(bytes).filter(|p| matches!(p, Ok(Packet::Bye(_)))).count();
+                    self.counters.byes += byes as u64;
+                }
+                let taken = self.endpoint.counters();
+                self.endpoint.handle_datagram_from(at, &Datagram { bytes, payload: 0, ecn }, from);
+                if from != self.peer.addr() {
+                    let after = self.endpoint.counters();
+                    let ours = (taken.malformed, taken.unknown_source) == (after.malformed, after.unknown_source);
+                    self.counters.strangers += u64::from(!ours);
+                    if ours {
+                        self.peer = Peer::Follow(from);
+                    }
+                }
+            }
+            if count < quinn_udp::BATCH_SIZE {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What there is to tell of the call, at an instant or at its end.
+    pub fn summary(&self, now: Timestamp) -> EndSummary {
+        let time = self.started.map_or(TimeDelta::ZERO, |s| now.saturating_since(s));
+        let (e, counters) = (&self.endpoint, self.endpoint.counters());
+        EndSummary {
+            duration_s: time.as_secs_f64(),
+            sent: self.sent,
+            received: self.received,
+            frames_sent: e.send_counters().frames,
+            sent_rate_bps: rate_bps(self.sent.rtp_bytes, time),
+            received_rate_bps: rate_bps(self.received.rtp_bytes, time),
+            loss: None,
+            target_bps: e.target().map(|t| t.media_rate.as_bps()),
+            rtt_ms: e.rtt().map(TimeDelta::as_millis_f64),
+            malformed: counters.malformed,
+            unknown_source: counters.unknown_source,
+            counters: self.counters,
+            udp: self.port.counters(),
+            srtp: self.srtp.as_ref().map(SrtpSession::counters),
+            last_send_error: self.port.last_error().map(ToString::to_string),
+        }
+    }
+}
+
+/// What the ECN field of a call's packets is to be.
+pub(crate) fn ecn_of(wanted: bool) -> Ecn {
+    if wanted { Ecn::Ect0 } else { Ecn::NotEct }
+}

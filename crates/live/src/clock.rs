@@ -1,0 +1,113 @@
+//! The clock of a call: the monotonic clock as [`Timestamp`], beside the time of day that sender reports tell.
+
+use std::time::{Duration, Instant, SystemTime};
+use weir_units::{TimeDelta, Timestamp};
+
+/// NTP seconds (since 1900) of the Unix epoch (RFC 868).
+const NTP_OF_UNIX: u64 = 2_208_988_800;
+/// A kernel's receive timestamp older than this was taken before the clock of day was set: it is passed over.
+const MAX_AGE: TimeDelta = TimeDelta::from_secs(1);
+
+/// A monotonic clock with a zero of its own. Ends that share a process may share one.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    zero: Instant,
+    /// Time of day at the zero, since 1970.
+    unix: Duration,
+}
+
+/// Both of a machine's clocks at one instant.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// The monotonic one.
+    pub now: Timestamp,
+    /// The time of day, since 1970.
+    pub unix: Duration,
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the room of clocks")]
+fn both() -> (Instant, Duration) {
+    let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    (Instant::now(), unix)
+}
+
+fn delta(d: Duration) -> TimeDelta {
+    TimeDelta::from_nanos(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
+}
+
+impl Clock {
+    /// A clock whose zero is now. NTP times made from it are up to a second early.
+    pub fn starting_now() -> Self {
+        let (zero, unix) = both();
+        Self { zero, unix }
+    }
+
+    /// A clock whose zero is the last whole second of the time of day, so that NTP times made from it are right.
+    pub fn of_day() -> Self {
+        let (now, unix) = both();
+        let past = Duration::from_nanos(unix.subsec_nanos().into());
+        match now.checked_sub(past) {
+            Some(zero) => Self { zero, unix: unix - past },
+            None => Self { zero: now, unix },
+        }
+    }
+
+    /// The time since the zero.
+    #[expect(clippy::disallowed_methods, reason = "this is the room of clocks")]
+    pub fn now(&self) -> Timestamp {
+        Timestamp::ZERO + delta(Instant::now().saturating_duration_since(self.zero))
+    }
+
+    /// Both clocks at once.
+    pub fn reading(&self) -> Reading {
+        let (now, unix) = both();
+        Reading { now: Timestamp::ZERO + delta(now.saturating_duration_since(self.zero)), unix }
+    }
+
+    /// NTP seconds (since 1900) of the zero, for [`weir_session::EndpointConfig::ntp_epoch`]; they wrap in 2036, as NTP's
+    /// own do.
+    pub fn ntp_epoch(&self) -> u32 {
+        (self.unix.as_secs() + NTP_OF_UNIX) as u32
+    }
+
+    /// The time of day of an instant, since 1970, for captures.
+    pub fn unix(&self, at: Timestamp) -> Duration {
+        self.unix + Duration::from_nanos(u64::try_from(at.as_nanos()).unwrap_or(0))
+    }
+}
+
+impl Reading {
+    /// When a datagram came, from the kernel's note of the time of day. That clock may be set meanwhile, so that only its
+    /// distance from now is taken, and only where that is small.
+    pub fn arrival(&self, kernel: Option<Duration>) -> Timestamp {
+        let age = kernel.and_then(|k| self.unix.checked_sub(k)).map(delta);
+        self.now - age.filter(|a| *a <= MAX_AGE).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_day_begins_at_a_whole_second_and_both_clocks_agree() {
+        let clock = Clock::of_day();
+        let r = clock.reading();
+        assert!(r.now >= Timestamp::ZERO && r.now < Timestamp::from_secs(2), "{}", r.now);
+        let told = clock.unix(r.now);
+        assert!(told.abs_diff(r.unix) < Duration::from_millis(20), "{told:?} {:?}", r.unix);
+        // 2026 to 2036 in NTP's first era.
+        assert!((3_976_214_400..=u32::MAX).contains(&clock.ntp_epoch()), "{}", clock.ntp_epoch());
+        let zero = clock.unix(Timestamp::ZERO);
+        assert_eq!(zero.subsec_nanos(), 0);
+    }
+
+    #[test]
+    fn arrivals_lie_in_the_near_past() {
+        let r = Reading { now: Timestamp::from_secs(100), unix: Duration::from_secs(1_000) };
+        let at = |ms: u64| r.arrival(Some(Duration::from_millis(ms)));
+        assert_eq!(at(999_990), Timestamp::from_secs(100) - TimeDelta::from_millis(10));
+        // The clock of day was set back, or far ahead, or the kernel tells nothing.
+        assert_eq!([at(1_000_001), at(900_000), r.arrival(None)], [Timestamp::from_secs(100); 3]);
+    }
+}

@@ -1,0 +1,412 @@
+//! SRTP and SRTCP (RFC 3711, RFC 7714) by rtc-srtp, with keys that the two ends told each other in SDP (RFC 4568).
+//!
+//! Of the libraries looked at this one is maintained, needs nothing but a Rust and C toolchain, and keeps up with the speed
+//! that `weir bench live` measures. There is no DTLS-SRTP here: keys come by the signalling channel, which has to be safe.
+
+use rtc_crypto::default_provider;
+use rtc_rtp::Header;
+use rtc_srtp::context::Context;
+use rtc_srtp::option::{srtcp_replay_protection, srtp_replay_protection};
+use rtc_srtp::protection_profile::ProtectionProfile;
+use weir_wire::rtp::PacketView;
+use weir_wire::{Kind, kind_of};
+
+/// Packets that may come late and are still told from replays (RFC 3711, section 3.3.2 asks for 64 at least).
+const REPLAY_WINDOW: usize = 2_048;
+/// Sources that a call can have: media, repair and retransmission, and those of peers that began anew.
+const MAX_SOURCES: usize = 64;
+/// Sources tried in vain before what the library keeps of them is thrown away.
+const MAX_TRIALS: usize = 64;
+
+/// A cipher suite of SDES.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Suite {
+    /// AES-GCM with 128-bit keys (RFC 7714).
+    #[default]
+    AeadAes128Gcm,
+    /// AES-GCM with 256-bit keys (RFC 7714).
+    AeadAes256Gcm,
+    /// AES counter mode with HMAC-SHA1, 80-bit tags (RFC 3711; RFC 4568, section 6.2.1).
+    AesCm128HmacSha1_80,
+    /// The same with 32-bit tags (RFC 4568, section 6.2.2).
+    AesCm128HmacSha1_32,
+}
+
+impl Suite {
+    /// All of them, as they are offered: the fastest first.
+    pub const ALL: [Self; 4] =
+        [Self::AeadAes128Gcm, Self::AesCm128HmacSha1_80, Self::AeadAes256Gcm, Self::AesCm128HmacSha1_32];
+
+    /// Its name in SDP (RFC 4568, section 6.2; RFC 7714, section 14.2).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AeadAes128Gcm => "AEAD_AES_128_GCM",
+            Self::AeadAes256Gcm => "AEAD_AES_256_GCM",
+            Self::AesCm128HmacSha1_80 => "AES_CM_128_HMAC_SHA1_80",
+            Self::AesCm128HmacSha1_32 => "AES_CM_128_HMAC_SHA1_32",
+        }
+    }
+    /// The suite of a name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.name() == name)
+    }
+    const fn profile(self) -> ProtectionProfile {
+        match self {
+            Self::AeadAes128Gcm => ProtectionProfile::AeadAes128Gcm,
+            Self::AeadAes256Gcm => ProtectionProfile::AeadAes256Gcm,
+            Self::AesCm128HmacSha1_80 => ProtectionProfile::Aes128CmHmacSha1_80,
+            Self::AesCm128HmacSha1_32 => ProtectionProfile::Aes128CmHmacSha1_32,
+        }
+    }
+    /// Bytes of master key and master salt together.
+    pub fn key_len(self) -> usize {
+        self.profile().key_len() + self.profile().salt_len()
+    }
+    /// Bytes that protection adds to an RTP packet.
+    pub fn rtp_overhead(self) -> usize {
+        self.profile().rtp_auth_tag_len() + self.profile().aead_auth_tag_len()
+    }
+}
+
+/// A suite with master key and salt of one direction.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SrtpKey {
+    suite: Suite,
+    bytes: Vec<u8>,
+}
+
+impl std::fmt::Debug for SrtpKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SrtpKey({}, secret)", self.suite.name())
+    }
+}
+
+/// Why packets cannot be protected.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SrtpError {
+    /// Key and salt have another length than the suite's.
+    #[error("SRTP key for {suite} has {found} bytes: expected {expected} of key and salt")]
+    KeyLength {
+        /// The suite.
+        suite: &'static str,
+        /// Bytes found.
+        found: usize,
+        /// Bytes expected.
+        expected: usize,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers for an SRTP key: {0}")]
+    Random(String),
+    /// The library refuses.
+    #[error("SRTP: {0}")]
+    Library(String),
+}
+
+impl SrtpKey {
+    /// A suite with these bytes of master key, then master salt.
+    ///
+    /// # Errors
+    /// Where their number is not [`Suite::key_len`].
+    pub fn new(suite: Suite, bytes: Vec<u8>) -> Result<Self, SrtpError> {
+        let (found, expected) = (bytes.len(), suite.key_len());
+        if found != expected {
+            return Err(SrtpError::KeyLength { suite: suite.name(), found, expected });
+        }
+        Ok(Self { suite, bytes })
+    }
+    /// A new key from the system's randomness.
+    ///
+    /// # Errors
+    /// Where the system gives none.
+    pub fn random(suite: Suite) -> Result<Self, SrtpError> {
+        let mut bytes = vec![0; suite.key_len()];
+        getrandom::fill(&mut bytes).map_err(|e| SrtpError::Random(e.to_string()))?;
+        Self::new(suite, bytes)
+    }
+    /// The suite.
+    pub fn suite(&self) -> Suite {
+        self.suite
+    }
+    /// Master key, then master salt.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn context(&self) -> Result<Context, SrtpError> {
+        let library = |e: &dyn std::fmt::Display| SrtpError::Library(e.to_string());
+        let provider = default_provider().map_err(|e| library(&e))?;
+        let (key, salt) = self.bytes.split_at(self.suite.profile().key_len());
+        let replay = (srtp_replay_protection(REPLAY_WINDOW), srtcp_replay_protection(REPLAY_WINDOW));
+        Context::new(key, salt, self.suite.profile(), Some(replay.0), Some(replay.1), provider.crypto())
+            .map_err(|e| library(&e))
+    }
+}
+
+/// What became of protected packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct SrtpCounters {
+    /// Packets whose protection was right.
+    pub accepted: u64,
+    /// Packets that were forged, damaged, replayed, or not protected.
+    pub refused: u64,
+}
+
+/// A call's protection: one key each way.
+pub struct SrtpSession {
+    outgoing: Context,
+    incoming: Context,
+    key: SrtpKey,
+    /// Sources whose packets were right: RTP in the lower half, RTCP with bit 32 set.
+    known: Vec<u64>,
+    /// Where unknown sources are tried, since the library keeps something of each, right or wrong.
+    trial: Context,
+    trials: usize,
+    header: Header,
+    counters: SrtpCounters,
+}
+
+impl std::fmt::Debug for SrtpSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SrtpSession").field("key", &self.key).field("counters", &self.counters).finish_non_exhaustive()
+    }
+}
+
+/// Marks a source of RTCP.
+const RTCP: u64 = 1 << 32;
+
+impl SrtpSession {
+    /// Protection with this end's key for what it sends and the other's for what it receives.
+    ///
+    /// # Errors
+    /// Where the library refuses a key.
+    pub fn new(outgoing: &SrtpKey, incoming: &SrtpKey) -> Result<Self, SrtpError> {
+        Ok(Self {
+            outgoing: outgoing.context()?,
+            incoming: incoming.context()?,
+            trial: incoming.context()?,
+            key: incoming.clone(),
+            known: Vec::with_capacity(8),
+            trials: 0,
+            header: Header { version: 2, ..Header::default() },
+            counters: SrtpCounters::default(),
+        })
+    }
+
+    /// What became of the packets received.
+    pub fn counters(&self) -> SrtpCounters {
+        self.counters
+    }
+
+    /// The library asks for a header of its own only to know where the payload begins, whose number it carries and whose
+    /// it is. Its reading of extensions would lose padding between them, and with it the payload's place.
+    fn header_of(&mut self, view: &PacketView<'_>) {
+        let h = &mut self.header;
+        h.sequence_number = view.sequence();
+        h.ssrc = view.ssrc();
+        h.extension = view.header_len() > 12;
+        h.extensions_padding = view.header_len().saturating_sub(16);
+    }
+
+    /// Protects an RTP or RTCP datagram of this end; gives what is to be sent.
+    ///
+    /// # Errors
+    /// Where it is neither, or the key is used up (2^48 packets).
+    pub fn protect(&mut self, datagram: &[u8]) -> Result<impl std::ops::Deref<Target = [u8]> + use<>, SrtpError> {
+        let library = |e: &dyn std::fmt::Display| SrtpError::Library(e.to_string());
+        if kind_of(datagram) == Some(Kind::Rtcp) {
+            return self.outgoing.encrypt_rtcp(datagram).map_err(|e| library(&e));
+        }
+        let view = PacketView::parse_header(datagram).map_err(|e| library(&e))?;
+        self.header_of(&view);
+        self.outgoing.encrypt_rtp_with_header(datagram, &self.header).map_err(|e| library(&e))
+    }
+
+    /// The datagram inside a protected one; `None` where its protection is wrong, which is counted.
+    pub fn open(&mut self, datagram: &[u8]) -> Option<impl std::ops::Deref<Target = [u8]> + use<>> {
+        let opened = self.try_open(datagram);
+        match opened {
+            Some(_) => self.counters.accepted += 1,
+            None => self.counters.refused += 1,
+        }
+        opened
+    }
+
+    fn try_open(&mut self, datagram: &[u8]) -> Option<bytes::BytesMut> {
+        if kind_of(datagram)? == Kind::Rtcp {
+            // Nobody asks for unencrypted SRTCP here (RFC 4568, section 6.3.2), and the library would not authenticate it.
+            let flag = datagram.len().checked_sub(self.key.suite.profile().rtcp_auth_tag_len() + 4)?;
+            if datagram.get(flag)? & 0x80 == 0 {
+                return None;
+            }
+            let ssrc = datagram.get(4..8)?;
+            let ssrc = u32::from_be_bytes(ssrc.try_into().ok()?);
+            if !self.known.contains(&(RTCP | u64::from(ssrc))) {
+                self.begin_trial()?;
+                self.trial.decrypt_rtcp(datagram).ok()?;
+                self.accept(RTCP | u64::from(ssrc))?;
+            }
+            return self.incoming.decrypt_rtcp(datagram).ok();
+        }
+        let view = PacketView::parse_header(datagram).ok()?;
+        self.header_of(&view);
+        let source = u64::from(view.ssrc());
+        if !self.known.contains(&source) {
+            self.begin_trial()?;
+            self.trial.decrypt_rtp_with_header(datagram, &self.header).ok()?;
+            self.accept(source)?;
+        }
+        self.incoming.decrypt_rtp_with_header(datagram, &self.header).ok()
+    }
+
+    fn begin_trial(&mut self) -> Option<()> {
+        self.trials += 1;
+        if self.trials > MAX_TRIALS {
+            self.trial = self.key.context().ok()?;
+            self.trials = 0;
+        }
+        Some(())
+    }
+
+    fn accept(&mut self, source: u64) -> Option<()> {
+        if self.known.len() >= MAX_SOURCES {
+            // A peer that takes ever new sources: what was kept of all of them is dropped.
+            self.incoming = self.key.context().ok()?;
+            self.known.clear();
+        }
+        self.known.push(source);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_wire::rtp::Header as RtpHeader;
+    use weir_wire::rtp::extension::Element;
+
+    fn hex(s: &str) -> Vec<u8> {
+        (0..s.len() / 2).map(|i| u8::from_str_radix(&s[2 * i..2 * i + 2], 16).unwrap()).collect()
+    }
+
+    fn rtp(sequence: u16, ssrc: u32, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        RtpHeader { payload_type: 96, sequence, timestamp: 7, ssrc, ..RtpHeader::default() }.write_into(&mut out);
+        out.extend_from_slice(payload);
+        out
+    }
+
+    /// A receiver report of a source without blocks.
+    fn rr(ssrc: u32) -> Vec<u8> {
+        [&[0x80, 201, 0, 1][..], &ssrc.to_be_bytes()].concat()
+    }
+
+    fn ends(suite: Suite) -> (SrtpSession, SrtpSession) {
+        let (a, b) = (SrtpKey::random(suite).unwrap(), SrtpKey::random(suite).unwrap());
+        (SrtpSession::new(&a, &b).unwrap(), SrtpSession::new(&b, &a).unwrap())
+    }
+
+    #[test]
+    fn both_directions_of_every_suite_come_back_as_they_went() {
+        for suite in Suite::ALL {
+            let (mut a, mut b) = ends(suite);
+            for n in 0..70_000u32 {
+                // Over the end of the sequence numbers, in steps so that it takes no time.
+                if n % 97 == 0 {
+                    let clear = rtp(n as u16, 5, &[n as u8; 50]);
+                    let sent = a.protect(&clear).unwrap();
+                    assert_eq!(sent.len(), clear.len() + suite.rtp_overhead());
+                    assert_eq!((&sent[..12], sent[12..] == clear[12..]), (&clear[..12], false));
+                    assert_eq!(&b.open(&sent).unwrap()[..], &clear[..]);
+                }
+            }
+            let report = rr(9);
+            let sent = b.protect(&report).unwrap();
+            assert_eq!(&a.open(&sent).unwrap()[..], &report[..]);
+            assert_eq!(a.counters(), SrtpCounters { accepted: 1, refused: 0 });
+        }
+    }
+
+    /// RFC 7714, section 16.1.1: an RTP packet under AEAD_AES_128_GCM. The RFC gives session key and salt, which no master
+    /// key is told for, so that this checks what surrounds them: lengths and the unencrypted header.
+    #[test]
+    fn names_lengths_and_overheads_are_those_of_the_rfcs() {
+        let told: Vec<_> = Suite::ALL.iter().map(|s| (s.name(), s.key_len(), s.rtp_overhead())).collect();
+        let expected = [
+            ("AEAD_AES_128_GCM", 28, 16),
+            ("AES_CM_128_HMAC_SHA1_80", 30, 10),
+            ("AEAD_AES_256_GCM", 44, 16),
+            ("AES_CM_128_HMAC_SHA1_32", 30, 4),
+        ];
+        assert_eq!(told, expected);
+        for suite in Suite::ALL {
+            assert_eq!(Suite::by_name(suite.name()), Some(suite));
+        }
+        let short = SrtpKey::new(Suite::AeadAes128Gcm, vec![0; 30]).unwrap_err().to_string();
+        assert!(short.contains("30") && short.contains("28"), "{short}");
+        let key = SrtpKey::random(Suite::AeadAes128Gcm).unwrap();
+        assert!(!format!("{key:?}").contains(&format!("{:?}", key.bytes())));
+    }
+
+    /// The packet of libsrtp's test driver (srtp_validate): master key and salt from RFC 3711, appendix B.3.
+    #[test]
+    fn a_known_packet_is_protected_as_libsrtp_does() {
+        let key = hex("e1f97a0d3e018be0d64fa32c06de41390ec675ad498afeebb6960b3aabe6");
+        let key = SrtpKey::new(Suite::AesCm128HmacSha1_80, key).unwrap();
+        let clear = hex("800f1234decafbadcafebabeabababababababababababababababab");
+        let expected = hex("800f1234decafbadcafebabe4e55dc4ce79978d88ca4d215949d2402b78d6acc99ea179b8dbb");
+        let mut s = SrtpSession::new(&key, &key).unwrap();
+        assert_eq!(s.protect(&clear).unwrap()[..], expected[..]);
+        assert_eq!(s.open(&expected).unwrap()[..], clear[..]);
+    }
+
+    #[test]
+    fn header_extensions_with_padding_between_them_are_no_obstacle() {
+        let (mut a, mut b) = ends(Suite::AeadAes128Gcm);
+        let mut clear = Vec::new();
+        let element = Element::new(3, &[1, 2]);
+        RtpHeader { elements: element.as_slice(), sequence: 9, ssrc: 1, ..RtpHeader::default() }.write_into(&mut clear);
+        // Two words of extension of which the first four bytes are padding, and one contributing source.
+        let mut odd =
+            vec![0x91, 96, 0, 10, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 77, 0xbe, 0xde, 0, 2, 0, 0, 0, 0, 0x31, 1, 2, 0];
+        odd.extend([5; 30]);
+        clear.extend([6; 30]);
+        for packet in [clear, odd] {
+            let sent = a.protect(&packet).unwrap();
+            let at = PacketView::parse_header(&packet).unwrap().header_len();
+            assert_eq!(sent[..at], packet[..at]);
+            assert_eq!(&b.open(&sent).unwrap()[..], &packet[..]);
+        }
+    }
+
+    #[test]
+    fn replays_forgeries_and_garbage_are_refused_in_bounded_memory() {
+        let (mut a, mut b) = ends(Suite::AesCm128HmacSha1_80);
+        let sent = a.protect(&rtp(1, 5, &[1; 100])).unwrap();
+        assert!(b.open(&sent).is_some());
+        assert!(b.open(&sent).is_none(), "a replay");
+        let mut damaged = a.protect(&rtp(2, 5, &[1; 100])).unwrap().to_vec();
+        damaged[40] ^= 1;
+        assert!(b.open(&damaged).is_none());
+        assert!(b.open(&rtp(3, 5, &[1; 100])).is_none(), "not protected");
+        for n in 0..2_000u32 {
+            assert!(b.open(&rtp(4, 1_000 + n, &[n as u8; 60])).is_none());
+            assert!(b.open(&rr(n)).is_none());
+        }
+        let unencrypted = [&rr(5)[..], &[0, 0, 0, 9], &[0; 10]].concat();
+        assert!(b.open(&unencrypted).is_none(), "RTCP without encryption has no authentication");
+        for length in 0..40 {
+            assert!(b.open(&vec![0x80; length]).is_none());
+            assert!(b.open(&[&[0x81, 200][..], &vec![0; length]].concat()).is_none());
+        }
+        assert_eq!(b.known.len(), 1);
+        assert!(b.trials <= MAX_TRIALS);
+        // Right ones of ever new sources are taken, and bounded too.
+        for n in 0..300u32 {
+            let sent = a.protect(&rtp(9, n + 100, &[2; 20])).unwrap();
+            assert!(b.open(&sent).is_some(), "{n}");
+        }
+        assert!(b.known.len() <= MAX_SOURCES);
+        assert_eq!(b.counters().accepted, 301);
+    }
+}

@@ -1,0 +1,404 @@
+//! UDP with batched system calls, ECN both ways and the kernel's receive times.
+//!
+//! Datagrams of one length and one mark to one destination leave by one system call (UDP GSO); up to
+//! [`quinn_udp::BATCH_SIZE`] are received by one. Coalescing on receipt (UDP GRO) is switched off: quinn-udp's control
+//! buffer has no room for its message beside ECN, address and time, and the kernel then leaves out the mark; besides, a
+//! congestion controller wants each packet's own time.
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+use weir_units::Ecn;
+
+/// Bytes that a received datagram may have: a jumbo frame's.
+const MAX_DATAGRAM: usize = 9_216;
+/// Bytes that leave by one system call; the kernel takes one IP packet's worth.
+const MAX_BATCH: usize = 64_000;
+/// How long a full send buffer is waited for before datagrams are thrown away.
+const SEND_PATIENCE: Duration = Duration::from_millis(5);
+
+/// How a port works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UdpConfig {
+    /// Whether datagrams of one length may leave as one, to be cut by the kernel (UDP GSO). Taps that look at a link's
+    /// packets before the kernel has cut them want it off.
+    pub segmentation: bool,
+    /// Bytes of the kernel's buffers each way; `None` leaves them as they are. The kernel may give less.
+    pub buffer: Option<usize>,
+}
+
+impl Default for UdpConfig {
+    fn default() -> Self {
+        Self { segmentation: true, buffer: Some(1 << 20) }
+    }
+}
+
+/// What a port has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct UdpCounters {
+    /// Datagrams given to the kernel.
+    pub sent: u64,
+    /// System calls for them.
+    pub send_calls: u64,
+    /// Datagrams thrown away because the kernel's buffer stayed full.
+    pub send_dropped: u64,
+    /// Datagrams that the kernel refused.
+    pub send_errors: u64,
+    /// Datagrams received.
+    pub received: u64,
+    /// System calls for them.
+    pub receive_calls: u64,
+    /// Datagrams received that were longer than any packet of a call.
+    pub too_long: u64,
+}
+
+/// A datagram as it was received.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// The ECN field on arrival.
+    pub ecn: Ecn,
+    /// When the kernel took it in, as time of day since 1970.
+    pub kernel_time: Option<Duration>,
+}
+
+/// A bound UDP socket that sends and receives in batches, without ever blocking.
+#[derive(Debug)]
+pub struct UdpPort {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    segments: usize,
+    out: Batch,
+    buffers: Box<[u8]>,
+    metas: [RecvMeta; BATCH_SIZE],
+    counters: UdpCounters,
+    last_error: Option<io::Error>,
+}
+
+/// Datagrams that wait to leave together.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    to: Option<SocketAddr>,
+    ecn: Ecn,
+    /// Length of each but the last.
+    segment: usize,
+    count: usize,
+    /// The last one is shorter: nothing can follow it.
+    closed: bool,
+}
+
+fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    EcnCodepoint::from_bits(ecn.bits())
+}
+
+/// An address as the socket tells it where it serves both families.
+fn canonical(a: SocketAddr) -> SocketAddr {
+    match a.ip() {
+        IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(a, |v4| SocketAddr::new(v4.into(), a.port())),
+        IpAddr::V4(_) => a,
+    }
+}
+
+fn state_of(socket: &UdpSocket) -> io::Result<UdpSocketState> {
+    let state = UdpSocketState::new(socket.into())?;
+    // See the top of this file. Kernels before 5.0 have no coalescing to switch off.
+    let _ = setsockopt(socket, sockopt::UdpGroSegment, &false);
+    Ok(state)
+}
+
+impl UdpPort {
+    /// Takes over a bound socket and makes it non-blocking.
+    ///
+    /// # Errors
+    /// Where the system refuses what batches, marks and times need.
+    pub fn new(socket: UdpSocket, config: UdpConfig) -> io::Result<Self> {
+        let state = state_of(&socket)?;
+        if let Some(bytes) = config.buffer {
+            // Less than asked for is what the system's administrator allows.
+            let _ = setsockopt(&socket, sockopt::RcvBuf, &bytes);
+            let _ = setsockopt(&socket, sockopt::SndBuf, &bytes);
+        }
+        let segments = if config.segmentation { state.max_gso_segments() } else { 1 };
+        Ok(Self {
+            socket,
+            state,
+            segments,
+            out: Batch::default(),
+            buffers: vec![0; BATCH_SIZE * MAX_DATAGRAM].into_boxed_slice(),
+            metas: [RecvMeta::default(); BATCH_SIZE],
+            counters: UdpCounters::default(),
+            last_error: None,
+        })
+    }
+
+    /// The address that it is bound to.
+    ///
+    /// # Errors
+    /// Where the system does not tell.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+    /// What it has done so far.
+    pub fn counters(&self) -> UdpCounters {
+        self.counters
+    }
+    /// The last refusal of a datagram.
+    pub fn last_error(&self) -> Option<&io::Error> {
+        self.last_error.as_ref()
+    }
+
+    /// Adds a datagram to what leaves with the next [`Self::flush`], or earlier.
+    pub fn send(&mut self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+        let b = &self.out;
+        let joins = b.to == Some(to)
+            && b.ecn == ecn
+            && !b.closed
+            && bytes.len() <= b.segment
+            && b.count < self.segments
+            && b.bytes.len() + bytes.len() <= MAX_BATCH;
+        if !joins {
+            self.flush();
+            self.out.to = Some(to);
+            self.out.ecn = ecn;
+            self.out.segment = bytes.len();
+        }
+        let b = &mut self.out;
+        b.bytes.extend_from_slice(bytes);
+        b.count += 1;
+        b.closed = bytes.len() < b.segment || bytes.is_empty();
+    }
+
+    /// Gives the kernel what waits.
+    pub fn flush(&mut self) {
+        let mut out = std::mem::take(&mut self.out);
+        if let (Some(to), true) = (out.to, out.count > 0) {
+            let segment = (out.count > 1).then_some(out.segment);
+            if let Err(e) = self.transmit(to, out.ecn, &out.bytes, segment) {
+                match (e.kind(), segment) {
+                    (ErrorKind::WouldBlock, _) => self.counters.send_dropped += out.count as u64,
+                    (_, Some(size)) => self.one_by_one(to, out.ecn, &out.bytes, size),
+                    _ => self.refused(e),
+                }
+            } else {
+                self.counters.sent += out.count as u64;
+            }
+        }
+        out.bytes.clear();
+        self.out = Batch { bytes: out.bytes, ..Batch::default() };
+    }
+
+    /// The device or the path cannot cut batches: from now on every datagram leaves alone. quinn-udp has ceased to write
+    /// ECN marks with the refusal, so that its state is made anew.
+    fn one_by_one(&mut self, to: SocketAddr, ecn: Ecn, bytes: &[u8], size: usize) {
+        self.segments = 1;
+        if let Ok(state) = state_of(&self.socket) {
+            self.state = state;
+        }
+        for datagram in bytes.chunks(size.max(1)) {
+            match self.transmit(to, ecn, datagram, None) {
+                Ok(()) => self.counters.sent += 1,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.counters.send_dropped += 1,
+                Err(e) => self.refused(e),
+            }
+        }
+    }
+
+    fn refused(&mut self, e: io::Error) {
+        self.counters.send_errors += 1;
+        self.last_error = Some(e);
+    }
+
+    fn transmit(&mut self, to: SocketAddr, ecn: Ecn, contents: &[u8], segment_size: Option<usize>) -> io::Result<()> {
+        let t = Transmit { destination: to, ecn: codepoint(ecn), contents, segment_size, src_ip: None };
+        self.counters.send_calls += 1;
+        match self.state.try_send((&self.socket).into(), &t) {
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
+                // Interrupted or not, the second try tells.
+                let _ = ppoll(&mut fds, Some(TimeSpec::from(SEND_PATIENCE)), None);
+                self.state.try_send((&self.socket).into(), &t)
+            }
+            other => other,
+        }
+    }
+
+    /// Receives what has come, up to one batch; how many datagrams [`Self::datagram`] can give.
+    ///
+    /// # Errors
+    /// Where the system reports anything but that nothing is there.
+    pub fn receive(&mut self) -> io::Result<usize> {
+        let mut chunks = self.buffers.chunks_exact_mut(MAX_DATAGRAM);
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
+            std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
+        self.counters.receive_calls += 1;
+        match self.state.recv((&self.socket).into(), &mut slices, &mut self.metas) {
+            Ok(n) => {
+                self.counters.received += n as u64;
+                Ok(n)
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(0),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// A datagram of the batch received last; `None` where it was too long to be taken whole.
+    pub fn datagram(&mut self, index: usize) -> Option<Received<'_>> {
+        let meta = self.metas.get(index)?;
+        if meta.len >= MAX_DATAGRAM {
+            self.counters.too_long += 1;
+            return None;
+        }
+        let start = index * MAX_DATAGRAM;
+        Some(Received {
+            bytes: self.buffers.get(start..start + meta.len)?,
+            from: canonical(meta.addr),
+            ecn: Ecn::from_bits(meta.ecn.map_or(0, |e| e as u8)),
+            kernel_time: meta.timestamp,
+        })
+    }
+
+    /// Waits until a datagram or a wake-up is there, or the time is over; whether a datagram may be there.
+    ///
+    /// # Errors
+    /// Where the system cannot wait.
+    pub fn wait(&self, time: Duration, waker: Option<&Waker>) -> io::Result<bool> {
+        let other = waker.map_or(self.socket.as_fd(), |w| w.0.as_fd());
+        let mut fds = [self.socket.as_fd(), other].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let count = 1 + usize::from(waker.is_some());
+        match ppoll(&mut fds[..count], Some(TimeSpec::from(time)), None) {
+            Ok(_) => {}
+            Err(nix::Error::EINTR) => return Ok(true),
+            Err(e) => return Err(e.into()),
+        }
+        let is_set = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| !r.is_empty());
+        if let Some(w) = waker.filter(|_| is_set(&fds[1])) {
+            // It counts wake-ups; reading sets it back. That somebody else has read it first is no failure.
+            let _ = w.0.read();
+        }
+        Ok(is_set(&fds[0]))
+    }
+}
+
+/// Wakes a thread that waits in [`UdpPort::wait`], from any other.
+#[derive(Debug)]
+pub struct Waker(EventFd);
+
+impl Waker {
+    /// One that nobody has called yet.
+    ///
+    /// # Errors
+    /// Where the system has no descriptors left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?))
+    }
+    /// Ends the wait, or the next one.
+    pub fn wake(&self) {
+        // The counter is full only where the waiting end is to wake up anyway.
+        let _ = self.0.write(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(v6: bool, segmentation: bool) -> Option<(UdpPort, UdpPort)> {
+        let bind = if v6 { "[::1]:0" } else { "127.0.0.1:0" };
+        let config = UdpConfig { segmentation, ..UdpConfig::default() };
+        let port = || UdpSocket::bind(bind).ok().map(|s| UdpPort::new(s, config).unwrap());
+        let found = port().zip(port());
+        if found.is_none() {
+            println!("skipped: no {bind} on this machine");
+        }
+        found
+    }
+
+    type Seen = (Vec<u8>, Ecn, Option<Duration>, SocketAddr);
+
+    fn take(port: &mut UdpPort, count: usize) -> Vec<Seen> {
+        let mut all = Vec::new();
+        while all.len() < count && port.wait(Duration::from_secs(2), None).unwrap() {
+            for i in 0..port.receive().unwrap() {
+                let d = port.datagram(i).unwrap();
+                all.push((d.bytes.to_vec(), d.ecn, d.kernel_time, d.from));
+            }
+        }
+        all
+    }
+
+    /// With UDP GRO on, the marks of datagrams that the kernel joins would be lost: 40 of one length, marked alike and
+    /// sent as one batch, are what it joins.
+    #[test]
+    fn every_datagram_keeps_its_mark_and_its_time() {
+        for (v6, segmentation) in [(false, true), (false, false), (true, true), (true, false)] {
+            let Some((mut a, mut b)) = pair(v6, segmentation) else { continue };
+            let (to, from) = (b.local_addr().unwrap(), a.local_addr().unwrap());
+            for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct] {
+                for i in 0..40 {
+                    a.send(to, ecn, &[i; 1_200]);
+                }
+            }
+            a.flush();
+            let all = take(&mut b, 160);
+            assert_eq!(all.len(), 160);
+            for (i, (bytes, ecn, time, source)) in all.iter().enumerate() {
+                let expected = [Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct][i / 40];
+                assert_eq!((&bytes[..], *ecn, *source), (&[(i % 40) as u8; 1_200][..], expected, from), "{i} {v6}");
+                let age = crate::clock::Clock::starting_now().reading().unix.checked_sub(time.unwrap()).unwrap();
+                assert!(age < Duration::from_secs(2), "{age:?}");
+            }
+            let calls = a.counters().send_calls;
+            let bounds = if segmentation { 4..=8 } else { 160..=160 };
+            assert!(bounds.contains(&calls), "{calls} calls, segmentation {segmentation}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_differ_stay_apart_and_in_order() {
+        let Some((mut a, mut b)) = pair(false, true) else { return };
+        let to = b.local_addr().unwrap();
+        let lengths = [1_200usize, 1_200, 700, 1_200, 1_300, 12, 0, 40];
+        for n in lengths {
+            a.send(to, Ecn::NotEct, &vec![7; n]);
+        }
+        a.flush();
+        let got: Vec<usize> = take(&mut b, lengths.len()).iter().map(|d| d.0.len()).collect();
+        assert_eq!(got, lengths);
+        assert_eq!(a.counters().sent, lengths.len() as u64);
+    }
+
+    #[test]
+    fn datagrams_that_are_too_long_are_counted_and_passed_over() {
+        let Some((mut a, mut b)) = pair(false, true) else { return };
+        a.send(b.local_addr().unwrap(), Ecn::NotEct, &vec![0; 20_000]);
+        a.flush();
+        assert!(b.wait(Duration::from_secs(2), None).unwrap());
+        assert_eq!(b.receive().unwrap(), 1);
+        assert!(b.datagram(0).is_none());
+        assert_eq!(b.counters().too_long, 1);
+    }
+
+    #[test]
+    fn a_waker_ends_the_wait_once() {
+        let Some((a, _)) = pair(false, true) else { return };
+        let w = Waker::new().unwrap();
+        w.wake();
+        w.wake();
+        let clock = crate::clock::Clock::starting_now();
+        assert!(!a.wait(Duration::from_secs(5), Some(&w)).unwrap());
+        assert!(clock.now() < weir_units::Timestamp::from_secs(4));
+        assert!(!a.wait(Duration::from_millis(2), Some(&w)).unwrap());
+        let waited = clock.now().as_nanos();
+        assert!((1_900_000..3_000_000_000).contains(&waited), "{waited}");
+    }
+}

@@ -1,0 +1,135 @@
+//! Calls between two sockets of this machine.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_cc::{Limits, Registry};
+use weir_live::call::{CallConfig, CallObserver, LivePacket, Unobserved, loopback};
+use weir_live::srtp::Suite;
+use weir_session::Endpoint;
+use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
+
+#[derive(Default)]
+struct Watch {
+    rtp: [u64; 2],
+    rtcp: [u64; 2],
+    marks: Vec<Ecn>,
+    last: Timestamp,
+    looks: u32,
+    looked: Option<Timestamp>,
+    played: u32,
+}
+
+impl CallObserver for Watch {
+    fn on_packet(&mut self, p: &LivePacket<'_>) {
+        let totals = if p.is_rtp { &mut self.rtp } else { &mut self.rtcp };
+        totals[usize::from(p.sent)] += 1;
+        if p.is_rtp && !p.sent {
+            self.marks.push(p.ecn);
+        }
+        assert!(p.at >= self.last, "time goes back");
+        assert!(p.size.as_bytes() >= p.bytes.len() as u64);
+        self.last = p.at;
+    }
+    fn on_look(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        assert!(self.looked.is_none_or(|l| now - l >= TimeDelta::from_millis(10)));
+        self.looked = Some(now);
+        self.looks += 1;
+        while endpoint.poll_playout(now).is_some() {
+            self.played += 1;
+        }
+    }
+}
+
+fn fixed_rate(kbps: u64) -> CallConfig {
+    let rate = DataRate::from_kbps(kbps);
+    CallConfig { limits: Limits { floor: rate, ceiling: rate }, start_rate: rate, ..CallConfig::default() }
+}
+
+#[test]
+fn a_call_on_loopback_loses_nothing_and_keeps_its_rate() {
+    for (v6, srtp) in [(false, Some(Suite::AeadAes128Gcm)), (true, Some(Suite::AesCm128HmacSha1_80)), (false, None)] {
+        if v6 && std::net::UdpSocket::bind("[::1]:0").is_err() {
+            println!("skipped: no IPv6 on this machine");
+            continue;
+        }
+        let config =
+            CallConfig { v6, srtp, ecn: true, playout_deadline: TimeDelta::from_millis(100), ..fixed_rate(2_000) };
+        let (mut a, mut b) = (Watch::default(), Watch::default());
+        let duration = Some(TimeDelta::from_millis(1_500));
+        let stop = AtomicBool::new(false);
+        let s = loopback(&config, &Registry::builtin(), duration, &stop, (&mut a, &mut b)).unwrap();
+        assert!((1.4..1.9).contains(&s.sender.duration_s), "{}", s.sender.duration_s);
+        assert!((1.8e6..2.4e6).contains(&s.sender.sent_rate_bps), "{}", s.sender.sent_rate_bps);
+        assert_eq!(s.receiver.loss, Some(0.0));
+        assert_eq!((a.rtp[1], b.rtp[0]), (s.sender.sent.rtp_packets, s.sender.sent.rtp_packets));
+        assert_eq!(a.rtp[0] + b.rtp[1], 0);
+        // Feedback on every 50 to 100 ms, and a BYE at the end.
+        let unread = b.rtcp[1] - a.rtcp[0];
+        assert!(b.rtcp[1] >= 10 && unread <= 2, "{:?} {:?}", a.rtcp, b.rtcp);
+        assert_eq!(s.receiver.counters.byes, 1);
+        assert!(b.marks.iter().all(|e| *e == Ecn::Ect0));
+        let strange = [s.sender.malformed, s.receiver.malformed, s.sender.unknown_source, s.receiver.unknown_source];
+        assert_eq!(strange, [0; 4]);
+        assert!((100..=152).contains(&a.looks), "{}", a.looks);
+        assert!((35..=46).contains(&b.played), "{}", b.played);
+        assert!(s.sender.rtt_ms.is_some_and(|ms| ms < 50.0), "{:?}", s.sender.rtt_ms);
+        let refused = s.receiver.srtp.map(|c| c.refused);
+        assert_eq!(refused, srtp.map(|_| 0));
+    }
+}
+
+#[test]
+fn no_controller_keeps_a_core_busy_or_stops_sending() {
+    let registry = Registry::builtin();
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (registry.specs().iter())
+            .map(|spec| {
+                let registry = &registry;
+                scope.spawn(move || {
+                    let config = CallConfig { controller: spec.name.clone(), ..fixed_rate(500) };
+                    let stop = AtomicBool::new(false);
+                    let duration = Some(TimeDelta::from_secs(1));
+                    let ends = (&mut Unobserved, &mut Unobserved);
+                    (&spec.name, loopback(&config, registry, duration, &stop, ends).unwrap())
+                })
+            })
+            .collect();
+        calls.into_iter().map(|c| c.join().unwrap()).collect()
+    });
+    for (name, s) in results {
+        assert!((25..=33).contains(&s.sender.frames_sent), "{name}: {} frames", s.sender.frames_sent);
+        assert_eq!(s.receiver.loss, Some(0.0), "{name}");
+        // A turn for each packet and timer, and one every 10 ms: far from the 50,000 of a busy loop.
+        for end in [&s.sender, &s.receiver] {
+            let turns = end.counters.turns as f64 / end.duration_s;
+            assert!((50.0..2_500.0).contains(&turns), "{name}: {turns} turns a second");
+        }
+    }
+}
+
+#[test]
+fn a_raised_flag_ends_both_ends_at_once() {
+    struct StopAfter<'a>(Timestamp, &'a AtomicBool);
+    impl CallObserver for StopAfter<'_> {
+        fn on_look(&mut self, now: Timestamp, _: &mut Endpoint) {
+            if self.0 == Timestamp::ZERO {
+                self.0 = now + TimeDelta::from_millis(200);
+            } else if now >= self.0 {
+                self.1.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+    let stop = AtomicBool::new(false);
+    let mut sending = StopAfter(Timestamp::ZERO, &stop);
+    let s = loopback(&fixed_rate(500), &Registry::builtin(), None, &stop, (&mut sending, &mut Unobserved)).unwrap();
+    assert!((0.2..1.0).contains(&s.receiver.duration_s), "{}", s.receiver.duration_s);
+    assert_eq!(s.receiver.counters.byes, 1);
+}
+
+#[test]
+fn an_unknown_controller_is_told_by_its_name() {
+    let config = CallConfig { controller: "nobody".into(), ..CallConfig::default() };
+    let stop = AtomicBool::new(false);
+    let ends = (&mut Unobserved, &mut Unobserved);
+    let e = loopback(&config, &Registry::builtin(), None, &stop, ends).unwrap_err().to_string();
+    assert!(e.contains("nobody"), "{e}");
+}
