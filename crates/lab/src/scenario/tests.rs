@@ -243,7 +243,15 @@ fn says_where_what_and_how() {
         (change("\"2 Mbps\"", "2"), &["links.bottleneck.rate", "unlimited", "found 2"]),
         (change("\"2 Mbps\"", "{ stpes = [] }"), &["did you mean `steps`?"]),
         (change("\"2 Mbps\"", "{ steps = [] }"), &["at least one step"]),
-        (change("\"2 Mbps\"", "{ }"), &["exactly one of `steps` and `trace`"]),
+        (
+            change("\"2 Mbps\"", "{ pattern = \"good-grand\" }"),
+            &["no pattern is named \"grand\"", "excellent, good, fair"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ pattern = \"poor\", repeat = \"9 s\" }"),
+            &["a pattern has neither `format` nor `repeat`"],
+        ),
+        (change("\"2 Mbps\"", "{ }"), &["exactly one of `steps`, `trace` and `pattern`"]),
         (change("\"2 Mbps\"", "{ steps = [{ at = \"1 s\", rate = \"1 Mbps\" }] }"), &["first step must be at \"0 s\""]),
         (
             change(
@@ -441,6 +449,41 @@ fn finds_trace_files_beside_the_scenario() {
     std::fs::write(folder.path().join("frames"), "1000\n\n20x0\n").expect("written");
     let e = ScenarioFile::open(&path.display().to_string(), &registry).expect_err("bad line");
     assert_eq!((e.file(), e.position()), ("frames", Some((3, 1))));
+}
+
+#[test]
+fn patterns_and_measured_traces_are_capacities() {
+    let registry = Registry::builtin();
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("small.toml");
+    let open = |rate: &str| {
+        std::fs::write(&path, SMALL.replace("\"2 Mbps\"", rate)).expect("written");
+        ScenarioFile::open(&path.display().to_string(), &registry)
+    };
+    let at = |rate: &str, ms: i64| {
+        let file = open(rate).unwrap_or_else(|e| panic!("{e}"));
+        let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+        s.links[0].capacity.config().rate_at(Timestamp::from_millis(ms)).as_bps()
+    };
+    std::fs::write(folder.path().join("a.log"), "226 2.5\n227 0.25\n").expect("written");
+    std::fs::write(folder.path().join("b.json"), "[{\"duration_ms\": 500, \"bandwidth_kbps\": 70}]").expect("written");
+    assert_eq!(at("{ trace = \"a.log\", format = \"seconds-mbps\" }", 1_500), 250_000);
+    assert_eq!(at("{ trace = \"b.json\" }", 1_500), 70_000);
+    assert_eq!(at("{ pattern = \"poor-good\" }", 500), 105_100);
+    let e = open("{ trace = \"b.json\", format = \"norway-raw\" }").expect_err("another format");
+    assert_eq!((e.file(), e.position()), ("b.json", Some((1, 1))));
+}
+
+#[test]
+fn a_network_has_links_in_any_order() {
+    let text = SMALL.replace("duration", "topology = \"network\"\nduration")
+        + "path = [\"second\", \"bottleneck\"]\n[links.second]\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n";
+    let registry = Registry::builtin();
+    let file = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+    assert_eq!((&s.flows[0].forward[..], &s.flows[0].reverse[..]), (&[2, 0][..], &[1, 3][..]));
+    let e = parse(&text.replace("\"second\", \"bottleneck\"", "\"second\", \"second\"")).expect_err("twice");
+    assert!(e.to_string().contains("crosses each link once"), "{e}");
 }
 
 #[test]
