@@ -78,7 +78,6 @@ Examples:
   weir pcap quick --controller gcc
   weir pcap responsiveness --controller nada --out nada.pcapng && tshark -r nada.pcapng -Y rtcp")]
     Pcap(PcapArgs),
-<<<<<<< HEAD
     /// Emulate a link in real time between two network namespaces, for programs of your own
     #[command(after_help = "\
 The programs run in two namespaces, left (10.0.0.1, fd77:6569:72::1) and right (10.1.0.1, fd77:6569:72::1:1), that the
@@ -91,7 +90,6 @@ Examples:
   weir emulate --rate 8mbps --delay 20ms --right 'iperf3 -s -1' -- iperf3 -c 10.1.0.1 -t 10 -C cubic
   weir emulate responsiveness --for 100s --right 'iperf3 -s -1' --left 'sleep 1; iperf3 -c $WEIR_PEER -t 90'")]
     Emulate(EmulateArgs),
-=======
     #[cfg(target_os = "linux")]
     /// Call in real time, over this machine's network
     #[command(after_help = crate::call::EXAMPLES)]
@@ -99,7 +97,6 @@ Examples:
         #[command(subcommand)]
         command: crate::call::CallCommand,
     },
->>>>>>> e48593d (Call over real sockets: batched UDP with ECN, SRTP, a loop around the session, and weir call loopback)
     /// Measure Weir's speed on this machine, beside ns-3 where that is installed
     #[command(after_help = "\
 Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are got in the same way, in the

@@ -46,12 +46,9 @@ pub fn main(registry: Registry) -> ExitCode {
             ScenarioCommand::Schema => scenario::schema(),
         },
         Some(Command::Pcap(a)) => pcap::pcap(&session, &a),
-<<<<<<< HEAD
         Some(Command::Emulate(a)) => emulate::emulate(&session, &a),
-=======
         #[cfg(target_os = "linux")]
         Some(Command::Call { command }) => call::call(&session, &command),
->>>>>>> e48593d (Call over real sockets: batched UDP with ECN, SRTP, a loop around the session, and weir call loopback)
         Some(Command::Bench(a)) => bench::bench(&session, &a),
     };
     match done {
