@@ -19,12 +19,14 @@
 //! | odd sizes | coded one sample larger | coded one sample larger | yes | yes |
 #![warn(clippy::undocumented_unsafe_blocks)]
 
-#[cfg(any(feature = "openh264", feature = "x264"))]
+#[cfg(any(feature = "openh264", feature = "x264", feature = "vpx"))]
 mod check;
 #[cfg(any(feature = "openh264", feature = "x264"))]
 mod h264;
 #[cfg(feature = "openh264")]
 mod openh264;
 mod registry;
+#[cfg(feature = "vpx")]
+mod vpx;
 
 pub use registry::{Library, decoder, decoder_of, encoder, encoder_of, list};

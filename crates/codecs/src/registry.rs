@@ -46,8 +46,8 @@ pub fn list() -> Vec<Library> {
     let libvpx = |codec| Library {
         codec,
         name: LIBVPX,
-        built_in: false,
-        version: String::new(),
+        built_in: cfg!(feature = "vpx"),
+        version: libvpx_version(),
         encodes: true,
         decodes: true,
         capabilities: Capabilities { slices: false, reference_selection: true },
@@ -65,6 +65,13 @@ fn openh264_version() -> String {
     #[cfg(feature = "openh264")]
     return crate::openh264::version();
     #[cfg(not(feature = "openh264"))]
+    String::new()
+}
+
+fn libvpx_version() -> String {
+    #[cfg(feature = "vpx")]
+    return crate::vpx::version();
+    #[cfg(not(feature = "vpx"))]
     String::new()
 }
 
@@ -106,6 +113,8 @@ pub fn encoder_of(
     match (library, codec) {
         #[cfg(feature = "openh264")]
         (OPENH264, VideoCodec::H264) => Ok(Box::new(crate::openh264::Encoder::new(config)?)),
+        #[cfg(feature = "vpx")]
+        (LIBVPX, VideoCodec::Vp8 | VideoCodec::Vp9) => Ok(Box::new(crate::vpx::Encoder::new(codec, config)?)),
         _ => Err(not_built_of(library, codec)),
     }
 }
@@ -118,6 +127,8 @@ pub fn decoder_of(library: &str, codec: VideoCodec) -> Result<Box<dyn VideoDecod
     match (library, codec) {
         #[cfg(feature = "openh264")]
         (OPENH264, VideoCodec::H264) => Ok(Box::new(crate::openh264::Decoder::new()?)),
+        #[cfg(feature = "vpx")]
+        (LIBVPX, VideoCodec::Vp8 | VideoCodec::Vp9) => Ok(Box::new(crate::vpx::Decoder::new(codec)?)),
         _ => Err(not_built_of(library, codec)),
     }
 }

@@ -1,0 +1,269 @@
+//! The encoder.
+
+use super::references::{Plan, References};
+use super::{Context, LIBRARY, MAX_SAMPLES, MAX_SIDE, check, default_config, sys};
+use core::mem::MaybeUninit;
+use core::ptr;
+use weir_media::{
+    Capabilities, CodedFrame, EncoderConfig, Picture, Plane, RateChange, VideoCodec, VideoEncoder, VideoError,
+};
+use weir_units::{DataRate, DataSize};
+
+/// Units a second of the times that the library is told, as RTP has them.
+const CLOCK: i32 = 90_000;
+/// Longest time between two frames that the rate control is told, in ticks; a longer pause counts as one.
+const LONGEST_GAP: u64 = 10 * CLOCK as u64;
+/// Frames a second.
+const FRAME_RATES: core::ops::RangeInclusive<f64> = 1.0..=120.0;
+/// Bit rates in kbit/s, the library's unit; its arithmetic is good for more, no picture is.
+const RATES: core::ops::RangeInclusive<u64> = 1..=500_000;
+/// Milliseconds that the decoder's buffer holds, begins with and should hold, and the percentage below which frames are
+/// left out (libwebrtc, as of 2024).
+const BUFFER: [u32; 3] = [1000, 500, 600];
+const DROP_THRESHOLD: u32 = 30;
+/// Most of the rate that a key frame may take, in percent of a frame's share: half of the optimal buffer at 30 frames a
+/// second (libwebrtc, as of 2024).
+const MAX_KEY_PERCENT: i32 = 900;
+
+/// Owns an encoder of the library.
+struct Handle {
+    context: Context,
+    config: sys::vpx_codec_enc_cfg_t,
+}
+
+// SAFETY: a configuration is plain data; its pointers are to the two-pass statistics, which are absent.
+unsafe impl Send for Handle {}
+
+fn kbps(rate: DataRate) -> u32 {
+    let kbps = rate.as_bps().saturating_add(500) / 1000;
+    kbps.clamp(*RATES.start(), *RATES.end()) as u32
+}
+
+impl Handle {
+    fn open(codec: VideoCodec, config: &EncoderConfig) -> Result<Self, VideoError> {
+        let mut c = default_config(codec)?;
+        c.g_w = config.width;
+        c.g_h = config.height;
+        c.g_threads = config.threads;
+        c.g_timebase = sys::vpx_rational_t { num: 1, den: CLOCK };
+        // So that pictures decode whatever was lost between their references and them.
+        c.g_error_resilient = u32::from(config.reference_selection);
+        c.g_pass = sys::vpx_enc_pass::VPX_RC_ONE_PASS;
+        c.g_lag_in_frames = 0;
+        c.rc_dropframe_thresh = if config.may_drop { DROP_THRESHOLD } else { 0 };
+        c.rc_resize_allowed = 0;
+        c.rc_end_usage = sys::vpx_rc_mode::VPX_CBR;
+        c.rc_target_bitrate = kbps(config.bit_rate);
+        // Nearly the whole range, so that quality gives way before frames are left out.
+        c.rc_min_quantizer = 2;
+        c.rc_max_quantizer = 63;
+        c.rc_undershoot_pct = 100;
+        c.rc_overshoot_pct = 15;
+        [c.rc_buf_sz, c.rc_buf_initial_sz, c.rc_buf_optimal_sz] = BUFFER;
+        // Key frames come from here alone.
+        c.kf_mode = sys::vpx_kf_mode::VPX_KF_DISABLED;
+        c.kf_min_dist = 0;
+        c.kf_max_dist = 1 << 30;
+        let mut context = Context::encoder(codec, &c)?;
+        use sys::vp8e_enc_control_id as control;
+        let large = config.width * config.height > 640 * 480;
+        if codec == VideoCodec::Vp8 {
+            // Negative: a speed by itself, where a positive one follows the measured time.
+            context.set(control::VP8E_SET_CPUUSED, if large { -12 } else { -6 })?;
+            context.set(control::VP8E_SET_STATIC_THRESHOLD, 1)?;
+            context.set(control::VP8E_SET_TOKEN_PARTITIONS, config.threads.ilog2().min(3) as i32)?;
+        } else {
+            context.set(control::VP8E_SET_CPUUSED, if large { 9 } else { 8 })?;
+            // Cyclic refresh.
+            context.set(control::VP9E_SET_AQ_MODE, 3)?;
+            context.set(control::VP9E_SET_TILE_COLUMNS, config.threads.ilog2().min(6) as i32)?;
+            context.set(control::VP9E_SET_ROW_MT, i32::from(config.threads > 1))?;
+        }
+        context.set(control::VP8E_SET_ENABLEAUTOALTREF, 0)?;
+        context.set(control::VP8E_SET_MAX_INTRA_BITRATE_PCT, MAX_KEY_PERCENT)?;
+        Ok(Self { context, config: c })
+    }
+
+    fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
+        let before = self.config.rc_target_bitrate;
+        self.config.rc_target_bitrate = kbps(rate);
+        // SAFETY: the context is live and the configuration is copied.
+        let answer = unsafe { sys::vpx_codec_enc_config_set(&mut *self.context.raw, &self.config) };
+        self.context.told("vpx_codec_enc_config_set", answer).inspect_err(|_| self.config.rc_target_bitrate = before)
+    }
+
+    /// Codes a picture and appends it to `out`; the flags of the frame that came out.
+    fn encode(
+        &mut self,
+        picture: &Picture,
+        pts: i64,
+        duration: u64,
+        flags: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<u32, VideoError> {
+        let mut image = MaybeUninit::<sys::vpx_image_t>::zeroed();
+        // SAFETY: the call writes the struct and keeps the pointer without reading behind it.
+        let wrapped = unsafe {
+            let data = picture.as_i420().as_ptr().cast_mut();
+            let format = sys::vpx_img_fmt::VPX_IMG_FMT_I420;
+            sys::vpx_img_wrap(image.as_mut_ptr(), format, picture.width(), picture.height(), 1, data)
+        };
+        if wrapped.is_null() {
+            return Err(self.context.check.failure("vpx_img_wrap", "refused"));
+        }
+        // SAFETY: it has just been written.
+        let mut image = unsafe { image.assume_init() };
+        // The library would have odd widths padded.
+        for (n, plane) in Plane::ALL.into_iter().enumerate() {
+            image.planes[n] = picture.plane(plane).as_ptr().cast_mut();
+            image.stride[n] = picture.size_of(plane).0 as i32;
+        }
+        // SAFETY: the context is live, and the planes have the sizes and strides that are told and are only read.
+        let answer = unsafe {
+            let (flags, deadline) = (flags.into(), sys::VPX_DL_REALTIME.into());
+            sys::vpx_codec_encode(&mut *self.context.raw, &image, pts, duration as _, flags, deadline)
+        };
+        self.context.told("vpx_codec_encode", answer)?;
+        let (mut iterator, mut told) = (ptr::null(), 0);
+        loop {
+            // SAFETY: the context is live; the packet stays until the next call that encodes.
+            let Some(packet) = (unsafe { sys::vpx_codec_get_cx_data(&mut *self.context.raw, &mut iterator).as_ref() })
+            else {
+                return Ok(told);
+            };
+            if packet.kind == sys::vpx_codec_cx_pkt_kind::VPX_CODEC_CX_FRAME_PKT {
+                // SAFETY: packets of this kind have this member, and `sz` bytes behind `buf`.
+                unsafe {
+                    let frame = packet.data.frame;
+                    out.extend_from_slice(core::slice::from_raw_parts(frame.buf.cast::<u8>(), frame.sz as usize));
+                    told |= frame.flags;
+                }
+            }
+        }
+    }
+}
+
+/// Encodes VP8 or VP9.
+pub(crate) struct Encoder {
+    codec: VideoCodec,
+    handle: Handle,
+    config: EncoderConfig,
+    references: References,
+    key_frame: bool,
+    /// Whether the library's encoder must be opened anew before the next frame.
+    reopen: bool,
+    next_id: u64,
+    /// The last key frame.
+    last_key: u64,
+    last_ticks: Option<u64>,
+    pts: i64,
+}
+
+impl Encoder {
+    pub(crate) fn new(codec: VideoCodec, config: &EncoderConfig) -> Result<Self, VideoError> {
+        let check = check(codec);
+        check.common(config, FRAME_RATES)?;
+        let sides = 1..=MAX_SIDE;
+        let samples = u64::from(config.width) * u64::from(config.height);
+        if !sides.contains(&config.width) || !sides.contains(&config.height) || samples > MAX_SAMPLES {
+            return Err(check.size(config, format!("sides of 1 to {MAX_SIDE}, and {MAX_SAMPLES} samples at most")));
+        }
+        if let Some(size) = config.slice_size {
+            return Err(check.refusal("slice_size", size.as_bytes(), "none: the codec has no slices"));
+        }
+        Ok(Self {
+            codec,
+            handle: Handle::open(codec, config)?,
+            config: *config,
+            references: References::default(),
+            key_frame: true,
+            reopen: false,
+            next_id: 0,
+            last_key: 0,
+            last_ticks: None,
+            pts: 0,
+        })
+    }
+
+    fn plan(&self) -> Plan {
+        if self.config.reference_selection { self.references.plan(self.next_id) } else { Plan::free() }
+    }
+}
+
+impl VideoEncoder for Encoder {
+    fn codec(&self) -> VideoCodec {
+        self.codec
+    }
+    fn library(&self) -> &'static str {
+        LIBRARY
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { slices: false, reference_selection: true }
+    }
+    fn config(&self) -> &EncoderConfig {
+        &self.config
+    }
+
+    fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
+        check(self.codec).bit_rate(rate)?;
+        if rate == self.config.bit_rate {
+            return Ok(());
+        }
+        match self.config.rate_change {
+            RateChange::Seamless => self.handle.set_bit_rate(rate)?,
+            RateChange::Restart => self.reopen = true,
+        }
+        self.config.bit_rate = rate;
+        Ok(())
+    }
+
+    fn set_slice_size(&mut self, size: Option<DataSize>) -> Result<(), VideoError> {
+        let refuse =
+            |s: DataSize| check(self.codec).refusal("slice_size", s.as_bytes(), "none: the codec has no slices");
+        size.map_or(Ok(()), |s| Err(refuse(s)))
+    }
+
+    fn request_key_frame(&mut self) {
+        self.key_frame = true;
+    }
+
+    fn acknowledge(&mut self, picture_id: u64) {
+        self.references.acknowledge(picture_id);
+    }
+
+    fn select_reference(&mut self, picture_id: u64) -> bool {
+        self.config.reference_selection && self.references.select(picture_id)
+    }
+
+    fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
+        out.data.clear();
+        check(self.codec).picture(picture, &self.config)?;
+        if self.reopen {
+            self.handle = Handle::open(self.codec, &self.config)?;
+            self.reopen = false;
+            self.key_frame = true;
+        }
+        let due = self.config.key_interval.is_some_and(|n| self.next_id >= self.last_key + u64::from(n.max(1)));
+        let frame = (f64::from(CLOCK) / self.config.frame_rate) as u64;
+        let gap = self.last_ticks.map_or(0, |last| ticks.saturating_sub(last).clamp(1, LONGEST_GAP));
+        let plan = self.plan();
+        let flags = if self.key_frame || due { sys::VPX_EFLAG_FORCE_KF } else { plan.flags };
+        self.pts += gap as i64;
+        self.last_ticks = Some(ticks);
+        let told = self.handle.encode(picture, self.pts, frame, flags, &mut out.data)?;
+        out.key = told & sys::VPX_FRAME_IS_KEY != 0;
+        out.discardable = told & sys::VPX_FRAME_IS_DROPPABLE != 0;
+        out.picture_id = self.next_id;
+        out.from_selected = false;
+        if !out.data.is_empty() {
+            out.from_selected = plan.from_selected && !out.key;
+            self.references.coded(self.next_id, out.key, plan);
+            if out.key {
+                self.last_key = self.next_id;
+                self.key_frame = false;
+            }
+            self.next_id += 1;
+        }
+        Ok(())
+    }
+}
