@@ -52,8 +52,8 @@ impl Head {
 
 fn skin(x: f32, y: f32, seed: u32) -> Colour {
     // Light from the upper left, blotches, and pores.
-    let shade = -46.0 * x - 26.0 * y - 60.0 * x * x + 7.0 * fractal(x * 7.0, y * 7.0, 3, seed);
-    let pores = 5.0 * noise(x * 70.0, y * 70.0, seed ^ 1);
+    let shade = -46.0 * x - 26.0 * y - 60.0 * x * x + 10.0 * fractal(x * 7.0, y * 7.0, 3, seed);
+    let pores = 9.0 * noise(x * 48.0, y * 48.0, seed ^ 1) + 5.0 * noise(x * 110.0, y * 110.0, seed ^ 8);
     [SKIN[0] + shade + pores, SKIN[1], SKIN[2] + 5.0 * noise(x * 5.0, y * 5.0, seed ^ 2)]
 }
 
@@ -148,10 +148,10 @@ pub(super) fn body(scale: f32, dress: Dress, below: f32, seed: u32) -> Sprite {
         let folds = 14.0 * fractal(x * 3.0 + y, y * 2.0 - x, 3, seed) - 26.0 * x;
         let cloth = match dress {
             Dress::Suit => {
-                let weave = if ((x * 90.0).floor() as i32 + (y * 90.0).floor() as i32) % 3 == 0 { 8.0 } else { 0.0 };
+                let weave = if ((x * 90.0).floor() as i32 + (y * 90.0).floor() as i32) % 3 == 0 { 13.0 } else { 0.0 };
                 let lapel = ((y - 0.62 - 1.75 * x.abs()).abs() < 0.012 * (1.0 + y)) as u8 as f32;
                 let suit =
-                    lit([58.0, 138.0, 122.0], folds + weave + 6.0 * noise(x * 80.0, y * 80.0, seed) - 24.0 * lapel);
+                    lit([58.0, 138.0, 122.0], folds + weave + 11.0 * noise(x * 60.0, y * 60.0, seed) - 24.0 * lapel);
                 let shirt = lit(
                     [200.0, 130.0, 127.0],
                     folds - 30.0 * (((x * 46.0).floor() as i32 % 2 == 0) as u8 as f32) * 0.2,
@@ -162,7 +162,10 @@ pub(super) fn body(scale: f32, dress: Dress, below: f32, seed: u32) -> Sprite {
             }
             Dress::Shirt => {
                 let check = [x, y].map(|v| ((v * 11.0).floor() as i32 % 2 == 0) as u8 as f32);
-                let shirt = lit([88.0, 142.0, 116.0], folds + 28.0 * check[0] + 28.0 * check[1]);
+                let shirt = lit(
+                    [88.0, 142.0, 116.0],
+                    folds + 34.0 * check[0] + 34.0 * check[1] + 12.0 * noise(x * 60.0, y * 60.0, seed),
+                );
                 mix(shirt, skin(x, y - 0.5, seed), chest * ((0.8 - y) / 0.02).clamp(0.0, 1.0))
             }
         };

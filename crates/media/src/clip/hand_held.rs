@@ -49,9 +49,7 @@ impl Site {
         let over = ease(phase, 6.0, 7.1) - ease(phase, 8.9, 9.9);
         // A hand trembles fast and little, and drifts slowly and far.
         let shake = |seed: u32| {
-            0.05 * wander(t * 0.8, s ^ seed)
-                + 0.02 * wander(t * 2.7, s ^ seed ^ 1)
-                + 0.004 * wander(t * 9.0, s ^ seed ^ 2)
+            0.06 * wander(t, s ^ seed) + 0.02 * wander(t * 2.7, s ^ seed ^ 1) + 0.008 * wander(t * 9.0, s ^ seed ^ 2)
         };
         let (dx, dy) = (shake(30), 0.8 * shake(40) + 0.03 * over * swing(t, 0.7));
         let camera = ((MARGIN + dx) * self.unit + over * SWING * self.size.0, (MARGIN + dy) * self.unit);
@@ -81,12 +79,14 @@ impl Site {
 
 /// A building in the making: a wall of boards, then brick, girders against the sky, windows.
 fn building(x: f32, y: f32, soft: f32, seed: u32) -> [f32; 3] {
-    let rough = 9.0 * fractal(x * 9.0, y * 9.0, 4, seed ^ 60) + 5.0 * noise(x * 120.0, y * 120.0, seed ^ 61);
+    let rough = 16.0 * fractal(x * 9.0, y * 9.0, 4, seed ^ 60)
+        + 22.0 * noise(x * 60.0 + y * 30.0, y * 110.0, seed ^ 61)
+        + 8.0 * noise(x * 150.0, y * 150.0, seed ^ 66);
     if x < 1.75 {
         // Slanting boards, as behind the foreman.
         let board = (x * 0.55 + y) * 11.0;
         let at = board - board.floor();
-        let edge = if at < 0.1 { -46.0 } else { 14.0 * at };
+        let edge = if at < 0.1 { -74.0 } else { 24.0 * at };
         let tone = 26.0 * unit(board.floor() as i32, 5, seed ^ 62);
         return [128.0 + tone + edge + rough, 124.0, 131.0];
     }

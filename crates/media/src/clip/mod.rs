@@ -144,8 +144,8 @@ impl Clip {
         }
         let (size, seed) = ((spec.width, spec.height), spec.seed as u32 ^ (spec.seed >> 32) as u32);
         let (scene, sigma) = match spec.character {
-            Character::TalkingHead => (Scene::TalkingHead(talking_head::Studio::new(size, seed)), 1.0),
-            Character::HandHeld => (Scene::HandHeld(hand_held::Site::new(size, seed)), 1.4),
+            Character::TalkingHead => (Scene::TalkingHead(talking_head::Studio::new(size, seed)), 1.8),
+            Character::HandHeld => (Scene::HandHeld(hand_held::Site::new(size, seed)), 2.3),
             Character::Sports => (Scene::Sports(sports::Field::new(size, seed)), 2.0),
         };
         Ok(Self { spec, scene, grain: Grain::new(sigma, seed), next: 0 })

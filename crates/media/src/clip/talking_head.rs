@@ -47,12 +47,12 @@ impl Studio {
         let s = self.seed;
         let mouth = speech(t, s);
         // Somebody who talks sways slowly and nods with the words.
-        let x = 0.012 * swing(t, 0.11) + 0.008 * wander(t * 0.9, s ^ 10);
-        let y = 0.006 * wander(t * 0.7, s ^ 11) + 0.006 * wander(t * 2.1, s ^ 12) * (0.3 + mouth);
-        let turn = 0.03 * wander(t * 0.6, s ^ 13) + 0.012 * wander(t * 1.9, s ^ 14);
-        let grow = 1.0 + 0.012 * wander(t * 0.4, s ^ 15);
+        let x = 0.018 * swing(t, 0.13) + 0.014 * wander(t * 1.1, s ^ 10);
+        let y = 0.009 * wander(t * 0.8, s ^ 11) + 0.012 * wander(t * 2.4, s ^ 12) * (0.3 + mouth);
+        let turn = 0.05 * wander(t * 0.7, s ^ 13) + 0.02 * wander(t * 2.1, s ^ 14);
+        let grow = 1.0 + 0.02 * wander(t * 0.5, s ^ 15);
         let at = |share: f64| (self.middle.0 + share * x * self.unit, self.middle.1 + (share * y - 0.07) * self.unit);
-        draw::sprite(picture, &self.body, &Pose { at: at(0.35), turn: turn * 0.2, scale: (1.0, 1.0) });
+        draw::sprite(picture, &self.body, &Pose { at: at(0.6), turn: turn * 0.2, scale: (1.0, 1.0) });
         let gaze = wander(t * 0.8, s ^ 16) as f32;
         let expression = Expression { closed: blink(t, s) as f32, mouth: mouth as f32, gaze: gaze * gaze * gaze };
         self.head.draw(picture, &Pose { at: at(1.0), turn, scale: (grow, grow) }, &expression);

@@ -80,7 +80,7 @@ fn half_the_rate_is_every_other_picture_but_for_the_grain() {
     let fast = pictures(spec(Character::HandHeld, 176, 144), &[20]);
     let slow = ClipSpec { rate: FrameRate::new(15, 1).unwrap(), ..spec(Character::HandHeld, 176, 144) };
     let slow = pictures(slow, &[10]);
-    // Two independent grains of 1.4 differ by a variance of 3.9, and rounding.
+    // Two independent grains of 2.3 differ by a variance of 10.6, and rounding: 37.8 dB.
     let psnr = crate::quality::PlaneErrors::between(&fast[0], &slow[0]).unwrap().psnr().y;
-    assert!((40.0..45.0).contains(&psnr), "{psnr}");
+    assert!((36.5..39.5).contains(&psnr), "{psnr}");
 }

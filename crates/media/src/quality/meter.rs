@@ -1,0 +1,486 @@
+//! The quality of a call: what was shown beside what was captured, picture by picture, aligned by RTP timestamps.
+
+use super::{Comparer, Comparison, Distribution, Measures, PlaneErrors};
+use crate::{Decoded, Picture, RTP_CLOCK_HZ};
+use std::collections::VecDeque;
+use weir_units::TimeDelta;
+
+/// Intervals between shown pictures that say what a freeze is.
+const RECENT: usize = 30;
+
+/// How a [`QualityMeter`] works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeterConfig {
+    /// What is measured beside PSNR.
+    pub measures: Measures,
+    /// Most references that wait for what becomes of them, 1 or more; the oldest is taken for missing when one more
+    /// comes. It covers the longest time from capture to display: 90 are 3 s at 30 a second.
+    pub pending: usize,
+    /// Most scores that wait to be taken by [`QualityMeter::poll_score`]; the oldest make room.
+    pub scores: usize,
+}
+
+impl Default for MeterConfig {
+    fn default() -> Self {
+        Self { measures: Measures::ALL, pending: 90, scores: 0 }
+    }
+}
+
+/// What became of a reference.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Outcome {
+    /// It was shown as decoded.
+    Shown,
+    /// It was shown, with parts that the decoder guessed.
+    Concealed,
+    /// It arrived, and could not be decoded: the picture before it stayed.
+    Undecodable,
+    /// Nothing of it was shown: the picture before it stayed.
+    Missing,
+}
+
+/// The score of one reference picture.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FrameScore {
+    /// Counts references from 0.
+    pub number: u64,
+    /// The reference's RTP timestamp.
+    pub rtp_timestamp: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What stood on the screen in its place beside it; `None` where nothing stood there yet, or a picture of another
+    /// size.
+    pub comparison: Option<Comparison>,
+}
+
+/// Counts and distributions over all pictures scored so far. Pictures that stayed for a missing one count like others.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QualityReport {
+    /// References whose fate is decided: the sum of the four kinds of [`Outcome`].
+    pub references: u64,
+    /// Shown as decoded.
+    pub shown: u64,
+    /// Shown with guessed parts.
+    pub concealed: u64,
+    /// Arrived and not decodable.
+    pub undecodable: u64,
+    /// Not shown for any other reason: lost, late, left out by the encoder.
+    pub missing: u64,
+    /// Of all those, before the first picture was shown: without a score.
+    pub before_first: u64,
+    /// Scored nowhere because another size was shown.
+    pub other_size: u64,
+    /// Told as received after their fate was decided.
+    pub late: u64,
+    /// Told as received under a timestamp that no waiting reference has.
+    pub unknown: u64,
+    /// References out of order or told twice, which are left out.
+    pub disordered: u64,
+    /// Freezes, as W3C's webrtc-stats has them: the time from one shown picture to the next is more than three times the
+    /// mean of the last 30 such times, and more than that mean and 150 ms. Times are those of capture.
+    pub freezes: u64,
+    /// Their times together, as totalFreezesDuration there.
+    pub freeze_time: TimeDelta,
+    /// The longest of them.
+    pub longest_freeze: TimeDelta,
+    /// Squared errors of all pictures: their PSNR is that of the mean squared error.
+    pub errors: PlaneErrors,
+    /// PSNR of luma, in dB; equal pictures have [`PSNR_CAP`](super::PSNR_CAP).
+    pub psnr_y: Distribution,
+    /// PSNR of all samples, in dB.
+    pub psnr_average: Distribution,
+    /// (6 Y + U + V) / 8, in dB.
+    pub psnr_weighted: Distribution,
+    /// SSIM over 8 x 8 windows side by side.
+    pub ssim_tiled: Distribution,
+    /// SSIM over Gaussian windows.
+    pub ssim_gaussian: Distribution,
+}
+
+impl Default for QualityReport {
+    fn default() -> Self {
+        let (psnr, ssim) = (Distribution::of_decibels(), Distribution::of_similarity());
+        Self {
+            references: 0,
+            shown: 0,
+            concealed: 0,
+            undecodable: 0,
+            missing: 0,
+            before_first: 0,
+            other_size: 0,
+            late: 0,
+            unknown: 0,
+            disordered: 0,
+            freezes: 0,
+            freeze_time: TimeDelta::ZERO,
+            longest_freeze: TimeDelta::ZERO,
+            errors: PlaneErrors::default(),
+            psnr_y: psnr.clone(),
+            psnr_average: psnr.clone(),
+            psnr_weighted: psnr,
+            ssim_tiled: ssim.clone(),
+            ssim_gaussian: ssim,
+        }
+    }
+}
+
+impl QualityReport {
+    /// References for which the picture before them stayed.
+    pub const fn frozen(&self) -> u64 {
+        self.undecodable + self.missing
+    }
+
+    fn add(&mut self, c: &Comparison) {
+        let psnr = c.errors.psnr();
+        self.errors.add(&c.errors);
+        self.psnr_y.add(psnr.y);
+        self.psnr_average.add(psnr.average);
+        self.psnr_weighted.add(psnr.weighted);
+        if let Some(s) = c.ssim {
+            self.ssim_tiled.add(s.tiled);
+        }
+        if let Some(s) = c.gaussian {
+            self.ssim_gaussian.add(s);
+        }
+    }
+}
+
+/// A reference that waits for what becomes of it.
+#[derive(Clone, Debug)]
+struct Pending {
+    number: u64,
+    /// Ticks since the first reference.
+    ticks: i64,
+    rtp_timestamp: u32,
+    picture: Picture,
+}
+
+/// Times between shown pictures, in ticks.
+#[derive(Clone, Debug, Default)]
+struct Freezes {
+    intervals: VecDeque<i64>,
+    sum: i64,
+    shown: Option<i64>,
+}
+
+impl Freezes {
+    /// The time since the last shown picture, where that is a freeze; `reference` is the time between references.
+    fn freeze(&self, until: i64, reference: i64) -> Option<TimeDelta> {
+        let gap = until - self.shown?;
+        let n = self.intervals.len() as i64;
+        let mean = if n == 0 { reference } else { self.sum / n };
+        let limit = (3 * mean).max(mean + i64::from(RTP_CLOCK_HZ) * 150 / 1_000);
+        (gap > limit).then(|| TimeDelta::from_nanos(gap.saturating_mul(1_000_000_000) / i64::from(RTP_CLOCK_HZ)))
+    }
+
+    fn shown(&mut self, at: i64) {
+        if let Some(before) = self.shown.replace(at) {
+            self.intervals.push_back(at - before);
+            self.sum += at - before;
+            if self.intervals.len() > RECENT {
+                self.sum -= self.intervals.pop_front().unwrap_or(0);
+            }
+        }
+    }
+}
+
+/// Scores a call.
+///
+/// The capturing side tells every picture in order, the showing side what it got, in the order of display. A reference
+/// is decided when it or a later one is told as received, when too many wait, or at the end.
+#[derive(Clone, Debug)]
+pub struct QualityMeter {
+    config: MeterConfig,
+    comparer: Comparer,
+    pending: VecDeque<Pending>,
+    /// Pictures whose memory is free.
+    spare: Vec<Picture>,
+    /// What stands on the screen.
+    screen: Option<Picture>,
+    /// Number, ticks and RTP timestamp of the newest reference.
+    newest: Option<(u64, i64, u32)>,
+    /// Ticks between the two newest references.
+    interval: i64,
+    freezes: Freezes,
+    scores: VecDeque<FrameScore>,
+    report: QualityReport,
+}
+
+impl QualityMeter {
+    /// Before the first picture.
+    pub fn new(config: MeterConfig) -> Self {
+        let config = MeterConfig { pending: config.pending.max(1), ..config };
+        Self {
+            config,
+            comparer: Comparer::new(config.measures),
+            pending: VecDeque::new(),
+            spare: Vec::new(),
+            screen: None,
+            newest: None,
+            interval: 0,
+            freezes: Freezes::default(),
+            scores: VecDeque::new(),
+            report: QualityReport::default(),
+        }
+    }
+
+    /// A picture was captured. Timestamps rise, and wrap as in RTP.
+    pub fn on_reference(&mut self, rtp_timestamp: u32, picture: &Picture) {
+        let (number, ticks) = match self.newest {
+            None => (0, 0),
+            Some((number, ticks, last)) => {
+                let step = rtp_timestamp.wrapping_sub(last) as i32;
+                if step <= 0 {
+                    self.report.disordered += 1;
+                    return;
+                }
+                self.interval = i64::from(step);
+                (number + 1, ticks + i64::from(step))
+            }
+        };
+        self.newest = Some((number, ticks, rtp_timestamp));
+        if self.pending.len() >= self.config.pending {
+            self.decide(None);
+        }
+        let mut copy = self.spare.pop();
+        match &mut copy {
+            Some(old) if (old.width(), old.height()) == (picture.width(), picture.height()) => {
+                old.as_i420_mut().copy_from_slice(picture.as_i420());
+            }
+            other => *other = Some(picture.clone()),
+        }
+        let picture = copy.unwrap_or_else(|| picture.clone());
+        self.pending.push_back(Pending { number, ticks, rtp_timestamp, picture });
+    }
+
+    /// What the decoder made of the frame of this timestamp; `picture` where anything came out. Those without any data
+    /// are simply not told.
+    pub fn on_received(&mut self, rtp_timestamp: u32, decoded: Decoded, picture: &Picture) {
+        let Some((_, newest, last)) = self.newest else {
+            self.report.unknown += 1;
+            return;
+        };
+        let ticks = newest + i64::from(rtp_timestamp.wrapping_sub(last) as i32);
+        let Ok(place) = self.pending.binary_search_by_key(&ticks, |p| p.ticks) else {
+            let oldest = self.pending.front().map_or(newest + 1, |p| p.ticks);
+            *(if ticks < oldest { &mut self.report.late } else { &mut self.report.unknown }) += 1;
+            return;
+        };
+        for _ in 0..place {
+            self.decide(None);
+        }
+        self.decide(Some((decoded, picture)));
+    }
+
+    /// The call is over: what waits is missing.
+    pub fn finish(&mut self) {
+        while !self.pending.is_empty() {
+            self.decide(None);
+        }
+        if let Some((_, newest, _)) = self.newest {
+            self.freeze_until(newest);
+        }
+        self.freezes = Freezes::default();
+    }
+
+    /// Decides the oldest reference.
+    fn decide(&mut self, received: Option<(Decoded, &Picture)>) {
+        let Some(Pending { number, ticks, rtp_timestamp, picture: reference }) = self.pending.pop_front() else {
+            return;
+        };
+        let outcome = match received {
+            None => Outcome::Missing,
+            Some((Decoded::Nothing, _)) => Outcome::Undecodable,
+            Some((Decoded::Intact, _)) => Outcome::Shown,
+            Some((Decoded::Concealed, _)) => Outcome::Concealed,
+        };
+        let r = &mut self.report;
+        r.references += 1;
+        *(match outcome {
+            Outcome::Shown => &mut r.shown,
+            Outcome::Concealed => &mut r.concealed,
+            Outcome::Undecodable => &mut r.undecodable,
+            Outcome::Missing => &mut r.missing,
+        }) += 1;
+        if let Some((Decoded::Intact | Decoded::Concealed, picture)) = received {
+            self.freeze_until(ticks);
+            self.freezes.shown(ticks);
+            match &mut self.screen {
+                Some(screen) => screen.clone_from(picture),
+                none => *none = Some(picture.clone()),
+            }
+        }
+        let comparison = match &self.screen {
+            None => {
+                self.report.before_first += 1;
+                None
+            }
+            Some(screen) => {
+                let comparison = self.comparer.compare(&reference, screen).ok();
+                match &comparison {
+                    Some(c) => self.report.add(c),
+                    None => self.report.other_size += 1,
+                }
+                comparison
+            }
+        };
+        self.spare.push(reference);
+        if self.config.scores > 0 {
+            if self.scores.len() >= self.config.scores {
+                self.scores.pop_front();
+            }
+            self.scores.push_back(FrameScore { number, rtp_timestamp, outcome, comparison });
+        }
+    }
+
+    fn freeze_until(&mut self, ticks: i64) {
+        if let Some(time) = self.freezes.freeze(ticks, self.interval) {
+            let r = &mut self.report;
+            r.freezes += 1;
+            r.freeze_time += time;
+            r.longest_freeze = r.longest_freeze.max(time);
+        }
+    }
+
+    /// The next score, by rising number, where the configuration keeps them.
+    pub fn poll_score(&mut self) -> Option<FrameScore> {
+        self.scores.pop_front()
+    }
+
+    /// What is decided so far.
+    pub fn report(&self) -> &QualityReport {
+        &self.report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quality::PSNR_CAP;
+
+    const STEP: u32 = 3_000;
+
+    /// A flat picture of this luma.
+    fn flat(v: u8) -> Picture {
+        let mut p = Picture::new(16, 16).unwrap();
+        p.plane_mut(crate::Plane::Y).fill(v);
+        p
+    }
+
+    fn meter(pending: usize) -> QualityMeter {
+        QualityMeter::new(MeterConfig { pending, scores: 100, ..MeterConfig::default() })
+    }
+
+    fn scores(m: &mut QualityMeter) -> Vec<(u64, Outcome, Option<f64>)> {
+        std::iter::from_fn(|| m.poll_score())
+            .map(|s| (s.number, s.outcome, s.comparison.map(|c| c.errors.psnr().y)))
+            .collect()
+    }
+
+    #[test]
+    fn missing_pictures_are_scored_as_the_one_that_stayed() {
+        // Luma 100, 101, 102, ...; the third is lost, the fourth cannot be decoded. Timestamps wrap on the way.
+        let mut m = meter(90);
+        let start = u32::MAX - STEP;
+        let at = |i: u32| start.wrapping_add(i * STEP);
+        for i in 0..6 {
+            m.on_reference(at(i), &flat(100 + i as u8));
+        }
+        m.on_received(at(0), Decoded::Intact, &flat(100));
+        m.on_received(at(1), Decoded::Concealed, &flat(101));
+        m.on_received(at(3), Decoded::Nothing, &flat(7));
+        m.on_received(at(4), Decoded::Intact, &flat(104));
+        // Luma off by 1 is 48.1308 dB, by 2 is 42.1102 dB, of a peak of 255.
+        let got = scores(&mut m);
+        let expected = [
+            (Outcome::Shown, PSNR_CAP),
+            (Outcome::Concealed, PSNR_CAP),
+            (Outcome::Missing, 48.1308),
+            (Outcome::Undecodable, 42.1102),
+            (Outcome::Shown, PSNR_CAP),
+        ];
+        assert_eq!(got.len(), 5);
+        for (i, ((number, outcome, psnr), expected)) in got.into_iter().zip(expected).enumerate() {
+            assert_eq!((number, outcome), (i as u64, expected.0));
+            assert!((psnr.unwrap() - expected.1).abs() < 1e-3, "{i}: {psnr:?}");
+        }
+        m.finish();
+        let r = m.report();
+        assert_eq!((r.references, r.shown, r.concealed, r.undecodable, r.missing), (6, 2, 1, 1, 2));
+        assert_eq!((r.frozen(), r.psnr_y.count(), r.ssim_gaussian.count()), (3, 6, 6));
+        assert!(r.ssim_tiled.mean().unwrap() > 0.99 && r.ssim_tiled.min().unwrap() < 1.0);
+        assert_eq!(r.errors.samples[0], 6 * 256);
+        assert_eq!(r.errors.squared[0], (1 + 4 + 1) * 256);
+    }
+
+    #[test]
+    fn nothing_is_scored_before_anything_is_shown() {
+        let mut m = meter(90);
+        for i in 0..4 {
+            m.on_reference(i * STEP, &flat(50));
+        }
+        m.on_received(STEP, Decoded::Nothing, &flat(0));
+        m.on_received(2 * STEP, Decoded::Intact, &flat(50));
+        let r = m.report();
+        assert_eq!((r.references, r.before_first, r.psnr_y.count()), (3, 2, 1));
+        assert_eq!(r.psnr_y.mean(), Some(PSNR_CAP));
+    }
+
+    #[test]
+    fn what_comes_late_twice_or_from_nowhere_is_counted() {
+        let mut m = meter(90);
+        m.on_received(5, Decoded::Intact, &flat(1));
+        for i in 0..4 {
+            m.on_reference(i * STEP, &flat(50));
+        }
+        m.on_reference(3 * STEP, &flat(9));
+        m.on_reference(STEP, &flat(9));
+        m.on_received(2 * STEP, Decoded::Intact, &flat(50));
+        m.on_received(2 * STEP, Decoded::Intact, &flat(50));
+        m.on_received(STEP, Decoded::Intact, &flat(50));
+        m.on_received(3 * STEP + 7, Decoded::Intact, &flat(50));
+        m.on_received(2 * STEP + 7, Decoded::Intact, &flat(50));
+        m.on_received(3 * STEP, Decoded::Intact, &Picture::new(8, 8).unwrap());
+        let r = m.report();
+        assert_eq!((r.late, r.unknown, r.disordered, r.other_size), (3, 2, 2, 1));
+        assert_eq!((r.references, r.shown, r.missing), (4, 2, 2));
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let mut m = meter(3);
+        for i in 0..1_000 {
+            m.on_reference(i * STEP, &flat(i as u8));
+        }
+        assert_eq!((m.pending.len(), m.report().missing, m.spare.len() <= 3), (3, 997, true));
+        m.on_received(5 * STEP, Decoded::Intact, &flat(5));
+        assert_eq!(m.report().late, 1);
+        m.finish();
+        assert_eq!((m.report().references, m.report().before_first), (1_000, 1_000));
+        assert_eq!(scores(&mut m).len(), 100);
+    }
+
+    #[test]
+    fn freezes_are_long_gaps_beside_usual_ones() {
+        let gap = |lost: std::ops::Range<u32>, count: u32| {
+            let mut m = meter(90);
+            for i in 0..count {
+                m.on_reference(i * STEP, &flat(50));
+                if !lost.contains(&i) {
+                    m.on_received(i * STEP, Decoded::Intact, &flat(50));
+                }
+            }
+            m.finish();
+            let r = m.report();
+            (r.freezes, r.freeze_time.as_millis(), r.longest_freeze.as_millis())
+        };
+        // 33.3 ms usually: a freeze is more than 183.3 ms. Four lost pictures make 166.7 ms, five 200 ms.
+        assert_eq!(gap(40..44, 60), (0, 0, 0));
+        assert_eq!(gap(40..45, 60), (1, 200, 200));
+        // At the end as well: the last shown is 53, the last captured 59.
+        assert_eq!(gap(54..60, 60), (1, 200, 200));
+        assert_eq!(gap(55..60, 60), (0, 0, 0));
+        // From the second picture on, when the references alone tell what is usual.
+        assert_eq!(gap(1..31, 60), (1, 1_033, 1_033));
+    }
+}
