@@ -234,6 +234,8 @@ pub struct SentPacket {
     pub is_padding: bool,
     /// Whether it is a repair packet: forward error correction.
     pub is_repair: bool,
+    /// Whether it is a media packet that is sent again, on a stream of its own (RFC 4588).
+    pub is_retransmission: bool,
     /// The probe cluster that it belongs to, 0 for none.
     pub probe: u32,
     /// Bytes that wait in the RTP queue behind it.

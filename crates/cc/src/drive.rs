@@ -170,6 +170,7 @@ impl Drive {
             size: PACKET,
             is_padding: false,
             is_repair,
+            is_retransmission: false,
             probe: 0,
             queued: PACKET * (PACKETS_PER_FRAME - 1 - self.next % PACKETS_PER_FRAME),
             bytes_in_flight: DataSize::ZERO,

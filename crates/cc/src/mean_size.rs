@@ -38,6 +38,7 @@ mod tests {
             size: DataSize::from_bytes(bytes),
             is_padding: false,
             is_repair,
+            is_retransmission: false,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: DataSize::ZERO,

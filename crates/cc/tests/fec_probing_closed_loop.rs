@@ -182,6 +182,7 @@ impl Flow<'_> {
             size,
             is_padding: false,
             is_repair: rtp_timestamp.is_none(),
+            is_retransmission: false,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: self.in_flight,

@@ -223,6 +223,10 @@ impl Playout {
     pub fn next_to_play(&self) -> Option<(u64, Timestamp)> {
         self.frames.get(self.decided).map(|f| (f.lowest, f.deadline))
     }
+    /// When the frame of this timestamp is or was to be played; `None` before the first packet.
+    pub fn deadline_of(&self, rtp_timestamp: u32) -> Option<Timestamp> {
+        self.anchor.map(|_| self.deadline(self.unwrap(rtp_timestamp)))
+    }
     /// Time from capture to playout.
     pub fn delay(&self) -> TimeDelta {
         self.delay

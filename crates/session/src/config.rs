@@ -1,8 +1,10 @@
 //! What a call end is made from.
 
+use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
 use crate::recovery::RepairReception;
+use crate::retransmission::RetransmissionConfig;
 use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker};
 use weir_media::{Packetiser, Source};
@@ -29,6 +31,12 @@ pub struct EndpointConfig {
     pub repair_ssrc: Option<u32>,
     /// The same of the other end.
     pub remote_repair_ssrc: Option<u32>,
+    /// RTP payload type of retransmissions (RFC 4588).
+    pub retransmission_payload_type: u8,
+    /// Synchronisation source of this end's retransmission stream; `None` takes [`Self::ssrc`] with its second bit turned.
+    pub retransmission_ssrc: Option<u32>,
+    /// The same of the other end.
+    pub remote_retransmission_ssrc: Option<u32>,
     /// RTP clock in Hz; 90,000 for video.
     pub clock_rate: u32,
     /// Session bandwidth, of which RTCP takes 5 %.
@@ -70,6 +78,9 @@ impl Default for EndpointConfig {
             reed_solomon_payload_type: 98,
             repair_ssrc: None,
             remote_repair_ssrc: None,
+            retransmission_payload_type: 99,
+            retransmission_ssrc: None,
+            remote_retransmission_ssrc: None,
             clock_rate: 90_000,
             session_bandwidth: DataRate::from_mbps(2),
             t_rr_interval: TimeDelta::from_secs(1),
@@ -94,6 +105,12 @@ impl EndpointConfig {
         const TURNED: u32 = 1 << 31;
         (self.repair_ssrc.unwrap_or(self.ssrc ^ TURNED), self.remote_repair_ssrc.unwrap_or(self.remote_ssrc ^ TURNED))
     }
+    /// The same of their retransmission streams.
+    pub fn retransmission_ssrcs(&self) -> (u32, u32) {
+        const TURNED: u32 = 1 << 30;
+        let remote = self.remote_retransmission_ssrc.unwrap_or(self.remote_ssrc ^ TURNED);
+        (self.retransmission_ssrc.unwrap_or(self.ssrc ^ TURNED), remote)
+    }
 }
 
 /// The sending direction.
@@ -109,6 +126,8 @@ pub struct SendConfig {
     pub reports: Option<ReportPlan>,
     /// What decides on repair packets beside the media.
     pub repair: RepairChoice,
+    /// How packets that the other end misses are sent again; `None` does not. Media makes room for it in the target.
+    pub retransmission: Option<RetransmissionConfig>,
     /// Rules by which sending ceases when the path stays congested or silent (RFC 8083); `None` for none. Without a
     /// `min_report_interval` of its own it takes the reports' least spacing.
     pub circuit_breaker: Option<circuit_breaker::Config>,
@@ -130,6 +149,7 @@ impl SendConfig {
             per_packet_feedback: false,
             reports: None,
             repair: RepairChoice::default(),
+            retransmission: None,
             circuit_breaker: None,
             controller,
             limits,
@@ -148,6 +168,8 @@ pub struct ReceiveConfig {
     pub reports: Option<ReportPlan>,
     /// Whether lost packets are repaired.
     pub repair: RepairReception,
+    /// When lost packets are asked for again (generic NACK), and retransmissions taken; `None` does neither.
+    pub nack: Option<NackConfig>,
     /// The controller's receiver half.
     pub controller: Option<Receiver>,
     /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.

@@ -4,15 +4,18 @@ mod control;
 mod incoming;
 mod outgoing;
 mod picture;
+mod resilience;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::content::ContentCounters;
 use crate::feedback::{FeedbackReader, TwccWriter};
 use crate::frames::RecoveryStats;
+use crate::nack::NackCounters;
 use crate::observer::MaybeObserver;
 use crate::picture::PictureRequests;
 use crate::receiver::{MediaReceiver, ReceiveCounters};
 use crate::recovery::RepairReceiveCounters;
+use crate::retransmission::RetransmissionCounters;
 use crate::rtcp::Heard;
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
 use crate::sender::{MediaSender, SendCounters, earliest};
@@ -47,7 +50,7 @@ pub struct Transmit {
     pub ecn: Ecn,
     /// Whether it is RTP rather than RTCP.
     pub is_rtp: bool,
-    /// Whether it is a repair packet.
+    /// Whether it is a repair packet: forward error correction, or a packet that is sent again.
     pub is_repair: bool,
 }
 
@@ -70,6 +73,8 @@ pub struct EndpointCounters {
 
 /// Sets the repair stream's random numbers apart from the others.
 const REPAIR_SEED: u64 = 0x5245_5041_4952;
+/// The same of the retransmission stream.
+const RETRANSMISSION_SEED: u64 = 0x5254_5820;
 
 /// One end of a call: sends media, receives media or both, and speaks RTCP about it.
 pub struct Endpoint {
@@ -86,6 +91,8 @@ pub struct Endpoint {
     last_sr: Option<Heard>,
     /// The same of the other end's repair stream.
     last_repair_sr: Option<Heard>,
+    /// The same of the other end's retransmission stream.
+    last_retransmission_sr: Option<Heard>,
     reference_heard: Option<(u32, Heard)>,
     prior_highest: Option<u32>,
     rtt: Option<TimeDelta>,
@@ -167,11 +174,10 @@ impl Endpoint {
         // RFC 3550, section 5.1: both start at a random value.
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
         // From a generator of its own, so that a call without repair is the same as ever.
-        let repair_sequence = Pcg64Mcg::seed_from_u64(config.seed ^ REPAIR_SEED).random::<u16>();
+        let other = |seed| Pcg64Mcg::seed_from_u64(config.seed ^ seed).random::<u16>();
+        let first = [sequence, other(REPAIR_SEED), other(RETRANSMISSION_SEED)];
         Self {
-            sender: send.map(|s| {
-                MediaSender::new(s, (config.ssrc, config.picture), (sequence, repair_sequence), timestamp, now)
-            }),
+            sender: send.map(|s| MediaSender::new(s, (config.ssrc, config.picture), first, timestamp, now)),
             receiver: receive.map(|r| MediaReceiver::new(r, &config, now)),
             timer,
             twcc: TwccWriter::new(config.ssrc, config.remote_ssrc),
@@ -179,6 +185,7 @@ impl Endpoint {
             report: None,
             last_sr: None,
             last_repair_sr: None,
+            last_retransmission_sr: None,
             reference_heard: None,
             prior_highest: None,
             rtt: None,
@@ -246,7 +253,15 @@ impl Endpoint {
     pub fn repair_counters(&self) -> RepairReceiveCounters {
         self.receiver.as_ref().map(MediaReceiver::repair_counters).unwrap_or_default()
     }
-    /// What became of media packets and frames in the end; nothing where there is neither repair nor playout.
+    /// What came of the other end's NACKs.
+    pub fn retransmission_counters(&self) -> RetransmissionCounters {
+        self.sender.as_ref().and_then(|s| s.retransmitter.as_ref()).map(|r| r.counters).unwrap_or_default()
+    }
+    /// Packets that were missing, and what came of asking for them.
+    pub fn nack_counters(&self) -> NackCounters {
+        self.receiver.as_ref().and_then(|r| r.nack.as_ref()).map(|n| n.counters).unwrap_or_default()
+    }
+    /// What became of media packets and frames in the end; nothing where there is neither repair, NACK nor playout.
     pub fn recovery_stats(&self) -> RecoveryStats {
         self.receiver.as_ref().map(MediaReceiver::recovery).unwrap_or_default()
     }
@@ -297,8 +312,9 @@ impl Endpoint {
     pub fn playout_stats(&self) -> Option<PlayoutStats> {
         Some(self.receiver.as_ref()?.playout.as_ref()?.stats())
     }
-    /// The internals of the controller's halves at this end, by name.
+    /// The internals of the controller's halves at this end, by name, and counts of error resilience where it is on.
     pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.resilience_metrics(out);
         if let Some(s) = &self.sender {
             s.controller.metrics(out);
         }

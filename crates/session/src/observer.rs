@@ -45,6 +45,14 @@ pub trait Observer: Send {
     fn on_fec_received(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
+    /// A packet of the media stream is about to leave again, on the retransmission stream.
+    fn on_retransmission_sent(&mut self, packet: &Seen<'_>) {
+        let _ = packet;
+    }
+    /// A packet of the retransmission stream has come.
+    fn on_retransmission_received(&mut self, packet: &Seen<'_>) {
+        let _ = packet;
+    }
     /// A packet of the media stream that was lost has been brought back, as it was sent.
     fn on_rtp_recovered(&mut self, packet: &Seen<'_>) {
         let _ = packet;

@@ -1,18 +1,21 @@
 //! The receiving direction: statistics, arrivals for feedback, the controller's receiver half and playout.
 
 mod repair;
+mod retransmission;
 
 use crate::arrivals::ArrivalLog;
 use crate::config::{EndpointConfig, ReceiveConfig};
 use crate::content::ContentStore;
 use crate::frames::FrameLedger;
 use crate::interval::IntervalLog;
+use crate::nack::Nacker;
 use crate::observer::MaybeObserver;
 use crate::recovery::{RepairReceiver, RepairReception};
 use crate::sender::earliest;
 use crate::sent::nearest;
 use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
+use retransmission::ResentStream;
 use std::collections::VecDeque;
 use weir_cc::cue::{FramePlayout, OneWayDelay, ReceivedPacket};
 use weir_cc::{FeedbackFormat, FeedbackPlan, OneWayDelayMeter, Receiver, ReceiverController, Report, ReportPlan};
@@ -90,6 +93,7 @@ fn new_log(plan: Option<FeedbackPlan>) -> Option<ArrivalLog> {
 pub(crate) struct MediaReceiver {
     /// The media's source.
     ssrc: u32,
+    payload_type: u8,
     clock_rate: u32,
     pub stats: ReceiveStatistics,
     /// By transport-wide numbers, or by those of the media stream.
@@ -99,6 +103,9 @@ pub(crate) struct MediaReceiver {
     reception: RepairReception,
     deadline: Option<TimeDelta>,
     pub repair: Option<RepairReceiver>,
+    pub nack: Option<Nacker>,
+    /// The retransmission stream, once it has begun.
+    pub resent: Option<ResentStream>,
     frames: Option<FrameLedger>,
     plan: Option<FeedbackPlan>,
     reports: Option<ReportPlan>,
@@ -130,6 +137,7 @@ impl MediaReceiver {
         let (ssrc, clock_rate) = (endpoint.remote_ssrc, endpoint.clock_rate);
         let mut r = Self {
             ssrc,
+            payload_type: endpoint.payload_type,
             clock_rate,
             stats: ReceiveStatistics::new(clock_rate),
             log: new_log(config.feedback),
@@ -137,6 +145,8 @@ impl MediaReceiver {
             reception: config.repair,
             deadline: config.playout_deadline,
             repair: None,
+            nack: config.nack.map(|c| Nacker::new(c, endpoint.session_bandwidth, now)),
+            resent: None,
             frames: config.playout_deadline.map(FrameLedger::new),
             plan: config.feedback,
             reports: config.reports,
@@ -159,6 +169,9 @@ impl MediaReceiver {
         if r.reception == RepairReception::Always {
             r.begin_repair();
         }
+        if r.nack.is_some() {
+            r.begin_ledger();
+        }
         r.set_params(&endpoint.params, clock_rate);
         r
     }
@@ -173,6 +186,9 @@ impl MediaReceiver {
         self.feedback_allowed = params.profile == Profile::Avpf;
         if !self.feedback_allowed {
             self.feedback_due = None;
+        }
+        if let Some(nack) = &mut self.nack {
+            nack.allowed = self.feedback_allowed;
         }
     }
 
@@ -209,6 +225,9 @@ impl MediaReceiver {
         if let Some(frames) = &mut self.frames {
             frames.on_packet(now, sequence, packet.frame(), discarded);
         }
+        if self.nack.is_some() {
+            self.look_for_gaps(sequence, (packet.rtp_timestamp, packet.marker), false, now);
+        }
         if let Some(repair) = &mut self.repair {
             repair.on_media(now, sequence, bytes, payload.zeros);
             self.recover(observer, now);
@@ -241,7 +260,8 @@ impl MediaReceiver {
     /// Packets that have arrived since the last feedback.
     pub(crate) fn news(&self) -> u32 {
         let repair = self.repair.as_ref().and_then(|r| r.log.as_ref()).map_or(0, ArrivalLog::news);
-        self.log.as_ref().map_or(0, ArrivalLog::news) + repair
+        let resent = self.resent.as_ref().and_then(|r| r.log.as_ref()).map_or(0, ArrivalLog::news);
+        self.log.as_ref().map_or(0, ArrivalLog::news) + repair + resent
     }
 
     fn schedule_feedback(&mut self, now: Timestamp) {
@@ -313,7 +333,7 @@ impl MediaReceiver {
 
     /// Whether the round trip is of use at this end.
     pub(crate) fn wants_round_trip(&self) -> bool {
-        self.controller.is_some() || self.xr.reference_time
+        self.controller.is_some() || self.xr.reference_time || self.nack.is_some()
     }
 
     pub(crate) fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
@@ -322,6 +342,9 @@ impl MediaReceiver {
         }
         if let Some(meter) = &mut self.one_way_delay {
             meter.on_rtt(rtt);
+        }
+        if let Some(nack) = &mut self.nack {
+            nack.on_rtt(rtt);
         }
     }
 
@@ -332,7 +355,7 @@ impl MediaReceiver {
         }
         let range = match &mut self.interval {
             Some(interval) if self.xr.has_traces() => {
-                interval.write((ssrc, media_ssrc), &self.xr, self.repair.is_some(), out)
+                interval.write((ssrc, media_ssrc), &self.xr, self.repair.is_some() || self.nack.is_some(), out)
             }
             Some(interval) => interval.skip(),
             None => (0, 0),
@@ -380,7 +403,12 @@ impl MediaReceiver {
     }
 
     /// Feedback up to `upto` has been written into a datagram of `size`.
-    pub(crate) fn on_feedback_sent(&mut self, [upto, repair_upto]: [u64; 2], size: DataSize, now: Timestamp) {
+    pub(crate) fn on_feedback_sent(
+        &mut self,
+        [upto, repair_upto, resent_upto]: [u64; 3],
+        size: DataSize,
+        now: Timestamp,
+    ) {
         self.feedback_size += SIZE_WEIGHT * (size.as_bytes() as f64 - self.feedback_size);
         let bytes = DataSize::from_bytes(self.bytes_since_feedback);
         if let Some(rate) = DataRate::from_size_over(bytes, now.saturating_since(self.last_feedback)) {
@@ -396,6 +424,9 @@ impl MediaReceiver {
         if let Some(log) = self.repair_log_mut() {
             log.on_reported(repair_upto);
         }
+        if let Some(log) = self.retransmission_log_mut() {
+            log.on_reported(resent_upto);
+        }
         if self.feedback_allowed && self.news() > 0 {
             self.feedback_due = Some(now + interval);
         }
@@ -407,6 +438,9 @@ impl MediaReceiver {
 
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
         let mut at = self.feedback_due;
+        if let Some(nack) = &self.nack {
+            earliest(&mut at, nack.poll_timeout());
+        }
         if let Some(c) = &self.controller {
             earliest(&mut at, c.poll_timeout());
         }

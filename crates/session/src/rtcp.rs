@@ -44,10 +44,10 @@ pub(crate) struct Compound<'a> {
     pub ssrc: u32,
     pub cname: &'a str,
     pub info: Option<SenderInfo>,
-    /// About the other end's media and repair.
-    pub blocks: [Option<ReportBlock>; 2],
-    /// Source and sender information of this end's repair stream.
-    pub repair: Option<(u32, SenderInfo)>,
+    /// About the other end's media, repair and retransmissions.
+    pub blocks: [Option<ReportBlock>; 3],
+    /// Source and sender information of this end's repair and retransmission streams.
+    pub beside: [Option<(u32, SenderInfo)>; 2],
     /// Receiver reference time, asked for by receivers that want the round trip (RFC 3611, section 4.4).
     pub reference: Option<NtpTime>,
     /// The other end's reference time to be answered: its SSRC and when it came.
@@ -57,7 +57,7 @@ pub(crate) struct Compound<'a> {
 impl Compound<'_> {
     pub(crate) fn write_into(&self, now: Timestamp, out: &mut Vec<u8>) {
         let ssrc = self.ssrc;
-        let mut all = [ReportBlock::default(); 2];
+        let mut all = [ReportBlock::default(); 3];
         let mut count = 0;
         for block in self.blocks.into_iter().flatten() {
             all[count] = block;
@@ -70,12 +70,15 @@ impl Compound<'_> {
         }
         let items = [SdesItem { kind: SdesType::CNAME, value: self.cname.as_bytes() }];
         let items = SdesItems::Own(&items);
-        let chunks = [SdesChunk { ssrc, items }, SdesChunk { ssrc: self.repair.map_or(0, |r| r.0), items }];
-        // A second source of the same end joins its compound (RFC 8108, section 5.3).
-        if let Some((ssrc, info)) = self.repair {
+        let mut chunks = [SdesChunk { ssrc, items }; 3];
+        let mut sources = 1;
+        // Other sources of the same end join its compound (RFC 8108, section 5.3).
+        for (ssrc, info) in self.beside.into_iter().flatten() {
             SenderReport { ssrc, info, blocks: Default::default(), extension: &[] }.write_into(out);
+            chunks[sources].ssrc = ssrc;
+            sources += 1;
         }
-        Sdes { chunks: SdesChunks::Own(&chunks[..1 + usize::from(self.repair.is_some())]) }.write_into(out);
+        Sdes { chunks: SdesChunks::Own(&chunks[..sources]) }.write_into(out);
         if let Some(ntp) = self.reference {
             Xr { ssrc, blocks: Blocks::Own(&[Block::Rrtr(ntp)]) }.write_into(out);
         }

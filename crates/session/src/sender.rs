@@ -11,6 +11,8 @@ use crate::feedback::ccfb_packets;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairSender;
 use crate::queue::{QueuedPacket, RtpQueue};
+use crate::resilience::Room;
+use crate::retransmission::Retransmitter;
 use crate::sent::{Intervals, SentStream, Traces};
 use breaker::Breaker;
 use picture::PictureState;
@@ -83,6 +85,9 @@ pub(crate) struct MediaSender {
     media: SentStream,
     intervals: Intervals,
     pub repair: RepairSender,
+    pub retransmitter: Option<Retransmitter>,
+    /// What media leaves to error resilience.
+    room: Option<Room>,
     pub breaker: Breaker,
     pub picture: PictureState,
     pub last_rtp_timestamp: u32,
@@ -96,16 +101,16 @@ pub(crate) struct MediaSender {
 }
 
 impl MediaSender {
-    /// `first` are the first sequence numbers of media and repair.
+    /// `first` are the first sequence numbers of media, repair and retransmission.
     pub(crate) fn new(
         config: SendConfig,
         (ssrc, picture): (u32, PictureFeedback),
-        first: (u16, u16),
+        first: [u16; 3],
         rtp_offset: u32,
         now: Timestamp,
     ) -> Self {
         let target = config.controller.target();
-        let (first, first_repair) = (65_536 + u64::from(first.0), 65_536 + u64::from(first.1));
+        let [first, first_repair, first_resent] = first.map(|f| 65_536 + u64::from(f));
         let extended = config.reports.is_some_and(|p| p.extended);
         let mut s = Self {
             source: config.source,
@@ -124,6 +129,8 @@ impl MediaSender {
             media: SentStream::new(first, extended),
             intervals: Intervals::default(),
             repair: RepairSender::new(config.repair, first_repair, ssrc),
+            room: config.retransmission.map(|_| Room::new(now)),
+            retransmitter: config.retransmission.map(|c| Retransmitter::new(c, first_resent)),
             breaker: Breaker::new(config.circuit_breaker),
             picture: PictureState::new(picture),
             last_rtp_timestamp: rtp_offset,
@@ -194,11 +201,22 @@ impl MediaSender {
         if target != self.target {
             self.pacer.set_target(&target, now);
             if target.media_rate != self.target.media_rate {
-                self.source.on_target(target.media_rate, now);
+                self.source.on_target(self.beside_resilience(target.media_rate), now);
             }
             self.repair.follow(target.repair);
             self.target = target;
         }
+    }
+
+    /// What error resilience leaves of a rate.
+    fn beside_resilience(&self, rate: DataRate) -> DataRate {
+        self.room.map_or(rate, |room| room.within(rate))
+    }
+
+    /// The other end misses packets.
+    pub(crate) fn on_nack(&mut self, sequences: impl Iterator<Item = u16>, now: Timestamp) {
+        let Some(r) = self.retransmitter.as_mut().filter(|_| self.breaker.tripped().is_none()) else { return };
+        r.on_nack(sequences.map(|s| self.media.nearest(s)), self.target.media_rate, now);
     }
 
     /// Takes up what the controller wants after an event that may have changed it.
@@ -217,7 +235,7 @@ impl MediaSender {
 
     pub(crate) fn set_source(&mut self, source: Source, now: Timestamp) {
         self.source = source;
-        self.source.on_target(self.target.media_rate, now);
+        self.source.on_target(self.beside_resilience(self.target.media_rate), now);
     }
 
     pub(crate) fn hold_media_rate(&mut self, rate: Option<DataRate>, now: Timestamp) {
@@ -261,13 +279,14 @@ impl MediaSender {
     pub(crate) fn on_ccfb(
         &mut self,
         feedback: &ccfb::Feedback<'_>,
-        (media, repair): (u32, u32),
+        [media, repair, resent]: [u32; 3],
         report: RemoteTimestamp,
         now: Timestamp,
     ) -> Option<TimeDelta> {
         let stream = |ssrc| match () {
             () if ssrc == media => Some(&self.media),
             () if ssrc == repair => Some(&self.repair.stream),
+            () if ssrc == resent => self.retransmitter.as_ref().map(|r| &r.stream),
             () => None,
         };
         let reports = feedback.streams().filter_map(|s| Some((stream(s.ssrc)?, s))).flat_map(|(sent, s)| {
@@ -358,6 +377,11 @@ impl MediaSender {
                 None => break,
             }
         }
+        if let Some(room) = &mut self.room
+            && room.update(now)
+        {
+            self.source.on_target(self.beside_resilience(self.target.media_rate), now);
+        }
         if self.breaker.on_timeout(now) {
             self.cease();
         }
@@ -400,6 +424,9 @@ impl MediaSender {
     pub(crate) fn cease(&mut self) {
         self.queue.discard_all();
         self.repair.discard_all();
+        if let Some(r) = &mut self.retransmitter {
+            r.discard_all();
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! carry its media as a length only; see [`PacketView::parse_header`] for one whose padding is left out as well.
 
 pub mod extension;
+pub mod retransmission;
 
 use crate::read::{Reader, be16, be32};
 use crate::{Entries, Error, List};

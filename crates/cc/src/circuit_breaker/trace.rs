@@ -38,6 +38,7 @@ pub fn run(config: Config, packet: DataSize, reports: impl IntoIterator<Item = T
                 size: packet,
                 is_padding: false,
                 is_repair: false,
+                is_retransmission: false,
                 probe: 0,
                 queued: DataSize::ZERO,
                 bytes_in_flight: packet,

@@ -36,6 +36,7 @@ impl Stream {
                     size: DataSize::from_bytes(1_500),
                     is_padding: false,
                     is_repair: false,
+                    is_retransmission: false,
                     probe: 0,
                     queued: DataSize::ZERO,
                     bytes_in_flight: DataSize::ZERO,

@@ -138,6 +138,7 @@ fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Sec
                 size,
                 is_padding,
                 is_repair: false,
+                is_retransmission: false,
                 probe,
                 queued: DataSize::from_bytes(waiting * PACKET),
                 bytes_in_flight: DataSize::ZERO,
@@ -433,7 +434,7 @@ proptest! {
                     let size = DataSize::from_bytes(size);
                     let (queued, bytes_in_flight) = (DataSize::ZERO, size);
                     let is_padding = probe % 2 == 1;
-                    c.on_packet_sent(&SentPacket { now, sequence, size, is_padding, is_repair: false, probe, queued, bytes_in_flight });
+                    c.on_packet_sent(&SentPacket { now, sequence, size, is_padding, is_repair: false, is_retransmission: false, probe, queued, bytes_in_flight });
                 }
                 Call::Feedback { after_us, packets, rtt_us } => {
                     now += TimeDelta::from_micros(after_us);

@@ -226,6 +226,7 @@ mod tests {
             size: DataSize::from_bytes(1_000),
             is_padding: false,
             is_repair: false,
+            is_retransmission: false,
             probe: 0,
             queued: DataSize::from_bytes(queued),
             bytes_in_flight: DataSize::ZERO,

@@ -84,6 +84,7 @@ impl Pipe {
             size: SIZE,
             is_padding: false,
             is_repair: false,
+            is_retransmission: false,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: DataSize::ZERO,

@@ -235,6 +235,7 @@ impl Call<'_> {
                 size,
                 is_padding: false,
                 is_repair: false,
+                is_retransmission: false,
                 probe: 0,
                 queued: DataSize::ZERO,
                 bytes_in_flight: DataSize::ZERO,

@@ -361,6 +361,7 @@ impl Net<'_> {
             size: SIZE,
             is_padding: false,
             is_repair: flow.block.1 > 0,
+            is_retransmission: false,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: flow.history.bytes_in_flight() + SIZE,

@@ -130,6 +130,7 @@ impl Harness {
             size: DataSize::from_bytes(u64::from(size)),
             is_padding: kind == Kind::Padding,
             is_repair: kind == Kind::Repair,
+            is_retransmission: false,
             probe,
             queued: DataSize::from_bytes(u64::from(queued)),
             bytes_in_flight: DataSize::ZERO,

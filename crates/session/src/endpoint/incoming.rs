@@ -116,8 +116,11 @@ impl Endpoint {
         datagram: &Datagram<'_>,
         source: Option<&SocketAddr>,
     ) {
-        let Some(receiver) = &mut self.receiver else { return };
         let c = &self.config;
+        if view.ssrc() == c.retransmission_ssrcs().1 && view.payload_type() == c.retransmission_payload_type {
+            return self.on_retransmission(now, view, transport, datagram, source);
+        }
+        let Some(receiver) = &mut self.receiver else { return };
         let format = match view.payload_type() {
             _ if view.ssrc() != c.repair_ssrcs().1 => None,
             pt if pt == c.parity_payload_type => Some(Format::FlexFec),
@@ -178,10 +181,10 @@ impl Endpoint {
             Packet::Ccfb(f) => {
                 let Some(sender) = &mut self.sender else { return };
                 let report = self.reader.ccfb_report_time(f);
-                let ssrcs = (ours, self.config.repair_ssrcs().0);
+                let ssrcs = [ours, self.config.repair_ssrcs().0, self.config.retransmission_ssrcs().0];
                 let mut known = false;
                 for stream in f.streams() {
-                    let is_ours = stream.ssrc == ssrcs.0 || stream.ssrc == ssrcs.1;
+                    let is_ours = ssrcs.contains(&stream.ssrc);
                     known |= is_ours;
                     self.counters.unknown_source += u64::from(!is_ours);
                 }
@@ -209,6 +212,7 @@ impl Endpoint {
                 }
             }
             Packet::SrRequest(r) if r.media_ssrc == ours && self.sender.is_some() => self.early_wanted = true,
+            Packet::Nack(n) if n.media_ssrc == ours => self.on_nack(n, now),
             Packet::Pli(p) if p.media_ssrc == ours => self.on_key_request(None, now),
             Packet::Fir(f) => {
                 if let Some(entry) = f.entries.iter().find(|e| e.ssrc == ours) {
@@ -232,6 +236,9 @@ impl Endpoint {
         let heard = Some(Heard { compact: sr.info.ntp.compact(), at: now });
         if sr.ssrc == self.config.repair_ssrcs().1 {
             self.last_repair_sr = heard;
+        }
+        if sr.ssrc == self.config.retransmission_ssrcs().1 {
+            self.last_retransmission_sr = heard;
         }
         if sr.ssrc != self.config.remote_ssrc {
             return;
@@ -289,7 +296,7 @@ impl Endpoint {
     fn on_block(&mut self, b: &ReportBlock, now: Timestamp) {
         let Some(sender) = &mut self.sender else { return };
         if b.ssrc != self.config.ssrc {
-            if b.ssrc == self.config.repair_ssrcs().0 {
+            if b.ssrc == self.config.repair_ssrcs().0 || b.ssrc == self.config.retransmission_ssrcs().0 {
                 sender.breaker.on_feedback();
             }
             return;
@@ -321,6 +328,9 @@ impl Endpoint {
         self.timer.on_round_trip(rtt);
         if let Some(r) = &mut self.receiver {
             r.on_rtt(rtt, now);
+        }
+        if let Some(r) = self.sender.as_mut().and_then(|s| s.retransmitter.as_mut()) {
+            r.on_rtt(rtt);
         }
     }
 }

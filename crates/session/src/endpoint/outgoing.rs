@@ -31,18 +31,23 @@ impl Endpoint {
         if !sender.poll_packet(self.rtp_overhead, now) {
             return None;
         }
-        let is_repair = sender.outgoing.kind == Kind::Repair;
+        let kind = sender.outgoing.kind;
+        let is_repair = matches!(kind, Kind::Repair | Kind::Retransmission);
         let plain = self.config.params.rapid_synchronisation == RapidSynchronisation::Off && !is_repair;
         let payload = if plain {
             header(&sender.outgoing, &self.config, now).write_into(out);
-            finish_packet(sender, out)
+            finish_packet(sender, now, out)
         } else {
             write_extended(sender, &self.config, self.zero, now, out)
         };
         let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
         if let Some(o) = &mut self.observer {
             let seen = Seen { now, bytes: out, payload, source: None };
-            if is_repair { o.on_fec_sent(&seen) } else { o.on_rtp_sent(&seen) }
+            match kind {
+                Kind::Media | Kind::Padding => o.on_rtp_sent(&seen),
+                Kind::Repair => o.on_fec_sent(&seen),
+                Kind::Retransmission => o.on_retransmission_sent(&seen),
+            }
         }
         Some(Transmit { payload, size, ecn: self.config.ecn, is_rtp: true, is_repair })
     }
@@ -50,7 +55,8 @@ impl Endpoint {
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let regular = self.timer.next_regular() <= now || self.bye == Bye::Wanted;
         let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted || self.picture.is_due(now);
-        if !regular && !waits && !self.receiver.as_ref().is_some_and(|r| r.feedback_due(now) || r.is_urgent()) {
+        let due = |r: &MediaReceiver| r.feedback_due(now) || r.is_urgent() || r.nack_due(now);
+        if !regular && !waits && !self.receiver.as_ref().is_some_and(due) {
             return None;
         }
         self.poll_wanted_rtcp(regular, now, out)
@@ -68,7 +74,8 @@ impl Endpoint {
             may_be_early && (self.early_wanted || self.receiver.as_ref().is_some_and(MediaReceiver::is_urgent));
         let asks = self.sync == Sync::Wanted && may_be_early;
         let picture = may_be_early && self.picture.is_due(now);
-        if !(regular || feedback || early || urgent || asks || picture) {
+        let nack = is_avpf && self.receiver.as_mut().is_some_and(|r| r.prepare_nack(now));
+        if !(regular || feedback || early || urgent || asks || picture || nack) {
             return None;
         }
         if regular || urgent {
@@ -81,14 +88,18 @@ impl Endpoint {
             && let Some(log) = r.log.as_ref().filter(|_| feedback || (regular && is_avpf && r.news() > 0))
         {
             let repair = r.repair_log().map(|log| (self.config.repair_ssrcs().1, log));
+            let resent = r.retransmission_log().map(|log| (self.config.retransmission_ssrcs().1, log));
             upto = Some(match r.format() {
-                Some(FeedbackFormat::TransportWide) => [self.twcc.write(log, out), 0],
-                _ => write_ccfb([Some((ssrcs.1, log)), repair], ssrcs.0, self.zero, now, out),
+                Some(FeedbackFormat::TransportWide) => [self.twcc.write(log, out), 0, 0],
+                _ => write_ccfb([Some((ssrcs.1, log)), repair, resent], ssrcs.0, self.zero, now, out),
             });
         }
         if let Some(report) = self.report.take_if(|_| regular || early) {
             let next = self.receiver.as_ref().map_or((0, None), |r| r.next_to_decode(now));
             write_report(&report, ssrcs, (is_avpf, self.config.header_overhead), next, out);
+        }
+        if let Some(n) = self.receiver.as_mut().and_then(|r| r.nack.as_mut()).filter(|_| nack) {
+            n.write(ssrcs, now, out);
         }
         if self.sync == Sync::Wanted && is_avpf {
             SrRequest { sender_ssrc: ssrcs.0, media_ssrc: ssrcs.1 }.write_into(out);
@@ -98,9 +109,16 @@ impl Endpoint {
             self.write_picture_feedback(now, out);
         }
         if self.bye == Bye::Wanted {
-            let sources = [self.config.ssrc, self.config.repair_ssrcs().0];
-            let repaired = self.sender.as_ref().is_some_and(|s| s.counters.repair_packets > 0);
-            write_bye(&sources[..1 + usize::from(repaired)], out);
+            let mut sources = [self.config.ssrc; 3];
+            let mut count = 1;
+            for (source, packets) in [
+                (self.config.repair_ssrcs().0, self.send_counters().repair_packets),
+                (self.config.retransmission_ssrcs().0, self.retransmission_counters().packets),
+            ] {
+                sources[count] = source;
+                count += usize::from(packets > 0);
+            }
+            write_bye(&sources[..count], out);
             self.bye = Bye::Sent;
         }
         let size = DataSize::from_bytes(out.len() as u64);
@@ -130,26 +148,34 @@ impl Endpoint {
     fn write_compound(&mut self, now: Timestamp, out: &mut Vec<u8>) {
         let ntp = NtpTime::at(now, self.zero);
         let (repair_ssrc, remote_repair_ssrc) = self.config.repair_ssrcs();
+        let (resent_ssrc, remote_resent_ssrc) = self.config.retransmission_ssrcs();
         let info = |rtp_timestamp, packets: u64, octets: u64| SenderInfo {
             ntp,
             rtp_timestamp,
             packets: packets as u32,
             octets: octets as u32,
         };
-        let (mut media, mut repair) = (None, None);
+        let (mut media, mut beside) = (None, [None; 2]);
         if let Some(s) = &self.sender {
             let (rtp_timestamp, c) = (s.rtp_timestamp_at(now, self.config.clock_rate), &s.counters);
             media = (c.packets > 0).then(|| info(rtp_timestamp, c.packets, c.payload));
-            repair =
+            beside[0] =
                 (c.repair_packets > 0).then(|| (repair_ssrc, info(rtp_timestamp, c.repair_packets, c.repair_payload)));
+            if let Some(c) = s.retransmitter.as_ref().map(|r| r.counters).filter(|c| c.packets > 0) {
+                beside[1] = Some((resent_ssrc, info(rtp_timestamp, c.packets, c.payload)));
+            }
         }
-        let mut blocks = [None, None];
+        let mut blocks = [None; 3];
         if let Some(r) = self.receiver.as_mut().filter(|r| r.stats.is_started()) {
             let numbers = r.stats.take_block();
             blocks[0] = Some(report_block(self.config.remote_ssrc, &numbers, self.last_sr, now));
             if let Some(stats) = r.repair.as_mut().map(|r| &mut r.stats).filter(|s| s.is_started()) {
                 let numbers = stats.take_block();
                 blocks[1] = Some(report_block(remote_repair_ssrc, &numbers, self.last_repair_sr, now));
+            }
+            if let Some(stats) = r.resent.as_mut().map(|r| &mut r.stats).filter(|s| s.is_started()) {
+                let numbers = stats.take_block();
+                blocks[2] = Some(report_block(remote_resent_ssrc, &numbers, self.last_retransmission_sr, now));
             }
         }
         let wants_rtt = self.receiver.as_ref().is_some_and(MediaReceiver::wants_round_trip) && media.is_none();
@@ -158,7 +184,7 @@ impl Endpoint {
             cname: &self.config.cname,
             info: media,
             blocks,
-            repair,
+            beside,
             reference: wants_rtt.then_some(ntp),
             reference_heard: self.reference_heard.take(),
         }
@@ -187,7 +213,7 @@ fn header(p: &Outgoing, c: &EndpointConfig, now: Timestamp) -> Header<'static> {
 
 /// What follows the header of a packet of the media stream; how much of its payload is not in `out`.
 #[inline(always)]
-fn finish_packet(sender: &mut MediaSender, out: &mut Vec<u8>) -> u32 {
+fn finish_packet(sender: &mut MediaSender, now: Timestamp, out: &mut Vec<u8>) -> u32 {
     match sender.outgoing.kind {
         Kind::Padding => write_padding(out, PADDING_SIZE),
         _ => sender.write_content(out),
@@ -195,10 +221,13 @@ fn finish_packet(sender: &mut MediaSender, out: &mut Vec<u8>) -> u32 {
     if sender.repair.is_active() {
         sender.protect(out);
     }
+    if sender.retransmitter.is_some() {
+        sender.keep(out, now);
+    }
     sender.outgoing.media.payload.into()
 }
 
-/// Writes a packet with a timestamp of RFC 6051, or a repair packet; how much of its payload is not in `out`.
+/// Writes a packet with a timestamp of RFC 6051, one that is sent again, or a repair packet; how much of its payload is not in `out`.
 #[inline(never)]
 fn write_extended(
     sender: &mut MediaSender,
@@ -216,9 +245,14 @@ fn write_extended(
         RapidSynchronisation::Ntp56(id) => Element::new(id, &ntp[1..]),
     };
     let header = Header { elements: element.as_slice(), ..header(&packet, c, now) };
+    if let Some(r) = sender.retransmitter.as_mut().filter(|_| packet.kind == Kind::Retransmission) {
+        let payload_type = c.retransmission_payload_type;
+        Header { payload_type, ssrc: c.retransmission_ssrcs().0, ..header }.write_into(out);
+        return r.write(packet.resent, out);
+    }
     let Some(repair) = sender.repair.take_popped() else {
         header.write_into(out);
-        return finish_packet(sender, out);
+        return finish_packet(sender, now, out);
     };
     let source = [c.ssrc];
     let (payload_type, csrcs) = match repair.format {

@@ -11,9 +11,14 @@ use weir_units::{DataSize, Ecn, Timestamp};
 use weir_wire::rtp::PacketView;
 
 impl MediaReceiver {
+    pub(super) fn begin_ledger(&mut self) {
+        let deadline = self.deadline.unwrap_or(DEFAULT_DEADLINE);
+        self.frames.get_or_insert_with(|| FrameLedger::new(deadline));
+    }
+
     pub(super) fn begin_repair(&mut self) -> &mut RepairReceiver {
         let deadline = self.deadline;
-        self.frames.get_or_insert_with(|| FrameLedger::new(deadline.unwrap_or(DEFAULT_DEADLINE)));
+        self.begin_ledger();
         self.repair.get_or_insert_with(|| {
             let log = new_log(self.plan).filter(|_| self.plan.is_some_and(|p| !by_transport(p.format)));
             RepairReceiver::new(deadline.unwrap_or(DEFAULT_DEADLINE), self.clock_rate, log)
@@ -34,12 +39,15 @@ impl MediaReceiver {
         }
         let (ssrc, highest) = (self.ssrc, self.stats.highest());
         self.begin_repair();
-        let (Some(repair), frames) = (&mut self.repair, &mut self.frames) else { return false };
+        let (Some(repair), frames, nack) = (&mut self.repair, &mut self.frames, &mut self.nack) else { return false };
         let unwrap = |s| nearest(highest, s);
         let packet = (format, view, zeros);
         let size = repair.on_repair(now, packet, (ssrc, unwrap), ecn, |number, coverage| {
             if let Some(frames) = frames {
                 frames.on_protected(now, number, coverage.iter());
+            }
+            if let (Some(nack), Some(last)) = (&mut *nack, coverage.last()) {
+                nack.on_repair(now, last);
             }
         });
         let Some(size) = size else { return true };
@@ -65,6 +73,9 @@ impl MediaReceiver {
                 if let Some(o) = observer {
                     o.on_rtp_recovered(&Seen { now, bytes: &rebuilt.bytes, payload: rebuilt.zeros, source: None });
                 }
+                if self.nack.is_some() {
+                    self.look_for_gaps(rebuilt.sequence, (view.timestamp(), view.marker()), true, now);
+                }
                 self.on_rebuilt(rebuilt.sequence, &view, rebuilt.zeros, now);
             }
             if let Some(repair) = &mut self.repair {
@@ -73,8 +84,9 @@ impl MediaReceiver {
         }
     }
 
-    /// A media packet that was lost has been brought back, `zeros` bytes of its payload not in `view`.
-    pub(super) fn on_rebuilt(&mut self, sequence: u64, view: &PacketView<'_>, zeros: u32, now: Timestamp) {
+    /// A media packet that was lost has been brought back, `zeros` bytes of its payload not in `view`. `false` where it is too
+    /// late for playout.
+    pub(super) fn on_rebuilt(&mut self, sequence: u64, view: &PacketView<'_>, zeros: u32, now: Timestamp) -> bool {
         let payload = view.payload().len() as u64 + u64::from(zeros);
         let packet = Incoming {
             sequence: view.sequence(),
@@ -89,7 +101,7 @@ impl MediaReceiver {
         };
         let payload = Payload { bytes: view.payload(), zeros, repaired: true };
         if self.play(sequence, &packet, &payload, now) {
-            return;
+            return false;
         }
         if let Some(interval) = &mut self.interval {
             interval.on_repaired(sequence);
@@ -97,6 +109,7 @@ impl MediaReceiver {
         if let Some(frames) = &mut self.frames {
             frames.on_recovered(now, sequence, packet.frame());
         }
+        true
     }
 
     pub(crate) fn recovery(&self) -> RecoveryStats {

@@ -46,7 +46,7 @@ impl Breaker {
 
     #[inline]
     pub(crate) fn on_packet_sent(&mut self, packet: &SentPacket) {
-        if let Some(b) = self.breaker.as_mut().filter(|_| !packet.is_repair) {
+        if let Some(b) = self.breaker.as_mut().filter(|_| !packet.is_repair && !packet.is_retransmission) {
             b.on_packet_sent(packet);
         }
     }

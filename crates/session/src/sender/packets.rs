@@ -3,6 +3,7 @@
 use super::{MediaSender, PADDING_SIZE};
 use crate::protection::RepairPacket;
 use crate::queue::QueuedPacket;
+use crate::retransmission::Retransmitter;
 use crate::sent::Sent;
 use weir_cc::cue::SentPacket;
 use weir_cc::{Controller, PacerDecision};
@@ -19,6 +20,8 @@ pub(crate) struct Outgoing {
     pub kind: Kind,
     /// The media packet; of padding and repair only the RTP timestamp of the last one.
     pub media: QueuedPacket,
+    /// The media stream's number of a packet that is sent again.
+    pub resent: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,6 +31,8 @@ pub(crate) enum Kind {
     Padding,
     /// It waits in [`RepairSender::take_popped`](crate::protection::RepairSender::take_popped).
     Repair,
+    /// The retransmitter has its payload, by [`Outgoing::resent`].
+    Retransmission,
 }
 
 impl MediaSender {
@@ -40,11 +45,13 @@ impl MediaSender {
     }
 
     pub(super) fn has_queued(&self) -> bool {
-        !self.queue.is_empty() || self.repair.front().is_some()
+        !self.queue.is_empty()
+            || self.repair.front().is_some()
+            || self.retransmitter.as_ref().is_some_and(Retransmitter::is_waiting)
     }
 
-    /// Takes the packet that may leave now, if one may, and puts it into [`Self::outgoing`]: a repair packet right behind the media packet that completed it, media,
-    /// padding. `overhead` is the size of its RTP header and extensions.
+    /// Takes the packet that may leave now, if one may, and puts it into [`Self::outgoing`]: a packet sent again, a
+    /// repair packet right behind the media packet that completed it, media, padding. `overhead` is the size of its RTP header and extensions.
     pub(crate) fn poll_packet(&mut self, overhead: u32, now: Timestamp) -> bool {
         if self.breaker.tripped().is_some() {
             return false;
@@ -54,8 +61,9 @@ impl MediaSender {
             PacerDecision::Padding { probe } => (probe, true),
             PacerDecision::Wait(_) | PacerDecision::Idle => return false,
         };
-        let repair = self.repair.front().map(RepairPacket::size).filter(|_| !padding);
-        let payload = match repair {
+        let resent = self.retransmitter.as_ref().and_then(Retransmitter::front_size).filter(|_| !padding);
+        let repair = self.repair.front().map(RepairPacket::size).filter(|_| !padding && resent.is_none());
+        let payload = match resent.or(repair) {
             _ if padding => u64::from(PADDING_SIZE),
             Some(size) => size,
             None => match self.queue.front() {
@@ -74,11 +82,16 @@ impl MediaSender {
         self.next_transport += 1;
         let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
         let packet = Sent { transport, departure: now, size: bytes, is_padding: padding };
-        let sequence = match repair {
+        let own_stream = match &mut self.retransmitter {
+            Some(r) if resent.is_some() => Some(&mut r.stream),
+            _ if repair.is_some() => Some(&mut self.repair.stream),
+            _ => None,
+        };
+        let sequence = match own_stream {
             // From here on the media stream has numbers of its own.
-            Some(_) => {
+            Some(stream) => {
                 self.media.keep();
-                self.repair.stream.on_sent(packet)
+                stream.on_sent(packet)
             }
             None => self.media.on_sent(packet),
         };
@@ -90,7 +103,13 @@ impl MediaSender {
             captured: now,
             importance: Importance::Other,
         };
-        let kind = if repair.is_some() {
+        let mut resent_number = 0;
+        let kind = if let Some(r) = self.retransmitter.as_mut().filter(|_| resent.is_some()) {
+            r.counters.bytes += size.as_bytes();
+            let packet = r.pop(now).unwrap_or_default();
+            (media.marker, media.rtp_timestamp, resent_number) = (packet.marker, packet.rtp_timestamp, packet.sequence);
+            Kind::Retransmission
+        } else if repair.is_some() {
             c.repair_packets += 1;
             c.repair_bytes += size.as_bytes();
             c.repair_payload += self.repair.pop_next();
@@ -114,8 +133,9 @@ impl MediaSender {
             size,
             is_padding: padding,
             is_repair: repair.is_some(),
+            is_retransmission: resent.is_some(),
             probe,
-            queued: self.queue.size() + DataSize::from_bytes(self.repair.waiting_size()),
+            queued: self.queue.size() + DataSize::from_bytes(self.waiting_beside()),
             bytes_in_flight: DataSize::ZERO,
         };
         if self.remembers {
@@ -125,8 +145,16 @@ impl MediaSender {
         self.controller.on_packet_sent(&sent);
         self.breaker.on_packet_sent(&sent);
         self.pacer.on_sent(now, size, padding, probe);
-        self.outgoing = Outgoing { transport, sequence, kind, media };
+        if let Some(room) = &mut self.room {
+            room.on_sent(size.as_bytes(), resent.is_some());
+        }
+        self.outgoing = Outgoing { transport, sequence, kind, media, resent: resent_number };
         true
+    }
+
+    /// Bytes that wait beside media.
+    fn waiting_beside(&self) -> u64 {
+        self.repair.waiting_size() + self.retransmitter.as_ref().map_or(0, Retransmitter::waiting_size)
     }
 
     /// The outgoing packet of the media stream has been written to `bytes`, up to its payload.
@@ -136,6 +164,15 @@ impl MediaSender {
         let importance = packet.media.importance;
         if packet.kind == Kind::Media || self.repair.wants_padding() {
             self.repair.on_media(packet.sequence, bytes, packet.media.payload.into(), importance);
+        }
+    }
+
+    /// The outgoing packet of the media stream has been written to `bytes`, in case the other end asks for it.
+    #[inline(never)]
+    pub(crate) fn keep(&mut self, bytes: &[u8], now: Timestamp) {
+        let packet = self.outgoing;
+        if let Some(r) = &mut self.retransmitter {
+            r.keep(now, packet.sequence, (bytes, packet.media.payload), packet.kind == Kind::Padding);
         }
     }
 }

@@ -132,6 +132,9 @@ impl Link {
         let rule = Box::new(rule);
         Self { delay, rate, free_at: Timestamp::ZERO, rule, count: 0, inside: VecDeque::new(), lost: vec![] }
     }
+    pub fn with_delay(self, delay: TimeDelta) -> Self {
+        Self { delay, ..self }
+    }
     fn push(&mut self, now: Timestamp, bytes: Vec<u8>, t: &Transmit) {
         self.count += 1;
         let size = t.size + DataSize::from_bytes(28);

@@ -175,6 +175,7 @@ mod tests {
             size: bytes(1_000),
             is_padding: false,
             is_repair: false,
+            is_retransmission: false,
             probe: 0,
             queued: bytes(0),
             bytes_in_flight: bytes(in_flight),

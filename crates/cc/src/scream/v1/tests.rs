@@ -185,6 +185,7 @@ fn run(setup: &Setup, path: Path, seconds: usize) -> Vec<Second> {
                 size,
                 is_padding: false,
                 is_repair: false,
+                is_retransmission: false,
                 probe: 0,
                 queued: DataSize::from_bytes(rtp.iter().map(|f| f.left).sum()),
                 bytes_in_flight: DataSize::ZERO,

@@ -1,0 +1,56 @@
+//! Retransmission at an endpoint: NACKs that arrive, and packets that come again.
+
+use super::{Datagram, Endpoint};
+use crate::observer::Seen;
+use core::net::SocketAddr;
+use weir_units::Timestamp;
+use weir_wire::rtcp::Nack;
+use weir_wire::rtp::PacketView;
+
+impl Endpoint {
+    /// A packet of the other end's retransmission stream.
+    #[inline(never)]
+    pub(super) fn on_retransmission(
+        &mut self,
+        now: Timestamp,
+        view: &PacketView<'_>,
+        transport: Option<u16>,
+        datagram: &Datagram<'_>,
+        source: Option<&SocketAddr>,
+    ) {
+        let Some(receiver) = self.receiver.as_mut().filter(|r| r.nack.is_some()) else {
+            self.counters.unknown_source += 1;
+            return;
+        };
+        if let Some(o) = &mut self.observer {
+            let (bytes, payload) = (datagram.bytes, datagram.payload);
+            o.on_retransmission_received(&Seen { now, bytes, payload, source: source.copied() });
+        }
+        receiver.on_retransmission((view, datagram.payload), transport, datagram.ecn, &mut self.observer, now);
+    }
+
+    /// The other end misses packets.
+    pub(super) fn on_nack(&mut self, nack: &Nack<'_>, now: Timestamp) {
+        let Some(sender) = &mut self.sender else { return };
+        sender.breaker.on_feedback();
+        sender.on_nack(nack.sequences(), now);
+    }
+
+    /// Counts of error resilience, by name.
+    pub(super) fn resilience_metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(r) = self.sender.as_ref().and_then(|s| s.retransmitter.as_ref()) {
+            let c = r.counters;
+            out("nacks_received", c.nacks as f64);
+            out("retransmissions_sent", c.packets as f64);
+            out("retransmissions_refused", c.refused as f64);
+        }
+        if let Some(c) = self.receiver.as_ref().and_then(|r| r.nack.as_ref()).map(|n| n.counters) {
+            out("nacks_sent", c.nacks as f64);
+            out("packets_nacked", c.requested as f64);
+            out("retransmissions_received", c.retransmissions as f64);
+            out("retransmissions_useless", c.useless() as f64);
+            out("recovered_by_retransmission", c.recovered as f64);
+            out("recovered_by_repair", self.repair_counters().window.recovered as f64);
+        }
+    }
+}

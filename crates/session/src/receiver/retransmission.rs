@@ -1,0 +1,125 @@
+//! Retransmission in the receiving direction: gaps that are asked for, and packets that come again (RFC 4588).
+
+use super::{DEFAULT_DEADLINE, MediaReceiver, by_transport, new_log};
+use crate::arrivals::ArrivalLog;
+use crate::nack::Arrived;
+use crate::observer::{MaybeObserver, Seen};
+use crate::sent::nearest;
+use crate::statistics::{ReceiveStatistics, Sequenced};
+use weir_units::{Ecn, Timestamp};
+use weir_wire::rtp::retransmission;
+use weir_wire::rtp::{Header, PacketView};
+
+/// The other end's retransmission stream as received.
+#[derive(Debug)]
+pub(crate) struct ResentStream {
+    pub stats: ReceiveStatistics,
+    /// Arrivals, where feedback goes by the streams' own numbers.
+    pub log: Option<ArrivalLog>,
+    /// The original packet.
+    packet: Vec<u8>,
+}
+
+impl MediaReceiver {
+    /// A packet of the media stream has come, or repair has brought it back: those missing in front of it are asked for.
+    #[inline(never)]
+    pub(super) fn look_for_gaps(
+        &mut self,
+        sequence: u64,
+        (rtp_timestamp, marker): (u32, bool),
+        is_repaired: bool,
+        now: Timestamp,
+    ) {
+        let deadline = self.playout.as_ref().and_then(|p| p.deadline_of(rtp_timestamp));
+        let deadline = deadline.unwrap_or(now + self.deadline.unwrap_or(DEFAULT_DEADLINE));
+        let Some(nack) = &mut self.nack else { return };
+        let packet = Arrived { sequence, deadline, marker };
+        if is_repaired { nack.on_repaired(now, packet) } else { nack.on_packet(now, packet) }
+    }
+
+    pub(crate) fn nack_due(&self, now: Timestamp) -> bool {
+        self.nack.as_ref().is_some_and(|n| n.is_due(now))
+    }
+    pub(crate) fn prepare_nack(&mut self, now: Timestamp) -> bool {
+        self.nack.as_mut().is_some_and(|n| n.prepare(now))
+    }
+
+    /// A packet of the retransmission stream: what is read of it, and the bytes of its payload that are not there.
+    pub(crate) fn on_retransmission(
+        &mut self,
+        (view, zeros): (&PacketView<'_>, u32),
+        transport: Option<u16>,
+        ecn: Ecn,
+        observer: &mut MaybeObserver,
+        now: Timestamp,
+    ) {
+        let (plan, clock_rate) = (self.plan, self.clock_rate);
+        let resent = self.resent.get_or_insert_with(|| ResentStream {
+            stats: ReceiveStatistics::new(clock_rate),
+            log: new_log(plan).filter(|_| plan.is_some_and(|p| !by_transport(p.format))),
+            packet: Vec::new(),
+        });
+        let Sequenced::Valid(number) = resent.stats.on_sequence(view.sequence()) else { return };
+        resent.stats.on_arrival(now, view.timestamp());
+        let size = (view.header_len() + view.payload().len()) as u64 + u64::from(view.padding()) + u64::from(zeros);
+        if let Some(log) = &mut resent.log {
+            log.on_packet(number, now, ecn);
+        }
+        self.bytes_since_feedback += size;
+        if let Some(transport) = transport {
+            let number = self.unwrap_transport(transport);
+            if let Some(log) = &mut self.log {
+                log.on_packet(number, now, ecn);
+            }
+        }
+        self.schedule_feedback(now);
+        let highest = self.stats.highest();
+        let (Some(nack), Some(resent)) = (&mut self.nack, &mut self.resent) else { return };
+        nack.counters.retransmissions += 1;
+        nack.counters.bytes += size;
+        let original = retransmission::read(view.payload()).ok().filter(|_| self.stats.is_started());
+        let Some((sequence, payload)) = original else {
+            nack.counters.malformed += 1;
+            return;
+        };
+        let sequence = nearest(highest, sequence);
+        if sequence > highest {
+            // Nothing behind the newest packet was asked for.
+            nack.counters.malformed += 1;
+            return;
+        }
+        let was_missing = nack.on_retransmission(now, sequence);
+        // The packet as it was sent, but for header extensions. One of nothing is padding that was asked for.
+        let (timestamp, marker, payload_type, ssrc) = (view.timestamp(), view.marker(), self.payload_type, self.ssrc);
+        let padding = u8::from(payload.is_empty() && zeros == 0);
+        let sequence_16 = sequence as u16;
+        let header =
+            Header { payload_type, marker, sequence: sequence_16, timestamp, ssrc, padding, ..Header::default() };
+        let mut original = core::mem::take(&mut resent.packet);
+        original.clear();
+        header.write_into(&mut original);
+        original.extend_from_slice(payload);
+        if let Some(o) = observer.as_mut().filter(|_| was_missing) {
+            o.on_rtp_recovered(&Seen { now, bytes: &original, payload: zeros, source: None });
+        }
+        let in_time = PacketView::parse_header(&original).is_ok_and(|v| self.on_rebuilt(sequence, &v, zeros, now));
+        if let Some(resent) = &mut self.resent {
+            resent.packet = original;
+        }
+        if let Some(nack) = &mut self.nack {
+            match (in_time, was_missing) {
+                (true, true) => nack.counters.recovered += 1,
+                (false, _) => nack.counters.late += 1,
+                (true, false) => nack.counters.duplicates += 1,
+            }
+        }
+    }
+
+    /// Arrivals of the retransmission stream, where there are any that feedback tells apart.
+    pub(crate) fn retransmission_log(&self) -> Option<&ArrivalLog> {
+        self.resent.as_ref()?.log.as_ref().filter(|l| l.range().end > 0)
+    }
+    pub(super) fn retransmission_log_mut(&mut self) -> Option<&mut ArrivalLog> {
+        self.resent.as_mut()?.log.as_mut().filter(|l| l.range().end > 0)
+    }
+}

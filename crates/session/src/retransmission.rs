@@ -1,0 +1,360 @@
+//! The sender's half of retransmission: packets kept for a while, and sent again on a stream of their own when the other
+//! end misses them (RFC 4588, multiplexed by SSRC).
+
+use crate::sent::SentStream;
+use std::collections::VecDeque;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_wire::rtp::PacketView;
+use weir_wire::rtp::retransmission::OSN_SIZE;
+
+/// Buffers kept for reuse.
+const MAX_SPARE: usize = 256;
+/// Share of the least round trip within which a packet is not sent again a second time: what asks for it then has left
+/// before the first answer came. Below one, since round trips are measured with a little time at the other end in them.
+const SAME_REQUEST: f64 = 0.9;
+
+/// How a sender answers generic NACKs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RetransmissionConfig {
+    /// How long packets are kept (rtx-time of RFC 4588, section 8.1). Default: 1 s, libwebrtc's for video.
+    pub kept: TimeDelta,
+    /// Most bytes of RTP payload kept, also where media is a length only. Default: 2 MB.
+    pub max_size: DataSize,
+    /// Most that retransmission may take of the media rate, so that NACKs do not amplify. Default: 0.5, enough for a third
+    /// of all packets to be lost.
+    pub max_share: f64,
+    /// Time over which that share is kept: so much of it may leave at once after quiet. Default: 1 s.
+    pub burst: TimeDelta,
+}
+
+impl Default for RetransmissionConfig {
+    fn default() -> Self {
+        Self {
+            kept: TimeDelta::from_secs(1),
+            max_size: DataSize::from_bytes(2_000_000),
+            max_share: 0.5,
+            burst: TimeDelta::from_secs(1),
+        }
+    }
+}
+
+/// What came of NACKs at the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RetransmissionCounters {
+    /// Generic NACK messages received.
+    pub nacks: u64,
+    /// Packets that they ask for, repetitions included.
+    pub requested: u64,
+    /// Packets sent again.
+    pub packets: u64,
+    /// RTP bytes of packets sent again: headers and payload.
+    pub bytes: u64,
+    /// RTP payload bytes of packets sent again.
+    pub payload: u64,
+    /// Requests for packets that were not sent, or are no longer kept.
+    pub unknown: u64,
+    /// Requests for packets that wait already, or whose answer was still under way.
+    pub repeated: u64,
+    /// Requests beyond [`RetransmissionConfig::max_share`].
+    pub refused: u64,
+}
+
+/// A packet that may be asked for again.
+#[derive(Clone, Debug)]
+struct Kept {
+    departure: Timestamp,
+    rtp_timestamp: u32,
+    marker: bool,
+    /// What is there of its payload.
+    bytes: Vec<u8>,
+    /// Payload bytes behind them that are not there.
+    zeros: u32,
+    waiting: bool,
+    resent: Option<Timestamp>,
+}
+
+impl Kept {
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64 + u64::from(self.zeros)
+    }
+}
+
+/// A packet that is sent again now: what its header takes over, and its sequence number on the media stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Resent {
+    pub sequence: u64,
+    pub rtp_timestamp: u32,
+    pub marker: bool,
+}
+
+/// Keeps packets and queues those asked for.
+#[derive(Debug)]
+pub(crate) struct Retransmitter {
+    config: RetransmissionConfig,
+    /// In sequence, the last one being the packet before `next`.
+    kept: VecDeque<Kept>,
+    /// The media stream's number of the next packet.
+    next: u64,
+    size: u64,
+    /// Numbers of kept packets that wait to leave.
+    waiting: VecDeque<u64>,
+    waiting_size: u64,
+    spare: Vec<Vec<u8>>,
+    /// Bytes that may be queued, and since when.
+    budget: (f64, Option<Timestamp>),
+    least_rtt: Option<TimeDelta>,
+    pub stream: SentStream,
+    pub counters: RetransmissionCounters,
+}
+
+impl Retransmitter {
+    /// `first` is the first sequence number of the retransmission stream.
+    pub(crate) fn new(config: RetransmissionConfig, first: u64) -> Self {
+        Self {
+            config,
+            kept: VecDeque::new(),
+            next: 0,
+            size: 0,
+            waiting: VecDeque::new(),
+            waiting_size: 0,
+            spare: Vec::new(),
+            budget: (0.0, None),
+            least_rtt: None,
+            stream: SentStream::new(first, true),
+            counters: RetransmissionCounters::default(),
+        }
+    }
+
+    /// A packet of the media stream leaves: its bytes, and those of its payload that are not there.
+    #[inline(never)]
+    pub(crate) fn keep(&mut self, now: Timestamp, sequence: u64, (packet, zeros): (&[u8], u16), is_padding: bool) {
+        let Ok(view) = PacketView::parse_header(packet) else { return };
+        if sequence != self.next {
+            while !self.kept.is_empty() {
+                self.forget_oldest();
+            }
+        }
+        self.next = sequence + 1;
+        // Padding is nothing to bring back, but an answer of nothing ends the requests for it.
+        let payload = if is_padding { &[] } else { view.payload() };
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(payload);
+        let (rtp_timestamp, marker) = (view.timestamp(), view.marker());
+        let kept =
+            Kept { departure: now, rtp_timestamp, marker, bytes, zeros: zeros.into(), waiting: false, resent: None };
+        self.size += kept.size();
+        self.kept.push_back(kept);
+        while self.kept.len() > 1
+            && (self.size > self.config.max_size.as_bytes()
+                || self.kept.front().is_some_and(|k| now - k.departure > self.config.kept))
+        {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let sequence = self.first();
+        let Some(old) = self.kept.pop_front() else { return };
+        self.size -= old.size();
+        if old.waiting {
+            self.waiting.retain(|&s| s != sequence);
+            self.waiting_size -= resent_size(&old);
+        }
+        if self.spare.len() < MAX_SPARE {
+            self.spare.push(old.bytes);
+        }
+    }
+
+    fn first(&self) -> u64 {
+        self.next - self.kept.len() as u64
+    }
+
+    fn get_mut(&mut self, sequence: u64) -> Option<&mut Kept> {
+        let first = self.first();
+        self.kept.get_mut(usize::try_from(sequence.checked_sub(first)?).ok()?)
+    }
+
+    pub(crate) fn on_rtt(&mut self, rtt: TimeDelta) {
+        self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    /// The other end misses these packets, told by their numbers on the media stream, while media may take `rate`.
+    pub(crate) fn on_nack(&mut self, sequences: impl Iterator<Item = u64>, rate: DataRate, now: Timestamp) {
+        let bytes_per_second = rate.as_bps_f64() / 8.0 * self.config.max_share;
+        let most = bytes_per_second * self.config.burst.as_secs_f64();
+        self.budget.0 = match self.budget.1.replace(now) {
+            Some(last) => (self.budget.0 + bytes_per_second * now.saturating_since(last).as_secs_f64()).min(most),
+            None => most,
+        };
+        self.counters.nacks += 1;
+        let guard = self.least_rtt.map_or(TimeDelta::ZERO, |rtt| rtt.mul_f64(SAME_REQUEST));
+        for sequence in sequences {
+            self.counters.requested += 1;
+            let left = self.budget.0;
+            let Some(kept) = self.get_mut(sequence) else {
+                self.counters.unknown += 1;
+                continue;
+            };
+            if kept.waiting || kept.resent.is_some_and(|at| now < at + guard) {
+                self.counters.repeated += 1;
+                continue;
+            }
+            let size = resent_size(kept);
+            if size as f64 > left {
+                self.counters.refused += 1;
+                continue;
+            }
+            kept.waiting = true;
+            self.budget.0 -= size as f64;
+            self.waiting_size += size;
+            self.waiting.push_back(sequence);
+        }
+    }
+
+    /// Payload of the packet that is sent again next, with the original sequence number.
+    #[inline]
+    pub(crate) fn front_size(&self) -> Option<u64> {
+        let sequence = *self.waiting.front()?;
+        let kept = self.kept.get(usize::try_from(sequence.checked_sub(self.first())?).ok()?)?;
+        Some(resent_size(kept))
+    }
+    /// Whether any waits.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+    /// Payload bytes that wait.
+    pub(crate) fn waiting_size(&self) -> u64 {
+        self.waiting_size
+    }
+
+    /// Takes the packet that is sent again next; [`Self::write`] writes its payload.
+    pub(crate) fn pop(&mut self, now: Timestamp) -> Option<Resent> {
+        let sequence = self.waiting.pop_front()?;
+        let kept = self.get_mut(sequence)?;
+        (kept.waiting, kept.resent) = (false, Some(now));
+        let (rtp_timestamp, marker, size) = (kept.rtp_timestamp, kept.marker, resent_size(kept));
+        self.waiting_size -= size;
+        self.counters.packets += 1;
+        self.counters.payload += size;
+        Some(Resent { sequence, rtp_timestamp, marker })
+    }
+
+    /// Appends the payload of the packet that was taken last; how much of it is not in `out`.
+    pub(crate) fn write(&mut self, sequence: u64, out: &mut Vec<u8>) -> u32 {
+        weir_wire::rtp::retransmission::write_osn(sequence as u16, out);
+        let Some(kept) = self.get_mut(sequence) else { return 0 };
+        out.extend_from_slice(&kept.bytes);
+        kept.zeros
+    }
+
+    /// Throws away what waits.
+    pub(crate) fn discard_all(&mut self) {
+        while let Some(sequence) = self.waiting.pop_front() {
+            if let Some(kept) = self.get_mut(sequence) {
+                kept.waiting = false;
+            }
+        }
+        self.waiting_size = 0;
+    }
+}
+
+fn resent_size(kept: &Kept) -> u64 {
+    kept.size() + OSN_SIZE as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weir_wire::rtp::Header;
+
+    const RATE: DataRate = DataRate::from_kbps(800);
+
+    fn ms(n: i64) -> Timestamp {
+        Timestamp::from_millis(n)
+    }
+
+    /// A packet each 10 ms from 65,530 on the wire, with `real` bytes of payload and as many that are not there.
+    fn sent(config: RetransmissionConfig, count: u64, real: usize) -> Retransmitter {
+        let mut r = Retransmitter::new(config, 1);
+        for i in 0..count {
+            let sequence = 131_066 + i;
+            let mut out = vec![];
+            Header { sequence: sequence as u16, timestamp: i as u32, marker: i % 3 == 0, ..Header::default() }
+                .write_into(&mut out);
+            out.resize(out.len() + real, i as u8);
+            r.keep(ms(i as i64 * 10), sequence, (&out, real as u16), false);
+        }
+        r
+    }
+
+    #[test]
+    fn what_is_asked_for_leaves_once_with_its_number_in_front() {
+        let mut r = sent(RetransmissionConfig::default(), 20, 50);
+        r.on_rtt(TimeDelta::from_millis(100));
+        // 65,535 and 1, across the wrap; one that was never sent, and one twice.
+        r.on_nack([131_071, 131_073, 131_071, 200_000, 5].into_iter(), RATE, ms(200));
+        assert_eq!((r.front_size(), r.waiting_size()), (Some(102), 204));
+        for (sequence, byte, marker) in [(131_071u64, 5u8, false), (131_073, 7, false)] {
+            let packet = r.pop(ms(201)).unwrap();
+            assert_eq!(packet, Resent { sequence, rtp_timestamp: byte.into(), marker });
+            let mut out = vec![];
+            assert_eq!(r.write(sequence, &mut out), 50);
+            assert_eq!(weir_wire::rtp::retransmission::read(&out).unwrap(), (sequence as u16, &[byte; 50][..]));
+        }
+        assert_eq!((r.pop(ms(202)), r.waiting_size()), (None, 0));
+        // The answer is still under way; a round trip later the request counts again.
+        r.on_nack([131_071].into_iter(), RATE, ms(280));
+        r.on_nack([131_071].into_iter(), RATE, ms(301));
+        assert!(r.pop(ms(301)).is_some() && r.pop(ms(301)).is_none());
+        let c = r.counters;
+        assert_eq!((c.nacks, c.requested, c.packets, c.unknown, c.repeated, c.refused), (3, 7, 3, 2, 2, 0));
+        assert_eq!(c.payload, 3 * 102);
+    }
+
+    #[test]
+    fn memory_is_bounded_by_time_and_by_bytes() {
+        let kept = |config| sent(config, 200, 500).kept.len();
+        // 1 s of packets each 10 ms, and the one at the bound.
+        assert_eq!(kept(RetransmissionConfig::default()), 101);
+        let max_size = DataSize::from_bytes(10_500);
+        assert_eq!(kept(RetransmissionConfig { max_size, ..RetransmissionConfig::default() }), 10);
+        // What waits goes with the packet.
+        let mut r = sent(RetransmissionConfig { max_size, ..RetransmissionConfig::default() }, 10, 500);
+        r.on_nack((0..10).map(|i| 131_066 + i), RATE, ms(100));
+        assert_eq!(r.waiting.len(), 10);
+        let mut out = vec![];
+        Header { sequence: 131_076u64 as u16, ..Header::default() }.write_into(&mut out);
+        r.keep(ms(110), 131_076, (&out, 9_400), false);
+        assert_eq!((r.waiting.len(), r.waiting_size(), r.front_size()), (1, 1_002, Some(1_002)));
+    }
+
+    proptest! {
+        /// However often packets are asked for, no more leaves than the share allows, and the sums fit.
+        #[test]
+        fn a_storm_of_requests_stays_within_the_share(
+            asks in proptest::collection::vec((0u64..60, 1u64..200, 0i64..40), 1..200),
+            share in 0.05f64..0.6,
+        ) {
+            let config = RetransmissionConfig { max_share: share, ..RetransmissionConfig::default() };
+            let mut r = sent(config, 50, 500);
+            let (mut now, mut bytes) = (ms(490), 0);
+            let begin = now;
+            for (first, count, wait) in asks {
+                now += TimeDelta::from_millis(wait);
+                r.on_nack((0..count).map(|i| 131_060 + (first + i) % 70), RATE, now);
+                while let Some(size) = r.front_size() {
+                    prop_assert!(r.pop(now).is_some());
+                    bytes += size;
+                }
+                prop_assert_eq!((r.waiting_size(), r.waiting.len()), (0, 0));
+                let c = r.counters;
+                prop_assert_eq!(c.packets + c.unknown + c.repeated + c.refused, c.requested);
+                let most = 100_000.0 * share * ((now - begin).as_secs_f64() + 1.0);
+                prop_assert!(bytes as f64 <= most + 1.0, "{} of {}", bytes, most);
+            }
+        }
+    }
+}

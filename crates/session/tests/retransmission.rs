@@ -1,0 +1,291 @@
+//! Lost packets asked for and sent again: what is left of the loss, what it costs, and what hostile requests do.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Call, Fate, Link, Recorder, Told};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
+use weir_media::PerfectCodec;
+use weir_session::{
+    Datagram, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RecoveryStats, RetransmissionConfig, SendConfig,
+};
+use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
+use weir_wire::rtcp::{Nack, NackEntry, Packet, check_compound, parse_compound};
+
+const MEDIA: u8 = 96;
+const RESENT: u8 = 99;
+const RESENT_SSRC: u32 = 11 ^ 1 << 30;
+
+fn ms(n: i64) -> TimeDelta {
+    TimeDelta::from_millis(n)
+}
+
+/// A call with a round trip, a playout deadline, and a rule of loss.
+struct Setup {
+    rtt: TimeDelta,
+    deadline: TimeDelta,
+    feedback: Option<FeedbackFormat>,
+    retransmission: RetransmissionConfig,
+}
+
+impl Setup {
+    fn new(rtt: i64, deadline: i64) -> Self {
+        Self { rtt: ms(rtt), deadline: ms(deadline), feedback: None, retransmission: RetransmissionConfig::default() }
+    }
+
+    fn call(&self, recorder: &Recorder, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
+        let now = Timestamp::ZERO;
+        let (min_interval, max_interval) = (ms(50), ms(100));
+        let feedback =
+            self.feedback.map(|format| FeedbackPlan { format, min_interval, max_interval, bandwidth_share: 0.05 });
+        let config = EndpointConfig {
+            ssrc: 11,
+            remote_ssrc: 22,
+            synchronised_clocks: true,
+            transport_sequence: self.feedback == Some(FeedbackFormat::TransportWide),
+            ..EndpointConfig::default()
+        };
+        let send = SendConfig {
+            per_packet_feedback: feedback.is_some(),
+            retransmission: Some(self.retransmission),
+            ..SendConfig::new(
+                PerfectCodec::frames(ms(20), now).into(),
+                recorder.sender(),
+                Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(2) },
+            )
+        };
+        let nack = Some(NackConfig::default());
+        let receive =
+            ReceiveConfig { feedback, nack, playout_deadline: Some(self.deadline), ..ReceiveConfig::default() };
+        let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+        let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+        let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(20), rule).with_delay(self.rtt / 2));
+        c.back = Link::new(DataRate::from_mbps(20), |_, _| Fate::Pass).with_delay(self.rtt / 2);
+        c
+    }
+}
+
+/// Loses RTP at random.
+fn lose_rtp(share: f64, seed: u64) -> impl FnMut(u64, &[u8]) -> Fate {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    move |_, bytes| {
+        let is_rtp = !(192..=223).contains(&bytes[1]);
+        if is_rtp && rng.random_bool(share) { Fate::Lose } else { Fate::Pass }
+    }
+}
+
+fn since(s: RecoveryStats, before: RecoveryStats) -> [u64; 4] {
+    [
+        s.packets - before.packets,
+        s.lost - before.lost,
+        s.recovered - before.recovered,
+        s.residual_lost - before.residual_lost,
+    ]
+}
+
+/// With time for k requests, a packet is lost for good where it and k retransmissions are lost.
+#[test]
+fn what_is_left_of_the_loss_is_its_power() {
+    for (i, (rtt, share)) in [20, 100, 300].into_iter().flat_map(|r| [(r, 0.01), (r, 0.05), (r, 0.2)]).enumerate() {
+        for requests in 0..3 {
+            // The loss shows with the next frame, 20 ms later at most, or after 10 ms, and an answer counts when it comes by
+            // the deadline. Half a round trip more than is needed for so many.
+            let deadline = rtt / 2 + 35 + requests * (rtt + 10) + rtt / 2 - 10;
+            let mut c = Setup::new(rtt, deadline).call(&Recorder::new(800), lose_rtp(share, i as u64));
+            // Until the round trip is measured.
+            c.run_until(Timestamp::from_secs(8));
+            let (before, begun) = (c.b.recovery_stats(), c.b.nack_counters());
+            c.run_until(Timestamp::from_secs(80));
+            let [packets, lost, recovered, residual] = since(c.b.recovery_stats(), before);
+            let (n, r) = (c.b.nack_counters(), c.a.retransmission_counters());
+            let near = |count: u64, expected: f64| {
+                let spread = 4.0 * expected.sqrt() + 2.0;
+                assert!(
+                    (count as f64 - expected).abs() < spread,
+                    "RTT {rtt}, loss {share}, {requests} requests: {count} instead of {expected}: {n:?} {r:?}"
+                );
+            };
+            assert!((6_000..9_000).contains(&packets), "{packets}");
+            near(lost, packets as f64 * share);
+            near(residual, packets as f64 * share.powi(1 + requests as i32));
+            assert_eq!(lost, recovered + residual);
+            // Hardly anything is sent for nothing, and nothing is refused.
+            let (useless, all) = (n.useless() - begun.useless(), n.retransmissions - begun.retransmissions);
+            assert!(useless * 20 <= all + 40, "RTT {rtt}, loss {share}, {requests}: {n:?}");
+            assert_eq!((r.refused, n.malformed), (0, 0));
+            assert!(r.unknown <= 2, "{r:?}");
+        }
+    }
+}
+
+#[test]
+fn a_retransmission_is_a_stream_of_its_own_with_reports_and_an_end() {
+    let recorder = Recorder::new(800);
+    let mut c = Setup::new(100, 400).call(&recorder, lose_rtp(0.05, 7));
+    c.run_until(Timestamp::from_secs(20));
+    let sent = c.a.retransmission_counters();
+    assert!(sent.packets > 60 && sent.unknown == 0, "{sent:?}");
+    let resent: Vec<_> = c.sent[0].iter().filter(|(_, b, t)| t.is_rtp && b[1] & 0x7f == RESENT).collect();
+    assert_eq!(resent.len() as u64, sent.packets);
+    assert_eq!(resent.iter().map(|r| r.2.size.as_bytes()).sum::<u64>(), sent.bytes);
+    let mut last = None;
+    for (at, bytes, t) in &resent {
+        let view = weir_wire::rtp::PacketView::parse_header(bytes).unwrap();
+        assert!(view.ssrc() == RESENT_SSRC && t.is_repair);
+        assert!(last.is_none_or(|l: u16| view.sequence() == l.wrapping_add(1)));
+        last = Some(view.sequence());
+        let (osn, _) = weir_wire::rtp::retransmission::read(view.payload()).unwrap();
+        // What is sent again is the packet that was sent under the number, marker and timestamp included.
+        let same = |(_, b, t): &&(Timestamp, Vec<u8>, weir_session::Transmit)| {
+            t.is_rtp && b[1] & 0x7f == MEDIA && b[2..4] == osn.to_be_bytes()
+        };
+        let original = c.sent[0].iter().find(same).unwrap();
+        assert!(original.0 < *at && *at - original.0 < ms(1_000));
+        assert_eq!((&original.1[4..8], original.1[1] & 0x80), (&bytes[4..8], bytes[1] & 0x80));
+        assert_eq!(original.2.payload, t.payload);
+    }
+    // Sender reports of both, and a block about each at the other end.
+    let (mut reports, mut blocks) = (vec![], vec![]);
+    for (from, to) in [(0, &mut reports), (1, &mut blocks)] {
+        for (_, bytes, _) in c.sent[from].iter().filter(|s| !s.2.is_rtp) {
+            for packet in parse_compound(bytes) {
+                match packet.unwrap() {
+                    Packet::SenderReport(sr) => to.push((sr.ssrc, sr.info.packets)),
+                    Packet::ReceiverReport(rr) => to.extend(rr.blocks.iter().map(|b| (b.ssrc, b.highest_sequence))),
+                    _ => {}
+                }
+            }
+        }
+    }
+    for all in [reports, blocks] {
+        assert!(all.iter().filter(|r| r.0 == RESENT_SSRC).count() > 5 && all.iter().filter(|r| r.0 == 11).count() > 5);
+    }
+    c.a.leave();
+    c.run_until(Timestamp::from_secs(21));
+    let last = &c.sent[0].last().unwrap().1;
+    assert!(check_compound(last).is_ok());
+    let goodbye = parse_compound(last).find_map(|p| if let Ok(Packet::Bye(b)) = p { Some(b) } else { None }).unwrap();
+    assert_eq!(goodbye.sources.iter().collect::<Vec<_>>(), [11, RESENT_SSRC]);
+}
+
+/// By either format, feedback tells of retransmissions as packets of their own, and the controller can tell them apart.
+#[test]
+fn feedback_and_controllers_know_retransmissions_from_originals() {
+    for format in [FeedbackFormat::TransportWide, FeedbackFormat::CongestionControl] {
+        let recorder = Recorder::new(800);
+        let setup = Setup { feedback: Some(format), ..Setup::new(100, 400) };
+        let mut c = setup.call(&recorder, lose_rtp(0.1, 3));
+        c.run_until(Timestamp::from_secs(20));
+        let sent = recorder.sent();
+        let again: Vec<_> = sent.iter().filter(|p| p.is_retransmission).map(|p| p.sequence).collect();
+        assert_eq!(again.len() as u64, c.a.retransmission_counters().packets);
+        assert!(again.len() > 100 && sent.iter().all(|p| !p.is_repair && !p.is_padding));
+        assert!(sent.windows(2).all(|w| w[1].sequence == w[0].sequence + 1));
+        let (mut told, mut lost) = (0, 0);
+        for results in recorder.told().iter().filter_map(|t| if let Told::Feedback(f) = t { Some(f) } else { None }) {
+            for p in results {
+                let departure = sent[(p.sequence - sent[0].sequence) as usize].now;
+                assert_eq!(departure, p.departure);
+                if again.binary_search(&p.sequence).is_ok() {
+                    told += 1;
+                    lost += u64::from(p.arrival.is_none());
+                }
+            }
+        }
+        // Each is lost like any other packet.
+        assert!(told as f64 > 0.97 * again.len() as f64, "{told} of {}", again.len());
+        assert!((0.04..0.18).contains(&(lost as f64 / told as f64)), "{lost} of {told}");
+        assert_eq!((c.a.counters().unknown_source, c.b.counters().unknown_source), (0, 0));
+    }
+}
+
+#[test]
+fn media_makes_room_for_what_is_sent_again() {
+    let rate = |share| {
+        let mut c = Setup::new(100, 500).call(&Recorder::new(800), lose_rtp(share, 5));
+        c.run_until(Timestamp::from_secs(10));
+        let before = (c.a.send_counters().bytes, c.a.retransmission_counters().bytes);
+        c.run_until(Timestamp::from_secs(50));
+        let kbps = |bytes: u64| bytes as f64 * 8.0 / 40_000.0;
+        (kbps(c.a.send_counters().bytes - before.0), kbps(c.a.retransmission_counters().bytes - before.1))
+    };
+    let (alone, none) = rate(0.0);
+    assert!(none == 0.0 && (790.0..830.0).contains(&alone), "{alone}");
+    let (media, resent) = rate(0.2);
+    // A fifth of the media, and of what is sent again.
+    let expected = media * 0.25;
+    assert!((expected * 0.9..expected * 1.1).contains(&resent), "{resent} beside {media}");
+    assert!((alone * 0.95..alone * 1.05).contains(&(media + resent)), "{media} and {resent} instead of {alone}");
+}
+
+#[test]
+fn a_storm_of_requests_is_bounded() {
+    let recorder = Recorder::new(800);
+    let mut setup = Setup::new(100, 400);
+    setup.retransmission.max_share = 0.2;
+    let mut c = setup.call(&recorder, |_, _| Fate::Pass);
+    c.run_until(Timestamp::from_secs(5));
+    let mut requests = 0;
+    for t in 0..5_000 {
+        let entries: Vec<_> =
+            (0..300u16).map(|i| NackEntry { first: i.wrapping_mul(17 * 13).wrapping_add(t), following: !0 }).collect();
+        let mut out = vec![];
+        Nack { sender_ssrc: 22, media_ssrc: 11, entries: (&entries).into() }.write_into(&mut out);
+        requests += entries.len() as u64 * 17;
+        let datagram = Datagram { bytes: &out, payload: 0, ecn: Ecn::NotEct };
+        c.a.handle_datagram(c.now, &datagram);
+        c.run_until(c.now + ms(1));
+    }
+    let r = c.a.retransmission_counters();
+    assert_eq!((r.requested, r.nacks), (requests, 5_000));
+    assert_eq!(r.unknown + r.repeated + r.refused + r.packets, requests);
+    // 20 % of 800 kbit/s for 5 s, and 1 s of it at once. What waits for the pacer is not counted here.
+    assert!((60_000..=120_000).contains(&r.payload), "{r:?}");
+    // Media goes on, and nothing of it is taken for new at the other end.
+    let n = c.b.nack_counters();
+    assert_eq!((n.recovered, n.missing), (0, 0));
+    assert!(n.duplicates > 0 && n.duplicates + n.late == n.retransmissions, "{n:?}");
+    let s = c.b.recovery_stats();
+    assert_eq!((s.lost, s.recovered), (0, 0), "{s:?}");
+}
+
+#[test]
+fn forged_retransmissions_bring_nothing_in() {
+    let recorder = Recorder::new(800);
+    let mut c = Setup::new(100, 400).call(&recorder, |_, _| Fate::Pass);
+    c.run_until(Timestamp::from_secs(3));
+    let before = c.b.recovery_stats();
+    for i in 0..2_000u16 {
+        let mut out = vec![];
+        weir_wire::rtp::Header { payload_type: RESENT, sequence: i, ssrc: RESENT_SSRC, ..Default::default() }
+            .write_into(&mut out);
+        out.extend_from_slice(&i.wrapping_mul(33).to_be_bytes()[..usize::from(i % 3)]);
+        c.b.handle_datagram(c.now, &Datagram { bytes: &out, payload: 0, ecn: Ecn::NotEct });
+    }
+    let n = c.b.nack_counters();
+    assert_eq!((n.retransmissions, n.recovered), (2_000, 0));
+    assert!(n.malformed > 1_300);
+    c.run_until(Timestamp::from_secs(6));
+    let s = c.b.recovery_stats();
+    assert_eq!((s.lost, s.frames_lost), (before.lost, before.frames_lost));
+}
+
+/// Repair and retransmission side by side: what repair brings back is hardly ever asked for.
+#[test]
+fn repair_goes_first_where_there_is_both() {
+    let recorder = Recorder::new(800);
+    recorder.target.lock().unwrap().repair = RepairPlan::Parity { interval: 4 };
+    let mut c = Setup::new(60, 400).call(&recorder, lose_rtp(0.05, 9));
+    c.run_until(Timestamp::from_secs(60));
+    let (s, n, w) = (c.b.recovery_stats(), c.b.nack_counters(), c.b.repair_counters().window);
+    assert!(s.lost > 200, "{s:?}");
+    // Parity brings back what is lost alone among five: 0.95^4 of it.
+    let share = w.recovered as f64 / s.lost as f64;
+    assert!((0.72..0.9).contains(&share), "{share}: {w:?}");
+    assert!(n.requested as f64 <= s.lost as f64 * 0.3, "{n:?}");
+    assert!(s.residual_lost as f64 <= s.lost as f64 * 0.02, "{s:?} {n:?}");
+    assert_eq!(s.recovered + s.residual_lost, s.lost);
+}
