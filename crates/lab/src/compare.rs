@@ -39,6 +39,8 @@ pub struct Plan {
 pub struct Repeat {
     /// Runs of each scenario under each controller; at least one is made.
     pub runs: u32,
+    /// Whether a scenario that says how often it is run by itself keeps to that.
+    pub own: bool,
     /// Seed of the first; that of the scenario if absent. Each further run has the next one.
     pub seed: Option<u64>,
 }
@@ -69,7 +71,8 @@ impl Plan {
                     continue;
                 }
                 let first = repeat.seed.unwrap_or(scenario.seed);
-                let seeds = (0..u64::from(repeat.runs.max(1))).map(|i| first.wrapping_add(i)).collect();
+                let runs = scenario.runs.filter(|_| repeat.own).unwrap_or(repeat.runs);
+                let seeds = (0..u64::from(runs.max(1))).map(|i| first.wrapping_add(i)).collect();
                 groups.push(Group { scenario, seeds });
             }
         }
@@ -195,7 +198,7 @@ mod tests {
     fn outcome(threads: usize, stop: bool) -> Outcome {
         let registry = Registry::builtin();
         let file = ScenarioFile::parse("small", TEXT, ".".as_ref(), &registry).expect("reads");
-        let plan = Plan::new(&[file], None, Repeat { runs: 3, seed: Some(7) }, &registry).expect("plans");
+        let plan = Plan::new(&[file], None, Repeat { runs: 3, own: false, seed: Some(7) }, &registry).expect("plans");
         assert_eq!(plan.runs(), 12);
         let stop = AtomicBool::new(stop);
         let options = RunOptions { registry: &registry, series: true, stop: &stop, progress: &|_| {} };
@@ -223,14 +226,15 @@ mod tests {
         let registry = Registry::builtin();
         let read = |text: &str| ScenarioFile::parse("small", text, ".".as_ref(), &registry).expect("reads");
         let twice = ["fixed".to_owned(), "fixed".to_owned()];
-        let repeat = Repeat { runs: 2, seed: None };
+        let repeat = Repeat { runs: 2, own: true, seed: None };
         let plan = Plan::new(&[read(TEXT), read(TEXT)], Some(&twice), repeat, &registry).expect("plans");
         assert_eq!(plan.runs(), 4);
         let many = TEXT.replace(
             "rtp.video.controller",
             "sample_interval = \"1 ms\"\nrtp.video.count = 1001\nrtp.video.controller",
         );
-        let plan = Plan::new(&[read(&many)], Some(&twice), Repeat { runs: 1, seed: None }, &registry).expect("plans");
+        let plan = Plan::new(&[read(&many)], Some(&twice), Repeat { runs: 1, own: true, seed: None }, &registry)
+            .expect("plans");
         assert!(plan.groups.iter().all(|g| !g.keeps_series()));
     }
 

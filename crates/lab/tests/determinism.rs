@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
 use weir_lab::run::{Job, RunOptions, run_many};
-use weir_lab::scenario::{Capacity, Scenario, ScenarioFile, builtin_scenarios};
+use weir_lab::scenario::{Capacity, Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
 use weir_units::TimeDelta;
 
 #[test]
@@ -34,11 +34,17 @@ fn every_shipped_scenario_gives_the_same_at_one_thread_and_at_two() {
     assert_eq!(distinct.len(), once.len(), "no two scenarios give the same result");
 }
 
-/// Runs of fast links are cut after as many bits as the bottleneck carries in a long run of a slow one.
+/// Runs of fast links are cut after as many bits as the bottleneck carries in a long run of a slow one, and those of real
+/// encoders early.
 fn shorten(scenario: &mut Scenario) {
     const BITS: f64 = 600e6;
+    const PICTURES: TimeDelta = TimeDelta::from_secs(4);
     let Capacity::Constant(rate) = scenario.links[scenario.bottleneck].capacity else { return };
-    let most = TimeDelta::from_secs_f64(BITS / rate.as_bps_f64());
+    let codes = |f: &Flow| f.rtp().is_some_and(|r| matches!(r.source, Source::Encoder(_)));
+    let most = match scenario.flows.iter().any(codes) {
+        true => PICTURES,
+        false => TimeDelta::from_secs_f64(BITS / rate.as_bps_f64()),
+    };
     if scenario.duration > most {
         scenario.duration = most;
         scenario.flows.iter_mut().for_each(|f| f.stop = f.stop.min(most));

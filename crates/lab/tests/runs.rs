@@ -33,6 +33,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
         controller: Some(controller.into()),
         duration,
         seed: 1,
+        runs: None,
         sample_interval: TimeDelta::from_millis(100),
         topology: Topology::PointToPoint,
         links: vec![link("bottleneck", 100), link("bottleneck.reverse", 100)],

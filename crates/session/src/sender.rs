@@ -145,6 +145,10 @@ impl MediaSender {
         s
     }
 
+    pub(crate) fn rtp_offset(&self) -> u32 {
+        self.rtp_offset
+    }
+
     pub(crate) fn counters(&self) -> SendCounters {
         SendCounters {
             protected_packets: self.repair.protected,

@@ -28,7 +28,7 @@ struct Json<'a> {
 pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
     let paper = if args.scenario.is_empty() { Some(PaperData::open(DEFAULT_PAPER)?) } else { None };
     let names = paper.as_ref().map_or_else(|| args.scenario.clone(), PaperData::scenarios);
-    let repeat = Repeat { runs: args.runs.get(), seed: args.seed };
+    let repeat = Repeat { runs: args.runs.get(), own: false, seed: args.seed };
     let outcome = run_all(session, &names, args.controllers.as_deref(), repeat, &args.work)?;
 
     let reproduction = paper.as_ref().map(|p| {

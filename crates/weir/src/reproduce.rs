@@ -18,7 +18,7 @@ pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
         data = data.with_table(table)?;
     }
     let runs = args.runs.map_or(data.runs.unwrap_or(DEFAULT_RUNS), NonZeroU32::get);
-    let repeat = Repeat { runs, seed: args.seed };
+    let repeat = Repeat { runs, own: args.runs.is_none(), seed: args.seed };
     let outcome = run_all(session, &data.scenarios(), None, repeat, &args.work)?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
     let reproduction = weir_lab::reproduce::reproduce(&data.paper, &runs);

@@ -109,13 +109,20 @@ pub fn stacked(runs: &[&RunResult]) -> Vec<Plot> {
     })
 }
 
-/// Each run in a panel: internals of its first RTP flow's controller by name.
-pub fn internals(runs: &[&RunResult], names: &[String], y_label: &str) -> Vec<Plot> {
+/// Each run in a panel: internals of its RTP flows' controllers by name, and the paper's own lines where there are some.
+pub fn internals(runs: &[&RunResult], names: &[String], y_label: &str, overlays: &[Overlay]) -> Vec<Plot> {
     panels(runs, y_label, |run, series| {
-        let Some(flow) = run.flows.iter().position(|f| f.kind == FlowKind::Rtp) else { return vec![] };
-        let columns = series.flows.get(flow).map(|f| f.columns()).unwrap_or_default();
-        let named = names.iter().filter_map(|n| columns.iter().find(|c| c.0 == n));
-        named.map(|(name, values)| means(*name, series, values, 1.0)).collect()
+        let several = run.rtp_flows().count() > 1;
+        let mut lines = Vec::new();
+        for (about, flow) in run.flows.iter().zip(&series.flows).filter(|(f, _)| f.kind == FlowKind::Rtp) {
+            let columns = flow.columns();
+            for (name, values) in names.iter().filter_map(|n| columns.iter().find(|c| c.0 == n)) {
+                let label = if several { format!("{}: {name}", about.name) } else { (*name).to_owned() };
+                lines.push(means(label, series, values, 1.0));
+            }
+        }
+        lines.extend(published(overlays, run));
+        lines
     })
 }
 

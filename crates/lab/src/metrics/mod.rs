@@ -28,12 +28,15 @@
 //! | tail | the last 20 s of the run, or its last quarter where that is shorter | |
 //! | `tcp_share` | a / (a + b), a and b the mean goodput of an RTP and of a TCP flow over the sampling intervals in which both kinds are active | RFC 8868 §3 (7) |
 //! | `active_bps` | bytes that a TCP flow had acknowledged over the time in which it had something to send; `tcp_throughput_bps` is its mean over the TCP flows | Nagy and others 2014 §5.3 |
+//! | `tcp_goodput_bps` | goodput of all TCP flows together | |
 //! | `tcp_fair_share` (TFS) | `tcp_throughput_bps` over capacity divided by the number of RTP and TCP flows; the capacity stands for the total throughput, as in the paper's own numbers | Nagy and others 2014 §5.1 |
 //! | `residual_loss` | media packets lost and not recovered by repair over those sent | Matsuzono and others 2012 §4.1 |
 //! | `recovery` | media packets recovered over those lost | Matsuzono and others 2012 §4.4 |
 //! | `ffre` | frames recovered over frames that were protected and lost packets (FEC frame recovery efficiency) | Nagy and others 2014 §5.1 |
 //! | `frcc` | times that probing by FEC raised or kept the rate over times that it was enabled (FEC rate-control correctness) | Nagy and others 2014 §5.1 |
 //! | `lost_frames` | frames that were not played: never complete, or complete after their playout time | Nagy and others 2014 §5 |
+//! | `psnr` | mean over the pictures captured of the luma PSNR in dB of what is on the screen at their playout time, the last picture shown where theirs is missing; 100 dB stands for no difference | ITU-T J.340; Nagy and others 2014 §5.5 |
+//! | `ssim` | mean structural similarity of luma over 8 x 8 windows side by side, of the same pictures | Wang and others 2004 |
 //! | frame delay | from capture to the arrival of the frame's last packet | |
 //! | stall | a gap between played frames of more than max(3δ, δ + 150 ms), δ the mean of the last 30 gaps; its length is the gap | W3C webrtc-stats, `freezeCount` |
 //!
@@ -50,7 +53,7 @@ pub use capacity::Capacity;
 pub use histogram::Histogram;
 pub use recorder::Recorder;
 
-use crate::results::{FlowKind, TransferSummary};
+use crate::results::{FlowKind, QualitySummary, TransferSummary};
 use weir_units::{TimeDelta, Timestamp};
 
 /// One flow to be measured.
@@ -156,6 +159,8 @@ pub struct FlowEnd {
     pub frames_unrecovered: u64,
     /// When the circuit breaker stopped the flow, and by which rule.
     pub tripped: Option<(Timestamp, String)>,
+    /// Quality of the pictures shown.
+    pub quality: Option<QualitySummary>,
     /// Transfers of a TCP flow that makes several.
     pub transfers: Option<TransferSummary>,
 }

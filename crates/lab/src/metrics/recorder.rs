@@ -218,6 +218,8 @@ impl Recorder {
         }
         let active: Vec<f64> = flows.iter().filter_map(|f| f.rates.active_bps).collect();
         let tcp_throughput_bps = (!active.is_empty()).then(|| active.iter().sum::<f64>() / active.len() as f64);
+        let tcp = || flows.iter().filter(|f| f.kind == FlowKind::Tcp);
+        let tcp_goodput_bps = tcp().next().map(|_| tcp().map(|f| f.rates.goodput_bps).sum());
         let sharing = flows.iter().filter(|f| f.kind != FlowKind::Udp).count() as f64;
         let capacity = links.get(self.config.bottleneck).map_or(0.0, |l| l.capacity_bps);
         let tcp_fair_share = tcp_throughput_bps.filter(|_| capacity > 0.0).map(|t| t * sharing / capacity);
@@ -234,7 +236,12 @@ impl Recorder {
             controller: self.config.controller,
             seed: self.config.seed,
             duration_s: length,
-            fairness: Fairness { tcp_throughput_bps, tcp_fair_share, ..self.fairness.finish(&flows, self.tail_start) },
+            fairness: Fairness {
+                tcp_throughput_bps,
+                tcp_goodput_bps,
+                tcp_fair_share,
+                ..self.fairness.finish(&flows, self.tail_start)
+            },
             flows,
             queue: links.get(self.config.bottleneck).cloned(),
             links,
@@ -413,6 +420,7 @@ impl FairnessMeter {
             end_ratio: (several && low > 0.0).then(|| high / low),
             tcp_share: (both > 0.0).then(|| self.rtp / both),
             tcp_throughput_bps: None,
+            tcp_goodput_bps: None,
             tcp_fair_share: None,
         }
     }

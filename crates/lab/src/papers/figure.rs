@@ -31,7 +31,7 @@ pub struct Figure {
     /// What the vertical axis shows, where the plot does not say so by itself.
     #[serde(default)]
     pub label: String,
-    /// The paper's own curves, for [`Plot::Goodput`] and [`Plot::Repair`].
+    /// The paper's own curves, for [`Plot::Goodput`], [`Plot::Repair`] and [`Plot::Internals`].
     #[serde(default)]
     pub curves: Vec<Curve>,
     /// What is swept, for [`Plot::Sweep`].
@@ -143,7 +143,7 @@ impl Figure {
             Plot::Goodput => figures::goodput(&shown, overlays),
             Plot::Repair => figures::repair(&shown, overlays),
             Plot::Stacked => figures::stacked(&shown),
-            Plot::Internals => figures::internals(&shown, &self.internals, &self.label),
+            Plot::Internals => figures::internals(&shown, &self.internals, &self.label, overlays),
             Plot::Sweep | Plot::Acceptable => vec![],
         }
     }

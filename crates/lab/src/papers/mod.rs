@@ -40,6 +40,14 @@ const PAPERS: &[Embedded] = embed! {
         "curves/fbra-fig6-rate-50ms.csv"
         "curves/fbra-fig6-rate-100ms.csv"
         "curves/fbra-fig6-rate-240ms.csv"
+        "curves/fbra-fig9-rate-50ms-call1.csv"
+        "curves/fbra-fig9-rate-50ms-call2.csv"
+        "curves/fbra-fig9-rate-100ms-call1.csv"
+        "curves/fbra-fig9-rate-100ms-call2.csv"
+        "curves/fbra-fig9-psnr-50ms-call1.csv"
+        "curves/fbra-fig9-psnr-50ms-call2.csv"
+        "curves/fbra-fig9-psnr-100ms-call1.csv"
+        "curves/fbra-fig9-psnr-100ms-call2.csv"
     }
     "dp-fec" { "published.csv" }
     "rtp-cc-thesis" {

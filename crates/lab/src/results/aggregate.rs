@@ -113,6 +113,7 @@ impl FlowSummary {
             put("residual_loss", Some(r.residual_loss));
             put("recovery", r.recovery);
             put("ffre", r.ffre);
+            put("protected_lost_frames", Some((r.frames_recovered + r.frames_unrecovered) as f64));
         }
         put("tripped", (self.kind == FlowKind::Rtp).then_some(f64::from(u8::from(self.tripped.is_some()))));
         put("frcc", self.probing.and_then(|p| p.frcc));
@@ -121,6 +122,12 @@ impl FlowSummary {
             put("frame_delay_p95_ms", f.delay_ms.map(|d| d.p95));
             put("stalls", Some(f.stalls as f64));
             put("stalled_s", Some(f.stalled_s));
+        }
+        if let Some(q) = &self.quality {
+            put("psnr", q.psnr_db.map(|d| d.mean));
+            put("ssim", q.ssim.map(|d| d.mean));
+            put("frozen_pictures", Some(q.frozen as f64));
+            put("undecodable_frames", Some(q.undecodable as f64));
         }
         let settled: Vec<f64> = self.settling.iter().filter_map(|s| s.settled_after_s).collect();
         put("settling_mean_s", Stat::of(&settled).map(|s| s.mean));
@@ -138,6 +145,7 @@ impl RunResult {
         put("end_ratio", self.fairness.end_ratio);
         put("tcp_share", self.fairness.tcp_share);
         put("tcp_throughput_bps", self.fairness.tcp_throughput_bps);
+        put("tcp_goodput_bps", self.fairness.tcp_goodput_bps);
         put("tcp_fair_share", self.fairness.tcp_fair_share);
         if let Some(d) = self.queue.as_ref().and_then(|q| q.delay_ms) {
             put("queue_delay_mean_ms", Some(d.mean));

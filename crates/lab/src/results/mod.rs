@@ -144,6 +144,32 @@ pub struct RepairSummary {
     pub recovery: Option<f64>,
 }
 
+/// Pictures of a flow whose frames have content, as the receiver showed them, against those that were coded.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct QualitySummary {
+    /// Pictures compared: all that were captured and whose playout time came. One that was not shown is compared with the last
+    /// that was.
+    pub pictures: u64,
+    /// Pictures shown.
+    pub shown: u64,
+    /// Of them, those of which parts were guessed.
+    pub concealed: u64,
+    /// Frames that arrived and gave no picture.
+    pub undecodable: u64,
+    /// Pictures in whose place the last one stayed.
+    pub frozen: u64,
+    /// Freezes (W3C webrtc-stats).
+    pub freezes: u64,
+    /// Their time together, in s.
+    pub frozen_s: f64,
+    /// Key frames coded.
+    pub key_frames: u64,
+    /// PSNR of luma in dB.
+    pub psnr_db: Option<Distribution>,
+    /// Structural similarity of luma over 8 x 8 windows (Wang and others 2004).
+    pub ssim: Option<Distribution>,
+}
+
 /// How often forward error correction was used to probe, and how it ended.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Probing {
@@ -221,6 +247,9 @@ pub struct FlowSummary {
     /// Forward error correction, for flows that sent any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<RepairSummary>,
+    /// Quality of pictures, for flows that carry some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<QualitySummary>,
     /// Probing by forward error correction, for controllers that do so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probing: Option<Probing>,
@@ -261,7 +290,10 @@ pub struct Fairness {
     /// Mean over the TCP flows of the rate while they had something to send, in bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_throughput_bps: Option<f64>,
-    /// That rate over the capacity's even share among all flows: TCP fair share (TFS, Nagy and others 2014, section 5.1).
+    /// Goodput of all TCP flows together, in bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_goodput_bps: Option<f64>,
+    /// The throughput over the capacity's even share among all flows: TCP fair share (TFS, Nagy and others 2014, section 5.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_fair_share: Option<f64>,
 }

@@ -1,5 +1,6 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
+use super::video::Viewer;
 use crate::results::{Distribution, TransferSummary};
 use crate::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
 use weir_media::PlayoutEvent;
@@ -24,11 +25,13 @@ pub(crate) struct CallEnd {
     now: Timestamp,
     /// UDP and IP headers around each datagram.
     header_overhead: DataSize,
+    /// Who sees what arrives, where it has content.
+    viewer: Option<Box<Viewer>>,
 }
 
 impl CallEnd {
-    pub(crate) fn new(endpoint: Endpoint, header_overhead: DataSize) -> Self {
-        Self { endpoint, now: Timestamp::ZERO, header_overhead }
+    pub(crate) fn new(endpoint: Endpoint, header_overhead: DataSize, viewer: Option<Box<Viewer>>) -> Self {
+        Self { endpoint, now: Timestamp::ZERO, header_overhead, viewer }
     }
 }
 
@@ -36,6 +39,12 @@ impl Agent {
     pub(crate) fn call(&self) -> Option<&Endpoint> {
         match self {
             Self::Call(c) => Some(&c.endpoint),
+            _ => None,
+        }
+    }
+    pub(crate) fn viewer(&self) -> Option<&Viewer> {
+        match self {
+            Self::Call(c) => c.viewer.as_deref(),
             _ => None,
         }
     }
@@ -99,7 +108,13 @@ impl Agent {
     }
     pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
         match self {
-            Self::Call(c) => c.endpoint.poll_playout(now),
+            Self::Call(c) => {
+                let event = c.endpoint.poll_playout(now)?;
+                if let Some(viewer) = &mut c.viewer {
+                    viewer.on_playout(&mut c.endpoint, &event);
+                }
+                Some(event)
+            }
             _ => None,
         }
     }

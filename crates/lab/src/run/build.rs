@@ -1,8 +1,9 @@
 //! From a scenario to a simulator with its agents, and to a recorder that knows what it measures.
 
 use super::agent::{Agent, CallEnd, SteppedUdp, UDP_OVERHEAD};
+use super::video::Viewer;
 use super::watch::Watching;
-use super::{Network, RunError};
+use super::{Network, RunError, video};
 use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
 use crate::results;
 use crate::scenario::{self as sc, Flow, FlowKind, RtpFlow, Scenario};
@@ -143,9 +144,9 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent),
     let traffic_error = |message: String| RunError::Traffic { flow: flow.name.clone(), message };
     match &flow.kind {
         FlowKind::Rtp(rtp) => {
-            let (a, b) = call(flow, rtp, seed, registry)?;
-            let end = |e| Agent::Call(Box::new(CallEnd::new(e, rtp.header_overhead)));
-            Ok((end(a), end(b)))
+            let (a, b, viewer) = call(flow, rtp, seed, registry)?;
+            let end = |e, viewer| Agent::Call(Box::new(CallEnd::new(e, rtp.header_overhead, viewer)));
+            Ok((end(a, None), end(b, viewer)))
         }
         FlowKind::Tcp(t) => {
             let mss = u32::try_from(t.segment.as_bytes()).unwrap_or(u32::MAX);
@@ -240,10 +241,11 @@ fn distribution(d: sc::Distribution) -> Result<weir_sim::Distribution, String> {
     })
 }
 
-fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<Source, RunError> {
+/// The source of a flow, and who watches it at the other end where there is something to see.
+fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<Viewer>>), RunError> {
     let start = at(flow.start);
     let error = |message| RunError::Traffic { flow: flow.name.clone(), message };
-    Ok(match &rtp.source {
+    let source = match &rtp.source {
         sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload, start).into(),
         sc::Source::PerfectFrames { fps } => {
             PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
@@ -272,12 +274,19 @@ fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<Source, RunError> {
             let traces = FrameTraces::parse(&text.join("\n"), file).map_err(|e| error(e.to_string()))?;
             TraceSource::new(traces, TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
         }
-        sc::Source::Encoder(_) => return Err(error("encoders do not run here yet".into())),
-    })
+        sc::Source::Encoder(v) => {
+            let (source, viewer) = video::source(flow, rtp, v, start)?;
+            return Ok((source, Some(viewer)));
+        }
+    };
+    Ok((source, None))
 }
 
+/// Both ends of a call, and who watches the second.
+type Call = (Endpoint, Endpoint, Option<Box<Viewer>>);
+
 /// Both ends of an RTP flow.
-fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(Endpoint, Endpoint), RunError> {
+fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<Call, RunError> {
     let controller_error = |e| RunError::Controller { flow: flow.name.clone(), source: Box::new(e) };
     let now = at(flow.start);
     let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };
@@ -307,19 +316,25 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<(E
         seed: mix(seed, 4),
         ..config.clone()
     };
+    let (source, mut viewer) = source(flow, rtp, mix(seed, 5))?;
     let send = SendConfig {
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
         per_packet_feedback: rtp.feedback.is_some(),
         reports: rtp.reports,
         circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
-        ..SendConfig::new(source(flow, rtp, mix(seed, 5))?, pair.sender, limits)
+        ..SendConfig::new(source, pair.sender, limits)
     };
     let receive = ReceiveConfig {
         feedback: rtp.feedback,
         reports: rtp.reports,
         controller: pair.receiver,
         playout_deadline: rtp.playout_deadline,
+        content: viewer.is_some(),
         ..ReceiveConfig::default()
     };
-    Ok((Endpoint::new(config, Some(send), None, now), Endpoint::new(receiver_config, None, Some(receive), now)))
+    let sender = Endpoint::new(config, Some(send), None, now);
+    if let Some((viewer, offset)) = viewer.as_mut().zip(sender.rtp_timestamp_offset()) {
+        viewer.set_offset(offset);
+    }
+    Ok((sender, Endpoint::new(receiver_config, None, Some(receive), now), viewer))
 }

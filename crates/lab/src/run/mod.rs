@@ -2,8 +2,10 @@
 
 mod agent;
 pub(crate) mod build;
+mod clips;
 mod many;
 mod speed;
+mod video;
 mod watch;
 
 pub use many::{Job, run_many};
@@ -199,6 +201,7 @@ impl Run<'_, '_> {
             end.frames_recovered = stats.frames_recovered;
             end.frames_unrecovered = stats.frames_protected_lost;
         }
+        end.quality = sim.agent(ids.1).viewer().map(|v| v.summary());
         for call in [ids.0, ids.1].iter().filter_map(|id| sim.agent(*id).call()) {
             call.metrics(&mut |name, value| end.internals.push((name, value)));
         }
@@ -247,6 +250,8 @@ impl Run<'_, '_> {
             let target = call.target().map_or(DataRate::ZERO, |t| t.media_rate);
             let mut internals: Vec<(&'static str, f64)> = Vec::new();
             if row && self.options.series {
+                let psnr = sim.agent(ids.1).viewer().and_then(|v| v.last_psnr());
+                internals.extend(psnr.map(|db| ("psnr_db", db)));
                 call.metrics(&mut |name, value| internals.push((name, value)));
                 if let Some(other) = sim.agent(ids.1).call() {
                     other.metrics(&mut |name, value| internals.push((name, value)));

@@ -14,6 +14,8 @@ const FILES: &[(&str, &str)] = embed! {
     "fbra/variable-capacity.toml"
     "fbra/1-rtp-10-short-tcp.toml"
     "fbra/2-rtp-10-short-tcp.toml"
+    "fbra/testbed-1-rtp-short-tcp-1mbps.toml"
+    "fbra/testbed-2-rtp-1mbps.toml"
     "dp-fec/100mbps-short-tcp.toml"
     "dp-fec/100mbps-short-tcp-tcp-stream.toml"
     "dp-fec/1gbps-short-tcp.toml"

@@ -22,6 +22,8 @@ pub struct Scenario {
     pub duration: TimeDelta,
     /// Seed when the caller gives none.
     pub seed: u64,
+    /// Runs in a reproduction when nobody says how many.
+    pub runs: Option<u32>,
     /// Distance between two points of the time series.
     pub sample_interval: TimeDelta,
     /// Shape of the network.

@@ -42,6 +42,9 @@ pub(super) fn resolve(
         let span = raw.sample_interval.as_ref().unwrap_or(&raw.duration).span.clone();
         return Err(text.error(span, format!("this makes more than {MAX_SAMPLES} points of the time series")));
     }
+    if let Some(runs) = raw.runs.as_ref().filter(|n| n.value == 0) {
+        return Err(text.error(runs.span.clone(), "expected at least 1 run"));
+    }
     let topology = match raw.topology {
         RawTopology::PointToPoint => Topology::PointToPoint,
         RawTopology::Dumbbell => Topology::Dumbbell,
@@ -66,6 +69,7 @@ pub(super) fn resolve(
         controller: request.controller.map(Into::into),
         duration,
         seed: raw.seed.unwrap_or(1),
+        runs: raw.runs.as_ref().map(|n| n.value),
         sample_interval,
         topology,
         links,

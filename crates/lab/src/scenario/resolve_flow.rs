@@ -222,6 +222,11 @@ impl Flows<'_> {
         if let Err(e) = registry.make(name, &setup) {
             return Err(self.text.error(f.controller.span.clone(), e.to_string()));
         }
+        let source = self.source(f.source.as_ref(), traces)?;
+        if let (Source::Encoder(_), Some(raw), None) = (&source, &f.source, &f.playout_deadline) {
+            let message = "pictures are shown at a `playout_deadline`: give the flow one, such as \"400 ms\"";
+            return Err(self.text.error(raw.span.clone(), message));
+        }
         Ok(RtpFlow {
             controller: name.into(),
             params,
@@ -229,7 +234,7 @@ impl Flows<'_> {
             ceiling,
             start_rate,
             pauses: self.pauses(f)?,
-            source: self.source(f.source.as_ref(), traces)?,
+            source,
             payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,

@@ -7,11 +7,12 @@ use super::spanned::At;
 use super::suggest;
 use super::traces::Traces;
 use super::tree::Text;
+use weir_media::clip::Character;
 use weir_media::{MAX_SIDE, RateChange, VideoCodec};
 use weir_units::DataSize;
 
 /// Clips that are built in; the first is the default.
-const CLIPS: &[&str] = &["talking-head", "hand-held", "sports"];
+const CLIPS: [&str; 3] = [Character::ALL[0].name(), Character::ALL[1].name(), Character::ALL[2].name()];
 /// Size of a built-in clip where the scenario names none.
 const DEFAULT_SIZE: (u32, u32) = (640, 480);
 /// Bounds of a slice: below, headers outweigh content; above, a slice is no slice.
@@ -72,7 +73,7 @@ fn clip_of(
             text.error(p.span.clone(), message)
         })
     })?;
-    let known = CLIPS;
+    let known = &CLIPS;
     let chosen = name.map_or(known[0], |n| &n.value);
     if let Some(name) = name.filter(|n| !known.contains(&&n.value[..])) {
         return Err(text
@@ -97,7 +98,7 @@ mod tests {
     fn source(options: &str) -> Result<Source, InputError> {
         let text = format!(
             "title = \"t\"\nduration = \"1 s\"\n[links.a]\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n[rtp.v]\n\
-             controller = \"fixed\"\nstart_rate = \"1 Mbps\"\nsource = {options}\n"
+             controller = \"fixed\"\nstart_rate = \"1 Mbps\"\nplayout_deadline = \"400 ms\"\nsource = {options}\n"
         );
         let registry = Registry::builtin();
         let file = ScenarioFile::parse("t", &text, ".".as_ref(), &registry)?;

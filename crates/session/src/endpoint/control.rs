@@ -3,6 +3,7 @@
 use super::{Bye, Endpoint, Sync, rtp_overhead, timer_config};
 use crate::observer::Observer;
 use crate::protection::RepairChoice;
+use crate::sender::MediaSender;
 use crate::session_params::{Profile, SessionParams};
 use weir_cc::Limits;
 use weir_fec::SchemeError;
@@ -10,6 +11,10 @@ use weir_media::{Codec, ParamError, Source};
 use weir_units::{DataRate, Timestamp};
 
 impl Endpoint {
+    /// What this end adds to the RTP timestamps of its source: a random number (RFC 3550, section 5.1).
+    pub fn rtp_timestamp_offset(&self) -> Option<u32> {
+        self.sender.as_ref().map(MediaSender::rtp_offset)
+    }
     /// New bounds on the media rate.
     pub fn set_limits(&mut self, limits: Limits, now: Timestamp) {
         if let Some(s) = &mut self.sender {
