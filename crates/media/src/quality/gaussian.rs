@@ -164,4 +164,21 @@ mod tests {
         }
         assert_eq!(Gaussian::default().ssim(&[5; 30], &[5; 30], 6), 1.0);
     }
+
+    #[test]
+    fn scikit_image_measures_the_same() {
+        // scikit-image 0.26.0, with x, y = numpy.meshgrid(numpy.arange(64), numpy.arange(48)) and
+        // structural_similarity(a.astype("uint8"), b.astype("uint8"), gaussian_weights=True, sigma=1.5,
+        // use_sample_covariance=False, data_range=255) of
+        // a = (x * x * 3 + y * y * 5 + x * y) // 8 % 256, b = minimum(a + (x * 7 + y * 13) % (4 * k), 255).
+        for (k, theirs) in [(1, 0.999_720_956), (4, 0.994_824_736), (9, 0.974_978_999)] {
+            let place = |i: usize| (i % 64, i / 64);
+            let a: Vec<u8> =
+                (0..64 * 48).map(place).map(|(x, y)| ((x * x * 3 + y * y * 5 + x * y) / 8) as u8).collect();
+            let b: Vec<u8> =
+                (0..64 * 48).map(|i| a[i].saturating_add(((i % 64 * 7 + i / 64 * 13) % (4 * k)) as u8)).collect();
+            let ours = Gaussian::default().ssim(&a, &b, 64);
+            assert!((ours - theirs).abs() < 1e-6, "{k}: {ours} {theirs}");
+        }
+    }
 }
