@@ -1,7 +1,12 @@
 //! What encoders and decoders of H.264 share: NAL units in byte streams, levels, even sizes.
 
-use weir_media::{Picture, Plane};
+use crate::check::Check;
+use weir_media::{EncoderConfig, Picture, Plane, VideoError};
 use weir_units::DataRate;
+
+/// Bytes of a slice that can be asked for: a macroblock can need 400 (H.264, section A.3.1), to which OpenH264 adds
+/// 20 of headers; above the upper bound slices are of no use.
+pub(crate) const SLICE_SIZES: core::ops::RangeInclusive<u64> = 421..=65_536;
 
 /// NAL unit types (H.264, table 7-1).
 pub(crate) const NAL_IDR: u8 = 5;
@@ -66,10 +71,20 @@ const LEVELS: [(u32, u32, u64, u8); 16] = [
 ];
 
 /// Most macroblocks of a frame at the highest level.
-pub(crate) const MAX_MACROBLOCKS: u32 = LEVELS[LEVELS.len() - 1].1;
+const MAX_MACROBLOCKS: u32 = LEVELS[LEVELS.len() - 1].1;
+
+/// Refuses a size that no level takes, or of less than `min_side`.
+pub(crate) fn check_size(check: Check, config: &EncoderConfig, min_side: u32) -> Result<(), VideoError> {
+    let (width, height) = (config.width, config.height);
+    if width < min_side || height < min_side || macroblocks(width, height) > MAX_MACROBLOCKS {
+        let expected = format!("sides of {min_side} or more, and {MAX_MACROBLOCKS} macroblocks of 16x16 at most");
+        return Err(check.size(config, expected));
+    }
+    Ok(())
+}
 
 /// Macroblocks of a frame.
-pub(crate) const fn macroblocks(width: u32, height: u32) -> u32 {
+const fn macroblocks(width: u32, height: u32) -> u32 {
     width.div_ceil(16).saturating_mul(height.div_ceil(16))
 }
 

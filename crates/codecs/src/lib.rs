@@ -15,7 +15,7 @@
 //! |---|---|---|---|---|
 //! | another bit rate without a key frame | yes | yes | yes | yes |
 //! | slices of a wanted size | yes; another size costs a key frame | yes | no | no |
-//! | reference picture selection | yes | no | yes | yes |
+//! | reference picture selection | no | yes | yes | yes |
 //! | odd sizes | coded one sample larger | coded one sample larger | yes | yes |
 #![warn(clippy::undocumented_unsafe_blocks)]
 
@@ -28,5 +28,7 @@ mod openh264;
 mod registry;
 #[cfg(feature = "vpx")]
 mod vpx;
+#[cfg(feature = "x264")]
+mod x264;
 
 pub use registry::{Library, decoder, decoder_of, encoder, encoder_of, list};

@@ -33,14 +33,14 @@ const BUILD_LIBVPX: &str = "build with --features vpx of weir-codecs (Debian: li
 
 /// Every codec of every library that Weir knows, the preferred one of a codec first.
 pub fn list() -> Vec<Library> {
-    let h264 = |name, built_in, version, decodes, way_out| Library {
+    let h264 = |name, built_in, version, reference_selection, way_out| Library {
         codec: VideoCodec::H264,
         name,
         built_in,
         version,
         encodes: true,
-        decodes,
-        capabilities: Capabilities { slices: true, reference_selection: false },
+        decodes: name == OPENH264,
+        capabilities: Capabilities { slices: true, reference_selection },
         way_out,
     };
     let libvpx = |codec| Library {
@@ -54,8 +54,8 @@ pub fn list() -> Vec<Library> {
         way_out: BUILD_LIBVPX,
     };
     vec![
-        h264(OPENH264, cfg!(feature = "openh264"), openh264_version(), true, BUILD_OPENH264),
-        h264(X264, false, String::new(), false, BUILD_X264),
+        h264(OPENH264, cfg!(feature = "openh264"), openh264_version(), false, BUILD_OPENH264),
+        h264(X264, cfg!(feature = "x264"), x264_version(), true, BUILD_X264),
         libvpx(VideoCodec::Vp8),
         libvpx(VideoCodec::Vp9),
     ]
@@ -65,6 +65,13 @@ fn openh264_version() -> String {
     #[cfg(feature = "openh264")]
     return crate::openh264::version();
     #[cfg(not(feature = "openh264"))]
+    String::new()
+}
+
+fn x264_version() -> String {
+    #[cfg(feature = "x264")]
+    return crate::x264::version();
+    #[cfg(not(feature = "x264"))]
     String::new()
 }
 
@@ -113,6 +120,8 @@ pub fn encoder_of(
     match (library, codec) {
         #[cfg(feature = "openh264")]
         (OPENH264, VideoCodec::H264) => Ok(Box::new(crate::openh264::Encoder::new(config)?)),
+        #[cfg(feature = "x264")]
+        (X264, VideoCodec::H264) => Ok(Box::new(crate::x264::Encoder::new(config)?)),
         #[cfg(feature = "vpx")]
         (LIBVPX, VideoCodec::Vp8 | VideoCodec::Vp9) => Ok(Box::new(crate::vpx::Encoder::new(codec, config)?)),
         _ => Err(not_built_of(library, codec)),

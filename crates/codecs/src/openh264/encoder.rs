@@ -1,7 +1,7 @@
 //! The encoder.
 
 use super::{CHECK, LIBRARY};
-use crate::h264::{self, Even};
+use crate::h264::{self, Even, SLICE_SIZES};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -11,9 +11,6 @@ use weir_media::{
 };
 use weir_units::{DataRate, DataSize};
 
-/// Bytes of a slice that can be asked for: a macroblock can need 400 (H.264, section A.3.1), to which the library adds
-/// 20 of headers; above the upper bound slices are of no use.
-const SLICE_SIZES: core::ops::RangeInclusive<u64> = 421..=65_536;
 /// The library takes no smaller sides.
 const MIN_SIDE: u32 = 16;
 /// Frames a second that the library counts with (its MIN_FRAME_RATE and MAX_FRAME_RATE).
@@ -204,11 +201,7 @@ fn configure(param: &mut sys::SEncParamExt, config: &EncoderConfig) {
 
 fn check(config: &EncoderConfig) -> Result<(), VideoError> {
     CHECK.common(config, FRAME_RATES)?;
-    let (width, height) = Even::size(config.width, config.height);
-    if width < MIN_SIDE || height < MIN_SIDE || h264::macroblocks(width, height) > h264::MAX_MACROBLOCKS {
-        let most = h264::MAX_MACROBLOCKS;
-        return Err(CHECK.size(config, format!("sides of {MIN_SIDE} or more, and {most} macroblocks of 16x16 at most")));
-    }
+    h264::check_size(CHECK, config, MIN_SIDE)?;
     if config.reference_selection {
         return Err(CHECK.refusal("reference_selection", true, false));
     }

@@ -1,0 +1,282 @@
+//! H.264 by x264, encoder only: Constrained Baseline profile, no delay.
+#![expect(unsafe_code, reason = "x264 is a C library")]
+
+use crate::check::Check;
+use crate::h264::{self, Even, SLICE_SIZES};
+use core::ffi::{CStr, c_int};
+use core::mem::MaybeUninit;
+use core::ptr;
+use weir_media::{
+    Capabilities, CodedFrame, EncoderConfig, Picture, Plane, RateChange, VideoCodec, VideoEncoder, VideoError,
+};
+use weir_units::{DataRate, DataSize};
+use x264_sys as sys;
+
+const LIBRARY: &str = "x264";
+const CHECK: Check = Check { codec: VideoCodec::H264, library: LIBRARY };
+
+/// Frames a second.
+const FRAME_RATES: core::ops::RangeInclusive<f64> = 1.0..=120.0;
+const MIN_SIDE: u32 = 16;
+/// Bit rates in kbit/s, the library's unit (H.264, table A-1: at most 240,000 times 1,200).
+const RATES: core::ops::RangeInclusive<u64> = 1..=288_000;
+/// What the decoder's buffer holds at the target rate, in milliseconds. A frame is left out while more waits to be sent.
+const BUFFER_MS: u64 = 500;
+/// Pictures that are kept to go back to (H.264, section A.3.1: at most 16): half a second at 30 frames a second.
+const KEPT: u64 = 16;
+
+/// The library's version.
+pub(crate) fn version() -> String {
+    CStr::from_bytes_until_nul(sys::X264_POINTVER).map_or_else(|_| String::new(), |s| s.to_string_lossy().into_owned())
+}
+
+/// Owns an encoder of the library.
+struct Handle(*mut sys::x264_t);
+
+// SAFETY: the library keeps nothing by thread, and everything it has of this encoder hangs on the one pointer.
+unsafe impl Send for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `x264_encoder_open` and is closed once.
+        unsafe { sys::x264_encoder_close(self.0) };
+    }
+}
+
+/// What the parameters say of rate and slices, both at the beginning and while it runs.
+fn set_rate_and_slices(param: &mut sys::x264_param_t, config: &EncoderConfig) {
+    let kbps = kbps(config.bit_rate);
+    param.rc.i_bitrate = kbps as c_int;
+    param.rc.i_vbv_max_bitrate = kbps as c_int;
+    param.rc.i_vbv_buffer_size = (kbps * BUFFER_MS / 1000).max(1) as c_int;
+    param.i_slice_max_size = config.slice_size.map_or(0, |s| s.as_bytes() as c_int);
+}
+
+fn kbps(rate: DataRate) -> u64 {
+    (rate.as_bps().saturating_add(500) / 1000).clamp(*RATES.start(), *RATES.end())
+}
+
+impl Handle {
+    fn open(config: &EncoderConfig) -> Result<Self, VideoError> {
+        let (width, height) = Even::size(config.width, config.height);
+        let preset = if width * height > 640 * 480 { c"superfast" } else { c"veryfast" };
+        let mut param = MaybeUninit::<sys::x264_param_t>::zeroed();
+        // SAFETY: the call writes the whole struct, of which zeros are a valid value anyway; the names are C strings.
+        let (code, mut param) = unsafe {
+            let code = sys::x264_param_default_preset(param.as_mut_ptr(), preset.as_ptr(), c"zerolatency".as_ptr());
+            (code, param.assume_init())
+        };
+        if code != 0 {
+            return Err(CHECK.failure("x264_param_default_preset", code));
+        }
+        param.i_log_level = sys::X264_LOG_NONE;
+        param.i_width = width as c_int;
+        param.i_height = height as c_int;
+        param.i_csp = sys::X264_CSP_I420 as c_int;
+        param.i_threads = config.threads as c_int;
+        param.b_sliced_threads = c_int::from(config.threads > 1);
+        param.b_deterministic = 1;
+        param.b_cpu_independent = 1;
+        param.i_fps_num = (config.frame_rate * 1000.0).round() as u32;
+        param.i_fps_den = 1000;
+        param.b_vfr_input = 0;
+        // Key frames come from here alone.
+        param.i_keyint_max = sys::X264_KEYINT_MAX_INFINITE as c_int;
+        param.i_scenecut_threshold = 0;
+        param.b_repeat_headers = 1;
+        param.b_annexb = 1;
+        param.b_aud = 0;
+        param.i_frame_reference = 1;
+        if config.reference_selection {
+            param.i_dpb_size = KEPT as c_int;
+        }
+        param.rc.i_rc_method = sys::X264_RC_ABR as c_int;
+        set_rate_and_slices(&mut param, config);
+        // SAFETY: the struct is filled; the profile is a C string. The encoder copies the parameters, and what strings they
+        // hold is freed after it.
+        let (code, raw) = unsafe {
+            let code = sys::x264_param_apply_profile(&mut param, c"baseline".as_ptr());
+            let raw = if code == 0 { sys::x264_encoder_open(&mut param) } else { ptr::null_mut() };
+            sys::x264_param_cleanup(&mut param);
+            (code, raw)
+        };
+        if raw.is_null() { Err(CHECK.failure("x264_encoder_open", code)) } else { Ok(Self(raw)) }
+    }
+
+    fn reconfigure(&mut self, config: &EncoderConfig) -> Result<(), VideoError> {
+        let mut param = MaybeUninit::<sys::x264_param_t>::zeroed();
+        // SAFETY: the pointer is live; the first call writes the whole struct, the second reads it.
+        let code = unsafe {
+            sys::x264_encoder_parameters(self.0, param.as_mut_ptr());
+            let mut param = param.assume_init();
+            set_rate_and_slices(&mut param, config);
+            sys::x264_encoder_reconfig(self.0, &mut param)
+        };
+        if code == 0 { Ok(()) } else { Err(CHECK.failure("x264_encoder_reconfig", code)) }
+    }
+
+    /// Forgets this frame and all after it.
+    fn forget(&mut self, pts: i64) -> bool {
+        // SAFETY: the pointer is live.
+        unsafe { sys::x264_encoder_invalidate_reference(self.0, pts) == 0 }
+    }
+
+    /// Codes a picture and appends it to `out`; whether it is a key frame.
+    fn encode(&mut self, picture: &Picture, pts: i64, key: bool, out: &mut Vec<u8>) -> Result<bool, VideoError> {
+        let (mut input, mut output) = (MaybeUninit::zeroed(), MaybeUninit::zeroed());
+        // SAFETY: the calls write the structs, of which zeros are a valid value anyway.
+        let (mut input, mut output): (sys::x264_picture_t, sys::x264_picture_t) = unsafe {
+            sys::x264_picture_init(input.as_mut_ptr());
+            sys::x264_picture_init(output.as_mut_ptr());
+            (input.assume_init(), output.assume_init())
+        };
+        input.i_pts = pts;
+        input.i_type = if key { sys::X264_TYPE_IDR } else { sys::X264_TYPE_AUTO } as c_int;
+        input.img.i_csp = sys::X264_CSP_I420 as c_int;
+        input.img.i_plane = 3;
+        for (n, plane) in Plane::ALL.into_iter().enumerate() {
+            input.img.plane[n] = picture.plane(plane).as_ptr().cast_mut();
+            input.img.i_stride[n] = picture.size_of(plane).0 as c_int;
+        }
+        let (mut units, mut count) = (ptr::null_mut::<sys::x264_nal_t>(), 0);
+        // SAFETY: the pointer is live, and the planes have the sizes and strides that are told and are only read and copied.
+        let bytes = unsafe { sys::x264_encoder_encode(self.0, &mut units, &mut count, &mut input, &mut output) };
+        let Ok(bytes) = usize::try_from(bytes) else { return Err(CHECK.failure("x264_encoder_encode", bytes)) };
+        if bytes == 0 || count == 0 || units.is_null() {
+            return Err(CHECK.failure("x264_encoder_encode", "no frame came out"));
+        }
+        // SAFETY: the payloads of all units lie one behind the other, `bytes` long together, until the next call.
+        out.extend_from_slice(unsafe { core::slice::from_raw_parts((*units).p_payload, bytes) });
+        Ok(output.i_type == sys::X264_TYPE_IDR as c_int)
+    }
+}
+
+fn check(config: &EncoderConfig) -> Result<(), VideoError> {
+    CHECK.common(config, FRAME_RATES)?;
+    h264::check_size(CHECK, config, MIN_SIDE)?;
+    CHECK.slice_size(config.slice_size, SLICE_SIZES)
+}
+
+/// Encodes H.264.
+pub(crate) struct Encoder {
+    handle: Handle,
+    config: EncoderConfig,
+    even: Even,
+    key_frame: bool,
+    /// Whether the library's encoder must be opened anew before the next frame.
+    reopen: bool,
+    /// Whether the next frame goes back to a selected picture.
+    selected: bool,
+    next_id: u64,
+    /// The last key frame, and the frames that count for going back begin with.
+    last_key: u64,
+    last_ticks: Option<u64>,
+    /// Bits that a sender at the target rate has not sent yet.
+    waiting: f64,
+}
+
+impl Encoder {
+    pub(crate) fn new(config: &EncoderConfig) -> Result<Self, VideoError> {
+        check(config)?;
+        Ok(Self {
+            handle: Handle::open(config)?,
+            config: *config,
+            even: Even::new(config.width, config.height),
+            key_frame: true,
+            reopen: false,
+            selected: false,
+            next_id: 0,
+            last_key: 0,
+            last_ticks: None,
+            waiting: 0.0,
+        })
+    }
+
+    /// Takes the time since the last picture off what waits; whether more than the buffer's share is left of it.
+    fn is_behind(&mut self, ticks: u64) -> bool {
+        let rate = kbps(self.config.bit_rate) as f64 * 1000.0;
+        let gap = self.last_ticks.map_or(0, |last| ticks.saturating_sub(last));
+        self.last_ticks = Some(ticks);
+        self.waiting = (self.waiting - rate * gap as f64 / 90_000.0).max(0.0);
+        self.waiting > rate * BUFFER_MS as f64 / 1000.0
+    }
+}
+
+impl VideoEncoder for Encoder {
+    fn codec(&self) -> VideoCodec {
+        VideoCodec::H264
+    }
+    fn library(&self) -> &'static str {
+        LIBRARY
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { slices: true, reference_selection: true }
+    }
+    fn config(&self) -> &EncoderConfig {
+        &self.config
+    }
+
+    fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
+        CHECK.bit_rate(rate)?;
+        if rate == self.config.bit_rate {
+            return Ok(());
+        }
+        let config = EncoderConfig { bit_rate: rate, ..self.config };
+        match config.rate_change {
+            RateChange::Seamless => self.handle.reconfigure(&config)?,
+            RateChange::Restart => self.reopen = true,
+        }
+        self.config = config;
+        Ok(())
+    }
+
+    fn set_slice_size(&mut self, size: Option<DataSize>) -> Result<(), VideoError> {
+        CHECK.slice_size(size, SLICE_SIZES)?;
+        let config = EncoderConfig { slice_size: size, ..self.config };
+        self.handle.reconfigure(&config)?;
+        self.config = config;
+        Ok(())
+    }
+
+    fn request_key_frame(&mut self) {
+        self.key_frame = true;
+    }
+
+    fn acknowledge(&mut self, _: u64) {}
+
+    fn select_reference(&mut self, picture_id: u64) -> bool {
+        let kept = self.next_id.saturating_sub(KEPT).max(self.last_key);
+        let known = self.config.reference_selection && !self.reopen && (kept..self.next_id).contains(&picture_id);
+        self.selected |= known && self.handle.forget(picture_id as i64 + 1);
+        known && self.selected
+    }
+
+    fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
+        out.data.clear();
+        CHECK.picture(picture, &self.config)?;
+        if self.reopen {
+            self.handle = Handle::open(&self.config)?;
+            self.reopen = false;
+            self.key_frame = true;
+        }
+        let due = self.config.key_interval.is_some_and(|n| self.next_id >= self.last_key + u64::from(n.max(1)));
+        let key = self.key_frame || due;
+        out.key = false;
+        if !self.is_behind(ticks) || !self.config.may_drop || key {
+            out.key = self.handle.encode(self.even.of(picture), self.next_id as i64, key, &mut out.data)?;
+            self.waiting += out.data.len() as f64 * 8.0;
+        }
+        out.discardable = !out.data.is_empty() && h264::is_discardable(&out.data);
+        out.picture_id = self.next_id;
+        out.from_selected = false;
+        if !out.data.is_empty() {
+            out.from_selected = core::mem::take(&mut self.selected) && !out.key;
+            if out.key {
+                self.last_key = self.next_id;
+                self.key_frame = false;
+            }
+            self.next_id += 1;
+        }
+        Ok(())
+    }
+}
