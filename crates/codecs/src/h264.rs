@@ -10,7 +10,7 @@ pub(crate) const SLICE_SIZES: core::ops::RangeInclusive<u64> = 421..=65_536;
 
 /// NAL unit types (H.264, table 7-1).
 pub(crate) const NAL_IDR: u8 = 5;
-const NAL_SLICE: u8 = 1;
+pub(crate) const NAL_SLICE: u8 = 1;
 
 /// The NAL units of a byte stream, without start codes and trailing zeros (H.264, Annex B).
 pub(crate) fn nal_units(stream: &[u8]) -> impl Iterator<Item = &[u8]> {

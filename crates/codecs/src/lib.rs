@@ -15,7 +15,7 @@
 //! |---|---|---|---|---|
 //! | another bit rate without a key frame | yes | yes | yes | yes |
 //! | slices of a wanted size | yes; another size costs a key frame | yes | no | no |
-//! | reference picture selection | no | yes | yes | yes |
+//! | reference picture selection | yes | yes | yes | yes |
 //! | odd sizes | coded one sample larger | coded one sample larger | yes | yes |
 #![warn(clippy::undocumented_unsafe_blocks)]
 

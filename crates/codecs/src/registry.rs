@@ -33,14 +33,14 @@ const BUILD_LIBVPX: &str = "build with --features vpx of weir-codecs (Debian: li
 
 /// Every codec of every library that Weir knows, the preferred one of a codec first.
 pub fn list() -> Vec<Library> {
-    let h264 = |name, built_in, version, reference_selection, way_out| Library {
+    let h264 = |name, built_in, version, way_out| Library {
         codec: VideoCodec::H264,
         name,
         built_in,
         version,
         encodes: true,
         decodes: name == OPENH264,
-        capabilities: Capabilities { slices: true, reference_selection },
+        capabilities: Capabilities { slices: true, reference_selection: true },
         way_out,
     };
     let libvpx = |codec| Library {
@@ -54,8 +54,8 @@ pub fn list() -> Vec<Library> {
         way_out: BUILD_LIBVPX,
     };
     vec![
-        h264(OPENH264, cfg!(feature = "openh264"), openh264_version(), false, BUILD_OPENH264),
-        h264(X264, cfg!(feature = "x264"), x264_version(), true, BUILD_X264),
+        h264(OPENH264, cfg!(feature = "openh264"), openh264_version(), BUILD_OPENH264),
+        h264(X264, cfg!(feature = "x264"), x264_version(), BUILD_X264),
         libvpx(VideoCodec::Vp8),
         libvpx(VideoCodec::Vp9),
     ]

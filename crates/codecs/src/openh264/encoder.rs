@@ -1,5 +1,7 @@
 //! The encoder.
 
+use super::long_term::{LongTerm, MARK_EVERY, Word};
+use super::slice::SliceReader;
 use super::{CHECK, LIBRARY};
 use crate::h264::{self, Even, SLICE_SIZES};
 use core::ffi::{c_int, c_void};
@@ -11,6 +13,8 @@ use weir_media::{
 };
 use weir_units::{DataRate, DataSize};
 
+/// The number that the library has.
+const LONG_TERM_REFERENCES: c_int = 2;
 /// The library takes no smaller sides.
 const MIN_SIDE: u32 = 16;
 /// Frames a second that the library counts with (its MIN_FRAME_RATE and MAX_FRAME_RATE).
@@ -102,6 +106,32 @@ impl Handle {
         self.set_option(sys::ENCODER_OPTION_BITRATE, &mut target, "ENCODER_OPTION_BITRATE")
     }
 
+    /// Passes on what the receiver has or has lost.
+    fn tell(&mut self, word: Word) -> Result<(), VideoError> {
+        match word {
+            Word::Marked { frame_num, idr_pic_id, success } => {
+                let kind = if success { sys::LTR_MARKING_SUCCESS } else { sys::LTR_MARKING_FAILED };
+                let mut feedback = sys::SLTRMarkingFeedback {
+                    uiFeedbackType: kind as u32,
+                    uiIDRPicId: idr_pic_id,
+                    iLTRFrameNum: frame_num as c_int,
+                    iLayerId: 0,
+                };
+                self.set_option(sys::ENCODER_LTR_MARKING_FEEDBACK, &mut feedback, "ENCODER_LTR_MARKING_FEEDBACK")
+            }
+            Word::Lost { last_correct, current, idr_pic_id } => {
+                let mut request = sys::SLTRRecoverRequest {
+                    uiFeedbackType: sys::LTR_RECOVERY_REQUEST as u32,
+                    uiIDRPicId: idr_pic_id,
+                    iLastCorrectFrameNum: last_correct as c_int,
+                    iCurrentFrameNum: current as c_int,
+                    iLayerId: 0,
+                };
+                self.set_option(sys::ENCODER_LTR_RECOVERY_REQUEST, &mut request, "ENCODER_LTR_RECOVERY_REQUEST")
+            }
+        }
+    }
+
     fn force_key_frame(&mut self) {
         // SAFETY: the pointer is live.
         unsafe { self.vtable().ForceIntraFrame.map(|f| f(self.raw, true)) };
@@ -168,7 +198,11 @@ fn configure(param: &mut sys::SEncParamExt, config: &EncoderConfig) {
     param.iMaxQp = 51;
     param.iTemporalLayerNum = 1;
     param.iSpatialLayerNum = 1;
-    param.iNumRefFrame = 1;
+    param.iNumRefFrame = if config.reference_selection { 1 + LONG_TERM_REFERENCES } else { 1 };
+    param.bEnableLongTermReference = config.reference_selection;
+    param.iLTRRefNum = if config.reference_selection { LONG_TERM_REFERENCES } else { 0 };
+    // It marks when more than this have passed.
+    param.iLtrMarkPeriod = MARK_EVERY - 1;
     param.iComplexityMode = sys::LOW_COMPLEXITY;
     param.uiIntraPeriod = config.key_interval.unwrap_or(0);
     param.eSpsPpsIdStrategy = sys::CONSTANT_ID;
@@ -202,9 +236,6 @@ fn configure(param: &mut sys::SEncParamExt, config: &EncoderConfig) {
 fn check(config: &EncoderConfig) -> Result<(), VideoError> {
     CHECK.common(config, FRAME_RATES)?;
     h264::check_size(CHECK, config, MIN_SIDE)?;
-    if config.reference_selection {
-        return Err(CHECK.refusal("reference_selection", true, false));
-    }
     CHECK.slice_size(config.slice_size, SLICE_SIZES)
 }
 
@@ -213,6 +244,10 @@ pub(crate) struct Encoder {
     handle: Handle,
     config: EncoderConfig,
     even: Even,
+    long_term: LongTerm,
+    slices: SliceReader,
+    /// Whether the next frame goes back to a selected picture.
+    selected: bool,
     key_frame: bool,
     /// Whether the library's encoder must be opened anew before the next frame.
     reopen: bool,
@@ -226,6 +261,9 @@ impl Encoder {
             handle: Handle::open(config)?,
             config: *config,
             even: Even::new(config.width, config.height),
+            long_term: LongTerm::default(),
+            slices: SliceReader::default(),
+            selected: false,
             key_frame: false,
             reopen: false,
             next_id: 0,
@@ -241,7 +279,7 @@ impl VideoEncoder for Encoder {
         LIBRARY
     }
     fn capabilities(&self) -> Capabilities {
-        Capabilities { slices: true, reference_selection: false }
+        Capabilities { slices: true, reference_selection: true }
     }
     fn config(&self) -> &EncoderConfig {
         &self.config
@@ -275,10 +313,22 @@ impl VideoEncoder for Encoder {
         self.key_frame = true;
     }
 
-    fn acknowledge(&mut self, _: u64) {}
+    fn acknowledge(&mut self, picture_id: u64) {
+        if !self.reopen
+            && let Some(word) = self.long_term.acknowledge(picture_id)
+        {
+            // What it refuses leaves the mark unconfirmed, which costs the choice of that picture only.
+            let _ = self.handle.tell(word);
+        }
+    }
 
-    fn select_reference(&mut self, _: u64) -> bool {
-        false
+    fn select_reference(&mut self, picture_id: u64) -> bool {
+        if self.reopen {
+            return false;
+        }
+        let told = self.long_term.select(picture_id).is_some_and(|word| self.handle.tell(word).is_ok());
+        self.selected |= told;
+        told
     }
 
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
@@ -286,6 +336,7 @@ impl VideoEncoder for Encoder {
         CHECK.picture(picture, &self.config)?;
         if core::mem::take(&mut self.reopen) {
             self.handle = Handle::open(&self.config)?;
+            self.long_term = LongTerm::default();
         }
         if self.key_frame {
             self.handle.force_key_frame();
@@ -294,8 +345,18 @@ impl VideoEncoder for Encoder {
         out.discardable = !out.data.is_empty() && h264::is_discardable(&out.data);
         out.picture_id = self.next_id;
         out.from_selected = false;
-        self.key_frame &= !out.key;
-        self.next_id += u64::from(!out.data.is_empty());
+        if !out.data.is_empty() {
+            self.key_frame &= !out.key;
+            if self.config.reference_selection
+                && let Some(slice) = self.slices.read(&out.data)
+            {
+                out.from_selected = core::mem::take(&mut self.selected) && slice.from_long_term;
+                if let Some(word) = self.long_term.coded(self.next_id, slice) {
+                    self.handle.tell(word)?;
+                }
+            }
+            self.next_id += 1;
+        }
         Ok(())
     }
 }

@@ -3,6 +3,8 @@
 
 mod decoder;
 mod encoder;
+mod long_term;
+mod slice;
 
 pub(crate) use decoder::Decoder;
 pub(crate) use encoder::Encoder;
