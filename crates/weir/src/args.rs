@@ -4,6 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use weir_media::FrameRate;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,6 +98,28 @@ Examples:
         #[command(subcommand)]
         command: crate::call::CallCommand,
     },
+    /// Measure the quality of video beside its reference: PSNR, SSIM, detail and motion
+    #[command(after_help = "\
+Files are YUV4MPEG2 (.y4m) or, with --size, raw I420; - is standard input. A built-in clip may stand for its file. PSNR of
+equal pictures is told as 100 dB. ssim_tiled has 8x8 windows side by side, ssim_overlapped is what ffmpeg's filter tells of
+luma, ssim_gaussian that of Wang et al. 2004. SI and TI are those of ITU-T P.910.
+
+Examples:
+  weir quality reference.y4m decoded.y4m
+  weir quality talking-head:640x480@15 decoded.y4m --json | jq '.metrics[] | {metric, mean}'
+  ffmpeg -i call.mp4 -f yuv4mpegpipe - | weir quality reference.y4m - --frames frames.csv --cdf cdf.csv
+  weir quality --size 352x288 reference.yuv decoded.yuv")]
+    Quality(QualityArgs),
+    /// Write a built-in clip as YUV4MPEG2
+    #[command(after_help = "\
+Clips: talking-head (a news reader, the camera still), hand-held (somebody talking, the camera in a hand, a building),
+sports (players, a fast camera, a crowd). The same arguments give the same bytes on every machine.
+
+Examples:
+  weir clip talking-head
+  weir clip sports --size 1280x720 --rate 25 --frames 100 --out sports.y4m
+  weir clip hand-held --out - | ffplay -")]
+    Clip(ClipArgs),
     /// Measure Weir's speed on this machine, beside ns-3 where that is installed
     #[command(after_help = "\
 Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are got in the same way, in the
@@ -316,4 +339,68 @@ pub(crate) enum Ns3 {
     Always,
     /// Leave it out
     Never,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct QualityArgs {
+    /// What it should be: a file, - or a built-in clip
+    #[arg(value_name = "REFERENCE", value_hint = ValueHint::FilePath)]
+    pub(crate) reference: String,
+    /// What has come of it: a file or -
+    #[arg(value_name = "DISTORTED", value_hint = ValueHint::FilePath)]
+    pub(crate) distorted: String,
+    /// Size of raw I420, and of a clip without one
+    #[arg(long, value_name = "WxH", value_parser = crate::quality::size)]
+    pub(crate) size: Option<(u32, u32)>,
+    /// Pictures a second of raw I420, and of a clip without one
+    #[arg(long, value_name = "R", default_value = "30", value_parser = crate::quality::rate)]
+    pub(crate) rate: FrameRate,
+    /// What SI and TI are measured of: luma as it is stored, or stretched from 16..235 to 0..255 as ffmpeg's siti has it
+    #[arg(long, value_name = "RANGE", value_enum, default_value = "stored")]
+    pub(crate) luma: Luma,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write each picture's numbers as CSV
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) frames: Option<PathBuf>,
+    /// Write the cumulative distributions as CSV
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cdf: Option<PathBuf>,
+    /// No progress bar and no remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Luma {
+    /// As it is stored
+    Stored,
+    /// Stretched from 16..235 to 0..255
+    Stretched,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct ClipArgs {
+    /// Its name, with a size and a rate where wanted: NAME:640x480@15
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Size; 640x480 if absent
+    #[arg(long, value_name = "WxH", value_parser = crate::quality::size)]
+    pub(crate) size: Option<(u32, u32)>,
+    /// Pictures a second; 30 if absent
+    #[arg(long, value_name = "R", value_parser = crate::quality::rate)]
+    pub(crate) rate: Option<FrameRate>,
+    /// How many pictures; 300 if absent
+    #[arg(long, value_name = "N")]
+    pub(crate) frames: Option<u64>,
+    /// Seed of texture, motion and grain
+    #[arg(long, value_name = "S", default_value = "1")]
+    pub(crate) seed: u64,
+    /// The file to write, - for standard output; NAME.y4m if absent
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+    /// No progress bar and no remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }

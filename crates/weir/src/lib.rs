@@ -10,6 +10,7 @@ mod emulate;
 mod list;
 mod output;
 mod pcap;
+mod quality;
 mod reproduce;
 mod run;
 mod scenario;
@@ -49,6 +50,8 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Emulate(a)) => emulate::emulate(&session, &a),
         #[cfg(target_os = "linux")]
         Some(Command::Call { command }) => call::call(&session, &command),
+        Some(Command::Quality(a)) => quality::quality(&session, &a),
+        Some(Command::Clip(a)) => quality::clip(&session, &a),
         Some(Command::Bench(a)) => bench::bench(&session, &a),
     };
     match done {
