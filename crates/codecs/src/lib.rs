@@ -16,6 +16,8 @@
 //! | another bit rate without a key frame | yes | yes | yes | yes |
 //! | slices of a wanted size | yes; another size costs a key frame | yes | no | no |
 //! | reference picture selection | yes | yes | yes | yes |
+//! | shows what has arrived of a frame | yes | yes | the head and more | no |
+//! | goes on behind a lost frame | yes | yes | yes | with reference selection |
 //! | odd sizes | coded one sample larger | coded one sample larger | yes | yes |
 #![warn(clippy::undocumented_unsafe_blocks)]
 

@@ -6,7 +6,7 @@ mod common;
 use common::{Chain, decoder_for, encoders, picture, psnr};
 use proptest::prelude::*;
 use weir_media::{CodedFrame, Decoded, EncoderConfig, Picture, VideoCodec};
-use weir_units::DataRate;
+use weir_units::{DataRate, DataSize};
 
 /// Frames of a codec with their pictures; the first is a key frame and so is `key`.
 fn stream(library: &str, codec: VideoCodec, size: (u32, u32), frames: usize, key: usize) -> Vec<(Picture, CodedFrame)> {
@@ -54,6 +54,53 @@ fn after_damage_and_loss_the_next_key_frame_brings_the_picture_back() {
             }
             assert!(whole || decoded != Decoded::Intact, "{codec} by {library}: frame {n}");
         }
+    }
+}
+
+#[test]
+fn what_has_arrived_of_a_frame_is_shown_where_the_codec_allows_it() {
+    for (library, codec) in encoders() {
+        let mut config =
+            EncoderConfig { may_drop: false, bit_rate: DataRate::from_kbps(800), ..EncoderConfig::live(640, 480) };
+        if codec == VideoCodec::H264 {
+            config.slice_size = Some(DataSize::from_bytes(500));
+        }
+        let mut chain = Chain::new(library, codec, &config).unwrap();
+        let frames: Vec<_> = (0..20).map(|_| chain.code()).collect();
+        // The mean quality of the damaged frame and those behind it, where some of its bytes are lost, and where all are.
+        let [some, none] = [true, false].map(|some| {
+            let (mut decoder, mut shown) = (decoder_for(codec), Picture::new(640, 480).unwrap());
+            let mut sum = 0.0;
+            for (n, (source, frame)) in frames.iter().enumerate() {
+                let mut data = frame.data.clone();
+                if n == 10 {
+                    let len = data.len();
+                    // From one start code to another, where there are such.
+                    let starts: Vec<_> =
+                        data.windows(4).enumerate().filter(|(_, w)| *w == [0, 0, 0, 1]).map(|(at, _)| at).collect();
+                    let hole = match starts[..] {
+                        [.., from, to] if codec == VideoCodec::H264 => from..to,
+                        _ => len / 2..len * 3 / 4,
+                    };
+                    data.drain(hole);
+                    let decoded = if some { decoder.decode(&data, false, &mut shown) } else { Decoded::Nothing };
+                    let expected = if some && codec != VideoCodec::Vp9 { Decoded::Concealed } else { Decoded::Nothing };
+                    assert_eq!(decoded, expected, "{codec} by {library}");
+                } else {
+                    // VP9 learns from one frame for the next, and gives up behind a loss.
+                    let decoded = decoder.decode(&data, true, &mut shown);
+                    assert!(
+                        n > 10 && codec == VideoCodec::Vp9 || decoded != Decoded::Nothing,
+                        "{codec} by {library}: {n}"
+                    );
+                }
+                sum += if n >= 10 { psnr(source, &shown) / 10.0 } else { 0.0 };
+            }
+            sum
+        });
+        println!("{codec} by {library}: {some:.1} dB with some of a frame, {none:.1} dB without it");
+        let gain = if codec == VideoCodec::Vp9 { -0.1..0.1 } else { 3.0..40.0 };
+        assert!(gain.contains(&(some - none)), "{codec} by {library}: {some:.1} beside {none:.1}");
     }
 }
 

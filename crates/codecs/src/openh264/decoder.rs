@@ -12,6 +12,9 @@ use weir_media::{Decoded, Picture, Plane, VideoCodec, VideoDecoder, VideoError};
 /// 32-bit arithmetic.
 const MAX_BYTES: usize = 16 << 20;
 
+/// An access unit delimiter (H.264, section 7.3.2.4).
+const DELIMITER: [u8; 6] = [0, 0, 0, 1, 0x09, 0xf0];
+
 /// Owns a decoder of the library.
 struct Handle(*mut sys::ISVCDecoder);
 
@@ -124,8 +127,15 @@ impl Decoder {
     fn try_decode(&mut self, data: &[u8], picture: &mut Picture) -> (c_int, bool) {
         let (code, got) = self.handle.decode(Some(data), picture);
         // The picture comes out when the library sees the end of the access unit.
-        let (end_code, end_got) = self.handle.decode(None, picture);
-        (code | end_code, got || end_got)
+        let (end_code, mut end_got) = self.handle.decode(None, picture);
+        let mut code = code | end_code;
+        if !got && !end_got {
+            // With slices missing it waits for the next access unit before it conceals; a delimiter says that it is here.
+            let (conceal_code, concealed) = self.handle.decode(Some(&DELIMITER), picture);
+            code |= conceal_code;
+            end_got = concealed;
+        }
+        (code, got || end_got)
     }
 }
 

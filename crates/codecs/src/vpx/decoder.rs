@@ -67,8 +67,9 @@ fn copy(image: &sys::vpx_image_t, picture: &mut Picture) -> bool {
 
 /// Decodes VP8 or VP9.
 ///
-/// Frames of which something is missing are not tried: VP9 would refuse everything up to the next key frame then, and VP8
-/// has no marks from which to go on behind a hole.
+/// VP8 frames of which something is missing are tried where their first partition is there: what is missing looks as in the
+/// picture before, moved as it should be. VP9 frames are not, since the library refuses everything up to the next key frame
+/// after one that fails.
 pub(crate) struct Decoder {
     codec: VideoCodec,
     context: Context,
@@ -109,18 +110,21 @@ impl VideoDecoder for Decoder {
     }
 
     fn decode(&mut self, data: &[u8], whole: bool, picture: &mut Picture) -> Decoded {
-        if !whole || data.is_empty() || data.len() > MAX_BYTES {
+        if data.is_empty() || data.len() > MAX_BYTES {
             return Decoded::Nothing;
         }
         let Some(header) = Header::parse(self.codec, data).filter(|h| h.fits()) else { return Decoded::Nothing };
+        if !whole && !header.is_of_use(data) {
+            return Decoded::Nothing;
+        }
         let (mut taken, mut got) = self.try_decode(data, picture);
-        if header.key && (!taken || !got) {
+        if whole && header.key && (!taken || !got) {
             // Whatever the library remembers of the damage before, a key frame needs nothing of it.
             let Ok(context) = Context::decoder(self.codec) else { return Decoded::Nothing };
             self.context = context;
             (taken, got) = self.try_decode(data, picture);
         }
-        match (got, taken && !self.context.corrupted()) {
+        match (got, whole && taken && !self.context.corrupted()) {
             (false, _) => Decoded::Nothing,
             (true, true) => Decoded::Intact,
             (true, false) => Decoded::Concealed,

@@ -10,6 +10,8 @@ pub(super) struct Header {
     pub(super) key: bool,
     /// Its size where it says one of its own; else it has that of a picture before.
     size: Option<(u32, u32)>,
+    /// Bytes from the start that must be there for the rest to be of use; `None` where all must.
+    head: Option<usize>,
 }
 
 impl Header {
@@ -20,6 +22,11 @@ impl Header {
         })
     }
 
+    /// Whether these bytes, of which some behind the start may be missing, are worth a try.
+    pub(super) fn is_of_use(self, data: &[u8]) -> bool {
+        self.head.is_some_and(|head| data.len() > head)
+    }
+
     /// Of the first frame in these bytes; `None` where they are none.
     pub(super) fn parse(codec: VideoCodec, data: &[u8]) -> Option<Self> {
         if codec == VideoCodec::Vp8 { Self::vp8(data) } else { Self::vp9(data) }
@@ -27,13 +34,16 @@ impl Header {
 
     /// RFC 6386, section 9.1.
     fn vp8(data: &[u8]) -> Option<Self> {
-        let [tag, _, _, rest @ ..] = data else { return None };
+        let [tag, middle, high, rest @ ..] = data else { return None };
+        // The first partition holds the modes and motion of the whole frame, and all that is kept for the next.
+        let first_partition = u32::from_le_bytes([*tag, *middle, *high, 0]) >> 5;
+        let head = |start| Some(start + first_partition as usize);
         if tag & 1 == 1 {
-            return Some(Self { key: false, size: None });
+            return Some(Self { key: false, size: None, head: head(3) });
         }
         let [0x9d, 0x01, 0x2a, w0, w1, h0, h1, ..] = *rest else { return None };
         let side = |low, high| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
-        Some(Self { key: true, size: Some((side(w0, w1), side(h0, h1))) })
+        Some(Self { key: true, size: Some((side(w0, w1), side(h0, h1))), head: head(10) })
     }
 
     /// VP9 bitstream specification, section 6.2 (`uncompressed_header`).
@@ -48,7 +58,7 @@ impl Header {
         }
         if bits.take(1)? == 1 {
             // It shows a picture that is there already.
-            return Some(Self { key: false, size: None });
+            return Some(Self { key: false, size: None, head: None });
         }
         let key = bits.take(1)? == 0;
         let shown = bits.take(1)? == 1;
@@ -56,7 +66,7 @@ impl Header {
         if key {
             bits.sync_code()?;
             bits.colour(profile)?;
-            return Some(Self { key, size: Some(bits.size()?) });
+            return Some(Self { key, size: Some(bits.size()?), head: None });
         }
         let intra_only = !shown && bits.take(1)? == 1;
         if !resilient {
@@ -68,15 +78,15 @@ impl Header {
                 bits.colour(profile)?;
             }
             bits.take(8)?;
-            return Some(Self { key, size: Some(bits.size()?) });
+            return Some(Self { key, size: Some(bits.size()?), head: None });
         }
         bits.take(8 + 3 * 4)?;
         for _ in 0..3 {
             if bits.take(1)? == 1 {
-                return Some(Self { key, size: None });
+                return Some(Self { key, size: None, head: None });
             }
         }
-        Some(Self { key, size: Some(bits.size()?) })
+        Some(Self { key, size: Some(bits.size()?), head: None })
     }
 }
 
@@ -167,11 +177,15 @@ mod tests {
     fn vp8_key_frames_tell_their_size() {
         let key = [0x50, 0, 0, 0x9d, 1, 0x2a, 0x80, 0x42, 0xe0, 0x01];
         let header = Header::parse(VideoCodec::Vp8, &key).unwrap();
-        assert_eq!(header, Header { key: true, size: Some((640, 480)) });
+        assert_eq!(header, Header { key: true, size: Some((640, 480)), head: Some(12) });
+        assert!(!header.is_of_use(&[0; 12]) && header.is_of_use(&[0; 13]));
         assert!(header.fits());
-        assert!(!Header { key: true, size: Some((16_383, 16_383)) }.fits());
-        assert!(!Header { key: true, size: Some((0, 16)) }.fits());
-        assert_eq!(Header::parse(VideoCodec::Vp8, &[0x51, 0, 0]), Some(Header { key: false, size: None }));
+        assert!(!Header { size: Some((16_383, 16_383)), ..header }.fits());
+        assert!(!Header { size: Some((0, 16)), ..header }.fits());
+        assert_eq!(
+            Header::parse(VideoCodec::Vp8, &[0x51, 0, 0]),
+            Some(Header { key: false, size: None, head: Some(5) })
+        );
         assert_eq!(Header::parse(VideoCodec::Vp8, &[0x51, 0]), None);
         assert_eq!(Header::parse(VideoCodec::Vp8, &key[..9]), None);
     }
@@ -187,8 +201,8 @@ mod tests {
     fn vp9_frames_tell_their_size_where_they_have_one() {
         let parse = |text: &str| Header::parse(VideoCodec::Vp9, &bits(text));
         let (sync, vga) = ("010010011000001101000010", "0000001001111111 0000000111011111");
-        let key = |size| Some(Header { key: true, size });
-        let delta = |size| Some(Header { key: false, size });
+        let key = |size| Some(Header { key: true, size, head: None });
+        let delta = |size| Some(Header { key: false, size, head: None });
         assert_eq!(parse(&format!("10 00 0 0 1 0 {sync} 010 0 {vga}")), key(Some((640, 480))));
         // Profile 1 tells its subsampling, profile 2 its depth.
         assert_eq!(parse(&format!("10 10 0 0 1 0 {sync} 010 0 000 {vga}")), key(Some((640, 480))));
