@@ -8,6 +8,9 @@
 //! | H.264, encoder only | x264 | `x264` | GPL-2+ | the system: Debian's libx264-dev, libclang-dev |
 //! | VP8, VP9 | libvpx | `vpx` | BSD-3 | the system: Debian's libvpx-dev |
 //!
+//! Feature `vmaf` has `Vmaf`, which scores decoded pictures by libvmaf (BSD-2), from bundled source, which needs meson,
+//! ninja and nasm.
+//!
 //! [`encoder`] and [`decoder`] take the first library of a codec that is built in; [`list`] tells what there is, and what
 //! each can do. All pictures are 4:2:0 of 8 bits. With one thread the same pictures and calls give the same bytes.
 //!
@@ -28,9 +31,14 @@ mod h264;
 #[cfg(feature = "openh264")]
 mod openh264;
 mod registry;
+#[cfg(feature = "vmaf")]
+mod vmaf;
 #[cfg(feature = "vpx")]
 mod vpx;
 #[cfg(feature = "x264")]
 mod x264;
+
+#[cfg(feature = "vmaf")]
+pub use vmaf::{Vmaf, VmafScores};
 
 pub use registry::{Library, decoder, decoder_of, encoder, encoder_of, list};

@@ -4,6 +4,19 @@
 //! A picture is a pure function of the specification and its number: the same on every machine, after a rewind, and in
 //! any order. What moves follows time and not the number, so a clip at half the rate is every other picture of it,
 //! but for the grain.
+//!
+//! Spatial and temporal information (ITU-T P.910, samples as stored; largest and mean of 300 pictures of CIF at 30 a second)
+//! beside test sequences of the field, by `weir quality CLIP CLIP`:
+//!
+//! | clip | SI, largest | SI, mean | TI, largest | TI, mean |
+//! |---|---|---|---|---|
+//! | `talking-head` | 81.4 | 80.8 | 6.2 | 3.0 |
+//! | Akiyo | 66.6 | 64.9 | 5.9 | 2.5 |
+//! | `hand-held` | 88.4 | 70.1 | 43.7 | 15.5 |
+//! | Foreman | 84.9 | 77.7 | 36.0 | 14.3 |
+//! | `sports` | 99.3 | 91.4 | 39.1 | 31.1 |
+//!
+//! In VGA at 15 pictures a second and 400 kbit/s, x264 (medium, zerolatency) gives a PSNR of luma of 39.1, 37.5 and 32.0 dB.
 
 mod art;
 mod draw;
