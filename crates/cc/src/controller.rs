@@ -1,6 +1,6 @@
 //! The interface that every controller implements.
 
-use crate::cue::{Cue, FramePlayout, NadaMode, QueueState, ReceivedPacket, SentPacket};
+use crate::cue::{CapacityNotice, Cue, FramePlayout, NadaMode, QueueState, ReceivedPacket, SentPacket};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Bounds that the application sets on the media rate.
@@ -170,6 +170,10 @@ pub trait ReceiverController: Send {
     /// The session has measured the round-trip time.
     fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
         let _ = (rtt, now);
+    }
+    /// A device on the path says what its link to this end can carry.
+    fn on_notice(&mut self, notice: &CapacityNotice) {
+        let _ = notice;
     }
     /// A frame's playout deadline has come. Told only where the session plays out.
     fn on_playout(&mut self, frame: &FramePlayout) {

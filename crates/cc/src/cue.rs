@@ -39,6 +39,8 @@ pub enum Cue<'a> {
     IntervalReport(IntervalReport<'a>),
     /// What the receiver plays next and how long until then (NADU).
     NextDataUnit(NextDataUnit),
+    /// What a device on the path, such as a base station, says of its link.
+    CapacityNotice(CapacityNotice),
 }
 
 impl Cue<'_> {
@@ -48,7 +50,10 @@ impl Cue<'_> {
     }
     /// How this kind of cue is told.
     pub const fn channel(&self) -> Channel {
-        Channel::InBand
+        match self {
+            Self::CapacityNotice(_) => Channel::OutOfBand,
+            _ => Channel::InBand,
+        }
     }
     /// When the cue reached this end.
     pub const fn now(&self) -> Timestamp {
@@ -59,6 +64,7 @@ impl Cue<'_> {
             Self::NadaReport(n) => n.now,
             Self::IntervalReport(i) => i.now,
             Self::NextDataUnit(n) => n.now,
+            Self::CapacityNotice(n) => n.now,
         }
     }
 }
@@ -219,6 +225,16 @@ pub struct NextDataUnit {
     pub next_sequence: u64,
     /// Time from the report until that packet is played; `None` where the receiver cannot tell.
     pub playout_delay: Option<TimeDelta>,
+}
+
+/// A notice of a device on the path that knows its link (V. Singh's dissertation, section 7.1): a base station tells the
+/// end beside it. It is measured on the path and told out of band, by the device itself rather than the other end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CapacityNotice {
+    /// When it reached this end.
+    pub now: Timestamp,
+    /// What the link can carry of this flow: at a media sender the way out, at a media receiver the way in.
+    pub rate: DataRate,
 }
 
 /// A packet that has just left.

@@ -1,7 +1,7 @@
 //! Controllers by name.
 
 use crate::controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
-use crate::cue::{Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
+use crate::cue::{CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
 use crate::fec_probing::FecProbing;
 use crate::tunable::{ParamInfo, SetupError};
 use std::sync::Arc;
@@ -184,6 +184,7 @@ macro_rules! controllers {
         impl ReceiverController for Receiver {
             fn on_packet_received(&mut self, p: &ReceivedPacket) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_packet_received(p)) }
             fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_rtt(rtt, now)) }
+            fn on_notice(&mut self, n: &CapacityNotice) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_notice(n)) }
             fn on_playout(&mut self, f: &FramePlayout) { dispatch!(self, Receiver { $($rvar)* }, c => c.on_playout(f)) }
             fn poll_timeout(&self) -> Option<Timestamp> { dispatch!(self, Receiver { $($rvar)* }, c => c.poll_timeout()) }
             fn poll_report(&mut self, now: Timestamp) -> Option<Report> { dispatch!(self, Receiver { $($rvar)* }, c => c.poll_report(now)) }
@@ -211,11 +212,14 @@ controllers! {
         Scream(crate::scream::v1::Scream),
         Tfrc(crate::tfrc::Tfrc),
         Tmmbr(crate::tmmbr::Tmmbr),
+        TmmbrA(crate::tmmbr::TmmbrA),
+        TmmbrB(crate::tmmbr::TmmbrB),
     }
     receivers {
         CnaduReceiver(crate::cnadu::CnaduReceiver),
         GccRembReceiver(crate::gcc_remb::GccRembReceiver),
         NadaReceiver(crate::nada::NadaReceiver),
+        AssistedReceiver(crate::tmmbr::AssistedReceiver),
         RrtccReceiver(crate::rrtcc::RrtccReceiver),
         TmmbrReceiver(crate::tmmbr::TmmbrReceiver),
     }

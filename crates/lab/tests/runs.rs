@@ -23,6 +23,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
         jitter: None,
         reorder: None,
         duplicate: 0.0,
+        assist: None,
     };
     let duration = TimeDelta::from_secs(seconds);
     Scenario {

@@ -37,6 +37,8 @@ pub struct EndpointConfig {
     pub retransmission_ssrc: Option<u32>,
     /// The same of the other end.
     pub remote_retransmission_ssrc: Option<u32>,
+    /// Synchronisation source of a device on the path whose notices count, such as a base station; `None` for none.
+    pub station_ssrc: Option<u32>,
     /// RTP clock in Hz; 90,000 for video.
     pub clock_rate: u32,
     /// Session bandwidth, of which RTCP takes 5 %.
@@ -81,6 +83,7 @@ impl Default for EndpointConfig {
             retransmission_payload_type: 99,
             retransmission_ssrc: None,
             remote_retransmission_ssrc: None,
+            station_ssrc: None,
             clock_rate: 90_000,
             session_bandwidth: DataRate::from_mbps(2),
             t_rr_interval: TimeDelta::from_secs(1),

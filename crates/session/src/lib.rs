@@ -34,6 +34,7 @@ mod rtcp_timer;
 mod sender;
 mod sent;
 mod session_params;
+mod station;
 mod statistics;
 pub mod system;
 
@@ -53,4 +54,5 @@ pub use retransmission::{RetransmissionConfig, RetransmissionCounters};
 pub use rtcp_timer::{RTCP_BANDWIDTH_SHARE, RtcpTimer, RtcpTimerConfig};
 pub use sender::SendCounters;
 pub use session_params::{Profile, RapidSynchronisation, SessionParams, XrBlocks};
+pub use station::{Station, StationConfig};
 pub use statistics::{BlockNumbers, ReceiveStatistics, Sequenced};

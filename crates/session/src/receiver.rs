@@ -17,7 +17,7 @@ use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use retransmission::ResentStream;
 use std::collections::VecDeque;
-use weir_cc::cue::{FramePlayout, OneWayDelay, ReceivedPacket};
+use weir_cc::cue::{CapacityNotice, FramePlayout, OneWayDelay, ReceivedPacket};
 use weir_cc::{FeedbackFormat, FeedbackPlan, OneWayDelayMeter, Receiver, ReceiverController, Report, ReportPlan};
 use weir_media::{MediaPacket, Playout, PlayoutEvent, Verdict};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -334,6 +334,13 @@ impl MediaReceiver {
     /// Whether the round trip is of use at this end.
     pub(crate) fn wants_round_trip(&self) -> bool {
         self.controller.is_some() || self.xr.reference_time || self.nack.is_some()
+    }
+
+    /// A device on the path has told the way in's capacity; the report that it gives rise to.
+    pub(crate) fn on_notice(&mut self, notice: &CapacityNotice) -> Option<Report> {
+        let c = self.controller.as_mut()?;
+        c.on_notice(notice);
+        c.poll_report(notice.now)
     }
 
     pub(crate) fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {

@@ -17,3 +17,4 @@ mod sender;
 pub use config::Config;
 pub use receiver::CnaduReceiver;
 pub use sender::Cnadu;
+pub(crate) use sender::REPORTS;

@@ -21,7 +21,7 @@ const TIMEOUT_FACTOR: f64 = 0.5;
 /// Packets that one report block may stand for where there are no run lengths.
 const MAX_EXPECTED: u64 = 10_000;
 /// Once a round-trip time; the share of RTCP in the bandwidth bounds it from above.
-const REPORTS: ReportPlan = ReportPlan {
+pub(crate) const REPORTS: ReportPlan = ReportPlan {
     min_round_trips: 1.0,
     min_interval: TimeDelta::from_millis(200),
     max_interval: TimeDelta::from_secs(1),
@@ -193,7 +193,8 @@ impl Cnadu {
         self.has_played |= unit.playout_delay.is_some();
     }
 
-    fn own(&self) -> Option<f64> {
+    /// The sender's own estimate in bit/s; `None` while it has no bound of its own.
+    pub(crate) fn own(&self) -> Option<f64> {
         match (self.tcp, self.discard_bound) {
             (Some(t), Some(d)) => Some(t.min(d)),
             (t, d) => t.or(d),

@@ -2,11 +2,17 @@
 //! the mean time between frames with the expected one and bounds the sender's rate; the sender follows blindly.
 //!
 //! The dissertation gives no numbers: the defaults were chosen here.
+//!
+//! With network assistance (section 7.1) base stations say what their links can carry. TMMBR-A: both ends are told, and the
+//! sender takes the lesser of its own link's capacity and the receiver's request. TMMBR-B: the receiver alone is told, and
+//! the sender takes the lesser of the request and its own estimate.
 
+mod assisted;
 mod config;
 mod receiver;
 mod sender;
 
+pub use assisted::{AssistedConfig, AssistedReceiver, TmmbrA, TmmbrB};
 pub use config::Config;
 pub use receiver::TmmbrReceiver;
 pub use sender::Tmmbr;

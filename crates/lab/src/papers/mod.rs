@@ -55,6 +55,8 @@ const PAPERS: &[Embedded] = embed! {
         "curves/mobile-3g-goodput-tfrc.csv"
         "curves/mobile-3g-goodput-tmmbr.csv"
         "curves/mobile-3g-goodput-cnadu.csv"
+        "curves/mobile-3g-goodput-tmmbr-a.csv"
+        "curves/mobile-3g-goodput-tmmbr-b.csv"
         "curves/slow-link-goodput-tfrc.csv"
         "curves/slow-link-goodput-tmmbr.csv"
         "curves/slow-link-goodput-cnadu.csv"

@@ -1,6 +1,7 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
 use super::video::Viewer;
+use super::station::StationAgent;
 use crate::results::{Distribution, TransferSummary};
 use crate::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
 use weir_media::PlayoutEvent;
@@ -16,6 +17,7 @@ pub(crate) enum Agent {
     Call(Box<CallEnd>),
     Traffic(Box<weir_sim::Endpoint>),
     Stepped(Box<SteppedUdp>),
+    Station(Box<StationAgent>),
 }
 
 /// One end of a call in the simulator.
@@ -101,6 +103,12 @@ impl Agent {
             _ => None,
         }
     }
+    /// Tells a base station what waits in front of its link.
+    pub(crate) fn set_queue(&mut self, queue: DataSize) {
+        if let Self::Station(s) = self {
+            s.set_queue(queue);
+        }
+    }
     pub(crate) fn set_paused(&mut self, paused: bool) {
         if let Self::Call(c) = self {
             c.endpoint.set_paused(paused);
@@ -126,6 +134,7 @@ macro_rules! each {
             Self::Call($agent) => $call,
             Self::Traffic($agent) => $call,
             Self::Stepped($agent) => $call,
+            Self::Station($agent) => $call,
         }
     };
 }

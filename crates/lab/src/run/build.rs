@@ -2,6 +2,7 @@
 
 use super::agent::{Agent, CallEnd, SteppedUdp, UDP_OVERHEAD};
 use super::video::Viewer;
+use super::station::{Sources, add_stations};
 use super::watch::Watching;
 use super::{Network, RunError, video};
 use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
@@ -14,7 +15,7 @@ use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, tcp, udp};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
-fn at(t: TimeDelta) -> Timestamp {
+pub(super) fn at(t: TimeDelta) -> Timestamp {
     Timestamp::ZERO + t
 }
 
@@ -100,7 +101,8 @@ pub(crate) fn network<O: Watching>(
     for (i, flow) in s.flows.iter().enumerate() {
         flows.push(add_flow(&mut sim, &links, (i, flow), mix(seed, 1_000 + i as u64), registry)?);
     }
-    Ok(Network { sim, links, flows })
+    let stations = add_stations(&mut sim, s, &flows, seed)?;
+    Ok(Network { sim, links, flows, stations })
 }
 
 /// A flow's own access link, one for each direction, by name; none where it adds nothing.
@@ -292,10 +294,11 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<Ca
     let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };
     let setup = Setup { limits, start_rate: rtp.start_rate, now, seed, params: rtp.params.clone() };
     let pair = registry.make(&rtp.controller, &setup).map_err(controller_error)?;
-    let (ssrc, remote_ssrc) = (mix(seed, 1) as u32, mix(seed, 2) as u32);
+    let Sources { sender: ssrc, receiver: remote_ssrc, stations } = Sources::of(seed);
     let config = EndpointConfig {
         ssrc,
         remote_ssrc,
+        station_ssrc: Some(stations[0]),
         cname: format!("{}@sender.weir", flow.name),
         seed: mix(seed, 3),
         session_bandwidth: rtp.session_bandwidth,
@@ -312,6 +315,7 @@ fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<Ca
     let receiver_config = EndpointConfig {
         ssrc: remote_ssrc,
         remote_ssrc: ssrc,
+        station_ssrc: Some(stations[1]),
         cname: format!("{}@receiver.weir", flow.name),
         seed: mix(seed, 4),
         ..config.clone()

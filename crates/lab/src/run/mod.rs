@@ -6,6 +6,7 @@ mod clips;
 mod many;
 mod speed;
 mod video;
+mod station;
 mod watch;
 
 pub use many::{Job, run_many};
@@ -130,6 +131,8 @@ pub(crate) struct Network<O> {
     pub links: Vec<LinkId>,
     /// Each flow's sending and receiving agent.
     pub flows: Vec<(AgentId, AgentId)>,
+    /// Base stations and the index of the link of each.
+    pub stations: Vec<(AgentId, usize)>,
 }
 
 struct Run<'a, 'p> {
@@ -230,6 +233,10 @@ impl Run<'_, '_> {
             let link = sim.link(*id);
             let (size, delay) = (link.queue_size(now), link.queue_delay(now));
             sim.observer_mut().recorder.link(i, now, size, delay);
+        }
+        for &(id, link) in &self.network.stations {
+            let queue = sim.link(self.network.links[link]).queue_size(now);
+            sim.with_agent(id, |a, _| a.set_queue(queue));
         }
         let row = now >= sim.observer_mut().recorder.next_row();
         for (i, (told, ids)) in told.iter_mut().zip(&self.network.flows).enumerate() {

@@ -95,6 +95,7 @@ mod tests {
             jitter: Some(Jitter { shape: JitterShape::Normal { sigma: ms(5) }, max: ms(30), reordering: false }),
             reorder: Some(Reorder { probability: 0.1, delay: ms(7) }),
             duplicate: 0.2,
+            assist: None,
         };
         let c = link.config();
         assert!(c.check().is_ok());

@@ -107,6 +107,25 @@ pub struct Link {
     pub reorder: Option<Reorder>,
     /// Probability that a packet is delivered twice.
     pub duplicate: f64,
+    /// A base station that tells flows what the link can carry.
+    pub assist: Option<Assist>,
+}
+
+/// A base station at a link: it tells RTP flows an even share of the capacity.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Assist {
+    /// Whether it tells media senders.
+    pub tells_sender: bool,
+    /// Whether it tells media receivers.
+    pub tells_receiver: bool,
+    /// Interval of notices while the capacity changes little.
+    pub interval: TimeDelta,
+    /// Change of the rate, as a share of the one told last, that is told at once.
+    pub threshold: f64,
+    /// How long a notice takes.
+    pub delay: TimeDelta,
+    /// Time in which the queue is to drain; the queue is left out where absent.
+    pub drain: Option<TimeDelta>,
 }
 
 /// How fast a link is, over time.

@@ -143,6 +143,8 @@ pub(super) struct RawLink {
     pub(super) reorder: Option<At<RawReorder>>,
     /// Probability that a packet arrives twice; 0 if absent.
     pub(super) duplicate: Option<At<f64>>,
+    /// A base station at this direction of the link, which tells RTP flows its capacity; none if absent.
+    pub(super) assist: Option<At<RawAssist>>,
     /// The other direction; unlimited and of the same delay if absent.
     pub(super) reverse: Option<RawReverse>,
 }
@@ -171,6 +173,38 @@ pub(super) struct RawReverse {
     pub(super) reorder: Option<At<RawReorder>>,
     /// Probability that a packet arrives twice.
     pub(super) duplicate: Option<At<f64>>,
+    /// A base station at this direction, which tells RTP flows its capacity.
+    pub(super) assist: Option<At<RawAssist>>,
+}
+
+/// A base station that tells RTP flows what its link can carry, by RTCP TMMBR messages of its own.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Assist")]
+pub(super) struct RawAssist {
+    /// Which end it tells.
+    pub(super) tells: RawTells,
+    /// Interval of notices while the capacity changes little; "1 s" if absent.
+    pub(super) interval: Option<At<Time>>,
+    /// Change of the rate, as a share of the one told last, that is told at once; 0.05 if absent.
+    pub(super) threshold: Option<At<f64>>,
+    /// How long a notice takes to the end; "20 ms" if absent.
+    pub(super) delay: Option<Time>,
+    /// Time in which the queue in front of the link is to drain: the rate told is less by as much. Absent: the queue is left out.
+    pub(super) drain: Option<At<Time>>,
+}
+
+/// Which end of a flow a base station tells.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Tells")]
+pub(super) enum RawTells {
+    /// The media sender: the link is its uplink.
+    Sender,
+    /// The media receiver: the link is its downlink.
+    Receiver,
+    /// Both.
+    Both,
 }
 
 /// Where random loss happens.

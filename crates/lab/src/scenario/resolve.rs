@@ -61,6 +61,7 @@ pub(super) fn resolve(
         })?,
     };
     let flows = Flows { text, raw, request, duration, hops: &hops }.resolve(traces)?;
+    check_stations(text, &links, &flows)?;
     Ok(Scenario {
         name: request.name.into(),
         title: raw.title.clone(),
@@ -117,6 +118,7 @@ fn resolve_links(text: &Text, raw: &RawScenario, traces: &mut Traces) -> Result<
             jitter: &r.jitter,
             reorder: &r.reorder,
             duplicate: &r.duplicate,
+            assist: &r.assist,
         };
         links.push(forward.resolve(text, name.value.clone(), span, traces)?);
         let empty = RawReverse::default();
@@ -131,6 +133,7 @@ fn resolve_links(text: &Text, raw: &RawScenario, traces: &mut Traces) -> Result<
             jitter: &b.jitter,
             reorder: &b.reorder,
             duplicate: &b.duplicate,
+            assist: &b.assist,
         };
         links.push(reverse.resolve(text, format!("{}.reverse", name.value), span, traces)?);
         hops.push(Hop { name: name.value.clone(), forward: links.len() - 2, reverse: links.len() - 1 });
@@ -149,6 +152,7 @@ struct Direction<'a> {
     jitter: &'a Option<At<RawJitter>>,
     reorder: &'a Option<At<RawReorder>>,
     duplicate: &'a Option<At<f64>>,
+    assist: &'a Option<At<RawAssist>>,
 }
 
 impl Direction<'_> {
@@ -173,7 +177,11 @@ impl Direction<'_> {
             jitter: self.jitter.as_ref().map(|j| jitter(text, j)).transpose()?,
             reorder,
             duplicate: self.duplicate.as_ref().map_or(Ok(0.0), |p| probability(text, p))?,
+            assist: self.assist.as_ref().map(|a| assist(text, &a.value)).transpose()?,
         };
+        if let Some(a) = self.assist.as_ref().filter(|_| link.capacity == Capacity::Unlimited) {
+            return Err(text.error(a.span.clone(), "an unlimited link has no capacity that could be told"));
+        }
         if link.capacity == Capacity::Unlimited && link.ecn_threshold.is_some() {
             let at = self.ecn_threshold.as_ref().map_or(span.clone(), |e| e.span.clone());
             return Err(text.error(at, "an unlimited link has no queue that could be marked"));
@@ -278,6 +286,34 @@ fn jitter(text: &Text, raw: &At<RawJitter>) -> Result<Jitter, InputError> {
         Some(sigma) => JitterShape::Normal { sigma: sigma.0 },
     };
     Ok(Jitter { shape, max: raw.value.max.0, reordering: raw.value.reordering })
+}
+
+fn assist(text: &Text, raw: &RawAssist) -> Result<Assist, InputError> {
+    let time = |t: &Option<At<Time>>| t.as_ref().map(|t| positive(text, t)).transpose();
+    Ok(Assist {
+        tells_sender: raw.tells != RawTells::Receiver,
+        tells_receiver: raw.tells != RawTells::Sender,
+        interval: time(&raw.interval)?.unwrap_or(TimeDelta::from_secs(1)),
+        threshold: raw.threshold.as_ref().map_or(Ok(0.05), |p| probability(text, p))?,
+        delay: raw.delay.map_or(TimeDelta::from_millis(20), |t| t.0),
+        drain: time(&raw.drain)?,
+    })
+}
+
+/// An end heeds one station.
+fn check_stations(text: &Text, links: &[Link], flows: &[Flow]) -> Result<(), InputError> {
+    for f in flows.iter().filter(|f| f.rtp().is_some()) {
+        let told = |tells: fn(&Assist) -> bool| {
+            f.forward.iter().filter(|l| links[**l].assist.is_some_and(|a| tells(&a))).count()
+        };
+        for (end, count) in [("sender", told(|a| a.tells_sender)), ("receiver", told(|a| a.tells_receiver))] {
+            if count > 1 {
+                let message = format!("{count} links on the way of `{}` tell its {end}; one may", f.name);
+                return Err(InputError::whole(&text.file, message).field("links"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn resolve_windows(text: &Text, raw: &RawScenario, duration: TimeDelta) -> Result<Vec<Window>, InputError> {

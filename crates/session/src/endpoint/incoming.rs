@@ -198,6 +198,11 @@ impl Endpoint {
             Packet::Remb(r) if r.sources.iter().any(|s| s == ours) => {
                 self.on_estimate(r.rate.rate(), EstimateKind::Remb, now);
             }
+            Packet::Tmmbr(t) if Some(t.sender_ssrc) == self.config.station_ssrc => {
+                for e in t.entries.iter() {
+                    self.on_notice(e.ssrc, e.max_rate.rate(), now);
+                }
+            }
             Packet::Tmmbr(t) => {
                 for e in t.entries.iter().filter(|e| e.ssrc == ours) {
                     self.on_estimate(e.max_rate.rate(), EstimateKind::Tmmbr, now);
@@ -290,6 +295,24 @@ impl Endpoint {
     fn on_estimate(&mut self, rate: DataRate, kind: EstimateKind, now: Timestamp) {
         if let Some(s) = &mut self.sender {
             s.on_cue(&Cue::ReceiverEstimate(cue::ReceiverEstimate { now, rate, kind }));
+        }
+    }
+
+    /// A device on the path says what its link can carry of a source's media: on this end's way out, or on its way in.
+    fn on_notice(&mut self, about: u32, rate: DataRate, now: Timestamp) {
+        let notice = cue::CapacityNotice { now, rate };
+        if about == self.config.ssrc
+            && let Some(s) = &mut self.sender
+        {
+            s.on_cue(&Cue::CapacityNotice(notice));
+        } else if about == self.config.remote_ssrc
+            && let Some(r) = &mut self.receiver
+        {
+            if let Some(report) = r.on_notice(&notice) {
+                self.report = Some(report);
+            }
+        } else {
+            self.counters.unknown_source += 1;
         }
     }
 

@@ -1,0 +1,327 @@
+//! Control with network assistance (V. Singh's dissertation, section 7.1): base stations say what their links can carry.
+
+use crate::cnadu::{Cnadu, REPORTS};
+use crate::controller::{Controller, Limits, ReceiverController, Report, Target, TimeoutReason};
+use crate::cue::{CapacityNotice, Cue, QueueState, ReceivedPacket, SentPacket};
+use crate::registry::{BuiltIn, Pair, Setup, Spec};
+use crate::tunable::SetupError;
+use std::sync::Arc;
+use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
+
+const SOURCE: &str = "Singh's dissertation (Aalto, 2015), section 7.1";
+
+crate::tunables! {
+    /// Configuration of both halves of TMMBR-A and TMMBR-B. The dissertation gives no numbers: the defaults were chosen here.
+    pub struct AssistedConfig {
+        /// Share of a capacity that the media may take: headers and the encoder's variation want the rest.
+        share: f64 = 0.9, 0.1 => 1.0;
+        /// Change of the capacity, as a share of what was asked for last, that the receiver asks for at once.
+        threshold: f64 = 0.05, 0.0 => 1.0;
+        /// Interval in which the receiver asks anew while the capacity changes less, so that a lost message does no lasting harm.
+        interval: TimeDelta = 1_000.0, 50.0 => 10_000.0;
+        /// Pacing rate as a multiple of the media rate, so that a large frame does not wait.
+        pacing_factor: f64 = 2.5, 1.0 => 100.0;
+    }
+}
+
+impl AssistedConfig {
+    fn of(name: &str, setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Self::default();
+        config.set_all(name, &setup.params)?;
+        Ok(config)
+    }
+    fn pacing(&self) -> Gain {
+        Gain::new(self.pacing_factor).unwrap_or(Gain::ONE)
+    }
+}
+
+/// The receiver of both: asks the sender for what the base station says of the way in.
+#[derive(Clone, Debug)]
+pub struct AssistedReceiver {
+    config: AssistedConfig,
+    /// Capacity of the way in as told last.
+    capacity: Option<DataRate>,
+    asked: Option<DataRate>,
+    asked_at: Timestamp,
+    /// Whether media has come since.
+    news: bool,
+}
+
+impl AssistedReceiver {
+    fn new(name: &str, setup: &Setup) -> Result<Self, SetupError> {
+        let config = AssistedConfig::of(name, setup)?;
+        Ok(Self { config, capacity: None, asked: None, asked_at: setup.now, news: false })
+    }
+
+    fn has_changed(&self, capacity: DataRate) -> bool {
+        self.asked.is_none_or(|asked| {
+            let (now, asked) = (capacity.as_bps_f64(), asked.as_bps_f64());
+            (now - asked).abs() > self.config.threshold * asked
+        })
+    }
+}
+
+impl ReceiverController for AssistedReceiver {
+    fn on_packet_received(&mut self, _: &ReceivedPacket) {
+        self.news = true;
+    }
+    fn on_notice(&mut self, notice: &CapacityNotice) {
+        self.capacity = Some(notice.rate);
+    }
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        (self.news && self.capacity.is_some()).then(|| self.asked_at + self.config.interval)
+    }
+    fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
+        let capacity = self.capacity?;
+        let due = self.poll_timeout().is_some_and(|at| at <= now);
+        if !due && !self.has_changed(capacity) {
+            return None;
+        }
+        (self.asked, self.asked_at, self.news) = (Some(capacity), now, false);
+        Some(Report::Tmmbr { rate: capacity })
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("way_in_bps", bps(self.capacity));
+    }
+}
+
+fn bps(rate: Option<DataRate>) -> f64 {
+    rate.map_or(f64::NAN, DataRate::as_bps_f64)
+}
+
+/// The lesser of two bounds that need not be there.
+fn lesser<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b < a { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// TMMBR-A's sender: the lesser of what its base station says of the way out and what the receiver asks for.
+#[derive(Clone, Debug)]
+pub struct TmmbrA {
+    config: AssistedConfig,
+    limits: Limits,
+    start: DataRate,
+    notice: Option<DataRate>,
+    request: Option<DataRate>,
+}
+
+impl TmmbrA {
+    /// A sender at the setup's start rate. Errors: see [`AssistedConfig::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let config = AssistedConfig::of("tmmbr-a", setup)?;
+        Ok(Self { config, limits: setup.limits, start: setup.start_rate, notice: None, request: None })
+    }
+}
+
+impl BuiltIn for TmmbrA {
+    fn specs() -> Vec<Spec> {
+        vec![Spec {
+            name: "tmmbr-a".into(),
+            summary: "Network-assisted: base stations tell both ends their links' capacity".into(),
+            source: SOURCE.into(),
+            feedback: None,
+            reports: None,
+            params: AssistedConfig::params(),
+            make: Arc::new(|setup| {
+                let receiver = AssistedReceiver::new("tmmbr-a", setup)?;
+                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(receiver.into()) })
+            }),
+        }]
+    }
+}
+
+impl Controller for TmmbrA {
+    fn on_packet_sent(&mut self, _: &SentPacket) {}
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        match cue {
+            Cue::CapacityNotice(notice) => self.notice = Some(notice.rate),
+            Cue::ReceiverEstimate(estimate) => self.request = Some(estimate.rate),
+            _ => {}
+        }
+    }
+    fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+        self.limits = limits;
+    }
+    fn target(&self) -> Target {
+        let known = lesser(self.notice, self.request);
+        let rate = known.map(|c| DataRate::from_bps_f64(c.as_bps_f64() * self.config.share));
+        let rate = self.limits.clamp(rate.unwrap_or(self.start));
+        Target::paced(rate, (rate * self.config.pacing()).max(rate))
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("way_out_bps", bps(self.notice));
+        out("request_bps", bps(self.request));
+    }
+}
+
+/// TMMBR-B's sender: the lesser of its own estimate, which is that of C-NADU's sender, and what the receiver asks for.
+#[derive(Clone, Debug)]
+pub struct TmmbrB {
+    config: AssistedConfig,
+    limits: Limits,
+    /// Reads the receiver's reports; the request is its receiver's estimate.
+    own: Cnadu,
+    request: Option<DataRate>,
+}
+
+impl TmmbrB {
+    /// A sender at the setup's start rate. Errors: see [`AssistedConfig::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let config = AssistedConfig::of("tmmbr-b", setup)?;
+        let own = Cnadu::new(&Setup { params: vec![], ..setup.clone() })?;
+        Ok(Self { config, limits: setup.limits, own, request: None })
+    }
+}
+
+impl BuiltIn for TmmbrB {
+    fn specs() -> Vec<Spec> {
+        vec![Spec {
+            name: "tmmbr-b".into(),
+            summary:
+                "Network-assisted: a base station tells the receiver its link's capacity; the sender has C-NADU's \
+                      estimate"
+                    .into(),
+            source: SOURCE.into(),
+            feedback: None,
+            reports: Some(REPORTS),
+            params: AssistedConfig::params(),
+            make: Arc::new(|setup| {
+                let receiver = AssistedReceiver::new("tmmbr-b", setup)?;
+                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(receiver.into()) })
+            }),
+        }]
+    }
+}
+
+impl Controller for TmmbrB {
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        self.own.on_packet_sent(packet);
+    }
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        match cue {
+            Cue::ReceiverEstimate(estimate) => {
+                let rate = DataRate::from_bps_f64(estimate.rate.as_bps_f64() * self.config.share);
+                self.request = Some(rate);
+                self.own.on_cue(&Cue::ReceiverEstimate(crate::cue::ReceiverEstimate { rate, ..*estimate }));
+            }
+            // The sender has no base station that would tell it.
+            Cue::CapacityNotice(_) => {}
+            _ => self.own.on_cue(cue),
+        }
+    }
+    fn on_limits(&mut self, limits: Limits, now: Timestamp) {
+        self.limits = limits;
+        self.own.on_limits(limits, now);
+    }
+    fn on_queue(&mut self, queue: &QueueState) {
+        self.own.on_queue(queue);
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.own.on_timeout(now);
+    }
+    fn target(&self) -> Target {
+        // C-NADU's choice holds back where delay grows; its own bound and the request bound it from above.
+        let rate = lesser(self.own.own().map(DataRate::from_bps_f64), self.request)
+            .map_or(self.own.target().media_rate, |bound| bound.min(self.own.target().media_rate));
+        let rate = self.limits.clamp(rate);
+        Target::paced(rate, (rate * self.config.pacing()).max(rate))
+    }
+    fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
+        self.own.poll_timeout()
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.own.metrics(out);
+        out("request_bps", bps(self.request));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cue::{Channel, EstimateKind, Origin, ReceiverEstimate, ReportBlock};
+    use weir_units::DataSize;
+
+    fn setup() -> Setup {
+        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(1_000) };
+        Setup { limits, start_rate: DataRate::from_kbps(128), now: Timestamp::ZERO, seed: 1, params: vec![] }
+    }
+    fn notice(kbps: u64) -> CapacityNotice {
+        CapacityNotice { now: Timestamp::ZERO, rate: DataRate::from_kbps(kbps) }
+    }
+    fn request(kbps: u64) -> Cue<'static> {
+        let (now, rate) = (Timestamp::ZERO, DataRate::from_kbps(kbps));
+        Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind: EstimateKind::Tmmbr })
+    }
+    fn kbps(c: &impl Controller) -> f64 {
+        c.target().media_rate.as_kbps_f64()
+    }
+
+    #[test]
+    fn a_takes_the_lesser_of_both_ways() {
+        let mut a = TmmbrA::new(&setup()).expect("valid");
+        assert_eq!(kbps(&a), 128.0);
+        a.on_cue(&Cue::CapacityNotice(notice(400)));
+        assert_eq!(kbps(&a), 360.0);
+        a.on_cue(&request(200));
+        assert_eq!(kbps(&a), 180.0);
+        a.on_cue(&Cue::CapacityNotice(notice(100)));
+        assert_eq!(kbps(&a), 90.0);
+        a.on_cue(&Cue::CapacityNotice(notice(0)));
+        assert_eq!(kbps(&a), 32.0);
+        let cue = Cue::CapacityNotice(notice(1));
+        assert_eq!((cue.origin(), cue.channel()), (Origin::OnPath, Channel::OutOfBand));
+    }
+
+    #[test]
+    fn b_is_not_told_and_takes_the_lesser_of_its_estimate_and_the_request() {
+        let mut b = TmmbrB::new(&setup()).expect("valid");
+        b.on_cue(&Cue::CapacityNotice(notice(40)));
+        assert_eq!(kbps(&b), 128.0);
+        b.on_cue(&request(900));
+        assert_eq!(kbps(&b), 810.0);
+        b.on_packet_sent(&SentPacket {
+            now: Timestamp::ZERO,
+            sequence: 0,
+            size: DataSize::from_bytes(1_000),
+            is_padding: false,
+            is_repair: false,
+            probe: 0,
+            queued: DataSize::ZERO,
+            bytes_in_flight: DataSize::ZERO,
+        });
+        // One packet of ten lost at a round trip of 200 ms: TFRC's rate lies below the request.
+        b.on_cue(&Cue::ReportBlock(ReportBlock {
+            now: Timestamp::from_secs(1),
+            fraction_lost: 0.1,
+            cumulative_lost: 10,
+            highest_sequence: 100,
+            expected: 100,
+            jitter: TimeDelta::ZERO,
+            rtt: Some(TimeDelta::from_millis(200)),
+        }));
+        let own = b.own.own().expect("an estimate") / 1e3;
+        assert!((32.0..810.0).contains(&own) && (32.0..=own).contains(&kbps(&b)), "{own} {}", kbps(&b));
+        b.on_cue(&request(50));
+        assert_eq!(kbps(&b), 45.0);
+    }
+
+    #[test]
+    fn the_receiver_asks_at_once_for_a_change_and_else_once_an_interval() {
+        let mut r = AssistedReceiver::new("tmmbr-a", &setup()).expect("valid");
+        let at = Timestamp::from_millis;
+        assert_eq!((r.poll_report(at(5_000)), r.poll_timeout()), (None, None));
+        r.on_notice(&notice(400));
+        assert_eq!(r.poll_report(at(10)), Some(Report::Tmmbr { rate: DataRate::from_kbps(400) }));
+        r.on_notice(&notice(390));
+        assert_eq!(r.poll_report(at(20)), None);
+        r.on_notice(&notice(370));
+        assert_eq!(r.poll_report(at(30)), Some(Report::Tmmbr { rate: DataRate::from_kbps(370) }));
+        // Without media nobody need be asked; with it, once a second.
+        assert_eq!(r.poll_timeout(), None);
+        r.on_packet_received(&crate::frames::tests::packet(1, 0.0, 40.0, 1_000, true));
+        assert_eq!((r.poll_timeout(), r.poll_report(at(1_029))), (Some(at(1_030)), None));
+        assert!(r.poll_report(at(1_030)).is_some());
+    }
+}

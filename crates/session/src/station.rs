@@ -1,0 +1,139 @@
+//! A device on the path that tells an end what its link can carry (V. Singh's dissertation, section 7.1).
+
+use crate::rtcp::Compound;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_wire::rtcp::{RateLimit, ScaledRate, Tmmbr};
+
+/// What a base station tells, and how often.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StationConfig {
+    /// The station's synchronisation source: the end's [`EndpointConfig::station_ssrc`](crate::EndpointConfig::station_ssrc).
+    pub ssrc: u32,
+    /// The media source that notices are about.
+    pub media_ssrc: u32,
+    /// Canonical name of the station.
+    pub cname: String,
+    /// Share of the link's capacity that the flow has, 0 to 1.
+    pub share: f64,
+    /// Change of the rate, as a share of the one told last, that is told at once.
+    pub threshold: f64,
+    /// Interval of notices while it changes less.
+    pub interval: TimeDelta,
+    /// Time in which the flow's part of the queue is to drain: the rate told is less by as much. `None` leaves the queue out.
+    pub drain: Option<TimeDelta>,
+    /// UDP and IP headers around each media packet, for the TMMBR entry's overhead.
+    pub header_overhead: u16,
+}
+
+/// A base station as one end sees it: takes what is known of the link, gives RTCP compounds with a TMMBR entry.
+#[derive(Clone, Debug)]
+pub struct Station {
+    config: StationConfig,
+    rate: Option<DataRate>,
+    told: Option<DataRate>,
+    told_at: Timestamp,
+}
+
+impl Station {
+    /// A station that knows nothing of its link yet.
+    pub fn new(config: StationConfig) -> Self {
+        Self { config, rate: None, told: None, told_at: Timestamp::ZERO }
+    }
+
+    /// What the link can carry now and what waits in front of it.
+    pub fn observe(&mut self, capacity: DataRate, queue: DataSize) {
+        let share = capacity.as_bps_f64() * self.config.share;
+        let drained = self.config.drain.map_or(0.0, |t| {
+            let seconds = t.as_secs_f64().max(1e-3);
+            queue.as_bits() as f64 * self.config.share / seconds
+        });
+        self.rate = Some(DataRate::from_bps_f64((share - drained).max(0.0)));
+    }
+
+    /// When a notice is due even if nothing changes.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        self.rate.is_some().then(|| self.told_at + self.config.interval)
+    }
+
+    /// Writes the notice that is due at `now` into `out`, and says whether there is one.
+    pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> bool {
+        let Some(rate) = self.rate else { return false };
+        let changed = self.told.is_none_or(|told| {
+            let (now, told) = (rate.as_bps_f64(), told.as_bps_f64());
+            (now - told).abs() > self.config.threshold * told
+        });
+        if !changed && self.poll_timeout().is_none_or(|at| at > now) {
+            return false;
+        }
+        (self.told, self.told_at) = (Some(rate), now);
+        let c = &self.config;
+        Compound {
+            ssrc: c.ssrc,
+            cname: &c.cname,
+            info: None,
+            blocks: [None, None],
+            repair: None,
+            reference: None,
+            reference_heard: None,
+        }
+        .write_into(now, out);
+        let entries = [RateLimit { ssrc: c.media_ssrc, max_rate: ScaledRate::new(rate), overhead: c.header_overhead }];
+        Tmmbr { sender_ssrc: c.ssrc, media_ssrc: 0, entries: (&entries).into() }.write_into(out);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_wire::rtcp::{Packet, parse_compound};
+
+    fn station(drain: Option<TimeDelta>) -> Station {
+        Station::new(StationConfig {
+            ssrc: 7,
+            media_ssrc: 9,
+            cname: "station".into(),
+            share: 0.5,
+            threshold: 0.1,
+            interval: TimeDelta::from_secs(1),
+            drain,
+            header_overhead: 28,
+        })
+    }
+    /// The rate told at an instant in kbit/s.
+    fn told(s: &mut Station, ms: i64) -> Option<u64> {
+        let mut out = Vec::new();
+        s.poll_transmit(Timestamp::from_millis(ms), &mut out).then(|| {
+            let packets: Vec<_> = parse_compound(&out).map(|p| p.expect("sound")).collect();
+            assert!(matches!(packets[0], Packet::ReceiverReport(_)), "a compound begins with a report");
+            let Some(Packet::Tmmbr(t)) = packets.last() else { panic!("no TMMBR") };
+            assert_eq!(t.sender_ssrc, 7);
+            let entry = t.entries.iter().next().expect("an entry");
+            assert_eq!((entry.ssrc, entry.overhead), (9, 28));
+            entry.max_rate.rate().as_bps() / 1_000
+        })
+    }
+
+    #[test]
+    fn tells_changes_at_once_and_else_once_an_interval() {
+        let mut s = station(None);
+        assert_eq!((told(&mut s, 0), s.poll_timeout()), (None, None));
+        s.observe(DataRate::from_kbps(400), DataSize::from_bytes(9_000));
+        assert_eq!(told(&mut s, 20), Some(200));
+        s.observe(DataRate::from_kbps(430), DataSize::ZERO);
+        assert_eq!((told(&mut s, 40), told(&mut s, 1_019)), (None, None));
+        assert_eq!(told(&mut s, 1_020), Some(215));
+        s.observe(DataRate::ZERO, DataSize::ZERO);
+        assert_eq!(told(&mut s, 1_040), Some(0));
+    }
+
+    #[test]
+    fn leaves_room_for_the_queue_to_drain() {
+        let mut s = station(Some(TimeDelta::from_millis(500)));
+        // Half of 12,500 bytes in 500 ms are 100 kbit/s of the flow's 200.
+        s.observe(DataRate::from_kbps(400), DataSize::from_bytes(12_500));
+        assert_eq!(told(&mut s, 0), Some(100));
+        s.observe(DataRate::from_kbps(400), DataSize::from_bytes(1_000_000));
+        assert_eq!(told(&mut s, 20), Some(0));
+    }
+}
