@@ -77,8 +77,9 @@ fn options<'a>(registry: &'a Registry, stop: &'a AtomicBool) -> RunOptions<'a> {
 #[test]
 fn every_controller_uses_the_link_and_loses_little() {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
-    // The two hold their media at the rate that they start with.
-    for spec in registry.specs().iter().filter(|s| s.name != "fixed" && s.name != "dpfec") {
+    // Two hold their media at the rate that they start with, and one does so until a base station tells it another.
+    let holds = |name: &str| ["fixed", "dpfec", "tmmbr-a", "tmmbr-b"].contains(&name);
+    for spec in registry.specs().iter().filter(|s| !holds(&s.name)) {
         let r = run(&scenario(&spec.name, 100), 1, &options(&registry, &stop)).expect("runs");
         let f = &r.flows[0];
         eprintln!(
@@ -190,4 +191,21 @@ fn transfers_are_told_for_flows_that_make_several() {
     assert!(active > 4.0 * web.goodput_bps && web.goodput_bps > 0.4e6, "{web:?}");
     assert_eq!(flow("live").transfers, None);
     assert!((4.8e6..5.1e6).contains(&flow("live").rates.goodput_bps), "{:?}", flow("live").rates);
+}
+
+#[test]
+fn base_stations_keep_a_call_below_its_links_capacity() {
+    let registry = Registry::builtin();
+    let file = ScenarioFile::open("network-assisted-3g", &registry).unwrap_or_else(|e| panic!("{e}"));
+    let stop = AtomicBool::new(false);
+    let result = |controller: &str| {
+        let scenario = file.scenario(None, Some(controller), &registry).expect("resolves");
+        run(&scenario, 1, &options(&registry, &stop)).expect("runs").flows.remove(0)
+    };
+    let (a, b) = (result("tmmbr-a"), result("tmmbr-b"));
+    // 0.9 of what the stations tell, less headers and the steps down.
+    assert!((0.85..=0.95).contains(&a.utilisation_goodput), "{}", a.utilisation_goodput);
+    assert!(a.loss_or_discard() < 0.002, "{}", a.loss_or_discard());
+    // The sender is not told: it loses at the steps of its own link.
+    assert!((0.01..0.12).contains(&b.loss_or_discard()), "{}", b.loss_or_discard());
 }

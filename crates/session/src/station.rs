@@ -1,8 +1,9 @@
 //! A device on the path that tells an end what its link can carry (V. Singh's dissertation, section 7.1).
 
-use crate::rtcp::Compound;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
-use weir_wire::rtcp::{RateLimit, ScaledRate, Tmmbr};
+use weir_wire::rtcp::{
+    RateLimit, ReceiverReport, ScaledRate, Sdes, SdesChunk, SdesChunks, SdesItem, SdesItems, SdesType, Tmmbr,
+};
 
 /// What a base station tells, and how often.
 #[derive(Clone, PartialEq, Debug)]
@@ -67,16 +68,10 @@ impl Station {
         }
         (self.told, self.told_at) = (Some(rate), now);
         let c = &self.config;
-        Compound {
-            ssrc: c.ssrc,
-            cname: &c.cname,
-            info: None,
-            blocks: [None, None],
-            repair: None,
-            reference: None,
-            reference_heard: None,
-        }
-        .write_into(now, out);
+        let ssrc = c.ssrc;
+        ReceiverReport { ssrc, blocks: Default::default(), extension: &[] }.write_into(out);
+        let items = [SdesItem { kind: SdesType::CNAME, value: c.cname.as_bytes() }];
+        Sdes { chunks: SdesChunks::Own(&[SdesChunk { ssrc, items: SdesItems::Own(&items) }]) }.write_into(out);
         let entries = [RateLimit { ssrc: c.media_ssrc, max_rate: ScaledRate::new(rate), overhead: c.header_overhead }];
         Tmmbr { sender_ssrc: c.ssrc, media_ssrc: 0, entries: (&entries).into() }.write_into(out);
         true

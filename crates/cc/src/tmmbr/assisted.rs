@@ -287,6 +287,7 @@ mod tests {
             size: DataSize::from_bytes(1_000),
             is_padding: false,
             is_repair: false,
+            is_retransmission: false,
             probe: 0,
             queued: DataSize::ZERO,
             bytes_in_flight: DataSize::ZERO,

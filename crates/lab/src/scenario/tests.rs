@@ -251,6 +251,14 @@ fn says_where_what_and_how() {
             change("\"2 Mbps\"", "{ pattern = \"poor\", repeat = \"9 s\" }"),
             &["a pattern has neither `format` nor `repeat`"],
         ),
+        (
+            change("\"2 Mbps\"", "\"unlimited\"\nassist = { tells = \"sender\" }"),
+            &["links.bottleneck.assist", "no capacity that could be told"],
+        ),
+        (
+            change("\"2 Mbps\"", "\"2 Mbps\"\nassist = { tells = \"both\", interval = \"0 s\" }"),
+            &["assist.interval", "above zero"],
+        ),
         (change("\"2 Mbps\"", "{ }"), &["exactly one of `steps`, `trace` and `pattern`"]),
         (change("\"2 Mbps\"", "{ steps = [{ at = \"1 s\", rate = \"1 Mbps\" }] }"), &["first step must be at \"0 s\""]),
         (
@@ -484,6 +492,27 @@ fn a_network_has_links_in_any_order() {
     assert_eq!((&s.flows[0].forward[..], &s.flows[0].reverse[..]), (&[2, 0][..], &[1, 3][..]));
     let e = parse(&text.replace("\"second\", \"bottleneck\"", "\"second\", \"second\"")).expect_err("twice");
     assert!(e.to_string().contains("crosses each link once"), "{e}");
+}
+
+#[test]
+fn an_end_heeds_one_base_station() {
+    let text = |second: &str| {
+        SMALL
+            .replace("duration", "topology = \"network\"\nduration")
+            .replace("rate = \"2 Mbps\"", "rate = \"2 Mbps\"\nassist = { tells = \"sender\" }")
+            + &format!(
+                "[links.x]\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\nassist = {{ tells = \"{second}\", drain = \"1 s\" }}\n"
+            )
+    };
+    let registry = Registry::builtin();
+    let file = parse(&text("receiver")).unwrap_or_else(|e| panic!("{e}"));
+    let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+    let assist = s.links[2].assist.expect("a station");
+    assert_eq!((assist.tells_sender, assist.tells_receiver), (false, true));
+    assert_eq!((assist.interval, assist.drain), (TimeDelta::from_secs(1), Some(TimeDelta::from_secs(1))));
+    assert!(s.links[0].assist.is_some_and(|a| a.tells_sender) && s.links[1].assist.is_none());
+    let e = parse(&text("both")).expect_err("two stations");
+    assert!(e.to_string().contains("2 links on the way of `video` tell its sender"), "{e}");
 }
 
 #[test]

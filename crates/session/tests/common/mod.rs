@@ -6,8 +6,8 @@ pub mod toy;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use weir_cc::cue::{CapacityNotice, PacketResult, ReceiverEstimate};
 use weir_cc::cue::{FramePlayout, IntervalPacket, NextDataUnit, OneWayDelay, ReceivedPacket, ReportBlock, SentPacket};
-use weir_cc::cue::{PacketResult, ReceiverEstimate};
 use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Report, ReportPlan, Sender, Target};
 use weir_session::{Datagram, Endpoint, Transmit};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -22,6 +22,7 @@ pub enum Told {
     Interval(Timestamp, Vec<IntervalPacket>, Option<OneWayDelay>, Option<TimeDelta>),
     Unit(NextDataUnit),
     Estimate(ReceiverEstimate),
+    Notice(CapacityNotice),
 }
 
 /// A controller whose target the test sets.
@@ -62,6 +63,7 @@ impl Controller for Recorder {
             Cue::IntervalReport(i) => Told::Interval(i.now, i.packets.to_vec(), i.one_way_delay, i.rtt),
             Cue::NextDataUnit(n) => Told::Unit(*n),
             Cue::ReceiverEstimate(e) => Told::Estimate(*e),
+            Cue::CapacityNotice(n) => Told::Notice(*n),
             other => panic!("{other:?}"),
         };
         self.told.lock().unwrap().push(told);

@@ -1,0 +1,76 @@
+//! Notices of a base station: who heeds them, and what becomes of them.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Recorder, Told};
+use weir_cc::cue::{CapacityNotice, EstimateKind, ReceiverEstimate};
+use weir_cc::{Limits, Registry, Setup};
+use weir_media::PerfectCodec;
+use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig, Station, StationConfig};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_wire::rtcp::{Packet, parse_compound};
+
+const NOW: Timestamp = Timestamp::from_secs(1);
+const LIMITS: Limits = Limits { floor: DataRate::from_kbps(30), ceiling: DataRate::from_kbps(2_000) };
+
+/// A notice of 400 kbit/s about a media source.
+fn notice(ssrc: u32, media_ssrc: u32) -> Vec<u8> {
+    let mut station = Station::new(StationConfig {
+        ssrc,
+        media_ssrc,
+        cname: "station".into(),
+        share: 1.0,
+        threshold: 0.05,
+        interval: TimeDelta::from_secs(1),
+        drain: None,
+        header_overhead: 28,
+    });
+    station.observe(DataRate::from_kbps(400), DataSize::ZERO);
+    let mut out = Vec::new();
+    assert!(station.poll_transmit(NOW, &mut out));
+    out
+}
+
+fn hear(end: &mut Endpoint, bytes: &[u8]) {
+    end.handle_datagram(NOW, &Datagram { bytes, payload: 0, ecn: Ecn::NotEct });
+}
+
+#[test]
+fn a_sender_heeds_its_own_station_alone() {
+    let recorder = Recorder::new(100);
+    let source = PerfectCodec::packets(DataSize::from_bytes(1_000), Timestamp::ZERO).into();
+    let send = SendConfig::new(source, recorder.sender(), LIMITS);
+    let config = EndpointConfig { ssrc: 1, remote_ssrc: 2, station_ssrc: Some(7), ..EndpointConfig::default() };
+    let mut end = Endpoint::new(config, Some(send), None, Timestamp::ZERO);
+    let rate = DataRate::from_kbps(400);
+    hear(&mut end, &notice(7, 1));
+    assert_eq!(recorder.told(), [Told::Notice(CapacityNotice { now: NOW, rate })]);
+    // About another source: nothing is told, and it is counted.
+    hear(&mut end, &notice(7, 3));
+    assert_eq!((recorder.told().len(), end.counters().unknown_source), (1, 1));
+    // The same message of somebody else is a request as ever.
+    hear(&mut end, &notice(2, 1));
+    let estimate = ReceiverEstimate { now: NOW, rate, kind: EstimateKind::Tmmbr };
+    assert_eq!(recorder.told().last(), Some(&Told::Estimate(estimate)));
+    assert_eq!(end.counters().malformed, 0);
+}
+
+#[test]
+fn a_receiver_asks_the_sender_for_what_its_station_says() {
+    let setup =
+        Setup { limits: LIMITS, start_rate: DataRate::from_kbps(100), now: Timestamp::ZERO, seed: 1, params: vec![] };
+    let controller = Registry::builtin().make("tmmbr-a", &setup).unwrap().receiver;
+    let receive = ReceiveConfig { controller, ..ReceiveConfig::default() };
+    let config = EndpointConfig { ssrc: 2, remote_ssrc: 1, station_ssrc: Some(8), ..EndpointConfig::default() };
+    let mut end = Endpoint::new(config, None, Some(receive), Timestamp::ZERO);
+    hear(&mut end, &notice(8, 1));
+    let mut out = Vec::new();
+    assert!(end.poll_transmit(NOW, &mut out).is_some_and(|t| !t.is_rtp));
+    let asked = parse_compound(&out).find_map(|p| match p.unwrap() {
+        Packet::Tmmbr(t) => t.entries.iter().next().map(|e| (t.sender_ssrc, e.ssrc, e.max_rate.rate())),
+        _ => None,
+    });
+    assert_eq!(asked, Some((2, 1, DataRate::from_kbps(400))));
+}
