@@ -1,7 +1,7 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
-use super::video::Viewer;
 use super::station::StationAgent;
+use super::video::Viewer;
 use crate::results::{Distribution, TransferSummary};
 use crate::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
 use weir_media::PlayoutEvent;

@@ -1,8 +1,8 @@
 //! From a scenario to a simulator with its agents, and to a recorder that knows what it measures.
 
 use super::agent::{Agent, CallEnd, SteppedUdp, UDP_OVERHEAD};
-use super::video::Viewer;
 use super::station::{Sources, add_stations};
+use super::video::Viewer;
 use super::watch::Watching;
 use super::{Network, RunError, video};
 use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};

@@ -5,8 +5,8 @@ pub(crate) mod build;
 mod clips;
 mod many;
 mod speed;
-mod video;
 mod station;
+mod video;
 mod watch;
 
 pub use many::{Job, run_many};
