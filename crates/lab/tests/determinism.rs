@@ -39,11 +39,11 @@ fn every_shipped_scenario_gives_the_same_at_one_thread_and_at_two() {
 fn shorten(scenario: &mut Scenario) {
     const BITS: f64 = 600e6;
     const PICTURES: TimeDelta = TimeDelta::from_secs(4);
-    let Capacity::Constant(rate) = scenario.links[scenario.bottleneck].capacity else { return };
     let codes = |f: &Flow| f.rtp().is_some_and(|r| matches!(r.source, Source::Encoder(_)));
-    let most = match scenario.flows.iter().any(codes) {
-        true => PICTURES,
-        false => TimeDelta::from_secs_f64(BITS / rate.as_bps_f64()),
+    let most = match scenario.links[scenario.bottleneck].capacity {
+        _ if scenario.flows.iter().any(codes) => PICTURES,
+        Capacity::Constant(rate) => TimeDelta::from_secs_f64(BITS / rate.as_bps_f64()),
+        _ => return,
     };
     if scenario.duration > most {
         scenario.duration = most;

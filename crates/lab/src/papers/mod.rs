@@ -194,7 +194,6 @@ impl PaperData {
         }
         self.paper.claims.clear();
         self.figures.clear();
-        self.runs = self.paper.tables.iter().find_map(|t| t.runs).or(self.runs);
         Ok(self)
     }
 

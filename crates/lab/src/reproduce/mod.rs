@@ -87,9 +87,6 @@ pub struct TableTitle {
     pub table: String,
     /// Its title.
     pub title: String,
-    /// Runs of each of its scenarios where the table is asked for by itself; the paper's if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runs: Option<u32>,
 }
 
 /// A paper beside Weir.

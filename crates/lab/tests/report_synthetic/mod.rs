@@ -205,7 +205,7 @@ fn paper() -> Paper {
         criterion: criterion.into(),
         checks: vec![check],
     };
-    let title = |table: &str, title: &str| TableTitle { table: table.into(), title: title.into(), runs: None };
+    let title = |table: &str, title: &str| TableTitle { table: table.into(), title: title.into() };
     Paper {
         name: "paper".into(),
         title: "Congestion Control for RTP Media: A Comparison on Simulated Environment".into(),
