@@ -2,7 +2,9 @@
 
 use core::ops::RangeInclusive;
 use weir_media::{EncoderConfig, Picture, VideoCodec, VideoError};
-use weir_units::{DataRate, DataSize};
+use weir_units::DataRate;
+#[cfg(any(feature = "openh264", feature = "x264"))]
+use weir_units::DataSize;
 
 /// Who asks.
 #[derive(Clone, Copy)]
@@ -37,6 +39,7 @@ impl Check {
         if rate.as_bps() == 0 { Err(self.refusal("bit_rate", 0, "more than 0 bit/s")) } else { Ok(()) }
     }
 
+    #[cfg(any(feature = "openh264", feature = "x264"))]
     pub(crate) fn slice_size(self, size: Option<DataSize>, sizes: RangeInclusive<u64>) -> Result<(), VideoError> {
         match size.map(DataSize::as_bytes).filter(|s| !sizes.contains(s)) {
             Some(size) => Err(self.refusal("slice_size", size, format!("{} to {} bytes", sizes.start(), sizes.end()))),
