@@ -30,6 +30,7 @@ mod perfect;
 mod picture;
 mod playout;
 pub mod quality;
+pub mod resilience;
 mod source;
 mod statistical;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
 use crate::recovery::RepairReception;
+use crate::resilience::ResilienceConfig;
 use crate::retransmission::RetransmissionConfig;
 use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker};
@@ -129,8 +130,11 @@ pub struct SendConfig {
     pub reports: Option<ReportPlan>,
     /// What decides on repair packets beside the media.
     pub repair: RepairChoice,
-    /// How packets that the other end misses are sent again; `None` does not. Media makes room for it in the target.
+    /// How packets that the other end misses are sent again; `None` does not, unless there is [`Self::resilience`]. Media makes
+    /// room for it in the target.
     pub retransmission: Option<RetransmissionConfig>,
+    /// By what slice sizes and unequal protection are chosen; `None` leaves both alone. Media makes room for protection.
+    pub resilience: Option<ResilienceConfig>,
     /// Rules by which sending ceases when the path stays congested or silent (RFC 8083); `None` for none. Without a
     /// `min_report_interval` of its own it takes the reports' least spacing.
     pub circuit_breaker: Option<circuit_breaker::Config>,
@@ -153,6 +157,7 @@ impl SendConfig {
             reports: None,
             repair: RepairChoice::default(),
             retransmission: None,
+            resilience: None,
             circuit_breaker: None,
             controller,
             limits,
@@ -171,8 +176,12 @@ pub struct ReceiveConfig {
     pub reports: Option<ReportPlan>,
     /// Whether lost packets are repaired.
     pub repair: RepairReception,
-    /// When lost packets are asked for again (generic NACK), and retransmissions taken; `None` does neither.
+    /// When lost packets are asked for again (generic NACK), and retransmissions taken; `None` does neither, unless there is
+    /// [`Self::resilience`].
     pub nack: Option<NackConfig>,
+    /// By what it is chosen whether packets and references are asked for; `None` asks for packets as [`Self::nack`] has it, and
+    /// for references whenever the application does.
+    pub resilience: Option<ResilienceConfig>,
     /// The controller's receiver half.
     pub controller: Option<Receiver>,
     /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.

@@ -50,6 +50,7 @@ pub use protection::RepairChoice;
 pub use queue::{QueuedPacket, RtpQueue};
 pub use receiver::ReceiveCounters;
 pub use recovery::{RepairReceiveCounters, RepairReception};
+pub use resilience::ResilienceConfig;
 pub use retransmission::{RetransmissionConfig, RetransmissionCounters};
 pub use rtcp_timer::{RTCP_BANDWIDTH_SHARE, RtcpTimer, RtcpTimerConfig};
 pub use sender::SendCounters;

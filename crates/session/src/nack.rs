@@ -134,10 +134,12 @@ pub(crate) struct Nacker {
     /// What the next message asks for.
     due: Vec<u16>,
     entries: Vec<NackEntry>,
+    /// Gaps seen.
+    gaps: u64,
     /// Whether the profile has feedback messages.
-    pub allowed: bool,
+    allowed: bool,
     /// Whether lost packets are asked for at all.
-    pub enabled: bool,
+    enabled: bool,
     pub counters: NackCounters,
 }
 
@@ -156,10 +158,33 @@ impl Nacker {
             next: None,
             due: Vec::new(),
             entries: Vec::new(),
+            gaps: 0,
             allowed: true,
             enabled: true,
             counters: NackCounters::default(),
         }
+    }
+
+    /// Whether the profile has feedback messages.
+    pub(crate) fn allow(&mut self, allowed: bool) {
+        self.allowed = allowed;
+        self.give_up_unless_asking();
+    }
+    /// Whether lost packets are to be asked for.
+    pub(crate) fn enable(&mut self, enabled: bool) {
+        self.enabled = enabled;
+        self.give_up_unless_asking();
+    }
+    fn give_up_unless_asking(&mut self) {
+        if !(self.allowed && self.enabled) {
+            self.counters.given_up += self.missing.len() as u64;
+            self.missing.clear();
+            self.next = None;
+        }
+    }
+    /// Packets that were missing so far, and the gaps that they were in.
+    pub(crate) fn gaps(&self) -> (u64, u64) {
+        (self.counters.missing - self.counters.reordered, self.gaps)
     }
 
     pub(crate) fn on_rtt(&mut self, rtt: TimeDelta) {
@@ -202,6 +227,13 @@ impl Nacker {
         let apart = packet.deadline - highest.deadline;
         if apart > TimeDelta::ZERO && sequence == highest.sequence + 1 {
             self.step = self.step.min(apart);
+        }
+        let gap = sequence - highest.sequence - 1;
+        self.gaps += u64::from(gap > 0);
+        if !(self.allowed && self.enabled) {
+            self.counters.missing += gap;
+            self.counters.given_up += gap;
+            return;
         }
         for s in highest.sequence + 1..sequence {
             self.counters.missing += 1;
@@ -303,7 +335,7 @@ impl Nacker {
 
     /// When [`Self::prepare`] may have something to ask for.
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
-        self.next.filter(|_| self.enabled && self.allowed).map(|at| at.max(self.free_at))
+        self.next.map(|at| at.max(self.free_at))
     }
 
     #[inline]

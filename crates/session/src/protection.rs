@@ -134,11 +134,20 @@ impl RepairSender {
     }
 
     /// A media packet has left, `zeros` bytes of its payload not in `packet`. Repair packets that it completes wait to be
-    /// taken by [`Self::pop`].
-    pub(crate) fn on_media(&mut self, sequence: u64, packet: &[u8], zeros: u32, importance: Importance) {
+    /// taken by [`Self::pop`]. Groups of key frames have nothing to wait for behind the frame's end.
+    pub(crate) fn on_media(
+        &mut self,
+        sequence: u64,
+        packet: &[u8],
+        zeros: u32,
+        (importance, ends_key_frame): (Importance, bool),
+    ) {
         // Longer than the length field tells: sent without protection.
         let Ok(symbol) = repair_format::protected(packet, zeros, &mut self.scratch) else { return };
         self.encoder.push(sequence, symbol, importance);
+        if ends_key_frame && matches!(self.encoder.protection(), Protection::ByImportance { .. }) {
+            self.encoder.flush();
+        }
         self.protected = self.encoder.counts().protected;
         while let Some(repair) = self.encoder.poll_repair() {
             let base = repair.coverage.base();

@@ -8,9 +8,10 @@ use crate::config::{EndpointConfig, ReceiveConfig};
 use crate::content::ContentStore;
 use crate::frames::FrameLedger;
 use crate::interval::IntervalLog;
-use crate::nack::Nacker;
+use crate::nack::{NackConfig, Nacker};
 use crate::observer::MaybeObserver;
 use crate::recovery::{RepairReceiver, RepairReception};
+use crate::resilience::ReceiveResilience;
 use crate::sender::earliest;
 use crate::sent::nearest;
 use crate::session_params::{Profile, SessionParams, XrBlocks};
@@ -104,6 +105,7 @@ pub(crate) struct MediaReceiver {
     deadline: Option<TimeDelta>,
     pub repair: Option<RepairReceiver>,
     pub nack: Option<Nacker>,
+    pub resilience: Option<ReceiveResilience>,
     /// The retransmission stream, once it has begun.
     pub resent: Option<ResentStream>,
     frames: Option<FrameLedger>,
@@ -145,7 +147,11 @@ impl MediaReceiver {
             reception: config.repair,
             deadline: config.playout_deadline,
             repair: None,
-            nack: config.nack.map(|c| Nacker::new(c, endpoint.session_bandwidth, now)),
+            nack: config
+                .nack
+                .or(config.resilience.map(|_| NackConfig::default()))
+                .map(|c| Nacker::new(c, endpoint.session_bandwidth, now)),
+            resilience: config.resilience.map(ReceiveResilience::new),
             resent: None,
             frames: config.playout_deadline.map(FrameLedger::new),
             plan: config.feedback,
@@ -173,6 +179,7 @@ impl MediaReceiver {
             r.begin_ledger();
         }
         r.set_params(&endpoint.params, clock_rate);
+        r.follow_resilience();
         r
     }
 
@@ -188,7 +195,7 @@ impl MediaReceiver {
             self.feedback_due = None;
         }
         if let Some(nack) = &mut self.nack {
-            nack.allowed = self.feedback_allowed;
+            nack.allow(self.feedback_allowed);
         }
     }
 
@@ -352,6 +359,9 @@ impl MediaReceiver {
         }
         if let Some(nack) = &mut self.nack {
             nack.on_rtt(rtt);
+        }
+        if let Some(r) = &mut self.resilience {
+            r.on_rtt(rtt);
         }
     }
 

@@ -178,7 +178,7 @@ mod tests {
             let (mut got, mut highest, mut number) = (vec![], 0, 0u16);
             for (i, bytes) in sent.iter().enumerate() {
                 let sequence = first + i as u64;
-                sender.on_media(sequence, bytes, 0, Importance::Other);
+                sender.on_media(sequence, bytes, 0, (Importance::Other, false));
                 if !lost[i] {
                     highest = sequence;
                     receiver.on_media(now, sequence, bytes, 0);

@@ -1,6 +1,18 @@
-//! Error resilience beside the controller: what it takes of the rate.
+//! Error resilience beside the controller: which mechanisms run at each end, and what they take of the rate.
+//!
+//! Each mechanism is switched at one end alone. The receiver decides whether lost packets are asked for and whether the other
+//! end's encoder is to go back to a reference; a sender that can always answers. The sender decides on slice sizes and unequal
+//! protection, which a receiver takes as they come. Both decide by the same policy from the same numbers: the fraction lost
+//! of each report, as the receiver writes and the sender reads it, and the round trip.
 
-use weir_units::{DataRate, TimeDelta, Timestamp};
+use crate::protection::RepairChoice;
+use weir_cc::cue::{Fate, IntervalPacket};
+use weir_fec::{Protection, Scheme};
+use weir_media::resilience::{Conditions, Decision, Policy, PolicyConfig, UnequalProtection};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// How error resilience is chosen; the same at both ends.
+pub type ResilienceConfig = PolicyConfig;
 
 /// Time over which one share is taken.
 const WINDOW: TimeDelta = TimeDelta::from_millis(200);
@@ -50,6 +62,119 @@ impl Room {
     /// What is left for media.
     pub(crate) fn within(&self, rate: DataRate) -> DataRate {
         DataRate::from_bps_f64(rate.as_bps_f64() * (1.0 - self.told))
+    }
+}
+
+/// Error resilience of the sending direction.
+#[derive(Clone, Debug)]
+pub(crate) struct SendResilience {
+    policy: Policy,
+    rtt: TimeDelta,
+    /// Mean of losses in a row, where reports tell.
+    burst: f64,
+    /// What the source was told last.
+    pub slice_size: Option<DataSize>,
+    /// What protects media now, by this.
+    pub protection: Option<UnequalProtection>,
+    /// What decides on repair packets otherwise.
+    pub otherwise: RepairChoice,
+    /// The controller plans repair itself: unequal protection leaves it alone.
+    pub yields: bool,
+}
+
+impl SendResilience {
+    pub(crate) fn new(config: ResilienceConfig, max_payload: DataSize, otherwise: RepairChoice) -> Self {
+        let mut slice_sizes = config.slice_sizes;
+        slice_sizes.max = slice_sizes.max.min(max_payload).max(slice_sizes.min);
+        Self {
+            policy: Policy::new(ResilienceConfig { slice_sizes, ..config }),
+            rtt: TimeDelta::ZERO,
+            burst: 1.0,
+            slice_size: None,
+            protection: None,
+            otherwise,
+            yields: false,
+        }
+    }
+
+    /// A report tells of this fraction lost.
+    pub(crate) fn on_loss(&mut self, loss: f64, rtt: Option<TimeDelta>) {
+        self.rtt = rtt.unwrap_or(self.rtt);
+        self.policy.update(&Conditions { loss, burst: self.burst, rtt: self.rtt, one_way_delay: None });
+    }
+
+    /// What became of each packet of an interval, where reports tell.
+    pub(crate) fn on_interval(&mut self, packets: &[IntervalPacket]) {
+        let (mut lost, mut runs, mut last) = (0u32, 0u32, Fate::Received);
+        for p in packets {
+            if p.fate == Fate::Lost {
+                lost += 1;
+                runs += u32::from(last != Fate::Lost);
+            }
+            last = p.fate;
+        }
+        if runs > 0 {
+            self.burst = f64::from(lost) / f64::from(runs);
+        }
+    }
+
+    /// The source cannot have slices of a wanted size.
+    pub(crate) fn without_slices(&mut self) {
+        let mut capabilities = self.policy.config().capabilities;
+        capabilities.slices = false;
+        self.policy.set_capabilities(capabilities);
+    }
+
+    pub(crate) fn decision(&self) -> Decision {
+        *self.policy.decision()
+    }
+
+    /// How media is to be protected, unless the controller does.
+    pub(crate) fn wanted_protection(&self) -> Option<UnequalProtection> {
+        self.decision().protection.filter(|_| !self.yields)
+    }
+}
+
+/// The code for a kind of frame: parity, spread over so many groups as losses in a row are to be borne.
+fn scheme(interval: u8, burst: u8) -> Scheme {
+    if burst > 1 { Scheme::Interleaved { columns: burst, rows: interval } } else { Scheme::Parity { interval } }
+}
+
+/// Unequal protection as codes. Frames that nothing refers to have none.
+pub(crate) fn unequal(p: UnequalProtection) -> RepairChoice {
+    // A key frame has few packets: its groups are not spread.
+    let key = Some(scheme(p.key, 1));
+    RepairChoice::Fixed(Protection::ByImportance { key, reference: Some(scheme(p.reference, p.burst)), other: None })
+}
+
+/// Error resilience of the receiving direction.
+#[derive(Clone, Debug)]
+pub(crate) struct ReceiveResilience {
+    policy: Policy,
+    rtt: TimeDelta,
+    /// Packets missing and gaps of the interval before.
+    told: (u64, u64),
+}
+
+impl ReceiveResilience {
+    pub(crate) fn new(config: ResilienceConfig) -> Self {
+        Self { policy: Policy::new(config), rtt: TimeDelta::ZERO, told: (0, 0) }
+    }
+
+    pub(crate) fn on_rtt(&mut self, rtt: TimeDelta) {
+        self.rtt = rtt;
+    }
+
+    /// A report tells of this fraction lost; `missing` packets in `gaps` were seen so far.
+    pub(crate) fn on_loss(&mut self, loss: f64, (missing, gaps): (u64, u64)) {
+        let (m, g) = (missing.saturating_sub(self.told.0), gaps.saturating_sub(self.told.1));
+        self.told = (missing, gaps);
+        let burst = if g > 0 { m as f64 / g as f64 } else { 1.0 };
+        self.policy.update(&Conditions { loss, burst, rtt: self.rtt, one_way_delay: None });
+    }
+
+    pub(crate) fn decision(&self) -> Decision {
+        *self.policy.decision()
     }
 }
 

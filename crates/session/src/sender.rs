@@ -3,6 +3,7 @@
 mod breaker;
 mod packets;
 mod picture;
+mod resilience;
 
 pub(crate) use packets::{Kind, Outgoing};
 
@@ -11,13 +12,13 @@ use crate::feedback::ccfb_packets;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairSender;
 use crate::queue::{QueuedPacket, RtpQueue};
-use crate::resilience::Room;
-use crate::retransmission::Retransmitter;
+use crate::resilience::{Room, SendResilience};
+use crate::retransmission::{RetransmissionConfig, Retransmitter};
 use crate::sent::{Intervals, SentStream, Traces};
 use breaker::Breaker;
 use picture::PictureState;
 use weir_cc::cue::{Cue, IntervalReport, OneWayDelay, PacketResult, QueueState, TransportFeedback};
-use weir_cc::{Controller, Pacer, PacerDecision, ReportedPacket, Sender, SentHistory, Target};
+use weir_cc::{Controller, Pacer, PacerDecision, RepairPlan, ReportedPacket, Sender, SentHistory, Target};
 use weir_fec::Importance;
 use weir_media::{Frame, FrameKind, Packetiser, Payloads, Source};
 use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
@@ -86,6 +87,7 @@ pub(crate) struct MediaSender {
     intervals: Intervals,
     pub repair: RepairSender,
     pub retransmitter: Option<Retransmitter>,
+    pub resilience: Option<SendResilience>,
     /// What media leaves to error resilience.
     room: Option<Room>,
     pub breaker: Breaker,
@@ -112,6 +114,9 @@ impl MediaSender {
         let target = config.controller.target();
         let [first, first_repair, first_resent] = first.map(|f| 65_536 + u64::from(f));
         let extended = config.reports.is_some_and(|p| p.extended);
+        let retransmission = config.retransmission.or(config.resilience.map(|_| RetransmissionConfig::default()));
+        let max_payload = config.packetiser.max_payload;
+        let resilience = config.resilience.map(|c| SendResilience::new(c, max_payload, config.repair));
         let mut s = Self {
             source: config.source,
             packetiser: config.packetiser,
@@ -129,8 +134,9 @@ impl MediaSender {
             media: SentStream::new(first, extended),
             intervals: Intervals::default(),
             repair: RepairSender::new(config.repair, first_repair, ssrc),
-            room: config.retransmission.map(|_| Room::new(now)),
-            retransmitter: config.retransmission.map(|c| Retransmitter::new(c, first_resent)),
+            room: retransmission.map(|_| Room::new(now)),
+            retransmitter: retransmission.map(|c| Retransmitter::new(c, first_resent)),
+            resilience,
             breaker: Breaker::new(config.circuit_breaker),
             picture: PictureState::new(picture),
             last_rtp_timestamp: rtp_offset,
@@ -142,6 +148,7 @@ impl MediaSender {
         };
         s.source.on_target(target.media_rate, now);
         s.repair.follow(target.repair);
+        s.follow_resilience(now);
         s
     }
 
@@ -209,6 +216,9 @@ impl MediaSender {
             }
             self.repair.follow(target.repair);
             self.target = target;
+            if target.repair != RepairPlan::Off && self.resilience.as_ref().is_some_and(|r| !r.yields) {
+                self.yield_protection(now);
+            }
         }
     }
 
@@ -239,6 +249,10 @@ impl MediaSender {
 
     pub(crate) fn set_source(&mut self, source: Source, now: Timestamp) {
         self.source = source;
+        if let Some(r) = &mut self.resilience {
+            // It is told the size of slices with the next report.
+            r.slice_size = None;
+        }
         self.source.on_target(self.beside_resilience(self.target.media_rate), now);
     }
 
@@ -321,6 +335,9 @@ impl MediaSender {
         now: Timestamp,
     ) {
         let packets = self.intervals.resolve(&self.media, traces);
+        if let Some(r) = &mut self.resilience {
+            r.on_interval(packets);
+        }
         self.controller.on_cue(&Cue::IntervalReport(IntervalReport { now, packets, one_way_delay, rtt }));
         self.follow_controller(now);
     }

@@ -44,12 +44,12 @@ impl Endpoint {
         }
     }
 
-    /// Who decides on repair packets, from the next media packet on.
+    /// Who decides on repair packets, from the next media packet on, where a policy of error resilience does not.
     ///
     /// # Errors
     /// Where no code has the scheme's numbers; nothing changes then.
     pub fn set_repair(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
-        self.sender.as_mut().map_or(Ok(()), |s| s.repair.choose(choice))
+        self.sender.as_mut().map_or(Ok(()), |s| s.set_repair(choice))
     }
     /// Lets media flow again after a trip; `false` where it is too early for that, or there is no circuit breaker. The
     /// caller should have reason to think that the congestion has gone (RFC 8083, section 4.5).

@@ -338,6 +338,9 @@ impl Endpoint {
             rtt,
         };
         sender.on_cue(&Cue::ReportBlock(block));
+        if sender.resilience.is_some() {
+            sender.on_loss(block.fraction_lost, rtt, now);
+        }
         if sender.breaker.tripped().is_some() {
             sender.cease();
         }

@@ -168,6 +168,7 @@ impl Endpoint {
         let mut blocks = [None; 3];
         if let Some(r) = self.receiver.as_mut().filter(|r| r.stats.is_started()) {
             let numbers = r.stats.take_block();
+            r.on_loss_told(f64::from(numbers.fraction_lost) / 256.0);
             blocks[0] = Some(report_block(self.config.remote_ssrc, &numbers, self.last_sr, now));
             if let Some(stats) = r.repair.as_mut().map(|r| &mut r.stats).filter(|s| s.is_started()) {
                 let numbers = stats.take_block();

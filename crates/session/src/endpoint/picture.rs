@@ -33,10 +33,12 @@ impl Endpoint {
     }
     /// Pictures behind the one of this RTP timestamp are damaged, and it was decoded intact: the other end is asked to go
     /// back to it (RPSI), again until a later picture is decoded intact, and then for a key frame. To be called with each
-    /// damaged picture, or once. `false` where the profile has no feedback messages.
+    /// damaged picture, or once. Where a policy of error resilience leaves references alone, it is asked for a key frame. `false` where the profile has no feedback messages.
     pub fn on_damaged(&mut self, last_decoded_rtp_timestamp: u32, now: Timestamp) -> bool {
         let can = self.has_feedback();
-        if can {
+        if can && !self.selects_references() {
+            self.picture.want_key_frame(now);
+        } else if can {
             self.picture.on_damaged(last_decoded_rtp_timestamp, now);
         }
         can

@@ -1,8 +1,10 @@
-//! Retransmission at an endpoint: NACKs that arrive, and packets that come again.
+//! Error resilience at an endpoint: NACKs that arrive, packets that come again, and what is switched on.
 
 use super::{Datagram, Endpoint};
 use crate::observer::Seen;
+use crate::resilience::{ReceiveResilience, SendResilience};
 use core::net::SocketAddr;
+use weir_media::resilience::{Decision, Mechanisms};
 use weir_units::Timestamp;
 use weir_wire::rtcp::Nack;
 use weir_wire::rtp::PacketView;
@@ -36,6 +38,19 @@ impl Endpoint {
         sender.on_nack(nack.sequences(), now);
     }
 
+    /// What the policies of error resilience have switched on: for what this end sends, and for what it receives. Of the
+    /// first, slices and protection are followed, of the second retransmission and references.
+    pub fn resilience(&self) -> (Option<Decision>, Option<Decision>) {
+        let sending = self.sender.as_ref().and_then(|s| s.resilience.as_ref()).map(SendResilience::decision);
+        let receiving = self.receiver.as_ref().and_then(|r| r.resilience.as_ref()).map(ReceiveResilience::decision);
+        (sending, receiving)
+    }
+
+    /// Whether references are asked for where pictures are damaged.
+    pub(super) fn selects_references(&self) -> bool {
+        self.resilience().1.is_none_or(|d| d.mechanisms.contains(Mechanisms::REFERENCES))
+    }
+
     /// Counts of error resilience, by name.
     pub(super) fn resilience_metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if let Some(r) = self.sender.as_ref().and_then(|s| s.retransmitter.as_ref()) {
@@ -51,6 +66,19 @@ impl Endpoint {
             out("retransmissions_useless", c.useless() as f64);
             out("recovered_by_retransmission", c.recovered as f64);
             out("recovered_by_repair", self.repair_counters().window.recovered as f64);
+        }
+        let on = |d: &Decision, m| f64::from(u8::from(d.mechanisms.contains(m)));
+        let (sending, receiving) = self.resilience();
+        if let Some(d) = sending {
+            out("resilience_ssa", on(&d, Mechanisms::SLICES));
+            out("resilience_uep", on(&d, Mechanisms::PROTECTION));
+            if let Some(size) = d.slice_size {
+                out("slice_size", size.as_bytes() as f64);
+            }
+        }
+        if let Some(d) = receiving {
+            out("resilience_nack", on(&d, Mechanisms::NACK));
+            out("resilience_rps", on(&d, Mechanisms::REFERENCES));
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::nack::Arrived;
 use crate::observer::{MaybeObserver, Seen};
 use crate::sent::nearest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
+use weir_media::resilience::Mechanisms;
 use weir_units::{Ecn, Timestamp};
 use weir_wire::rtp::retransmission;
 use weir_wire::rtp::{Header, PacketView};
@@ -35,6 +36,20 @@ impl MediaReceiver {
         let Some(nack) = &mut self.nack else { return };
         let packet = Arrived { sequence, deadline, marker };
         if is_repaired { nack.on_repaired(now, packet) } else { nack.on_packet(now, packet) }
+    }
+
+    /// A report tells the other end of this fraction lost.
+    pub(crate) fn on_loss_told(&mut self, fraction: f64) {
+        let (Some(r), Some(nack)) = (&mut self.resilience, &self.nack) else { return };
+        r.on_loss(fraction, nack.gaps());
+        self.follow_resilience();
+    }
+
+    /// Takes up what the policy has decided.
+    pub(super) fn follow_resilience(&mut self) {
+        if let (Some(r), Some(nack)) = (&self.resilience, &mut self.nack) {
+            nack.enable(r.decision().mechanisms.contains(Mechanisms::NACK));
+        }
     }
 
     pub(crate) fn nack_due(&self, now: Timestamp) -> bool {

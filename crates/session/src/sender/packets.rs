@@ -145,8 +145,9 @@ impl MediaSender {
         self.controller.on_packet_sent(&sent);
         self.breaker.on_packet_sent(&sent);
         self.pacer.on_sent(now, size, padding, probe);
+        let by_policy = self.protects_by_policy();
         if let Some(room) = &mut self.room {
-            room.on_sent(size.as_bytes(), resent.is_some());
+            room.on_sent(size.as_bytes(), resent.is_some() || (repair.is_some() && by_policy));
         }
         self.outgoing = Outgoing { transport, sequence, kind, media, resent: resent_number };
         true
@@ -163,7 +164,8 @@ impl MediaSender {
         let packet = self.outgoing;
         let importance = packet.media.importance;
         if packet.kind == Kind::Media || self.repair.wants_padding() {
-            self.repair.on_media(packet.sequence, bytes, packet.media.payload.into(), importance);
+            let ends_key_frame = packet.media.marker && importance == Importance::Key;
+            self.repair.on_media(packet.sequence, bytes, packet.media.payload.into(), (importance, ends_key_frame));
         }
     }
 

@@ -1,0 +1,29 @@
+//! Error resilience: which mechanisms fit a path, and how far they go (V. Singh, "Protocols and Algorithms for Adaptive
+//! Multimedia Systems", section 5.1).
+//!
+//! | mechanism | what it does | who decides |
+//! |---|---|---|
+//! | retransmission (NACK) | lost packets are asked for and come again | the receiver |
+//! | reference picture selection (RPS) | the encoder goes back to a picture that has arrived | the receiver |
+//! | adaptive slice size (SSA) | a lost packet damages less of a picture | the sender |
+//! | unequal error protection (UEP) | repair packets for what others refer to | the sender |
+//!
+//! A [`Policy`] picks among them by figure 5.4. Both ends run one of their own from the same numbers: the fraction lost of
+//! the receiver's reports, the round trip, and a configuration that they share.
+//!
+//! ```
+//! use weir_media::resilience::{Conditions, Mechanisms, Policy, PolicyConfig};
+//! use weir_units::TimeDelta;
+//! let mut policy = Policy::new(PolicyConfig { delay_max: TimeDelta::from_millis(300), ..PolicyConfig::default() });
+//! // 1 % of loss on a path of 20 ms.
+//! let near = Conditions { loss: 0.01, rtt: TimeDelta::from_millis(40), ..Conditions::default() };
+//! assert!(policy.update(&near).mechanisms.contains(Mechanisms::NACK));
+//! ```
+
+mod applicability;
+mod policy;
+mod slices;
+
+pub use applicability::{Applicability, Region};
+pub use policy::{Choice, Conditions, Decision, Mechanisms, Policy, PolicyConfig, UnequalProtection};
+pub use slices::{SliceSizer, SliceSizes};

@@ -1,0 +1,66 @@
+//! Error resilience as a policy has it: slice sizes to the source, unequal protection to the codes.
+
+use super::MediaSender;
+use crate::protection::RepairChoice;
+use crate::resilience::unequal;
+use weir_fec::SchemeError;
+use weir_media::SourceFeedback;
+use weir_units::{TimeDelta, Timestamp};
+
+impl MediaSender {
+    /// A report of the media stream tells of this fraction lost.
+    pub(crate) fn on_loss(&mut self, fraction: f64, rtt: Option<TimeDelta>, now: Timestamp) {
+        if let Some(r) = &mut self.resilience {
+            r.on_loss(fraction, rtt);
+            self.follow_resilience(now);
+        }
+    }
+
+    /// Takes up what the policy has decided.
+    #[inline(never)]
+    pub(super) fn follow_resilience(&mut self, now: Timestamp) {
+        let Some(r) = &mut self.resilience else { return };
+        let size = r.decision().slice_size;
+        if size != r.slice_size {
+            r.slice_size = size;
+            if !self.source.on_feedback(SourceFeedback::SliceSize(size), now) && size.is_some() {
+                r.without_slices();
+            }
+        }
+        let protection = r.wanted_protection();
+        if protection != r.protection {
+            r.protection = protection;
+            let choice = protection.map_or(r.otherwise, unequal);
+            // What a policy chooses is within the bounds of the codes.
+            self.repair.refused += u64::from(self.repair.choose(choice).is_err());
+        }
+    }
+
+    /// The controller plans repair itself.
+    #[inline(never)]
+    pub(super) fn yield_protection(&mut self, now: Timestamp) {
+        if let Some(r) = &mut self.resilience {
+            r.yields = true;
+        }
+        self.follow_resilience(now);
+    }
+
+    /// Whether repair packets are of the policy's making, so that media makes room for them.
+    pub(super) fn protects_by_policy(&self) -> bool {
+        self.resilience.as_ref().is_some_and(|r| r.protection.is_some())
+    }
+
+    /// Who decides on repair packets where unequal protection does not.
+    pub(crate) fn set_repair(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
+        if let Some(r) = self.resilience.as_mut() {
+            if let RepairChoice::Fixed(protection) = choice {
+                protection.checked()?;
+            }
+            r.otherwise = choice;
+            if r.protection.is_some() {
+                return Ok(());
+            }
+        }
+        self.repair.choose(choice)
+    }
+}
