@@ -214,3 +214,35 @@ impl RepairSender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_wire::rtp::Header;
+
+    #[test]
+    fn a_key_frame_waits_for_no_packet_of_another_under_unequal_protection() {
+        let of = |interval| Some(Scheme::Parity { interval });
+        let unequal = Protection::ByImportance { key: of(2), reference: of(5), other: None };
+        for (protection, expected) in [(unequal, [3, 3, 4]), (Scheme::Parity { interval: 2 }.into(), [2, 7, 9])] {
+            let mut s = RepairSender::new(RepairChoice::Fixed(protection), 500, 7);
+            let mut sequence = 100_000;
+            let mut send = |s: &mut RepairSender, count: u64, importance, key| {
+                for i in 0..count {
+                    let mut out = vec![];
+                    Header { sequence: sequence as u16, ssrc: 7, ..Header::default() }.write_into(&mut out);
+                    s.on_media(sequence, &out, 100, (importance, key && i + 1 == count));
+                    sequence += 1;
+                }
+                s.waiting.len()
+            };
+            // Five packets of a key frame, ten that nothing refers to, and five of a frame that others refer to.
+            let made = [
+                send(&mut s, 5, Importance::Key, true),
+                send(&mut s, 10, Importance::Other, false),
+                send(&mut s, 5, Importance::Reference, false),
+            ];
+            assert_eq!((made, s.dropped), (expected, 0));
+        }
+    }
+}

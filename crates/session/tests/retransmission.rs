@@ -4,11 +4,13 @@
 
 mod common;
 
+use common::toy::Toy;
 use common::{Call, Fate, Link, Recorder, Told};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
-use weir_media::PerfectCodec;
+use weir_media::resilience::{Choice, Mechanisms};
+use weir_media::{Capabilities, PerfectCodec, ReceivedFrame, Source, SourceFeedback};
 use weir_session::{
     Datagram, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RecoveryStats, RetransmissionConfig, SendConfig,
 };
@@ -288,4 +290,127 @@ fn repair_goes_first_where_there_is_both() {
     assert!(n.requested as f64 <= s.lost as f64 * 0.3, "{n:?}");
     assert!(s.residual_lost as f64 <= s.lost as f64 * 0.02, "{s:?} {n:?}");
     assert_eq!(s.recovered + s.residual_lost, s.lost);
+}
+
+/// A call of a policy at both ends, over a path that loses at random. The source may be told sizes of slices.
+fn with_policy(config: ResilienceConfig, rtt: i64, share: f64, recorder: &Recorder, toy: Option<Toy>) -> Call {
+    let now = Timestamp::ZERO;
+    let endpoint = EndpointConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndpointConfig::default() };
+    let source = toy.map_or(PerfectCodec::frames(ms(20), now).into(), |t| Source::Custom(Box::new(t)));
+    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(2) };
+    let resilience = Some(config);
+    let send = SendConfig { resilience, ..SendConfig::new(source, recorder.sender(), limits) };
+    let receive = ReceiveConfig { resilience, playout_deadline: Some(config.delay_max), ..ReceiveConfig::default() };
+    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
+    let (a, b) = (Endpoint::new(endpoint, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(20), lose_rtp(share, 5)).with_delay(ms(rtt / 2)));
+    c.back = Link::new(DataRate::from_mbps(20), |_, _| Fate::Pass).with_delay(ms(rtt / 2));
+    c
+}
+
+#[test]
+fn a_policy_asks_again_on_a_short_path_and_protects_on_a_long_one() {
+    for (rtt, share, nack, uep) in [(40, 0.01, true, false), (600, 0.03, false, true)] {
+        let recorder = Recorder::new(800);
+        let mut c = with_policy(ResilienceConfig::default(), rtt, share, &recorder, None);
+        c.run_until(Timestamp::from_secs(15));
+        let (before, sent) = (c.b.recovery_stats(), c.a.send_counters());
+        c.run_until(Timestamp::from_secs(60));
+        let [packets, lost, recovered, residual] = since(c.b.recovery_stats(), before);
+        let (sending, receiving) = c.a.resilience();
+        assert!(receiving.is_none() && sending.is_some());
+        let (sending, receiving) = (sending.unwrap().mechanisms, c.b.resilience().1.unwrap().mechanisms);
+        // Both ends have come to the same, each by itself.
+        assert_eq!(sending, receiving);
+        assert_eq!((receiving.contains(Mechanisms::NACK), sending.contains(Mechanisms::PROTECTION)), (nack, uep));
+        assert!(lost > 20 && packets > 3_000);
+        let (repair, again) = (c.a.send_counters().repair_packets, c.a.retransmission_counters().packets);
+        assert_eq!((repair > 300, again > 20), (uep, nack));
+        // Parity of one in eight brings back what is lost alone.
+        let back = recovered as f64 / lost as f64;
+        assert!(if nack { residual <= 1 } else { (0.6..0.95).contains(&back) }, "{back}, {residual}");
+        // Media makes room for all of it.
+        let all = |s: weir_session::SendCounters| s.bytes + s.repair_bytes;
+        let kbps = (all(c.a.send_counters()) - all(sent)) as f64 * 8.0 / 45_000.0;
+        assert!((770.0..840.0).contains(&kbps), "{kbps}");
+        let mut names = vec![];
+        c.a.metrics(&mut |name, value| names.push((name, value)));
+        c.b.metrics(&mut |name, value| names.push((name, value)));
+        for (name, value) in [("resilience_nack", nack), ("resilience_uep", uep), ("retransmissions_sent", nack)] {
+            assert!(names.iter().any(|n| n.0 == name && (n.1 > 0.0) == value), "{name} of {names:?}");
+        }
+    }
+}
+
+#[test]
+fn slices_get_smaller_with_loss_and_are_left_alone_without_a_policy() {
+    let capabilities = Capabilities { slices: true, reference_selection: false };
+    let choice = Choice::Pinned(Mechanisms::SLICES);
+    let config = ResilienceConfig { choice, capabilities, ..ResilienceConfig::default() };
+    let toy = Toy::new(ms(20));
+    let life = toy.life.clone();
+    let mut c = with_policy(config, 40, 0.1, &Recorder::new(800), Some(toy));
+    c.run_until(Timestamp::from_secs(20));
+    let sizes: Vec<_> = life
+        .lock()
+        .unwrap()
+        .feedback
+        .iter()
+        .filter_map(|f| if let SourceFeedback::SliceSize(s) = f { s.map(|s| s.as_bytes()) } else { None })
+        .collect();
+    // From a packet's payload on, by the rule.
+    assert_eq!(sizes, [1_200, 600, 300, 250, 200, 150], "{sizes:?}");
+    assert_eq!(c.b.nack_counters().nacks, 0);
+    // A codec that cannot is not asked again and again.
+    let mut c = with_policy(config, 40, 0.1, &Recorder::new(800), None);
+    c.run_until(Timestamp::from_secs(20));
+    assert_eq!(c.a.resilience().0.unwrap().mechanisms, Mechanisms::NONE);
+}
+
+#[test]
+fn a_controller_that_plans_repair_keeps_it() {
+    let recorder = Recorder::new(800);
+    recorder.target.lock().unwrap().repair = RepairPlan::Parity { interval: 10 };
+    let choice = Choice::Pinned(Mechanisms::PROTECTION);
+    let config = ResilienceConfig { choice, ..ResilienceConfig::default() };
+    let mut c = with_policy(config, 40, 0.02, &recorder, None);
+    c.run_until(Timestamp::from_secs(20));
+    let s = c.a.send_counters();
+    assert!((s.repair_packets as i64 * 10 - s.packets as i64).abs() < 60, "{s:?}");
+}
+
+/// What comes again is the content that was sent, byte for byte.
+#[test]
+fn content_comes_again_as_it_was() {
+    let toy = Toy::new(ms(40));
+    let life = toy.life.clone();
+    let recorder = Recorder::new(800);
+    let now = Timestamp::ZERO;
+    let endpoint = EndpointConfig { ssrc: 11, remote_ssrc: 22, ..EndpointConfig::default() };
+    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(2) };
+    let retransmission = Some(RetransmissionConfig::default());
+    let send =
+        SendConfig { retransmission, ..SendConfig::new(Source::Custom(Box::new(toy)), recorder.sender(), limits) };
+    let nack = Some(NackConfig::default());
+    let receive = ReceiveConfig { nack, playout_deadline: Some(ms(600)), content: true, ..ReceiveConfig::default() };
+    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..endpoint.clone() };
+    let (a, b) = (Endpoint::new(endpoint, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(5), lose_rtp(0.05, 3)));
+    let (mut frame, mut whole, mut offset) = (ReceivedFrame::default(), 0, None);
+    for _ in 0..500 {
+        c.run_until(c.now + ms(40));
+        let first = c.sent[0].iter().find(|(_, _, t)| t.is_rtp).map(|s| &s.1);
+        // The first frame was captured at time zero.
+        let offset =
+            *offset.get_or_insert_with(|| weir_wire::rtp::PacketView::parse(first.unwrap()).unwrap().timestamp());
+        while let Some(e) = c.b.poll_playout(c.now) {
+            if c.b.take_frame(&e, &mut frame) {
+                life.lock().unwrap().check(&frame, offset);
+                whole += u32::from(frame.whole);
+            }
+        }
+    }
+    let (content, n) = (c.b.content_counters().0, c.b.nack_counters());
+    assert!(n.recovered > 40 && content.repaired == n.recovered, "{content:?} {n:?}");
+    assert!(whole >= 475, "{whole}");
 }
