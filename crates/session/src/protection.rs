@@ -224,7 +224,7 @@ mod tests {
     fn a_key_frame_waits_for_no_packet_of_another_under_unequal_protection() {
         let of = |interval| Some(Scheme::Parity { interval });
         let unequal = Protection::ByImportance { key: of(2), reference: of(5), other: None };
-        for (protection, expected) in [(unequal, [3, 3, 4]), (Scheme::Parity { interval: 2 }.into(), [2, 7, 9])] {
+        for (protection, expected) in [(unequal, [3, 3, 4]), (Scheme::Parity { interval: 2 }.into(), [2, 7, 10])] {
             let mut s = RepairSender::new(RepairChoice::Fixed(protection), 500, 7);
             let mut sequence = 100_000;
             let mut send = |s: &mut RepairSender, count: u64, importance, key| {

@@ -148,6 +148,9 @@ impl MediaSender {
         };
         s.source.on_target(target.media_rate, now);
         s.repair.follow(target.repair);
+        if target.repair != RepairPlan::Off {
+            s.yield_protection(now);
+        }
         s.follow_resilience(now);
         s
     }

@@ -12,7 +12,8 @@ use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
 use weir_media::resilience::{Choice, Mechanisms};
 use weir_media::{Capabilities, PerfectCodec, ReceivedFrame, Source, SourceFeedback};
 use weir_session::{
-    Datagram, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RecoveryStats, RetransmissionConfig, SendConfig,
+    Datagram, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RecoveryStats, ResilienceConfig,
+    RetransmissionConfig, SendConfig,
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Nack, NackEntry, Packet, check_compound, parse_compound};
@@ -359,7 +360,7 @@ fn slices_get_smaller_with_loss_and_are_left_alone_without_a_policy() {
         .filter_map(|f| if let SourceFeedback::SliceSize(s) = f { s.map(|s| s.as_bytes()) } else { None })
         .collect();
     // From a packet's payload on, by the rule.
-    assert_eq!(sizes, [1_200, 600, 300, 250, 200, 150], "{sizes:?}");
+    assert_eq!(sizes, [1_000, 500, 250, 200, 150], "{sizes:?}");
     assert_eq!(c.b.nack_counters().nacks, 0);
     // A codec that cannot is not asked again and again.
     let mut c = with_policy(config, 40, 0.1, &Recorder::new(800), None);
