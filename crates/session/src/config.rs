@@ -16,8 +16,12 @@ use weir_units::{DataRate, Ecn, TimeDelta};
 pub struct EndpointConfig {
     /// This end's synchronisation source.
     pub ssrc: u32,
-    /// The other end's synchronisation source.
+    /// The other end's synchronisation source; 0 where it is not known: then the first source of this payload type is it.
     pub remote_ssrc: u32,
+    /// After how long a silence of the other end, or at once after its goodbye, another source of the same payload type
+    /// takes its place, as when the other end was started anew; `None` for never. This end then also takes another
+    /// identifier for its own where somebody else has it (RFC 3550, section 8.2).
+    pub latch: Option<TimeDelta>,
     /// Canonical name in SDES (RFC 7022 says how to choose it).
     pub cname: String,
     /// Seed of every random draw: first sequence number and timestamp, RTCP timing.
@@ -74,6 +78,7 @@ impl Default for EndpointConfig {
         Self {
             ssrc: 1,
             remote_ssrc: 2,
+            latch: None,
             cname: "weir".into(),
             seed: 1,
             payload_type: 96,

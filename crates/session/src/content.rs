@@ -124,6 +124,14 @@ impl ContentStore {
         DataSize::from_bytes(self.size)
     }
 
+    /// Forgets what waits: its frames will not be played.
+    pub(crate) fn clear(&mut self) {
+        while !self.packets.is_empty() {
+            self.counters.expired += 1;
+            self.drop_front();
+        }
+    }
+
     fn drop_front(&mut self) {
         if let Some(p) = self.packets.pop_front() {
             self.size -= p.payload.bytes.len() as u64;

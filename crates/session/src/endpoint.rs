@@ -4,6 +4,7 @@ mod control;
 mod incoming;
 mod outgoing;
 mod picture;
+mod remote;
 mod resilience;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
@@ -22,6 +23,7 @@ use crate::sender::{MediaSender, SendCounters, earliest};
 use crate::session_params::Profile;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use remote::Remote;
 use weir_cc::circuit_breaker::Trip;
 use weir_cc::{Controller, ReceiverController, Report, ReportPlan, Target};
 use weir_media::{PlayoutEvent, PlayoutStats, ReceivedFrame};
@@ -69,6 +71,12 @@ pub struct EndpointCounters {
     pub rtcp_bytes: u64,
     /// RTCP datagrams received.
     pub rtcp_received: u64,
+    /// Sources taken up as the other end's: the first where it was not known, and those that came in its place.
+    pub sources: u64,
+    /// Goodbyes of the other end's source.
+    pub byes: u64,
+    /// Packets that came under this end's own source identifier (RFC 3550, section 8.2).
+    pub collisions: u64,
 }
 
 /// Sets the repair stream's random numbers apart from the others.
@@ -108,6 +116,7 @@ pub struct Endpoint {
     /// A sender report is to be asked for (RFC 6051), once a reporting interval.
     sync: Sync,
     picture: PictureRequests,
+    remote: Remote,
 }
 
 /// Whether the other end's sender report is missed.
@@ -198,6 +207,7 @@ impl Endpoint {
             early_wanted: false,
             sync: Sync::No,
             picture: PictureRequests::new(config.picture, now),
+            remote: Remote::new(now),
             zero: NtpTime::from_bits(u64::from(config.ntp_epoch) << 32),
             rng,
             config,

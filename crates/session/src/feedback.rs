@@ -73,16 +73,47 @@ pub(crate) fn write_ccfb<const N: usize>(
 pub(crate) struct FeedbackReader {
     twcc_clock: twcc::ReferenceClock,
     ccfb_clock: CompactClock,
+    /// What is added to the other end's clock, so that it goes on where that of another end before it stood.
+    offset: TimeDelta,
+    /// The last report's time, and when it came.
+    last: Option<(RemoteTimestamp, Timestamp)>,
+    anew: bool,
+    reporter: Option<u32>,
 }
 
 impl FeedbackReader {
+    /// Another end reports from now on, by a clock of its own.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.twcc_clock, self.ccfb_clock, self.anew) = Default::default();
+        self.anew = true;
+    }
+
+    /// Who reports; another one has another clock.
+    fn on_reporter(&mut self, ssrc: u32) {
+        if self.reporter.replace(ssrc).is_some_and(|before| before != ssrc) {
+            self.begin_anew();
+        }
+    }
+
+    fn continued(&mut self, at: RemoteTimestamp, now: Timestamp) -> RemoteTimestamp {
+        if core::mem::take(&mut self.anew) {
+            self.offset = self.last.map_or(TimeDelta::ZERO, |(last, came)| last + now.saturating_since(came) - at);
+        }
+        let at = at + self.offset;
+        self.last = Some((at, now));
+        at
+    }
+
     /// The packets of a TWCC message; `unwrap` gives their 64-bit sequence numbers.
     pub(crate) fn twcc<'a, F: Fn(u16) -> u64>(
         &mut self,
         f: &twcc::Feedback<'a>,
         unwrap: F,
+        now: Timestamp,
     ) -> impl Iterator<Item = ReportedPacket> + use<'a, F> {
+        self.on_reporter(f.sender_ssrc);
         let reference = self.twcc_clock.unwrap(f.reference);
+        let reference = self.continued(reference, now);
         f.statuses().map(move |(s, since)| ReportedPacket {
             sequence: unwrap(s),
             arrival: since.map(|d| reference + d),
@@ -91,9 +122,11 @@ impl FeedbackReader {
     }
 
     /// The report's own time, by which the receiver's holding time is known.
-    pub(crate) fn ccfb_report_time(&mut self, f: &ccfb::Feedback<'_>) -> RemoteTimestamp {
+    pub(crate) fn ccfb_report_time(&mut self, f: &ccfb::Feedback<'_>, now: Timestamp) -> RemoteTimestamp {
+        self.on_reporter(f.sender_ssrc);
         // Away from the clock's zero, so that arrivals before the first report stay after it.
-        self.ccfb_clock.unwrap(f.report_timestamp) + TimeDelta::from_secs(64)
+        let at = self.ccfb_clock.unwrap(f.report_timestamp) + TimeDelta::from_secs(64);
+        self.continued(at, now)
     }
 }
 

@@ -144,6 +144,11 @@ pub(crate) struct Nacker {
 }
 
 impl Nacker {
+    /// What it was made from.
+    pub(crate) fn config(&self) -> NackConfig {
+        self.config
+    }
+
     pub(crate) fn new(config: NackConfig, session_bandwidth: DataRate, now: Timestamp) -> Self {
         Self {
             config,

@@ -232,9 +232,18 @@ impl PictureRequests {
         self.reference = Some((asked, last_decoded));
     }
 
+    /// The other end has begun anew: what was known of its pictures is gone.
+    pub(crate) fn reset(&mut self) {
+        (self.key, self.reference, self.decoded) = (None, None, None);
+        self.pictures = Pictures::default();
+    }
+
     /// When the next message is due; nothing where there is none.
     #[inline]
     pub(crate) fn due(&self) -> Option<Timestamp> {
+        if self.key.is_none() && self.reference.is_none() && self.decoded.is_none() {
+            return None;
+        }
         let wanted = [self.key, self.reference.map(|r| r.0)].into_iter().flatten().map(|a| a.due);
         wanted.chain(self.decoded.map(|_| self.acknowledged_at + ACK_SPACING)).min()
     }
@@ -394,8 +403,7 @@ mod tests {
         r.on_damaged(200, at(110));
         assert_eq!(sent(&mut r, 110), [format!("SLI 99 {}", 0x36), format!("RPSI 96 [{}] 1", 0x35 << 1)]);
         // One whose ID is not known cannot be asked for.
-        r.on_decoded(201, true);
-        r.decoded = None;
+        r.reset();
         r.on_damaged(300, at(200));
         assert_eq!((sent(&mut r, 200), r.counters.unnamed), (vec!["PLI 2".to_owned()], 1));
     }

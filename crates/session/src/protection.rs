@@ -95,6 +95,12 @@ impl RepairSender {
         s
     }
 
+    /// Media goes by another source from now on. What the old one sent is left unprotected.
+    pub(crate) fn set_media_ssrc(&mut self, ssrc: u32) {
+        self.media_ssrc = ssrc;
+        self.discard_all();
+    }
+
     /// Whether media is protected now.
     pub(crate) fn is_active(&self) -> bool {
         self.active

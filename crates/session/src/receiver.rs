@@ -29,6 +29,12 @@ use weir_wire::rtp::extension::abs_send_time_since;
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// First guess of a feedback message's size in bytes, with UDP and IP: a header, and one report each for 20 packets.
 const FIRST_FEEDBACK_SIZE: f64 = 90.0;
+/// So many packets in a row that come too late, over so long a time, are no longer the path's jitter.
+const LATE_PACKETS: u32 = 20;
+const LATE_TIME: TimeDelta = TimeDelta::from_millis(500);
+const LATE_GAP: TimeDelta = TimeDelta::from_millis(200);
+/// Timestamps that differ by more from what the clock says are of a source that has begun anew.
+const PLAUSIBLE_SECONDS: u32 = 10;
 /// Frames played or missed that wait to be polled; of more, the oldest are dropped.
 const MAX_EVENTS: usize = 1_024;
 
@@ -132,6 +138,16 @@ pub(crate) struct MediaReceiver {
     feedback_size: f64,
     /// Last absolute send time as sent, and unwrapped.
     departure: Option<(u32, RemoteTimestamp)>,
+    /// The time of the first departure.
+    first_departure: RemoteTimestamp,
+    /// What is added to sequence numbers, so that a jump is no loss to the controller, and the number that the next packet
+    /// has there where one has happened.
+    ahead: u64,
+    goes_on_at: Option<u64>,
+    /// Packets in a row that came too late for playout, and when the first and the last of them came.
+    late: (u32, Timestamp, Timestamp),
+    /// RTP timestamp of the newest packet, and when it came.
+    newest: (u32, Timestamp),
 }
 
 impl MediaReceiver {
@@ -171,6 +187,12 @@ impl MediaReceiver {
             received_rate: DataRate::ZERO,
             feedback_size: FIRST_FEEDBACK_SIZE,
             departure: None,
+            // Not from zero, so that packets sent a little earlier stay after the clock's zero.
+            first_departure: RemoteTimestamp::from_secs(64),
+            ahead: 0,
+            goes_on_at: None,
+            late: (0, now, now),
+            newest: (0, now),
         };
         if r.reception == RepairReception::Always {
             r.begin_repair();
@@ -207,10 +229,15 @@ impl MediaReceiver {
         observer: &mut MaybeObserver,
         now: Timestamp,
     ) {
+        let before = self.stats.highest();
         let Sequenced::Valid(sequence) = self.stats.on_sequence(packet.sequence) else {
             self.counters.invalid += 1;
             return;
         };
+        if self.stats.take_jump() {
+            self.on_jump((before, sequence), packet.rtp_timestamp, now);
+        }
+        self.newest = (packet.rtp_timestamp, now);
         self.stats.on_arrival(now, packet.rtp_timestamp);
         self.counters.packets += 1;
         self.counters.bytes += packet.size.as_bytes();
@@ -241,6 +268,10 @@ impl MediaReceiver {
         }
         if self.controller.is_some() {
             let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
+            if let Some(next) = self.goes_on_at.take() {
+                self.ahead = next.wrapping_sub(sequence);
+            }
+            let sequence = sequence.wrapping_add(self.ahead);
             let received = ReceivedPacket {
                 now,
                 departure,
@@ -254,6 +285,52 @@ impl MediaReceiver {
             if let Some(c) = &mut self.controller {
                 c.on_packet_received(&received);
             }
+        }
+    }
+
+    /// Sequence numbers have jumped from `before` to `sequence`. That is no loss; where the timestamps have jumped too, the
+    /// source has begun anew.
+    #[cold]
+    fn on_jump(&mut self, (before, sequence): (u64, u64), rtp_timestamp: u32, now: Timestamp) {
+        self.goes_on_at = Some(before.wrapping_add(self.ahead).wrapping_add(1));
+        let elapsed =
+            now.saturating_since(self.newest.1).as_nanos() as i128 * i128::from(self.clock_rate) / 1_000_000_000;
+        let expected = self.newest.0.wrapping_add(elapsed as u32);
+        let off = (rtp_timestamp.wrapping_sub(expected) as i32).unsigned_abs();
+        if off > self.clock_rate.saturating_mul(PLAUSIBLE_SECONDS) {
+            self.playout = self.deadline.map(Playout::new);
+            self.events.clear();
+            if let Some(playout) = &mut self.playout {
+                // The packet before this one was not believed: what begins here may not be a frame.
+                playout.on_padding(sequence - 2);
+            }
+            if let Some(content) = &mut self.content {
+                content.clear();
+            }
+        }
+    }
+
+    /// Another source takes the place of the one so far, after this time of silence. Counters and the controller go on.
+    pub(crate) fn begin_anew(&mut self, endpoint: &EndpointConfig, silence: TimeDelta, now: Timestamp) {
+        let goes_on_at = self.stats.is_started().then(|| self.stats.highest().wrapping_add(self.ahead).wrapping_add(1));
+        let config = ReceiveConfig {
+            feedback: self.plan,
+            reports: self.reports,
+            repair: self.reception,
+            nack: self.nack.as_ref().map(Nacker::config),
+            controller: self.controller.take(),
+            playout_deadline: self.deadline,
+            content: self.content.is_some(),
+        };
+        let first_departure = self.departure.map_or(self.first_departure, |(_, at)| at + silence);
+        let next = Self { counters: self.counters, first_departure, goes_on_at, ..Self::new(config, endpoint, now) };
+        let before = core::mem::replace(self, next);
+        if let (Some(nack), Some(old)) = (&mut self.nack, before.nack) {
+            nack.counters = old.counters;
+        }
+        if let (Some(content), Some(mut old)) = (&mut self.content, before.content) {
+            old.clear();
+            content.counters = old.counters;
         }
     }
 
@@ -293,12 +370,36 @@ impl MediaReceiver {
         if let Some(content) = self.content.as_mut().filter(|_| verdict == Verdict::InTime) {
             content.insert(now, (sequence, rtp_timestamp, marker), payload);
         }
-        let Verdict::Discarded { of_frame: discarded } = verdict else { return false };
+        let Verdict::Discarded { of_frame: discarded } = verdict else {
+            self.late.0 = 0;
+            return false;
+        };
+        if self.content.is_some() {
+            self.follow_delay(rtp_timestamp, now);
+        }
         if let Some(c) = &mut self.controller {
             let buffered = TimeDelta::ZERO;
             c.on_playout(&FramePlayout { now, rtp_timestamp, complete: false, discarded, buffered });
         }
         true
+    }
+
+    /// Where all packets come too late for a while the path has become longer, or the clocks have drifted apart: frames are
+    /// played later from then on.
+    #[cold]
+    fn follow_delay(&mut self, rtp_timestamp: u32, now: Timestamp) {
+        // What comes behind a silence tells nothing of the path before it.
+        if self.late.0 == 0 || now.saturating_since(self.late.2) > LATE_GAP {
+            (self.late.0, self.late.1) = (0, now);
+        }
+        (self.late.0, self.late.2) = (self.late.0 + 1, now);
+        if self.late.0 >= LATE_PACKETS
+            && now.saturating_since(self.late.1) >= LATE_TIME
+            && let Some(playout) = &mut self.playout
+        {
+            self.late.0 = 0;
+            playout.set_capture_time(rtp_timestamp, now);
+        }
     }
 
     /// Plays the frames that are due and tells the controller's receiver half.
@@ -396,8 +497,7 @@ impl MediaReceiver {
 
     fn unwrap_departure(&mut self, time: u32) -> RemoteTimestamp {
         let at = match self.departure {
-            // Not from zero, so that packets sent a little earlier stay after the clock's zero.
-            None => RemoteTimestamp::from_secs(64),
+            None => self.first_departure,
             Some((last, at)) => at + abs_send_time_since(time, last),
         };
         self.departure = Some((time, at));

@@ -40,6 +40,7 @@ pub struct ReceiveStatistics {
     base: u64,
     highest: u64,
     bad_sequence: Option<u16>,
+    jumped: bool,
     received: u64,
     prior_expected: u64,
     prior_received: u64,
@@ -58,6 +59,7 @@ impl ReceiveStatistics {
             base: 0,
             highest: 0,
             bad_sequence: None,
+            jumped: false,
             received: 0,
             prior_expected: 0,
             prior_received: 0,
@@ -66,8 +68,13 @@ impl ReceiveStatistics {
         }
     }
 
+    /// The first number is one cycle up. After a jump they go on above all numbers so far, where RFC 3550's count of cycles
+    /// begins anew: what goes by them takes older ones for copies.
     fn restart(&mut self, sequence: u16) {
-        self.base = 65_536 + u64::from(sequence);
+        let cycle = self.highest & !0xffff;
+        let goes_on = self.started && u64::from(sequence) > self.highest - cycle;
+        self.jumped = self.started;
+        self.base = cycle + if goes_on { 0 } else { 65_536 } + u64::from(sequence);
         self.highest = self.base;
         self.bad_sequence = None;
         self.received = 0;
@@ -82,8 +89,8 @@ impl ReceiveStatistics {
     /// known from signalling; probation is served only after an unexplained jump.
     pub fn on_sequence(&mut self, sequence: u16) -> Sequenced {
         if !self.started {
-            self.started = true;
             self.restart(sequence);
+            self.started = true;
             self.probation = 0;
         } else {
             let ahead = sequence.wrapping_sub(self.highest as u16);
@@ -115,6 +122,11 @@ impl ReceiveStatistics {
         }
     }
 
+    /// Whether the numbers have jumped since this was last asked.
+    #[inline]
+    pub(crate) fn take_jump(&mut self) -> bool {
+        core::mem::take(&mut self.jumped)
+    }
     /// Whether any packet has been counted.
     pub fn is_started(&self) -> bool {
         self.started
@@ -187,8 +199,11 @@ mod tests {
         let mut s = ReceiveStatistics::new(90_000);
         s.on_sequence(10);
         assert_eq!(s.on_sequence(20_000), Sequenced::Invalid);
-        assert!(matches!(s.on_sequence(20_001), Sequenced::Valid(_)));
-        assert_eq!(s.expected(), 1);
+        assert_eq!((s.on_sequence(20_001), s.take_jump()), (Sequenced::Valid(65_536 + 20_001), true));
+        assert_eq!((s.expected(), s.take_jump()), (1, false));
+        // Back again: above all that has been.
+        s.on_sequence(5);
+        assert_eq!((s.on_sequence(6), s.expected()), (Sequenced::Valid(2 * 65_536 + 6), 1));
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Endpoint {
         self.on_rtp(now, datagram, source);
     }
 
-    fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) {
+    pub(super) fn on_rtp(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) {
         let parsed = if datagram.payload > 0 {
             PacketView::parse_header(datagram.bytes)
         } else {
@@ -70,8 +70,9 @@ impl Endpoint {
             self.counters.malformed += 1;
             return;
         };
-        let Some(receiver) = &mut self.receiver else {
+        let Some(receiver) = &self.receiver else {
             self.counters.unknown_source += 1;
+            self.on_heard(view.ssrc(), now);
             return;
         };
         let by_transport = receiver.format() == Some(FeedbackFormat::TransportWide);
@@ -80,6 +81,7 @@ impl Endpoint {
             return self.on_other_rtp(now, &view, transport, datagram, source);
         }
         let wants_departure = receiver.controller.is_some();
+        self.on_remote_rtp(now);
         let incoming = Incoming {
             sequence: view.sequence(),
             transport,
@@ -132,7 +134,10 @@ impl Endpoint {
             o.on_fec_received(&seen(now, datagram, source));
         }
         let observer = &mut self.observer;
-        if !packet.is_some_and(|p| receiver.on_repair(p, transport, datagram.ecn, observer, now)) {
+        if packet.is_some_and(|p| receiver.on_repair(p, transport, datagram.ecn, observer, now)) {
+            return;
+        }
+        if packet.is_some() || !self.on_stranger(now, view, datagram, source) {
             self.counters.unknown_source += 1;
         }
     }
@@ -162,8 +167,15 @@ impl Endpoint {
     fn on_rtcp<'a>(&mut self, packet: &Packet<'a>, extended: &mut Extended<'a>, now: Timestamp) {
         let ours = self.config.ssrc;
         match packet {
-            Packet::SenderReport(sr) => self.on_sender_report(sr, now),
-            Packet::ReceiverReport(rr) => rr.blocks.iter().for_each(|b| self.on_block(&b, now)),
+            Packet::SenderReport(sr) => {
+                self.on_heard(sr.ssrc, now);
+                self.on_sender_report(sr, now);
+            }
+            Packet::ReceiverReport(rr) => {
+                self.on_heard(rr.ssrc, now);
+                rr.blocks.iter().for_each(|b| self.on_block(&b, now));
+            }
+            Packet::Bye(b) => self.on_bye(b, now),
             Packet::Xr(xr) => self.on_extended_report(xr, extended, now),
             Packet::OneWayDelay(d) if d.media_ssrc == ours => {
                 extended.one_way_delay = Some(OneWayDelay { min: d.min, mean: d.mean, last: d.latest });
@@ -173,14 +185,14 @@ impl Endpoint {
                 let Some(sender) = &mut self.sender else { return };
                 sender.breaker.on_feedback();
                 let last = sender.last_transport();
-                let reports = self.reader.twcc(f, move |s| nearest(last, s));
+                let reports = self.reader.twcc(f, move |s| nearest(last, s), now);
                 if let Some(rtt) = sender.on_reports(reports, |_| TimeDelta::ZERO, now) {
                     self.rtt = Some(rtt);
                 }
             }
             Packet::Ccfb(f) => {
                 let Some(sender) = &mut self.sender else { return };
-                let report = self.reader.ccfb_report_time(f);
+                let report = self.reader.ccfb_report_time(f, now);
                 let ssrcs = [ours, self.config.repair_ssrcs().0, self.config.retransmission_ssrcs().0];
                 let mut known = false;
                 for stream in f.streams() {
@@ -221,7 +233,7 @@ impl Endpoint {
             Packet::Pli(p) if p.media_ssrc == ours => self.on_key_request(None, now),
             Packet::Fir(f) => {
                 if let Some(entry) = f.entries.iter().find(|e| e.ssrc == ours) {
-                    self.on_key_request(Some(entry.sequence), now);
+                    self.on_key_request(Some((f.sender_ssrc, entry.sequence)), now);
                 }
             }
             Packet::Rpsi(r) if r.media_ssrc == ours => extended.rpsi = Some(*r),
@@ -230,7 +242,7 @@ impl Endpoint {
         }
     }
 
-    fn on_key_request(&mut self, fir: Option<u8>, now: Timestamp) {
+    fn on_key_request(&mut self, fir: Option<(u32, u8)>, now: Timestamp) {
         if let Some(s) = &mut self.sender {
             s.on_key_request(fir, self.rtt, now);
         }

@@ -53,7 +53,8 @@ impl Endpoint {
     }
 
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
-        let regular = self.timer.next_regular() <= now || self.bye == Bye::Wanted;
+        let ends = self.bye == Bye::Wanted || self.remote.given_up.is_some();
+        let regular = self.timer.next_regular() <= now || ends;
         let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted || self.picture.is_due(now);
         let due = |r: &MediaReceiver| r.feedback_due(now) || r.is_urgent() || r.nack_due(now);
         if !regular && !waits && !self.receiver.as_ref().is_some_and(due) {
@@ -107,6 +108,9 @@ impl Endpoint {
         }
         if is_avpf {
             self.write_picture_feedback(now, out);
+        }
+        if let Some((given_up, count)) = self.remote.given_up.take() {
+            write_bye(&given_up[..count], out);
         }
         if self.bye == Bye::Wanted {
             let mut sources = [self.config.ssrc; 3];
@@ -166,7 +170,7 @@ impl Endpoint {
             }
         }
         let mut blocks = [None; 3];
-        if let Some(r) = self.receiver.as_mut().filter(|r| r.stats.is_started()) {
+        if let Some(r) = self.receiver.as_mut().filter(|r| r.stats.is_started() && !self.remote.has_left()) {
             let numbers = r.stats.take_block();
             r.on_loss_told(f64::from(numbers.fraction_lost) / 256.0);
             blocks[0] = Some(report_block(self.config.remote_ssrc, &numbers, self.last_sr, now));

@@ -18,7 +18,8 @@ pub(crate) struct PictureState {
     made: Option<Timestamp>,
     /// A key frame is to be asked for as soon as there may be another.
     wanted: bool,
-    fir_sequence: Option<u8>,
+    /// Who sent the last FIR, and its number.
+    fir: Option<(u32, u8)>,
     /// The picture that was acknowledged last.
     decoded: Option<u32>,
     /// By the source's timestamps.
@@ -33,7 +34,7 @@ impl PictureState {
             asked: None,
             made: None,
             wanted: false,
-            fir_sequence: None,
+            fir: None,
             decoded: None,
             pictures: Pictures::default(),
             counters: PictureCounters::default(),
@@ -54,13 +55,13 @@ impl PictureState {
 }
 
 impl MediaSender {
-    /// The other end asks for a key frame, by a FIR of this number or by PLI. The repetition of a FIR is answered by another
+    /// The other end asks for a key frame, by a FIR of this sender and number or by PLI. The repetition of a FIR is answered by another
     /// key frame when two round trips have gone since the last one (RFC 5104, section 3.5.1.1).
-    pub(crate) fn on_key_request(&mut self, fir: Option<u8>, rtt: Option<TimeDelta>, now: Timestamp) {
+    pub(crate) fn on_key_request(&mut self, fir: Option<(u32, u8)>, rtt: Option<TimeDelta>, now: Timestamp) {
         let p = &mut self.picture;
         p.counters.key_requests += 1;
-        let repeated = fir.is_some() && p.fir_sequence == fir;
-        p.fir_sequence = fir.or(p.fir_sequence);
+        let repeated = fir.is_some() && p.fir == fir;
+        p.fir = fir.or(p.fir);
         let answered = p.asked.max(p.made).filter(|_| repeated);
         if answered.is_some_and(|t| now.saturating_since(t) <= rtt.unwrap_or(FIRST_ROUND_TRIP) * 2) {
             return;
@@ -128,6 +129,12 @@ impl MediaSender {
         if !gone_back {
             self.on_key_request(None, rtt, now);
         }
+    }
+
+    /// Another end has taken the place of the one before: it can decode nothing yet.
+    pub(crate) fn on_new_peer(&mut self, now: Timestamp) {
+        (self.picture.fir, self.picture.decoded) = (None, None);
+        self.want_key_frame(now);
     }
 
     pub(crate) fn set_slice_size(&mut self, size: Option<DataSize>, now: Timestamp) -> bool {

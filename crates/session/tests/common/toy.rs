@@ -9,12 +9,15 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 pub struct Life {
     /// By the frame's id: its timestamp, its kind and its payloads.
     pub frames: Vec<(u32, FrameKind, Vec<Vec<u8>>)>,
+    /// Tells this source from others; the upper half of what payloads begin with.
+    pub tag: u64,
     pub key_requests: Vec<Timestamp>,
     pub feedback: Vec<SourceFeedback>,
 }
 
 /// Frames at a constant distance; each payload begins with the frame's id and goes on at random.
 pub struct Toy {
+    start: Timestamp,
     interval: TimeDelta,
     rate: DataRate,
     /// What the target is multiplied by: an encoder that does not keep to it.
@@ -27,8 +30,13 @@ pub struct Toy {
 
 impl Toy {
     pub fn new(interval: TimeDelta) -> Self {
+        Self::starting(Timestamp::ZERO, interval)
+    }
+    pub fn starting(start: Timestamp, interval: TimeDelta) -> Self {
         let rate = DataRate::ZERO;
-        Self { interval, rate, excess: 1.0, next: 0, key: true, pending: vec![], life: Arc::default() }
+        let life = Life { tag: start.as_millis() as u64, ..Life::default() };
+        let life = Arc::new(Mutex::new(life));
+        Self { start, interval, rate, excess: 1.0, next: 0, key: true, pending: vec![], life }
     }
 }
 
@@ -43,7 +51,7 @@ impl FrameSource for Toy {
         self.rate = rate;
     }
     fn next_frame_at(&self) -> Option<Timestamp> {
-        Some(Timestamp::ZERO + self.interval * self.next as i64)
+        Some(self.start + self.interval * self.next as i64)
     }
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
         let captured = self.next_frame_at().filter(|&at| at <= now)?;
@@ -54,8 +62,8 @@ impl FrameSource for Toy {
         let rtp_timestamp = (captured.as_micros() * i64::from(RTP_CLOCK_HZ) / 1_000_000) as u32;
         let frame = Frame { id: self.next, captured, size, kind, rtp_timestamp };
         self.next += 1;
-        self.pending =
-            (0..size.as_bytes()).collect::<Vec<_>>().chunks(900).map(|c| self.payload(frame.id, c)).collect();
+        let name = self.life.lock().unwrap().tag << 32 | frame.id;
+        self.pending = (0..size.as_bytes()).collect::<Vec<_>>().chunks(900).map(|c| self.payload(name, c)).collect();
         let mut life = self.life.lock().unwrap();
         assert_eq!(life.frames.len() as u64, frame.id);
         life.frames.push((rtp_timestamp, kind, self.pending.clone()));
@@ -93,14 +101,19 @@ impl Toy {
 }
 
 impl Life {
+    /// The id of a received frame that is of this source.
+    pub fn id(&self, f: &ReceivedFrame) -> Option<u64> {
+        let name = u64::from_be_bytes(f.packets[0].bytes[..8].try_into().unwrap());
+        (name >> 32 == self.tag).then_some(name & 0xffff_ffff)
+    }
     /// The id of a received frame, all of whose packets are as they were sent; `rtp_offset` is what sessions add.
     pub fn check(&self, f: &ReceivedFrame, rtp_offset: u32) -> u64 {
-        let id = u64::from_be_bytes(f.packets[0].bytes[..8].try_into().unwrap());
+        let id = self.id(f).expect("of this source");
         let (timestamp, _, payloads) = &self.frames[id as usize];
         assert_eq!(f.rtp_timestamp, timestamp.wrapping_add(rtp_offset), "frame {id}");
         let bytes: Vec<&[u8]> = f.packets.iter().map(|p| &p.bytes[..]).collect();
         if f.whole {
-            assert_eq!(&bytes, payloads, "frame {id}");
+            assert!(&bytes == payloads, "frame {id}: {} packets of {}", bytes.len(), payloads.len());
         } else {
             assert!(bytes.iter().all(|b| payloads.iter().any(|p| p == b)), "frame {id}");
         }

@@ -1,0 +1,339 @@
+//! Other ends that leave, come back anew, or have this end's name; and what a network may bring that nobody sent.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::toy::{Life, Toy, byte};
+use common::{Call, Fate, Link, Recorder};
+use std::sync::{Arc, Mutex};
+use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
+use weir_fec::Scheme;
+use weir_media::{ReceivedFrame, Source};
+use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, RepairChoice, SendConfig};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_wire::rtcp::{Packet, parse_compound};
+
+const LATCH: TimeDelta = TimeDelta::from_millis(1_000);
+
+fn ms(n: i64) -> TimeDelta {
+    TimeDelta::from_millis(n)
+}
+fn at(n: i64) -> Timestamp {
+    Timestamp::from_millis(n)
+}
+fn limits() -> Limits {
+    Limits { floor: DataRate::from_kbps(150), ceiling: DataRate::from_mbps(3) }
+}
+
+fn config(ssrc: u32, remote_ssrc: u32, seed: u64) -> EndpointConfig {
+    EndpointConfig { ssrc, remote_ssrc, seed, latch: Some(LATCH), ..EndpointConfig::default() }
+}
+
+/// A sender that begins now, under a controller of a constant rate.
+fn sender(config: EndpointConfig, now: Timestamp) -> (Endpoint, Arc<Mutex<Life>>) {
+    let toy = Toy::starting(now, ms(40));
+    let life = toy.life.clone();
+    let send = SendConfig {
+        repair: RepairChoice::Fixed(Scheme::parity(8).unwrap().into()),
+        ..SendConfig::new(Source::Custom(Box::new(toy)), Recorder::new(800).sender(), limits())
+    };
+    (Endpoint::new(config, Some(send), None, now), life)
+}
+
+fn receiver(config: EndpointConfig) -> Endpoint {
+    let receive = ReceiveConfig { playout_deadline: Some(ms(250)), content: true, ..ReceiveConfig::default() };
+    Endpoint::new(config, None, Some(receive), Timestamp::ZERO)
+}
+
+fn link() -> Link {
+    Link::new(DataRate::from_mbps(20), |_, _| Fate::Pass)
+}
+
+/// Runs until `end`; gives deadline and number of the frames that are whole, which are as some life made them.
+fn played(c: &mut Call, life: &Mutex<Life>, end: Timestamp) -> Vec<(Timestamp, u64)> {
+    let (mut frame, mut whole, mut offset) = (ReceivedFrame::default(), vec![], None);
+    while c.now < end {
+        let to = (c.now + ms(20)).min(end);
+        c.run_until(to);
+        while let Some(e) = c.b.poll_playout(c.now) {
+            if c.b.take_frame(&e, &mut frame) && frame.whole {
+                let life = life.lock().unwrap();
+                // One of a source before it may still have been waiting.
+                let Some(id) = life.id(&frame) else { continue };
+                let offset = *offset.get_or_insert(frame.rtp_timestamp.wrapping_sub(life.frames[id as usize].0));
+                // Of a source's first packet nobody knows whether it begins a frame.
+                frame.whole = !whole.is_empty();
+                whole.push((e.at, life.check(&frame, offset)));
+            }
+        }
+    }
+    whole
+}
+
+#[test]
+fn an_unknown_source_is_found_and_nothing_of_it_is_lost() {
+    let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
+    let mut c = Call::new(a, receiver(config(22, 0, 2)), link());
+    assert_eq!(c.b.remote_ssrc(), None);
+    let frames = played(&mut c, &life, at(3_000));
+    assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(11), 1));
+    // From the very first one on, which is the key frame.
+    assert!(frames.len() >= 65 && frames.iter().map(|f| f.1).eq(0..frames.len() as u64), "{frames:?}");
+    // Repair goes by the source that was found.
+    assert!(c.b.repair_counters().packets > 10);
+    let (s, r) = (c.a.send_counters(), c.b.receive_counters());
+    assert!(s.packets - r.packets <= 10 && r.invalid == 0, "{r:?}");
+}
+
+#[test]
+fn another_source_takes_the_place_of_one_that_is_silent_or_has_left() {
+    for (leaves, wait) in [(true, 0), (false, 1_000)] {
+        let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
+        let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
+        played(&mut c, &life, at(4_000));
+        if leaves {
+            c.a.leave();
+            c.run_until(at(4_100));
+            assert!(c.b.remote_left() && c.b.counters().byes == 1);
+        }
+        let start = at(4_100);
+        let (a, life) = sender(config(33, 22, 9), start);
+        c.a = a;
+        c.now = start;
+        let (packets, sent_before) = (c.b.receive_counters().packets, c.sent[0].len());
+        let frames = played(&mut c, &life, at(9_000));
+        assert_eq!((c.b.remote_ssrc(), c.b.counters().sources, c.b.remote_left()), (Some(33), 1, false));
+        // A packet under way, the time of silence, playout.
+        assert!(frames[0].0 <= start + ms(wait + 50 + 250 + 100), "{leaves}: {:?}", frames[0]);
+        assert!(frames.len() as i64 >= (4_900 - wait - 450) / 40, "{}", frames.len());
+        // What is reported and counted is about the new one.
+        let blocks: Vec<u32> = (c.sent[1].iter().filter(|s| s.0 > at(6_500)))
+            .flat_map(|s| parse_compound(&s.1).flatten().collect::<Vec<_>>())
+            .filter_map(|p| {
+                if let Packet::ReceiverReport(r) = p { Some(r.blocks.iter().collect::<Vec<_>>()) } else { None }
+            })
+            .flatten()
+            .map(|b| b.ssrc)
+            .collect();
+        assert!(!blocks.is_empty() && blocks.iter().all(|s| *s == 33 || *s == 33 ^ 1 << 31), "{blocks:?}");
+        let sent = (c.sent[0].len() - sent_before) as u64;
+        assert!(c.b.receive_counters().packets > packets + sent / 2);
+        assert_eq!(c.b.playout_stats().unwrap().unusable, 0);
+    }
+}
+
+#[test]
+fn the_source_that_is_there_stays_and_so_it_does_without_latching() {
+    let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
+    let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
+    let (mut intruder, _) = sender(config(66, 22, 3), Timestamp::ZERO);
+    let mut out = vec![];
+    let (mut frames, mut forged) = (0, 0);
+    while c.now < at(5_000) {
+        let to = c.now + ms(100);
+        frames += played(&mut c, &life, to).len();
+        intruder.handle_timeout(to);
+        while intruder.poll_transmit(to, &mut out).is_some() {
+            forged += 1;
+            c.b.handle_datagram(to, &Datagram { bytes: &out, payload: 0, ecn: Ecn::NotEct });
+        }
+    }
+    assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(11), 0));
+    assert!(forged > 40 && c.b.counters().unknown_source >= forged - 15 && frames >= 115, "{forged} {frames}");
+
+    // A source is not waited for for ever, and not without being asked to.
+    let fixed = EndpointConfig { latch: None, ..config(22, 44, 2) };
+    let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
+    let mut c = Call::new(a, receiver(fixed), link());
+    assert_eq!((played(&mut c, &life, at(4_000)).len(), c.b.counters().sources), (0, 0));
+    // What belongs to other payload types is no media.
+    let (a, life) = sender(EndpointConfig { payload_type: 100, ..config(11, 22, 1) }, Timestamp::ZERO);
+    let mut c = Call::new(a, receiver(config(22, 0, 2)), link());
+    assert_eq!((played(&mut c, &life, at(2_000)).len(), c.b.remote_ssrc()), (0, None));
+}
+
+#[test]
+fn a_source_that_says_goodbye_and_goes_on_begins_anew() {
+    let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
+    let mut c = Call::new(a, receiver(EndpointConfig { latch: None, ..config(22, 11, 2) }), link());
+    played(&mut c, &life, at(2_000));
+    c.a.leave();
+    c.run_until(at(6_000));
+    assert!(c.b.remote_left());
+    let quiet = c.sent[1].iter().filter(|s| s.0 > at(3_000)).all(|s| {
+        let all = parse_compound(&s.1).flatten().collect::<Vec<_>>();
+        all.iter()
+            .all(|p| !matches!(p, Packet::ReceiverReport(r) if r.blocks.iter().next().is_some_and(|b| b.ssrc == 11)))
+    });
+    assert!(quiet, "nothing is told of a source that has left");
+    let (a, life) = sender(config(11, 22, 50), at(6_000));
+    c.a = a;
+    let frames = played(&mut c, &life, at(8_000));
+    assert!(!c.b.remote_left() && c.b.counters().sources == 1);
+    assert!(frames[0].0 <= at(6_400) && frames.len() >= 40, "{}", frames.len());
+}
+
+#[test]
+fn a_source_that_begins_anew_without_a_word_is_played_at_once() {
+    // The same identifier, other numbers and timestamps.
+    let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
+    let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
+    played(&mut c, &life, at(3_000));
+    for (seed, start) in [(7, 3_100), (8, 6_000), (12, 9_000)] {
+        let (a, life) = sender(config(11, 22, seed), at(start));
+        c.a = a;
+        c.now = at(start);
+        let frames = played(&mut c, &life, at(start + 2_500));
+        assert!(frames.first().is_some_and(|f| f.0 <= at(start + 600)), "{seed}: {:?}", frames.first());
+        assert!(frames.len() >= 45, "{seed}: {}", frames.len());
+    }
+}
+
+#[test]
+fn who_has_this_ends_identifier_makes_it_take_another_once() {
+    let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
+    let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
+    played(&mut c, &life, at(2_000));
+    let (_, copy, _) = c.sent[0].iter().rev().find(|s| s.2.is_rtp).unwrap().clone();
+    for _ in 0..50 {
+        c.a.handle_datagram(c.now, &Datagram { bytes: &copy, payload: 0, ecn: Ecn::NotEct });
+    }
+    let now = c.a.ssrc();
+    assert!(now != 11 && c.a.counters().collisions == 1);
+    let frames = played(&mut c, &life, at(5_000));
+    let byes: Vec<u32> = (c.sent[0].iter().filter(|s| !s.2.is_rtp))
+        .flat_map(|s| parse_compound(&s.1).flatten().collect::<Vec<_>>())
+        .filter_map(|p| if let Packet::Bye(b) = p { Some(b.sources.iter().collect::<Vec<_>>()) } else { None })
+        .flatten()
+        .collect();
+    assert_eq!(byes, [11, 11 ^ 1 << 31]);
+    assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(now), 1));
+    // The other end follows within a frame or so, and has repair at once.
+    assert!(frames.len() >= 65, "{}", frames.len());
+    // Its own packets come back under the new identifier: a loop, at which nothing changes.
+    let (_, looped, _) = c.sent[0].iter().rev().find(|s| s.2.is_rtp).unwrap().clone();
+    c.a.handle_datagram(c.now, &Datagram { bytes: &looped, payload: 0, ecn: Ecn::NotEct });
+    assert_eq!((c.a.ssrc(), c.a.counters().collisions), (now, 2));
+}
+
+/// A call under a controller, by the feedback that it wants.
+fn controlled(name: &str, seed: u64, start: Timestamp) -> ([Endpoint; 2], Arc<Mutex<Life>>) {
+    let registry = Registry::builtin();
+    let setup = Setup { limits: limits(), start_rate: DataRate::from_kbps(500), now: start, seed, params: vec![] };
+    let pair = registry.make(name, &setup).unwrap();
+    let spec = registry.get(name).unwrap();
+    let toy = Toy::starting(start, ms(40));
+    let life = toy.life.clone();
+    let send = SendConfig {
+        per_packet_feedback: spec.feedback.is_some(),
+        reports: spec.reports,
+        ..SendConfig::new(Source::Custom(Box::new(toy)), pair.sender, limits())
+    };
+    let receive = ReceiveConfig {
+        feedback: spec.feedback,
+        reports: spec.reports,
+        controller: pair.receiver,
+        playout_deadline: Some(ms(400)),
+        content: true,
+        ..ReceiveConfig::default()
+    };
+    let base = EndpointConfig {
+        abs_send_time: receive.controller.is_some(),
+        transport_sequence: spec.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+        // Every end has a clock of its own.
+        ntp_epoch: EndpointConfig::default().ntp_epoch + seed as u32 * 1_000,
+        ..config(1_000 + seed as u32, 0, seed)
+    };
+    let other =
+        EndpointConfig { ssrc: 2_000 + seed as u32, seed: seed + 1, ntp_epoch: base.ntp_epoch + 500, ..base.clone() };
+    ([Endpoint::new(base, Some(send), None, start), Endpoint::new(other, None, Some(receive), start)], life)
+}
+
+#[test]
+fn calls_go_on_when_either_end_is_started_anew_under_every_controller() {
+    for spec in Registry::builtin().specs() {
+        let ([a, b], life) = controlled(&spec.name, 1, Timestamp::ZERO);
+        let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(2), |_, _| Fate::Pass));
+        played(&mut c, &life, at(15_000));
+        // Another sender.
+        let ([a, _], life) = controlled(&spec.name, 5, at(15_000));
+        c.a = a;
+        let frames = played(&mut c, &life, at(30_000));
+        assert!(frames.first().is_some_and(|f| f.0 <= at(17_000)), "{}: {:?}", spec.name, frames.first());
+        assert!(frames.len() >= 300, "{}: {}", spec.name, frames.len());
+        let target = c.a.target().unwrap().media_rate.as_kbps_f64();
+        assert!((200.0..=2_600.0).contains(&target), "{}: {target}", spec.name);
+        // Another receiver, of another clock.
+        let ([_, b], _) = controlled(&spec.name, 9, at(30_000));
+        c.b = b;
+        let frames = played(&mut c, &life, at(45_000));
+        assert!(frames.first().is_some_and(|f| f.0 <= at(32_000)), "{}: {:?}", spec.name, frames.first());
+        assert!(frames.len() >= 300, "{}: {}", spec.name, frames.len());
+        let target = c.a.target().unwrap().media_rate.as_kbps_f64();
+        assert!((200.0..=2_600.0).contains(&target), "{}: {target}", spec.name);
+        // Reports on the sender before were under way.
+        assert!(c.a.history_counters().unknown < 300, "{}", spec.name);
+    }
+}
+
+#[test]
+fn a_path_that_becomes_longer_is_followed() {
+    let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
+    let delayed = |n, _: &[u8]| if n > 150 { Fate::Delay(ms(700)) } else { Fate::Pass };
+    let mut c = Call::new(a, receiver(config(22, 11, 2)), Link::new(DataRate::from_mbps(20), delayed));
+    let frames = played(&mut c, &life, at(6_000));
+    let longest = frames.windows(2).map(|w| w[1].0 - w[0].0).max().unwrap();
+    assert!((ms(500)..=ms(2_000)).contains(&longest) && frames.len() > 80, "{longest} {}", frames.len());
+    assert!(frames.last().unwrap().0 > at(5_900));
+}
+
+#[test]
+fn whatever_comes_memory_is_bounded_and_good_media_is_played() {
+    let (a, life) = sender(EndpointConfig { latch: None, ..config(11, 22, 1) }, Timestamp::ZERO);
+    let mut n = 0;
+    // Copies and disorder are the network's; every tenth datagram is late by 30 ms.
+    let rule = move |_, _: &[u8]| {
+        n += 1;
+        if n % 10 == 0 { Fate::Delay(ms(30)) } else { Fate::Pass }
+    };
+    let mut c = Call::new(a, receiver(config(22, 11, 2)), Link::new(DataRate::from_mbps(20), rule));
+    let (mut frames, mut x, mut seen) = (0, 1u64, 0);
+    while c.now < at(20_000) {
+        let to = c.now + ms(40);
+        frames += played(&mut c, &life, to).len();
+        let fresh: Vec<Vec<u8>> = c.sent[0][seen..].iter().map(|s| s.1.clone()).collect();
+        seen = c.sent[0].len();
+        for bytes in fresh {
+            for kind in 0..6u64 {
+                x += 1;
+                let mut bad = bytes.clone();
+                match kind {
+                    // A copy, a part, a flipped bit behind the header, another source, noise, a whole jump.
+                    0 => {}
+                    1 => bad.truncate(usize::from(byte(3, x)) % bytes.len()),
+                    2 => bad[1] ^= 0x7f,
+                    3 => bad[8..12].copy_from_slice(&x.to_be_bytes()[4..]),
+                    4 => bad.iter_mut().skip(1).enumerate().for_each(|(i, b)| *b = byte(x, i as u64)),
+                    _ => bad[2..4].copy_from_slice(&[byte(4, x), byte(5, x)]),
+                }
+                // What is under our own name and in sequence by chance is for encryption to keep out.
+                if kind == 5 && bad[2..4] == bytes[2..4] || kind == 2 && bytes[1] & 0x7f > 96 {
+                    continue;
+                }
+                if kind == 5 || kind == 2 {
+                    bad[8..12].copy_from_slice(&[9; 4]);
+                }
+                let payload = if kind == 4 { 5_000_000 } else { 0 };
+                c.b.handle_datagram(c.now, &Datagram { bytes: &bad, payload, ecn: Ecn::Ce });
+                c.a.handle_datagram(c.now, &Datagram { bytes: &bad, payload: 0, ecn: Ecn::NotEct });
+            }
+        }
+        let (counters, kept) = c.b.content_counters();
+        assert!(kept <= DataSize::from_bytes(300_000) && counters.crowded_out == 0, "{kept} {counters:?}");
+    }
+    assert!(frames >= 480, "{frames}");
+    let e = c.b.counters();
+    assert!(e.malformed > 500 && e.unknown_source > 2_000 && e.sources == 0, "{e:?}");
+    assert_eq!(c.b.remote_ssrc(), Some(11));
+}
