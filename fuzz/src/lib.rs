@@ -1,5 +1,7 @@
 //! What every input must hold, for the fuzz targets in `targets/`.
 
+use weir_media::{CodedFrame, Depacketiser, PayloadFormat, Payloads, ReceivedFrame, ReceivedPayload, VideoCodec};
+use weir_units::DataSize;
 use weir_wire::fec::Octets;
 use weir_wire::rtcp::{Packet, check_compound, raw_packets, xr};
 
@@ -97,4 +99,63 @@ fn walk_trace(trace: &xr::RleBlock<'_>) {
 pub fn octets(data: &[u8]) -> Option<Octets<'_>> {
     let (count, bytes) = data.split_first_chunk::<2>()?;
     Some(Octets { bytes, zeros: (u16::from_be_bytes(*count) & 0xfff).into() })
+}
+
+/// Reads `data` as packets of frames: of each two bytes and its payload. The first byte holds the step in sequence numbers
+/// (3 bits), the marker, and whether a frame ends behind it; the second the payload's length.
+fn frames(mut data: &[u8]) -> Vec<ReceivedFrame> {
+    let (mut frames, mut frame, mut sequence) = (vec![], ReceivedFrame::default(), 0);
+    while let [flags, length, rest @ ..] = data {
+        let (payload, behind) = rest.split_at((*length as usize).min(rest.len()));
+        sequence += u64::from(flags & 7);
+        let marker = flags & 8 != 0;
+        frame.packets.push(ReceivedPayload { sequence, marker, repaired: false, bytes: payload.to_vec() });
+        if flags & 16 != 0 {
+            frame.whole = flags & 32 != 0;
+            frames.push(std::mem::take(&mut frame));
+        }
+        data = behind;
+    }
+    frames.push(frame);
+    frames
+}
+
+/// Puts frames together. What comes out is bounded by what came, and survives another journey.
+pub fn depacketise(codec: VideoCodec, data: &[u8]) {
+    let (mut d, mut out) = (Depacketiser::new(codec), vec![]);
+    let frames = frames(data);
+    for frame in &frames {
+        let came: usize = frame.packets.iter().map(|p| p.bytes.len()).sum();
+        let unpacked = d.read(frame, &mut out);
+        // A start code before a NAL unit of at least one byte.
+        assert!(out.len() <= 5 * came);
+        assert!(!unpacked.whole || !out.is_empty());
+        let once = journey(codec, &out, 20 + data.len() as u64 % 50);
+        if codec == VideoCodec::H264 {
+            // Start codes inside of NAL units have come apart by now, and reserved units are gone.
+            assert_eq!(journey(codec, &once, 1_200), once);
+        } else {
+            assert_eq!(once, out);
+        }
+    }
+    let stats = d.stats();
+    assert!(stats.frames == frames.len() as u64 && stats.whole <= stats.frames);
+}
+
+/// A frame as it comes out at the other end.
+fn journey(codec: VideoCodec, data: &[u8], max: u64) -> Vec<u8> {
+    let frame = CodedFrame { data: data.to_vec(), ..CodedFrame::default() };
+    let mut payloads = Payloads::default();
+    PayloadFormat::new(codec).packetise(&frame, DataSize::from_bytes(max), &mut payloads);
+    assert!(payloads.iter().all(|(bytes, _)| bytes.len() as u64 <= max));
+    let packets = payloads.iter().enumerate().map(|(i, (bytes, _))| ReceivedPayload {
+        sequence: i as u64,
+        marker: i + 1 == payloads.len(),
+        repaired: false,
+        bytes: bytes.to_vec(),
+    });
+    let frame = ReceivedFrame { packets: packets.collect(), whole: true, ..ReceivedFrame::default() };
+    let mut out = vec![];
+    Depacketiser::new(codec).read(&frame, &mut out);
+    out
 }

@@ -53,7 +53,7 @@ pub use payload_format::{
 };
 pub use perfect::PerfectCodec;
 pub use picture::{MAX_SIDE, Picture, PictureSource, Plane};
-pub use playout::{DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
+pub use playout::{AdaptivePlayout, DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
 pub use source::{FrameSource, Source};
 pub use statistical::{StatisticalConfig, StatisticalSource};
 pub use trace::{FrameTraces, TraceSource};

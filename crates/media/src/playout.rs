@@ -1,11 +1,14 @@
-//! Playout with a fixed deadline: what of a stream could be shown in time.
+//! Playout: what of a stream could be shown in time, with a fixed delay or one that follows jitter.
 
+mod adaptive;
 mod arrivals;
 mod stats;
 
+pub use adaptive::AdaptivePlayout;
 pub use stats::{DelayStats, PlayoutStats};
 
 use crate::RTP_CLOCK_HZ;
+use adaptive::Adaptive;
 use arrivals::{Arrival, Arrivals};
 use stats::Stalls;
 use std::collections::VecDeque;
@@ -37,12 +40,12 @@ pub struct MediaPacket {
     pub size: DataSize,
 }
 
-/// What became of a frame at its deadline.
+/// What became of a frame when its turn had come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlayoutEvent {
     /// The frame's RTP timestamp.
     pub rtp_timestamp: u32,
-    /// Its deadline.
+    /// When it is played or given up: with a fixed delay its deadline.
     pub at: Timestamp,
     /// Payload bytes that have arrived.
     pub size: DataSize,
@@ -77,6 +80,8 @@ enum State {
 struct FrameInPlayout {
     ticks: i64,
     deadline: Timestamp,
+    /// When it was played or given up, once decided.
+    at: Timestamp,
     last_arrival: Timestamp,
     lowest: u64,
     start: Option<u64>,
@@ -116,7 +121,10 @@ impl FrameInPlayout {
 /// A frame of which nothing came is not known here: compare with the frames that were sent.
 #[derive(Clone, Debug)]
 pub struct Playout {
+    /// From capture to the deadline.
     delay: TimeDelta,
+    /// Where frames may be played before their deadline.
+    adaptive: Option<Box<Adaptive>>,
     /// A timestamp in ticks and the capture time it stands for.
     anchor: Option<(i64, Timestamp)>,
     /// The timestamp of the packet that was last believed, unwrapped.
@@ -144,6 +152,7 @@ impl Playout {
     pub fn new(delay: TimeDelta) -> Self {
         Self {
             delay,
+            adaptive: None,
             anchor: None,
             ticks: 0,
             unbelieved: 0,
@@ -164,6 +173,10 @@ impl Playout {
             self.ticks = i64::from(rtp_timestamp);
         }
         let anchor = (self.unwrap(rtp_timestamp), captured);
+        if let Some(adaptive) = &mut self.adaptive {
+            let before = self.anchor.map_or(captured, |(t, at)| at + ticks_to_time(anchor.0 - t));
+            adaptive.synchronise(before - captured);
+        }
         self.anchor = Some(anchor);
         for f in self.frames.iter_mut().skip(self.decided) {
             f.deadline = captured + ticks_to_time(f.ticks - anchor.0) + self.delay;
@@ -205,9 +218,14 @@ impl Playout {
         self.stats.size += p.size;
         let f = &mut self.frames[index];
         f.add(now, p);
-        if f.state == State::Open {
+        let open = f.state == State::Open;
+        if self.adaptive.is_some() {
+            self.measure(now, index);
+        }
+        if open {
             return Verdict::InTime;
         }
+        let f = &mut self.frames[index];
         self.stats.discarded += 1;
         self.stats.discarded_size += p.size;
         f.late += 1;
@@ -219,23 +237,35 @@ impl Playout {
         self.padding += u64::from(self.arrivals.insert(sequence) == Arrival::New);
     }
 
-    /// The first packet known of the frame that is played next, and that frame's deadline; `None` while no frame waits.
+    /// The first packet known of the frame that is played next, and when it is, as things stand; `None` while no frame
+    /// waits.
     pub fn next_to_play(&self) -> Option<(u64, Timestamp)> {
-        self.frames.get(self.decided).map(|f| (f.lowest, f.deadline))
+        let f = self.frames.get(self.decided)?;
+        Some((f.lowest, self.adaptive.as_ref().map_or(f.deadline, |a| self.due(a, f))))
     }
     /// When the frame of this timestamp is or was to be played; `None` before the first packet.
     pub fn deadline_of(&self, rtp_timestamp: u32) -> Option<Timestamp> {
         self.anchor.map(|_| self.deadline(self.unwrap(rtp_timestamp)))
     }
-    /// Time from capture to playout.
+    /// Time from capture to playout: where it follows jitter, that of now.
     pub fn delay(&self) -> TimeDelta {
+        self.adaptive.as_ref().map_or(self.delay, |a| a.delay)
+    }
+    /// Time from capture to the deadline, behind which all is discarded.
+    pub fn max_delay(&self) -> TimeDelta {
         self.delay
     }
 
-    /// The deadline of the first frame that is still open, or an earlier one that has not been polled.
+    /// When the first frame that is still open is played or given up, or an earlier one that has not been polled. With
+    /// adaptive playout each packet may change it.
     #[inline]
     pub fn next_event(&self) -> Option<Timestamp> {
-        self.frames.get(self.announced).map(|f| f.deadline)
+        let f = self.frames.get(self.announced)?;
+        match &self.adaptive {
+            None => Some(f.deadline),
+            Some(_) if self.announced < self.decided => Some(f.at),
+            Some(adaptive) => Some(self.due(adaptive, f)),
+        }
     }
 
     /// The next frame whose deadline has come by `now`; ask again until there is none.
@@ -249,7 +279,7 @@ impl Playout {
         self.announced += 1;
         let event = PlayoutEvent {
             rtp_timestamp: f.ticks as u32,
-            at: f.deadline,
+            at: f.at,
             size: f.size,
             delay: (f.state == State::Played).then(|| f.last_arrival - (f.deadline - self.delay)),
         };
@@ -271,6 +301,9 @@ impl Playout {
 
     fn begin(&mut self, now: Timestamp, rtp_timestamp: u32) -> i64 {
         self.ticks = i64::from(rtp_timestamp);
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.restart();
+        }
         self.anchor = Some((self.ticks, now));
         self.ticks
     }
@@ -318,10 +351,14 @@ impl Playout {
             return None;
         }
         let deadline = self.deadline(ticks);
-        let missed = deadline < now || index < self.decided;
+        let over = self.adaptive.as_ref().is_some_and(|a| a.is_over(ticks));
+        let missed = deadline < now || index < self.decided || over;
+        let given_up =
+            if missed && self.adaptive.is_some() { self.give_up_at_once(index, ticks, deadline) } else { deadline };
         let frame = FrameInPlayout {
             ticks,
             deadline,
+            at: given_up,
             last_arrival: now,
             lowest: sequence,
             start: None,
@@ -349,21 +386,33 @@ impl Playout {
     /// Settles the frames whose deadline has passed, and those at it where `at_deadline`.
     #[inline]
     fn decide(&mut self, now: Timestamp, at_deadline: bool) {
-        while let Some(f) = self.frames.get_mut(self.decided) {
+        if self.adaptive.is_some() {
+            return self.decide_adaptive(now, at_deadline);
+        }
+        while let Some(f) = self.frames.get(self.decided) {
             if f.deadline > now || (f.deadline == now && !at_deadline) {
                 break;
             }
-            self.decided += 1;
-            if f.state == State::Open {
-                f.state = State::Missed;
-                if f.is_whole(&self.arrivals) {
-                    f.state = State::Played;
-                    self.stats.played += 1;
-                    self.stats.played_size += f.size;
-                    self.stats.delay.add(f.last_arrival - (f.deadline - self.delay));
-                    self.stalls.on_played(f.deadline);
-                }
-            }
+            self.settle(f.deadline, f.is_whole(&self.arrivals));
+        }
+    }
+
+    /// Plays the first undecided frame at `at` if it is whole, and gives it up otherwise.
+    #[inline]
+    fn settle(&mut self, at: Timestamp, whole: bool) {
+        let f = &mut self.frames[self.decided];
+        self.decided += 1;
+        f.at = at;
+        if f.state != State::Open {
+            return;
+        }
+        f.state = State::Missed;
+        if whole {
+            f.state = State::Played;
+            self.stats.played += 1;
+            self.stats.played_size += f.size;
+            self.stats.delay.add(f.last_arrival - (f.deadline - self.delay));
+            self.stalls.on_played(at);
         }
     }
 

@@ -71,6 +71,11 @@ impl Arrivals {
         self.range.is_none_or(|(_, high)| sequence > high || (high - sequence < WINDOW && !self.has(sequence)))
     }
 
+    /// Whether no lower number has arrived.
+    pub(super) fn is_lowest(&self, sequence: u64) -> bool {
+        self.range.is_some_and(|(low, _)| sequence == low)
+    }
+
     /// Whether this number is the first of all, or the one before it has arrived.
     pub(super) fn follows_a_packet(&self, sequence: u64) -> bool {
         self.range.is_some_and(|(low, high)| {

@@ -1,0 +1,257 @@
+//! Playout as soon as jitter allows, up to a deadline.
+
+use super::{FrameInPlayout, Playout};
+use weir_units::{TimeDelta, Timestamp};
+
+/// Frames whose delays are remembered: 8.5 s at 30 frames a second.
+const WINDOW: usize = 256;
+/// The part of the frames in the window that playout waits for (NetEQ of libwebrtc, as of 2019: 0.95; 0.97 since).
+const QUANTILE: f64 = 0.95;
+/// How much of the way to a late frame's delay playout goes at once, and how much of the way back with each frame that is
+/// in time. Fast up and slowly down as in Ramjee et al. 1994, algorithm 2, which has 1/4 and 1/500 for packets of audio.
+const UP: i64 = 4;
+const DOWN: i64 = 64;
+/// Before all times.
+const NEVER: Timestamp = Timestamp::from_nanos(i64::MIN);
+/// The least delay is that of the last minute or a little less: clocks that drift by 100 ppm move by 6 ms in it, and a
+/// queue that stands for a minute is taken for part of the path.
+const BASE_SLOTS: usize = 12;
+const BASE_SLOT: TimeDelta = TimeDelta::from_secs(5);
+
+/// How a playout delay follows the delays of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AdaptivePlayout {
+    /// The least delay from capture to playout.
+    pub min: TimeDelta,
+    /// The deadline: what comes later is discarded.
+    pub max: TimeDelta,
+    /// How long past its time a frame is waited for that is not whole, while `max` allows; `None` for as long as that.
+    /// Where nothing is repaired, a short patience saves a stall with each loss.
+    pub patience: Option<TimeDelta>,
+}
+
+impl AdaptivePlayout {
+    /// From no delay up to `max`, with patience to the end.
+    pub const fn up_to(max: TimeDelta) -> Self {
+        Self { min: TimeDelta::ZERO, max, patience: None }
+    }
+}
+
+/// The delays of the last frames, in order of time and of size.
+#[derive(Clone, Debug)]
+struct Delays {
+    ring: [TimeDelta; WINDOW],
+    sorted: [TimeDelta; WINDOW],
+    len: usize,
+    next: usize,
+}
+
+impl Delays {
+    const EMPTY: Self = Self { ring: [TimeDelta::ZERO; WINDOW], sorted: [TimeDelta::ZERO; WINDOW], len: 0, next: 0 };
+
+    fn push(&mut self, delay: TimeDelta) {
+        if self.len == WINDOW {
+            let oldest = self.sorted.partition_point(|d| *d < self.ring[self.next]);
+            self.sorted.copy_within(oldest + 1.., oldest);
+            self.len -= 1;
+        }
+        let place = self.sorted[..self.len].partition_point(|d| *d < delay);
+        self.sorted.copy_within(place..self.len, place + 1);
+        self.sorted[place] = delay;
+        self.len += 1;
+        self.ring[self.next] = delay;
+        self.next = (self.next + 1) % WINDOW;
+    }
+
+    fn quantile(&self) -> TimeDelta {
+        let index = libm::ceil(self.len as f64 * QUANTILE) as usize;
+        self.sorted[..self.len].get(index.saturating_sub(1)).copied().unwrap_or(TimeDelta::ZERO)
+    }
+
+    fn shift(&mut self, by: TimeDelta) {
+        self.ring.iter_mut().chain(&mut self.sorted).for_each(|d| *d += by);
+    }
+}
+
+/// The least delay of the last minute, in slots.
+#[derive(Clone, Debug, Default)]
+struct BaseDelay {
+    slots: [Option<TimeDelta>; BASE_SLOTS],
+    slot: usize,
+    since: Timestamp,
+}
+
+impl BaseDelay {
+    fn update(&mut self, now: Timestamp, delay: TimeDelta) -> TimeDelta {
+        if self.slots[self.slot].is_none() {
+            self.since = now;
+        } else if now - self.since >= BASE_SLOT {
+            self.since = now;
+            self.slot = (self.slot + 1) % BASE_SLOTS;
+            self.slots[self.slot] = None;
+        }
+        let slot = &mut self.slots[self.slot];
+        *slot = Some(slot.map_or(delay, |least| least.min(delay)));
+        self.slots.iter().flatten().copied().min().unwrap_or(delay)
+    }
+
+    fn shift(&mut self, by: TimeDelta) {
+        self.slots.iter_mut().flatten().for_each(|d| *d += by);
+    }
+}
+
+/// What adaptive playout knows more than that with a fixed deadline.
+#[derive(Clone, Debug)]
+pub(super) struct Adaptive {
+    config: AdaptivePlayout,
+    /// From capture to playout now.
+    pub(super) delay: TimeDelta,
+    delays: Delays,
+    base: BaseDelay,
+    /// Whether capture times are told; else they count from the fastest frame.
+    synchronised: bool,
+    /// When the delay changed last, and when a frame was decided last.
+    changed: Timestamp,
+    last: Timestamp,
+    /// The last frame decided.
+    decided: Option<i64>,
+}
+
+impl Adaptive {
+    pub(super) fn new(config: AdaptivePlayout) -> Self {
+        Self {
+            config,
+            delay: config.min,
+            delays: Delays::EMPTY,
+            base: BaseDelay::default(),
+            synchronised: false,
+            changed: NEVER,
+            last: NEVER,
+            decided: None,
+        }
+    }
+
+    /// A new stream begins.
+    pub(super) fn restart(&mut self) {
+        let last = self.last;
+        *self = Self { last, ..Self::new(self.config) };
+    }
+
+    /// Whether the turn of a frame of these ticks is over.
+    pub(super) fn is_over(&self, ticks: i64) -> bool {
+        self.decided.is_some_and(|d| ticks <= d)
+    }
+
+    /// Capture times are told from now on, or told anew: delays grow by so much.
+    pub(super) fn synchronise(&mut self, by: TimeDelta) {
+        self.synchronised = true;
+        self.shift(by);
+    }
+
+    fn shift(&mut self, by: TimeDelta) {
+        self.delays.shift(by);
+        self.base.shift(by);
+        self.delay = self.clamp(self.delay + by);
+    }
+
+    fn clamp(&self, delay: TimeDelta) -> TimeDelta {
+        delay.max(self.config.min).min(self.config.max)
+    }
+
+    /// A frame is whole, so long after its capture. By how much captures are to be taken as later than so far.
+    fn on_frame(&mut self, now: Timestamp, delay: TimeDelta) -> TimeDelta {
+        let later = if self.synchronised { TimeDelta::ZERO } else { self.base.update(now, delay) };
+        if later != TimeDelta::ZERO {
+            self.shift(-later);
+        }
+        // Beyond the deadline it makes no difference.
+        let delay = (delay - later).min(self.config.max);
+        self.delays.push(delay);
+        let wanted = self.delays.quantile();
+        let next = if self.delays.len == 1 {
+            delay
+        } else if delay > self.delay {
+            self.delay + (delay - self.delay) / UP
+        } else {
+            self.delay - (self.delay - wanted).max(TimeDelta::ZERO) / DOWN
+        };
+        self.delay = self.clamp(next.max(wanted));
+        self.changed = now;
+        later
+    }
+}
+
+impl Playout {
+    /// Playout that follows the delays of frames: a frame that is whole is played as soon as nineteen of twenty of the last
+    /// ones would have been whole, and one that is not is waited for up to the deadline, which holds up those behind it.
+    /// So late frames move playout, at once by being played late, and for those that follow by a longer delay, which
+    /// shrinks slowly.
+    ///
+    /// Until [`Self::set_capture_time`] is called, delays count from those of the fastest frame of the last minute, which
+    /// follows clocks that drift.
+    pub fn adaptive(config: AdaptivePlayout) -> Self {
+        let config = AdaptivePlayout { min: config.min.max(TimeDelta::ZERO).min(config.max), ..config };
+        Self { adaptive: Some(Box::new(Adaptive::new(config))), ..Self::new(config.max) }
+    }
+
+    /// Looks at a frame that has grown: where it is whole now, its delay counts.
+    #[inline(never)]
+    pub(super) fn measure(&mut self, now: Timestamp, index: usize) {
+        let f = &self.frames[index];
+        let Some(adaptive) = self.adaptive.as_mut().filter(|_| f.is_whole(&self.arrivals)) else { return };
+        let later = adaptive.on_frame(now, f.last_arrival - (f.deadline - self.delay));
+        if later != TimeDelta::ZERO {
+            if let Some((_, captured)) = &mut self.anchor {
+                *captured += later;
+            }
+            self.frames.iter_mut().skip(self.decided).for_each(|f| f.deadline += later);
+        }
+    }
+
+    /// When an open frame is played or given up, as things stand.
+    pub(super) fn due(&self, adaptive: &Adaptive, f: &FrameInPlayout) -> Timestamp {
+        let wanted = f.deadline - self.delay + adaptive.delay;
+        // What is missing in front of it may still come and be played before it; of the first packet of all it is known
+        // only when the next frame has begun.
+        let first = self.arrivals.is_lowest(f.lowest) && self.frames.len() == self.decided + 1;
+        let ready = !first && f.is_whole(&self.arrivals) && self.arrivals.follows_a_packet(f.lowest);
+        let at = match adaptive.config.patience {
+            _ if ready => wanted.max(f.last_arrival).max(adaptive.changed),
+            Some(patience) if adaptive.delays.len > 0 => (wanted + patience).max(adaptive.changed),
+            _ => f.deadline,
+        };
+        // What was in time as it came stays so where the clock is set back behind it.
+        at.min(f.deadline.max(f.last_arrival)).max(adaptive.last)
+    }
+
+    /// When a frame is given up that comes as its turn is over: with the one behind it, or at its deadline.
+    pub(super) fn give_up_at_once(&mut self, index: usize, ticks: i64, deadline: Timestamp) -> Timestamp {
+        if let Some(behind) = self.frames.get(index).filter(|_| index < self.decided) {
+            return behind.at;
+        }
+        let Some(adaptive) = &mut self.adaptive else { return deadline };
+        adaptive.last = adaptive.last.max(deadline);
+        adaptive.decided = adaptive.decided.max(Some(ticks));
+        adaptive.last
+    }
+
+    /// Settles the frames whose turn has come, in order.
+    #[inline(never)]
+    pub(super) fn decide_adaptive(&mut self, now: Timestamp, at_deadline: bool) {
+        while let (Some(f), Some(adaptive)) = (self.frames.get(self.decided), &self.adaptive) {
+            let at = self.due(adaptive, f);
+            if at > now || (at == now && !at_deadline) {
+                break;
+            }
+            let whole = f.is_whole(&self.arrivals);
+            let ticks = f.ticks;
+            if let Some(adaptive) = &mut self.adaptive {
+                (adaptive.last, adaptive.decided) = (at, Some(ticks));
+            }
+            self.settle(at, whole);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

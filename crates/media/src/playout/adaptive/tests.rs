@@ -1,0 +1,341 @@
+use super::*;
+use crate::playout::MAX_FRAMES;
+use crate::{MediaPacket, PlayoutEvent, Verdict};
+use proptest::prelude::*;
+use rand::{Rng, RngExt, SeedableRng};
+use weir_units::DataSize;
+
+const MAX: TimeDelta = TimeDelta::from_millis(400);
+/// A little above 30 frames a second, so that timestamps are whole.
+const FRAME: TimeDelta = TimeDelta::from_millis(33);
+
+fn ms(n: f64) -> TimeDelta {
+    TimeDelta::from_millis_f64(n)
+}
+
+/// When a frame is captured, by the sender's clock and the receiver's.
+fn captured(frame: usize) -> Timestamp {
+    Timestamp::from_secs(10) + FRAME * frame as i64
+}
+
+/// Frames of three packets that leave 1 ms apart, and arrive when `way` says from the frame, the packet's place and the
+/// time at which it leaves; `None` where it is lost.
+fn arrivals(
+    frames: usize,
+    mut way: impl FnMut(usize, usize, Timestamp) -> Option<Timestamp>,
+) -> Vec<(Timestamp, MediaPacket)> {
+    let mut all = vec![];
+    for frame in 0..frames {
+        for place in 0..3 {
+            let packet = MediaPacket {
+                sequence: 1_000 + (3 * frame + place) as u64,
+                rtp_timestamp: (frame as u32 * 33 * 90).wrapping_sub(50_000),
+                start: None,
+                marker: place == 2,
+                size: DataSize::from_bytes(1_000),
+            };
+            all.extend(way(frame, place, captured(frame) + ms(place as f64)).map(|at| (at, packet)));
+        }
+    }
+    all.sort_by_key(|&(at, p)| (at, p.sequence));
+    all
+}
+
+/// Number of the frame and its event.
+type Played = (usize, PlayoutEvent);
+
+fn play(p: &mut Playout, list: &[(Timestamp, MediaPacket)]) -> Vec<Played> {
+    let mut events = vec![];
+    let mut poll = |p: &mut Playout, until: Option<Timestamp>| {
+        while let Some(at) = p.next_event().filter(|&at| until.is_none_or(|t| at < t)) {
+            let before = events.len();
+            while let Some(e) = p.poll(at) {
+                events.push(((e.rtp_timestamp.wrapping_add(50_000) / (33 * 90)) as usize, e));
+            }
+            assert!(events.len() > before, "an event that is told comes");
+        }
+    };
+    for (at, packet) in list {
+        poll(p, Some(*at));
+        p.on_packet(*at, packet);
+    }
+    poll(p, None);
+    for w in events.windows(2) {
+        assert!(w[0].1.at <= w[1].1.at && w[0].0 < w[1].0, "order is kept: {w:?}");
+    }
+    events
+}
+
+fn adaptive(synchronised: bool) -> Playout {
+    let mut p = Playout::adaptive(AdaptivePlayout::up_to(MAX));
+    if synchronised {
+        p.set_capture_time(0u32.wrapping_sub(50_000), captured(0));
+    }
+    p
+}
+
+/// From capture to playout, by the true clock.
+fn latency(e: &Played) -> f64 {
+    (e.1.at - captured(e.0)).as_millis_f64()
+}
+
+fn rng() -> rand_pcg::Pcg64Mcg {
+    rand_pcg::Pcg64Mcg::seed_from_u64(7)
+}
+
+#[test]
+fn on_a_quiet_path_little_is_added() {
+    for synchronised in [false, true] {
+        let mut r = rng();
+        let list = arrivals(600, |_, _, at| Some(at + ms(40.0) + ms(r.random_range(0.0..2.0))));
+        let mut p = adaptive(synchronised);
+        let events = play(&mut p, &list);
+        assert_eq!((events.len(), p.stats().played, p.stats().discarded), (600, 600, 0));
+        // The last packet leaves after 2 ms and arrives 40 to 42 ms later.
+        // The first waits for the second to begin.
+        assert!((42.0..78.0).contains(&latency(&events[0])));
+        assert!(events[1..].iter().all(|e| (42.0..44.1).contains(&latency(e))), "{synchronised}");
+        // Most are played evenly: at the delay that holds, not as they come.
+        let even = events[300..].windows(2).filter(|w| ((w[1].1.at - w[0].1.at) - FRAME).abs() < ms(0.1)).count();
+        assert!(even > 240, "{even}");
+        let delay = p.delay().as_millis_f64();
+        assert!(if synchronised { (43.5..44.1).contains(&delay) } else { (1.5..2.1).contains(&delay) }, "{delay}");
+    }
+}
+
+#[test]
+fn playout_waits_for_what_nearly_all_frames_need() {
+    for synchronised in [false, true] {
+        let mut r = rng();
+        let mut jitter = 0.0;
+        let list = arrivals(3_000, |_, place, at| {
+            if place == 0 {
+                jitter = r.random_range(0.0..50.0);
+            }
+            Some(at + ms(20.0 + jitter))
+        });
+        let mut p = adaptive(synchronised);
+        let events = play(&mut p, &list);
+        assert_eq!(p.stats().played, 3_000);
+        // Frames take 22 to 72 ms; of uniform delays 0.95 are below 69.5.
+        let settled = &events[300..];
+        let mean = settled.iter().map(latency).sum::<f64>() / settled.len() as f64;
+        assert!((67.0..71.0).contains(&mean), "{mean}");
+        assert!(settled.iter().all(|e| latency(e) < 72.1));
+        // Those that are late are played as they come.
+        let as_they_come = settled.windows(2).filter(|w| (w[1].1.at - w[0].1.at - FRAME).abs() > ms(1.0)).count();
+        let late = as_they_come as f64 / settled.len() as f64;
+        assert!(late < 0.05, "{late}");
+    }
+}
+
+#[test]
+fn a_longer_path_moves_playout_at_once_and_a_shorter_one_slowly() {
+    let mut p = adaptive(true);
+    let way = |frame: usize| if (300..900).contains(&frame) { 140.0 } else { 40.0 };
+    let events = play(&mut p, &arrivals(1_500, |frame, _, at| Some(at + ms(way(frame)))));
+    assert_eq!((events.len(), p.stats().played, p.stats().discarded), (1_500, 1_500, 0));
+    assert!(events[1..300].iter().all(|e| (42.0..42.2).contains(&latency(e))));
+    assert!(events[300..900].iter().all(|e| (142.0..142.2).contains(&latency(e))));
+    // 0.95 of 256 frames are to be short before playout shrinks, and then by 1/64 a frame: 100 (63/64)^n is below 1 for
+    // n = 293.
+    assert!(latency(&events[1_100]) > 140.0 && latency(&events[1_200]) < 110.0);
+    assert!((42.0..43.0).contains(&latency(&events[1_499])), "{}", latency(&events[1_499]));
+    // It shrinks without a jump.
+    assert!(events[900..].windows(2).all(|w| w[1].1.at - w[0].1.at > FRAME - ms(2.0)));
+}
+
+#[test]
+fn what_comes_behind_the_deadline_is_discarded() {
+    for (delay, played) in [(398.0, true), (398.1, false)] {
+        let mut p = adaptive(true);
+        let list = arrivals(60, |frame, _, at| Some(at + ms(if frame == 30 { delay } else { 40.0 })));
+        let mut verdicts = vec![];
+        let mut events = vec![];
+        for (at, packet) in &list {
+            while let Some(next) = p.next_event().filter(|next| next < at) {
+                events.extend(p.poll(next));
+            }
+            verdicts.push(p.on_packet(*at, packet));
+        }
+        while let Some(next) = p.next_event() {
+            events.extend(p.poll(next));
+        }
+        let discarded = verdicts.iter().filter(|v| matches!(v, Verdict::Discarded { .. })).count();
+        // Its last packet leaves 2 ms after its capture: the deadline is 400 ms.
+        assert_eq!((discarded, p.stats().discarded, p.stats().late), if played { (0, 0, 0) } else { (1, 1, 1) });
+        assert_eq!((events.len(), events[30].delay.is_some()), (60, played));
+        // Those behind are held up and follow at once, in order.
+        // Where the late one has moved playout by a quarter of 358 ms, those up to 268 ms behind it.
+        // The beginning of the next is in doubt until the last packet is there, in time or not.
+        let known = captured(30) + ms(2.0 + delay);
+        assert_eq!(events[30].at, captured(30) + MAX);
+        assert_eq!(events[31..].iter().take_while(|e| e.at == known).count(), 8);
+        assert_eq!(p.stats().played, if played { 60 } else { 59 });
+    }
+}
+
+#[test]
+fn a_repaired_packet_is_waited_for_and_patience_can_be_shorter() {
+    let list = arrivals(60, |frame, place, at| Some(at + ms(if (frame, place) == (30, 1) { 140.0 } else { 40.0 })));
+    let mut p = adaptive(true);
+    let events = play(&mut p, &list);
+    assert_eq!((p.stats().played, p.stats().discarded), (60, 0));
+    assert!((141.0..141.1).contains(&latency(&events[30])));
+    assert!(p.delay() > ms(42.0), "late frames move playout");
+    let config = AdaptivePlayout { patience: Some(ms(20.0)), ..AdaptivePlayout::up_to(MAX) };
+    let mut p = Playout::adaptive(config);
+    p.set_capture_time(0u32.wrapping_sub(50_000), captured(0));
+    let events = play(&mut p, &list);
+    assert_eq!((p.stats().played, p.stats().discarded, p.stats().late), (59, 1, 1));
+    assert!((62.0..62.3).contains(&latency(&events[30])) && events[30].1.delay.is_none());
+}
+
+#[test]
+fn a_frame_of_which_nothing_has_come_is_waited_for_too() {
+    // All packets of frame 30 are lost and come back after 150 ms.
+    let list = arrivals(60, |frame, _, at| Some(at + ms(if frame == 30 { 190.0 } else { 40.0 })));
+    let mut p = adaptive(true);
+    let events = play(&mut p, &list);
+    assert_eq!((events.len(), p.stats().played, p.stats().discarded), (60, 60, 0));
+    // They never come: the frame behind, whose beginning is in doubt, waits for its deadline.
+    let list = arrivals(60, |frame, _, at| (frame != 30).then_some(at + ms(40.0)));
+    let mut p = adaptive(true);
+    let events = play(&mut p, &list);
+    assert_eq!((events.len(), p.stats().played, p.stats().incomplete), (59, 58, 1));
+    assert_eq!((events[30].0, events[30].1.at), (31, captured(31) + MAX));
+}
+
+#[test]
+fn clocks_that_drift_do_not_matter() {
+    for ppm in [-200.0, 200.0] {
+        // Two hours at 1 in 20 frames would make no difference to drift: one frame in 20 is sent.
+        let mut r = rng();
+        let clock = |at: Timestamp| captured(0) + ms((at - captured(0)).as_millis_f64() * (1.0 + ppm * 1e-6));
+        let list = arrivals(100_000, |_, _, at| Some(clock(at) + ms(40.0) + ms(r.random_range(0.0..5.0))));
+        let mut p = adaptive(false);
+        let events = play(&mut p, &list);
+        assert_eq!((events.len(), p.stats().played, p.stats().discarded), (100_000, 100_000, 0));
+        for e in &events[1_000..] {
+            let true_latency = (e.1.at - clock(captured(e.0))).as_millis_f64();
+            // 42 to 47 ms are needed; in 8.5 s the clocks move by 1.7 ms.
+            assert!((42.0..49.0).contains(&true_latency), "{true_latency}");
+            // As told: from the fastest frame of a minute, in which they move by 12 ms.
+            assert!(e.1.delay.is_some_and(|d| (TimeDelta::ZERO..ms(18.0)).contains(&d)));
+        }
+    }
+}
+
+#[test]
+fn capture_times_that_are_told_late_change_nothing_on_the_screen() {
+    let list = arrivals(200, |frame, _, at| Some(at + ms(40.0 + (frame % 7) as f64)));
+    let mut p = adaptive(false);
+    let first = play(&mut p, &list[..300]);
+    let before = p.delay();
+    p.set_capture_time(list[300].1.rtp_timestamp, captured(100));
+    // The fastest frame took 42 ms.
+    assert!(((p.delay() - before) - ms(42.0)).abs() < ms(0.1), "{} {before}", p.delay());
+    let second = play(&mut p, &list[300..]);
+    assert_eq!((first.len(), second.len(), p.stats().played), (100, 100, 200));
+    assert!(second.iter().all(|e| (46.0..48.2).contains(&latency(e))));
+    assert!(second.iter().all(|e| e.1.delay.is_some_and(|d| d >= ms(42.0))));
+}
+
+#[test]
+fn bounds_hold() {
+    let config = AdaptivePlayout { min: ms(80.0), ..AdaptivePlayout::up_to(ms(120.0)) };
+    let mut p = Playout::adaptive(config);
+    p.set_capture_time(0u32.wrapping_sub(50_000), captured(0));
+    let mut r = rng();
+    let events = play(&mut p, &arrivals(300, |_, _, at| Some(at + ms(r.random_range(0.0..10.0)))));
+    assert!(events.iter().all(|e| (80.0..80.01).contains(&latency(e))));
+    let mut p = Playout::adaptive(config);
+    p.set_capture_time(0u32.wrapping_sub(50_000), captured(0));
+    let events = play(&mut p, &arrivals(300, |_, _, at| Some(at + ms(r.random_range(0.0..200.0)))));
+    assert!(events.iter().all(|e| latency(e) <= 120.0) && p.delay() <= p.max_delay());
+    assert!(p.stats().played > 10 && p.stats().discarded > 100);
+    let odd = Playout::adaptive(AdaptivePlayout { min: ms(50.0), ..AdaptivePlayout::up_to(ms(20.0)) });
+    assert_eq!((odd.delay(), odd.max_delay()), (ms(20.0), ms(20.0)));
+}
+
+#[test]
+fn a_quantile_is_that_of_the_last_delays() {
+    let mut d = Delays::EMPTY;
+    assert_eq!(d.quantile(), TimeDelta::ZERO);
+    let mut r = rng();
+    let mut all = vec![];
+    for _ in 0..1_000 {
+        let delay = TimeDelta::from_nanos(i64::from(r.next_u32() % 100));
+        all.push(delay);
+        d.push(delay);
+        let mut last: Vec<_> = all.iter().rev().take(WINDOW).copied().collect();
+        last.sort();
+        assert_eq!(d.quantile(), last[(last.len() as f64 * 0.95).ceil() as usize - 1]);
+    }
+}
+
+proptest! {
+    /// Whatever arrives: order is kept, nothing is played behind its deadline, memory is bounded and the loop ends.
+    #[test]
+    fn anything_may_arrive(
+        list in proptest::collection::vec((0i64..20, 0u64..60_000, any::<u32>(), 0u8..12, 0u64..3_000), 1..300),
+        wild: bool,
+        told: bool,
+        clocks in proptest::collection::vec((0usize..300, 0i64..500), 0..4),
+        patience in proptest::option::of(0i64..200),
+        min in 0i64..150,
+    ) {
+        let config = AdaptivePlayout {
+            min: ms(min as f64),
+            max: ms(100.0),
+            patience: patience.map(TimeDelta::from_millis),
+        };
+        let mut p = Playout::adaptive(config);
+        let mut now = Timestamp::from_secs(1);
+        if told {
+            p.set_capture_time(now.as_millis() as u32 * 90, now);
+        }
+        // A clock that is set back makes frames late that have come in time.
+        let moving = !told || wild || !clocks.is_empty();
+        let (mut total, mut events, mut last) = (0, 0, NEVER);
+        for (i, (gap, sequence, timestamp, flags, size)) in list.into_iter().enumerate() {
+            now += TimeDelta::from_millis(gap);
+            let near = now.as_millis() as u32 * 90 + timestamp % 9_000;
+            let rtp_timestamp = if wild { timestamp } else { near };
+            for &(_, back) in clocks.iter().filter(|c| c.0 == i) {
+                p.set_capture_time(rtp_timestamp, now - TimeDelta::from_millis(back));
+            }
+            let packet = MediaPacket {
+                sequence: if wild { sequence } else { sequence % 300 },
+                rtp_timestamp,
+                start: [None, Some(false), Some(true)][usize::from(flags % 3)],
+                marker: flags > 5,
+                size: DataSize::from_bytes(size),
+            };
+            p.on_packet(now, &packet);
+            total += 1;
+            let s = p.stats();
+            prop_assert_eq!(s.packets + s.duplicates + s.unusable, total);
+            prop_assert!(p.delay() <= p.max_delay() && p.delay() >= config.min.min(config.max));
+            if flags % 4 == 0 {
+                while let Some(e) = p.poll(now) {
+                    events += 1;
+                    prop_assert!(e.at <= now && e.at >= last);
+                    prop_assert!(moving || e.delay.is_none_or(|d| d <= p.max_delay()));
+                    last = e.at;
+                }
+                prop_assert!(p.next_event().is_none_or(|at| at > now));
+            }
+            prop_assert!(p.frames.len() <= MAX_FRAMES && p.announced <= p.decided && p.decided <= p.frames.len());
+            prop_assert!(p.frames.iter().zip(p.frames.iter().skip(1)).all(|(a, b)| a.ticks < b.ticks));
+        }
+        while let Some(at) = p.next_event() {
+            while let Some(e) = p.poll(at) {
+                events += 1;
+                prop_assert!(e.at >= last);
+                last = e.at;
+            }
+            prop_assert!(events <= total);
+        }
+    }
+}
