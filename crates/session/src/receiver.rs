@@ -1,5 +1,7 @@
 //! The receiving direction: statistics, arrivals for feedback, the controller's receiver half and playout.
 
+mod anew;
+mod playing;
 mod repair;
 mod retransmission;
 
@@ -18,9 +20,9 @@ use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use retransmission::ResentStream;
 use std::collections::VecDeque;
-use weir_cc::cue::{CapacityNotice, FramePlayout, OneWayDelay, ReceivedPacket};
+use weir_cc::cue::{CapacityNotice, OneWayDelay, ReceivedPacket};
 use weir_cc::{FeedbackFormat, FeedbackPlan, OneWayDelayMeter, Receiver, ReceiverController, Report, ReportPlan};
-use weir_media::{MediaPacket, Playout, PlayoutEvent, Verdict};
+use weir_media::{Playout, PlayoutEvent};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtcp::OneWayDelayReport;
 use weir_wire::rtp::extension::abs_send_time_since;
@@ -29,14 +31,6 @@ use weir_wire::rtp::extension::abs_send_time_since;
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// First guess of a feedback message's size in bytes, with UDP and IP: a header, and one report each for 20 packets.
 const FIRST_FEEDBACK_SIZE: f64 = 90.0;
-/// So many packets in a row that come too late, over so long a time, are no longer the path's jitter.
-const LATE_PACKETS: u32 = 20;
-const LATE_TIME: TimeDelta = TimeDelta::from_millis(500);
-const LATE_GAP: TimeDelta = TimeDelta::from_millis(200);
-/// Timestamps that differ by more from what the clock says are of a source that has begun anew.
-const PLAUSIBLE_SECONDS: u32 = 10;
-/// Frames played or missed that wait to be polled; of more, the oldest are dropped.
-const MAX_EVENTS: usize = 1_024;
 
 /// What the receiving direction has seen so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -288,52 +282,6 @@ impl MediaReceiver {
         }
     }
 
-    /// Sequence numbers have jumped from `before` to `sequence`. That is no loss; where the timestamps have jumped too, the
-    /// source has begun anew.
-    #[cold]
-    fn on_jump(&mut self, (before, sequence): (u64, u64), rtp_timestamp: u32, now: Timestamp) {
-        self.goes_on_at = Some(before.wrapping_add(self.ahead).wrapping_add(1));
-        let elapsed =
-            now.saturating_since(self.newest.1).as_nanos() as i128 * i128::from(self.clock_rate) / 1_000_000_000;
-        let expected = self.newest.0.wrapping_add(elapsed as u32);
-        let off = (rtp_timestamp.wrapping_sub(expected) as i32).unsigned_abs();
-        if off > self.clock_rate.saturating_mul(PLAUSIBLE_SECONDS) {
-            self.playout = self.deadline.map(Playout::new);
-            self.events.clear();
-            if let Some(playout) = &mut self.playout {
-                // The packet before this one was not believed: what begins here may not be a frame.
-                playout.on_padding(sequence - 2);
-            }
-            if let Some(content) = &mut self.content {
-                content.clear();
-            }
-        }
-    }
-
-    /// Another source takes the place of the one so far, after this time of silence. Counters and the controller go on.
-    pub(crate) fn begin_anew(&mut self, endpoint: &EndpointConfig, silence: TimeDelta, now: Timestamp) {
-        let goes_on_at = self.stats.is_started().then(|| self.stats.highest().wrapping_add(self.ahead).wrapping_add(1));
-        let config = ReceiveConfig {
-            feedback: self.plan,
-            reports: self.reports,
-            repair: self.reception,
-            nack: self.nack.as_ref().map(Nacker::config),
-            controller: self.controller.take(),
-            playout_deadline: self.deadline,
-            content: self.content.is_some(),
-        };
-        let first_departure = self.departure.map_or(self.first_departure, |(_, at)| at + silence);
-        let next = Self { counters: self.counters, first_departure, goes_on_at, ..Self::new(config, endpoint, now) };
-        let before = core::mem::replace(self, next);
-        if let (Some(nack), Some(old)) = (&mut self.nack, before.nack) {
-            nack.counters = old.counters;
-        }
-        if let (Some(content), Some(mut old)) = (&mut self.content, before.content) {
-            old.clear();
-            content.counters = old.counters;
-        }
-    }
-
     /// The 64-bit form of a transport-wide number, one cycle up as receive statistics have it.
     fn unwrap_transport(&mut self, number: u16) -> u64 {
         let number = self.transport.map_or(65_536 + u64::from(number), |last| nearest(last, number));
@@ -355,83 +303,6 @@ impl MediaReceiver {
         let silent = now.saturating_since(self.last_feedback) > plan.max_interval;
         let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
         self.feedback_due = Some(due.max(now));
-    }
-
-    /// Gives a packet to playout; whether it came too late for that.
-    #[inline]
-    fn play(&mut self, sequence: u64, packet: &Incoming, payload: &Payload<'_>, now: Timestamp) -> bool {
-        let Some(playout) = &mut self.playout else { return false };
-        if packet.is_padding {
-            playout.on_padding(sequence);
-            return false;
-        }
-        let (rtp_timestamp, marker, size) = (packet.rtp_timestamp, packet.marker, packet.payload);
-        let verdict = playout.on_packet(now, &MediaPacket { sequence, rtp_timestamp, start: None, marker, size });
-        if let Some(content) = self.content.as_mut().filter(|_| verdict == Verdict::InTime) {
-            content.insert(now, (sequence, rtp_timestamp, marker), payload);
-        }
-        let Verdict::Discarded { of_frame: discarded } = verdict else {
-            self.late.0 = 0;
-            return false;
-        };
-        if self.content.is_some() {
-            self.follow_delay(rtp_timestamp, now);
-        }
-        if let Some(c) = &mut self.controller {
-            let buffered = TimeDelta::ZERO;
-            c.on_playout(&FramePlayout { now, rtp_timestamp, complete: false, discarded, buffered });
-        }
-        true
-    }
-
-    /// Where all packets come too late for a while the path has become longer, or the clocks have drifted apart: frames are
-    /// played later from then on.
-    #[cold]
-    fn follow_delay(&mut self, rtp_timestamp: u32, now: Timestamp) {
-        // What comes behind a silence tells nothing of the path before it.
-        if self.late.0 == 0 || now.saturating_since(self.late.2) > LATE_GAP {
-            (self.late.0, self.late.1) = (0, now);
-        }
-        (self.late.0, self.late.2) = (self.late.0 + 1, now);
-        if self.late.0 >= LATE_PACKETS
-            && now.saturating_since(self.late.1) >= LATE_TIME
-            && let Some(playout) = &mut self.playout
-        {
-            self.late.0 = 0;
-            playout.set_capture_time(rtp_timestamp, now);
-        }
-    }
-
-    /// Plays the frames that are due and tells the controller's receiver half.
-    pub(crate) fn run_playout(&mut self, now: Timestamp) {
-        if !self.runs_playout() {
-            return;
-        }
-        let Some(playout) = &mut self.playout else { return };
-        while let Some(e) = playout.poll(now) {
-            if let Some(c) = &mut self.controller {
-                let buffered = e.delay.map_or(TimeDelta::ZERO, |d| (playout.delay() - d).max(TimeDelta::ZERO));
-                let (rtp_timestamp, complete) = (e.rtp_timestamp, e.delay.is_some());
-                c.on_playout(&FramePlayout { now: e.at, rtp_timestamp, complete, discarded: 0, buffered });
-            }
-            if self.events.len() == MAX_EVENTS {
-                self.events.pop_front();
-            }
-            self.events.push_back(e);
-        }
-    }
-
-    /// Whether frames are played at their deadlines, and not only when somebody asks.
-    fn runs_playout(&self) -> bool {
-        self.controller.is_some() || self.content.is_some()
-    }
-
-    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
-        if !self.runs_playout() {
-            return self.playout.as_mut()?.poll(now);
-        }
-        self.run_playout(now);
-        self.events.pop_front()
     }
 
     /// Whether a loss or discard since the last report is to be told early.
