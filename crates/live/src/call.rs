@@ -4,15 +4,24 @@
 //! SRTP. [`LiveEnd::run`] drives it until a flag or a time says otherwise, and shows an [`CallObserver`] every packet as
 //! the session sees it, so that a live call can be measured as a simulated one. [`loopback`] runs both ends in one process.
 
+mod camera;
 mod config;
+mod decode;
+mod encode;
 mod end;
 mod loopback;
 mod observer;
+mod originals;
+mod stats;
 
+pub use camera::Camera;
 pub use config::{CallConfig, FrameModel, endpoints};
+pub use decode::{DecodeSummary, ReceivingVideo, VideoReceive};
+pub use encode::{EncodeSummary, SendingVideo, VideoSend};
 pub use end::{EndCounters, LiveEnd, Peer, RunUntil};
-pub use loopback::{LoopbackSummary, loopback};
+pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
 pub use observer::{CallObserver, EndSummary, LivePacket, PacketTotals, Unobserved};
+pub use stats::{CpuShares, Times};
 
 /// Why a call could not begin or go on.
 #[derive(Debug, thiserror::Error)]

@@ -1,11 +1,30 @@
 //! Calls between two sockets of this machine.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use weir_cc::{Limits, Registry};
-use weir_live::call::{CallConfig, CallObserver, LivePacket, Unobserved, loopback};
+use weir_live::call::{
+    CallConfig, CallObserver, Camera, LivePacket, Unobserved, VideoReceive, VideoSend, loopback, loopback_video,
+};
 use weir_live::srtp::Suite;
+use weir_media::clip::{Character, Clip, ClipSpec};
+use weir_media::{EncoderConfig, FrameRate, OnDamage, VideoCodec};
 use weir_session::Endpoint;
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no holder panics").write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 #[derive(Default)]
 struct Watch {
@@ -132,4 +151,42 @@ fn an_unknown_controller_is_told_by_its_name() {
     let ends = (&mut Unobserved, &mut Unobserved);
     let e = loopback(&config, &Registry::builtin(), None, &stop, ends).unwrap_err().to_string();
     assert!(e.contains("nobody"), "{e}");
+}
+
+fn h264(size: (u32, u32), rate: &str) -> (VideoSend, VideoReceive) {
+    let rate: FrameRate = rate.parse().expect("it is right");
+    let mut clip = Clip::new(ClipSpec::new(Character::TalkingHead, size.0, size.1, rate)).expect("it is right");
+    let config = EncoderConfig { frame_rate: rate.as_f64(), ..EncoderConfig::live(size.0, size.1) };
+    let encoder = weir_codecs::encoder(VideoCodec::H264, &config).expect("it is right");
+    let decoder = weir_codecs::decoder(VideoCodec::H264).expect("it is right");
+    let send = VideoSend { camera: Camera::reel(&mut clip, rate).expect("it is right"), encoder };
+    (send, VideoReceive { decoder, on_damage: OnDamage::Show, record: None, quality: true })
+}
+
+#[test]
+fn pictures_come_through_encoder_network_and_decoder() {
+    let record = Shared::default();
+    let (send, mut receive) = h264((320, 240), "30");
+    receive.record = Some((Box::new(record.clone()), "30".parse().unwrap()));
+    let config = CallConfig { playout_deadline: TimeDelta::from_millis(80), ..fixed_rate(600) };
+    let (duration, stop) = (Some(TimeDelta::from_secs(2)), AtomicBool::new(false));
+    let ends = (&mut Unobserved, &mut Unobserved);
+    let s = loopback_video(&config, (send, receive), &Registry::builtin(), duration, &stop, ends).unwrap();
+    let video = s.video.unwrap();
+    assert!((50..=66).contains(&video.sent.pictures), "{:?}", video.sent);
+    assert_eq!((video.sent.errors, video.received.undecodable, video.received.overrun), (0, 0, 0));
+    // The last ones are still waiting for playout when the call ends.
+    let shown = video.received.intact;
+    assert!(shown + 6 >= video.sent.frames && shown >= 40, "{video:?}");
+    let delay = video.received.glass_to_glass.unwrap();
+    assert!((80.0..130.0).contains(&delay.p50_ms), "{delay:?}");
+    assert!((30.0..60.0).contains(&video.received.psnr_y_db.unwrap()), "{:?}", video.received);
+    assert!((350e3..800e3).contains(&video.sent.rate_bps), "{}", video.sent.rate_bps);
+    let bytes = record.0.lock().unwrap();
+    assert!(bytes.starts_with(b"YUV4MPEG2 W320 H240 F30:1"));
+    let frame = 6 + 320 * 240 * 3 / 2;
+    let recorded = video.received.recorded as usize;
+    assert!(recorded.abs_diff(shown as usize) <= 3, "{recorded} {shown}");
+    let header = bytes.iter().position(|b| *b == b'\n').unwrap() + 1;
+    assert_eq!(bytes.len(), header + recorded * frame);
 }

@@ -8,7 +8,7 @@ use crate::udp::UdpConfig;
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup, tunable::SetupError};
 use weir_media::{Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
 use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
-use weir_units::{DataRate, DataSize, TimeDelta};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// A model that stands for an encoder: frames have sizes and no content.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,6 +67,25 @@ impl Default for CallConfig {
     }
 }
 
+/// The model of a configuration as a source.
+fn model(config: &CallConfig, now: Timestamp, seed: u64) -> Source {
+    let interval = TimeDelta::from_secs_f64(1.0 / config.frame_rate.clamp(0.1, 1_000.0));
+    let perfect = || PerfectCodec::frames(interval, now).into();
+    match config.model {
+        FrameModel::Perfect => perfect(),
+        FrameModel::Statistical => {
+            let model = StatisticalConfig {
+                frame_interval: interval,
+                min_rate: config.limits.floor,
+                max_rate: config.limits.ceiling,
+                ..StatisticalConfig::default()
+            };
+            // Its own values cannot be wrong; the rate is clamped above.
+            StatisticalSource::new(model, now, seed).map_or_else(|_| perfect(), Into::into)
+        }
+    }
+}
+
 /// Both ends of a call, the sending one first. `seed` decides on sources, first numbers and RTCP's timing.
 ///
 /// # Errors
@@ -76,6 +95,17 @@ pub fn endpoints(
     registry: &Registry,
     clock: &Clock,
     seed: u64,
+) -> Result<(Endpoint, Endpoint), CallError> {
+    endpoints_of(config, registry, clock, seed, None)
+}
+
+/// The same, with frames that have content where there is a source of them.
+pub(crate) fn endpoints_of(
+    config: &CallConfig,
+    registry: &Registry,
+    clock: &Clock,
+    seed: u64,
+    source: Option<Source>,
 ) -> Result<(Endpoint, Endpoint), CallError> {
     let now = clock.now();
     let setup =
@@ -108,25 +138,14 @@ pub fn endpoints(
         seed: !seed,
         ..sender.clone()
     };
-    let interval = TimeDelta::from_secs_f64(1.0 / config.frame_rate.clamp(0.1, 1_000.0));
-    let source: Source = match config.model {
-        FrameModel::Perfect => PerfectCodec::frames(interval, now).into(),
-        FrameModel::Statistical => {
-            let model = StatisticalConfig {
-                frame_interval: interval,
-                min_rate: config.limits.floor,
-                max_rate: config.limits.ceiling,
-                ..StatisticalConfig::default()
-            };
-            // Its own values cannot be wrong; the rate is clamped above.
-            StatisticalSource::new(model, now, seed)
-                .map_or_else(|_| PerfectCodec::frames(interval, now).into(), Into::into)
-        }
-    };
+    let content = source.is_some();
+    let source = source.unwrap_or_else(|| model(config, now, seed));
     let send = SendConfig {
         packetiser: Packetiser { max_payload: config.payload, ..Packetiser::default() },
         per_packet_feedback: feedback.is_some(),
         reports,
+        // What is older than that would be discarded at the other end.
+        max_queue_age: content.then_some(config.playout_deadline),
         ..SendConfig::new(source, pair.sender, config.limits)
     };
     let receive = ReceiveConfig {
@@ -134,6 +153,7 @@ pub fn endpoints(
         reports,
         controller: pair.receiver,
         playout_deadline: Some(config.playout_deadline),
+        content,
         ..ReceiveConfig::default()
     };
     Ok((Endpoint::new(sender, Some(send), None, now), Endpoint::new(receiver, None, Some(receive), now)))

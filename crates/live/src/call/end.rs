@@ -2,6 +2,7 @@
 
 use crate::call::CallError;
 use crate::call::observer::{CallObserver, EndSummary, LivePacket, PacketTotals, rate_bps};
+use crate::call::stats::{CpuMeter, Part};
 use crate::clock::Clock;
 use crate::srtp::SrtpSession;
 use crate::udp::{UdpConfig, UdpPort, Waker};
@@ -54,6 +55,8 @@ pub struct RunUntil<'a> {
     pub at: Option<Timestamp>,
     /// This flag, when it is raised.
     pub stop: &'a AtomicBool,
+    /// This flag, once all that waits has left: the media have come to their end.
+    pub ended: Option<&'a AtomicBool>,
     /// A BYE from the other end.
     pub bye: bool,
 }
@@ -90,6 +93,7 @@ pub struct LiveEnd {
     counters: EndCounters,
     sent: PacketTotals,
     received: PacketTotals,
+    cpu: CpuMeter,
 }
 
 impl std::fmt::Debug for LiveEnd {
@@ -118,6 +122,7 @@ impl LiveEnd {
             counters: EndCounters::default(),
             sent: PacketTotals::default(),
             received: PacketTotals::default(),
+            cpu: CpuMeter::default(),
         })
     }
 
@@ -128,6 +133,10 @@ impl LiveEnd {
     /// Lets other threads end the loop's waiting, where they have frames for it.
     pub fn set_waker(&mut self, waker: Option<Arc<Waker>>) {
         self.waker = waker;
+    }
+    /// Counts what the processor is used for, from now on.
+    pub fn meter_cpu(&mut self) {
+        self.cpu.switch_on();
     }
     /// The session.
     pub fn endpoint(&self) -> &Endpoint {
@@ -159,24 +168,30 @@ impl LiveEnd {
         self.started.get_or_insert(begin);
         let mut look = begin;
         loop {
+            self.cpu.enter(Part::Session);
             let now = self.tell(clock.now());
+            let has_ended = until.ended.is_some_and(|e| e.load(Ordering::Relaxed));
             let ends = until.stop.load(Ordering::Relaxed)
                 || until.at.is_some_and(|at| now >= at)
-                || (until.bye && self.counters.byes > 0);
+                || (until.bye && self.counters.byes > 0)
+                || (has_ended && self.endpoint.queue(now).0 == DataSize::ZERO);
             if ends {
                 self.endpoint.leave();
             }
             self.endpoint.handle_timeout(now);
+            self.cpu.enter(Part::Observer);
             observer.on_turn(now, &mut self.endpoint);
             let sent = self.transmit(now, observer);
             if ends {
                 return Ok(());
             }
+            self.cpu.enter(Part::Observer);
             if now >= look {
                 observer.on_look(now, &mut self.endpoint);
                 look = now + observer.look_interval().max(TimeDelta::from_millis(1));
             }
             self.counters.turns += 1;
+            self.cpu.enter(Part::Session);
             let deadline = self.endpoint.poll_timeout(now).unwrap_or(Timestamp::MAX).min(look);
             let deadline = until.at.map_or(deadline, |at| deadline.min(at));
             let least = if sent > 0 { TimeDelta::ZERO } else { MIN_WAIT };
@@ -186,6 +201,7 @@ impl LiveEnd {
                 (deadline.saturating_since(clock.now())).min(MAX_WAIT).max(least)
             };
             let wait = Duration::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(0));
+            self.cpu.enter(Part::Socket);
             let ready = self.port.wait(wait, self.waker.as_deref());
             if ready.map_err(CallError::socket("waiting for the call's UDP socket"))? {
                 self.receive(clock, observer)?;
@@ -202,12 +218,16 @@ impl LiveEnd {
     fn transmit<O: CallObserver>(&mut self, now: Timestamp, observer: &mut O) -> u32 {
         let mut count = 0;
         while count < MAX_BURST {
+            self.cpu.enter(Part::Session);
             let Some(t) = self.endpoint.poll_transmit(now, &mut self.out) else { break };
             count += 1;
             // A model's payload has a length and no content.
             self.out.resize(self.out.len() + t.payload as usize, 0);
             let mut size = self.out.len();
-            match self.srtp.as_mut().map(|s| s.protect(&self.out)) {
+            self.cpu.enter(Part::Srtp);
+            let protected = self.srtp.as_mut().map(|s| s.protect(&self.out));
+            self.cpu.enter(Part::Socket);
+            match protected {
                 None => self.port.send(self.peer.addr(), t.ecn, &self.out),
                 Some(Ok(bytes)) => {
                     size = bytes.len();
@@ -221,14 +241,17 @@ impl LiveEnd {
             let size = DataSize::from_bytes(size as u64);
             let packet = LivePacket { at: now, sent: true, bytes: &self.out, size, ecn: t.ecn, is_rtp: t.is_rtp };
             self.sent.add(&packet);
+            self.cpu.enter(Part::Observer);
             observer.on_packet(&packet);
         }
+        self.cpu.enter(Part::Socket);
         self.port.flush();
         count
     }
 
     fn receive<O: CallObserver>(&mut self, clock: &Clock, observer: &mut O) -> Result<(), CallError> {
         for _ in 0..MAX_BATCHES {
+            self.cpu.enter(Part::Socket);
             let count = match self.port.receive() {
                 Ok(count) => count,
                 Err(source) => {
@@ -257,6 +280,7 @@ impl LiveEnd {
                 let wire = d.bytes.len();
                 let (from, ecn) = (d.from, d.ecn);
                 let opened;
+                self.cpu.enter(Part::Srtp);
                 let bytes = match &mut self.srtp {
                     None => d.bytes,
                     Some(srtp) => {
@@ -269,7 +293,9 @@ impl LiveEnd {
                 let size = DataSize::from_bytes(wire as u64);
                 let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp };
                 self.received.add(&packet);
+                self.cpu.enter(Part::Observer);
                 observer.on_packet(&packet);
+                self.cpu.enter(Part::Session);
                 if !is_rtp {
                     let byes = parse_compound(bytes).filter(|p| matches!(p, Ok(Packet::Bye(_)))).count();
                     self.counters.byes += byes as u64;
@@ -311,6 +337,7 @@ impl LiveEnd {
             counters: self.counters,
             udp: self.port.counters(),
             srtp: self.srtp.as_ref().map(SrtpSession::counters),
+            cpu: self.cpu.shares(time),
             last_send_error: self.port.last_error().map(ToString::to_string),
         }
     }

@@ -1,23 +1,38 @@
 //! Both ends of a call in one process, each on a thread and a socket of its own.
 
-use crate::call::config::{CallConfig, endpoints};
+use crate::call::config::{CallConfig, endpoints, endpoints_of};
+use crate::call::decode::{DecodeSummary, ReceivingVideo, VideoReceive};
+use crate::call::encode::{EncodeSummary, SendingVideo, VideoSend};
 use crate::call::end::{LiveEnd, Peer, RunUntil};
 use crate::call::observer::{CallObserver, EndSummary};
 use crate::call::{CallError, random};
 use crate::clock::Clock;
 use crate::srtp::{SrtpKey, SrtpSession};
+use crate::udp::Waker;
 use serde::Serialize;
 use std::net::UdpSocket;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use weir_cc::Registry;
-use weir_units::TimeDelta;
+use weir_media::Source;
+use weir_session::Endpoint;
+use weir_units::{TimeDelta, Timestamp};
 
 /// How long the receiving end stays after the sending one has gone, for what is under way.
 const LINGER: TimeDelta = TimeDelta::from_millis(200);
 /// How often it is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// What camera, encoder and decoder tell.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct VideoSummary {
+    /// At the sending end.
+    pub sent: EncodeSummary,
+    /// At the receiving end.
+    pub received: DecodeSummary,
+}
 
 /// What both ends tell.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -26,6 +41,8 @@ pub struct LoopbackSummary {
     pub sender: EndSummary,
     /// The receiving end.
     pub receiver: EndSummary,
+    /// Pictures, where the call had any.
+    pub video: Option<VideoSummary>,
 }
 
 /// Keys for both directions, and protection for both ends.
@@ -35,8 +52,8 @@ pub(crate) fn protection(config: &CallConfig) -> Result<Option<(SrtpSession, Srt
     Ok(Some((SrtpSession::new(&a, &b)?, SrtpSession::new(&b, &a)?)))
 }
 
-/// Runs a call between two sockets of this machine's loopback device for a time, or until the flag is raised. Each end is
-/// seen by its own observer.
+/// Runs a call whose frames are a model's between two sockets of this machine's loopback device, for a time or until the
+/// flag is raised. Each end is seen by its own observer.
 ///
 /// # Errors
 /// Where the controller, the sockets or the protection cannot be had.
@@ -48,7 +65,50 @@ pub fn loopback<A: CallObserver, B: CallObserver + Send>(
     (sending, receiving): (&mut A, &mut B),
 ) -> Result<LoopbackSummary, CallError> {
     let clock = Clock::of_day();
-    let (a, b) = endpoints(config, registry, &clock, random()?)?;
+    let ends = endpoints(config, registry, &clock, random()?)?;
+    let (mut a, mut b) = join(config, ends)?;
+    let until = RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: None, bye: false };
+    run_both((&mut a, sending), (&mut b, receiving), &clock, &until)?;
+    Ok(summary(&a, &b, clock.now(), None))
+}
+
+/// The same with pictures, which go through an encoder at the one end and a decoder at the other. It ends with the camera
+/// as well.
+///
+/// # Errors
+/// As [`loopback`], and where threads cannot be had.
+pub fn loopback_video<A: CallObserver, B: CallObserver + Send>(
+    config: &CallConfig,
+    (send, receive): (VideoSend, VideoReceive),
+    registry: &Registry,
+    duration: Option<TimeDelta>,
+    stop: &AtomicBool,
+    (sending, receiving): (&mut A, &mut B),
+) -> Result<LoopbackSummary, CallError> {
+    let clock = Clock::of_day();
+    let waker = || Waker::new().map(Arc::new).map_err(CallError::socket("making a descriptor to wake a thread by"));
+    let (wake_sender, wake_receiver) = (waker()?, waker()?);
+    let keeps = receive.quality;
+    let (source, sent) = SendingVideo::start(send, clock, wake_sender.clone(), keeps)?;
+    let source = Source::Custom(Box::new(source));
+    let ends = endpoints_of(config, registry, &clock, random()?, Some(source))?;
+    let (mut a, mut b) = join(config, ends)?;
+    a.set_waker(Some(wake_sender));
+    b.set_waker(Some(wake_receiver.clone()));
+    a.meter_cpu();
+    b.meter_cpu();
+    let received = ReceivingVideo::start(receive, clock, wake_receiver, Some(sent.captures().clone()))?;
+    let ended = sent.ended();
+    let until = RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: Some(&ended), bye: false };
+    let (mut sending, mut receiving) = ((sending, sent), (receiving, received));
+    run_both((&mut a, &mut sending), (&mut b, &mut receiving), &clock, &until)?;
+    let end = clock.now();
+    let video = VideoSummary { sent: sending.1.finish()?, received: receiving.1.finish()? };
+    Ok(summary(&a, &b, end, Some(video)))
+}
+
+/// Two ends on sockets that send to each other.
+fn join(config: &CallConfig, (a, b): (Endpoint, Endpoint)) -> Result<(LiveEnd, LiveEnd), CallError> {
     let address = if config.v6 { "[::1]:0" } else { "127.0.0.1:0" };
     let bind = || UdpSocket::bind(address).map_err(CallError::socket(format!("binding a UDP socket to {address}")));
     let (socket_a, socket_b) = (bind()?, bind()?);
@@ -60,31 +120,38 @@ pub fn loopback<A: CallObserver, B: CallObserver + Send>(
         a.set_srtp(Some(srtp_a));
         b.set_srtp(Some(srtp_b));
     }
-    let at = duration.map(|d| clock.now() + d);
-    let receiver = &mut b;
-    let stop_receiving = AtomicBool::new(false);
-    let stop_receiving = &stop_receiving;
-    thread::scope(|scope| -> Result<(), CallError> {
+    Ok((a, b))
+}
+
+/// The second end runs on a thread of its own until the first has gone.
+fn run_both<A: CallObserver, B: CallObserver + Send>(
+    (a, sending): (&mut LiveEnd, &mut A),
+    (b, receiving): (&mut LiveEnd, &mut B),
+    clock: &Clock,
+    until: &RunUntil<'_>,
+) -> Result<(), CallError> {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let stop = &stop;
         let other = thread::Builder::new()
             .name("receiver".into())
-            .spawn_scoped(scope, move || {
-                let until = RunUntil { at: None, stop: stop_receiving, bye: true };
-                receiver.run(&clock, &until, receiving)
-            })
+            .spawn_scoped(scope, move || b.run(clock, &RunUntil { at: None, stop, ended: None, bye: true }, receiving))
             .map_err(CallError::socket("starting a thread"))?;
-        let done = a.run(&clock, &RunUntil { at, stop, bye: false }, sending);
+        let done = a.run(clock, until, sending);
         // The BYE may be lost.
         let patience = clock.now() + LINGER;
         while !other.is_finished() && done.is_ok() && clock.now() < patience {
             thread::sleep(LOOK);
         }
-        stop_receiving.store(true, Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
         let other = other.join().map_err(|_| CallError::Thread("receiver".into()))?;
         done.and(other)
-    })?;
-    let now = clock.now();
-    let mut summary = LoopbackSummary { sender: a.summary(now), receiver: b.summary(now) };
+    })
+}
+
+fn summary(a: &LiveEnd, b: &LiveEnd, now: Timestamp, video: Option<VideoSummary>) -> LoopbackSummary {
+    let mut summary = LoopbackSummary { sender: a.summary(now), receiver: b.summary(now), video };
     let (left, came) = (summary.sender.sent.rtp_packets, summary.receiver.received.rtp_packets);
     summary.receiver.loss = (left > 0).then(|| 1.0 - came as f64 / left as f64);
-    Ok(summary)
+    summary
 }

@@ -1,6 +1,7 @@
 //! Who sees the packets of a live call, and what is summed up of them.
 
 use crate::call::end::EndCounters;
+use crate::call::stats::CpuShares;
 use crate::srtp::SrtpCounters;
 use crate::udp::UdpCounters;
 use serde::Serialize;
@@ -145,6 +146,8 @@ pub struct EndSummary {
     pub udp: UdpCounters,
     /// What became of protected packets, where there is SRTP.
     pub srtp: Option<SrtpCounters>,
+    /// Shares of one core, where they were counted.
+    pub cpu: Option<CpuShares>,
     /// The last refusal of a datagram by the system.
     pub last_send_error: Option<String>,
 }

@@ -1,0 +1,290 @@
+//! The receiving end's video: the decoder on a thread of its own.
+
+use crate::call::originals::Captures;
+use crate::call::stats::{TimeSeries, Times, thread_time};
+use crate::call::{CallError, CallObserver};
+use crate::clock::Clock;
+use crate::udp::Waker;
+use serde::Serialize;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::thread::JoinHandle;
+use weir_media::quality::PlaneErrors;
+use weir_media::y4m::Y4mWriter;
+use weir_media::{FrameOutcome, FrameRate, OnDamage, ReceivedFrame, VideoDecoder, VideoReceiver};
+use weir_session::Endpoint;
+use weir_units::{TimeDelta, Timestamp};
+
+/// Frames that wait for the decoder; more are left out.
+const MAX_WAITING: usize = 16;
+
+/// What is done with what a call receives.
+pub struct VideoReceive {
+    /// Of the codec that comes.
+    pub decoder: Box<dyn VideoDecoder>,
+    /// What is shown of damaged pictures.
+    pub on_damage: OnDamage,
+    /// Where the shown pictures are written, as YUV4MPEG2 of this rate: the last one again for each that is missing.
+    pub record: Option<(Box<dyn Write + Send>, FrameRate)>,
+    /// Whether pictures are compared with the originals, where the sending end is in this process.
+    pub quality: bool,
+}
+
+impl std::fmt::Debug for VideoReceive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VideoReceive").field("codec", &self.decoder.codec()).finish_non_exhaustive()
+    }
+}
+
+/// What the decoder has done.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct DecodeSummary {
+    /// The codec.
+    pub codec: String,
+    /// The library behind the decoder.
+    pub library: String,
+    /// Width and height of the last picture.
+    pub size: Option<(u32, u32)>,
+    /// Frames shown as they were coded.
+    pub intact: u64,
+    /// Frames shown with parts guessed or from damaged pictures.
+    pub concealed: u64,
+    /// Frames withheld because of damage.
+    pub frozen: u64,
+    /// Frames of which nothing could be made.
+    pub undecodable: u64,
+    /// Frames of which nothing came in time.
+    pub missed: u64,
+    /// Frames left out because the decoder was too slow.
+    pub overrun: u64,
+    /// Key frames decoded.
+    pub key_frames: u64,
+    /// Pictures shown a second.
+    pub shown_rate: f64,
+    /// From capture to the picture on the screen, where the sending end is in this process.
+    pub glass_to_glass: Option<Times>,
+    /// From a frame's time of playout to the picture on the screen.
+    pub decoding: Option<Times>,
+    /// Mean over the pictures shown of the PSNR of luma in dB, beside the originals.
+    pub psnr_y_db: Option<f64>,
+    /// PSNR of all pictures together by their mean squared error, all planes.
+    pub psnr_db: Option<f64>,
+    /// Pictures compared.
+    pub compared: u64,
+    /// Pictures written.
+    pub recorded: u64,
+    /// Why writing ended early.
+    pub record_error: Option<String>,
+    /// Share of one core, comparison and writing left out.
+    pub cpu: f64,
+}
+
+/// What the decoder tells the session of a frame; the frame's buffers come back with it.
+struct Verdict {
+    frame: ReceivedFrame,
+    intact: bool,
+    wants_key_frame: bool,
+}
+
+/// The decoder while it runs.
+pub struct ReceivingVideo {
+    frames: Option<SyncSender<ReceivedFrame>>,
+    verdicts: Receiver<Verdict>,
+    spare: Vec<ReceivedFrame>,
+    thread: Option<JoinHandle<DecodeSummary>>,
+    missed: u64,
+    overrun: u64,
+}
+
+struct Work {
+    receiver: VideoReceiver,
+    library: &'static str,
+    record: Option<(Box<dyn Write + Send>, FrameRate)>,
+    captures: Option<Captures>,
+    quality: bool,
+    clock: Clock,
+    waker: Arc<Waker>,
+    frames: Receiver<ReceivedFrame>,
+    verdicts: Sender<Verdict>,
+}
+
+impl ReceivingVideo {
+    /// Starts the decoder. `captures` are the sending end's, where it is in this process.
+    pub(crate) fn start(
+        video: VideoReceive,
+        clock: Clock,
+        waker: Arc<Waker>,
+        captures: Option<Captures>,
+    ) -> Result<Self, CallError> {
+        let (frames, to_decode) = sync_channel(MAX_WAITING);
+        let (told, verdicts) = channel();
+        let work = Work {
+            library: video.decoder.library(),
+            receiver: VideoReceiver::new(video.decoder, video.on_damage),
+            record: video.record,
+            captures,
+            quality: video.quality,
+            clock,
+            waker,
+            frames: to_decode,
+            verdicts: told,
+        };
+        let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work.run());
+        let thread = Some(thread.map_err(CallError::socket("starting the decoder's thread"))?);
+        Ok(Self { frames: Some(frames), verdicts, spare: Vec::new(), thread, missed: 0, overrun: 0 })
+    }
+
+    /// Lets the decoder come to its end, and tells what it has done.
+    pub(crate) fn finish(mut self) -> Result<DecodeSummary, CallError> {
+        self.frames = None;
+        let thread = self.thread.take().ok_or_else(|| CallError::Thread("decoder".into()))?;
+        let done = thread.join().map_err(|_| CallError::Thread("decoder".into()))?;
+        Ok(DecodeSummary { missed: self.missed, overrun: self.overrun, ..done })
+    }
+}
+
+impl CallObserver for ReceivingVideo {
+    fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        for v in self.verdicts.try_iter() {
+            endpoint.on_decoded(v.frame.rtp_timestamp, v.intact, now);
+            if v.wants_key_frame {
+                endpoint.request_key_frame_from_peer(now);
+            }
+            self.spare.push(v.frame);
+        }
+        while let Some(event) = endpoint.poll_playout(now) {
+            let mut frame = self.spare.pop().unwrap_or_default();
+            if !endpoint.take_frame(&event, &mut frame) {
+                self.missed += 1;
+                self.spare.push(frame);
+                continue;
+            }
+            let Some(decoder) = &self.frames else { continue };
+            match decoder.try_send(frame) {
+                Ok(()) => {}
+                Err(TrySendError::Full(frame) | TrySendError::Disconnected(frame)) => {
+                    self.overrun += 1;
+                    self.spare.push(frame);
+                }
+            }
+        }
+    }
+}
+
+/// Writes pictures at their rate, whatever is missing among them.
+struct Recorder {
+    writer: Option<Box<dyn Write + Send>>,
+    file: Option<Y4mWriter<Box<dyn Write + Send>>>,
+    rate: FrameRate,
+    size: (u32, u32),
+    /// Time of the first picture.
+    first: Option<Timestamp>,
+    written: u64,
+    error: Option<String>,
+}
+
+impl Recorder {
+    fn write(&mut self, at: Timestamp, picture: &weir_media::Picture) {
+        let size = (picture.width(), picture.height());
+        if let Some(writer) = self.writer.take() {
+            match Y4mWriter::new(writer, size, self.rate) {
+                Ok(file) => (self.file, self.size) = (Some(file), size),
+                Err(e) => self.error = Some(e.to_string()),
+            }
+        }
+        let Some(file) = &mut self.file else { return };
+        if size != self.size {
+            // YUV4MPEG2 has one size for all: what follows a change is left out.
+            self.error.get_or_insert(format!("the pictures changed from {:?} to {size:?}", self.size));
+            return;
+        }
+        let time = at.saturating_since(*self.first.get_or_insert(at)).as_secs_f64();
+        let due = (time * self.rate.as_f64()).round() as u64 + 1;
+        // A minute's silence is not written out.
+        let copies = due.saturating_sub(self.written).min(1_000);
+        for _ in 0..copies {
+            if let Err(e) = file.write(picture) {
+                self.error = Some(e.to_string());
+                self.file = None;
+                return;
+            }
+            self.written += 1;
+        }
+    }
+
+    fn finish(mut self) -> (u64, Option<String>) {
+        if let Some(Err(e)) = self.file.take().map(Y4mWriter::finish) {
+            self.error.get_or_insert(e.to_string());
+        }
+        (self.written, self.error)
+    }
+}
+
+impl Work {
+    fn run(mut self) -> DecodeSummary {
+        let started = self.clock.now();
+        let mut s = DecodeSummary {
+            codec: self.receiver.codec().to_string(),
+            library: self.library.into(),
+            ..DecodeSummary::default()
+        };
+        let mut recorder = self.record.take().map(|(writer, rate)| Recorder {
+            writer: Some(writer),
+            file: None,
+            rate,
+            size: (0, 0),
+            first: None,
+            written: 0,
+            error: None,
+        });
+        let (mut delays, mut decoding) = (TimeSeries::default(), TimeSeries::default());
+        let mut errors = PlaneErrors::default();
+        let (mut luma, mut cpu) = (0.0, std::time::Duration::ZERO);
+        while let Ok(frame) = self.frames.recv() {
+            let begin = thread_time();
+            let shown = self.receiver.on_frame(&frame);
+            let on_screen = self.clock.now();
+            cpu += thread_time().saturating_sub(begin);
+            let outcome = shown.outcome;
+            let is_new = matches!(outcome, FrameOutcome::Intact | FrameOutcome::Concealed);
+            s.size = shown.picture.map(|p| (p.width(), p.height()));
+            decoding.push(on_screen - shown.at);
+            let original = self.captures.as_ref().filter(|_| is_new).and_then(|c| c.find(shown.rtp_timestamp));
+            if let Some(o) = &original {
+                delays.push(on_screen - o.captured);
+            }
+            if let Some(picture) = shown.picture {
+                if let Some(recorder) = &mut recorder {
+                    recorder.write(shown.at, picture);
+                }
+                let reference = original.and_then(|o| o.picture).filter(|_| self.quality);
+                if let Some(Ok(e)) = reference.map(|r| PlaneErrors::between(&r, picture)) {
+                    errors.add(&e);
+                    luma += e.psnr().y;
+                    s.compared += 1;
+                }
+            }
+            let wants_key_frame = self.receiver.wants_key_frame();
+            let verdict = Verdict { frame, intact: outcome == FrameOutcome::Intact, wants_key_frame };
+            // The session has gone where nobody listens any more.
+            let _ = self.verdicts.send(verdict);
+            self.waker.wake();
+        }
+        let time: TimeDelta = self.clock.now() - started;
+        let stats = self.receiver.stats();
+        (s.intact, s.concealed) = (stats.intact, stats.concealed);
+        (s.frozen, s.undecodable, s.key_frames) = (stats.frozen, stats.undecodable, stats.key_frames);
+        s.shown_rate = (s.intact + s.concealed) as f64 / time.as_secs_f64().max(1e-9);
+        (s.glass_to_glass, s.decoding) = (delays.summary(), decoding.summary());
+        if s.compared > 0 {
+            s.psnr_y_db = Some(luma / s.compared as f64);
+            s.psnr_db = Some(errors.psnr().average);
+        }
+        if let Some(recorder) = recorder {
+            (s.recorded, s.record_error) = recorder.finish();
+        }
+        s.cpu = cpu.as_secs_f64() / time.as_secs_f64().max(1e-9);
+        s
+    }
+}
