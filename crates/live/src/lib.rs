@@ -10,6 +10,9 @@ pub mod clock;
 pub mod emulate;
 #[cfg(target_os = "linux")]
 pub mod netns;
+pub mod sdp;
+#[cfg(unix)]
+pub mod signal;
 pub mod srtp;
 #[cfg(target_os = "linux")]
 pub mod tun;

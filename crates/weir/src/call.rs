@@ -2,6 +2,7 @@
 
 mod args;
 mod progress;
+mod video;
 
 pub(crate) use args::{CallCommand, EXAMPLES};
 
@@ -10,7 +11,7 @@ use crate::output::{Failure, print, print_json};
 use crate::session::Session;
 use args::LoopbackArgs;
 use progress::Progress;
-use weir_live::call::{LoopbackSummary, Unobserved, loopback};
+use weir_live::call::{CpuShares, LoopbackSummary, Times, Unobserved, loopback, loopback_video};
 
 pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
     match command {
@@ -19,12 +20,28 @@ pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
 }
 
 fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
-    let config = args.media.config(&session.registry)?;
+    let mut config = args.media.config(&session.registry)?;
+    let duration = args.media.duration();
+    let video = match args.media.codec.codec() {
+        Some(codec) => {
+            let send = video::sending(&args.media, codec)?;
+            config.frame_rate = send.camera.rate().as_f64();
+            let receive = video::receiving(&args.media, codec, send.camera.rate(), args.quality)?;
+            Some((send, receive))
+        }
+        None => None,
+    };
     let mut progress = Progress::new(args.output.quiet);
     let ends = (&mut progress, &mut Unobserved);
-    let summary = loopback(&config, &session.registry, args.media.duration(), &session.stop, ends);
+    let summary = match video {
+        Some(video) => loopback_video(&config, video, &session.registry, duration, &session.stop, ends),
+        None => loopback(&config, &session.registry, duration, &session.stop, ends),
+    };
     progress.finish();
     let summary = summary.map_err(Failure::work)?;
+    if let Some(v) = summary.video.as_ref().filter(|_| !args.output.quiet) {
+        video::tell_record(&args.media, v.received.recorded, v.received.record_error.as_deref());
+    }
     if args.output.json { print_json(&summary) } else { print(&table(&summary)) }
 }
 
@@ -32,7 +49,7 @@ fn table(s: &LoopbackSummary) -> String {
     let mbps = |bps: f64| format!("{:.3} Mbit/s", bps / 1e6);
     let percent = |share: Option<f64>| share.map_or("-".into(), |x| format!("{:.2} %", 100.0 * x));
     let ms = |x: Option<f64>| x.map_or("-".into(), |x| format!("{x:.2} ms"));
-    let rows = [
+    let mut rows = vec![
         ("duration", format!("{:.1} s", s.sender.duration_s)),
         ("frames", s.sender.frames_sent.to_string()),
         ("RTP packets", s.sender.sent.rtp_packets.to_string()),
@@ -42,5 +59,34 @@ fn table(s: &LoopbackSummary) -> String {
         ("round trip", ms(s.sender.rtt_ms)),
         ("last target", s.sender.target_bps.map_or("-".into(), |t| mbps(t as f64))),
     ];
-    rows.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
+    if let Some(v) = &s.video {
+        let times = |t: Option<Times>| {
+            t.map_or("-".into(), |t| {
+                let (p50, p95, p99, max) = (t.p50_ms, t.p95_ms, t.p99_ms, t.max_ms);
+                format!("median {p50:.1} ms, 95 % {p95:.1} ms, 99 % {p99:.1} ms, most {max:.1} ms")
+            })
+        };
+        let (sent, got) = (&v.sent, &v.received);
+        let codec = format!("{} {}x{} by {}", sent.codec, sent.size.0, sent.size.1, sent.library);
+        let shown = format!("{} intact, {} concealed, {:.1} a second", got.intact, got.concealed, got.shown_rate);
+        let lacking = format!("{} undecodable, {} missed, {} overrun", got.undecodable, got.missed, got.overrun);
+        let cpu = |c: Option<CpuShares>| {
+            let pc = |x: f64| format!("{:.1} %", 100.0 * x);
+            c.map_or("-".into(), |c| format!("session {}, SRTP {}, socket {}", pc(c.session), pc(c.srtp), pc(c.socket)))
+        };
+        rows.extend([
+            ("codec", codec),
+            ("pictures", format!("{}, {} skipped, {} dropped", sent.pictures, sent.skipped, sent.dropped)),
+            ("shown", shown),
+            ("not shown", lacking),
+            ("glass to glass", times(got.glass_to_glass)),
+            ("encoding", times(sent.encoding)),
+            ("decoding", times(got.decoding)),
+            ("PSNR (Y)", got.psnr_y_db.map_or("-".into(), |p| format!("{p:.2} dB of {} pictures", got.compared))),
+            ("CPU", format!("encoder {}, decoder {}", percent(Some(sent.cpu)), percent(Some(got.cpu)))),
+            ("CPU, sender", cpu(s.sender.cpu)),
+            ("CPU, receiver", cpu(s.receiver.cpu)),
+        ]);
+    }
+    rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
 }

@@ -110,8 +110,16 @@ struct Work {
 }
 
 impl ReceivingVideo {
-    /// Starts the decoder. `captures` are the sending end's, where it is in this process.
-    pub(crate) fn start(
+    /// Starts the decoder for an end that keeps content; `waker` is the end's.
+    ///
+    /// # Errors
+    /// Where there is no thread to be had.
+    pub fn start(video: VideoReceive, clock: Clock, waker: Arc<Waker>) -> Result<Self, CallError> {
+        Self::start_beside(video, clock, waker, None)
+    }
+
+    /// The same beside a sending end in this process.
+    pub(crate) fn start_beside(
         video: VideoReceive,
         clock: Clock,
         waker: Arc<Waker>,
@@ -136,7 +144,10 @@ impl ReceivingVideo {
     }
 
     /// Lets the decoder come to its end, and tells what it has done.
-    pub(crate) fn finish(mut self) -> Result<DecodeSummary, CallError> {
+    ///
+    /// # Errors
+    /// Where its thread has failed.
+    pub fn finish(mut self) -> Result<DecodeSummary, CallError> {
         self.frames = None;
         let thread = self.thread.take().ok_or_else(|| CallError::Thread("decoder".into()))?;
         let done = thread.join().map_err(|_| CallError::Thread("decoder".into()))?;

@@ -83,7 +83,10 @@ struct Work {
 
 impl SendingVideo {
     /// Starts camera and encoder; the source is for the session. `keeps` has pictures kept for comparison.
-    pub(crate) fn start(
+    ///
+    /// # Errors
+    /// Where there is no thread to be had.
+    pub fn start(
         video: VideoSend,
         clock: Clock,
         waker: Arc<Waker>,
@@ -111,12 +114,15 @@ impl SendingVideo {
         &self.captures
     }
     /// Raised when the camera has ended.
-    pub(crate) fn ended(&self) -> Arc<AtomicBool> {
+    pub fn ended(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.ended)
     }
 
     /// Stops camera and encoder, and tells what they have done.
-    pub(crate) fn finish(mut self) -> Result<EncodeSummary, CallError> {
+    ///
+    /// # Errors
+    /// Where their thread has failed.
+    pub fn finish(mut self) -> Result<EncodeSummary, CallError> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or_else(|| CallError::Thread("encoder".into()))?;
         thread.join().map_err(|_| CallError::Thread("encoder".into()))

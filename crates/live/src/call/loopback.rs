@@ -97,7 +97,7 @@ pub fn loopback_video<A: CallObserver, B: CallObserver + Send>(
     b.set_waker(Some(wake_receiver.clone()));
     a.meter_cpu();
     b.meter_cpu();
-    let received = ReceivingVideo::start(receive, clock, wake_receiver, Some(sent.captures().clone()))?;
+    let received = ReceivingVideo::start_beside(receive, clock, wake_receiver, Some(sent.captures().clone()))?;
     let ended = sent.ended();
     let until = RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: Some(&ended), bye: false };
     let (mut sending, mut receiving) = ((sending, sent), (receiving, received));

@@ -1,16 +1,21 @@
 //! The grammar of `weir call`.
 
 use crate::output::Failure;
-use clap::Subcommand;
+use clap::{Subcommand, ValueHint};
+use std::path::PathBuf;
 use weir_cc::{Limits, Registry, tunable::SetupError};
 use weir_lab::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel};
 use weir_live::srtp::Suite;
+use weir_media::{FrameRate, MediaError};
 use weir_units::{DataRate, TimeDelta};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   weir call loopback --duration 10
+  weir call loopback --size 1920x1080 --max-rate 4000 --quality --duration 10
+  weir call loopback --clip sports --record received.y4m --duration 5
+  ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - | weir call loopback --clip -
   weir call loopback --controller scream --ecn --json";
 
 #[derive(Subcommand, Debug)]
@@ -19,10 +24,25 @@ pub(crate) enum CallCommand {
     Loopback(LoopbackArgs),
 }
 
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CodecName {
+    /// H.264
+    H264,
+    /// VP8
+    Vp8,
+    /// VP9
+    Vp9,
+    /// A model whose frames have sizes and no content
+    Model,
+}
+
 #[derive(clap::Args, Debug)]
 pub(crate) struct LoopbackArgs {
     #[command(flatten)]
     pub(crate) media: MediaArgs,
+    /// Compare the pictures with the originals as they are shown (PSNR)
+    #[arg(long)]
+    pub(crate) quality: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -42,9 +62,30 @@ pub(crate) struct MediaArgs {
     /// The controller (see `weir list controllers`)
     #[arg(long, value_name = "NAME", default_value = "gcc")]
     pub(crate) controller: String,
-    /// Frames a second
+    /// The codec, or a model of one that sends frames without content
+    #[arg(long, value_name = "NAME", value_enum, default_value = "h264")]
+    pub(crate) codec: CodecName,
+    /// What is filmed: talking-head, hand-held, sports, a Y4M file, or - for Y4M on standard input as it comes
+    #[arg(long, value_name = "NAME|FILE|-", default_value = "talking-head", value_hint = ValueHint::FilePath)]
+    pub(crate) clip: String,
+    /// Size of the pictures of a built-in clip
+    #[arg(long, value_name = "WxH", default_value = "640x480")]
+    pub(crate) size: String,
+    /// Frames a second of a built-in clip or a model
     #[arg(long, value_name = "N", default_value = "30")]
-    pub(crate) rate: f64,
+    pub(crate) rate: String,
+    /// Threads of the encoder
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) threads: u32,
+    /// Frames from one key frame to the next that nobody asked for; none if absent
+    #[arg(long, value_name = "N")]
+    pub(crate) key_interval: Option<u32>,
+    /// Time from capture to playout, milliseconds
+    #[arg(long, value_name = "MS", default_value = "80")]
+    pub(crate) playout_delay: f64,
+    /// Write the pictures received to a Y4M file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) record: Option<PathBuf>,
     /// Ends the call after this many seconds; Ctrl-C ends it if absent
     #[arg(long, value_name = "SECONDS")]
     pub(crate) duration: Option<f64>,
@@ -75,8 +116,9 @@ impl MediaArgs {
             let unknown = SetupError::UnknownController { name: self.controller.clone() };
             return wrong("--controller", unknown.to_string());
         }
-        if !(1.0..=240.0).contains(&self.rate) {
-            return wrong("--rate", format!("{} frames a second: expected 1 to 240", self.rate));
+        let rate = self.frame_rate()?;
+        if !(1.0..=10_000.0).contains(&self.playout_delay) {
+            return wrong("--playout-delay", format!("{}: expected milliseconds, 1 to 10000", self.playout_delay));
         }
         if self.min_rate == 0 || self.min_rate > self.max_rate || self.max_rate > 10_000_000 {
             let (min, max) = (self.min_rate, self.max_rate);
@@ -91,12 +133,17 @@ impl MediaArgs {
             limits: Limits { floor: DataRate::from_kbps(self.min_rate), ceiling: DataRate::from_kbps(self.max_rate) },
             start_rate: DataRate::from_kbps(self.start_rate),
             model: FrameModel::Perfect,
-            frame_rate: self.rate,
+            frame_rate: rate.as_f64(),
+            playout_deadline: TimeDelta::from_millis_f64(self.playout_delay),
             ecn: self.ecn,
             srtp: (!self.no_srtp).then(Suite::default),
             v6: self.v6,
             ..CallConfig::default()
         })
+    }
+
+    pub(crate) fn frame_rate(&self) -> Result<FrameRate, Failure> {
+        Ok(self.rate.parse().map_err(|e: MediaError| InputError::whole("--rate", e.to_string()))?)
     }
 
     pub(crate) fn duration(&self) -> Option<TimeDelta> {

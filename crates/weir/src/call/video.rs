@@ -1,0 +1,106 @@
+//! Cameras, encoders and decoders as the command line names them.
+
+use super::args::{CodecName, MediaArgs};
+use crate::output::{Failure, remark};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, stdin};
+use std::path::Path;
+use weir_lab::scenario::InputError;
+use weir_live::call::{Camera, VideoReceive, VideoSend};
+use weir_media::clip::{Character, Clip, ClipSpec, parse_size};
+use weir_media::y4m::{Unseekable, Y4mReader};
+use weir_media::{EncoderConfig, FrameRate, MediaError, OnDamage, VideoCodec, VideoError};
+use weir_units::DataRate;
+
+/// Bytes read ahead of a file.
+const BUFFER: usize = 1 << 20;
+
+impl CodecName {
+    /// The codec; `None` for a model.
+    pub(super) fn codec(self) -> Option<VideoCodec> {
+        match self {
+            Self::H264 => Some(VideoCodec::H264),
+            Self::Vp8 => Some(VideoCodec::Vp8),
+            Self::Vp9 => Some(VideoCodec::Vp9),
+            Self::Model => None,
+        }
+    }
+}
+
+fn codec_error(e: VideoError) -> Failure {
+    InputError::whole("--codec", e.to_string()).into()
+}
+
+fn clip_error(e: impl ToString) -> Failure {
+    InputError::whole("--clip", e.to_string()).into()
+}
+
+/// Opens the camera; what is drawn, is drawn now.
+fn camera(args: &MediaArgs) -> Result<Camera, Failure> {
+    let rate = args.frame_rate()?;
+    if args.clip == "-" {
+        let reader = BufReader::with_capacity(BUFFER, stdin());
+        let reader = Y4mReader::new("standard input", Unseekable(reader)).map_err(clip_error)?;
+        let rate = reader.frame_rate();
+        return Ok(Camera::live(Box::new(reader), rate));
+    }
+    let Some(character) = Character::by_name(&args.clip) else {
+        let path = Path::new(&args.clip);
+        if !path.exists() {
+            let names = Character::ALL.map(Character::name).join(", ");
+            let what = format!("{}: no such file, and no built-in clip: those are {names}", args.clip);
+            return Err(InputError::whole("--clip", what).into());
+        }
+        let file = File::open(path).map_err(|e| clip_error(format!("{}: {e}", args.clip)))?;
+        let reader = BufReader::with_capacity(BUFFER, file);
+        let reader = Y4mReader::new(args.clip.clone(), reader).map_err(clip_error)?;
+        let rate = reader.frame_rate();
+        return Ok(Camera::file(Box::new(reader), rate, args.duration.is_some()));
+    };
+    let (width, height) = parse_size(&args.size).map_err(|e| InputError::whole("--size", e.to_string()))?;
+    let made = Clip::new(ClipSpec::new(character, width, height, rate));
+    let reel = made.and_then(|mut clip| Camera::reel(&mut clip, rate));
+    Ok(reel.map_err(|e: MediaError| InputError::whole("--clip, --size", e.to_string()))?)
+}
+
+/// What is sent.
+pub(super) fn sending(args: &MediaArgs, codec: VideoCodec) -> Result<VideoSend, Failure> {
+    let camera = camera(args)?;
+    let (width, height) = camera.size();
+    let config = EncoderConfig {
+        frame_rate: camera.rate().as_f64(),
+        bit_rate: DataRate::from_kbps(args.start_rate),
+        key_interval: args.key_interval,
+        threads: args.threads,
+        ..EncoderConfig::live(width, height)
+    };
+    let encoder = weir_codecs::encoder(codec, &config).map_err(codec_error)?;
+    Ok(VideoSend { camera, encoder })
+}
+
+/// What is done with what comes.
+pub(super) fn receiving(
+    args: &MediaArgs,
+    codec: VideoCodec,
+    rate: FrameRate,
+    quality: bool,
+) -> Result<VideoReceive, Failure> {
+    let decoder = weir_codecs::decoder(codec).map_err(codec_error)?;
+    let mut record = None;
+    if let Some(path) = &args.record {
+        let file = File::create(path).map_err(|e| InputError::whole("--record", format!("{}: {e}", path.display())))?;
+        let writer: Box<dyn std::io::Write + Send> = Box::new(BufWriter::with_capacity(BUFFER, file));
+        record = Some((writer, rate));
+    }
+    Ok(VideoReceive { decoder, on_damage: OnDamage::Show, record, quality })
+}
+
+/// Tells what became of a file of pictures.
+pub(super) fn tell_record(args: &MediaArgs, recorded: u64, error: Option<&str>) {
+    if let Some(path) = &args.record {
+        remark(&format!("{recorded} pictures: {}", path.display()));
+        if let Some(e) = error {
+            remark(&format!("writing {} ended early: {e}", path.display()));
+        }
+    }
+}
