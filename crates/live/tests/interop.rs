@@ -204,7 +204,8 @@ fn gstreamer_plays(what: &Playing, name: &str, key: Option<&SrtpKey>) {
             ",ssrc=(uint){SSRC},srtp-key=(buffer){hex},srtp-cipher=(string){cipher},srtp-auth=(string){auth},\
              srtcp-cipher=(string){cipher},srtcp-auth=(string){auth},roc=(uint)0"
         );
-        pipeline += "srtpdec ! ";
+        // It parts RTP from RTCP.
+        pipeline += "d.rtp_sink srtpdec name=d d.rtcp_src ! b.recv_rtcp_sink_0 d.rtp_src ! ";
     }
     pipeline +=
         &format!("b.recv_rtp_sink_0 b. ! {} ! videoconvert ! video/x-raw,format=I420 ! ", what.depay.join(" ! "));
