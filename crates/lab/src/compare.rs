@@ -139,6 +139,11 @@ pub struct OutcomeJson<'a> {
 }
 
 impl Outcome {
+    /// Of runs that were made elsewhere, by scenario.
+    pub fn of(groups: Vec<(Scenario, Vec<RunResult>)>) -> Self {
+        Self { groups, ..Self::default() }
+    }
+
     /// Every run that finished, in order.
     pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
         self.groups.iter().flat_map(|g| &g.1)

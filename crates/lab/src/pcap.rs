@@ -19,7 +19,7 @@ const UDP_HEADER: usize = 8;
 /// Largest UDP payload that an IPv4 packet holds.
 const MAX_PAYLOAD: usize = 65_535 - IP_HEADER - UDP_HEADER;
 /// Port of both ends of every flow, as IANA has registered it for RTP.
-const RTP_PORT: u16 = 5004;
+pub(crate) const RTP_PORT: u16 = 5004;
 /// Port and group of session announcements (RFC 2974, section 3).
 const SAP_PORT: u16 = 9875;
 const SAP_GROUP: [u8; 4] = [224, 2, 127, 254];
@@ -83,6 +83,11 @@ pub struct PcapWriter<W: Write> {
 impl<W: Write> PcapWriter<W> {
     /// A capture that begins with its headers; `title` stands in them as a comment. Give a buffered writer.
     pub fn new(out: W, title: &str, payload: Payload) -> Result<Self, PcapFileError> {
+        Self::on("simulated", out, title, payload)
+    }
+
+    /// As [`Self::new`], of packets seen at an interface of this name.
+    pub fn on(interface: &str, out: W, title: &str, payload: Payload) -> Result<Self, PcapFileError> {
         let section = SectionHeaderBlock {
             endianness: Endianness::Little,
             options: vec![
@@ -97,7 +102,7 @@ impl<W: Write> PcapWriter<W> {
             snaplen: 0,
             // Without this option times would be read as microseconds.
             options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Borrowed("simulated")),
+                InterfaceDescriptionOption::IfName(Cow::Borrowed(interface)),
                 InterfaceDescriptionOption::IfTsResol(9),
             ],
         };
@@ -183,16 +188,25 @@ impl<W: Write> PcapWriter<W> {
         if self.payload == Payload::Zeros {
             b.resize(usize::from(total), 0);
         }
-        let block = EnhancedPacketBlock {
-            interface_id: 0,
-            timestamp: Duration::from_nanos(now.as_nanos().max(0).unsigned_abs()),
-            original_len: u32::from(total),
-            data: Cow::Borrowed(b),
-            options: vec![],
-        };
-        self.out.write_block(&Block::EnhancedPacket(block))?;
-        Ok(())
+        write_ip(&mut self.out, now, b, u32::from(total))
     }
+
+    /// Writes an IP packet as it is.
+    pub fn ip(&mut self, now: Timestamp, packet: &[u8]) -> Result<(), PcapFileError> {
+        write_ip(&mut self.out, now, packet, packet.len() as u32)
+    }
+}
+
+fn write_ip<W: Write>(out: &mut PcapNgWriter<W>, now: Timestamp, b: &[u8], length: u32) -> Result<(), PcapFileError> {
+    let block = EnhancedPacketBlock {
+        interface_id: 0,
+        timestamp: Duration::from_nanos(now.as_nanos().max(0).unsigned_abs()),
+        original_len: length,
+        data: Cow::Borrowed(b),
+        options: vec![],
+    };
+    out.write_block(&Block::EnhancedPacket(block))?;
+    Ok(())
 }
 
 fn address(flow: u16, end: Direction) -> [u8; 4] {

@@ -15,6 +15,8 @@ pub mod sdp;
 pub mod signal;
 pub mod srtp;
 #[cfg(target_os = "linux")]
+pub mod testbed;
+#[cfg(target_os = "linux")]
 pub mod tun;
 #[cfg(target_os = "linux")]
 pub mod udp;

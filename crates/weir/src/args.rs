@@ -120,6 +120,17 @@ Examples:
   weir clip sports --size 1280x720 --rate 25 --frames 100 --out sports.y4m
   weir clip hand-held --out - | ffplay -")]
     Clip(ClipArgs),
+    /// Run a scenario in real time: real sockets, kernel TCP, an emulated bottleneck
+    #[command(after_help = "\
+The scenario's RTP flows are calls over real sockets, its TCP flows the kernel's (by iperf3), and its links are emulated
+between two network namespaces. A run takes as long as the scenario says. Nothing is left behind, however it ends.
+Needs Linux with /dev/net/tun, and root or user namespaces; programs: util-linux, iproute2, iperf3.
+
+Examples:
+  weir testbed quick --controller gcc --compare
+  weir testbed responsiveness --controller gcc,nada,scream,fbra --compare --json --out live
+  weir testbed competition --controller scream --tcp bbr --pcap scream.pcapng")]
+    Testbed(TestbedArgs),
     /// Measure Weir's speed on this machine, beside ns-3 where that is installed
     #[command(after_help = "\
 Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are got in the same way, in the
@@ -313,6 +324,43 @@ pub(crate) struct EmulateArgs {
     /// Program to run on the left, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct TestbedArgs {
+    /// A scenario file, or a built-in scenario's name
+    #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: String,
+    /// Controllers, one after the other, where the scenario compares several; the first of them if absent
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub(crate) controller: Vec<String>,
+    /// The variant, where the scenario has some; the first of them if absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
+    /// Runs under each controller, each with the next seed
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) runs: NonZeroU32,
+    /// Seed of the first run; the scenario's own if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// The kernel's congestion control for every TCP flow, such as bbr; the scenario's own if absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tcp: Option<String>,
+    /// Make each run simulated as well, and state the differences
+    #[arg(long)]
+    pub(crate) compare: bool,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Folder for a report, and the time series as Parquet and CSV
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Write every packet as pcapng; the label of the run is added to the name where there are several
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) pcap: Option<PathBuf>,
+    /// No progress bar and no remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(clap::Args, Debug)]

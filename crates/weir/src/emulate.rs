@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::emulate;
+pub(crate) use linux::{emulate, with_privilege};
 
 /// Emulation needs TUN devices and namespaces.
 #[cfg(not(target_os = "linux"))]

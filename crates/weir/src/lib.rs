@@ -16,6 +16,7 @@ mod run;
 mod scenario;
 mod session;
 mod tables;
+mod testbed;
 
 use args::{Args, Command, ScenarioCommand};
 use clap::Parser;
@@ -52,6 +53,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Call { command }) => call::call(&session, &command),
         Some(Command::Quality(a)) => quality::quality(&session, &a),
         Some(Command::Clip(a)) => quality::clip(&session, &a),
+        Some(Command::Testbed(a)) => testbed::testbed(&session, &a),
         Some(Command::Bench(a)) => bench::bench(&session, &a),
     };
     match done {

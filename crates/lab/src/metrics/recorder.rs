@@ -245,6 +245,7 @@ impl Recorder {
             flows,
             queue: links.get(self.config.bottleneck).cloned(),
             links,
+            live: None,
             windows,
             series,
         }

@@ -49,6 +49,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         fairness: Fairness { tcp_share: Some(utilisation), ..Default::default() },
         queue: None,
         links: vec![],
+        live: None,
         windows: vec![WindowSummary {
             label: "0-20s".into(),
             start_s: 0.0,

@@ -1,11 +1,13 @@
 //! What one run gives: a summary that serialises to JSON, and the time series beside it.
 
 mod aggregate;
+mod live;
 mod student;
 mod transfers;
 mod whole;
 
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
+pub use live::Live;
 pub use student::student_t_975;
 pub use transfers::TransferSummary;
 pub use whole::write_whole;
@@ -354,6 +356,9 @@ pub struct RunResult {
     pub queue: Option<LinkSummary>,
     /// Every link's queue.
     pub links: Vec<LinkSummary>,
+    /// Set where the run was made in real time, on kernel sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<Live>,
     /// The windows asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,

@@ -142,7 +142,7 @@ fn add_flow<O: Watching>(
     Ok((a, b))
 }
 
-fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent), RunError> {
+pub(crate) fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent), RunError> {
     let traffic_error = |message: String| RunError::Traffic { flow: flow.name.clone(), message };
     match &flow.kind {
         FlowKind::Rtp(rtp) => {
@@ -220,7 +220,7 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Agent, Agent),
 }
 
 /// RTP payload types of repair packets, parity and Reed-Solomon; the media's is 96.
-pub(super) const REPAIR_PAYLOAD_TYPES: [u8; 2] = [97, 98];
+pub(crate) const REPAIR_PAYLOAD_TYPES: [u8; 2] = [97, 98];
 
 fn variant(a: sc::TcpAlgorithm) -> tcp::Variant {
     match a {
@@ -232,7 +232,7 @@ fn variant(a: sc::TcpAlgorithm) -> tcp::Variant {
     }
 }
 
-fn distribution(d: sc::Distribution) -> Result<weir_sim::Distribution, String> {
+pub(crate) fn distribution(d: sc::Distribution) -> Result<weir_sim::Distribution, String> {
     Ok(match d {
         sc::Distribution::Constant(value) => weir_sim::Distribution::Constant { value },
         sc::Distribution::Uniform { min, max } => weir_sim::Distribution::Uniform { low: min, high: max },
@@ -285,10 +285,10 @@ fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<V
 }
 
 /// Both ends of a call, and who watches the second.
-type Call = (Endpoint, Endpoint, Option<Box<Viewer>>);
+pub(crate) type Call = (Endpoint, Endpoint, Option<Box<Viewer>>);
 
-/// Both ends of an RTP flow.
-fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<Call, RunError> {
+/// Both ends of an RTP flow, for the simulator and for real sockets alike: times count from the beginning of the run.
+pub(crate) fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<Call, RunError> {
     let controller_error = |e| RunError::Controller { flow: flow.name.clone(), source: Box::new(e) };
     let now = at(flow.start);
     let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };

@@ -1,8 +1,9 @@
 //! One scenario and one seed to one result, and many of them on several threads.
 
-mod agent;
+pub(crate) mod agent;
 pub(crate) mod build;
 mod clips;
+pub(crate) mod look;
 mod many;
 mod speed;
 mod station;
@@ -12,7 +13,7 @@ mod watch;
 pub use many::{Job, run_many};
 pub use speed::{CallSpeed, call_speed};
 
-use crate::metrics::{FlowEnd, FrameRecord, Recorder};
+use crate::metrics::{FlowEnd, Recorder};
 use crate::results::RunResult;
 use crate::scenario::Scenario;
 use agent::Agent;
@@ -21,10 +22,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use watch::Watch;
 use weir_cc::{Registry, tunable::SetupError};
 use weir_sim::{AgentId, LinkId, Outcome, Simulator};
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// Queues, targets and generated media are looked at this often, or at the sampling interval where that is shorter.
-const LOOK: TimeDelta = TimeDelta::from_millis(10);
+pub(crate) const LOOK: TimeDelta = TimeDelta::from_millis(10);
 /// Simulator events between two looks at the stop flag.
 const EVENTS_PER_CHECK: u64 = 50_000;
 
@@ -119,10 +120,8 @@ pub fn run_with(
 ) -> Result<RunResult, RunError> {
     let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series));
     let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
-    let discards = vec![(0, DataSize::ZERO); scenario.flows.len()];
-    let frames_due = vec![0; scenario.flows.len()];
-    let round_trips = vec![(0.0, 0); scenario.flows.len()];
-    Run { scenario, options, network, discards, frames_due, round_trips }.go()
+    let told = vec![look::Told::default(); scenario.flows.len()];
+    Run { scenario, options, network, told }.go()
 }
 
 /// A scenario's simulator and where its parts are.
@@ -139,12 +138,8 @@ struct Run<'a, 'p> {
     scenario: &'a Scenario,
     options: &'a RunOptions<'a>,
     network: Network<Watch<'p>>,
-    /// Packets and bytes discarded by each flow's playout, as told so far.
-    discards: Vec<(u64, DataSize)>,
-    /// Frames that each flow's source had made when the last playout time before the end came.
-    frames_due: Vec<u64>,
-    /// Sum in ms and number of the looks at each flow's last round-trip time.
-    round_trips: Vec<(f64, u64)>,
+    /// What the recorder has been told of each flow.
+    told: Vec<look::Told>,
 }
 
 impl Run<'_, '_> {
@@ -152,7 +147,6 @@ impl Run<'_, '_> {
         let end = Timestamp::ZERO + self.scenario.duration;
         let look = LOOK.min(self.scenario.sample_interval).max(TimeDelta::from_millis(1));
         let mut now = Timestamp::ZERO;
-        let mut told = vec![(DataSize::ZERO, DataRate::ZERO); self.scenario.flows.len()];
         let pauses = self.pauses();
         let mut next_pause = pauses.iter().peekable();
         let mut percent = -1;
@@ -167,7 +161,7 @@ impl Run<'_, '_> {
                 next_pause.next();
             }
             now = until;
-            self.look(now, &mut told);
+            self.look(now);
             let done = (100.0 * (now.as_secs_f64() / end.as_secs_f64())) as i32;
             if done != percent {
                 percent = done;
@@ -185,29 +179,10 @@ impl Run<'_, '_> {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
         let about = &self.scenario.flows[flow];
         let stop = stop.min(Timestamp::ZERO + about.stop);
-        let mut end = FlowEnd {
-            frames: Some(self.frames_due[flow]).filter(|f| *f > 0),
-            transfers: sim.agent(ids.0).transfers(about, stop),
-            ..FlowEnd::default()
-        };
-        let (sum, looks) = self.round_trips[flow];
-        end.rtt_ms = (looks > 0).then(|| sum / looks as f64);
-        if let Some(call) = sim.agent(ids.0).call() {
-            end.tripped = call.tripped().map(|t| {
-                let rates = t.sending_rate.zip(t.tcp_rate);
-                let rates = rates.map_or(String::new(), |(own, tcp)| format!(": {own} against TCP's {tcp}"));
-                (t.at, format!("{:?}{rates}", t.reason))
-            });
-        }
-        if let Some(stats) = sim.agent(ids.1).call().map(|c| c.recovery_stats()).filter(|s| s.packets > 0) {
-            end.recovered = stats.recovered;
-            end.frames_recovered = stats.frames_recovered;
-            end.frames_unrecovered = stats.frames_protected_lost;
-        }
-        end.quality = sim.agent(ids.1).viewer().map(|v| v.summary());
-        for call in [ids.0, ids.1].iter().filter_map(|id| sim.agent(*id).call()) {
-            call.metrics(&mut |name, value| end.internals.push((name, value)));
-        }
+        let ends = sim.agent(ids.0).call().zip(sim.agent(ids.1).call());
+        let transfers = sim.agent(ids.0).transfers(about, stop);
+        let quality = sim.agent(ids.1).viewer().map(|v| v.summary());
+        let end = FlowEnd { transfers, quality, ..self.told[flow].end(ends) };
         sim.observer_mut().recorder.flow_end(flow, end);
     }
 
@@ -227,7 +202,7 @@ impl Run<'_, '_> {
     }
 
     /// Tells the recorder what only a look from outside shows.
-    fn look(&mut self, now: Timestamp, told: &mut [(DataSize, DataRate)]) {
+    fn look(&mut self, now: Timestamp) {
         let sim = &mut self.network.sim;
         for (i, id) in self.network.links.iter().enumerate() {
             let link = sim.link(*id);
@@ -239,22 +214,13 @@ impl Run<'_, '_> {
             sim.with_agent(id, |a, _| a.set_queue(queue));
         }
         let row = now >= sim.observer_mut().recorder.next_row();
-        for (i, (told, ids)) in told.iter_mut().zip(&self.network.flows).enumerate() {
+        for (i, (told, ids)) in self.told.iter_mut().zip(&self.network.flows).enumerate() {
             let flow = &self.scenario.flows[i];
             if now < Timestamp::ZERO + flow.start || now > Timestamp::ZERO + flow.stop {
                 continue;
             }
             let Some(call) = sim.agent(ids.0).call() else { continue };
-            if let Some(rtt) = call.rtt() {
-                let (sum, looks) = &mut self.round_trips[i];
-                (*sum, *looks) = (*sum + rtt.as_millis_f64(), *looks + 1);
-            }
-            let deadline = flow.rtp().and_then(|r| r.playout_deadline).unwrap_or_default();
-            if now + deadline <= Timestamp::ZERO + flow.stop.min(self.scenario.duration) {
-                self.frames_due[i] = call.send_counters().frames;
-            }
-            let generated = DataSize::from_bytes(call.send_counters().generated);
-            let target = call.target().map_or(DataRate::ZERO, |t| t.media_rate);
+            let seen = look::SenderLook::of(call);
             let mut internals: Vec<(&'static str, f64)> = Vec::new();
             if row && self.options.series {
                 let psnr = sim.agent(ids.1).viewer().and_then(|v| v.last_psnr());
@@ -265,14 +231,10 @@ impl Run<'_, '_> {
                 }
             }
             let recorder = &mut sim.observer_mut().recorder;
-            if target != told.1 {
-                recorder.target(i, now, target);
-            }
-            recorder.generated(i, now - TimeDelta::from_nanos(1), generated.saturating_sub(told.0));
+            told.sender(recorder, self.scenario, i, now, &seen);
             for (name, value) in internals {
                 recorder.metric(i, now, name, value);
             }
-            *told = (generated, target);
         }
         for flow in 0..self.network.flows.len() {
             self.look_at_playout(flow, now);
@@ -282,34 +244,18 @@ impl Run<'_, '_> {
     fn look_at_playout(&mut self, flow: usize, now: Timestamp) {
         let sim = &mut self.network.sim;
         let receiver = self.network.flows[flow].1;
-        let discarded =
-            sim.agent(receiver).call().and_then(|c| c.playout_stats()).map(|s| (s.discarded, s.discarded_size));
-        let Some((count, size)) = discarded else { return };
+        let Some(discards) = sim.agent(receiver).call().and_then(look::discarded) else { return };
         while let Some(e) = sim.with_agent(receiver, |a, _| a.poll_playout(now)) {
-            let delay = self.scenario.flows[flow].rtp().and_then(|r| r.playout_deadline).unwrap_or_default();
-            let captured = e.at - delay;
-            let completed = e.delay.map(|d| captured + d);
-            let frame = FrameRecord { captured, completed, played: e.delay.map(|_| e.at) };
+            let frame = look::frame_record(&e, &self.scenario.flows[flow]);
             sim.observer_mut().recorder.frame(flow, frame);
         }
-        let told = &mut self.discards[flow];
-        let mut left = size.saturating_sub(told.1);
-        for _ in told.0..count {
-            // Sizes of single packets are not kept: the first takes all, which leaves both sums right.
-            sim.observer_mut().recorder.discarded(flow, now - TimeDelta::from_nanos(1), left);
-            left = DataSize::ZERO;
-        }
-        *told = (count, size);
+        self.told[flow].discards(&mut sim.observer_mut().recorder, flow, now, discards);
     }
 
     /// Instants at which sources pause and resume, in order.
     fn pauses(&self) -> Vec<(Timestamp, usize, bool)> {
-        let mut all = Vec::new();
-        for (i, flow) in self.scenario.flows.iter().enumerate() {
-            for &(from, to) in flow.rtp().map_or(&[][..], |r| &r.pauses) {
-                all.extend([(Timestamp::ZERO + from, i, true), (Timestamp::ZERO + to, i, false)]);
-            }
-        }
+        let of = |(i, flow)| look::pauses(flow).map(move |(at, paused)| (at, i, paused));
+        let mut all: Vec<_> = self.scenario.flows.iter().enumerate().flat_map(of).collect();
         all.sort_unstable();
         all
     }

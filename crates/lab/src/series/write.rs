@@ -251,6 +251,7 @@ mod tests {
             fairness: Default::default(),
             queue: None,
             links: vec![],
+            live: None,
             windows: vec![],
             series: Some(series),
         }

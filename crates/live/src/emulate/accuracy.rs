@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::fmt;
 use weir_path::LinkStats;
 use weir_sim::LogHistogram;
-use weir_units::{DataRate, TimeDelta};
+use weir_units::TimeDelta;
 
 /// How much later than planned packets left, in ms. None leaves early.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -137,9 +137,9 @@ impl fmt::Display for Accuracy {
                 }
             }
             if let (Some(rate), Some(capacity)) = (l.saturated_bps, l.capacity_bps) {
-                let (shown, meant) = (DataRate::from_bps(rate as u64), DataRate::from_bps(capacity as u64));
-                let off = 100.0 * (rate / capacity - 1.0);
-                write!(f, "; {shown} where {meant} were meant ({off:+.2} %), saturated for {:.1} s", l.saturated_s)?;
+                let (shown, meant, off) = (rate / 1e3, capacity / 1e3, 100.0 * (rate / capacity - 1.0));
+                write!(f, "; {shown:.1} kbit/s where {meant:.1} were meant ({off:+.2} %)")?;
+                write!(f, ", saturated for {:.1} s", l.saturated_s)?;
             }
             writeln!(f)?;
         }

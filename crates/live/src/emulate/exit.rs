@@ -1,8 +1,8 @@
 //! Where packets leave the network: onto the devices, with a measurement of how well each was timed.
 
-use super::{flow_of, header, since};
+use super::{flow_of, header};
+use crate::clock::Clock;
 use crate::tun::Tun;
-use std::time::Instant;
 use weir_path::DropReason;
 use weir_sim::{AgentId, LinkId, LogHistogram, Observer, Packet, Place};
 use weir_units::{TimeDelta, Timestamp};
@@ -26,7 +26,7 @@ pub(super) struct Saturated {
 pub(super) struct Exit<O> {
     pub(super) observer: O,
     pub(super) tuns: [Tun; 2],
-    pub(super) epoch: Option<Instant>,
+    pub(super) clock: Option<Clock>,
     pub(super) errors: LogHistogram,
     pub(super) late: u64,
     pub(super) written: [u64; 2],
@@ -42,7 +42,7 @@ impl<O> Exit<O> {
         Self {
             observer,
             tuns,
-            epoch: None,
+            clock: None,
             errors: LogHistogram::default(),
             late: 0,
             written: [0; 2],
@@ -70,7 +70,7 @@ impl<O> Exit<O> {
     }
 
     fn measure(&mut self, planned: Timestamp, packet: &Packet) {
-        let actual = self.epoch.map_or(planned, since);
+        let actual = self.clock.map_or(planned, |c| c.now());
         let error = actual.saturating_since(planned);
         self.errors.add(error);
         self.late += u64::from(error > LATE);

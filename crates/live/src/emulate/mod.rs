@@ -13,19 +13,20 @@ mod header;
 
 pub use accuracy::{Accuracy, DelayError, LinkAccuracy, SideCounts};
 
+use crate::clock::Clock;
 use crate::netns::{Namespace, SetupError};
+use crate::testbed::hurry;
 use crate::tun::{Side, Tun, overruns};
 use exit::Exit;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weir_path::{ConfigError, Link, LinkConfig};
 use weir_sim::{Agent, AgentId, LinkId, Observer, Packet, Simulator};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
@@ -125,17 +126,18 @@ pub const fn flow_of(agent: AgentId) -> (usize, Side) {
 /// Two namespaces, a TUN device in each, and the links between them.
 ///
 /// `O` watches packets as it would watch a simulated run: [`flow_of`] names the flow, [`Packet::bytes`] is the whole IP
-/// packet, and times are those at which the links meant things to happen, since the epoch.
+/// packet, and times are those at which the links meant things to happen, by the clock given to [`Emulator::run`].
 pub struct Emulator<O = ()> {
     network: Network<O>,
     /// Each flow's agents, left and right in turn.
     gates: Vec<AgentId>,
-    left: Namespace,
-    right: Namespace,
+    left: Arc<Namespace>,
+    right: Arc<Namespace>,
     buffer: Vec<u8>,
     read: [u64; 2],
     foreign: [u64; 2],
     refused: u64,
+    realtime: bool,
 }
 
 /// The links while they run, to be looked at.
@@ -170,7 +172,7 @@ impl<O: Observer> Emulator<O> {
         if let Some(flow) = config.flows.iter().position(|f| !known(&f.forward) || !known(&f.reverse)) {
             return Err(EmulatorError::Route { flow });
         }
-        let (left, right) = (Namespace::new("left")?, Namespace::new("right")?);
+        let (left, right) = (Arc::new(Namespace::new("left")?), Arc::new(Namespace::new("right")?));
         let tuns = [Tun::new(&left, Side::Left, hosts)?, Tun::new(&right, Side::Right, hosts)?];
         let mut sim = Simulator::with_observer(config.seed, Exit::new(tuns, config.links.len(), observer));
         let mut links = Vec::new();
@@ -195,42 +197,47 @@ impl<O: Observer> Emulator<O> {
             read: [0; 2],
             foreign: [0; 2],
             refused: 0,
+            realtime: false,
         })
     }
 
     /// The namespace of a side, for sockets and programs.
-    pub const fn namespace(&self, side: Side) -> &Namespace {
+    pub const fn namespace(&self, side: Side) -> &Arc<Namespace> {
         match side {
             Side::Left => &self.left,
             Side::Right => &self.right,
         }
     }
 
-    /// Carries packets from `epoch`, which is the links' time zero, until `end` of their time, where it is given, or until
+    /// Asks for real-time scheduling of the calling thread, on which [`Self::run`] is to be called. Takes some ms.
+    pub fn hurry(&mut self) {
+        self.realtime = hurry(2);
+    }
+
+    /// Carries packets by `clock`, whose zero is the links' time zero, until `end` of their time, where it is given, or until
     /// `stop` becomes true. At every multiple of `every`, `look` sees the links as they are just before it, and may end the
-    /// run. To be called once, on a thread of its own: it asks for real-time scheduling.
+    /// run. To be called once, on a thread of its own, after [`Self::hurry`].
     ///
     /// Errors: a device cannot be read any more.
     pub fn run(
         &mut self,
-        epoch: Instant,
+        clock: &Clock,
         end: Option<Timestamp>,
         stop: &AtomicBool,
         every: TimeDelta,
         mut look: impl FnMut(Timestamp, &mut Network<O>) -> ControlFlow<()>,
     ) -> io::Result<Accuracy> {
         let every = every.max(TimeDelta::from_millis(1));
-        let realtime = hurry();
-        let (began, cpu) = (epoch.elapsed(), cpu_time());
-        self.network.sim.observer_mut().epoch = Some(epoch);
+        let (began, cpu) = (clock.now(), cpu_time());
+        self.network.sim.observer_mut().clock = Some(*clock);
         let mut next_look = Timestamp::ZERO + every;
         let mut ended = false;
         while !ended && !stop.load(Ordering::Relaxed) {
             let mut more = false;
             for side in [Side::Left, Side::Right] {
-                more |= self.take(side, epoch)?;
+                more |= self.take(side, clock)?;
             }
-            let now = since(epoch);
+            let now = clock.now();
             while next_look <= now && !ended {
                 let _ = self.network.sim.run_until(next_look - TimeDelta::from_nanos(1));
                 ended = look(next_look, &mut self.network).is_break() || end.is_some_and(|e| next_look >= e);
@@ -238,16 +245,16 @@ impl<O: Observer> Emulator<O> {
             }
             let _ = self.network.sim.run_until(now);
             if !more && !ended {
-                self.sleep(epoch, next_look)?;
+                self.sleep(clock, next_look)?;
             }
         }
-        let wall = epoch.elapsed().saturating_sub(began);
-        let share = cpu_time().saturating_sub(cpu).as_secs_f64() / wall.as_secs_f64().max(1e-9);
-        Ok(self.accuracy(wall, share, realtime))
+        let wall = (clock.now() - began).as_secs_f64();
+        let share = cpu_time().saturating_sub(cpu).as_secs_f64() / wall.max(1e-9);
+        Ok(self.accuracy(wall, share))
     }
 
     /// Reads a batch from one side, each packet entering at the instant at which it is read; says whether more may wait.
-    fn take(&mut self, side: Side, epoch: Instant) -> io::Result<bool> {
+    fn take(&mut self, side: Side, clock: &Clock) -> io::Result<bool> {
         for _ in 0..BATCH {
             let sim = &mut self.network.sim;
             let Some(length) = sim.observer().tuns[side.index()].read(&mut self.buffer)? else { return Ok(false) };
@@ -260,7 +267,7 @@ impl<O: Observer> Emulator<O> {
                 self.foreign[side.index()] += 1;
                 continue;
             };
-            let _ = sim.run_until(since(epoch));
+            let _ = sim.run_until(clock.now());
             if sim.totals().inside >= MAX_INSIDE {
                 self.refused += 1;
                 continue;
@@ -274,8 +281,8 @@ impl<O: Observer> Emulator<O> {
     }
 
     /// Sleeps until a packet comes or something is due.
-    fn sleep(&self, epoch: Instant, next_look: Timestamp) -> io::Result<()> {
-        let now = since(epoch);
+    fn sleep(&self, clock: &Clock, next_look: Timestamp) -> io::Result<()> {
+        let now = clock.now();
         let due = self.network.sim.next_event().unwrap_or(Timestamp::MAX).min(next_look).min(now + MAX_SLEEP);
         let wait = due.saturating_since(now);
         let tuns = &self.network.sim.observer().tuns;
@@ -287,7 +294,7 @@ impl<O: Observer> Emulator<O> {
         }
     }
 
-    fn accuracy(&mut self, wall: Duration, cpu_share: f64, realtime: bool) -> Accuracy {
+    fn accuracy(&mut self, wall: f64, cpu_share: f64) -> Accuracy {
         let namespaces = [&self.left, &self.right];
         let sides = [0, 1].map(|i: usize| SideCounts {
             read: self.read[i],
@@ -306,14 +313,14 @@ impl<O: Observer> Emulator<O> {
             .collect();
         let exit = self.network.sim.observer();
         Accuracy {
-            seconds: wall.as_secs_f64(),
+            seconds: wall,
             delay_error: DelayError::of(&exit.errors, exit.late),
             links,
             left,
             right,
             refused: self.refused,
             cpu_share,
-            realtime,
+            realtime: self.realtime,
         }
     }
 
@@ -321,22 +328,6 @@ impl<O: Observer> Emulator<O> {
     pub fn into_observer(self) -> O {
         self.network.sim.into_observer().observer
     }
-}
-
-/// Time since an epoch; zero before it.
-fn since(epoch: Instant) -> Timestamp {
-    Timestamp::from_nanos(i64::try_from(epoch.elapsed().as_nanos()).unwrap_or(i64::MAX))
-}
-
-/// Asks for timers without slack and for real-time scheduling of this thread, which a busy machine makes worth having;
-/// says whether the latter was granted.
-fn hurry() -> bool {
-    // Without either, wake-ups are later, and the report shows by how much.
-    let _ = prctl::set_timerslack(1);
-    let tid = nix::unistd::gettid().to_string();
-    let mut chrt = Command::new("chrt");
-    chrt.args(["--fifo", "--pid", "1", &tid]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    chrt.status().is_ok_and(|s| s.success())
 }
 
 fn cpu_time() -> Duration {

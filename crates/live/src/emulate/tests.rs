@@ -3,7 +3,7 @@
 use super::*;
 use crate::netns::SetupError;
 use std::net::UdpSocket;
-use std::sync::Arc;
+use std::time::Instant;
 use weir_path::{Limit, Loss};
 use weir_units::DataRate;
 
@@ -45,7 +45,8 @@ fn during<T: Send + 'static>(e: &mut Emulator, work: impl FnOnce() -> T + Send +
         r
     });
     let look = |_, _: &mut Network<()>| ControlFlow::Continue(());
-    let accuracy = e.run(Instant::now(), None, &stop, TimeDelta::from_millis(10), look).expect("devices live");
+    e.hurry();
+    let accuracy = e.run(&Clock::starting_now(), None, &stop, TimeDelta::from_millis(10), look).expect("devices live");
     (worker.join().expect("no panic"), accuracy)
 }
 

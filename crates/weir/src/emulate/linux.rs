@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_lab::scenario::{Scenario, ScenarioFile};
 use weir_lab::testbed::{emulated_link, emulated_path};
+use weir_live::clock::Clock;
 use weir_live::emulate::{Config, Emulator, EmulatorError, Network};
 use weir_live::netns::{Namespace, Process, SetupError};
 use weir_live::tun::Side;
@@ -23,7 +24,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Set for the process that runs in a user namespace, so that it does not try a second time.
 const MARK: &str = "WEIR_USER_NAMESPACE";
 
-#[expect(clippy::disallowed_methods, reason = "real time begins here")]
 pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
     let config = network(session, args)?;
     with_privilege(args.quiet)?;
@@ -43,7 +43,7 @@ pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
     let end = args.span.map(Timestamp::from_secs_f64);
     let stop = AtomicBool::new(false);
     let (accuracy, ended) = std::thread::scope(|scope| {
-        let (epoch, stop) = (std::time::Instant::now(), &stop);
+        let stop = &stop;
         let mut left_process = None;
         // Programs run on the namespaces' threads: a handle on them outlives what the emulator's thread needs.
         let started = (|| {
@@ -55,7 +55,8 @@ pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
         })();
         let thread = scope.spawn(move || {
             let look = |_, _: &mut Network<()>| std::ops::ControlFlow::Continue(());
-            let accuracy = emulator.run(epoch, end, stop, TimeDelta::from_millis(100), look);
+            emulator.hurry();
+            let accuracy = emulator.run(&Clock::starting_now(), end, stop, TimeDelta::from_millis(100), look);
             (accuracy, emulator)
         });
         let mut ended: Option<ExitStatus> = None;

@@ -1,0 +1,127 @@
+//! What is seen of a live call's ends, handed from their threads to the recorder's.
+
+use crate::metrics::{FrameRecord, Recorder};
+use crate::run::look::{SenderLook, Told, discarded, frame_record, pauses};
+use crate::scenario::{Flow, Scenario};
+use std::sync::{Mutex, PoisonError};
+use weir_live::call::CallObserver;
+use weir_session::Endpoint;
+use weir_units::{DataSize, TimeDelta, Timestamp};
+
+type Internals = Vec<(&'static str, f64)>;
+
+/// The last look at both ends of a call.
+#[derive(Default, Debug)]
+pub(super) struct Looks {
+    sender: Option<SenderLook>,
+    internals: [Internals; 2],
+    discards: Option<(u64, DataSize)>,
+    /// Frames whose playout time has come since they were last taken.
+    frames: Vec<FrameRecord>,
+}
+
+pub(super) type Shared = Mutex<Looks>;
+
+fn with<T>(looks: &Shared, change: impl FnOnce(&mut Looks) -> T) -> T {
+    change(&mut looks.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Tells the recorder what has been seen of flow `index`. Where the end's thread is at it, it is told the next time: the
+/// emulator does not wait.
+pub(super) fn tell(
+    looks: &Shared,
+    told: &mut Told,
+    r: &mut Recorder,
+    (scenario, index): (&Scenario, usize),
+    now: Timestamp,
+    row: bool,
+) {
+    let Ok(mut looks) = looks.try_lock() else { return };
+    let flow = &scenario.flows[index];
+    if now >= Timestamp::ZERO + flow.start
+        && now <= Timestamp::ZERO + flow.stop
+        && let Some(look) = &looks.sender
+    {
+        told.sender(r, scenario, index, now, look);
+        if row {
+            looks.internals.iter().flatten().for_each(|&(name, value)| r.metric(index, now, name, value));
+        }
+    }
+    looks.frames.drain(..).for_each(|f| r.frame(index, f));
+    if let Some(discards) = looks.discards {
+        told.discards(r, index, now, discards);
+    }
+}
+
+/// The observer of one end.
+pub(super) struct End<'a> {
+    looks: &'a Shared,
+    flow: &'a Flow,
+    sends: bool,
+    pauses: Vec<(Timestamp, bool)>,
+    /// Distance of looks at the controller's internals; `None` where nobody wants them.
+    internals_every: Option<TimeDelta>,
+    next_internals: Timestamp,
+    interval: TimeDelta,
+}
+
+impl<'a> End<'a> {
+    pub(super) fn new(
+        looks: &'a Shared,
+        scenario: &'a Scenario,
+        index: usize,
+        sends: bool,
+        internals_every: Option<TimeDelta>,
+    ) -> Self {
+        let flow = &scenario.flows[index];
+        let mut pauses: Vec<_> = if sends { pauses(flow).collect() } else { Vec::new() };
+        pauses.reverse();
+        Self {
+            looks,
+            flow,
+            sends,
+            pauses,
+            internals_every,
+            next_internals: Timestamp::ZERO,
+            interval: crate::run::LOOK.min(scenario.sample_interval),
+        }
+    }
+}
+
+impl CallObserver for End<'_> {
+    fn look_interval(&self) -> TimeDelta {
+        self.interval
+    }
+
+    fn on_look(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        while let Some((_, paused)) = self.pauses.pop_if(|p| p.0 <= now) {
+            endpoint.set_paused(paused);
+        }
+        let mut internals = None;
+        if let Some(every) = self.internals_every.filter(|_| now >= self.next_internals) {
+            self.next_internals = now + every;
+            let mut all = Vec::new();
+            endpoint.metrics(&mut |name, value| all.push((name, value)));
+            internals = Some(all);
+        }
+        let sender = self.sends.then(|| SenderLook::of(endpoint));
+        let mut frames = Vec::new();
+        if !self.sends {
+            while let Some(e) = endpoint.poll_playout(now) {
+                frames.push(frame_record(&e, self.flow));
+            }
+        }
+        let discards = discarded(endpoint);
+        with(self.looks, |l| {
+            if let Some(all) = internals {
+                l.internals[usize::from(!self.sends)] = all;
+            }
+            if self.sends {
+                l.sender = sender;
+            } else {
+                l.discards = discards;
+                l.frames.append(&mut frames);
+            }
+        });
+    }
+}

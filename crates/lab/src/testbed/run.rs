@@ -1,0 +1,266 @@
+//! One scenario and one seed in real time.
+
+use super::capture::{self, capture};
+use super::ends::{Shared, tell};
+use super::flows::{Ground, LiveFlow, Start, remark};
+use super::network::emulated;
+use super::watch::LiveWatch;
+use crate::metrics::{FlowEnd, Recorder};
+use crate::results::{Live, RunResult};
+use crate::run::build::recorder_config;
+use crate::run::look::Told;
+use crate::run::{LOOK, RunError, RunOptions};
+use crate::scenario::{Capacity, FlowKind, Scenario, Source};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use weir_live::call::CallError;
+use weir_live::emulate::{Accuracy, Emulator, EmulatorError, Network};
+use weir_live::netns::SetupError;
+use weir_live::tun::Side;
+use weir_units::{DataRate, Timestamp};
+
+/// Flows that one machine is asked to run at once.
+const MAX_FLOWS: usize = 40;
+/// Fastest link that is emulated.
+const MAX_RATE: DataRate = DataRate::from_mbps(200);
+/// How often progress is told and the stop flag seen.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How to run in real time.
+#[derive(Clone, Copy)]
+pub struct LiveOptions<'a> {
+    /// As for a simulated run.
+    pub run: RunOptions<'a>,
+    /// The kernel's congestion control for every TCP flow, such as `bbr`; the scenario's own where absent.
+    pub congestion: Option<&'a str>,
+    /// Where to write every packet that enters the emulator, as pcapng.
+    pub capture: Option<&'a Path>,
+}
+
+/// What a run in real time gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LiveRun {
+    /// The same as a simulated run, with [`RunResult::live`] set.
+    pub result: RunResult,
+    /// How well the emulator kept to its plan.
+    pub accuracy: Accuracy,
+    /// Packets in the capture, where there is one.
+    pub captured: Option<u64>,
+}
+
+/// Why a run in real time gave no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// The scenario asks for what one machine cannot do in real time.
+    #[error("{what}")]
+    Cannot {
+        /// What, and what can be done.
+        what: String,
+    },
+    /// An end cannot be made, or the run was stopped.
+    #[error("{0}")]
+    Run(Box<RunError>),
+    /// The emulator cannot be made.
+    #[error("{0}")]
+    Emulator(Box<EmulatorError>),
+    /// A namespace or program fails.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A call fails.
+    #[error("flow `{flow}`: {source}")]
+    Call {
+        /// The flow.
+        flow: String,
+        /// Why.
+        source: Box<CallError>,
+    },
+    /// A device fails.
+    #[error("the emulator: {0}")]
+    Device(io::Error),
+    /// The capture cannot be written.
+    #[error("cannot write {file}: {source}")]
+    Capture {
+        /// The file.
+        file: String,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl From<RunError> for LiveError {
+    fn from(e: RunError) -> Self {
+        Self::Run(Box::new(e))
+    }
+}
+
+impl From<EmulatorError> for LiveError {
+    fn from(e: EmulatorError) -> Self {
+        match e {
+            EmulatorError::Setup(e) => Self::Setup(e),
+            e => Self::Emulator(Box::new(e)),
+        }
+    }
+}
+
+/// Refuses what one machine cannot do in real time.
+fn check(s: &Scenario) -> Result<(), LiveError> {
+    let cannot = |what: String| Err(LiveError::Cannot { what: format!("{what}: run it simulated, by `weir run`") });
+    if s.flows.len() > MAX_FLOWS {
+        return cannot(format!("{} flows are more than the {MAX_FLOWS} that run live", s.flows.len()));
+    }
+    for link in &s.links {
+        if link.assist.is_some() {
+            return cannot(format!("link `{}`: there is no base station in the emulator", link.name));
+        }
+        let fastest = match &link.capacity {
+            Capacity::Unlimited => continue,
+            Capacity::Constant(rate) => *rate,
+            Capacity::Steps { steps, .. } => steps.iter().map(|s| s.1).max().unwrap_or(DataRate::ZERO),
+            Capacity::Trace(_) => link.capacity.config().rate_at(Timestamp::ZERO),
+        };
+        if fastest > MAX_RATE {
+            return cannot(format!("link `{}` with {fastest} is faster than the {MAX_RATE} that run live", link.name));
+        }
+    }
+    for flow in &s.flows {
+        if flow.rtp().is_some_and(|r| matches!(r.source, Source::Encoder(_))) {
+            return cannot(format!("flow `{}`: real encoders run in virtual time only", flow.name));
+        }
+        if let FlowKind::Rtp(r) = &flow.kind
+            && r.payload.as_bytes() > 1_400
+        {
+            let (name, size) = (&flow.name, r.payload.as_bytes());
+            return cannot(format!("flow `{name}`: RTP payloads of {size} bytes do not fit into packets of 1500"));
+        }
+    }
+    Ok(())
+}
+
+/// Runs a scenario in real time: network namespaces, the emulated links, calls on sockets, the kernel's TCP. Takes as long
+/// as the scenario says. Nothing is left behind, however it ends.
+///
+/// Errors: what cannot run live, the privilege or program that is missing, or the stop flag.
+pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Result<LiveRun, LiveError> {
+    check(scenario)?;
+    let recorder = Recorder::new(recorder_config(scenario, seed, options.run.series));
+    let (sink, captured) = options.capture.map(|_| capture()).unzip();
+    let emulator = Emulator::new(&emulated(scenario, seed), LiveWatch::new(scenario, recorder, sink))?;
+    let (left, right) = (emulator.namespace(Side::Left).clone(), emulator.namespace(Side::Right).clone());
+    let ground =
+        Ground { registry: options.run.registry, seed, congestion: options.congestion, left: &left, right: &right };
+    let flows = scenario.flows.iter().enumerate().map(|(i, f)| ground.flow(i, f));
+    let mut flows = flows.collect::<Result<Vec<LiveFlow>, LiveError>>()?;
+
+    let looks: Vec<Shared> = flows.iter().map(|_| Shared::default()).collect();
+    let start = Start::new(1 + flows.iter().map(LiveFlow::threads).sum::<usize>());
+    let ended = AtomicBool::new(false);
+    let (carried, captured) = thread::scope(|scope| {
+        let (start, ended, looks) = (&start, &ended, &looks);
+        let writer = options.capture.zip(captured).map(|(path, packets)| {
+            scope.spawn(move || {
+                let written = capture::write(path, scenario, &packets, &start.clock);
+                written.map_err(|source| LiveError::Capture { file: path.display().to_string(), source })
+            })
+        });
+        let mut threads = Vec::new();
+        for (i, (flow, looks)) in flows.iter_mut().zip(looks).enumerate() {
+            let series = options.run.series.then_some(scenario.sample_interval);
+            threads.extend(flow.spawn(scope, (scenario, i), looks, (start, ended), series));
+        }
+        let emulating = scope.spawn(move || carry(scenario, emulator, looks, start, ended));
+        let clock = start.begin();
+        let total = scenario.duration.as_secs_f64().max(1e-9);
+        while !emulating.is_finished() {
+            thread::sleep(TICK);
+            (options.run.progress)((clock.now().as_secs_f64() / total).min(1.0));
+            if options.run.stop.load(Ordering::Relaxed) {
+                ended.store(true, Ordering::Relaxed);
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+        let at = clock.now();
+        // With the emulator goes its end of the capture, so that the writer comes to an end.
+        let carried = join(emulating);
+        let failed = threads.into_iter().filter_map(|t| join(t).err()).collect::<Vec<_>>();
+        let captured = writer.map(join).transpose()?;
+        if options.run.stop.load(Ordering::Relaxed) {
+            return Err(RunError::Stopped { at }.into());
+        }
+        match failed.into_iter().next() {
+            Some(e) => Err(e),
+            None => Ok((carried.map_err(LiveError::Device)?, captured)),
+        }
+    })?;
+    let Carried { accuracy, mut recorder, told } = carried;
+    for (i, (flow, told)) in flows.iter().zip(&told).enumerate() {
+        let transfers = flow.transfers(&scenario.flows[i]);
+        recorder.flow_end(i, FlowEnd { transfers, ..told.end(flow.endpoints()) });
+    }
+    let mut result = recorder.finish(Timestamp::ZERO + scenario.duration);
+    let remarks = scenario.flows.iter().filter_map(|f| remark(f, options.congestion));
+    result.live = Some(live(&accuracy, scenario.bottleneck, remarks.collect()));
+    Ok(LiveRun { result, accuracy, captured })
+}
+
+/// What the emulator's thread gives.
+struct Carried {
+    accuracy: Accuracy,
+    recorder: Recorder,
+    told: Vec<Told>,
+}
+
+/// The emulator's thread: packets, and at every look the queues and what the ends have shown.
+fn carry(
+    scenario: &Scenario,
+    mut emulator: Emulator<LiveWatch>,
+    looks: &[Shared],
+    start: &Start,
+    ended: &AtomicBool,
+) -> io::Result<Carried> {
+    emulator.hurry();
+    let clock = start.wait();
+    let mut told = vec![Told::default(); scenario.flows.len()];
+    let look = |now: Timestamp, network: &mut Network<LiveWatch>| {
+        for i in 0..scenario.links.len() {
+            let link = network.link(i);
+            let (size, delay) = (link.queue_size(now), link.queue_delay(now));
+            network.observer_mut().recorder.link(i, now, size, delay);
+        }
+        let recorder = &mut network.observer_mut().recorder;
+        let row = recorder.wants_series() && now >= recorder.next_row();
+        for (i, (looks, told)) in looks.iter().zip(&mut told).enumerate() {
+            tell(looks, told, recorder, (scenario, i), now, row);
+        }
+        ControlFlow::Continue(())
+    };
+    let every = LOOK.min(scenario.sample_interval);
+    let accuracy = emulator.run(&clock, Some(Timestamp::ZERO + scenario.duration), ended, every, look)?;
+    Ok(Carried { accuracy, recorder: emulator.into_observer().recorder, told })
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn live(a: &Accuracy, bottleneck: usize, remarks: Vec<String>) -> Live {
+    let link = a.links.get(bottleneck);
+    let load = std::fs::read_to_string("/proc/loadavg").ok();
+    let error = a.delay_error;
+    Live {
+        delay_error_mean_ms: error.map_or(0.0, |e| e.mean_ms),
+        delay_error_p99_ms: error.map_or(0.0, |e| e.p99_ms),
+        delay_error_max_ms: error.map_or(0.0, |e| e.max_ms),
+        late_packets: error.map_or(0, |e| e.late),
+        overruns: a.left.overruns + a.right.overruns,
+        rate_ratio: link.and_then(|l| Some(l.saturated_bps? / l.capacity_bps?)),
+        emulator_cpu: a.cpu_share,
+        load: load.and_then(|l| l.split_whitespace().next()?.parse().ok()),
+        realtime: a.realtime,
+        remarks,
+    }
+}

@@ -1,0 +1,141 @@
+//! Runs of a few seconds on a small link. They need namespaces, TUN devices and programs; where there are none, they say
+//! so and are skipped.
+
+use super::*;
+use crate::run::{RunError, RunOptions};
+use crate::scenario::{Scenario, ScenarioFile};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use weir_cc::Registry;
+use weir_live::netns::is_program;
+
+const SMALL: &str = r#"
+    title = "Small"
+    duration = "5 s"
+    [links.bottleneck]
+    rate = "1 Mbps"
+    delay = "20 ms"
+    queue = "200 ms"
+    [rtp.video]
+    controller = "fixed"
+    start_rate = "400 kbps"
+    [tcp.bulk]
+    algorithm = "cubic"
+    start = "1 s"
+    [udp.noise]
+    rate = "100 kbps"
+    payload = "200 B"
+    start = "500 ms"
+"#;
+
+fn scenario(text: &str) -> Scenario {
+    let registry = Registry::builtin();
+    let file = ScenarioFile::parse("small", text, ".".as_ref(), &registry).expect("sound");
+    file.scenario(None, file.controllers().first().map(String::as_str), &registry).expect("sound")
+}
+
+fn live(s: &Scenario, stop: &AtomicBool, capture: Option<&std::path::Path>) -> Option<Result<LiveRun, LiveError>> {
+    let registry = Registry::builtin();
+    let run = RunOptions { registry: &registry, series: true, stop, progress: &|_| {} };
+    match run_live(s, 1, &LiveOptions { run, congestion: None, capture }) {
+        Err(LiveError::Setup(e)) => {
+            println!("skipped: {e}");
+            None
+        }
+        other => Some(other),
+    }
+}
+
+#[test]
+fn a_live_run_gives_what_a_simulated_one_gives() {
+    let s = scenario(SMALL);
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("live.pcapng");
+    let never = AtomicBool::new(false);
+    let Some(run) = live(&s, &never, Some(&file)) else { return };
+    let run = run.expect("ran");
+    let r = &run.result;
+    let mark = r.live.as_ref().expect("marked as live");
+    assert_eq!(r.duration_s, 5.0);
+    assert!(mark.remarks.iter().any(|m| m.contains("cubic by iperf3")), "{mark:?}");
+    let names: Vec<&str> = r.flows.iter().map(|f| &f.name[..]).collect();
+    assert_eq!(names, ["video", "bulk", "noise"]);
+    let flow = |name: &str| r.flow(name).expect("there");
+    // 400 kbit/s of media; packets are lost where TCP fills the queue.
+    let video = flow("video");
+    assert!((0.36e6..=0.44e6).contains(&video.rates.generated_bps), "{:?}", video.rates);
+    assert!((0.2e6..=0.46e6).contains(&video.rates.received_bps), "{:?}", video.rates);
+    let delay = video.one_way_delay_ms.expect("packets arrived");
+    assert!(delay.min >= 20.0 && delay.max < 20.0 + 250.0, "{delay:?}");
+    let noise = flow("noise").rates.sent_bps;
+    assert!((0.08e6..=0.11e6).contains(&noise), "{noise}");
+    // TCP takes what is left while it runs, for about 3 s of 4.
+    assert!((0.15e6..=0.6e6).contains(&flow("bulk").rates.goodput_bps), "{:?}", flow("bulk").rates);
+    let all: f64 = r.flows.iter().map(|f| f.utilisation_goodput).sum();
+    assert!(all > 0.5, "{all}");
+    let queue = r.queue.as_ref().and_then(|q| q.delay_ms).expect("looked at");
+    assert!(queue.max <= 230.0 && queue.p95 > 20.0, "{queue:?}");
+    let series = r.series.as_ref().expect("asked for");
+    assert_eq!((series.time_s.len(), series.flows.len()), (50, 3));
+    // The bottleneck was full, and kept its rate.
+    let ratio = mark.rate_ratio.expect("saturated");
+    assert!((0.98..=1.02).contains(&ratio), "{ratio}");
+    dissects(&file, run.captured.expect("captured"));
+}
+
+/// Every packet of the capture is taken apart, down to RTP, RTCP and TCP.
+fn dissects(file: &std::path::Path, packets: u64) {
+    if !is_program("tshark") {
+        return println!("skipped: no tshark on this machine (Debian package: tshark)");
+    }
+    let tshark = |filter: &str| {
+        let out = Command::new("tshark").arg("-r").arg(file).args(["-Y", filter]).output().expect("tshark runs");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).lines().count() as u64
+    };
+    let (rtp, rtcp, tcp, noise) = (tshark("rtp"), tshark("rtcp"), tshark("tcp"), tshark("udp.port == 9"));
+    assert!(rtp > 100 && rtcp >= 2 && tcp > 100 && noise > 50, "{rtp} {rtcp} {tcp} {noise}");
+    // All there is, with one announcement (SAP) before it.
+    assert_eq!((rtp + rtcp + tcp + noise, tshark("sap")), (packets, 1));
+    assert_eq!(tshark("_ws.malformed || ip.checksum.status == 0"), 0);
+}
+
+#[test]
+fn a_stop_ends_a_run_soon() {
+    let s = scenario(SMALL);
+    let stop = AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(700));
+            stop.store(true, Ordering::Relaxed);
+        });
+        live(&s, &stop, None)
+    });
+    match result {
+        None => {}
+        Some(Err(LiveError::Run(e))) => match *e {
+            RunError::Stopped { at } => assert!(at.as_secs_f64() < 4.5, "{at}"),
+            other => panic!("{other}"),
+        },
+        Some(other) => panic!("{:?}", other.map(|r| r.result)),
+    }
+}
+
+#[test]
+fn what_cannot_run_live_is_told() {
+    let refused = |text: &str| match run_live(&scenario(text), 1, &options(&Registry::builtin())) {
+        Err(LiveError::Cannot { what }) => what,
+        other => panic!("{other:?}"),
+    };
+    let many = SMALL.replace("[tcp.bulk]", "[tcp.bulk]\n    count = 100");
+    assert!(refused(&many).contains("102 flows"), "{}", refused(&many));
+    let fast = SMALL.replace("1 Mbps", "1 Gbps");
+    assert!(refused(&fast).contains("`bottleneck`") && refused(&fast).contains("weir run"), "{}", refused(&fast));
+}
+
+fn options(registry: &Registry) -> LiveOptions<'_> {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    let run = RunOptions { registry, series: false, stop: &NEVER, progress: &|_| {} };
+    LiveOptions { run, congestion: None, capture: None }
+}

@@ -1,0 +1,165 @@
+//! The command on Linux.
+
+use crate::args::{OneArgs, TestbedArgs};
+use crate::compare::{finish, report_of, write_report};
+use crate::emulate::with_privilege;
+use crate::output::{Failure, print, print_json, remark};
+use crate::run::stem;
+use crate::session::Session;
+use crate::{Done, tables};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use weir_lab::compare::{Outcome, OutcomeJson};
+use weir_lab::results::RunResult;
+use weir_lab::run::RunError;
+use weir_lab::scenario::Scenario;
+use weir_lab::series::write_series;
+use weir_lab::testbed::{Difference, LiveError, LiveOptions, LiveRun, run_live};
+use weir_live::emulate::Accuracy;
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    outcome: OutcomeJson<'a>,
+    /// How well the emulator kept to its plan, run by run.
+    accuracy: &'a [Accuracy],
+    /// With `--compare`: each run beside its simulated twin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differences: Option<&'a [Difference]>,
+    /// With `--compare`: the simulated runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    simulated: Vec<&'a RunResult>,
+}
+
+pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
+    let scenarios = scenarios(session, args)?;
+    with_privilege(args.quiet)?;
+    let several = scenarios.len() > 1 || args.runs.get() > 1;
+    let (mut groups, mut simulated, mut accuracy, mut differences) = (vec![], vec![], vec![], vec![]);
+    let mut failed = None;
+    'all: for (scenario, first) in &scenarios {
+        let (mut live, mut twins) = (vec![], vec![]);
+        for seed in (0..u64::from(args.runs.get())).map(|i| first.wrapping_add(i)) {
+            match one(session, args, scenario, seed, several) {
+                Ok((run, twin)) => {
+                    tell(args, scenario, &run)?;
+                    if let Some(twin) = twin {
+                        differences.push(Difference::new(&scenario.label(), &run.result, &twin));
+                        twins.push(twin);
+                    }
+                    accuracy.push(run.accuracy);
+                    live.push(run.result);
+                }
+                Err(e) => failed = Some(e),
+            }
+            if failed.is_some() {
+                break;
+            }
+        }
+        groups.push((scenario.clone(), live));
+        simulated.push((scenario.clone(), twins));
+        if failed.is_some() {
+            break 'all;
+        }
+    }
+    // What has finished is shown and kept, whatever came after it.
+    let (outcome, twins) = (Outcome::of(groups), Outcome::of(simulated));
+    if outcome.runs().next().is_some() {
+        show(args, &outcome, &twins, &accuracy, &differences)?;
+    }
+    failed.map_or_else(|| finish(outcome), Err)
+}
+
+/// The scenario under every controller asked for, and the seed to begin with.
+fn scenarios(session: &Session, args: &TestbedArgs) -> Result<Vec<(Scenario, u64)>, Failure> {
+    let one = |controller: Option<&String>| {
+        session.one(&OneArgs {
+            scenario: args.scenario.clone(),
+            controller: controller.cloned(),
+            variant: args.variant.clone(),
+            seed: args.seed,
+            quiet: args.quiet,
+        })
+    };
+    match &args.controller[..] {
+        [] => Ok(vec![one(None)?]),
+        all => all.iter().map(|c| one(Some(c))).collect(),
+    }
+}
+
+/// One run in real time, and its twin where that is asked for.
+fn one(
+    session: &Session,
+    args: &TestbedArgs,
+    scenario: &Scenario,
+    seed: u64,
+    several: bool,
+) -> Result<(LiveRun, Option<RunResult>), Failure> {
+    let series = args.out.is_some();
+    let capture = args.pcap.as_deref().map(|p| if several { numbered(p, scenario, seed) } else { p.to_owned() });
+    if !args.quiet {
+        remark(&format!("{}, seed {seed}: {:.0} s in real time", scenario.label(), scenario.duration.as_secs_f64()));
+    }
+    let live = session.with_progress(args.quiet, series, |o| {
+        let options = LiveOptions { run: *o, congestion: args.tcp.as_deref(), capture: capture.as_deref() };
+        run_live(scenario, seed, &options)
+    });
+    let live = live.map_err(|e| match e {
+        LiveError::Run(e) if matches!(*e, RunError::Stopped { .. }) => Failure::Interrupted,
+        e => Failure::work(e),
+    })?;
+    if let (Some(path), Some(packets), false) = (&capture, live.captured, args.quiet) {
+        remark(&format!("{packets} packets: {}", path.display()));
+    }
+    let twin = args.compare.then(|| {
+        session.with_progress(true, false, |o| weir_lab::run::run(scenario, seed, o)).map_err(crate::run::failure)
+    });
+    Ok((live, twin.transpose()?))
+}
+
+/// `run.pcapng` of one of several runs becomes `run-LABEL-SEED.pcapng`.
+fn numbered(path: &Path, scenario: &Scenario, seed: u64) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    path.with_file_name(format!("{name}-{}-{seed}{extension}", stem(&scenario.label())))
+}
+
+/// Tells at once what a run was like, and keeps its series.
+fn tell(args: &TestbedArgs, scenario: &Scenario, run: &LiveRun) -> Done {
+    if !args.quiet {
+        remark(run.accuracy.to_string().trim_end());
+        run.result.live.iter().flat_map(|l| &l.remarks).for_each(|r| remark(r));
+    }
+    if let Some(folder) = &args.out {
+        let name = format!("{}-{}", stem(&scenario.label()), run.result.seed);
+        let paths = write_series(&run.result, folder, &name).map_err(Failure::work)?;
+        if !args.quiet {
+            paths.iter().for_each(|p| remark(&format!("series: {}", p.display())));
+        }
+    }
+    Ok(())
+}
+
+fn show(
+    args: &TestbedArgs,
+    outcome: &Outcome,
+    twins: &Outcome,
+    accuracy: &[Accuracy],
+    differences: &[Difference],
+) -> Done {
+    if args.json {
+        let differences = args.compare.then_some(differences);
+        print_json(&Json { outcome: outcome.json(), accuracy, differences, simulated: twins.runs().collect() })?;
+    } else {
+        print(&tables::outcome(outcome))?;
+        if args.compare {
+            print("simulated twins\n")?;
+            print(&tables::outcome(twins))?;
+            differences.iter().try_for_each(|d| print(&d.to_string()))?;
+        }
+    }
+    let Some(folder) = &args.out else { return Ok(()) };
+    let mut report = report_of("In real time", outcome, None);
+    report.summary = format!("{} runs in real time, over an emulated network.", outcome.runs().count());
+    write_report(&report, None, outcome, folder, args.quiet)
+}
