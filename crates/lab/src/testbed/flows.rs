@@ -254,7 +254,7 @@ impl LiveFlow {
                         hurry(1);
                         let clock = start.wait();
                         sleep_until(&clock, begin, ended);
-                        let until = RunUntil { at: Some(until), stop: ended, bye: false };
+                        let until = RunUntil { at: Some(until), stop: ended, ended: None, bye: false };
                         let done = end.run(&clock, &until, &mut observer);
                         done.map_err(|e| {
                             ended.store(true, Ordering::Relaxed);
