@@ -102,7 +102,7 @@ const SCENARIO: &str = r#"
     controller = "fixed"
     start_rate = "400 kbps"
     [tcp.bulk]
-    algorithm = "reno"
+    algorithm = "newreno"
 "#;
 
 /// A testbed that is under way, with its namespaces; `None` where it cannot be.

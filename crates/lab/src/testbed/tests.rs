@@ -58,7 +58,7 @@ fn a_live_run_gives_what_a_simulated_one_gives() {
     let r = &run.result;
     let mark = r.live.as_ref().expect("marked as live");
     assert_eq!(r.duration_s, 5.0);
-    assert!(mark.remarks.iter().any(|m| m.contains("cubic by iperf3")), "{mark:?}");
+    assert!(mark.remarks.iter().any(|m| m.contains("cubic, by iperf3")), "{mark:?}");
     let names: Vec<&str> = r.flows.iter().map(|f| &f.name[..]).collect();
     assert_eq!(names, ["video", "bulk", "noise"]);
     let flow = |name: &str| r.flow(name).expect("there");
