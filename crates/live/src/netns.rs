@@ -44,6 +44,9 @@ pub enum SetupError {
         /// The Debian package that has it, as an addition to the message.
         hint: String,
     },
+    /// A TCP congestion control that the kernel lacks, or keeps from this process; with the way out.
+    #[error("{0}")]
+    Congestion(String),
     /// Anything else that the system refused.
     #[error("{what}: {source}")]
     System {

@@ -6,7 +6,7 @@ use super::flows::{Ground, LiveFlow, Start, remark};
 use super::network::emulated;
 use super::watch::LiveWatch;
 use crate::metrics::{FlowEnd, Recorder};
-use crate::results::{Live, RunResult};
+use crate::results::{self, Live, RunResult};
 use crate::run::build::recorder_config;
 use crate::run::look::Told;
 use crate::run::{LOOK, RunError, RunOptions};
@@ -147,7 +147,13 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
 /// Errors: what cannot run live, the privilege or program that is missing, or the stop flag.
 pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Result<LiveRun, LiveError> {
     check(scenario)?;
-    let recorder = Recorder::new(recorder_config(scenario, seed, options.run.series));
+    let mut config = recorder_config(scenario, seed, options.run.series);
+    for flow in config.flows.iter_mut().filter(|f| f.kind == results::FlowKind::Tcp) {
+        if let Some(name) = options.congestion {
+            flow.controller = name.to_owned();
+        }
+    }
+    let recorder = Recorder::new(config);
     let (sink, captured) = options.capture.map(|_| capture()).unzip();
     let emulator = Emulator::new(&emulated(scenario, seed), LiveWatch::new(scenario, recorder, sink))?;
     let (left, right) = (emulator.namespace(Side::Left).clone(), emulator.namespace(Side::Right).clone());

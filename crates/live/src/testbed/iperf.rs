@@ -3,7 +3,6 @@
 use crate::netns::{Namespace, Process, SetupError};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket, sockopt::TcpCongestion};
 use std::ffi::OsString;
-use std::io;
 use std::net::Ipv4Addr;
 use std::process::Stdio;
 
@@ -39,8 +38,7 @@ pub fn check_congestion(namespace: &Namespace, name: &str) -> Result<(), SetupEr
         Err(e) => format!("TCP congestion control `{name}` cannot be used: {e}"),
     };
     let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    let what = format!("{way_out}, or choose one of: {}", known.trim());
-    Err(SetupError::System { what, source: io::ErrorKind::Unsupported.into() })
+    Err(SetupError::Congestion(format!("{way_out}, or choose one of: {}", known.trim())))
 }
 
 /// The receiving end, which waits for its sender.
