@@ -61,6 +61,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 reports: registry.get(controller).and_then(|s| s.reports),
                 rtcp_interval: TimeDelta::from_secs(1),
                 circuit_breaker: None,
+                resilience: None,
                 header_overhead: DataSize::from_bytes(28),
                 session_bandwidth: DataRate::from_mbps(3),
                 ecn: false,

@@ -185,7 +185,6 @@ fn measure_at(place: &Place, p: &Published, runs: &[RunResult]) -> Option<Stat> 
     let scenario = place.measured_in.as_ref().unwrap_or(&p.scenario);
     let controller = place.controller.as_ref().unwrap_or(&p.algorithm);
     let (metric, reduce) = split(&p.metric);
-    let metric = place.metrics.get(metric).map_or(metric, String::as_str);
     let all: Vec<&RunResult> = runs.iter().collect();
     let per_variant: Vec<Vec<f64>> = (place.variants.iter())
         .map(|v| values(&all, scenario, v, controller).of(place.flow.as_deref(), metric))

@@ -1,7 +1,6 @@
 //! Where a published condition lies in Weir's scenarios.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Says where published numbers lie whose condition is not simply the name of a variant or a window.
 ///
@@ -30,9 +29,6 @@ pub struct Place {
     /// first RTP flow where absent.
     #[serde(default)]
     pub flow: Option<String>,
-    /// The metric that measures one of the published, where it has another name here.
-    #[serde(default)]
-    pub metrics: BTreeMap<String, String>,
 }
 
 impl Place {

@@ -119,7 +119,7 @@ impl Agent {
             Self::Call(c) => {
                 let event = c.endpoint.poll_playout(now)?;
                 if let Some(viewer) = &mut c.viewer {
-                    viewer.on_playout(&mut c.endpoint, &event);
+                    viewer.on_playout(&mut c.endpoint, &event, now);
                 }
                 Some(event)
             }

@@ -9,9 +9,12 @@ use crate::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
 use crate::results;
 use crate::scenario::{self as sc, Flow, FlowKind, RtpFlow, Scenario};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
-use weir_media::{FrameTraces, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource, TraceSource};
+use weir_media::resilience::Choice;
+use weir_media::{
+    Capabilities, FrameTraces, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource, TraceSource,
+};
 use weir_path as path;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, ResilienceConfig, SendConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, tcp, udp};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -219,8 +222,8 @@ pub(crate) fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Age
     }
 }
 
-/// RTP payload types of repair packets, parity and Reed-Solomon; the media's is 96.
-pub(crate) const REPAIR_PAYLOAD_TYPES: [u8; 2] = [97, 98];
+/// RTP payload types of repair packets, parity, Reed-Solomon and retransmission; the media's is 96.
+pub(crate) const REPAIR_PAYLOAD_TYPES: [u8; 3] = [97, 98, 99];
 
 fn variant(a: sc::TcpAlgorithm) -> tcp::Variant {
     match a {
@@ -284,6 +287,16 @@ fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<V
     Ok((source, None))
 }
 
+/// Error resilience of a flow. Models have neither slices nor references; an encoder that lacks them says so as it is asked.
+fn resilience(rtp: &RtpFlow, choice: Choice) -> ResilienceConfig {
+    let default = ResilienceConfig::default();
+    let is_encoder = matches!(rtp.source, sc::Source::Encoder(_));
+    let capabilities = Capabilities { slices: is_encoder, reference_selection: is_encoder };
+    let delay_max = rtp.playout_deadline.unwrap_or(default.delay_max);
+    let frame_rate = rtp.source.frame_rate().unwrap_or(default.frame_rate);
+    ResilienceConfig { choice, capabilities, delay_max, frame_rate, ..default }
+}
+
 /// Both ends of a call, and who watches the second.
 pub(crate) type Call = (Endpoint, Endpoint, Option<Box<Viewer>>);
 
@@ -310,6 +323,8 @@ pub(crate) fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -
         t_rr_interval: rtp.rtcp_interval,
         parity_payload_type: REPAIR_PAYLOAD_TYPES[0],
         reed_solomon_payload_type: REPAIR_PAYLOAD_TYPES[1],
+        retransmission_payload_type: REPAIR_PAYLOAD_TYPES[2],
+        picture: video::picture_feedback(rtp),
         ..EndpointConfig::default()
     };
     let receiver_config = EndpointConfig {
@@ -321,11 +336,13 @@ pub(crate) fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -
         ..config.clone()
     };
     let (source, mut viewer) = source(flow, rtp, mix(seed, 5))?;
+    let resilience = rtp.resilience.map(|choice| resilience(rtp, choice));
     let send = SendConfig {
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
         per_packet_feedback: rtp.feedback.is_some(),
         reports: rtp.reports,
         circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
+        resilience,
         ..SendConfig::new(source, pair.sender, limits)
     };
     let receive = ReceiveConfig {
@@ -333,6 +350,7 @@ pub(crate) fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -
         reports: rtp.reports,
         controller: pair.receiver,
         playout_deadline: rtp.playout_deadline,
+        resilience,
         content: viewer.is_some(),
         ..ReceiveConfig::default()
     };

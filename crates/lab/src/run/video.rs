@@ -2,14 +2,15 @@
 
 use super::{RunError, clips};
 use crate::results::{Distribution, QualitySummary};
-use crate::scenario::{Flow, RtpFlow, Video};
+use crate::scenario::{self, Flow, RtpFlow, Video};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_media::quality::{self, Measures, MeterConfig, QualityMeter};
+use weir_media::resilience::{Choice, Mechanisms};
 use weir_media::{
     Codec, Decoded, EncodedSource, EncoderConfig, FrameOutcome, OnDamage, ParamValue, PlayoutEvent, ReceivedFrame,
-    Source, VideoReceiver,
+    Source, VideoCodec, VideoReceiver,
 };
-use weir_session::Endpoint;
+use weir_session::{Endpoint, PictureFeedback, PictureName};
 use weir_units::{DataRate, Timestamp};
 
 /// The two ends of a flow share its meter, one after the other on one thread.
@@ -34,6 +35,7 @@ pub(super) fn source(
         key_interval: video.gop,
         slice_size: video.slice_size,
         rate_change: video.rate_change,
+        reference_selection: selects_references(rtp),
         ..EncoderConfig::live(width, height)
     };
     let encoder = match &video.library {
@@ -55,8 +57,28 @@ pub(super) fn source(
     let captured = meter.clone();
     source.set_tap(Box::new(move |c| lock(&captured).on_reference(c.rtp_timestamp, c.picture)));
     let receiver = VideoReceiver::new(decoder, OnDamage::Show);
-    let viewer = Viewer { meter, receiver, offset: 0, frame: ReceivedFrame::default(), last_psnr: None };
+    // With key frames at intervals damage mends by itself, and nobody is asked unless references may be.
+    let asks = video.gop.is_none() || selects_references(rtp);
+    let viewer = Viewer { meter, receiver, offset: 0, frame: ReceivedFrame::default(), last_psnr: None, asks };
     Ok((source.into_source(), Box::new(viewer)))
+}
+
+/// Whether the receiver may ask the encoder to go back to a reference.
+fn selects_references(rtp: &RtpFlow) -> bool {
+    rtp.resilience.is_some_and(|choice| match choice {
+        Choice::Auto => true,
+        Choice::Pinned(mechanisms) => mechanisms.contains(Mechanisms::REFERENCES),
+    })
+}
+
+/// How pictures are named and acknowledged in a flow's feedback.
+pub(super) fn picture_feedback(rtp: &RtpFlow) -> PictureFeedback {
+    let name = match &rtp.source {
+        scenario::Source::Encoder(v) if v.codec != VideoCodec::H264 => PictureName::PictureId(v.codec),
+        _ => PictureName::RtpTimestamp,
+    };
+    // Encoders that keep a few references go back to acknowledged ones alone.
+    PictureFeedback { name, acknowledge: selects_references(rtp), ..PictureFeedback::default() }
 }
 
 /// What sits before the screen: compares each picture captured with what is shown at its time.
@@ -68,6 +90,8 @@ pub(crate) struct Viewer {
     frame: ReceivedFrame,
     /// Of the picture compared last, in dB.
     last_psnr: Option<f64>,
+    /// Whether the other end is told what is missing.
+    asks: bool,
 }
 
 impl Viewer {
@@ -76,8 +100,8 @@ impl Viewer {
         self.offset = offset;
     }
 
-    /// A frame's time has come: takes what has arrived of it and shows it.
-    pub(super) fn on_playout(&mut self, endpoint: &mut Endpoint, event: &PlayoutEvent) {
+    /// A frame's time has come: takes what has arrived of it, shows it, and tells the other end what is missing.
+    pub(super) fn on_playout(&mut self, endpoint: &mut Endpoint, event: &PlayoutEvent, now: Timestamp) {
         if !endpoint.take_frame(event, &mut self.frame) {
             return;
         }
@@ -95,6 +119,24 @@ impl Viewer {
         while let Some(score) = meter.poll_score() {
             self.last_psnr = score.comparison.map(|c| c.errors.psnr().y).or(self.last_psnr);
         }
+        drop(meter);
+        if self.asks {
+            self.tell(endpoint, event.rtp_timestamp, decoded, now);
+        }
+    }
+
+    /// Tells the other end that a picture was decoded, and where pictures are damaged what would mend them.
+    fn tell(&self, endpoint: &mut Endpoint, rtp_timestamp: u32, decoded: Decoded, now: Timestamp) {
+        if decoded != Decoded::Nothing {
+            endpoint.on_decoded(rtp_timestamp, decoded == Decoded::Intact, now);
+        }
+        if !self.receiver.wants_key_frame() {
+            return;
+        }
+        match self.receiver.last_decoded().filter(|_| endpoint.resilience().1.is_some()) {
+            Some(last) => endpoint.on_damaged(last, now),
+            None => endpoint.request_key_frame_from_peer(now),
+        };
     }
 
     /// PSNR of the picture compared last, in dB.

@@ -29,6 +29,18 @@ pub enum Source {
     Encoder(Box<Video>),
 }
 
+impl Source {
+    /// Frames a second, where it makes frames.
+    pub fn frame_rate(&self) -> Option<f64> {
+        match self {
+            Self::PerfectPackets => None,
+            Self::PerfectFrames { fps } | Self::Trace { fps, .. } => Some(*fps),
+            Self::Statistical(s) => Some(s.fps),
+            Self::Encoder(v) => Some(v.fps),
+        }
+    }
+}
+
 /// A real encoder and what it codes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Video {

@@ -304,6 +304,8 @@ pub struct RtpFlow {
     pub rtcp_interval: TimeDelta,
     /// Rules by which the flow stops for good.
     pub circuit_breaker: Option<CircuitBreaker>,
+    /// Who chooses the mechanisms of error resilience; none where absent.
+    pub resilience: Option<weir_media::resilience::Choice>,
     /// Whether packets are sent as ECN-capable, ECT(1) or ECT(0) as the session decides.
     pub ecn: bool,
 }

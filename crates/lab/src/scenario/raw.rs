@@ -365,6 +365,9 @@ flow! {
         rtcp_interval: Option<At<Time>>,
         /// Rules by which the flow stops for good when its path stays congested or silent; none if absent.
         circuit_breaker: Option<RawCircuitBreaker>,
+        /// Error resilience: mechanisms such as ["nack", "uep"], ["auto"] to choose them by loss and delay (Singh's
+        /// dissertation, figure 5.4); none if absent. Its longest delay is `playout_deadline`.
+        error_resilience: Option<At<Vec<RawResilience>>>,
         /// Whether packets are sent as ECN-capable; false if absent.
         #[serde(default)]
         ecn: bool,
@@ -384,6 +387,23 @@ pub(super) enum RawCircuitBreaker {
     /// The same with TCP's full throughput equation.
     #[serde(rename = "thesis-2013-full")]
     Thesis2013Full,
+}
+
+/// A mechanism of error resilience.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Resilience")]
+pub(super) enum RawResilience {
+    /// All of them, as far as they fit the path; stands alone.
+    Auto,
+    /// Lost packets are asked for and sent again (RFC 4585, RFC 4588).
+    Nack,
+    /// Slices get smaller with loss, where the encoder has slices.
+    Ssa,
+    /// The encoder goes back to pictures that have arrived, where it can.
+    Rps,
+    /// Repair packets for key frames and frames that others refer to.
+    Uep,
 }
 
 /// A pause.

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use weir_cc::tunable::ParamInfo;
 use weir_cc::{FeedbackPlan, Limits, Setup, Spec};
+use weir_media::resilience::{Choice, Mechanisms};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Stands for every controller in `compare`.
@@ -250,10 +251,31 @@ impl Flows<'_> {
                 RawCircuitBreaker::Thesis2013 => CircuitBreaker::Thesis2013,
                 RawCircuitBreaker::Thesis2013Full => CircuitBreaker::Thesis2013Full,
             }),
+            resilience: self.resilience(f.error_resilience.as_ref())?,
             header_overhead: self.header_overhead(f.header_overhead.as_ref())?,
             session_bandwidth: f.session_bandwidth.as_ref().map_or(ceiling, |r| r.value.0),
             ecn: f.ecn,
         })
+    }
+
+    fn resilience(&self, raw: Option<&At<Vec<RawResilience>>>) -> Result<Option<Choice>, InputError> {
+        let Some(raw) = raw else { return Ok(None) };
+        let mut all = Mechanisms::NONE;
+        for m in &raw.value {
+            all = all
+                | match m {
+                    RawResilience::Auto if raw.value.len() == 1 => return Ok(Some(Choice::Auto)),
+                    RawResilience::Auto => {
+                        let message = "expected \"auto\" alone, or the mechanisms that are to be on";
+                        return Err(self.text.error(raw.span.clone(), message));
+                    }
+                    RawResilience::Nack => Mechanisms::NACK,
+                    RawResilience::Ssa => Mechanisms::SLICES,
+                    RawResilience::Rps => Mechanisms::REFERENCES,
+                    RawResilience::Uep => Mechanisms::PROTECTION,
+                };
+        }
+        Ok((all != Mechanisms::NONE).then_some(Choice::Pinned(all)))
     }
 
     fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
