@@ -27,9 +27,9 @@ const OPENH264: &str = "openh264";
 const X264: &str = "x264";
 const LIBVPX: &str = "libvpx";
 
-const BUILD_OPENH264: &str = "build with --features openh264 of weir-codecs (a C++ compiler; nasm makes it faster)";
-const BUILD_X264: &str = "build with --features x264 of weir-codecs (Debian: libx264-dev libclang-dev; GPL)";
-const BUILD_LIBVPX: &str = "build with --features vpx of weir-codecs (Debian: libvpx-dev)";
+const BUILD_OPENH264: &str = "build with --features openh264 (a C++ compiler; nasm makes it faster)";
+const BUILD_X264: &str = "build with --features x264 (Debian: libx264-dev libclang-dev; GPL)";
+const BUILD_LIBVPX: &str = "build with --features vpx (Debian: libvpx-dev)";
 
 /// Every codec of every library that Weir knows, the preferred one of a codec first.
 pub fn list() -> Vec<Library> {

@@ -57,7 +57,7 @@ Examples:
   weir run my-link.toml --json
   weir run responsiveness --controller gcc --series out")]
     Run(RunArgs),
-    /// List what there is: controllers, scenarios or papers
+    /// List what there is: controllers, scenarios, papers or codecs
     #[command(after_help = "\
 Examples:
   weir list scenarios
@@ -255,7 +255,7 @@ pub(crate) struct RunArgs {
 #[derive(clap::Args, Debug)]
 pub(crate) struct ListArgs {
     /// What to list
-    #[arg(value_parser = PossibleValuesParser::new(["controllers", "scenarios", "papers"]))]
+    #[arg(value_parser = PossibleValuesParser::new(["controllers", "scenarios", "papers", "codecs"]))]
     pub(crate) what: String,
     /// With controllers: their parameters as well
     #[arg(long, action = ArgAction::SetTrue)]

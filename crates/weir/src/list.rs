@@ -30,6 +30,26 @@ pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {
             }
             print(&format!("{t}\n"))
         }
+        "codecs" => {
+            let mut t = table(&["codec", "library", "version", "does", "slices", "references", "to build it in"], 7);
+            let word = |on: bool| if on { "yes" } else { "no" };
+            for l in weir_codecs::list() {
+                let does = if l.decodes { "encodes, decodes" } else { "encodes" };
+                let c = l.capabilities;
+                let version = if l.built_in { l.version.as_str() } else { "not built in" };
+                let way_out = if l.built_in { "" } else { l.way_out };
+                t.add_row([
+                    l.codec.name(),
+                    l.name,
+                    version,
+                    does,
+                    word(c.slices),
+                    word(c.reference_selection),
+                    way_out,
+                ]);
+            }
+            print(&format!("{t}\n"))
+        }
         _ => {
             let mut t = table(&["scenario", "what it is", "variants", "compares"], 4);
             for (name, _) in builtin_scenarios() {

@@ -108,6 +108,8 @@ fn lists_what_there_is() {
     assert!(good(&["list", "controllers", "--params"]).contains("xref"));
     assert!(good(&["list", "scenarios"]).contains("rmcat-comparison/responsiveness"));
     assert!(good(&["list", "papers"]).contains("rmcat-comparison"));
+    let codecs = good(&["list", "codecs"]);
+    assert!(codecs.contains("openh264") && codecs.contains("VP9"), "{codecs}");
 }
 
 #[test]
