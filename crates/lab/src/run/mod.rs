@@ -7,7 +7,7 @@ pub(crate) mod look;
 mod many;
 mod speed;
 mod station;
-mod video;
+pub(crate) mod video;
 mod watch;
 
 pub use many::{Job, run_many};

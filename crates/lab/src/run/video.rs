@@ -13,7 +13,7 @@ use weir_media::{
 use weir_session::{Endpoint, PictureFeedback, PictureName};
 use weir_units::{DataRate, Timestamp};
 
-/// The two ends of a flow share its meter, one after the other on one thread.
+/// The two ends of a flow share its meter: simulated on one thread, live on a thread each.
 fn lock(meter: &Mutex<QualityMeter>) -> MutexGuard<'_, QualityMeter> {
     meter.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -101,7 +101,7 @@ impl Viewer {
     }
 
     /// A frame's time has come: takes what has arrived of it, shows it, and tells the other end what is missing.
-    pub(super) fn on_playout(&mut self, endpoint: &mut Endpoint, event: &PlayoutEvent, now: Timestamp) {
+    pub(crate) fn on_playout(&mut self, endpoint: &mut Endpoint, event: &PlayoutEvent, now: Timestamp) {
         if !endpoint.take_frame(event, &mut self.frame) {
             return;
         }
@@ -140,12 +140,12 @@ impl Viewer {
     }
 
     /// PSNR of the picture compared last, in dB.
-    pub(super) fn last_psnr(&self) -> Option<f64> {
+    pub(crate) fn last_psnr(&self) -> Option<f64> {
         self.last_psnr
     }
 
     /// What was seen in the whole run, which is over.
-    pub(super) fn summary(&self) -> QualitySummary {
+    pub(crate) fn summary(&self) -> QualitySummary {
         let mut meter = lock(&self.meter);
         meter.finish();
         let r = meter.report();

@@ -1,7 +1,9 @@
 //! Where the media of a flow comes from.
 
+use std::io::Cursor;
 use std::sync::Arc;
-use weir_media::{RateChange, VideoCodec};
+use weir_media::y4m::Y4mReader;
+use weir_media::{PictureSource, RateChange, VideoCodec};
 use weir_units::{DataSize, TimeDelta};
 
 /// Where media come from.
@@ -79,6 +81,16 @@ pub enum Clip {
         /// Its content.
         bytes: Arc<[u8]>,
     },
+}
+
+impl Clip {
+    /// Width and height of its pictures; of a file by its header, where that is sound.
+    pub fn size(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::BuiltIn { width, height, .. } => Some((*width, *height)),
+            Self::File { name, bytes } => Some(Y4mReader::new(name.clone(), Cursor::new(&bytes[..])).ok()?.size()),
+        }
+    }
 }
 
 /// Parameters of the statistical model, by RFC 8593, figure 2.

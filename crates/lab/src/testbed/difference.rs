@@ -20,6 +20,8 @@ pub struct FlowDifference {
     pub loss: (f64, f64),
     /// Median one-way delay in ms.
     pub one_way_delay_ms: (Option<f64>, Option<f64>),
+    /// Mean PSNR of luma in dB, of flows with pictures.
+    pub psnr_db: (Option<f64>, Option<f64>),
 }
 
 /// Both runs of one scenario and seed; pairs are live and simulated.
@@ -46,11 +48,13 @@ impl Difference {
                 FlowKind::Rtp => f.utilisation,
                 _ => f.utilisation_goodput,
             };
+            let psnr = |f: &crate::results::FlowSummary| f.quality?.psnr_db.map(|d| d.mean);
             FlowDifference {
                 name: a.name.clone(),
                 utilisation: (utilisation(a), utilisation(b)),
                 loss: (a.loss, b.loss),
                 one_way_delay_ms: (a.one_way_delay_ms.map(|d| d.p50), b.one_way_delay_ms.map(|d| d.p50)),
+                psnr_db: (psnr(a), psnr(b)),
             }
         };
         let flows: Vec<FlowDifference> = live.flows.iter().zip(&simulated.flows).map(|(a, b)| flow(a, b)).collect();
@@ -74,12 +78,16 @@ impl fmt::Display for Difference {
         writeln!(f, "  median queueing delay {} ms", ms(self.queue_delay_ms))?;
         for d in &self.flows {
             let (name, delay) = (&d.name, ms(d.one_way_delay_ms));
-            writeln!(
+            write!(
                 f,
                 "  {name}: utilisation {} %, loss {} %, median delay {delay} ms",
                 points(d.utilisation),
                 points(d.loss)
             )?;
+            if let (Some(live), Some(simulated)) = d.psnr_db {
+                write!(f, ", PSNR {live:.1} / {simulated:.1} ({:+.1}) dB", live - simulated)?;
+            }
+            writeln!(f)?;
         }
         let verdict = if self.alike { "alike" } else { "NOT alike" };
         writeln!(f, "  {verdict}: the goal is utilisation within 10 points and queueing delay within 20 ms")

@@ -2,6 +2,7 @@
 
 use crate::metrics::{FrameRecord, Recorder};
 use crate::run::look::{SenderLook, Told, discarded, frame_record, pauses};
+use crate::run::video::Viewer;
 use crate::scenario::{Flow, Scenario};
 use std::sync::{Mutex, PoisonError};
 use weir_live::call::CallObserver;
@@ -53,11 +54,18 @@ pub(super) fn tell(
     }
 }
 
+/// Which end of a call.
+pub(super) enum EndOf<'a> {
+    Sender,
+    /// With who sees what arrives, where it has content.
+    Receiver(Option<&'a mut Viewer>),
+}
+
 /// The observer of one end.
 pub(super) struct End<'a> {
     looks: &'a Shared,
     flow: &'a Flow,
-    sends: bool,
+    side: EndOf<'a>,
     pauses: Vec<(Timestamp, bool)>,
     /// Distance of looks at the controller's internals; `None` where nobody wants them.
     internals_every: Option<TimeDelta>,
@@ -70,16 +78,19 @@ impl<'a> End<'a> {
         looks: &'a Shared,
         scenario: &'a Scenario,
         index: usize,
-        sends: bool,
+        side: EndOf<'a>,
         internals_every: Option<TimeDelta>,
     ) -> Self {
         let flow = &scenario.flows[index];
-        let mut pauses: Vec<_> = if sends { pauses(flow).collect() } else { Vec::new() };
+        let mut pauses: Vec<_> = match side {
+            EndOf::Sender => pauses(flow).collect(),
+            EndOf::Receiver(_) => Vec::new(),
+        };
         pauses.reverse();
         Self {
             looks,
             flow,
-            sends,
+            side,
             pauses,
             internals_every,
             next_internals: Timestamp::ZERO,
@@ -97,26 +108,35 @@ impl CallObserver for End<'_> {
         while let Some((_, paused)) = self.pauses.pop_if(|p| p.0 <= now) {
             endpoint.set_paused(paused);
         }
+        let (mut sender, mut frames) = (None, Vec::new());
+        match &mut self.side {
+            EndOf::Sender => sender = Some(SenderLook::of(endpoint)),
+            EndOf::Receiver(viewer) => {
+                while let Some(e) = endpoint.poll_playout(now) {
+                    if let Some(viewer) = viewer {
+                        viewer.on_playout(endpoint, &e, now);
+                    }
+                    frames.push(frame_record(&e, self.flow));
+                }
+            }
+        }
         let mut internals = None;
         if let Some(every) = self.internals_every.filter(|_| now >= self.next_internals) {
             self.next_internals = now + every;
             let mut all = Vec::new();
+            if let EndOf::Receiver(Some(viewer)) = &self.side {
+                all.extend(viewer.last_psnr().map(|db| ("psnr_db", db)));
+            }
             endpoint.metrics(&mut |name, value| all.push((name, value)));
             internals = Some(all);
         }
-        let sender = self.sends.then(|| SenderLook::of(endpoint));
-        let mut frames = Vec::new();
-        if !self.sends {
-            while let Some(e) = endpoint.poll_playout(now) {
-                frames.push(frame_record(&e, self.flow));
-            }
-        }
         let discards = discarded(endpoint);
         with(self.looks, |l| {
+            let sends = sender.is_some();
             if let Some(all) = internals {
-                l.internals[usize::from(!self.sends)] = all;
+                l.internals[usize::from(!sends)] = all;
             }
-            if self.sends {
+            if sends {
                 l.sender = sender;
             } else {
                 l.discards = discards;

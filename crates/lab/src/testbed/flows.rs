@@ -1,12 +1,13 @@
 //! A scenario's flows on real sockets.
 
-use super::ends::{End, Shared};
+use super::ends::{End, EndOf, Shared};
 use super::run::LiveError;
 use crate::pcap::RTP_PORT;
-use crate::results::{Distribution, TransferSummary};
+use crate::results::{Distribution, QualitySummary, TransferSummary};
 use crate::run::RunError;
 use crate::run::agent::Agent;
 use crate::run::build::{agents, call, distribution};
+use crate::run::video::Viewer;
 use crate::scenario::{Flow, FlowKind, Scenario, TcpAlgorithm, TcpFlow, TcpTraffic};
 use std::io::Read;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
@@ -65,7 +66,7 @@ impl Start {
 
 /// A flow with its sockets and programs in place.
 pub(super) enum LiveFlow {
-    Call { ends: Box<[LiveEnd; 2]> },
+    Call { ends: Box<[LiveEnd; 2]>, viewer: Option<Box<Viewer>> },
     Bulk { bulk: Bulk, left: Arc<Namespace>, _server: BulkServer },
     Traffic { traffic: Box<Traffic>, left: Arc<Namespace> },
     Udp { source: Box<Agent>, socket: UdpSocket, to: SocketAddr, _sink: UdpSocket },
@@ -87,7 +88,7 @@ impl Ground<'_> {
         let seed = mix(self.seed, 1_000 + index as u64);
         match &flow.kind {
             FlowKind::Rtp(rtp) => {
-                let (a, b, _) = call(flow, rtp, seed, self.registry)?;
+                let (a, b, viewer) = call(flow, rtp, seed, self.registry)?;
                 let sockets = [Side::Left, Side::Right].map(|side| self.bind(side, host, RTP_PORT));
                 let [left, right] = sockets;
                 // Segmentation offload would show the link packets that are no packets of the session's.
@@ -96,7 +97,7 @@ impl Ground<'_> {
                 let peer = |side: Side| Peer::At((side.ipv4(host), RTP_PORT).into());
                 let a = LiveEnd::new(left?, udp, peer(Side::Right), a).map_err(call_error)?;
                 let b = LiveEnd::new(right?, udp, peer(Side::Left), b).map_err(call_error)?;
-                Ok(LiveFlow::Call { ends: Box::new([a, b]) })
+                Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer })
             }
             FlowKind::Tcp(tcp) => self.tcp(host, flow, tcp, seed),
             FlowKind::Udp(_) => {
@@ -196,7 +197,15 @@ impl LiveFlow {
     /// Both ends of a call.
     pub(super) fn endpoints(&self) -> Option<(&Endpoint, &Endpoint)> {
         match self {
-            Self::Call { ends } => Some((ends[0].endpoint(), ends[1].endpoint())),
+            Self::Call { ends, .. } => Some((ends[0].endpoint(), ends[1].endpoint())),
+            _ => None,
+        }
+    }
+
+    /// What the receiver of a call has seen, where its frames have content.
+    pub(super) fn quality(&self) -> Option<QualitySummary> {
+        match self {
+            Self::Call { viewer, .. } => viewer.as_ref().map(|v| v.summary()),
             _ => None,
         }
     }
@@ -246,9 +255,10 @@ impl LiveFlow {
         let flow = &scenario.flows[index];
         let (begin, stop) = (Timestamp::ZERO + flow.start, Timestamp::ZERO + flow.stop);
         match self {
-            Self::Call { ends } => {
-                let run = |(end, sends): (&'s mut LiveEnd, bool)| {
-                    let mut observer = End::new(looks, scenario, index, sends, internals_every);
+            Self::Call { ends, viewer } => {
+                let run = |(end, side): (&'s mut LiveEnd, EndOf<'s>)| {
+                    let sends = matches!(side, EndOf::Sender);
+                    let mut observer = End::new(looks, scenario, index, side, internals_every);
                     let until = if sends { stop } else { Timestamp::ZERO + scenario.duration };
                     scope.spawn(move || {
                         hurry(1);
@@ -263,7 +273,7 @@ impl LiveFlow {
                     })
                 };
                 let [a, b] = &mut **ends;
-                [(a, true), (b, false)].into_iter().map(run).collect()
+                [(a, EndOf::Sender), (b, EndOf::Receiver(viewer.as_deref_mut()))].into_iter().map(run).collect()
             }
             Self::Bulk { bulk, left, .. } => vec![scope.spawn(move || {
                 let clock = start.wait();

@@ -27,6 +27,9 @@ use weir_units::{DataRate, Timestamp};
 const MAX_FLOWS: usize = 40;
 /// Fastest link that is emulated.
 const MAX_RATE: DataRate = DataRate::from_mbps(200);
+/// Samples of luma a second that are coded in the thread of a call's end: 640x480 at 30 pictures a second. OpenH264 takes
+/// some 1 to 4 ms a picture of that size, and the packets wait as long.
+const MAX_SAMPLES: f64 = 640.0 * 480.0 * 30.0;
 /// How often progress is told and the stop flag seen.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -128,14 +131,44 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
         }
     }
     for flow in &s.flows {
-        if flow.rtp().is_some_and(|r| matches!(r.source, Source::Encoder(_))) {
-            return cannot(format!("flow `{}`: real encoders run in virtual time only", flow.name));
-        }
         if let FlowKind::Rtp(r) = &flow.kind
             && r.payload.as_bytes() > 1_400
         {
             let (name, size) = (&flow.name, r.payload.as_bytes());
             return cannot(format!("flow `{name}`: RTP payloads of {size} bytes do not fit into packets of 1500"));
+        }
+    }
+    check_pictures(s)
+}
+
+/// Refuses pictures that the ends' own threads, and the machine's cores, would not code in time.
+fn check_pictures(s: &Scenario) -> Result<(), LiveError> {
+    let cores = thread::available_parallelism().map_or(1, usize::from) as f64;
+    let cannot = |what: String| {
+        let way_out = "give it a smaller `picture` or `fps`, or run it simulated, by `weir run`";
+        Err(LiveError::Cannot { what: format!("{what}: {way_out}") })
+    };
+    let mut all = 0.0;
+    for flow in &s.flows {
+        let Some(Source::Encoder(video)) = flow.rtp().map(|r| &r.source) else { continue };
+        // A file that cannot be read is refused with its reasons when the flow is made.
+        let Some((width, height)) = video.clip.size() else { continue };
+        let samples = f64::from(width) * f64::from(height) * video.fps;
+        all += samples;
+        let (name, fps) = (&flow.name, video.fps);
+        if samples > MAX_SAMPLES {
+            return cannot(format!(
+                "flow `{name}`: pictures of {width}x{height} at {fps} a second are coded between its packets, \
+                 which those of more than 640x480 at 30 a second would hold up"
+            ));
+        }
+        if all > cores * MAX_SAMPLES {
+            return cannot(format!(
+                "flow `{name}`: with the flows before it {:.1} million samples a second are to be coded, more than the \
+                 {:.1} million of 640x480 at 30 for each of {cores} cores",
+                all / 1e6,
+                cores * MAX_SAMPLES / 1e6
+            ));
         }
     }
     Ok(())
@@ -205,7 +238,7 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
     let Carried { accuracy, mut recorder, told } = carried;
     for (i, (flow, told)) in flows.iter().zip(&told).enumerate() {
         let transfers = flow.transfers(&scenario.flows[i]);
-        recorder.flow_end(i, FlowEnd { transfers, ..told.end(flow.endpoints()) });
+        recorder.flow_end(i, FlowEnd { transfers, quality: flow.quality(), ..told.end(flow.endpoints()) });
     }
     let mut result = recorder.finish(Timestamp::ZERO + scenario.duration);
     let remarks = scenario.flows.iter().filter_map(|f| remark(f, options.congestion));

@@ -101,6 +101,47 @@ fn dissects(file: &std::path::Path, packets: u64) {
     assert_eq!(tshark("_ws.malformed || ip.checksum.status == 0"), 0);
 }
 
+/// A call with a real encoder.
+const PICTURES: &str = r#"
+    title = "Pictures"
+    duration = "4 s"
+    [links.bottleneck]
+    rate = "1 Mbps"
+    delay = "20 ms"
+    queue = "200 ms"
+    [rtp.video]
+    controller = "fixed"
+    source = { model = "encoder", codec = "H264", clip = "talking-head", picture = "176x144", fps = 15 }
+    start_rate = "200 kbps"
+    playout_deadline = "400 ms"
+"#;
+
+#[cfg(feature = "openh264")]
+#[test]
+fn pictures_of_a_real_encoder_are_shown() {
+    let s = scenario(PICTURES);
+    let never = AtomicBool::new(false);
+    let Some(run) = live(&s, &never, None) else { return };
+    let live = run.expect("ran").result;
+    let registry = Registry::builtin();
+    let options = RunOptions { registry: &registry, series: false, stop: &never, progress: &|_| {} };
+    let simulated = crate::run::run(&s, 1, &options).expect("ran");
+    let quality = |r: &crate::results::RunResult| r.flows[0].quality.expect("has pictures");
+    let (q, twin) = (quality(&live), quality(&simulated));
+    // 60 are captured; those of the last 400 ms are never due.
+    assert!((55..=61).contains(&q.pictures) && (45..=60).contains(&q.shown), "{q:?}");
+    // Nothing is lost, so that both ends see what the encoder's rate gives.
+    let (psnr, simulated_psnr) = (q.psnr_db.expect("compared").mean, twin.psnr_db.expect("compared").mean);
+    assert!(psnr > 28.0 && (psnr - simulated_psnr).abs() < 3.0, "{psnr} {simulated_psnr}");
+    let generated = live.flows[0].rates.generated_bps;
+    assert!((0.1e6..=0.26e6).contains(&generated), "{generated}");
+    let told = live.series.as_ref().expect("asked for").flows[0].internals.iter().any(|i| i.0 == "psnr_db");
+    assert!(told, "the series lacks psnr_db");
+    let difference = Difference::new("pictures", &live, &simulated);
+    assert_eq!(difference.flows[0].psnr_db, (Some(psnr), Some(simulated_psnr)));
+    assert!(difference.to_string().contains(&format!("PSNR {psnr:.1} / {simulated_psnr:.1}")), "{difference}");
+}
+
 #[test]
 fn a_stop_ends_a_run_soon() {
     let s = scenario(SMALL);
@@ -132,6 +173,12 @@ fn what_cannot_run_live_is_told() {
     assert!(refused(&many).contains("102 flows"), "{}", refused(&many));
     let fast = SMALL.replace("1 Mbps", "1 Gbps");
     assert!(refused(&fast).contains("`bottleneck`") && refused(&fast).contains("weir run"), "{}", refused(&fast));
+    let large = refused(&PICTURES.replace("176x144", "1280x720"));
+    assert!(large.contains("1280x720 at 15 a second") && large.contains("smaller `picture`"), "{large}");
+    let often = refused(&PICTURES.replace("176x144", "640x480").replace("fps = 15", "fps = 60"));
+    assert!(often.contains("640x480 at 60 a second"), "{often}");
+    let calls = refused(&PICTURES.replace("[rtp.video]", "[rtp.video]\n    count = 40").replace("176x144", "1024x576"));
+    assert!(calls.contains("cores"), "{calls}");
 }
 
 fn options(registry: &Registry) -> LiveOptions<'_> {
