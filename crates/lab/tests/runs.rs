@@ -62,6 +62,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 rtcp_interval: TimeDelta::from_secs(1),
                 circuit_breaker: None,
                 resilience: None,
+                count_retransmissions: false,
                 header_overhead: DataSize::from_bytes(28),
                 session_bandwidth: DataRate::from_mbps(3),
                 ecn: false,

@@ -40,6 +40,10 @@ pub struct NackConfig {
     pub max_requests: u8,
     /// Most packets missing at a time; of more, the oldest are given up. Default: 1,000, libwebrtc's `kMaxNackPackets`.
     pub max_packets: usize,
+    /// Whether receiver reports count retransmissions as packets of the media stream, so that they show the loss that is left.
+    /// They did in libwebrtc, as of 2013, where packets were sent again in the media stream itself, under their old numbers.
+    /// Default: false, since a retransmission stream has reports of its own (RFC 4588, section 4).
+    pub count_retransmissions: bool,
 }
 
 impl Default for NackConfig {
@@ -51,6 +55,7 @@ impl Default for NackConfig {
             slack: TimeDelta::from_millis(10),
             max_requests: 10,
             max_packets: 1_000,
+            count_retransmissions: false,
         }
     }
 }

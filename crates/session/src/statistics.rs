@@ -112,6 +112,11 @@ impl ReceiveStatistics {
         Sequenced::Valid(self.highest)
     }
 
+    /// A packet of this stream has come again on another one: counted as RFC 3550 counts late packets and copies.
+    pub(crate) fn on_retransmission(&mut self) {
+        self.received += 1;
+    }
+
     /// Takes a packet's transit time in (RFC 3550, appendix A.8).
     pub fn on_arrival(&mut self, now: Timestamp, rtp_timestamp: u32) {
         let arrival = (now.as_micros().wrapping_mul(i64::from(self.clock_rate)) / 1_000_000) as u32;
@@ -192,6 +197,24 @@ mod tests {
         s.on_sequence(12);
         assert_eq!(s.on_sequence(11), Sequenced::Valid(a + 1));
         assert_eq!(s.take_block().cumulative_lost, 0);
+    }
+
+    #[test]
+    fn what_came_again_is_no_loss() {
+        let mut s = ReceiveStatistics::new(90_000);
+        for n in [10, 12, 13, 15] {
+            s.on_sequence(n);
+        }
+        s.on_retransmission();
+        let b = s.take_block();
+        // 1 of 6.
+        assert_eq!((b.cumulative_lost, b.fraction_lost), (1, 42));
+        // One lost and two come again, the other from before the last report.
+        s.on_sequence(17);
+        s.on_retransmission();
+        s.on_retransmission();
+        let b = s.take_block();
+        assert_eq!((b.cumulative_lost, b.fraction_lost), (0, 0));
     }
 
     #[test]

@@ -32,11 +32,13 @@ struct Setup {
     deadline: TimeDelta,
     feedback: Option<FeedbackFormat>,
     retransmission: RetransmissionConfig,
+    nack: NackConfig,
 }
 
 impl Setup {
     fn new(rtt: i64, deadline: i64) -> Self {
-        Self { rtt: ms(rtt), deadline: ms(deadline), feedback: None, retransmission: RetransmissionConfig::default() }
+        let (retransmission, nack) = (RetransmissionConfig::default(), NackConfig::default());
+        Self { rtt: ms(rtt), deadline: ms(deadline), feedback: None, retransmission, nack }
     }
 
     fn call(&self, recorder: &Recorder, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
@@ -60,7 +62,7 @@ impl Setup {
                 Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(2) },
             )
         };
-        let nack = Some(NackConfig::default());
+        let nack = Some(self.nack);
         let receive =
             ReceiveConfig { feedback, nack, playout_deadline: Some(self.deadline), ..ReceiveConfig::default() };
         let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
@@ -121,6 +123,23 @@ fn what_is_left_of_the_loss_is_its_power() {
             assert_eq!((r.refused, n.malformed), (0, 0));
             assert!(r.unknown <= 2, "{r:?}");
         }
+    }
+}
+
+/// Reports tell the loss of the path, or on request what retransmission leaves of it.
+#[test]
+fn reports_count_retransmissions_on_request() {
+    for (count_retransmissions, share) in [(false, 0.1), (true, 0.01)] {
+        let recorder = Recorder::new(800);
+        let nack = NackConfig { count_retransmissions, ..NackConfig::default() };
+        // Time for one request.
+        let mut c = Setup { nack, ..Setup::new(100, 245) }.call(&recorder, lose_rtp(0.1, 3));
+        c.run_until(Timestamp::from_secs(100));
+        let told = recorder.told.lock().unwrap();
+        let block = told.iter().rev().find_map(|t| if let Told::Block(b) = t { Some(*b) } else { None }).unwrap();
+        let (lost, packets) = (block.cumulative_lost as f64, c.a.send_counters().packets as f64);
+        let expected = packets * share;
+        assert!((lost - expected).abs() < 4.0 * expected.sqrt() + 10.0, "{count_retransmissions}: {lost} of {packets}");
     }
 }
 

@@ -14,7 +14,7 @@ use weir_media::{
     Capabilities, FrameTraces, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource, TraceSource,
 };
 use weir_path as path;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, ResilienceConfig, SendConfig};
+use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, tcp, udp};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -351,6 +351,7 @@ pub(crate) fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -
         controller: pair.receiver,
         playout_deadline: rtp.playout_deadline,
         resilience,
+        nack: rtp.count_retransmissions.then(|| NackConfig { count_retransmissions: true, ..NackConfig::default() }),
         content: viewer.is_some(),
         ..ReceiveConfig::default()
     };

@@ -306,6 +306,8 @@ pub struct RtpFlow {
     pub circuit_breaker: Option<CircuitBreaker>,
     /// Who chooses the mechanisms of error resilience; none where absent.
     pub resilience: Option<weir_media::resilience::Choice>,
+    /// Whether receiver reports count packets that were sent again as received.
+    pub count_retransmissions: bool,
     /// Whether packets are sent as ECN-capable, ECT(1) or ECT(0) as the session decides.
     pub ecn: bool,
 }

@@ -368,6 +368,9 @@ flow! {
         /// Error resilience: mechanisms such as ["nack", "uep"], ["auto"] to choose them by loss and delay (Singh's
         /// dissertation, figure 5.4); none if absent. Its longest delay is `playout_deadline`.
         error_resilience: Option<At<Vec<RawResilience>>>,
+        /// Whether receiver reports count packets that were sent again as received, as WebRTC's did while they went in the
+        /// media stream itself (libwebrtc, as of 2013); false if absent. Needs "nack" or "auto" in `error_resilience`.
+        count_retransmissions: Option<At<bool>>,
         /// Whether packets are sent as ECN-capable; false if absent.
         #[serde(default)]
         ecn: bool,

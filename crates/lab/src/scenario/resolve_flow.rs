@@ -228,6 +228,7 @@ impl Flows<'_> {
             let message = "pictures are shown at a `playout_deadline`: give the flow one, such as \"400 ms\"";
             return Err(self.text.error(raw.span.clone(), message));
         }
+        let resilience = self.resilience(f.error_resilience.as_ref())?;
         Ok(RtpFlow {
             controller: name.into(),
             params,
@@ -251,7 +252,8 @@ impl Flows<'_> {
                 RawCircuitBreaker::Thesis2013 => CircuitBreaker::Thesis2013,
                 RawCircuitBreaker::Thesis2013Full => CircuitBreaker::Thesis2013Full,
             }),
-            resilience: self.resilience(f.error_resilience.as_ref())?,
+            resilience,
+            count_retransmissions: self.count_retransmissions(f.count_retransmissions.as_ref(), resilience)?,
             header_overhead: self.header_overhead(f.header_overhead.as_ref())?,
             session_bandwidth: f.session_bandwidth.as_ref().map_or(ceiling, |r| r.value.0),
             ecn: f.ecn,
@@ -276,6 +278,18 @@ impl Flows<'_> {
                 };
         }
         Ok((all != Mechanisms::NONE).then_some(Choice::Pinned(all)))
+    }
+
+    fn count_retransmissions(&self, raw: Option<&At<bool>>, choice: Option<Choice>) -> Result<bool, InputError> {
+        let Some(raw) = raw.filter(|r| r.value) else { return Ok(false) };
+        match choice {
+            Some(Choice::Auto) => Ok(true),
+            Some(Choice::Pinned(all)) if all.contains(Mechanisms::NACK) => Ok(true),
+            _ => Err(self
+                .text
+                .error(raw.span.clone(), "nothing is sent again on this flow")
+                .help("say error_resilience = [\"nack\"]")),
+        }
     }
 
     fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {

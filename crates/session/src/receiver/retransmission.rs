@@ -104,6 +104,9 @@ impl MediaReceiver {
             return;
         }
         let was_missing = nack.on_retransmission(now, sequence);
+        if nack.config().count_retransmissions {
+            self.stats.on_retransmission();
+        }
         // The packet as it was sent, but for header extensions. One of nothing is padding that was asked for.
         let (timestamp, marker, payload_type, ssrc) = (view.timestamp(), view.marker(), self.payload_type, self.ssrc);
         let padding = u8::from(payload.is_empty() && zeros == 0);
