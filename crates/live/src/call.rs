@@ -12,6 +12,7 @@ mod end;
 mod loopback;
 mod observer;
 mod originals;
+mod party;
 mod stats;
 
 pub use camera::Camera;
@@ -21,6 +22,7 @@ pub use encode::{EncodeSummary, SendingVideo, VideoSend};
 pub use end::{EndCounters, LiveEnd, Peer, RunUntil};
 pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
 pub use observer::{CallObserver, EndSummary, LivePacket, PacketTotals, Unobserved};
+pub use party::{Joined, Party, PartySummary, VideoCall, run_party};
 pub use stats::{CpuShares, Times};
 
 /// Why a call could not begin or go on.
@@ -41,6 +43,22 @@ pub enum CallError {
     /// Packets cannot be protected.
     #[error(transparent)]
     Srtp(#[from] crate::srtp::SrtpError),
+    /// The two ends could not hand each other their descriptions.
+    #[error(transparent)]
+    Signal(#[from] crate::signal::SignalError),
+    /// The two ends' descriptions do not fit.
+    #[error(transparent)]
+    Sdp(#[from] crate::sdp::SdpError),
+    /// The other end does not give the feedback that the controller works from.
+    #[error(
+        "controller `{controller}` wants {wants}, which the other end does not have: choose another with --controller"
+    )]
+    Unfit {
+        /// The controller.
+        controller: String,
+        /// What it wants.
+        wants: String,
+    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),

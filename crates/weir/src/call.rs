@@ -1,6 +1,7 @@
 //! `weir call`.
 
 mod args;
+mod party;
 mod progress;
 mod video;
 
@@ -16,6 +17,8 @@ use weir_live::call::{CpuShares, LoopbackSummary, Times, Unobserved, loopback, l
 pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
     match command {
         CallCommand::Loopback(a) => over_loopback(session, a),
+        CallCommand::Listen(a) => party::call(session, a, true),
+        CallCommand::Connect(a) => party::call(session, a, false),
     }
 }
 

@@ -66,6 +66,25 @@ impl<O: CallObserver + ?Sized> CallObserver for &mut O {
     }
 }
 
+/// One that may be there.
+impl<O: CallObserver> CallObserver for Option<O> {
+    fn on_packet(&mut self, packet: &LivePacket<'_>) {
+        if let Some(o) = self {
+            o.on_packet(packet);
+        }
+    }
+    fn on_look(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        if let Some(o) = self {
+            o.on_look(now, endpoint);
+        }
+    }
+    fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        if let Some(o) = self {
+            o.on_turn(now, endpoint);
+        }
+    }
+}
+
 /// Both see every packet; the first says how often to look.
 impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
     fn on_packet(&mut self, packet: &LivePacket<'_>) {

@@ -32,6 +32,8 @@ pub struct Agreement {
     pub remote_ssrc: Option<u32>,
     /// Its source of repair packets.
     pub remote_repair_ssrc: Option<u32>,
+    /// Its source of retransmissions.
+    pub remote_retransmission_ssrc: Option<u32>,
     /// The controller of what is sent to this end, where the other is Weir.
     pub remote_controller: Option<String>,
 }
@@ -184,6 +186,7 @@ impl Description {
             keys,
             remote_ssrc: theirs.ssrc,
             remote_repair_ssrc: theirs.repair_ssrc,
+            remote_retransmission_ssrc: theirs.retransmission_ssrc,
             remote_controller: theirs.controller.clone(),
         })
     }

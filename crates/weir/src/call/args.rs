@@ -16,12 +16,18 @@ Examples:
   weir call loopback --size 1920x1080 --max-rate 4000 --quality --duration 10
   weir call loopback --clip sports --record received.y4m --duration 5
   ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - | weir call loopback --clip -
+  weir call listen --signal tcp:0.0.0.0:5060 --record received.y4m
+  weir call connect --signal tcp:192.0.2.7:5060 --clip hand-held --duration 30
   weir call loopback --controller scream --ecn --json";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum CallCommand {
     /// Both ends in this process, over the loopback device
     Loopback(LoopbackArgs),
+    /// Wait for another process, here or elsewhere, and take its call
+    Listen(PartyArgs),
+    /// Call a process that listens
+    Connect(PartyArgs),
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +40,36 @@ pub(crate) enum CodecName {
     Vp9,
     /// A model whose frames have sizes and no content
     Model,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct PartyArgs {
+    /// How descriptions are handed over: tcp:HOST:PORT, or file:PREFIX for PREFIX.offer and PREFIX.answer
+    #[arg(long, value_name = "WAY", default_value = "tcp:127.0.0.1:5060")]
+    pub(crate) signal: String,
+    /// Which way pictures go: connecting ends send and listening ones receive if absent
+    #[arg(long, value_name = "WAY", value_enum)]
+    pub(crate) direction: Option<Way>,
+    /// Address that media are to come to; the one that the signalling goes by if absent
+    #[arg(long, value_name = "IP")]
+    pub(crate) address: Option<std::net::IpAddr>,
+    /// UDP port; any if absent
+    #[arg(long, value_name = "PORT", default_value = "0")]
+    pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) media: MediaArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// This end sends
+    Send,
+    /// This end receives
+    Receive,
+    /// Both
+    Both,
 }
 
 #[derive(clap::Args, Debug)]

@@ -1,0 +1,104 @@
+//! Two ends that agree on a call by themselves, as two processes do.
+
+use std::net::TcpListener;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use weir_cc::Registry;
+use weir_live::call::{
+    CallConfig, CallError, Camera, Party, PartySummary, Unobserved, VideoCall, VideoReceive, VideoSend, run_party,
+};
+use weir_live::sdp::Direction;
+use weir_live::signal::Signalling;
+use weir_media::clip::{Character, Clip, ClipSpec};
+use weir_media::{EncoderConfig, OnDamage, VideoCodec};
+use weir_units::TimeDelta;
+
+fn party(direction: Direction, controller: &str) -> Party {
+    Party {
+        call: CallConfig {
+            controller: controller.into(),
+            playout_deadline: TimeDelta::from_millis(150),
+            ..CallConfig::default()
+        },
+        codecs: vec![VideoCodec::H264],
+        pictures: EncoderConfig::live(320, 240),
+        direction,
+        ip: None,
+        port: 0,
+    }
+}
+
+fn video(direction: Direction) -> VideoCall {
+    let send = direction.sends().then(|| {
+        let rate = "30".parse().expect("a rate");
+        let mut clip = Clip::new(ClipSpec::new(Character::TalkingHead, 320, 240, rate)).expect("a clip");
+        let encoder = weir_codecs::encoder(VideoCodec::H264, &EncoderConfig::live(320, 240)).expect("built in");
+        VideoSend { camera: Camera::reel(&mut clip, rate).expect("pictures"), encoder }
+    });
+    let receive = direction.receives().then(|| VideoReceive {
+        decoder: weir_codecs::decoder(VideoCodec::H264).expect("built in"),
+        on_damage: OnDamage::Show,
+        record: None,
+        quality: false,
+    });
+    VideoCall { send, receive }
+}
+
+/// Both ends of a call of 1.5 s, the connecting one first; it is the one that ends it.
+fn call(connecting: &Party, listening: &Party) -> [Result<PartySummary, CallError>; 2] {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let (by, stop) = (Signalling::Tcp(free.to_string()), AtomicBool::new(false));
+    let run = |party: &Party, joined, duration| {
+        let registry = Registry::builtin();
+        run_party(joined, &party.call, &registry, video(party.direction), duration, &stop, &mut Unobserved)
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(listening, listening.listen(&by, &stop)?, Some(TimeDelta::from_secs(6))));
+        let joined = (0..100).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(30));
+            match connecting.connect(&by, &stop) {
+                Err(CallError::Signal(weir_live::signal::SignalError::Io { .. })) => None,
+                other => Some(other),
+            }
+        });
+        let own =
+            joined.expect("somebody listens").and_then(|j| run(connecting, j, Some(TimeDelta::from_millis(1_500))));
+        [own, other.join().expect("no panic")]
+    })
+}
+
+#[test]
+fn pictures_go_one_way_under_any_controller() {
+    std::thread::scope(|scope| {
+        for controller in ["gcc", "scream", "nada", "fbra", "gcc-remb"] {
+            scope.spawn(move || {
+                let parties = [party(Direction::Send, controller), party(Direction::Receive, "gcc")];
+                let [a, b] = call(&parties[0], &parties[1]).map(|s| s.expect("it runs"));
+                let shown = b.received.expect("pictures").intact;
+                // Windows and small first rates delay the first key frame.
+                assert!((5..=48).contains(&shown), "{controller}: {shown} shown");
+                assert_eq!(b.end.counters.byes, 1, "{controller}");
+                assert!(b.end.duration_s < 4.0, "{controller}: the goodbye ends the other end's call");
+                assert!(a.end.received.rtcp_packets > 2, "{controller}: reports come back");
+                assert_eq!((a.end.unknown_source, b.end.unknown_source), (0, 0), "{controller}");
+            });
+        }
+    });
+}
+
+#[test]
+fn pictures_go_both_ways() {
+    let parties = [party(Direction::SendReceive, "gcc"), party(Direction::SendReceive, "nada")];
+    for s in call(&parties[0], &parties[1]).map(|s| s.expect("it runs")) {
+        let shown = s.received.expect("pictures").intact;
+        assert!((20..=48).contains(&shown), "{shown} shown");
+    }
+}
+
+#[test]
+fn ends_that_do_not_fit_are_told_why() {
+    let clear = Party { call: CallConfig { srtp: None, ..CallConfig::default() }, ..party(Direction::Send, "gcc") };
+    let [_, listening] = call(&clear, &party(Direction::Receive, "gcc"));
+    let told = listening.expect_err("one has no keys").to_string();
+    assert!(told.contains("--no-srtp"), "{told}");
+}

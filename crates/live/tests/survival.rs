@@ -1,0 +1,335 @@
+//! What a call outlives on real sockets, through a forwarder that misbehaves for a while.
+//!
+//! The while is a second and a half; WEIR_SURVIVAL_SECONDS=10 makes it longer.
+
+use std::collections::BinaryHeap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
+use weir_live::call::{CallObserver, EndSummary, LiveEnd, Peer, RunUntil, Unobserved};
+use weir_live::clock::Clock;
+use weir_live::srtp::{SrtpKey, SrtpSession, Suite};
+use weir_live::udp::UdpConfig;
+use weir_media::PerfectCodec;
+use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// When the path begins to misbehave: controllers have risen by then.
+const BEGIN: TimeDelta = TimeDelta::from_secs(2);
+/// How long media may take to come back.
+const RETURN: TimeDelta = TimeDelta::from_secs(2);
+const PLAYOUT: TimeDelta = TimeDelta::from_millis(300);
+
+fn misbehaviour() -> TimeDelta {
+    let told = std::env::var("WEIR_SURVIVAL_SECONDS").ok().and_then(|s| s.parse().ok());
+    TimeDelta::from_secs_f64(told.unwrap_or(1.5))
+}
+
+/// What the path does to each datagram while it misbehaves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Trouble {
+    None,
+    /// Loses this share.
+    Loss(f64),
+    Outage,
+    /// Carries this many bytes a second, with 300 ms of queue.
+    Narrow(f64),
+    /// Delays every third datagram by 30 ms, and sends every fifth twice.
+    Shuffle,
+    /// Changes a byte of every fifth datagram.
+    Corrupt,
+    /// Adds four datagrams of nonsense to each.
+    Garbage,
+}
+
+/// A generator of numbers that need not be good.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+    fn chance(&mut self, share: f64) -> bool {
+        (self.roll() as f64) < share * (1u64 << 31) as f64
+    }
+}
+
+/// Nonsense, half of it under headers that look right.
+fn nonsense(dice: &mut Dice, like: &[u8]) -> Vec<u8> {
+    let length = (dice.roll() % 1_300) as usize;
+    let mut bytes: Vec<u8> = (0..length).map(|_| dice.roll() as u8).collect();
+    match dice.roll() % 4 {
+        // RTP or RTCP of a random source.
+        0 => bytes.splice(..bytes.len().min(2), [0x80, 96]).for_each(drop),
+        1 => bytes
+            .splice(..bytes.len().min(2), [0x80 | dice.roll() as u8 & 0x1f, 200 + (dice.roll() % 8) as u8])
+            .for_each(drop),
+        // The call's own header, and nothing right behind it.
+        2 => bytes.splice(..bytes.len().min(12), like.iter().copied().take(12)).for_each(drop),
+        _ => {}
+    }
+    bytes
+}
+
+/// Forwards between two sockets until told to stop.
+fn forward(sockets: [&UdpSocket; 2], to: [SocketAddr; 2], trouble: Trouble, clock: &Clock, stop: &AtomicBool) {
+    let mut dice = Dice(7);
+    let mut buffer = [0; 4_096];
+    // Datagrams that wait, by the time of their departure, the earliest first.
+    let mut waiting: BinaryHeap<(std::cmp::Reverse<Timestamp>, u64, usize, Vec<u8>)> = BinaryHeap::new();
+    let (begin, end) = (Timestamp::ZERO + BEGIN, Timestamp::ZERO + BEGIN + misbehaviour());
+    let mut free_at = [Timestamp::ZERO; 2];
+    let mut count = 0u64;
+    sockets.iter().for_each(|s| s.set_nonblocking(true).expect("a socket"));
+    while !stop.load(Ordering::Relaxed) {
+        let mut idle = true;
+        for (i, socket) in sockets.iter().enumerate() {
+            while let Ok(n) = socket.recv(&mut buffer) {
+                idle = false;
+                count += 1;
+                let now = clock.now();
+                let mut bytes = buffer[..n].to_vec();
+                let mut put = |at, bytes| waiting.push((std::cmp::Reverse(at), count, 1 - i, bytes));
+                match if now >= begin && now < end { trouble } else { Trouble::None } {
+                    Trouble::None => put(now, bytes),
+                    Trouble::Loss(share) if dice.chance(share) => {}
+                    Trouble::Loss(_) => put(now, bytes),
+                    Trouble::Outage => {}
+                    Trouble::Narrow(rate) => {
+                        let at = free_at[i].max(now) + TimeDelta::from_secs_f64(n as f64 / rate);
+                        if at - now < TimeDelta::from_millis(300) {
+                            free_at[i] = at;
+                            put(at, bytes);
+                        }
+                    }
+                    Trouble::Shuffle => {
+                        if count.is_multiple_of(5) {
+                            put(now, bytes.clone());
+                        }
+                        let late = if count.is_multiple_of(3) { TimeDelta::from_millis(30) } else { TimeDelta::ZERO };
+                        put(now + late, bytes);
+                    }
+                    Trouble::Corrupt => {
+                        if count.is_multiple_of(5) {
+                            bytes[dice.roll() as usize % n] ^= 1 << (dice.roll() % 8);
+                        }
+                        put(now, bytes);
+                    }
+                    Trouble::Garbage => {
+                        for _ in 0..4 {
+                            put(now, nonsense(&mut dice, &bytes));
+                        }
+                        put(now, bytes);
+                    }
+                }
+            }
+        }
+        while waiting.peek().is_some_and(|w| w.0.0 <= clock.now()) {
+            let Some((.., i, bytes)) = waiting.pop() else { break };
+            // To the end at that side, which knows this socket as the other end.
+            let _ = sockets[i].send_to(&bytes, to[i]);
+        }
+        if idle {
+            std::thread::sleep(Duration::from_micros(300));
+        }
+    }
+}
+
+/// When frames were played, whole or not.
+#[derive(Default)]
+struct Played(Vec<(Timestamp, bool)>);
+
+impl CallObserver for Played {
+    fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        while let Some(e) = endpoint.poll_playout(now) {
+            self.0.push((now, e.delay.is_some()));
+        }
+    }
+}
+
+impl Played {
+    /// Share of the frames of these times that were played whole.
+    fn share(&self, from: Timestamp, to: Timestamp) -> f64 {
+        let whole = self.0.iter().filter(|(at, whole)| *at >= from && *at < to && *whole).count();
+        whole as f64 / (30.0 * (to - from).as_secs_f64())
+    }
+}
+
+struct Ends {
+    sender: LiveEnd,
+    receiver: LiveEnd,
+    middle: [UdpSocket; 2],
+    to: [SocketAddr; 2],
+    sender_socket: UdpSocket,
+}
+
+fn sending(seed: u64, now: Timestamp, clock: &Clock) -> (EndpointConfig, SendConfig) {
+    let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_kbps(1_500) };
+    let setup = Setup { limits, start_rate: DataRate::from_kbps(800), now, seed, params: vec![] };
+    let registry = Registry::builtin();
+    let pair = registry.make("gcc", &setup).expect("built in");
+    let feedback = registry.get("gcc").and_then(|s| s.feedback);
+    let config = EndpointConfig {
+        ssrc: seed as u32,
+        remote_ssrc: 2,
+        seed,
+        transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+        ntp_epoch: clock.ntp_epoch(),
+        synchronised_clocks: true,
+        latch: Some(TimeDelta::from_millis(500)),
+        ..EndpointConfig::default()
+    };
+    let source = PerfectCodec::frames(TimeDelta::from_nanos(33_333_333), now).into();
+    let send = SendConfig {
+        per_packet_feedback: feedback.is_some(),
+        max_queue_age: Some(PLAYOUT),
+        ..SendConfig::new(source, pair.sender, limits)
+    };
+    (config, send)
+}
+
+fn ends(clock: &Clock, srtp: bool) -> Ends {
+    let now = clock.now();
+    let (config, send) = sending(1, now, clock);
+    let other = EndpointConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..config.clone() };
+    let receive = ReceiveConfig {
+        feedback: Registry::builtin().get("gcc").and_then(|s| s.feedback),
+        playout_deadline: Some(PLAYOUT),
+        ..ReceiveConfig::default()
+    };
+    let socket = || UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let (a, b, middle) = (socket(), socket(), [socket(), socket()]);
+    let at = |s: &UdpSocket| s.local_addr().expect("an address");
+    let to = [at(&a), at(&b)];
+    let peers = [Peer::At(at(&middle[0])), Peer::At(at(&middle[1]))];
+    let sender_socket = a.try_clone().expect("a descriptor");
+    let endpoints = [Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now)];
+    let [a_end, b_end] = endpoints;
+    let mut sender = LiveEnd::new(a, UdpConfig::default(), peers[0], a_end).expect("a socket");
+    let mut receiver = LiveEnd::new(b, UdpConfig::default(), peers[1], b_end).expect("a socket");
+    if srtp {
+        let keys = [0, 1].map(|_| SrtpKey::random(Suite::default()).expect("random numbers"));
+        sender.set_srtp(Some(SrtpSession::new(&keys[0], &keys[1]).expect("keys")));
+        receiver.set_srtp(Some(SrtpSession::new(&keys[1], &keys[0]).expect("keys")));
+    }
+    Ends { sender, receiver, middle, to, sender_socket }
+}
+
+/// A call through the trouble, and two seconds more than media may take to come back.
+fn survive(trouble: Trouble, srtp: bool) -> (Played, EndSummary, EndSummary) {
+    let clock = Clock::starting_now();
+    let mut e = ends(&clock, srtp);
+    let stop = AtomicBool::new(false);
+    let at = Some(Timestamp::ZERO + BEGIN + misbehaviour() + RETURN + TimeDelta::from_secs(2));
+    let until = RunUntil { at, stop: &stop, ended: None, bye: false };
+    let mut played = Played::default();
+    std::thread::scope(|scope| {
+        let middle = [&e.middle[0], &e.middle[1]];
+        let (to, stop, clock_) = (e.to, &stop, &clock);
+        scope.spawn(move || forward(middle, to, trouble, clock_, stop));
+        let (sender, until_) = (&mut e.sender, &until);
+        scope.spawn(move || sender.run(clock_, until_, &mut Unobserved).expect("the sender survives"));
+        e.receiver.run(&clock, &until, &mut played).expect("the receiver survives");
+        stop.store(true, Ordering::Relaxed);
+    });
+    let now = clock.now();
+    (played, e.sender.summary(now), e.receiver.summary(now))
+}
+
+#[test]
+fn media_return_within_two_seconds_of_the_path() {
+    let troubles = [
+        (Trouble::Loss(0.3), true),
+        (Trouble::Outage, true),
+        (Trouble::Narrow(150e3 / 8.0), true),
+        (Trouble::Shuffle, true),
+        (Trouble::Corrupt, true),
+        (Trouble::Corrupt, false),
+        (Trouble::Garbage, true),
+        (Trouble::Garbage, false),
+    ];
+    std::thread::scope(|scope| {
+        for (trouble, srtp) in troubles {
+            scope.spawn(move || {
+                let (played, sender, receiver) = survive(trouble, srtp);
+                let begin = Timestamp::ZERO + BEGIN;
+                let end = begin + misbehaviour();
+                let second = TimeDelta::from_secs(1);
+                let before = played.share(begin - second, begin);
+                let during = played.share(begin + PLAYOUT, end);
+                let after = played.share(end + RETURN, end + RETURN + second);
+                // The first instant behind the trouble from which on half a second of frames is played.
+                let half = TimeDelta::from_millis(500);
+                let returned = (0..40).find(|i| {
+                    let from = end + TimeDelta::from_millis(i * 100);
+                    played.share(from, from + half) >= 0.8
+                });
+                println!(
+                    "{trouble:?}, SRTP {srtp}: played {:.0} %, {:.0} % in trouble, {:.0} % after; back after {:?} ms; \
+                     refused {:?}, malformed {}, unknown {}",
+                    100.0 * before,
+                    100.0 * during,
+                    100.0 * after,
+                    returned.map(|i| i * 100),
+                    receiver.srtp.map(|s| s.refused),
+                    receiver.malformed,
+                    receiver.unknown_source
+                );
+                assert!((0.8..1.2).contains(&before), "{trouble:?} {srtp}: {before} before");
+                assert!((0.8..1.2).contains(&after), "{trouble:?} {srtp}: {after} after");
+                assert!(sender.sent.rtp_packets > 100 && receiver.received.rtp_packets > 50);
+                match trouble {
+                    Trouble::Outage => assert!(during < 0.3, "{during}"),
+                    // Nonsense that SRTP keeps out changes nothing, and reordering within the playout delay neither.
+                    Trouble::Shuffle => assert!(during > 0.8, "{during}"),
+                    Trouble::Garbage if srtp => assert!(during > 0.8, "{during}"),
+                    _ => {}
+                }
+                if srtp && trouble == Trouble::Garbage {
+                    assert!(receiver.srtp.is_some_and(|s| s.refused > 100), "{:?}", receiver.srtp);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_sender_that_begins_anew_is_taken_up_with_and_without_a_goodbye() {
+    std::thread::scope(|scope| {
+        for goodbye in [true, false] {
+            scope.spawn(move || {
+                let clock = Clock::starting_now();
+                let mut e = ends(&clock, false);
+                let stop = AtomicBool::new(false);
+                let run =
+                    |ms: i64| RunUntil { at: Some(Timestamp::from_millis(ms)), stop: &stop, ended: None, bye: false };
+                let mut played = Played::default();
+                // An outage around its end takes the goodbye away.
+                let trouble = if goodbye { Trouble::None } else { Trouble::Outage };
+                std::thread::scope(|scope| {
+                    let middle = [&e.middle[0], &e.middle[1]];
+                    let (to, stop, clock_, peer) = (e.to, &stop, &clock, e.sender.peer());
+                    scope.spawn(move || forward(middle, to, trouble, clock_, stop));
+                    let (sender, first, second) = (&mut e.sender, run(2_200), run(6_500));
+                    let socket = e.sender_socket;
+                    scope.spawn(move || {
+                        sender.run(clock_, &first, &mut Unobserved).expect("the first sender runs");
+                        let (config, send) = sending(77, clock_.now(), clock_);
+                        let endpoint = Endpoint::new(config, Some(send), None, clock_.now());
+                        let mut anew = LiveEnd::new(socket, UdpConfig::default(), peer, endpoint).expect("a socket");
+                        anew.run(clock_, &second, &mut Unobserved).expect("the second sender runs");
+                    });
+                    e.receiver.run(&clock, &run(6_000), &mut played).expect("the receiver survives");
+                    stop.store(true, Ordering::Relaxed);
+                });
+                let back = Timestamp::ZERO + BEGIN + if goodbye { TimeDelta::ZERO } else { misbehaviour() } + RETURN;
+                let share = played.share(back, back + TimeDelta::from_millis(400));
+                println!("goodbye {goodbye}: {:.0} % played from two seconds behind it on", 100.0 * share);
+                assert!((0.7..1.4).contains(&share), "goodbye {goodbye}: {share}");
+                assert_eq!(e.receiver.endpoint().remote_ssrc(), Some(77));
+            });
+        }
+    });
+}

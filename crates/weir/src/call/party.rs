@@ -1,0 +1,91 @@
+//! `weir call listen` and `weir call connect`.
+
+use super::args::{PartyArgs, Way};
+use super::progress::Progress;
+use super::video;
+use crate::Done;
+use crate::output::{Failure, print, print_json, remark};
+use crate::session::Session;
+use weir_lab::scenario::InputError;
+use weir_live::call::{Party, PartySummary, VideoCall, run_party};
+use weir_live::sdp::Direction;
+use weir_live::signal::{SignalError, Signalling};
+use weir_media::{EncoderConfig, VideoCodec};
+
+fn failure(e: weir_live::call::CallError) -> Failure {
+    match e {
+        weir_live::call::CallError::Signal(SignalError::Stopped) => Failure::Interrupted,
+        e => Failure::work(e),
+    }
+}
+
+pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
+    let config = args.media.config(&session.registry)?;
+    let by: Signalling = args.signal.parse().map_err(|e: SignalError| InputError::whole("--signal", e.to_string()))?;
+    let Some(preferred) = args.media.codec.codec() else {
+        let what = "model: calls between processes are of h264, vp8 or vp9; loopback has the model";
+        return Err(InputError::whole("--codec", what).into());
+    };
+    let way = args.direction.unwrap_or(if listens { Way::Receive } else { Way::Send });
+    let direction = match way {
+        Way::Send => Direction::Send,
+        Way::Receive => Direction::Receive,
+        Way::Both => Direction::SendReceive,
+    };
+    // The encoder has to be there before the call is offered; what is received may be in any codec that is built in.
+    let send = if direction.sends() { Some(video::sending(&args.media, preferred)?) } else { None };
+    let (width, height) = send.as_ref().map_or((1_280, 720), |s| s.camera.size());
+    let rate = match &send {
+        Some(s) => s.camera.rate(),
+        None => args.media.frame_rate()?,
+    };
+    let mut codecs = vec![preferred];
+    if send.is_none() {
+        let others = VideoCodec::ALL.into_iter().filter(|c| *c != preferred && weir_codecs::decoder(*c).is_ok());
+        codecs.extend(others);
+    }
+    let pictures = EncoderConfig { frame_rate: rate.as_f64(), ..EncoderConfig::live(width, height) };
+    let party = Party { call: config, codecs, pictures, direction, ip: args.address, port: args.port };
+    if !args.output.quiet {
+        remark(&format!("{} {}", if listens { "waiting at" } else { "calling" }, args.signal));
+    }
+    let joined = if listens { party.listen(&by, &session.stop) } else { party.connect(&by, &session.stop) };
+    let joined = joined.map_err(failure)?;
+    let a = &joined.agreement;
+    if !args.output.quiet {
+        let keys = a.keys.as_ref().map_or("in the clear", |k| k.0.suite().name());
+        remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", a.codec, a.remote));
+    }
+    let receive = match a.direction.receives() {
+        true => Some(video::receiving(&args.media, a.codec, rate, false)?),
+        false => None,
+    };
+    let mut progress = Progress::new(args.output.quiet);
+    let video = VideoCall { send, receive };
+    let duration = args.media.duration();
+    let summary = run_party(joined, &party.call, &session.registry, video, duration, &session.stop, &mut progress);
+    progress.finish();
+    let summary = summary.map_err(failure)?;
+    if let Some(r) = summary.received.as_ref().filter(|_| !args.output.quiet) {
+        video::tell_record(&args.media, r.recorded, r.record_error.as_deref());
+    }
+    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }
+}
+
+fn table(s: &PartySummary) -> String {
+    let mbps = |bps: f64| format!("{:.3} Mbit/s", bps / 1e6);
+    let mut rows = vec![
+        ("duration", format!("{:.1} s", s.end.duration_s)),
+        ("sent", format!("{} RTP packets, {}", s.end.sent.rtp_packets, mbps(s.end.sent_rate_bps))),
+        ("received", format!("{} RTP packets, {}", s.end.received.rtp_packets, mbps(s.end.received_rate_bps))),
+        ("round trip", s.end.rtt_ms.map_or("-".into(), |x| format!("{x:.2} ms"))),
+    ];
+    if let Some(v) = &s.sent {
+        rows.push(("pictures", format!("{}, {} skipped, {} dropped", v.pictures, v.skipped, v.dropped)));
+    }
+    if let Some(v) = &s.received {
+        rows.push(("shown", format!("{} intact, {} concealed, {:.1} a second", v.intact, v.concealed, v.shown_rate)));
+        rows.push(("not shown", format!("{} undecodable, {} missed", v.undecodable, v.missed)));
+    }
+    rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
+}
