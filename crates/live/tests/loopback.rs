@@ -168,7 +168,8 @@ fn pictures_come_through_encoder_network_and_decoder() {
     let record = Shared::default();
     let (send, mut receive) = h264((320, 240), "30");
     receive.record = Some((Box::new(record.clone()), "30".parse().unwrap()));
-    let config = CallConfig { playout_deadline: TimeDelta::from_millis(80), ..fixed_rate(600) };
+    let config =
+        CallConfig { playout_deadline: TimeDelta::from_millis(80), adaptive_playout: false, ..fixed_rate(600) };
     let (duration, stop) = (Some(TimeDelta::from_secs(2)), AtomicBool::new(false));
     let ends = (&mut Unobserved, &mut Unobserved);
     let s = loopback_video(&config, (send, receive), &Registry::builtin(), duration, &stop, ends).unwrap();
@@ -189,4 +190,22 @@ fn pictures_come_through_encoder_network_and_decoder() {
     assert!(recorded.abs_diff(shown as usize) <= 3, "{recorded} {shown}");
     let header = bytes.iter().position(|b| *b == b'\n').unwrap() + 1;
     assert_eq!(bytes.len(), header + recorded * frame);
+}
+
+#[test]
+fn a_call_begins_with_pictures_and_shows_them_as_soon_as_jitter_allows() {
+    let (send, receive) = h264((640, 480), "30");
+    // A key frame of this size takes more than a tenth of a second to leave.
+    let config = fixed_rate(600);
+    assert!(config.adaptive_playout && config.playout_deadline == TimeDelta::from_millis(400));
+    let (duration, stop) = (Some(TimeDelta::from_secs(3)), AtomicBool::new(false));
+    let ends = (&mut Unobserved, &mut Unobserved);
+    let s = loopback_video(&config, (send, receive), &Registry::builtin(), duration, &stop, ends).unwrap();
+    let video = s.video.unwrap();
+    assert_eq!((video.received.undecodable, video.received.missed), (0, 0), "{:?}", video.received);
+    assert_eq!(video.sent.key_frames, 1, "nothing has to be asked for again");
+    // The last ones are under way when the call ends.
+    assert!(video.received.intact + 8 >= video.sent.frames && video.received.intact >= 50, "{video:?}");
+    let delay = video.received.glass_to_glass.unwrap();
+    assert!(delay.p50_ms < 200.0 && delay.max_ms < 700.0, "{delay:?}");
 }

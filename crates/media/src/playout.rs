@@ -169,14 +169,19 @@ impl Playout {
     /// Tells when the frame of this timestamp was captured, on the receiver's clock; frames that are still open move
     /// to the deadlines that follow from it.
     pub fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
+        let ticks = self.unwrap(rtp_timestamp);
+        let before = self.anchor.map_or(captured, |(t, at)| at + ticks_to_time(ticks - t));
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.synchronise(before - captured);
+        }
+        self.move_anchor(rtp_timestamp, captured);
+    }
+
+    fn move_anchor(&mut self, rtp_timestamp: u32, captured: Timestamp) {
         if self.anchor.is_none() {
             self.ticks = i64::from(rtp_timestamp);
         }
         let anchor = (self.unwrap(rtp_timestamp), captured);
-        if let Some(adaptive) = &mut self.adaptive {
-            let before = self.anchor.map_or(captured, |(t, at)| at + ticks_to_time(anchor.0 - t));
-            adaptive.synchronise(before - captured);
-        }
         self.anchor = Some(anchor);
         for f in self.frames.iter_mut().skip(self.decided) {
             f.deadline = captured + ticks_to_time(f.ticks - anchor.0) + self.delay;

@@ -8,7 +8,7 @@ use crate::resilience::ResilienceConfig;
 use crate::retransmission::RetransmissionConfig;
 use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker};
-use weir_media::{Packetiser, Source};
+use weir_media::{AdaptivePlayout, Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
 
 /// What both directions of a call end share.
@@ -191,6 +191,9 @@ pub struct ReceiveConfig {
     pub controller: Option<Receiver>,
     /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.
     pub playout_deadline: Option<TimeDelta>,
+    /// Plays frames as soon as their jitter allows instead of all at the deadline, which is then
+    /// [`AdaptivePlayout::max`], whatever [`Self::playout_deadline`] is.
+    pub adaptive_playout: Option<AdaptivePlayout>,
     /// Whether the content of packets is kept for [`Endpoint::take_frame`](crate::Endpoint::take_frame); needs a playout
     /// deadline.
     pub content: bool,

@@ -22,7 +22,7 @@ use retransmission::ResentStream;
 use std::collections::VecDeque;
 use weir_cc::cue::{CapacityNotice, OneWayDelay, ReceivedPacket};
 use weir_cc::{FeedbackFormat, FeedbackPlan, OneWayDelayMeter, Receiver, ReceiverController, Report, ReportPlan};
-use weir_media::{Playout, PlayoutEvent};
+use weir_media::{AdaptivePlayout, Playout, PlayoutEvent};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtcp::OneWayDelayReport;
 use weir_wire::rtp::extension::abs_send_time_since;
@@ -91,6 +91,10 @@ fn new_log(plan: Option<FeedbackPlan>) -> Option<ArrivalLog> {
     plan.map(|p| ArrivalLog::new(p.format == FeedbackFormat::CongestionControl))
 }
 
+fn new_playout(deadline: Option<TimeDelta>, adaptive: Option<AdaptivePlayout>) -> Option<Playout> {
+    adaptive.map(Playout::adaptive).or(deadline.map(Playout::new))
+}
+
 pub(crate) struct MediaReceiver {
     /// The media's source.
     ssrc: u32,
@@ -103,6 +107,9 @@ pub(crate) struct MediaReceiver {
     transport: Option<u64>,
     reception: RepairReception,
     deadline: Option<TimeDelta>,
+    adaptive: Option<AdaptivePlayout>,
+    /// Whether adaptive playout counts from the fastest frame although capture times are told: by those all is too late.
+    from_fastest: bool,
     pub repair: Option<RepairReceiver>,
     pub nack: Option<Nacker>,
     pub resilience: Option<ReceiveResilience>,
@@ -147,6 +154,7 @@ pub(crate) struct MediaReceiver {
 impl MediaReceiver {
     pub(crate) fn new(config: ReceiveConfig, endpoint: &EndpointConfig, now: Timestamp) -> Self {
         let (ssrc, clock_rate) = (endpoint.remote_ssrc, endpoint.clock_rate);
+        let deadline = config.adaptive_playout.map(|a| a.max).or(config.playout_deadline);
         let mut r = Self {
             ssrc,
             payload_type: endpoint.payload_type,
@@ -155,7 +163,9 @@ impl MediaReceiver {
             log: new_log(config.feedback),
             transport: None,
             reception: config.repair,
-            deadline: config.playout_deadline,
+            deadline,
+            adaptive: config.adaptive_playout,
+            from_fastest: false,
             repair: None,
             nack: config
                 .nack
@@ -163,7 +173,7 @@ impl MediaReceiver {
                 .map(|c| Nacker::new(c, endpoint.session_bandwidth, now)),
             resilience: config.resilience.map(ReceiveResilience::new),
             resent: None,
-            frames: config.playout_deadline.map(FrameLedger::new),
+            frames: deadline.map(FrameLedger::new),
             plan: config.feedback,
             reports: config.reports,
             xr: XrBlocks::default(),
@@ -172,8 +182,8 @@ impl MediaReceiver {
             one_way_delay: None,
             events: VecDeque::new(),
             controller: config.controller,
-            playout: config.playout_deadline.map(Playout::new),
-            content: config.playout_deadline.filter(|_| config.content).map(ContentStore::new),
+            playout: new_playout(deadline, config.adaptive_playout),
+            content: deadline.filter(|_| config.content).map(ContentStore::new),
             counters: ReceiveCounters::default(),
             feedback_due: None,
             last_feedback: now,

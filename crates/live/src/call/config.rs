@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup, tunable::SetupError};
-use weir_media::{Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
+use weir_media::{AdaptivePlayout, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
 use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -36,8 +36,10 @@ pub struct CallConfig {
     pub frame_rate: f64,
     /// Most bytes of an RTP payload.
     pub payload: DataSize,
-    /// Time from capture to playout.
+    /// Longest time from capture to playout.
     pub playout_deadline: TimeDelta,
+    /// Whether frames are played as soon as their jitter allows, rather than all at the deadline.
+    pub adaptive_playout: bool,
     /// Whether RTP leaves as ECT(0).
     pub ecn: bool,
     /// The cipher suite; `None` sends in the clear.
@@ -59,12 +61,21 @@ impl Default for CallConfig {
             frame_rate: 30.0,
             payload: DataSize::from_bytes(1_200),
             playout_deadline: TimeDelta::from_millis(400),
+            adaptive_playout: true,
             ecn: false,
             srtp: Some(Suite::default()),
             udp: UdpConfig::default(),
             v6: false,
         }
     }
+}
+
+/// How playout follows jitter, where it does. What nobody brings back is waited for half as long: a key frame may take that long
+/// to leave, and each loss stops the picture for it.
+pub(crate) fn adaptive(config: &CallConfig, loses: bool) -> Option<AdaptivePlayout> {
+    let max = config.playout_deadline;
+    let patience = loses.then_some(max / 2);
+    config.adaptive_playout.then_some(AdaptivePlayout { patience, ..AdaptivePlayout::up_to(max) })
 }
 
 /// The model of a configuration as a source.
@@ -153,6 +164,7 @@ pub(crate) fn endpoints_of(
         reports,
         controller: pair.receiver,
         playout_deadline: Some(config.playout_deadline),
+        adaptive_playout: adaptive(config, false),
         content,
         ..ReceiveConfig::default()
     };

@@ -93,6 +93,8 @@ pub struct ReceivingVideo {
     verdicts: Receiver<Verdict>,
     spare: Vec<ReceivedFrame>,
     thread: Option<JoinHandle<DecodeSummary>>,
+    /// Whether there has been a picture as it was coded.
+    begun: bool,
     missed: u64,
     overrun: u64,
 }
@@ -140,7 +142,7 @@ impl ReceivingVideo {
         };
         let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(CallError::socket("starting the decoder's thread"))?);
-        Ok(Self { frames: Some(frames), verdicts, spare: Vec::new(), thread, missed: 0, overrun: 0 })
+        Ok(Self { frames: Some(frames), verdicts, spare: Vec::new(), thread, begun: false, missed: 0, overrun: 0 })
     }
 
     /// Lets the decoder come to its end, and tells what it has done.
@@ -159,6 +161,7 @@ impl CallObserver for ReceivingVideo {
     fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
         for v in self.verdicts.try_iter() {
             endpoint.on_decoded(v.frame.rtp_timestamp, v.intact, now);
+            self.begun |= v.intact;
             if v.wants_key_frame {
                 endpoint.request_key_frame_from_peer(now);
             }
@@ -168,6 +171,10 @@ impl CallObserver for ReceivingVideo {
             let mut frame = self.spare.pop().unwrap_or_default();
             if !endpoint.take_frame(&event, &mut frame) {
                 self.missed += 1;
+                // The decoder cannot tell: it has seen nothing yet.
+                if !self.begun {
+                    endpoint.request_key_frame_from_peer(now);
+                }
                 self.spare.push(frame);
                 continue;
             }

@@ -1,6 +1,6 @@
 //! A call between two processes: described, agreed on, and made into an end.
 
-use crate::call::config::CallConfig;
+use crate::call::config::{CallConfig, adaptive};
 use crate::call::decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 use crate::call::encode::{EncodeSummary, SendingVideo, VideoSend};
 use crate::call::end::{LiveEnd, Peer, RunUntil, ecn_of};
@@ -208,6 +208,7 @@ impl Joined {
                 nack: repairs.then(NackConfig::default),
                 controller: half,
                 playout_deadline: Some(config.playout_deadline),
+                adaptive_playout: adaptive(config, !repairs),
                 content: true,
                 ..ReceiveConfig::default()
             }

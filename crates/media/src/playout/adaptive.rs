@@ -137,6 +137,12 @@ impl Adaptive {
         *self = Self { last, ..Self::new(self.config) };
     }
 
+    /// The stream goes on over another path.
+    fn forget_delays(&mut self) {
+        let (last, decided) = (self.last, self.decided);
+        *self = Self { last, decided, ..Self::new(self.config) };
+    }
+
     /// Whether the turn of a frame of these ticks is over.
     pub(super) fn is_over(&self, ticks: i64) -> bool {
         self.decided.is_some_and(|d| ticks <= d)
@@ -192,6 +198,15 @@ impl Playout {
     pub fn adaptive(config: AdaptivePlayout) -> Self {
         let config = AdaptivePlayout { min: config.min.max(TimeDelta::ZERO).min(config.max), ..config };
         Self { adaptive: Some(Box::new(Adaptive::new(config))), ..Self::new(config.max) }
+    }
+
+    /// The path has become longer than the deadline allows: delays are measured anew, from a packet of this timestamp that
+    /// comes now, whatever was told of capture times. With a fixed delay, that packet counts as captured now.
+    pub fn begin_delays_anew(&mut self, now: Timestamp, rtp_timestamp: u32) {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.forget_delays();
+        }
+        self.move_anchor(rtp_timestamp, now);
     }
 
     /// Looks at a frame that has grown: where it is whole now, its delay counts.

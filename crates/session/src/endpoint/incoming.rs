@@ -153,11 +153,10 @@ impl Endpoint {
             }
             RapidSynchronisation::Off => None,
         };
-        if let Some(playout) =
-            self.receiver.as_mut().and_then(|r| r.playout.as_mut()).filter(|_| self.config.synchronised_clocks)
+        if let Some(receiver) = self.receiver.as_mut().filter(|_| self.config.synchronised_clocks)
             && let Some(ntp) = captured
         {
-            playout.set_capture_time(view.timestamp(), Timestamp::ZERO + ntp.since(self.zero));
+            receiver.set_capture_time(view.timestamp(), Timestamp::ZERO + ntp.since(self.zero));
         }
         if captured.is_none() && self.sync == Sync::No {
             self.sync = Sync::Wanted;
@@ -262,10 +261,9 @@ impl Endpoint {
         }
         self.last_sr = heard;
         self.sync = Sync::No;
-        let playout = self.receiver.as_mut().and_then(|r| r.playout.as_mut());
-        if let Some(playout) = playout.filter(|_| self.config.synchronised_clocks) {
+        if let Some(receiver) = self.receiver.as_mut().filter(|_| self.config.synchronised_clocks) {
             let captured = Timestamp::ZERO + sr.info.ntp.since(self.zero);
-            playout.set_capture_time(sr.info.rtp_timestamp, captured);
+            receiver.set_capture_time(sr.info.rtp_timestamp, captured);
         }
     }
 

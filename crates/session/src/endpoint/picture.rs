@@ -74,7 +74,8 @@ impl Endpoint {
     }
 
     pub(super) fn write_picture_feedback(&mut self, now: Timestamp, out: &mut Vec<u8>) {
-        let playout = self.receiver.as_ref().and_then(|r| r.playout.as_ref()).map_or(TimeDelta::ZERO, |p| p.delay());
+        let playout =
+            self.receiver.as_ref().and_then(|r| r.playout.as_ref()).map_or(TimeDelta::ZERO, |p| p.max_delay());
         let spacing = (self.rtt.unwrap_or(FIRST_ROUND_TRIP) + playout).max(MIN_SPACING);
         let who = (self.config.ssrc, self.config.remote_ssrc, self.config.payload_type);
         self.picture.write(who, spacing, now, out);

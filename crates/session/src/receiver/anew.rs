@@ -1,9 +1,8 @@
 //! Sources that begin anew: what of the receiving direction goes on, and what does not.
 
-use super::MediaReceiver;
+use super::{MediaReceiver, new_playout};
 use crate::config::{EndpointConfig, ReceiveConfig};
 use crate::nack::Nacker;
-use weir_media::Playout;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Timestamps that differ by more from what the clock says are of a source that has begun anew.
@@ -20,7 +19,8 @@ impl MediaReceiver {
         let expected = self.newest.0.wrapping_add(elapsed as u32);
         let off = (rtp_timestamp.wrapping_sub(expected) as i32).unsigned_abs();
         if off > self.clock_rate.saturating_mul(PLAUSIBLE_SECONDS) {
-            self.playout = self.deadline.map(Playout::new);
+            self.playout = new_playout(self.deadline, self.adaptive);
+            self.from_fastest = false;
             self.events.clear();
             if let Some(playout) = &mut self.playout {
                 // The packet before this one was not believed: what begins here may not be a frame.
@@ -43,6 +43,7 @@ impl MediaReceiver {
             resilience: None,
             controller: self.controller.take(),
             playout_deadline: self.deadline,
+            adaptive_playout: self.adaptive,
             content: self.content.is_some(),
         };
         let first_departure = self.departure.map_or(self.first_departure, |(_, at)| at + silence);

@@ -42,7 +42,8 @@ impl MediaReceiver {
     }
 
     /// Where all packets come too late for a while the path has become longer, or the clocks have drifted apart: frames are
-    /// played later from then on.
+    /// played later from then on. Adaptive playout follows by itself what its longest delay allows, drift included; beyond that it
+    /// is begun anew, and capture times that are told no longer count.
     #[cold]
     fn follow_delay(&mut self, rtp_timestamp: u32, now: Timestamp) {
         // What comes behind a silence tells nothing of the path before it.
@@ -55,7 +56,15 @@ impl MediaReceiver {
             && let Some(playout) = &mut self.playout
         {
             self.late.0 = 0;
-            playout.set_capture_time(rtp_timestamp, now);
+            self.from_fastest = self.adaptive.is_some();
+            playout.begin_delays_anew(now, rtp_timestamp);
+        }
+    }
+
+    /// The other end has told when a frame was captured, on a clock that is also this end's.
+    pub(crate) fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
+        if let Some(playout) = self.playout.as_mut().filter(|_| !self.from_fastest) {
+            playout.set_capture_time(rtp_timestamp, captured);
         }
     }
 

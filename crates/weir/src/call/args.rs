@@ -116,9 +116,12 @@ pub(crate) struct MediaArgs {
     /// Frames from one key frame to the next that nobody asked for; none if absent
     #[arg(long, value_name = "N")]
     pub(crate) key_interval: Option<u32>,
-    /// Time from capture to playout, milliseconds
-    #[arg(long, value_name = "MS", default_value = "80")]
+    /// Longest time from capture to playout, milliseconds; key frames need it most, and what is later is left out
+    #[arg(long, value_name = "MS", default_value = "400")]
     pub(crate) playout_delay: f64,
+    /// Show all pictures at the longest time after their capture, rather than as soon as their jitter allows
+    #[arg(long)]
+    pub(crate) fixed_playout: bool,
     /// Write the pictures received to a Y4M file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) record: Option<PathBuf>,
@@ -171,6 +174,7 @@ impl MediaArgs {
             model: FrameModel::Perfect,
             frame_rate: rate.as_f64(),
             playout_deadline: TimeDelta::from_millis_f64(self.playout_delay),
+            adaptive_playout: !self.fixed_playout,
             ecn: self.ecn,
             srtp: (!self.no_srtp).then(Suite::default),
             v6: self.v6,

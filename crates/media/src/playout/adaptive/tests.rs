@@ -242,6 +242,24 @@ fn capture_times_that_are_told_late_change_nothing_on_the_screen() {
 }
 
 #[test]
+fn a_path_longer_than_the_deadline_is_followed_once_delays_begin_anew() {
+    for synchronised in [false, true] {
+        let mut p = adaptive(synchronised);
+        // Half a second longer from frame 100 on: all is discarded until somebody says so at frame 120.
+        let way = |frame: usize| if frame >= 100 { 540.0 } else { 40.0 };
+        let list = arrivals(300, |frame, _, at| Some(at + ms(way(frame))));
+        let first = play(&mut p, &list[..360]);
+        assert_eq!(first.iter().filter(|e| e.1.delay.is_some()).count(), 100);
+        assert_eq!((p.stats().played, p.stats().discarded), (100, 60));
+        p.begin_delays_anew(list[360].0, list[360].1.rtp_timestamp);
+        let second = play(&mut p, &list[360..]);
+        assert_eq!((second.len(), p.stats().played, p.stats().discarded), (180, 280, 60));
+        assert!(second[1..].iter().all(|e| (542.0..542.2).contains(&latency(e))), "{synchronised}");
+        assert!(p.delay() < ms(2.1) && p.max_delay() == MAX, "{}", p.delay());
+    }
+}
+
+#[test]
 fn bounds_hold() {
     let config = AdaptivePlayout { min: ms(80.0), ..AdaptivePlayout::up_to(ms(120.0)) };
     let mut p = Playout::adaptive(config);

@@ -1,0 +1,148 @@
+//! Playout that follows jitter, in a session.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::toy::Toy;
+use common::{Call, Fate, Link, Recorder};
+use weir_cc::Limits;
+use weir_media::{AdaptivePlayout, PlayoutEvent, ReceivedFrame, Source};
+use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RetransmissionConfig, SendConfig};
+use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_wire::rtp::PacketView;
+
+fn ms(n: i64) -> TimeDelta {
+    TimeDelta::from_millis(n)
+}
+
+fn at(n: i64) -> Timestamp {
+    Timestamp::from_millis(n)
+}
+
+struct Setting {
+    adaptive: Option<AdaptivePlayout>,
+    synchronised: bool,
+    repairs: bool,
+}
+
+/// A call of 800 kbit/s and 25 frames a second over a path of 50 ms, at `setting`.
+fn call(setting: &Setting, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
+    let now = Timestamp::ZERO;
+    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
+    let retransmission = setting.repairs.then(RetransmissionConfig::default);
+    let source = Source::Custom(Box::new(Toy::new(ms(40))));
+    let send = SendConfig { retransmission, ..SendConfig::new(source, Recorder::new(800).sender(), limits) };
+    let receive = ReceiveConfig {
+        nack: setting.repairs.then(NackConfig::default),
+        playout_deadline: Some(ms(250)),
+        adaptive_playout: setting.adaptive,
+        content: true,
+        ..ReceiveConfig::default()
+    };
+    let config = EndpointConfig {
+        ssrc: 11,
+        remote_ssrc: 22,
+        synchronised_clocks: setting.synchronised,
+        ..EndpointConfig::default()
+    };
+    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
+    let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    Call::new(a, b, Link::new(DataRate::from_mbps(20), rule))
+}
+
+/// Frames until `end`: when they were captured, and their events. All that are whole have content.
+fn play(c: &mut Call, end: Timestamp) -> Vec<(Timestamp, PlayoutEvent)> {
+    let (mut events, mut frame) = (vec![], ReceivedFrame::default());
+    while c.now < end {
+        c.run_until((c.now + ms(10)).min(end));
+        while let Some(e) = c.b.poll_playout(c.now) {
+            let taken = c.b.take_frame(&e, &mut frame);
+            assert!(e.delay.is_none() || (taken && frame.whole && frame.at == e.at));
+            // The first frame was captured at time zero.
+            let first = c.sent[0].iter().find(|(_, _, t)| t.is_rtp).unwrap();
+            let ticks = e.rtp_timestamp.wrapping_sub(PacketView::parse(&first.1).unwrap().timestamp());
+            events.push((at(i64::from(ticks) / 90), e));
+        }
+    }
+    events
+}
+
+fn is_whole(e: &&(Timestamp, PlayoutEvent)) -> bool {
+    e.1.delay.is_some()
+}
+
+const ADAPTIVE: Option<AdaptivePlayout> = Some(AdaptivePlayout::up_to(TimeDelta::from_millis(400)));
+
+#[test]
+fn frames_are_played_as_they_come_and_not_at_the_deadline() {
+    for synchronised in [false, true] {
+        let mut c = call(&Setting { adaptive: ADAPTIVE, synchronised, repairs: false }, |_, _| Fate::Pass);
+        let events = play(&mut c, at(10_000));
+        assert_eq!(events.iter().filter(is_whole).count(), events.len());
+        assert!((245..=250).contains(&events.len()), "{}", events.len());
+        // 50 ms of path, and of pacing at 800 kbit/s 1.8 times a frame's 40 ms less the first packet, at least a part of it.
+        for (captured, e) in &events[5..] {
+            assert!((50..130).contains(&(e.at - *captured).as_millis()), "{synchronised}: {captured} {e:?}");
+        }
+        let mut fixed = call(&Setting { adaptive: None, synchronised, repairs: false }, |_, _| Fate::Pass);
+        for (captured, e) in &play(&mut fixed, at(10_000))[50..] {
+            // The first packet's capture is guessed until a sender report comes: 50 ms too late.
+            assert!((249..=302).contains(&(e.at - *captured).as_millis()), "{synchronised}: {captured} {e:?}");
+        }
+    }
+}
+
+#[test]
+fn a_lost_packet_is_asked_for_and_waited_for_up_to_the_longest_delay() {
+    let mut c = call(&Setting { adaptive: ADAPTIVE, synchronised: true, repairs: true }, |n, _| {
+        if n % 40 == 17 { Fate::Lose } else { Fate::Pass }
+    });
+    let events = play(&mut c, at(20_000));
+    let whole = events.iter().filter(is_whole).count();
+    assert!(c.there.lost.len() > 20 && whole >= 485, "{whole} of {}, {} lost", events.len(), c.there.lost.len());
+    // A packet asked for comes two ways of 50 ms later, within the 400 ms.
+    assert!(events[5..].iter().filter(is_whole).all(|(captured, e)| e.at - *captured <= ms(400)));
+    assert!(c.b.nack_counters().recovered > 20, "{:?}", c.b.nack_counters());
+}
+
+#[test]
+fn a_path_longer_than_the_longest_delay_is_followed_for_good() {
+    for synchronised in [false, true] {
+        let setting = Setting { adaptive: ADAPTIVE, synchronised, repairs: false };
+        let mut c = call(&setting, move |n, _| if n > 1_000 { Fate::Delay(ms(600)) } else { Fate::Pass });
+        let events = play(&mut c, at(60_000));
+        let from = c.sent[0][1_000].0;
+        let before = events.iter().filter(|e| e.0 < from - ms(100)).filter(is_whole).count() as i64;
+        assert!(before >= (from - Timestamp::ZERO).as_millis() / 40 - 6, "{before}");
+        // Twenty packets in a row and half a second of them at least; sender reports, which tell of 650 ms, change nothing.
+        let after: Vec<_> = events.iter().filter(|e| e.0 > from + ms(2_000)).filter(is_whole).collect();
+        let expected = (at(60_000) - from).as_millis() / 40 - 50 - 20;
+        assert!(after.len() as i64 >= expected, "{synchronised}: {} of {expected}", after.len());
+        assert!(after.iter().skip(50).all(|(captured, e)| (650..730).contains(&(e.at - *captured).as_millis())));
+    }
+}
+
+#[test]
+fn a_source_that_begins_anew_is_played_adaptively_too() {
+    let mut c = call(&Setting { adaptive: ADAPTIVE, synchronised: false, repairs: false }, |_, _| Fate::Pass);
+    play(&mut c, at(5_000));
+    // The sending end is started again, with numbers and timestamps of its own.
+    let now = c.now;
+    let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
+    let source = Source::Custom(Box::new(Toy::starting(now, ms(40))));
+    let config = EndpointConfig { ssrc: 11, remote_ssrc: 22, seed: 99, ..EndpointConfig::default() };
+    c.a = Endpoint::new(config, Some(SendConfig::new(source, Recorder::new(800).sender(), limits)), None, now);
+    c.run_until(at(5_500));
+    while c.b.poll_playout(c.now).is_some() {}
+    let (mut count, mut last) = (0, c.now);
+    while c.now < at(10_000) {
+        c.run_until(c.now + ms(10));
+        while let Some(e) = c.b.poll_playout(c.now) {
+            assert!(e.delay.is_some_and(|d| d < ms(120)), "{e:?}");
+            assert!(e.at >= last && e.at - last < ms(120), "{e:?}");
+            (count, last) = (count + 1, e.at);
+        }
+    }
+    assert!((108..=115).contains(&count), "{count}");
+}
