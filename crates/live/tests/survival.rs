@@ -305,6 +305,8 @@ fn a_sender_that_begins_anew_is_taken_up_with_and_without_a_goodbye() {
                 let stop = AtomicBool::new(false);
                 let run =
                     |ms: i64| RunUntil { at: Some(Timestamp::from_millis(ms)), stop: &stop, ended: None, bye: false };
+                // With a goodbye nothing has to be waited for.
+                let end = if goodbye { 6_000 } else { 4_500 + misbehaviour().as_millis() };
                 let mut played = Played::default();
                 // An outage around its end takes the goodbye away.
                 let trouble = if goodbye { Trouble::None } else { Trouble::Outage };
@@ -312,7 +314,7 @@ fn a_sender_that_begins_anew_is_taken_up_with_and_without_a_goodbye() {
                     let middle = [&e.middle[0], &e.middle[1]];
                     let (to, stop, clock_, peer) = (e.to, &stop, &clock, e.sender.peer());
                     scope.spawn(move || forward(middle, to, trouble, clock_, stop));
-                    let (sender, first, second) = (&mut e.sender, run(2_200), run(6_500));
+                    let (sender, first, second) = (&mut e.sender, run(2_200), run(end + 500));
                     let socket = e.sender_socket;
                     scope.spawn(move || {
                         sender.run(clock_, &first, &mut Unobserved).expect("the first sender runs");
@@ -321,7 +323,7 @@ fn a_sender_that_begins_anew_is_taken_up_with_and_without_a_goodbye() {
                         let mut anew = LiveEnd::new(socket, UdpConfig::default(), peer, endpoint).expect("a socket");
                         anew.run(clock_, &second, &mut Unobserved).expect("the second sender runs");
                     });
-                    e.receiver.run(&clock, &run(6_000), &mut played).expect("the receiver survives");
+                    e.receiver.run(&clock, &run(end), &mut played).expect("the receiver survives");
                     stop.store(true, Ordering::Relaxed);
                 });
                 let back = Timestamp::ZERO + BEGIN + if goodbye { TimeDelta::ZERO } else { misbehaviour() } + RETURN;
