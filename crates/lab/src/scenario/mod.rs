@@ -33,6 +33,7 @@ mod model;
 mod quantity;
 mod raw;
 mod raw_choice;
+mod raw_flow;
 mod resolve;
 mod resolve_flow;
 mod resolve_traffic;
