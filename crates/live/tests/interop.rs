@@ -16,7 +16,7 @@ use weir_live::sdp::{Description, Direction, Payload};
 use weir_live::srtp::{SrtpKey, SrtpSession, Suite};
 use weir_live::udp::{UdpConfig, Waker};
 use weir_media::clip::{Character, Clip, ClipSpec};
-use weir_media::quality::PlaneErrors;
+use weir_media::quality::{PSNR_CAP, PlaneErrors};
 use weir_media::y4m::{Unseekable, Y4mReader};
 use weir_media::{
     EncodedSource, EncoderConfig, OnDamage, Picture, PictureSource, Source, VideoCodec, VideoDecoder, VideoEncoder,
@@ -358,7 +358,8 @@ fn check_received(name: &str, summary: &DecodeSummary, record: &Path, original: 
     assert_eq!(originals.len() as u64, PICTURES);
     assert!((PICTURES - 2..=PICTURES).contains(&summary.intact), "{name}: {summary:?}");
     assert_eq!((summary.undecodable, summary.concealed, summary.overrun), (0, 0, 0), "{name}: {summary:?}");
-    assert!((28.0..60.0).contains(&psnr), "{name}: {psnr} dB over {count} pictures");
+    // Flat test pictures come through almost as they were, but not all samples of all pictures.
+    assert!((28.0..PSNR_CAP).contains(&psnr), "{name}: {psnr} dB over {count} pictures");
 }
 
 fn weir_plays_gstreamer(codec: VideoCodec, name: &str, elements: &[&str], encode: &str) {
