@@ -260,6 +260,23 @@ pub struct SentPacket {
     pub bytes_in_flight: DataSize,
 }
 
+impl SentPacket {
+    /// A media packet that nothing waits behind: no padding, repair, retransmission or probe, and no other packet in flight.
+    pub const fn media(now: Timestamp, sequence: u64, size: DataSize) -> Self {
+        Self {
+            now,
+            sequence,
+            size,
+            is_padding: false,
+            is_repair: false,
+            is_retransmission: false,
+            probe: 0,
+            queued: DataSize::ZERO,
+            bytes_in_flight: DataSize::ZERO,
+        }
+    }
+}
+
 /// The state of the RTP queue between encoder and pacer, told when a frame enters it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueState {

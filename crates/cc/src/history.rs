@@ -239,17 +239,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn sent(sequence: u64) -> SentPacket {
-        SentPacket {
-            now: Timestamp::from_millis(sequence as i64),
-            sequence,
-            size: DataSize::from_bytes(1_000),
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
-            bytes_in_flight: DataSize::ZERO,
-        }
+        SentPacket::media(Timestamp::from_millis(sequence as i64), sequence, DataSize::from_bytes(1_000))
     }
     fn got(sequence: u64) -> ReportedPacket {
         ReportedPacket { sequence, arrival: Some(RemoteTimestamp::from_millis(sequence as i64)), ecn: Ecn::NotEct }

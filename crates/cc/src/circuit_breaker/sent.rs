@@ -107,17 +107,7 @@ mod tests {
     const WINDOW: TimeDelta = TimeDelta::from_millis(160);
 
     fn send(s: &mut Sent, ms: i64, bytes: u64) {
-        let packet = SentPacket {
-            now: Timestamp::from_millis(ms),
-            sequence: ms as u64,
-            size: DataSize::from_bytes(bytes),
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
-            bytes_in_flight: DataSize::ZERO,
-        };
+        let packet = SentPacket::media(Timestamp::from_millis(ms), ms as u64, DataSize::from_bytes(bytes));
         s.on_packet(&packet, WINDOW);
     }
 

@@ -40,17 +40,7 @@ impl Call {
         let end = self.now + time;
         self.next_send = self.next_send.max(self.now);
         while self.next_send < end {
-            self.breaker.on_packet_sent(&SentPacket {
-                now: self.next_send,
-                sequence: self.sequence,
-                size: DataSize::from_bytes(1_000),
-                is_padding: false,
-                is_repair: false,
-                is_retransmission: false,
-                probe: 0,
-                queued: DataSize::ZERO,
-                bytes_in_flight: DataSize::ZERO,
-            });
+            self.breaker.on_packet_sent(&SentPacket::media(self.next_send, self.sequence, DataSize::from_bytes(1_000)));
             self.sequence += 1;
             self.next_send += self.spacing;
         }

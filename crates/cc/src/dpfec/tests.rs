@@ -30,17 +30,7 @@ impl Stream {
             let mut packets = Vec::new();
             for k in 0..25 {
                 let now = Timestamp::from_millis(self.now_ms) + TimeDelta::from_micros(400) * k as i64;
-                self.sender.on_packet_sent(&SentPacket {
-                    now,
-                    sequence: self.sequence,
-                    size: DataSize::from_bytes(1_500),
-                    is_padding: false,
-                    is_repair: false,
-                    is_retransmission: false,
-                    probe: 0,
-                    queued: DataSize::ZERO,
-                    bytes_in_flight: DataSize::ZERO,
-                });
+                self.sender.on_packet_sent(&SentPacket::media(now, self.sequence, DataSize::from_bytes(1_500)));
                 let arrival = RemoteTimestamp::from_nanos(now.as_nanos());
                 packets.push(PacketResult {
                     sequence: self.sequence,

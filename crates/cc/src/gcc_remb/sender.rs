@@ -230,17 +230,7 @@ mod tests {
     fn slows_down_where_reports_stay_away() {
         let mut s = sender();
         assert_eq!(s.poll_timeout(), None);
-        s.on_packet_sent(&SentPacket {
-            now: Timestamp::from_secs(1),
-            sequence: 0,
-            size: DataSize::from_bytes(1_000),
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
-            bytes_in_flight: DataSize::ZERO,
-        });
+        s.on_packet_sent(&SentPacket::media(Timestamp::from_secs(1), 0, DataSize::from_bytes(1_000)));
         assert_eq!(s.poll_timeout(), Some((Timestamp::from_secs(16), TimeoutReason::FeedbackMissing)));
         s.on_timeout(Timestamp::from_secs(15));
         assert_eq!(s.target().media_rate, DataRate::from_kbps(1_000));

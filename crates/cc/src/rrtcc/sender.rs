@@ -170,17 +170,7 @@ mod tests {
         Rrtcc::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid")
     }
     fn send(s: &mut Rrtcc, ms: i64) {
-        s.on_packet_sent(&SentPacket {
-            now: Timestamp::from_millis(ms),
-            sequence: 0,
-            size: DataSize::from_bytes(1_000),
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
-            bytes_in_flight: DataSize::ZERO,
-        });
+        s.on_packet_sent(&SentPacket::media(Timestamp::from_millis(ms), 0, DataSize::from_bytes(1_000)));
     }
     fn report(s: &mut Rrtcc, fraction_lost: f64, rtt_ms: i64) -> f64 {
         s.on_cue(&Cue::ReportBlock(ReportBlock {

@@ -78,17 +78,7 @@ impl Pipe {
     }
 
     fn send(&mut self, fate: Fate) {
-        self.sender.on_packet_sent(&SentPacket {
-            now: self.now,
-            sequence: self.sequence,
-            size: SIZE,
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
-            bytes_in_flight: DataSize::ZERO,
-        });
+        self.sender.on_packet_sent(&SentPacket::media(self.now, self.sequence, SIZE));
         self.flying.push_back((self.sequence, self.now, fate));
         self.sequence += 1;
         self.next_send = self.now + self.sender.target().media_rate.time_for(SIZE).expect("a rate");

@@ -281,17 +281,7 @@ mod tests {
         assert_eq!(kbps(&b), 128.0);
         b.on_cue(&request(900));
         assert_eq!(kbps(&b), 810.0);
-        b.on_packet_sent(&SentPacket {
-            now: Timestamp::ZERO,
-            sequence: 0,
-            size: DataSize::from_bytes(1_000),
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
-            bytes_in_flight: DataSize::ZERO,
-        });
+        b.on_packet_sent(&SentPacket::media(Timestamp::ZERO, 0, DataSize::from_bytes(1_000)));
         // One packet of ten lost at a round trip of 200 ms: TFRC's rate lies below the request.
         b.on_cue(&Cue::ReportBlock(ReportBlock {
             now: Timestamp::from_secs(1),

@@ -7,17 +7,7 @@ fn sender() -> Cnadu {
     let start_rate = DataRate::from_kbps(400);
     let mut s =
         Cnadu::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid");
-    s.on_packet_sent(&SentPacket {
-        now: Timestamp::ZERO,
-        sequence: 0,
-        size: DataSize::from_bytes(1_000),
-        is_padding: false,
-        is_repair: false,
-        is_retransmission: false,
-        probe: 0,
-        queued: DataSize::ZERO,
-        bytes_in_flight: DataSize::ZERO,
-    });
+    s.on_packet_sent(&SentPacket::media(Timestamp::ZERO, 0, DataSize::from_bytes(1_000)));
     s
 }
 fn kbps(s: &Cnadu) -> f64 {
