@@ -21,6 +21,7 @@ mod ecn;
 mod gain;
 mod rate;
 mod seq;
+mod seq48;
 mod size;
 mod time;
 
@@ -28,5 +29,6 @@ pub use ecn::Ecn;
 pub use gain::Gain;
 pub use rate::DataRate;
 pub use seq::{Seq16, SeqUnwrapper};
+pub use seq48::Seq48;
 pub use size::DataSize;
 pub use time::{RemoteTimestamp, TimeDelta, Timestamp};

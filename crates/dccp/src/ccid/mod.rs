@@ -1,0 +1,245 @@
+//! Congestion control of a half-connection, by its number (RFC 4340, section 10).
+//!
+//! Data go from the half-connection's sender to its receiver, acknowledgements come back. A CCID has a half at each end:
+//! [`CcidSender`] says when data may leave, [`CcidReceiver`] when to acknowledge and with what. The connection does what all
+//! of them share: headers, features, Ack Vectors, timestamps.
+
+mod registry;
+
+pub use registry::{Registry, Requirements, Setup, Spec};
+
+use crate::option::Options;
+use crate::packet::{PacketType, PacketWriter};
+use weir_units::{DataRate, DataSize, Ecn, Seq48, TimeDelta, Timestamp};
+
+/// Whether data may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Permission {
+    /// A packet may leave now.
+    Now,
+    /// One may leave at this instant if nothing comes in between.
+    At(Timestamp),
+    /// Only an acknowledgement or a timeout can open the way.
+    Blocked,
+}
+
+/// A packet that has just left, of any type: all take a sequence number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SentPacket {
+    /// When.
+    pub now: Timestamp,
+    /// Its number.
+    pub sequence: Seq48,
+    /// Its type.
+    pub packet_type: PacketType,
+    /// Application data in bytes.
+    pub data: DataSize,
+    /// DCCP header and options in bytes.
+    pub header: DataSize,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Bytes of application data that wait in the send queue behind it; with none, the application limits the rate.
+    pub queued: DataSize,
+}
+
+/// A packet of the half-connection's receiver that acknowledges, as its sender sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Acknowledgement<'a> {
+    /// When it came.
+    pub now: Timestamp,
+    /// Its own number, in the numbers of the other direction. Gaps tell of lost acknowledgements.
+    pub sequence: Seq48,
+    /// Its type.
+    pub packet_type: PacketType,
+    /// Packets without data just before it (NDP Count), where it tells.
+    pub ndp_count: Option<u64>,
+    /// The packet acknowledged.
+    pub acknowledged: Seq48,
+    /// The runs of all its Ack Vector options, for [`crate::ack_vector::runs`]; empty where there is none.
+    pub ack_vector: &'a [u8],
+    /// How long the receiver held the packet acknowledged, where it tells.
+    pub elapsed: Option<TimeDelta>,
+    /// Round-trip time by a timestamp that came back, the time held taken off.
+    pub echo_rtt: Option<TimeDelta>,
+    /// The data of its Data Dropped options; empty where there is none.
+    pub data_dropped: &'a [u8],
+    /// Whether the receiver says that it is slow (RFC 4340, section 11.6): the rate is not to rise for a round trip.
+    pub slow_receiver: bool,
+    /// ECN field of the acknowledgement itself.
+    pub ecn: Ecn,
+    /// All options; those of CCIDs from 192 up are the receiver half's.
+    pub options: Options<'a>,
+}
+
+/// A packet that has come to the half-connection's receiver.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceivedPacket<'a> {
+    /// When.
+    pub now: Timestamp,
+    /// Its number.
+    pub sequence: Seq48,
+    /// Its type.
+    pub packet_type: PacketType,
+    /// Application data in bytes.
+    pub data: DataSize,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Four bits of the sender's CCID.
+    pub ccval: u8,
+    /// Packets without data just before it, where it tells.
+    pub ndp_count: Option<u64>,
+    /// Round-trip time as the other half of this end knows it, where it does.
+    pub rtt: Option<TimeDelta>,
+    /// All options; those of CCIDs from 128 to 191 are the sender half's.
+    pub options: Options<'a>,
+}
+
+/// A chunk of data that the application hands over at once and is done with before the next: a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// When it was handed over.
+    pub now: Timestamp,
+    /// Its bytes.
+    pub size: DataSize,
+    /// Time until the next.
+    pub interval: TimeDelta,
+}
+
+/// The half at the data's sender. As with [`weir_cc::Controller`], nothing panics whatever comes; times never go back.
+pub trait CcidSender {
+    /// Whether a packet with this much data may leave at `now`. A read: asking twice changes nothing.
+    fn may_send(&self, now: Timestamp, data: DataSize) -> Permission;
+    /// A packet has left; acknowledgements without data too, which congestion control does not hold back.
+    fn on_packet_sent(&mut self, sent: &SentPacket);
+    /// An acknowledgement has come that the connection takes as valid.
+    fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>);
+    /// When to call [`Self::on_timeout`], if nothing comes before.
+    fn poll_timeout(&self) -> Option<Timestamp>;
+    /// That instant has come; afterwards `poll_timeout` is later.
+    fn on_timeout(&mut self, now: Timestamp);
+    /// CCVal of the packet that leaves now.
+    fn ccval(&mut self, now: Timestamp) -> u8 {
+        let _ = now;
+        0
+    }
+    /// The Ack Ratio that this half wants of the other end; `None` leaves it (RFC 4340, section 11.3).
+    fn ack_ratio(&self) -> Option<u16> {
+        None
+    }
+    /// Whether the next data packet is to acknowledge, so that the receiver may forget its Ack Vector (RFC 4341, section 6.1.1).
+    fn wants_ack_of_ack(&self, now: Timestamp) -> bool {
+        let _ = now;
+        false
+    }
+    /// A chunk has been handed over. Most CCIDs do not care.
+    fn on_chunk(&mut self, chunk: &Chunk) {
+        let _ = chunk;
+    }
+    /// The rate at which data may leave now: CCID 2's window by its round-trip time, CCID 3's X; of application data. `None`
+    /// where it is not known yet.
+    fn rate(&self) -> Option<DataRate>;
+    /// The same, smoothed for an application to follow.
+    fn smoothed_rate(&self) -> Option<DataRate>;
+    /// Round-trip time, smoothed.
+    fn rtt(&self) -> Option<TimeDelta>;
+    /// Internals by name, for plots, as [`weir_cc::Controller::metrics`].
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let _ = out;
+    }
+}
+
+/// The half at the data's receiver.
+pub trait CcidReceiver {
+    /// A packet has come.
+    fn on_packet(&mut self, packet: &ReceivedPacket<'_>);
+    /// Whether an acknowledgement is due at `now`. A read.
+    fn wants_ack(&self, now: Timestamp) -> bool;
+    /// When one will be due, if nothing comes before; `None` where only a packet can make one due.
+    fn poll_timeout(&self) -> Option<Timestamp>;
+    /// Writes this half's options into an acknowledgement (with or without data) that leaves now. The connection adds the Ack Vector.
+    fn write_options(&mut self, now: Timestamp, out: &mut PacketWriter<'_>);
+    /// An acknowledgement has left, so none is due.
+    fn on_ack_sent(&mut self, now: Timestamp);
+    /// Ack Ratio was negotiated to this.
+    fn on_ack_ratio(&mut self, ratio: u16) {
+        let _ = ratio;
+    }
+    /// Internals by name, for plots.
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let _ = out;
+    }
+}
+
+macro_rules! ccids {
+    ($($variant:ident => $module:ident),* $(,)?) => {
+        $(pub mod $module;)*
+
+        /// Any CCID's half at the data's sender: a built-in one by enum, a user's own by trait object.
+        #[non_exhaustive]
+        pub enum Sender {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $variant(Box<$module::Sender>),)*
+            /// A user's own.
+            Custom(Box<dyn CcidSender + Send>),
+        }
+        /// Any CCID's half at the data's receiver.
+        #[non_exhaustive]
+        pub enum Receiver {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $variant(Box<$module::Receiver>),)*
+            /// A user's own.
+            Custom(Box<dyn CcidReceiver + Send>),
+        }
+        macro_rules! sender {
+            ($self:ident, $c:ident => $call:expr) => {
+                match $self { $(Self::$variant($c) => $call,)* Self::Custom($c) => $call }
+            };
+        }
+        macro_rules! receiver {
+            ($self:ident, $c:ident => $call:expr) => {
+                match $self { $(Self::$variant($c) => $call,)* Self::Custom($c) => $call }
+            };
+        }
+        impl CcidSender for Sender {
+            fn may_send(&self, now: Timestamp, data: DataSize) -> Permission { sender!(self, c => c.may_send(now, data)) }
+            fn on_packet_sent(&mut self, sent: &SentPacket) { sender!(self, c => c.on_packet_sent(sent)) }
+            fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>) { sender!(self, c => c.on_acknowledgement(ack)) }
+            fn poll_timeout(&self) -> Option<Timestamp> { sender!(self, c => c.poll_timeout()) }
+            fn on_timeout(&mut self, now: Timestamp) { sender!(self, c => c.on_timeout(now)) }
+            fn ccval(&mut self, now: Timestamp) -> u8 { sender!(self, c => c.ccval(now)) }
+            fn ack_ratio(&self) -> Option<u16> { sender!(self, c => c.ack_ratio()) }
+            fn wants_ack_of_ack(&self, now: Timestamp) -> bool { sender!(self, c => c.wants_ack_of_ack(now)) }
+            fn on_chunk(&mut self, chunk: &Chunk) { sender!(self, c => c.on_chunk(chunk)) }
+            fn rate(&self) -> Option<DataRate> { sender!(self, c => c.rate()) }
+            fn smoothed_rate(&self) -> Option<DataRate> { sender!(self, c => c.smoothed_rate()) }
+            fn rtt(&self) -> Option<TimeDelta> { sender!(self, c => c.rtt()) }
+            fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { sender!(self, c => c.metrics(out)) }
+        }
+        impl CcidReceiver for Receiver {
+            fn on_packet(&mut self, packet: &ReceivedPacket<'_>) { receiver!(self, c => c.on_packet(packet)) }
+            fn wants_ack(&self, now: Timestamp) -> bool { receiver!(self, c => c.wants_ack(now)) }
+            fn poll_timeout(&self) -> Option<Timestamp> { receiver!(self, c => c.poll_timeout()) }
+            fn write_options(&mut self, now: Timestamp, out: &mut PacketWriter<'_>) { receiver!(self, c => c.write_options(now, out)) }
+            fn on_ack_sent(&mut self, now: Timestamp) { receiver!(self, c => c.on_ack_sent(now)) }
+            fn on_ack_ratio(&mut self, ratio: u16) { receiver!(self, c => c.on_ack_ratio(ratio)) }
+            fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) { receiver!(self, c => c.metrics(out)) }
+        }
+        /// The built-in CCIDs, by number.
+        fn builtin() -> Vec<Spec> {
+            vec![$($module::spec()),*]
+        }
+    };
+}
+
+// One line a CCID: the variant and the module, which has `Sender`, `Receiver` and `fn spec() -> Spec`.
+ccids! {}
+
+impl core::fmt::Debug for Sender {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Sender")
+    }
+}
+
+impl core::fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Receiver")
+    }
+}

@@ -1,0 +1,107 @@
+use crate::ccid::Registry;
+use crate::packet::ServiceCode;
+use crate::queue::QueueConfig;
+use std::sync::Arc;
+use weir_units::{DataSize, TimeDelta};
+
+/// The congestion control of both directions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ccids {
+    /// CCIDs for what this end sends, the best first; at least one.
+    pub send: Vec<u8>,
+    /// The same for what it receives.
+    pub receive: Vec<u8>,
+    /// Parameters of these CCIDs by number and name, in the units of their [`ParamInfo`](weir_cc::tunable::ParamInfo).
+    pub params: Vec<(u8, String, f64)>,
+}
+
+impl Ccids {
+    /// One CCID both ways, with its defaults.
+    pub fn both(number: u8) -> Self {
+        Self { send: vec![number], receive: vec![number], params: Vec::new() }
+    }
+}
+
+impl Default for Ccids {
+    /// CCID 2 both ways, the protocol's own default (RFC 4340, section 10).
+    fn default() -> Self {
+        Self::both(2)
+    }
+}
+
+/// What a connection is made from; what is negotiated is what this end asks for.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// This end's DCCP port.
+    pub local_port: u16,
+    /// The other end's DCCP port.
+    pub remote_port: u16,
+    /// The service asked for, or offered.
+    pub service_code: ServiceCode,
+    /// Congestion control by number.
+    pub registry: Arc<Registry>,
+    /// Which of it.
+    pub ccids: Ccids,
+    /// Whether packets leave as ECN-capable where the other end agrees (ECN Incapable, RFC 4340, section 12.1).
+    pub ecn: bool,
+    /// Whether data and acknowledgements may have 24-bit sequence numbers (Allow Short Sequence Numbers, section 7.6.1).
+    pub short_sequence_numbers: bool,
+    /// Sequence Window: numbers that count as valid around the newest, 32 to 2^46 - 1 (section 7.5.2; its default is 100). It
+    /// should be several times the packets in flight.
+    pub sequence_window: u64,
+    /// CsCov of outgoing data packets, 0 to 15 (section 9.2); UDP's checksum covers all whatever it says (RFC 6773, 3.3.1).
+    pub checksum_coverage: u8,
+    /// Least CsCov that is taken in data that comes, 0 to 15 (Minimum Checksum Coverage).
+    pub minimum_checksum_coverage: u8,
+    /// Whether data go with a CRC-32c of their own (Data Checksum, section 9.3); one that comes is always checked.
+    pub data_checksum: bool,
+    /// Whether Timestamp options go with data once a round trip, for round-trip times at both ends (section 13.1).
+    pub timestamps: bool,
+    /// The send queue.
+    pub queue: QueueConfig,
+    /// Datagrams received that wait for the application; more are dropped, which the other end is told (Data Dropped).
+    pub receive_capacity: usize,
+    /// Bytes of an IP packet that the path is known to take; probing may raise it to [`Self::max_mtu`].
+    pub initial_mtu: DataSize,
+    /// Most bytes of an IP packet to probe for; the same as [`Self::initial_mtu`] for no probing (section 14).
+    pub max_mtu: DataSize,
+    /// Bytes of IP and UDP headers around each packet: 28 for IPv4, 48 for IPv6.
+    pub header_overhead: DataSize,
+    /// How long a silent other end is waited for when opening or closing before this end gives up (section 8.1.1: at least 3
+    /// minutes for TCP; 8.3 speaks of 64 s of back-off).
+    pub give_up_after: TimeDelta,
+    /// A silent connection is tested this often by a Sync, and given up after [`Self::give_up_after`]; `None` never tests.
+    pub keep_alive: Option<TimeDelta>,
+    /// How long TIMEWAIT is kept: two maximum segment lifetimes (section 8.3: 4 minutes).
+    pub time_wait: TimeDelta,
+    /// Seed of the initial sequence number and all other draws.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            local_port: 5_004,
+            remote_port: 5_004,
+            service_code: ServiceCode::UNSPECIFIED,
+            registry: Arc::new(Registry::builtin()),
+            ccids: Ccids::default(),
+            ecn: true,
+            short_sequence_numbers: false,
+            sequence_window: 10_000,
+            checksum_coverage: 0,
+            minimum_checksum_coverage: 0,
+            data_checksum: false,
+            timestamps: false,
+            queue: QueueConfig::default(),
+            receive_capacity: 1_024,
+            initial_mtu: DataSize::from_bytes(1_500),
+            max_mtu: DataSize::from_bytes(1_500),
+            header_overhead: DataSize::from_bytes(28),
+            give_up_after: TimeDelta::from_secs(180),
+            keep_alive: None,
+            time_wait: TimeDelta::from_secs(240),
+            seed: 1,
+        }
+    }
+}

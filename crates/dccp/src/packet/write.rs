@@ -1,0 +1,96 @@
+use super::{Header, MAX_HEADER, ResetCode, ServiceCode, WireSequence};
+use crate::option::DccpOption;
+
+/// Writes one packet at the end of a buffer: header, options, then the caller appends the data.
+///
+/// ```
+/// use weir_dccp::option::DccpOption;
+/// use weir_dccp::packet::{Header, PacketType, PacketWriter, WireSequence, parse};
+/// use weir_units::Seq48;
+/// let header = Header {
+///     source_port: 5004,
+///     destination_port: 6000,
+///     ccval: 0,
+///     checksum_coverage: 0,
+///     packet_type: PacketType::Data,
+///     sequence: WireSequence::Long(Seq48::new(7)),
+///     acknowledgement: None,
+/// };
+/// let mut out = Vec::new();
+/// let mut writer = PacketWriter::new(&mut out, &header);
+/// assert!(writer.option(&DccpOption::NdpCount(3)));
+/// writer.finish();
+/// out.extend_from_slice(b"data");
+/// let packet = parse(&out, 0).expect("what was written");
+/// assert_eq!((packet.header, packet.data), (header, &b"data"[..]));
+/// assert_eq!(packet.options.iter().next(), Some(Ok(DccpOption::NdpCount(3))));
+/// ```
+#[derive(Debug)]
+pub struct PacketWriter<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+}
+
+impl<'a> PacketWriter<'a> {
+    /// Writes the generic header and the acknowledgement number, where the type has one; the checksum is zero, as RFC 6773,
+    /// section 3.3, has it. A Request's or Response's service code and a Reset's code are to follow at once.
+    pub fn new(out: &'a mut Vec<u8>, header: &Header) -> Self {
+        let start = out.len();
+        out.extend_from_slice(&header.source_port.to_be_bytes());
+        out.extend_from_slice(&header.destination_port.to_be_bytes());
+        out.extend_from_slice(&[0, (header.ccval << 4) | (header.checksum_coverage & 0xf), 0, 0]);
+        let first = header.packet_type.number() << 1;
+        match header.sequence {
+            WireSequence::Long(s) => {
+                out.extend_from_slice(&[first | 1, 0]);
+                out.extend_from_slice(&s.get().to_be_bytes()[2..]);
+            }
+            WireSequence::Short(s) => {
+                out.push(first);
+                out.extend_from_slice(&s.to_be_bytes()[1..]);
+            }
+        }
+        match header.acknowledgement.filter(|_| header.packet_type.has_acknowledgement()) {
+            Some(WireSequence::Long(s)) => {
+                out.extend_from_slice(&[0, 0]);
+                out.extend_from_slice(&s.get().to_be_bytes()[2..]);
+            }
+            Some(WireSequence::Short(s)) => {
+                out.push(0);
+                out.extend_from_slice(&s.to_be_bytes()[1..]);
+            }
+            None => debug_assert!(!header.packet_type.has_acknowledgement(), "{} acknowledges", header.packet_type),
+        }
+        Self { out, start }
+    }
+    /// The service code of a Request or a Response.
+    pub fn service_code(&mut self, code: ServiceCode) {
+        self.out.extend_from_slice(&code.0.to_be_bytes());
+    }
+    /// The code and Data 1 to 3 of a Reset.
+    pub fn reset(&mut self, code: ResetCode, data: [u8; 3]) {
+        self.out.extend_from_slice(&[code.0, data[0], data[1], data[2]]);
+    }
+    /// Appends an option; `false`, and nothing is written, where the header has no room for it.
+    pub fn option(&mut self, option: &DccpOption<'_>) -> bool {
+        let before = self.out.len();
+        option.write_into(self.out);
+        // Padding to a word of four never goes past the limit, which is one itself.
+        let fits = self.out.len() - self.start <= MAX_HEADER;
+        if !fits {
+            self.out.truncate(before);
+        }
+        fits
+    }
+    /// Bytes left for options.
+    pub fn room(&self) -> usize {
+        MAX_HEADER.saturating_sub(self.out.len() - self.start)
+    }
+    /// Pads the options and fills in Data Offset; gives the header's length in bytes. Data is appended after this.
+    pub fn finish(self) -> usize {
+        let words = (self.out.len() - self.start).div_ceil(4);
+        self.out.resize(self.start + words * 4, 0);
+        self.out[self.start + 4] = u8::try_from(words).unwrap_or(u8::MAX);
+        words * 4
+    }
+}
