@@ -13,7 +13,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use weir_cc::cue::{Cue, PacketResult, SentPacket};
 use weir_cc::tunable::SetupError;
-use weir_cc::{Controller, FeedbackFormat, FeedbackPlan, Limits, Pair, Registry, Sender, Setup, Spec, Target};
+use weir_cc::{
+    Controller, FeedbackFormat, FeedbackPlan, Limits, Pair, Registry, Sender, Setup, Spec, Target, Transport,
+};
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 const NAME: &str = "delay-steps";
@@ -96,6 +98,7 @@ pub(crate) fn spec() -> Spec {
             bandwidth_share: 0.05,
         }),
         reports: None,
+        transport: Transport::Udp,
         params: Config::params(),
         make: Arc::new(|setup| Ok(Pair { sender: Sender::Custom(Box::new(DelaySteps::new(setup)?)), receiver: None })),
     }

@@ -41,6 +41,10 @@ pub enum Cue<'a> {
     NextDataUnit(NextDataUnit),
     /// What a device on the path, such as a base station, says of its link.
     CapacityNotice(CapacityNotice),
+    /// What the transport under the session allows now, such as DCCP's congestion control.
+    TransportRate(TransportRate),
+    /// That transport's queue has refused packets.
+    SendRejected(SendRejected),
 }
 
 impl Cue<'_> {
@@ -51,7 +55,7 @@ impl Cue<'_> {
     /// How this kind of cue is told.
     pub const fn channel(&self) -> Channel {
         match self {
-            Self::CapacityNotice(_) => Channel::OutOfBand,
+            Self::CapacityNotice(_) | Self::TransportRate(_) | Self::SendRejected(_) => Channel::OutOfBand,
             _ => Channel::InBand,
         }
     }
@@ -65,6 +69,8 @@ impl Cue<'_> {
             Self::IntervalReport(i) => i.now,
             Self::NextDataUnit(n) => n.now,
             Self::CapacityNotice(n) => n.now,
+            Self::TransportRate(r) => r.now,
+            Self::SendRejected(r) => r.now,
         }
     }
 }
@@ -235,6 +241,30 @@ pub struct CapacityNotice {
     pub now: Timestamp,
     /// What the link can carry of this flow: at a media sender the way out, at a media receiver the way in.
     pub rate: DataRate,
+}
+
+/// What the transport under the session allows now, where it has congestion control of its own (DCCP; S. Jero, 2013, section
+/// 3.2.2). It is measured on the path and told by this end's own transport, out of band.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TransportRate {
+    /// When it was read.
+    pub now: Timestamp,
+    /// The rate at which data may leave now: of what the transport carries for this session, RTP headers included.
+    pub rate: DataRate,
+    /// The same, smoothed for an application to follow.
+    pub smoothed: DataRate,
+    /// Round-trip time as the transport measures it; `None` where it has not yet.
+    pub rtt: Option<TimeDelta>,
+}
+
+/// The transport's send queue has refused packets of the frame that was handed over just now: one event a frame, however
+/// many packets of it went (S. Jero, 2013, section 3.2.2). They are lost. Told by this end's own transport, out of band.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendRejected {
+    /// When the frame had been handed over.
+    pub now: Timestamp,
+    /// Packets of it that were refused, at least 1.
+    pub packets: u32,
 }
 
 /// A packet that has just left.

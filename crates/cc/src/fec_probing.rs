@@ -104,6 +104,7 @@ impl FecProbing {
             source: format!("{}; Nagy et al., MMSys 2014", inner.source),
             feedback: inner.feedback,
             reports: inner.reports,
+            transport: inner.transport,
             params,
             make: Arc::new(move |setup| {
                 let own = Config::params();
@@ -277,9 +278,9 @@ impl Controller for FecProbing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
     use crate::cue::TransportFeedback;
     use crate::cue::{EstimateKind, IntervalPacket, IntervalReport, PacketResult, ReceiverEstimate, ReportBlock};
+    use crate::{Registry, Transport};
     use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
     /// Wants what it is told to.
@@ -317,6 +318,7 @@ mod tests {
             source: String::new(),
             feedback: None,
             reports: None,
+            transport: Transport::Udp,
             params: Vec::new(),
             make: Arc::new(|setup| {
                 let sender = Sender::Custom(Box::new(Obedient(setup.start_rate)));

@@ -2,7 +2,7 @@
 
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
-use crate::registry::{BuiltIn, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, Pair, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 use std::sync::Arc;
 use weir_units::{DataRate, Gain, Timestamp};
@@ -41,6 +41,7 @@ impl BuiltIn for Fixed {
             source: "none: the baseline".into(),
             feedback: None,
             reports: None,
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]

@@ -36,4 +36,6 @@ pub use cue::Cue;
 pub use history::{HistoryCounters, ReportedPacket, SentHistory};
 pub use one_way_delay::OneWayDelayMeter;
 pub use pacer::{Pacer, PacerDecision};
-pub use registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Receiver, Registry, ReportPlan, Sender, Setup, Spec};
+pub use registry::{
+    BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Receiver, Registry, ReportPlan, Sender, Setup, Spec, Transport,
+};

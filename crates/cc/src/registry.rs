@@ -44,6 +44,21 @@ pub struct ReportPlan {
     pub early: bool,
 }
 
+/// The transport that the session is to run a controller over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Transport {
+    /// Datagrams that leave as they are: all congestion control is the controller's.
+    #[default]
+    Udp,
+    /// DCCP, whose congestion control decides when packets leave; the controller only makes media follow it, from
+    /// [`Cue::TransportRate`] and [`Cue::SendRejected`].
+    Dccp {
+        /// Number of the congestion control of the media's direction (RFC 4340, section 10).
+        ccid: u8,
+    },
+}
+
 /// What a controller is made from.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
@@ -82,6 +97,8 @@ pub struct Spec {
     pub feedback: Option<FeedbackPlan>,
     /// Receiver reports wanted; `None` leaves them to RFC 3550's own timing.
     pub reports: Option<ReportPlan>,
+    /// The transport that the session is to run it over.
+    pub transport: Transport,
     /// Parameters that may be set.
     pub params: Vec<ParamInfo>,
     /// Makes both halves.

@@ -8,7 +8,7 @@ use crate::cue::{Cue, Fate, IntervalPacket, IntervalReport, NextDataUnit, Report
 use crate::feedback_timeout::FeedbackTimeout;
 use crate::mean_size::MeanSize;
 use crate::nada::loss_intervals::LossIntervals;
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
+use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use std::sync::Arc;
@@ -234,6 +234,7 @@ impl BuiltIn for Cnadu {
             source: "Singh, Ott and Curcio, WoWMoM 2012".into(),
             feedback: None,
             reports: Some(REPORTS),
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| {
                 Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(CnaduReceiver::new(setup)?.into()) })

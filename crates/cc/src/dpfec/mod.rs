@@ -27,7 +27,7 @@ pub use estimate::{impact, max_interval_loss};
 
 use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket, TransportFeedback};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 use estimate::LossInterval;
 use std::sync::Arc;
@@ -144,6 +144,7 @@ impl BuiltIn for DpFec {
                 bandwidth_share: 1.0,
             }),
             reports: None,
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]

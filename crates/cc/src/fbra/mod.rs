@@ -19,7 +19,7 @@ pub use config::Config;
 
 use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, IntervalReport, SentPacket};
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
+use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 use history::{Rates, Recent};
 use interval::{Losses, RateMeter};
@@ -299,6 +299,7 @@ impl BuiltIn for Fbra {
                 extended: true,
                 early: true,
             }),
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]

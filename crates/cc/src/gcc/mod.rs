@@ -33,7 +33,7 @@ mod tests;
 
 use crate::controller::{Controller, Limits, ProbeCluster, Target, TimeoutReason};
 use crate::cue::{Cue, PacketResult, SentPacket, TransportFeedback};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 pub use config::Config;
 use detector::Usage;
@@ -311,6 +311,7 @@ impl BuiltIn for Gcc {
                 bandwidth_share: 0.05,
             }),
             reports: None,
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]

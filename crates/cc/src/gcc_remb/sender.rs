@@ -4,7 +4,7 @@ use super::config::Config;
 use super::receiver::GccRembReceiver;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
-use crate::registry::{BuiltIn, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, Pair, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
@@ -108,6 +108,7 @@ impl BuiltIn for GccRemb {
             source: "draft-ietf-rmcat-gcc-02".into(),
             feedback: None,
             reports: None,
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| {
                 Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(GccRembReceiver::new(setup)?.into()) })

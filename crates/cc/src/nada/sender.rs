@@ -7,7 +7,7 @@ use super::signal::{Aggregator, Signal};
 use super::window::Arrival;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, NadaMode, NadaReport, QueueState, SentPacket, TransportFeedback};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 use std::sync::Arc;
 use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -118,6 +118,7 @@ impl BuiltIn for Nada {
             source: "RFC 8698".into(),
             feedback,
             reports: None,
+            transport: Transport::Udp,
             params: Config::params(),
             make,
         };

@@ -6,7 +6,7 @@ use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
 use crate::feedback_timeout::FeedbackTimeout;
 use crate::mean_size::MeanSize;
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec};
+use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use std::sync::Arc;
@@ -107,6 +107,7 @@ impl BuiltIn for Rrtcc {
             source: "draft-alvestrand-rtcweb-congestion-03".into(),
             feedback: None,
             reports: Some(REPORTS),
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| {
                 Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(RrtccReceiver::new(setup)?.into()) })

@@ -6,7 +6,7 @@ use super::loss_intervals::LossIntervals;
 use super::receive_rate::{ReceiveRate, ReceiveRateSet};
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket, TransportFeedback};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use std::sync::Arc;
@@ -296,6 +296,7 @@ impl BuiltIn for Tfrc {
                 bandwidth_share: 0.05,
             }),
             reports: None,
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]

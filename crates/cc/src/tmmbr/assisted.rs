@@ -3,7 +3,7 @@
 use crate::cnadu::{Cnadu, REPORTS};
 use crate::controller::{Controller, Limits, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityNotice, Cue, QueueState, ReceivedPacket, SentPacket};
-use crate::registry::{BuiltIn, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, Pair, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
@@ -123,6 +123,7 @@ impl BuiltIn for TmmbrA {
             source: SOURCE.into(),
             feedback: None,
             reports: None,
+            transport: Transport::Udp,
             params: AssistedConfig::params(),
             make: Arc::new(|setup| {
                 let receiver = AssistedReceiver::new("tmmbr-a", setup)?;
@@ -186,6 +187,7 @@ impl BuiltIn for TmmbrB {
             source: SOURCE.into(),
             feedback: None,
             reports: Some(REPORTS),
+            transport: Transport::Udp,
             params: AssistedConfig::params(),
             make: Arc::new(|setup| {
                 let receiver = AssistedReceiver::new("tmmbr-b", setup)?;

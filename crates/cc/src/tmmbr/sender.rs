@@ -4,7 +4,7 @@ use super::config::Config;
 use super::receiver::TmmbrReceiver;
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
-use crate::registry::{BuiltIn, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, Pair, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 use std::sync::Arc;
 use weir_units::{DataRate, Gain, Timestamp};
@@ -35,6 +35,7 @@ impl BuiltIn for Tmmbr {
             source: "Singh's dissertation (Aalto, 2015), section 4.1.2".into(),
             feedback: None,
             reports: None,
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| {
                 Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(TmmbrReceiver::new(setup)?.into()) })

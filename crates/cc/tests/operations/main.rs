@@ -8,7 +8,8 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use std::collections::BTreeMap;
 use weir_cc::cue::{
     EstimateKind, Fate, FramePlayout, IntervalPacket, IntervalReport, NadaMode, NadaReport, NextDataUnit, OneWayDelay,
-    QueueState, ReceivedPacket, ReceiverEstimate, ReportBlock, SentPacket, TransportFeedback,
+    QueueState, ReceivedPacket, ReceiverEstimate, ReportBlock, SendRejected, SentPacket, TransportFeedback,
+    TransportRate,
 };
 use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Registry, RepairPlan, ReportedPacket, Sender};
 use weir_cc::{SentHistory, Setup, Spec, Target};
@@ -103,6 +104,15 @@ enum Op {
         delay_ns: i64,
         bps: u64,
         rtt: Rtt,
+    },
+    /// What a transport beneath the session tells.
+    Transport {
+        bps: u64,
+        smoothed: u64,
+        rtt: Rtt,
+    },
+    Rejected {
+        packets: u32,
     },
     Queue {
         added: u32,
@@ -208,6 +218,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (rate(), any::<bool>()).prop_map(|(bps, tmmbr)| Op::Estimate { bps, tmmbr }),
         2 => (any::<bool>(), nanos(), rate(), rtt()).prop_map(
             |(ramp_up, delay_ns, bps, rtt)| Op::Nada { ramp_up, delay_ns, bps, rtt }),
+        2 => (rate(), rate(), rtt()).prop_map(|(bps, smoothed, rtt)| Op::Transport { bps, smoothed, rtt }),
+        2 => prop_oneof![0u32..40, any::<u32>()].prop_map(|packets| Op::Rejected { packets }),
         3 => (0u32..200_000, 0u32..200_000, nanos()).prop_map(
             |(added, behind, age_ns)| Op::Queue { added, behind, age_ns }),
         1 => (rate(), rate()).prop_map(|(floor, ceiling)| Op::Limits { floor, ceiling }),

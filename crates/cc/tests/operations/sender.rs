@@ -70,6 +70,14 @@ impl Harness {
                 };
                 self.controller.on_cue(&Cue::NadaReport(report));
             }
+            Op::Transport { bps, smoothed, rtt } => {
+                let (rate, smoothed) = (DataRate::from_bps(bps), DataRate::from_bps(smoothed));
+                let told = TransportRate { now: self.now, rate, smoothed, rtt: self.rtt(rtt) };
+                self.controller.on_cue(&Cue::TransportRate(told));
+            }
+            Op::Rejected { packets } => {
+                self.controller.on_cue(&Cue::SendRejected(SendRejected { now: self.now, packets }));
+            }
             Op::Queue { added, behind, age_ns } => {
                 let (added, behind) = (DataSize::from_bytes(u64::from(added)), DataSize::from_bytes(u64::from(behind)));
                 let oldest_age = TimeDelta::from_nanos(age_ns);

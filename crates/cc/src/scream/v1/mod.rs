@@ -23,7 +23,7 @@ pub use config::Config;
 
 use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec};
+use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
 use crate::tunable::SetupError;
 use loss::Congestion;
 use media_rate::{MediaRate, NetworkState};
@@ -129,6 +129,7 @@ impl BuiltIn for Scream {
             source: "RFC 8298".into(),
             feedback: Some(FEEDBACK),
             reports: None,
+            transport: Transport::Udp,
             params: Config::params(),
             make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
         }]
