@@ -1,5 +1,9 @@
 //! Ack Vectors: what became of each packet (RFC 4340, section 11.4).
 
+mod buffer;
+
+pub use buffer::{Arrival, Buffer};
+
 use weir_units::Seq48;
 
 /// Most bytes of one option's runs.

@@ -113,6 +113,11 @@ pub trait CcidSender {
     fn on_packet_sent(&mut self, sent: &SentPacket);
     /// An acknowledgement has come that the connection takes as valid.
     fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>);
+    /// A valid packet of the other end has come that does not acknowledge (DCCP-Data), so that its number is not taken for a lost
+    /// acknowledgement's.
+    fn on_unacknowledging_packet(&mut self, now: Timestamp, sequence: Seq48, ndp_count: Option<u64>) {
+        let _ = (now, sequence, ndp_count);
+    }
     /// When to call [`Self::on_timeout`], if nothing comes before.
     fn poll_timeout(&self) -> Option<Timestamp>;
     /// That instant has come; afterwards `poll_timeout` is later.
@@ -202,6 +207,9 @@ macro_rules! ccids {
             fn may_send(&self, now: Timestamp, data: DataSize) -> Permission { sender!(self, c => c.may_send(now, data)) }
             fn on_packet_sent(&mut self, sent: &SentPacket) { sender!(self, c => c.on_packet_sent(sent)) }
             fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>) { sender!(self, c => c.on_acknowledgement(ack)) }
+            fn on_unacknowledging_packet(&mut self, now: Timestamp, sequence: Seq48, ndp_count: Option<u64>) {
+                sender!(self, c => c.on_unacknowledging_packet(now, sequence, ndp_count))
+            }
             fn poll_timeout(&self) -> Option<Timestamp> { sender!(self, c => c.poll_timeout()) }
             fn on_timeout(&mut self, now: Timestamp) { sender!(self, c => c.on_timeout(now)) }
             fn ccval(&mut self, now: Timestamp) -> u8 { sender!(self, c => c.ccval(now)) }
