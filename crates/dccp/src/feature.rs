@@ -1,0 +1,609 @@
+//! Feature negotiation (RFC 4340, section 6): what both ends have to agree on, by Change and Confirm options.
+
+mod saved;
+mod table;
+
+pub use saved::Saved;
+pub use table::Location;
+
+use crate::ccid::{Registry, Requirements};
+use crate::connection::Config;
+use crate::option::{DccpOption, FeatureNumber};
+use crate::packet::{PacketType, PacketWriter, ResetCode};
+use std::sync::Arc;
+use table::{Rule, SLOTS, Slot, Values, reconcile};
+use weir_units::{Seq48, TimeDelta, Timestamp};
+
+/// Round-trip time as long as it is not known (RFC 4340, section 3.4).
+const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
+/// The most that the wait before a Change goes again grows to (RFC 4340, section 6.6.3).
+const MAX_BACKOFF: TimeDelta = TimeDelta::from_secs(64);
+/// Empty Confirms of unknown features that wait at once. What is past it is left out: the other end asks again.
+const MAX_UNKNOWN: usize = 8;
+
+/// Why the connection is to be reset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ResetCause {
+    /// Reset Code.
+    pub code: ResetCode,
+    /// Data 1 to 3.
+    pub data: [u8; 3],
+}
+
+/// A feature that has another value now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Changed {
+    /// Which.
+    pub number: FeatureNumber,
+    /// Of which end.
+    pub location: Location,
+}
+
+/// Where a feature's negotiation is (RFC 4340, section 6.6.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Phase {
+    /// STABLE: both ends agree as far as this one knows.
+    #[default]
+    Stable,
+    /// Still STABLE; a Change is to be sent.
+    Wanting,
+    /// CHANGING: a Change has been sent and not been answered.
+    Changing,
+    /// UNSTABLE: what this end wants is no longer what its Change said; the new one is to be sent.
+    Unstable,
+}
+
+/// An answer that is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    /// The value and, where values are negotiable, the own list.
+    Value,
+    /// What was asked for is not valid.
+    Empty,
+}
+
+/// A feature of one end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    value: u64,
+    /// What this end would have.
+    values: Values,
+    phase: Phase,
+    answer: Option<Answer>,
+    /// Whether a Change that fails ends the connection.
+    mandatory: bool,
+    /// Whether the application has said what it wants, which goes before what a CCID needs.
+    explicit: bool,
+    /// Whether Changes of other contents have been sent before, which a late Confirm may be for.
+    repeated: bool,
+    /// Whether any Change has been sent.
+    asked: bool,
+    /// Whether the other end has said no; what a CCID needs is not asked for again.
+    refused: bool,
+}
+
+/// The packet whose options are being read.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    packet_type: PacketType,
+    sequence: Seq48,
+    acknowledgement: Option<Seq48>,
+    in_order: bool,
+}
+
+/// All features of both ends, as one end sees them.
+///
+/// Call [`Self::begin_packet`] for each valid packet that comes, then [`Self::on_option`] for its options in their order;
+/// [`Self::write_options`] for each packet that leaves. A value that the other end asked for holds at once, and its Confirm
+/// waits for the next packet: while [`Self::pending`] says so, send a DCCP-DataAck rather than a DCCP-Data.
+#[derive(Clone, Debug)]
+pub struct Negotiation {
+    is_server: bool,
+    registry: Arc<Registry>,
+    entries: [Entry; SLOTS],
+    arrived: Option<Arrived>,
+    /// FGSR: the newest packet with Change or Confirm options (RFC 4340, section 6.6.4).
+    newest_received: Option<Seq48>,
+    /// FGSS: the newest packet sent with a new Change.
+    newest_sent: Option<Seq48>,
+    /// Features not known that an empty Confirm is due for.
+    unknown: [Option<(Location, FeatureNumber)>; MAX_UNKNOWN],
+    unknown_features: u64,
+    /// A bit for each slot that has changed and was not told.
+    changed: u32,
+    /// A bit for each slot that its half-connection's CCID needs to be 1.
+    needed: u32,
+    /// Whether something may be due: what keeps the cost of packets with nothing to negotiate low.
+    active: bool,
+    rtt: TimeDelta,
+    /// When Changes were last sent, and the wait until they go again.
+    changes_sent: Option<(Timestamp, TimeDelta)>,
+    /// When such options last left at all.
+    last_written: Option<Timestamp>,
+}
+
+impl Negotiation {
+    /// Everything at its initial value, and what `config` wants otherwise waiting to be sent. A client always says which CCIDs
+    /// it takes.
+    pub fn new(config: &Config, is_server: bool) -> Self {
+        let mut entries = [Entry::default(); SLOTS];
+        for slot in Slot::all() {
+            let feature = slot.feature();
+            let (values, wants) = wishes(slot, config);
+            let entry = &mut entries[slot.index()];
+            (entry.value, entry.values) = (feature.initial, values);
+            entry.mandatory = slot.number() == FeatureNumber::CCID && !values.contains(feature.initial);
+            let says_anyway = slot.number() == FeatureNumber::CCID && !is_server;
+            if wants || says_anyway {
+                entry.phase = Phase::Wanting;
+            }
+        }
+        let mut all = Self {
+            is_server,
+            registry: Arc::clone(&config.registry),
+            entries,
+            arrived: None,
+            newest_received: None,
+            newest_sent: None,
+            unknown: [None; MAX_UNKNOWN],
+            unknown_features: 0,
+            changed: 0,
+            needed: 0,
+            active: true,
+            rtt: DEFAULT_RTT,
+            changes_sent: None,
+            last_written: None,
+        };
+        all.find_needs();
+        all
+    }
+
+    /// The value of a feature of this end; 0 where it is not known.
+    pub fn local(&self, number: FeatureNumber) -> u64 {
+        self.value(Location::Local, number)
+    }
+    /// The value of a feature of the other end.
+    pub fn remote(&self, number: FeatureNumber) -> u64 {
+        self.value(Location::Remote, number)
+    }
+    fn value(&self, location: Location, number: FeatureNumber) -> u64 {
+        Slot::new(location, number).map_or(0, |s| self.entries[s.index()].value)
+    }
+    /// The CCIDs for what this end sends and what it receives, once both ends have said what they take; `None` before that, and
+    /// where what they agree on is not among what this end can do.
+    pub fn ccids(&self) -> Option<(u8, u8)> {
+        self.arrived?;
+        let settled = |location| {
+            let entry = &self.entries[Slot::new(location, FeatureNumber::CCID)?.index()];
+            let usable = entry.values.contains(entry.value) && (entry.phase == Phase::Stable || self.is_server);
+            u8::try_from(entry.value).ok().filter(|_| usable)
+        };
+        Some((settled(Location::Local)?, settled(Location::Remote)?))
+    }
+    /// Whether nothing is under way.
+    pub fn is_stable(&self) -> bool {
+        Slot::all().all(|s| self.entries[s.index()].phase == Phase::Stable && !self.ccid_wants(s))
+            && !self.has_answers()
+    }
+    /// Features that the other end wanted and this one does not know.
+    pub fn unknown_features(&self) -> u64 {
+        self.unknown_features
+    }
+    /// The next feature that has changed since this was last asked; for a value that went back and forth, once.
+    pub fn poll_changed(&mut self) -> Option<Changed> {
+        let slot = Slot::all().find(|s| self.changed & 1 << s.index() != 0)?;
+        self.changed &= !(1 << slot.index());
+        Some(Changed { number: slot.number(), location: slot.location() })
+    }
+    /// Tells the round-trip time, for the waits before a Change goes again.
+    pub fn set_rtt(&mut self, rtt: TimeDelta) {
+        self.rtt = rtt.clamp(TimeDelta::from_millis(1), MAX_BACKOFF);
+    }
+
+    /// Asks for another value: `values` are those that this end takes, the best first; one for Sequence Window and Ack Ratio,
+    /// which only the feature's own end may change. `false`, and nothing is done, where the feature is not known or a value is
+    /// not valid.
+    pub fn change(&mut self, location: Location, number: FeatureNumber, values: &[u64]) -> bool {
+        let Some(slot) = Slot::new(location, number) else { return false };
+        let list = match (slot.feature().rule, values) {
+            (Rule::NonNegotiable { bytes, least, most }, &[value])
+                if location == Location::Local && (least..=most).contains(&value) =>
+            {
+                Values::one(value, bytes)
+            }
+            (Rule::ServerPriority, [_, ..])
+                if values.len() <= Values::MAX && values.iter().all(|&v| v <= u64::from(u8::MAX)) =>
+            {
+                Values::list(values.iter().copied())
+            }
+            _ => return false,
+        };
+        let entry = &mut self.entries[slot.index()];
+        let same = entry.values == list;
+        let there = slot.feature().rule.value(list.bytes()) == Some(entry.value);
+        (entry.values, entry.explicit, entry.refused) = (list, true, false);
+        if !same {
+            // It was worked out from the old list; the other end's Change goes again, or this end's answers it.
+            entry.answer = None;
+        }
+        entry.phase = match entry.phase {
+            Phase::Stable | Phase::Wanting if there => Phase::Stable,
+            Phase::Stable | Phase::Wanting => Phase::Wanting,
+            Phase::Changing if same => Phase::Changing,
+            Phase::Changing | Phase::Unstable => Phase::Unstable,
+        };
+        self.active = true;
+        self.find_needs();
+        true
+    }
+
+    /// A valid packet has come, whose options follow.
+    pub fn begin_packet(&mut self, packet_type: PacketType, sequence: Seq48, acknowledgement: Option<Seq48>) {
+        let in_order = self.newest_received.is_none_or(|newest| sequence.is_after(newest));
+        self.arrived = Some(Arrived { packet_type, sequence, acknowledgement, in_order });
+    }
+
+    /// Takes an option; those of other kinds than Change and Confirm are passed over, as all are on a DCCP-Data (RFC 4340,
+    /// section 6).
+    ///
+    /// # Errors
+    /// Why the connection is to be reset: the option is an invalid Confirm, or a Change that failed behind Mandatory.
+    pub fn on_option(&mut self, option: &DccpOption<'_>, mandatory: bool) -> Result<(), ResetCause> {
+        let (location, number, bytes, is_change) = match *option {
+            DccpOption::ChangeR(number, bytes) => (Location::Local, number, bytes, true),
+            DccpOption::ConfirmR(number, bytes) => (Location::Local, number, bytes, false),
+            DccpOption::ChangeL(number, bytes) => (Location::Remote, number, bytes, true),
+            DccpOption::ConfirmL(number, bytes) => (Location::Remote, number, bytes, false),
+            _ => return Ok(()),
+        };
+        let Some(arrived) = self.arrived.filter(|a| a.packet_type != PacketType::Data) else { return Ok(()) };
+        self.newest_received = Some(self.newest_received.map_or(arrived.sequence, |n| n.max(arrived.sequence)));
+        self.active = true;
+        let reset = |code| {
+            let first = |i: usize| bytes.get(i).copied().unwrap_or(0);
+            ResetCause { code, data: [option.number(), number.0, first(0)] }
+        };
+        let slot = Slot::new(location, number).filter(|&s| self.is_known(s));
+        let Some(slot) = slot else {
+            if !is_change {
+                return Ok(());
+            }
+            self.unknown_features += 1;
+            if mandatory {
+                return Err(reset(ResetCode::MANDATORY_ERROR));
+            }
+            self.answer_unknown(location, number);
+            return Ok(());
+        };
+        if self.entries[slot.index()].phase == Phase::Unstable || !arrived.in_order {
+            return Ok(());
+        }
+        if is_change {
+            self.on_change(slot, bytes, mandatory).map_err(reset)?;
+        } else {
+            let answers_newest = match (arrived.acknowledgement, self.newest_sent) {
+                (Some(acknowledged), Some(newest)) => !newest.is_after(acknowledged),
+                _ => false,
+            };
+            if !answers_newest || self.entries[slot.index()].phase != Phase::Changing {
+                return Ok(());
+            }
+            self.on_confirm(slot, bytes).map_err(reset)?;
+        }
+        if slot.number() == FeatureNumber::CCID {
+            self.find_needs();
+        }
+        Ok(())
+    }
+
+    fn on_change(&mut self, slot: Slot, bytes: &[u8], mandatory: bool) -> Result<(), ResetCode> {
+        let rule = slot.feature().rule;
+        let own = self.wanted(slot);
+        let entry = &mut self.entries[slot.index()];
+        let value = match rule {
+            Rule::ServerPriority => {
+                let (server, client) = if self.is_server { (own.bytes(), bytes) } else { (bytes, own.bytes()) };
+                let shared = reconcile(server, client);
+                if shared.is_none() && mandatory {
+                    return Err(ResetCode::MANDATORY_ERROR);
+                }
+                Some(shared.unwrap_or(entry.value))
+            }
+            // The other end says what its own features are; of this end's it has no say.
+            Rule::NonNegotiable { .. } => rule.value(bytes).filter(|_| slot.location() == Location::Remote),
+        };
+        let Some(value) = value else {
+            entry.answer = Some(Answer::Empty);
+            return if mandatory { Err(ResetCode::MANDATORY_ERROR) } else { Ok(()) };
+        };
+        (entry.answer, entry.values) = (Some(Answer::Value), own);
+        // Without a value that this end can do, it goes on asking.
+        if !entry.mandatory || own.contains(value) {
+            entry.phase = Phase::Stable;
+        }
+        self.set(slot, value);
+        Ok(())
+    }
+
+    fn on_confirm(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), ResetCode> {
+        let feature = slot.feature();
+        let entry = &mut self.entries[slot.index()];
+        let own = entry.values;
+        if bytes.is_empty() {
+            if feature.required {
+                return Err(ResetCode::OPTION_ERROR);
+            }
+            (entry.phase, entry.refused) = (Phase::Stable, true);
+            return Ok(());
+        }
+        let value = feature.rule.value(bytes).ok_or(ResetCode::OPTION_ERROR)?;
+        let right = match feature.rule {
+            Rule::NonNegotiable { .. } => bytes == own.bytes(),
+            Rule::ServerPriority => match &bytes[1..] {
+                [] => own.contains(value) || value == entry.value,
+                other => {
+                    let (server, client) = if self.is_server { (own.bytes(), other) } else { (other, own.bytes()) };
+                    value == reconcile(server, client).unwrap_or(entry.value)
+                }
+            },
+        };
+        if !right {
+            // That a Confirm acknowledges a packet at or behind the newest Change does not say that the Change has come: it may
+            // be for an older one, and is then of no current negotiation (section 6.6.8).
+            return if entry.repeated { Ok(()) } else { Err(ResetCode::OPTION_ERROR) };
+        }
+        entry.phase = Phase::Stable;
+        entry.refused = feature.rule == Rule::ServerPriority && !own.contains(value);
+        self.set(slot, value);
+        Ok(())
+    }
+
+    fn set(&mut self, slot: Slot, value: u64) {
+        let entry = &mut self.entries[slot.index()];
+        if entry.value == value {
+            return;
+        }
+        entry.value = value;
+        self.changed |= 1 << slot.index();
+        // Another CCID has features of its own, which begin anew (RFC 4340, section 10.3): those at the data's receiver.
+        if slot.number() == FeatureNumber::CCID {
+            let other = if slot.location() == Location::Local { Location::Remote } else { Location::Local };
+            if let Some(own) = Slot::new(other, FeatureNumber::SEND_LOSS_EVENT_RATE) {
+                let entry = &mut self.entries[own.index()];
+                (entry.phase, entry.answer) = (Phase::Stable, None);
+                self.set(own, own.feature().initial);
+            }
+        }
+    }
+
+    /// The CCID of the half-connection whose data's receiver is at `location`, as far as it is known or hoped for.
+    fn ccid_towards(&self, location: Location) -> Option<u8> {
+        let sender = if location == Location::Local { Location::Remote } else { Location::Local };
+        let entry = &self.entries[Slot::new(sender, FeatureNumber::CCID)?.index()];
+        let hoped = matches!(entry.phase, Phase::Wanting | Phase::Changing | Phase::Unstable) && !self.is_server;
+        if hoped { entry.values.bytes().first().copied() } else { u8::try_from(entry.value).ok() }
+    }
+    fn requirements_towards(&self, location: Location) -> Requirements {
+        let spec = self.ccid_towards(location).and_then(|n| self.registry.get(n));
+        spec.map_or(Requirements::default(), |s| s.requirements)
+    }
+    /// Features of a CCID are known where the half-connection has one that knows them: those of TFRC's kin, and experiments.
+    fn is_known(&self, slot: Slot) -> bool {
+        slot.number() != FeatureNumber::SEND_LOSS_EVENT_RATE
+            || matches!(self.ccid_towards(slot.location()), Some(3 | 4 | 248..=254))
+    }
+    /// Looks up what the CCIDs need to be 1. Ack Vectors are sent by the data's receiver, NDP Counts by their sender.
+    fn find_needs(&mut self) {
+        self.needed = 0;
+        for (receiver, sender) in [(Location::Local, Location::Remote), (Location::Remote, Location::Local)] {
+            let needs = self.requirements_towards(receiver);
+            let ack_vector = (needs.ack_vector, receiver, FeatureNumber::SEND_ACK_VECTOR);
+            for (needed, location, number) in [ack_vector, (needs.ndp_count, sender, FeatureNumber::SEND_NDP_COUNT)] {
+                if let Some(slot) = Slot::new(location, number).filter(|_| needed) {
+                    self.needed |= 1 << slot.index();
+                }
+            }
+        }
+    }
+    fn is_needed(&self, slot: Slot) -> bool {
+        self.needed & 1 << slot.index() != 0
+    }
+    fn ccid_wants(&self, slot: Slot) -> bool {
+        let entry = &self.entries[slot.index()];
+        entry.phase == Phase::Stable && entry.value == 0 && !(entry.explicit || entry.refused) && self.is_needed(slot)
+    }
+    /// What this end would have of a feature now.
+    fn wanted(&self, slot: Slot) -> Values {
+        let entry = &self.entries[slot.index()];
+        if entry.explicit || matches!(entry.phase, Phase::Changing | Phase::Unstable) {
+            return entry.values;
+        }
+        match slot.number() {
+            FeatureNumber::SEND_ACK_VECTOR | FeatureNumber::SEND_NDP_COUNT if self.is_needed(slot) => Values::list([1]),
+            FeatureNumber::SEND_ACK_VECTOR | FeatureNumber::SEND_NDP_COUNT => Values::list([0, 1]),
+            _ => entry.values,
+        }
+    }
+
+    fn answer_unknown(&mut self, location: Location, number: FeatureNumber) {
+        let answer = Some((location, number));
+        if !self.unknown.contains(&answer)
+            && let Some(free) = self.unknown.iter_mut().find(|u| u.is_none())
+        {
+            *free = answer;
+        }
+    }
+    fn has_answers(&self) -> bool {
+        self.unknown.iter().any(Option::is_some) || self.entries.iter().any(|e| e.answer.is_some())
+    }
+
+    /// When a packet is due that only carries such options, if none leaves before; at once for an instant that has passed.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        if !self.active {
+            return None;
+        }
+        let wants =
+            |s: Slot| matches!(self.entries[s.index()].phase, Phase::Wanting | Phase::Unstable) || self.ccid_wants(s);
+        let again = self.changes_sent.filter(|_| self.entries.iter().any(|e| e.phase == Phase::Changing));
+        let again = again.map(|(sent, wait)| sent + wait);
+        if !self.has_answers() && !Slot::all().any(wants) {
+            return again;
+        }
+        // At most one such packet a round trip (RFC 4340, section 6.6.1).
+        let soon = self.last_written.map_or(Timestamp::default(), |last| last + self.rtt);
+        Some(again.map_or(soon, |a| a.min(soon)))
+    }
+    /// Whether that instant has come.
+    pub fn pending(&self, now: Timestamp) -> bool {
+        self.poll_timeout().is_some_and(|due| due <= now)
+    }
+
+    /// Writes what is due into a packet of this type and number that leaves now. Changes stand on all but DCCP-Data and
+    /// DCCP-Reset; Confirms where an acknowledgement number says what has been received: on no DCCP-Sync either, whose number
+    /// may be of a packet that was not looked at.
+    pub fn write_options(
+        &mut self,
+        now: Timestamp,
+        packet_type: PacketType,
+        sequence: Seq48,
+        out: &mut PacketWriter<'_>,
+    ) {
+        if matches!(packet_type, PacketType::Data | PacketType::Reset) || !self.active {
+            return;
+        }
+        let mut written = false;
+        if packet_type.has_acknowledgement() && packet_type != PacketType::Sync {
+            written |= self.write_answers(out);
+        }
+        // The handshake's packets are sent again as a whole.
+        let handshake = matches!(packet_type, PacketType::Request | PacketType::Response);
+        let again = handshake || self.changes_sent.is_none_or(|(sent, wait)| sent + wait <= now);
+        let (mut new, mut old) = (false, false);
+        for slot in Slot::all() {
+            let starts = match self.entries[slot.index()].phase {
+                Phase::Stable => self.ccid_wants(slot),
+                Phase::Wanting | Phase::Unstable => true,
+                Phase::Changing if again => false,
+                Phase::Changing => continue,
+            };
+            if !starts && self.entries[slot.index()].phase != Phase::Changing {
+                continue;
+            }
+            let values = self.wanted(slot);
+            let entry = &mut self.entries[slot.index()];
+            if !write_change(slot, &values, entry.mandatory, out) {
+                break;
+            }
+            (new, old) = (new || starts, old || !starts);
+            entry.repeated |= starts && entry.asked;
+            entry.asked = true;
+            (entry.values, entry.phase) = (values, Phase::Changing);
+        }
+        if new {
+            self.newest_sent = Some(sequence);
+            self.changes_sent = Some((now, self.rtt + self.rtt));
+        } else if old {
+            let wait = self.changes_sent.map_or(self.rtt, |(_, wait)| wait);
+            self.changes_sent = Some((now, (wait + wait).clamp(self.rtt, MAX_BACKOFF)));
+        }
+        if written || new || old {
+            self.last_written = Some(now);
+        }
+        self.active = !self.is_stable();
+    }
+
+    fn write_answers(&mut self, out: &mut PacketWriter<'_>) -> bool {
+        let mut written = false;
+        for slot in Slot::all() {
+            let entry = &mut self.entries[slot.index()];
+            let own = entry.values;
+            let Some(answer) = entry.answer else { continue };
+            let mut bytes = [0; Values::MAX + 1];
+            let list = match (answer, slot.feature().rule) {
+                (Answer::Empty, _) => &[][..],
+                (Answer::Value, Rule::NonNegotiable { bytes: width, .. }) => &entry.value.to_be_bytes()[8 - width..],
+                (Answer::Value, Rule::ServerPriority) => {
+                    bytes[0] = entry.value as u8;
+                    bytes[1..=own.bytes().len()].copy_from_slice(own.bytes());
+                    &bytes[..=own.bytes().len()]
+                }
+            };
+            let option = match slot.location() {
+                Location::Local => DccpOption::ConfirmL(slot.number(), list),
+                Location::Remote => DccpOption::ConfirmR(slot.number(), list),
+            };
+            if !out.option(&option) {
+                return written;
+            }
+            entry.answer = None;
+            written = true;
+        }
+        for waiting in &mut self.unknown {
+            let Some((location, feature)) = *waiting else { continue };
+            let option = match location {
+                Location::Local => DccpOption::ConfirmL(feature, &[]),
+                Location::Remote => DccpOption::ConfirmR(feature, &[]),
+            };
+            if !out.option(&option) {
+                return written;
+            }
+            *waiting = None;
+            written = true;
+        }
+        written
+    }
+}
+
+/// A Change, behind Mandatory where it has to be.
+fn write_change(slot: Slot, values: &Values, mandatory: bool, out: &mut PacketWriter<'_>) -> bool {
+    // Both or none.
+    if out.room() < values.bytes().len() + 4 {
+        return false;
+    }
+    if mandatory {
+        out.option(&DccpOption::Mandatory);
+    }
+    out.option(&match slot.location() {
+        Location::Local => DccpOption::ChangeL(slot.number(), values.bytes()),
+        Location::Remote => DccpOption::ChangeR(slot.number(), values.bytes()),
+    })
+}
+
+/// The values of a feature that suit a configuration, the best first, and whether they are to be asked for.
+fn wishes(slot: Slot, config: &Config) -> (Values, bool) {
+    let is_local = slot.location() == Location::Local;
+    let either = Values::list([0, 1]);
+    match slot.number() {
+        FeatureNumber::CCID => {
+            let list = if is_local { &config.ccids.send } else { &config.ccids.receive };
+            let values = Values::list(list.iter().map(|&n| u64::from(n)));
+            (values, values.bytes().first() != Some(&2))
+        }
+        FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS if config.short_sequence_numbers => {
+            (Values::list([1, 0]), is_local)
+        }
+        FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS => (Values::list([0]), false),
+        FeatureNumber::SEQUENCE_WINDOW => {
+            let window = config.sequence_window.clamp(32, (1 << 46) - 1);
+            (Values::one(window, 6), is_local && window != slot.feature().initial)
+        }
+        FeatureNumber::ACK_RATIO => (Values::one(slot.feature().initial, 2), false),
+        // This end takes all packets whose coverage is at least its own, and would be as well off with more (section 9.2.1).
+        FeatureNumber::MINIMUM_CHECKSUM_COVERAGE if is_local => match u64::from(config.minimum_checksum_coverage & 0xf)
+        {
+            0 => (Values::list([0]), false),
+            least => (Values::list((least..=15).chain([0])), true),
+        },
+        // What this end sends suits the other one's where that is not above it.
+        FeatureNumber::MINIMUM_CHECKSUM_COVERAGE => match u64::from(config.checksum_coverage & 0xf) {
+            0 => (Values::list(0..=15), false),
+            coverage => (Values::list((0..=coverage).rev()), true),
+        },
+        // Every Data Checksum that comes is checked here.
+        FeatureNumber::CHECK_DATA_CHECKSUM => (Values::list([1, 0]), !is_local && config.data_checksum),
+        _ => (either, false),
+    }
+}
+
+#[cfg(test)]
+mod tests;
