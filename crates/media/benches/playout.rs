@@ -3,7 +3,8 @@
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use weir_media::{
-    FrameTraces, MediaPacket, PerfectCodec, Playout, Source, StatisticalConfig, StatisticalSource, TraceSource,
+    FrameTraces, MaterialConfig, MediaPacket, PerfectCodec, Playout, ScenesConfig, ScenesSource, Source,
+    StatisticalConfig, StatisticalSource, TraceSource,
 };
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -45,9 +46,11 @@ fn bench(c: &mut Criterion) {
     group.finish();
     let (start, interval) = (Timestamp::ZERO, TimeDelta::from_millis(33));
     let statistical = StatisticalSource::new(StatisticalConfig::default(), start, 1).expect("sound");
-    let sources: [(&str, Source); 3] = [
+    let scenes = ScenesSource::new(ScenesConfig::new(MaterialConfig::movie()), start, 1).expect("sound");
+    let sources: [(&str, Source); 4] = [
         ("perfect", PerfectCodec::packets(KB, start).into()),
         ("statistical", statistical.into()),
+        ("scenes", scenes.into()),
         ("trace", TraceSource::new(FrameTraces::chat_720p(), interval, start).into()),
     ];
     let mut group = c.benchmark_group("source");

@@ -31,6 +31,7 @@ mod picture;
 mod playout;
 pub mod quality;
 pub mod resilience;
+mod scenes;
 mod source;
 mod statistical;
 #[cfg(test)]
@@ -54,6 +55,7 @@ pub use payload_format::{
 pub use perfect::PerfectCodec;
 pub use picture::{MAX_SIDE, Picture, PictureSource, Plane};
 pub use playout::{AdaptivePlayout, DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
+pub use scenes::{Material, MaterialConfig, ScenesConfig, ScenesSource};
 pub use source::{FrameSource, Source};
 pub use statistical::{StatisticalConfig, StatisticalSource};
 pub use trace::{FrameTraces, TraceSource};

@@ -1,4 +1,4 @@
-use crate::{Codec, Frame, Payloads, PerfectCodec, SourceFeedback, StatisticalSource, TraceSource};
+use crate::{Codec, Frame, Payloads, PerfectCodec, ScenesSource, SourceFeedback, StatisticalSource, TraceSource};
 use core::fmt;
 use weir_units::{DataRate, DataSize, Timestamp};
 
@@ -36,6 +36,8 @@ pub enum Source {
     Statistical(StatisticalSource),
     /// Varies as a recorded encoder did (RFC 8593, section 6).
     Trace(TraceSource),
+    /// Varies as scenes do in an encoder that follows its target as far as they let it.
+    Scenes(Box<ScenesSource>),
     /// A user's own.
     Custom(Box<dyn FrameSource + Send>),
     /// A codec with parameters by name.
@@ -60,12 +62,19 @@ impl From<TraceSource> for Source {
     }
 }
 
+impl From<ScenesSource> for Source {
+    fn from(source: ScenesSource) -> Self {
+        Self::Scenes(Box::new(source))
+    }
+}
+
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Perfect(s) => s.fmt(f),
             Self::Statistical(s) => s.fmt(f),
             Self::Trace(s) => s.fmt(f),
+            Self::Scenes(s) => s.fmt(f),
             Self::Custom(_) => f.write_str("Custom"),
             Self::Codec(c) => f.debug_tuple("Codec").field(&c.name()).finish(),
         }
@@ -78,6 +87,7 @@ macro_rules! each {
             Source::Perfect($s) => $call,
             Source::Statistical($s) => $call,
             Source::Trace($s) => $call,
+            Source::Scenes($s) => $call,
             Source::Custom($s) => $call,
             Source::Codec($s) => $call,
         }

@@ -11,7 +11,8 @@ use crate::scenario::{self as sc, Flow, FlowKind, RtpFlow, Scenario};
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
 use weir_media::resilience::Choice;
 use weir_media::{
-    Capabilities, FrameTraces, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource, TraceSource,
+    Capabilities, FrameTraces, Packetiser, PerfectCodec, ScenesSource, Source, StatisticalConfig, StatisticalSource,
+    TraceSource,
 };
 use weir_path as path;
 use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig};
@@ -278,6 +279,9 @@ fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<V
             let text: Vec<String> = std::iter::once(rate.to_string()).chain(rows).collect();
             let traces = FrameTraces::parse(&text.join("\n"), file).map_err(|e| error(e.to_string()))?;
             TraceSource::new(traces, TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
+        }
+        sc::Source::Scenes(config) => {
+            ScenesSource::new(**config, start, seed).map_err(|e| error(e.to_string()))?.into()
         }
         sc::Source::Encoder(v) => {
             let (source, viewer) = video::source(flow, rtp, v, start)?;

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::sync::Arc;
 use weir_media::y4m::Y4mReader;
-use weir_media::{PictureSource, RateChange, VideoCodec};
+use weir_media::{PictureSource, RateChange, ScenesConfig, VideoCodec};
 use weir_units::{DataSize, TimeDelta};
 
 /// Where media come from.
@@ -27,6 +27,8 @@ pub enum Source {
         /// Frame sizes in order; it repeats.
         sizes: Arc<[DataSize]>,
     },
+    /// Frame sizes of an encoder on scenes of changing complexity (S. Jero, 2013).
+    Scenes(Box<ScenesConfig>),
     /// A real encoder, run in virtual time.
     Encoder(Box<Video>),
 }
@@ -38,6 +40,7 @@ impl Source {
             Self::PerfectPackets => None,
             Self::PerfectFrames { fps } | Self::Trace { fps, .. } => Some(*fps),
             Self::Statistical(s) => Some(s.fps),
+            Self::Scenes(s) => Some(1.0 / s.frame_interval.as_secs_f64()),
             Self::Encoder(v) => Some(v.fps),
         }
     }

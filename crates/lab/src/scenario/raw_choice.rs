@@ -9,7 +9,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// Hands a string or a number to one reader and a table to another.
-trait Choice: Sized {
+pub(super) trait Choice: Sized {
     type Fields: for<'de> Deserialize<'de>;
     const EXPECTED: &'static str;
     fn from_text(text: &str) -> Result<Self, String> {
@@ -24,7 +24,7 @@ trait Choice: Sized {
     fn from_table(table: Self::Fields) -> Self;
 }
 
-fn choose<'de, C: Choice, D: Deserializer<'de>>(d: D) -> Result<C, D::Error> {
+pub(super) fn choose<'de, C: Choice, D: Deserializer<'de>>(d: D) -> Result<C, D::Error> {
     struct Visitor<C>(PhantomData<C>);
     impl<'de, C: Choice> de::Visitor<'de> for Visitor<C> {
         type Value = C;
@@ -57,11 +57,12 @@ macro_rules! choice {
     ($name:ty) => {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                choose(d)
+                $crate::scenario::raw_choice::choose(d)
             }
         }
     };
 }
+pub(super) use choice;
 
 /// A capacity.
 #[derive(Clone, Debug)]
@@ -260,120 +261,6 @@ impl JsonSchema for RawNumber {
         json_schema!({
             "description": "A number in the parameter's unit, true or false, or a string with a unit.",
             "type": ["number", "boolean", "string"],
-        })
-    }
-}
-
-/// A media source.
-#[derive(Clone, Debug)]
-pub(super) struct RawSource {
-    pub(super) model: RawModel,
-    pub(super) options: RawSourceTable,
-    /// Whether it is written as a table.
-    pub(super) is_table: bool,
-}
-
-/// Models of media sources.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "SourceModel")]
-pub(super) enum RawModel {
-    /// Full packets, evenly spaced, at exactly the target rate.
-    PerfectPackets,
-    /// Equal frames at a fixed frame rate, at exactly the target rate.
-    PerfectFrames,
-    /// The statistical model of RFC 8593, section 5.1.
-    Statistical,
-    /// Frame sizes from a recording, scaled to the target rate.
-    Trace,
-    /// A real encoder with pictures to code, which the receiver decodes.
-    Encoder,
-}
-
-pub(super) const MODELS: &[(&str, RawModel)] = &[
-    ("perfect-packets", RawModel::PerfectPackets),
-    ("perfect-frames", RawModel::PerfectFrames),
-    ("statistical", RawModel::Statistical),
-    ("trace", RawModel::Trace),
-    ("encoder", RawModel::Encoder),
-];
-
-/// A media source with options. Each option belongs to the models that it names.
-#[derive(Deserialize, JsonSchema, Clone, Default, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Source")]
-pub(super) struct RawSourceTable {
-    /// The model.
-    pub(super) model: Option<At<RawModel>>,
-    /// Frames a second; 30 if absent. perfect-frames, statistical, trace, encoder.
-    pub(super) fps: Option<At<f64>>,
-    /// Delay with which the encoder follows a new target (tau_v); "100 ms" if absent. statistical.
-    pub(super) reaction: Option<At<Time>>,
-    /// Frames in a burst (K_d); 8 if absent. statistical.
-    pub(super) burst_frames: Option<At<u32>>,
-    /// Size of a burst's first frame (K_B); "13.5 kB" if absent. statistical.
-    pub(super) burst_size: Option<At<Size>>,
-    /// Scale of the deviation of frame intervals (SCALE_t); 0.15 if absent. statistical.
-    pub(super) interval_scale: Option<At<f64>>,
-    /// Scale of the deviation of frame sizes (SCALE_B); 0.15 if absent. statistical.
-    pub(super) size_scale: Option<At<f64>>,
-    /// Distance between key frames; none if absent. statistical.
-    pub(super) key_interval: Option<At<Time>>,
-    /// A file of frame sizes in bytes, one a line, looked for beside the scenario file. trace.
-    pub(super) file: Option<At<String>>,
-    /// "H264", "VP8" or "VP9"; "H264" if absent. encoder.
-    pub(super) codec: Option<At<String>>,
-    /// The library that encodes, such as "openh264"; the first that is built in if absent. encoder.
-    pub(super) library: Option<At<String>>,
-    /// A built-in clip by name, or a Y4M file, looked for beside the scenario file; it repeats. "talking-head" if absent.
-    /// encoder.
-    pub(super) clip: Option<At<String>>,
-    /// Width and height of a built-in clip, such as "640x480"; that is what is there if absent. encoder.
-    pub(super) picture: Option<At<String>>,
-    /// Frames from one key frame to the next that nobody asked for; none if absent. encoder.
-    pub(super) gop: Option<At<u32>>,
-    /// What a new target does to the encoder: "seamless" or "restart"; "seamless" if absent. encoder.
-    pub(super) rate_change: Option<At<RawRateChange>>,
-    /// Most bytes of a slice; one slice a frame if absent. encoder.
-    pub(super) slice_size: Option<At<Size>>,
-}
-
-/// What an encoder does at a new target.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RateChange")]
-pub(super) enum RawRateChange {
-    /// It follows from the next frame on.
-    Seamless,
-    /// It begins anew with a key frame.
-    Restart,
-}
-
-impl Choice for RawSource {
-    type Fields = RawSourceTable;
-    const EXPECTED: &'static str = "a media source: \"perfect-packets\", \"perfect-frames\", \"statistical\", \"encoder\", or a table with `model`";
-    fn from_text(text: &str) -> Result<Self, String> {
-        let Some((_, model)) = MODELS.iter().find(|m| m.0 == text) else {
-            let names: Vec<_> = MODELS.iter().map(|m| m.0).collect();
-            return Err(format!("no media source is named \"{text}\"; {}", super::suggest::help(text, &names)));
-        };
-        Ok(Self { model: *model, options: RawSourceTable::default(), is_table: false })
-    }
-    fn from_table(options: Self::Fields) -> Self {
-        let model = options.model.as_ref().map_or(RawModel::PerfectPackets, |m| m.value);
-        Self { model, options, is_table: true }
-    }
-}
-choice!(RawSource);
-
-impl JsonSchema for RawSource {
-    fn schema_name() -> Cow<'static, str> {
-        "SourceOrModel".into()
-    }
-    fn json_schema(g: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A media source: a model's name, or a table with `model` and its options.",
-            "anyOf": [g.subschema_for::<RawModel>(), g.subschema_for::<RawSourceTable>()]
         })
     }
 }

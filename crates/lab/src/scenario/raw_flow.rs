@@ -1,7 +1,8 @@
 //! Flows as a file writes them, one field a key.
 
 use super::quantity::{Rate, Size, Time};
-use super::raw_choice::{RawCapacity, RawDistribution, RawNumber, RawSource};
+use super::raw_choice::{RawCapacity, RawDistribution, RawNumber};
+use super::raw_source::RawSource;
 use super::spanned::{At, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;

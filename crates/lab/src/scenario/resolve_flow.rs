@@ -1,7 +1,7 @@
 //! The flows of a scenario: paths, controllers with their settings, sources and traffic.
 
 use super::error::InputError;
-use super::media::{Source, Statistical};
+use super::media::Source;
 use super::model::*;
 use super::quantity::{Rate, Size, Time};
 use super::raw::*;
@@ -373,72 +373,6 @@ impl Flows<'_> {
             Some(s) => Ok(s.value.0),
             None => Ok(default),
         }
-    }
-
-    fn source(&self, raw: Option<&At<RawSource>>, traces: &mut Traces) -> Result<Source, InputError> {
-        let Some(raw) = raw else { return Ok(Source::PerfectPackets) };
-        let (model, o) = (raw.value.model, &raw.value.options);
-        if o.model.is_none() && raw.value.is_table {
-            return Err(self.text.error(raw.span.clone(), "a media source needs a `model`"));
-        }
-        let (statistical, encoder) = (model == RawModel::Statistical, model == RawModel::Encoder);
-        let rules = [
-            ("fps", o.fps.as_ref().map(|f| &f.span), model != RawModel::PerfectPackets),
-            ("reaction", o.reaction.as_ref().map(|f| &f.span), statistical),
-            ("burst_frames", o.burst_frames.as_ref().map(|f| &f.span), statistical),
-            ("burst_size", o.burst_size.as_ref().map(|f| &f.span), statistical),
-            ("interval_scale", o.interval_scale.as_ref().map(|f| &f.span), statistical),
-            ("size_scale", o.size_scale.as_ref().map(|f| &f.span), statistical),
-            ("key_interval", o.key_interval.as_ref().map(|f| &f.span), statistical),
-            ("file", o.file.as_ref().map(|f| &f.span), model == RawModel::Trace),
-            ("codec", o.codec.as_ref().map(|f| &f.span), encoder),
-            ("library", o.library.as_ref().map(|f| &f.span), encoder),
-            ("clip", o.clip.as_ref().map(|f| &f.span), encoder),
-            ("picture", o.picture.as_ref().map(|f| &f.span), encoder),
-            ("gop", o.gop.as_ref().map(|f| &f.span), encoder),
-            ("rate_change", o.rate_change.as_ref().map(|f| &f.span), encoder),
-            ("slice_size", o.slice_size.as_ref().map(|f| &f.span), encoder),
-        ];
-        let model_name = MODELS.iter().find(|m| m.1 == model).map_or("", |m| m.0);
-        for (name, span, allowed) in rules {
-            if let (Some(span), false) = (span, allowed) {
-                let takes: Vec<_> = rules.iter().filter(|r| r.2).map(|r| r.0).collect();
-                let help =
-                    if takes.is_empty() { "it has none".into() } else { format!("it has: {}", takes.join(", ")) };
-                let message = format!("the model \"{model_name}\" has no option `{name}`");
-                return Err(self.text.error(span.clone(), message).help(help));
-            }
-        }
-        let bounded = |v: &Option<At<f64>>, default: f64, min: f64, max: f64| match v {
-            Some(v) if !(min..=max).contains(&v.value) => {
-                let message = format!("expected a number between {min} and {max}, found {}", v.value);
-                Err(self.text.error(v.span.clone(), message))
-            }
-            Some(v) => Ok(v.value),
-            None => Ok(default),
-        };
-        let fps = bounded(&o.fps, 30.0, 1.0, 1_000.0)?;
-        Ok(match model {
-            RawModel::PerfectPackets => Source::PerfectPackets,
-            RawModel::PerfectFrames => Source::PerfectFrames { fps },
-            RawModel::Statistical => Source::Statistical(Statistical {
-                fps,
-                // RFC 8867, section 4.3, asks for 100 ms where RFC 8593 has 200 ms as an example.
-                reaction: o.reaction.as_ref().map_or(TimeDelta::from_millis(100), |t| t.value.0),
-                burst_frames: o.burst_frames.as_ref().map_or(8, |n| n.value),
-                burst_size: o.burst_size.as_ref().map_or(DataSize::from_bytes(13_500), |s| s.value.0),
-                interval_scale: bounded(&o.interval_scale, 0.15, 0.0, 1.0)?,
-                size_scale: bounded(&o.size_scale, 0.15, 0.0, 1.0)?,
-                key_interval: o.key_interval.as_ref().map(|t| positive(self.text, t)).transpose()?,
-            }),
-            RawModel::Trace => {
-                let file = o.file.as_ref().ok_or_else(|| {
-                    self.text.error(raw.span.clone(), "the model \"trace\" needs a `file` of frame sizes")
-                })?;
-                Source::Trace { fps, file: file.value.clone(), sizes: traces.frame_sizes(self.text, file)? }
-            }
-            RawModel::Encoder => Source::Encoder(Box::new(super::resolve_video::encoder(self.text, o, fps, traces)?)),
-        })
     }
 }
 

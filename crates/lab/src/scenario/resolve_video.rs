@@ -2,7 +2,7 @@
 
 use super::error::InputError;
 use super::media::{Clip, Video};
-use super::raw_choice::{RawRateChange, RawSourceTable};
+use super::raw_source::RawSourceTable;
 use super::spanned::At;
 use super::suggest;
 use super::traces::Traces;
@@ -47,10 +47,7 @@ pub(super) fn encoder(
         clip: clip_of(text, options.clip.as_ref(), options.picture.as_ref(), traces)?,
         fps,
         gop: options.gop.as_ref().map(|g| g.value),
-        rate_change: match options.rate_change.as_ref().map(|r| r.value) {
-            Some(RawRateChange::Restart) => RateChange::Restart,
-            Some(RawRateChange::Seamless) | None => RateChange::Seamless,
-        },
+        rate_change: options.rate_change.as_ref().map_or(RateChange::Seamless, |r| r.value.rate_change()),
         slice_size: slice.map(|s| DataSize::from_bytes(s.value.0.as_bytes())),
     })
 }
