@@ -7,6 +7,7 @@
 pub mod ack_vector;
 pub mod ccid;
 pub mod connection;
+pub mod data_dropped;
 pub mod feature;
 pub mod option;
 pub mod packet;

@@ -1,5 +1,12 @@
 //! Options (RFC 4340, section 5.8) and the numbers of features (section 6.4).
 
+mod read;
+mod time;
+mod write;
+
+pub use read::{BadOption, Entries, Entry, OptionFault, OptionIter, Options};
+pub use time::{from_ticks, ticks, timestamp};
+
 use crate::packet::PacketType;
 
 /// What can be negotiated, by number (RFC 4340, table 4).
@@ -37,26 +44,29 @@ pub enum DccpOption<'a> {
     Mandatory,
     /// The receiver cannot keep up (RFC 4340, section 11.6).
     SlowReceiver,
-    /// A feature located at its sender is to change; values in order of preference.
+    /// A feature located at its sender is to change; values in order of preference. Without values it is invalid, and is
+    /// answered as such (RFC 4340, section 6.6.8).
     ChangeL(FeatureNumber, &'a [u8]),
     /// A feature located at its sender has changed; the value, then preferences. Empty where the feature is unknown.
     ConfirmL(FeatureNumber, &'a [u8]),
-    /// A feature located at its receiver is to change.
+    /// A feature located at its receiver is to change; as [`Self::ChangeL`].
     ChangeR(FeatureNumber, &'a [u8]),
-    /// A feature located at its receiver has changed.
+    /// A feature located at its receiver has changed; as [`Self::ConfirmL`].
     ConfirmR(FeatureNumber, &'a [u8]),
-    /// A server's state for a client to give back (RFC 4340, section 8.1.4), 1 to 253 bytes.
+    /// A server's state for a client to give back (RFC 4340, section 8.1.4), at most 253 bytes; there may be several.
     InitCookie(&'a [u8]),
     /// Packets without data just before this one, below 2^48 (RFC 4340, section 7.7).
     NdpCount(u64),
-    /// What became of packets, newest first, one byte a run (RFC 4340, section 11.4), and the ECN nonce echo.
+    /// What became of packets, newest first, one byte a run (RFC 4340, section 11.4), and the ECN nonce echo. A second one
+    /// begins where the first left off.
     AckVector {
         /// The nonce echo.
         nonce: bool,
         /// The runs.
         runs: &'a [u8],
     },
-    /// Packets whose data was dropped after their headers were taken (RFC 4340, section 11.7).
+    /// Packets whose data was dropped after their headers were taken: blocks, for [`crate::data_dropped`] (RFC 4340, section
+    /// 11.7). A second one begins where the first left off.
     DataDropped(&'a [u8]),
     /// The sender's time in units of 10 us (RFC 4340, section 13.1).
     Timestamp(u32),
@@ -69,7 +79,7 @@ pub enum DccpOption<'a> {
     },
     /// Time from the packet acknowledged to this one, in units of 10 us (section 13.2).
     ElapsedTime(u32),
-    /// CRC-32c of the application data (RFC 4340, section 9.3).
+    /// CRC-32c of the application data (RFC 4340, section 9.3): see [`crate::packet::data_checksum`].
     DataChecksum(u32),
     /// An option of a CCID: 128 to 191 go to the half-connection's receiver, 192 to 255 to its sender.
     Ccid {
@@ -107,6 +117,25 @@ const DATA_CHECKSUM: u8 = 44;
 const FIRST_LONG: u8 = 32;
 const FIRST_CCID: u8 = 128;
 
+/// Most bytes of an option's data: what its length byte can tell, less number and length themselves.
+pub const MAX_DATA: usize = 253;
+/// Most that NDP Count can tell, in six bytes.
+pub const MAX_NDP_COUNT: u64 = (1 << 48) - 1;
+
+/// Whether an option of this number may stand in a packet of this type. Where it may not it is ignored on arrival: RFC 4340,
+/// table 3, for Data, and its sections 6.6.1, 8.1.4, 11.4, 11.7 and 13.2 for what speaks of an acknowledgement number. CCIDs
+/// have their own rules for their options, from 128 up: those that are defined are ignored on Data (RFC 4342 and RFC 5622,
+/// section 8).
+pub const fn is_permitted(number: u8, on: PacketType) -> bool {
+    match number {
+        MANDATORY | CHANGE_L | CHANGE_R => !matches!(on, PacketType::Data),
+        CONFIRM_L | CONFIRM_R | INIT_COOKIE | ACK_VECTOR_0 | ACK_VECTOR_1 | DATA_DROPPED | ELAPSED_TIME => {
+            on.has_acknowledgement()
+        }
+        _ => true,
+    }
+}
+
 impl DccpOption<'_> {
     /// Its number in the packet.
     pub const fn number(&self) -> u8 {
@@ -129,145 +158,11 @@ impl DccpOption<'_> {
             Self::Ccid { number, .. } | Self::Unknown { number, .. } => number,
         }
     }
-
-    /// Appends it to a header. Data past 253 bytes is cut: see [`crate::ack_vector`] for splitting.
-    pub fn write_into(&self, out: &mut Vec<u8>) {
-        let number = self.number();
-        let mut put = |parts: &[&[u8]]| {
-            let len = parts.iter().map(|p| p.len()).sum::<usize>().min(253);
-            out.extend_from_slice(&[number, len as u8 + 2]);
-            out.extend(parts.iter().flat_map(|p| p.iter()).take(253));
-        };
-        match *self {
-            Self::Mandatory | Self::SlowReceiver => out.push(number),
-            Self::ChangeL(f, v) | Self::ConfirmL(f, v) | Self::ChangeR(f, v) | Self::ConfirmR(f, v) => {
-                put(&[&[f.0], v])
-            }
-            Self::InitCookie(d) | Self::DataDropped(d) | Self::AckVector { runs: d, .. } => put(&[d]),
-            Self::Ccid { data, .. } | Self::Unknown { data, .. } => put(&[data]),
-            Self::NdpCount(n) => {
-                let bytes = n.to_be_bytes();
-                let zeros = bytes.iter().take(7).take_while(|&&b| b == 0).count();
-                put(&[&bytes[zeros.max(2)..]]);
-            }
-            Self::Timestamp(t) | Self::DataChecksum(t) => put(&[&t.to_be_bytes()]),
-            Self::TimestampEcho { echo, elapsed } => {
-                let e = elapsed.to_be_bytes();
-                let e = if elapsed == 0 {
-                    &e[..0]
-                } else if elapsed <= 0xffff {
-                    &e[2..]
-                } else {
-                    &e[..]
-                };
-                put(&[&echo.to_be_bytes(), e]);
-            }
-            Self::ElapsedTime(t) => {
-                let e = t.to_be_bytes();
-                put(&[if t <= 0xffff { &e[2..] } else { &e[..] }]);
-            }
-        }
+    /// See [`is_permitted`].
+    pub const fn permitted_on(&self, packet_type: PacketType) -> bool {
+        is_permitted(self.number(), packet_type)
     }
 }
 
-/// An option that cannot be read (RFC 4340, section 5.8): its length is wrong for it, or reaches past the options. The rest
-/// of the options is not looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BadOption {
-    /// Its number.
-    pub number: u8,
-    /// First bytes of its data, zero where there are none.
-    pub data: [u8; 2],
-}
-
-/// A packet's options.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options<'a> {
-    bytes: &'a [u8],
-    packet_type: PacketType,
-}
-
-impl<'a> Options<'a> {
-    /// The options of a packet of this type.
-    pub const fn new(bytes: &'a [u8], packet_type: PacketType) -> Self {
-        Self { bytes, packet_type }
-    }
-    /// Whether there are none, nor padding.
-    pub const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-    /// The type of the packet that they stand in.
-    pub const fn packet_type(&self) -> PacketType {
-        self.packet_type
-    }
-    /// One after the other, without padding; ends with the first that cannot be read.
-    pub fn iter(&self) -> OptionIter<'a> {
-        OptionIter { rest: self.bytes }
-    }
-}
-
-/// See [`Options::iter`].
-#[derive(Clone, Debug)]
-pub struct OptionIter<'a> {
-    rest: &'a [u8],
-}
-
-fn big_endian(data: &[u8]) -> u64 {
-    data.iter().fold(0, |n, &b| n << 8 | u64::from(b))
-}
-
-fn read(number: u8, data: &[u8]) -> Option<DccpOption<'_>> {
-    use DccpOption as O;
-    let feature = || data.split_first().map(|(&f, values)| (FeatureNumber(f), values));
-    let time = |d: &[u8]| matches!(d.len(), 2 | 4).then(|| big_endian(d) as u32);
-    Some(match number {
-        CHANGE_L => feature().filter(|f| !f.1.is_empty()).map(|(f, v)| O::ChangeL(f, v))?,
-        CONFIRM_L => feature().map(|(f, v)| O::ConfirmL(f, v))?,
-        CHANGE_R => feature().filter(|f| !f.1.is_empty()).map(|(f, v)| O::ChangeR(f, v))?,
-        CONFIRM_R => feature().map(|(f, v)| O::ConfirmR(f, v))?,
-        INIT_COOKIE if !data.is_empty() => O::InitCookie(data),
-        NDP_COUNT if (1..=6).contains(&data.len()) => O::NdpCount(big_endian(data)),
-        ACK_VECTOR_0 => O::AckVector { nonce: false, runs: data },
-        ACK_VECTOR_1 => O::AckVector { nonce: true, runs: data },
-        DATA_DROPPED => O::DataDropped(data),
-        TIMESTAMP if data.len() == 4 => O::Timestamp(big_endian(data) as u32),
-        TIMESTAMP_ECHO => {
-            let (echo, elapsed) = data.split_at_checked(4)?;
-            let elapsed = if elapsed.is_empty() { 0 } else { time(elapsed)? };
-            O::TimestampEcho { echo: big_endian(echo) as u32, elapsed }
-        }
-        ELAPSED_TIME => O::ElapsedTime(time(data)?),
-        DATA_CHECKSUM if data.len() == 4 => O::DataChecksum(big_endian(data) as u32),
-        INIT_COOKIE | NDP_COUNT | TIMESTAMP | DATA_CHECKSUM => return None,
-        FIRST_CCID.. => O::Ccid { number, data },
-        _ => O::Unknown { number, data },
-    })
-}
-
-impl<'a> Iterator for OptionIter<'a> {
-    type Item = Result<DccpOption<'a>, BadOption>;
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (&number, rest) = self.rest.split_first()?;
-            self.rest = rest;
-            if number >= FIRST_LONG {
-                let len = rest.first().map_or(0, |&l| usize::from(l));
-                let data = len.checked_sub(1).and_then(|n| rest.split_at_checked(n)).filter(|_| len >= 2);
-                let taken = data.and_then(|(d, rest)| Some((read(number, &d[1..])?, rest)));
-                if let Some((option, rest)) = taken {
-                    self.rest = rest;
-                    return Some(Ok(option));
-                }
-                self.rest = &[];
-                let byte = |i: usize| rest.get(i).copied().unwrap_or(0);
-                return Some(Err(BadOption { number, data: [byte(1), byte(2)] }));
-            }
-            match number {
-                PADDING => {}
-                MANDATORY => return Some(Ok(DccpOption::Mandatory)),
-                SLOW_RECEIVER => return Some(Ok(DccpOption::SlowReceiver)),
-                _ => return Some(Ok(DccpOption::Unknown { number, data: &[] })),
-            }
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

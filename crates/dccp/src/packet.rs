@@ -1,16 +1,23 @@
 //! The ten packet types on the wire (RFC 4340, section 5).
 
 mod checksum;
+mod data_checksum;
 mod parse;
+mod reset;
+mod sequence;
+mod service_code;
 mod write;
 
-pub use checksum::{Coverage, PseudoHeader, covered_checksum};
+pub use checksum::{Coverage, PROTOCOL, PseudoHeader, covered_checksum};
+pub use data_checksum::data_checksum;
 pub use parse::parse;
+pub use reset::ResetCode;
+pub use sequence::WireSequence;
+pub use service_code::{ServiceCode, ServiceCodeError};
 pub use write::PacketWriter;
 
 use crate::option::Options;
 use core::fmt;
-use weir_units::Seq48;
 
 /// Bytes of a generic header with 24-bit and with 48-bit sequence numbers (RFC 4340, section 5.1).
 pub const SHORT_HEADER: usize = 12;
@@ -76,122 +83,24 @@ impl PacketType {
         matches!(self, Self::Data | Self::Ack | Self::DataAck)
     }
     /// Whether what follows its options is the application's (RFC 4340, sections 5.2 to 5.7): error text of a Reset is not.
+    /// On a Request or a Response, no bytes are no data; on the others they are a datagram of no bytes (section 5.4).
     pub const fn may_carry_data(self) -> bool {
         matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
     }
-    /// Whether it counts as a data packet for NDP Count, acknowledgement ratio and loss (RFC 4340, section 7.7 and 11).
+    /// Whether it always carries a datagram of the application's, be it one of no bytes.
     pub const fn is_data(self) -> bool {
         matches!(self, Self::Data | Self::DataAck)
+    }
+    /// Whether it is a non-data packet, which NDP Count counts (RFC 4340, section 7.7). Requests and Responses are none,
+    /// whether there are data in them or not.
+    pub const fn is_non_data(self) -> bool {
+        !self.may_carry_data()
     }
 }
 
 impl fmt::Display for PacketType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DCCP-{self:?}")
-    }
-}
-
-/// A sequence or acknowledgement number as it stands in a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WireSequence {
-    /// All 48 bits.
-    Long(Seq48),
-    /// The low 24 bits.
-    Short(u32),
-}
-
-impl WireSequence {
-    /// The whole number; a short one is taken as the nearest to `reference` (RFC 4340, section 7.6).
-    pub const fn extend(self, reference: Seq48) -> Seq48 {
-        match self {
-            Self::Long(s) => s,
-            Self::Short(low) => {
-                const HALF: i64 = 1 << 23;
-                let d = (low as i64 - (reference.get() & 0xff_ffff) as i64).rem_euclid(2 * HALF);
-                let d = if d >= HALF { d - 2 * HALF } else { d };
-                if d < 0 { reference.sub(d.unsigned_abs()) } else { reference.add(d.unsigned_abs()) }
-            }
-        }
-    }
-}
-
-/// What the application on a port does, told when a connection is opened (RFC 4340, section 8.1.2; RFC 5595).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ServiceCode(pub u32);
-
-impl ServiceCode {
-    /// No meaning.
-    pub const UNSPECIFIED: Self = Self(0);
-    /// An RTP video session: `RTPV` (RFC 5762, section 5.2).
-    pub const RTP_VIDEO: Self = Self(u32::from_be_bytes(*b"RTPV"));
-    /// An RTP audio session: `RTPA`.
-    pub const RTP_AUDIO: Self = Self(u32::from_be_bytes(*b"RTPA"));
-    /// The one value that no service may have.
-    pub const INVALID: Self = Self(u32::MAX);
-}
-
-impl fmt::Display for ServiceCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let b = self.0.to_be_bytes();
-        if b.iter().all(u8::is_ascii_graphic) {
-            write!(f, "SC:{}", b.map(char::from).iter().collect::<std::string::String>())
-        } else {
-            write!(f, "SC={}", self.0)
-        }
-    }
-}
-
-/// Why a connection was reset (RFC 4340, section 5.6; 12 is RFC 6773's).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ResetCode(pub u8);
-
-macro_rules! reset_codes {
-    ($($(#[$doc:meta])* $name:ident = $n:literal, $text:literal;)*) => {
-        impl ResetCode {
-            $($(#[$doc])* pub const $name: Self = Self($n);)*
-            /// Its name in the registry; `None` where it has none.
-            pub const fn name(self) -> Option<&'static str> {
-                match self.0 { $($n => Some($text),)* _ => None }
-            }
-        }
-    };
-}
-
-reset_codes! {
-    /// No meaningful code.
-    UNSPECIFIED = 0, "Unspecified";
-    /// Normal end.
-    CLOSED = 1, "Closed";
-    /// No progress.
-    ABORTED = 2, "Aborted";
-    /// There is no such connection.
-    NO_CONNECTION = 3, "No Connection";
-    /// A valid packet of a type that was not expected; Data 1 is the type.
-    PACKET_ERROR = 4, "Packet Error";
-    /// A wrong option; Data 1 to 3 are its type and first bytes.
-    OPTION_ERROR = 5, "Option Error";
-    /// A mandatory option was not understood; Data as before.
-    MANDATORY_ERROR = 6, "Mandatory Error";
-    /// Nobody listens on the port.
-    CONNECTION_REFUSED = 7, "Connection Refused";
-    /// The port's service is another.
-    BAD_SERVICE_CODE = 8, "Bad Service Code";
-    /// The server takes no more connections.
-    TOO_BUSY = 9, "Too Busy";
-    /// The Init Cookie was wrong or missing.
-    BAD_INIT_COOKIE = 10, "Bad Init Cookie";
-    /// The other end's congestion control misbehaves.
-    AGGRESSION_PENALTY = 11, "Aggression Penalty";
-    /// Another connection has this UDP pair of addresses and ports (RFC 6773, section 3.8).
-    ENCAPSULATED_PORT_REUSE = 12, "Encapsulated Port Reuse";
-}
-
-impl fmt::Display for ResetCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "reset code {}", self.0),
-        }
     }
 }
 
@@ -247,7 +156,8 @@ pub enum PacketError {
     /// 24-bit numbers on a type that must have 48.
     #[error("{0} must have 48-bit sequence numbers")]
     ShortSequence(PacketType),
-    /// Data Offset is smaller than the type's header or larger than the packet.
+    /// Data Offset is smaller than the type's header or larger than the packet, or reaches into what is carried as a
+    /// length only.
     #[error("data offset of {offset} bytes is not between the header's {header} and the packet's {packet}")]
     DataOffset {
         /// What Data Offset says, in bytes.
@@ -257,4 +167,15 @@ pub enum PacketError {
         /// The most.
         packet: usize,
     },
+    /// CsCov asks for more data than the packet has (RFC 4340, section 9.2: such packets are ignored).
+    #[error("checksum coverage {coverage} reaches past the packet's {data} bytes of data")]
+    ChecksumCoverage {
+        /// What CsCov says.
+        coverage: u8,
+        /// Bytes of data, those carried as a length only among them.
+        data: usize,
+    },
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,7 +69,7 @@ impl End {
 fn options(packet: &Sent) -> Vec<u8> {
     let parsed = parse(packet, 0).expect("what was written");
     let mut out = Vec::new();
-    parsed.options.iter().for_each(|o| o.expect("what was written").write_into(&mut out));
+    parsed.options.iter().for_each(|o| assert!(o.expect("what was written").write_into(&mut out)));
     out
 }
 

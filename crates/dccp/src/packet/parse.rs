@@ -1,4 +1,6 @@
-use super::{Header, LONG_HEADER, Packet, PacketError, PacketType, ResetCode, SHORT_HEADER, ServiceCode, WireSequence};
+use super::{
+    Coverage, Header, LONG_HEADER, Packet, PacketError, PacketType, ResetCode, SHORT_HEADER, ServiceCode, WireSequence,
+};
 use crate::option::Options;
 use weir_units::Seq48;
 
@@ -15,9 +17,10 @@ fn seq48_at(b: &[u8], at: usize) -> Seq48 {
     Seq48::new(u64::from(u16_at(b, at)) << 32 | u64::from(u32_at(b, at + 2)))
 }
 
-/// Reads a datagram as a DCCP packet. The checksum is not looked at (RFC 6773, section 3.3, has UDP's stand for it).
+/// Reads a datagram as a DCCP packet, with the checks that come first (RFC 4340, section 8.5, step 1). The checksum is not
+/// looked at: RFC 6773, section 3.3, has UDP's stand for it. Reserved bits are ignored.
 ///
-/// `beyond` is how many bytes belong behind `bytes` and are carried as a length only.
+/// `beyond` is how many bytes of data belong behind `bytes` and are carried as a length only.
 ///
 /// # Errors
 /// See [`PacketError`].
@@ -57,14 +60,18 @@ pub fn parse(bytes: &[u8], beyond: u32) -> Result<Packet<'_>, PacketError> {
     }
     let offset = usize::from(bytes[4]) * 4;
     if offset < at || offset > have {
-        let packet = have.saturating_add(beyond as usize);
-        return Err(PacketError::DataOffset { offset, header: at, packet });
+        return Err(PacketError::DataOffset { offset, header: at, packet: have });
+    }
+    let checksum_coverage = bytes[5] & 0xf;
+    let data = (have - offset).saturating_add(beyond as usize);
+    if Coverage(checksum_coverage).covered(data).is_none() {
+        return Err(PacketError::ChecksumCoverage { coverage: checksum_coverage, data });
     }
     let header = Header {
         source_port: u16_at(bytes, 0),
         destination_port: u16_at(bytes, 2),
         ccval: bytes[5] >> 4,
-        checksum_coverage: bytes[5] & 0xf,
+        checksum_coverage,
         packet_type,
         sequence,
         acknowledgement,

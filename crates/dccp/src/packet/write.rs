@@ -1,5 +1,6 @@
 use super::{Header, MAX_HEADER, ResetCode, ServiceCode, WireSequence};
-use crate::option::DccpOption;
+use crate::option::{DccpOption, MAX_DATA};
+use weir_units::Seq48;
 
 /// Writes one packet at the end of a buffer: header, options, then the caller appends the data.
 ///
@@ -34,32 +35,33 @@ pub struct PacketWriter<'a> {
 impl<'a> PacketWriter<'a> {
     /// Writes the generic header and the acknowledgement number, where the type has one; the checksum is zero, as RFC 6773,
     /// section 3.3, has it. A Request's or Response's service code and a Reset's code are to follow at once.
+    ///
+    /// Both numbers are to be of one length, and CsCov may not reach past the data: see
+    /// [`Coverage::fitting`](super::Coverage::fitting).
     pub fn new(out: &'a mut Vec<u8>, header: &Header) -> Self {
         let start = out.len();
         out.extend_from_slice(&header.source_port.to_be_bytes());
         out.extend_from_slice(&header.destination_port.to_be_bytes());
         out.extend_from_slice(&[0, (header.ccval << 4) | (header.checksum_coverage & 0xf), 0, 0]);
-        let first = header.packet_type.number() << 1;
-        match header.sequence {
-            WireSequence::Long(s) => {
-                out.extend_from_slice(&[first | 1, 0]);
-                out.extend_from_slice(&s.get().to_be_bytes()[2..]);
-            }
-            WireSequence::Short(s) => {
-                out.push(first);
-                out.extend_from_slice(&s.to_be_bytes()[1..]);
-            }
+        let (packet_type, short) = (header.packet_type, header.sequence.is_short());
+        debug_assert!(!short || packet_type.may_be_short(), "{packet_type} has long numbers");
+        let first = packet_type.number() << 1 | u8::from(!short);
+        if !short {
+            out.push(first);
         }
-        match header.acknowledgement.filter(|_| header.packet_type.has_acknowledgement()) {
-            Some(WireSequence::Long(s)) => {
-                out.extend_from_slice(&[0, 0]);
-                out.extend_from_slice(&s.get().to_be_bytes()[2..]);
-            }
-            Some(WireSequence::Short(s)) => {
+        number(out, if short { first } else { 0 }, header.sequence);
+        if packet_type.has_acknowledgement() {
+            debug_assert!(header.acknowledgement.is_some(), "{packet_type} acknowledges");
+            let acknowledgement = header.acknowledgement.unwrap_or(if short {
+                WireSequence::Short(0)
+            } else {
+                WireSequence::Long(Seq48::default())
+            });
+            debug_assert_eq!(acknowledgement.is_short(), short, "numbers of one length");
+            if !short {
                 out.push(0);
-                out.extend_from_slice(&s.to_be_bytes()[1..]);
             }
-            None => debug_assert!(!header.packet_type.has_acknowledgement(), "{} acknowledges", header.packet_type),
+            number(out, 0, acknowledgement);
         }
         Self { out, start }
     }
@@ -71,12 +73,29 @@ impl<'a> PacketWriter<'a> {
     pub fn reset(&mut self, code: ResetCode, data: [u8; 3]) {
         self.out.extend_from_slice(&[code.0, data[0], data[1], data[2]]);
     }
-    /// Appends an option; `false`, and nothing is written, where the header has no room for it.
+    /// Appends an option; `false`, and nothing is written, where the header has no room for it or its data are longer than
+    /// [`MAX_DATA`].
     pub fn option(&mut self, option: &DccpOption<'_>) -> bool {
         let before = self.out.len();
-        option.write_into(self.out);
         // Padding to a word of four never goes past the limit, which is one itself.
-        let fits = self.out.len() - self.start <= MAX_HEADER;
+        let fits = option.write_into(self.out) && self.out.len() - self.start <= MAX_HEADER;
+        if !fits {
+            self.out.truncate(before);
+        }
+        fits
+    }
+    /// Appends runs of any length as Ack Vector options, each of which begins where the one before left off (RFC 4340,
+    /// section 11.4); `false`, and nothing is written, where the header has no room for all.
+    pub fn ack_vector(&mut self, nonce: bool, runs: &[u8]) -> bool {
+        self.all(runs, |runs| DccpOption::AckVector { nonce, runs })
+    }
+    /// The same for blocks and Data Dropped options (RFC 4340, section 11.7).
+    pub fn data_dropped(&mut self, blocks: &[u8]) -> bool {
+        self.all(blocks, DccpOption::DataDropped)
+    }
+    fn all<'b>(&mut self, data: &'b [u8], option: impl Fn(&'b [u8]) -> DccpOption<'b>) -> bool {
+        let before = self.out.len();
+        let fits = data.chunks(MAX_DATA).all(|part| self.option(&option(part)));
         if !fits {
             self.out.truncate(before);
         }
@@ -92,5 +111,20 @@ impl<'a> PacketWriter<'a> {
         self.out.resize(self.start + words * 4, 0);
         self.out[self.start + 4] = u8::try_from(words).unwrap_or(u8::MAX);
         words * 4
+    }
+}
+
+/// Appends a byte and the number behind it.
+fn number(out: &mut Vec<u8>, first: u8, n: WireSequence) {
+    match n {
+        WireSequence::Long(s) => {
+            let [_, _, bytes @ ..] = s.get().to_be_bytes();
+            out.extend_from_slice(&[first]);
+            out.extend_from_slice(&bytes);
+        }
+        WireSequence::Short(s) => {
+            let [_, a, b, c] = s.to_be_bytes();
+            out.extend_from_slice(&[first, a, b, c]);
+        }
     }
 }
