@@ -301,6 +301,8 @@ impl Negotiation {
         let own = self.wanted(slot);
         let entry = &mut self.entries[slot.index()];
         let value = match rule {
+            // A Change has at least one value (RFC 4340, section 6.1).
+            Rule::ServerPriority if bytes.is_empty() => None,
             Rule::ServerPriority => {
                 let (server, client) = if self.is_server { (own.bytes(), bytes) } else { (bytes, own.bytes()) };
                 let shared = reconcile(server, client);

@@ -200,7 +200,7 @@ fn no_shared_value_leaves_the_old_one() {
 fn invalid_changes_get_empty_confirms() {
     let server = with_ccids(&[2], &[2]);
     let window = FeatureNumber::SEQUENCE_WINDOW;
-    let invalid: [(DccpOption<'_>, &[u8]); 6] = [
+    let invalid: [(DccpOption<'_>, &[u8]); 8] = [
         // A length that is not the feature's; values below 32 and above 2^46 - 1 (section 7.5.2).
         (DccpOption::ChangeL(window, &[0, 0, 0, 4, 0]), &[35, 3, 3]),
         (DccpOption::ChangeL(window, &[0, 0, 0, 0, 0, 31]), &[35, 3, 3]),
@@ -209,12 +209,18 @@ fn invalid_changes_get_empty_confirms() {
         // Not the other end's to change (section 6.3.2).
         (DccpOption::ChangeR(window, &[0, 0, 0, 0, 4, 0]), &[33, 3, 3]),
         (DccpOption::ChangeR(FeatureNumber::ACK_RATIO, &[0, 3]), &[33, 3, 5]),
+        // No value at all (section 6.1).
+        (DccpOption::ChangeL(window, &[]), &[35, 3, 3]),
+        (DccpOption::ChangeR(CCID, &[]), &[33, 3, 1]),
     ];
     for (option, confirm) in invalid {
         assert_eq!(answer(&server, option), confirm, "{option:?}");
         let mut s = End::new(&server, true);
         let (DccpOption::ChangeL(f, v) | DccpOption::ChangeR(f, v)) = option else { panic!("a Change") };
-        assert_eq!(s.told(&[option], true), cause(ResetCode::MANDATORY_ERROR, [option.number(), f.0, v[0]]));
+        assert_eq!(
+            s.told(&[option], true),
+            cause(ResetCode::MANDATORY_ERROR, [option.number(), f.0, v.first().copied().unwrap_or(0)])
+        );
     }
     for (least, bytes) in [(32, [0, 0, 0, 0, 0, 32]), ((1 << 46) - 1, [0x3f, 0xff, 0xff, 0xff, 0xff, 0xff])] {
         let mut s = End::new(&server, true);
