@@ -58,6 +58,9 @@ pub struct Target {
 }
 
 impl Target {
+    /// A pacing rate at which packets leave as soon as they are there, all of a frame at once.
+    pub const UNPACED: DataRate = DataRate::from_bps(u64::MAX);
+
     /// A target of one rate, paced at `pacing_rate`, without padding, window or queue limit.
     pub const fn paced(media_rate: DataRate, pacing_rate: DataRate) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The incoming rate at a receiver (R_hat of draft-ietf-rmcat-gcc-02, section 5.5).
+//! The rate of what comes: at a receiver (R_hat of draft-ietf-rmcat-gcc-02, section 5.5), or from an encoder.
 
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
@@ -44,10 +44,15 @@ impl IncomingRate {
 
     /// Counts a packet.
     pub(crate) fn on_packet(&mut self, size: DataSize, now: Timestamp) {
+        self.on_bytes(size.min(DataSize::from_bytes(MAX_PACKET)), now);
+    }
+
+    /// Counts what this end has made itself, of any size up to 4 GiB.
+    pub(crate) fn on_bytes(&mut self, size: DataSize, now: Timestamp) {
         self.advance(now);
         self.first.get_or_insert(now);
         let i = self.index();
-        let bytes = size.as_bytes().min(MAX_PACKET);
+        let bytes = size.as_bytes().min(u64::from(u32::MAX));
         self.bytes[i] += bytes;
         self.total += bytes;
     }

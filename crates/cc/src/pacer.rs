@@ -153,12 +153,18 @@ impl Pacer {
 const STOPPED: TimeDelta = TimeDelta::from_secs(1);
 
 fn advance(empty_at: Timestamp, now: Timestamp, size: DataSize, rate: DataRate) -> Timestamp {
+    if rate == Target::UNPACED {
+        return empty_at.max(now);
+    }
     empty_at.max(now) + rate.time_for(size).unwrap_or(STOPPED)
 }
 
 fn rescale(empty_at: Timestamp, now: Timestamp, from: DataRate, to: DataRate) -> Timestamp {
     if empty_at <= now {
         return empty_at;
+    }
+    if to == Target::UNPACED {
+        return now;
     }
     let left = from.size_in(empty_at - now);
     now + to.time_for(left).unwrap_or(STOPPED)
@@ -273,6 +279,18 @@ mod tests {
                     PacerDecision::Padding { .. } => prop_assert!(false, "no padding was asked for"),
                 }
             }
+        }
+    }
+
+    #[test]
+    fn unpaced_packets_leave_at_one_instant() {
+        let mut p = pacer(8, 0);
+        p.on_sent(Timestamp::ZERO, KB, false, 0);
+        // What was in the bucket is forgiven.
+        p.set_target(&Target::paced(DataRate::ZERO, Target::UNPACED), Timestamp::ZERO);
+        for _ in 0..1_000 {
+            assert_eq!(p.poll(Timestamp::ZERO, true), PacerDecision::Media { probe: 0 });
+            p.on_sent(Timestamp::ZERO, KB, false, 0);
         }
     }
 

@@ -44,6 +44,14 @@ pub struct ReportPlan {
     pub early: bool,
 }
 
+impl ReportPlan {
+    /// Plain reports, this far apart whatever the round trip is.
+    pub const fn every(interval: TimeDelta) -> Self {
+        let (min_interval, max_interval) = (interval, interval);
+        Self { min_round_trips: 0.0, min_interval, max_interval, extended: false, early: false }
+    }
+}
+
 /// The transport that the session is to run a controller over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
@@ -103,6 +111,15 @@ pub struct Spec {
     pub params: Vec<ParamInfo>,
     /// Makes both halves.
     pub make: Make,
+}
+
+impl Spec {
+    /// Whether it controls plain datagrams itself and hears of the path more often than every five seconds, RTCP's classic
+    /// interval. The others are there for comparison: they need their transport, or let queues fill for long.
+    pub fn is_interactive(&self) -> bool {
+        let slow = |plan: ReportPlan| plan.min_interval >= TimeDelta::from_secs(5);
+        self.transport == Transport::Udp && !self.reports.is_some_and(slow)
+    }
 }
 
 /// The controllers that can be asked for by name: the built-in ones and any that a program adds, each also with its
@@ -224,8 +241,11 @@ controllers! {
         Fixed(crate::fixed::Fixed),
         Gcc(crate::gcc::Gcc),
         GccRemb(crate::gcc_remb::GccRemb),
+        Linphone(crate::linphone::Linphone),
         Nada(crate::nada::Nada),
         Rrtcc(crate::rrtcc::Rrtcc),
+        RtcpAimd(crate::rtcp_aimd::RtcpAimd),
+        RtcpThresholds(crate::rtcp_thresholds::RtcpThresholds),
         Scream(crate::scream::v1::Scream),
         Tfrc(crate::tfrc::Tfrc),
         Tmmbr(crate::tmmbr::Tmmbr),

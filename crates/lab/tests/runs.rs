@@ -1,7 +1,7 @@
 //! Whole runs: scenario, sessions, simulator and metrics together.
 
 use std::sync::atomic::AtomicBool;
-use weir_cc::Registry;
+use weir_cc::{Registry, Spec};
 use weir_lab::run::{Job, RunError, RunOptions, run, run_many};
 use weir_lab::scenario::{
     Capacity, CircuitBreaker, Flow, FlowKind, Link, LossPlace, QueueLimit, RtpFlow, Scenario, ScenarioFile, Source,
@@ -81,7 +81,7 @@ fn every_controller_uses_the_link_and_loses_little() {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
     // Two hold their media at the rate that they start with, and one does so until a base station tells it another.
     let holds = |name: &str| ["fixed", "dpfec", "tmmbr-a", "tmmbr-b"].contains(&name);
-    for spec in registry.specs().iter().filter(|s| !holds(&s.name)) {
+    for spec in registry.specs().iter().filter(|s| s.is_interactive() && !holds(&s.name)) {
         let r = run(&scenario(&spec.name, 100), 1, &options(&registry, &stop)).expect("runs");
         let f = &r.flows[0];
         eprintln!(
@@ -116,7 +116,8 @@ fn broken(controller: &str, rules: CircuitBreaker, kbps: Option<u64>) -> Option<
 fn the_circuit_breaker_stays_quiet_while_a_controller_adapts() {
     // At a quarter, with 1.2 s of queue, NADA swings between its bounds and is stopped; at a tenth, with 3 s, TFRC; and by the
     // rules of 2013 C-NADU, whose reports come twice a second, so that two of them are soon past.
-    for spec in Registry::builtin().specs().iter().filter(|s| s.name != "fixed" && s.name != "dpfec") {
+    let adapts = |s: &&Spec| s.is_interactive() && s.name != "fixed" && s.name != "dpfec";
+    for spec in Registry::builtin().specs().iter().filter(adapts) {
         assert_eq!(broken(&spec.name, CircuitBreaker::Rfc8083, None), None, "{}", spec.name);
     }
 }

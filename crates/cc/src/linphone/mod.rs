@@ -1,0 +1,257 @@
+//! Rate control of linphone, an application of 2012, over UDP and over DCCP (S. Jero, 2013, sections 2.2.2, 3.2 and appendix A).
+//!
+//! Over UDP it hears RTCP reports and nothing else, and sends each frame in one burst. Over DCCP, whose congestion control says
+//! when packets leave, it lowers the rate when the send queue refuses packets (`ccid2`, `ccid5`), and follows the rate that the
+//! transport tells (`ccid3`, `ccid4`, `ccid-video`). Appendix A.2's three parts are the files here: [`analyser`] says what
+//! feedback means, the state machine below what is done about it, [`driver`] what that does to the encoder's rate.
+//!
+//! What the encoder actually makes is measured from the frames as they enter the RTP queue, those included of which packets
+//! are refused. Where the code and the text disagree, the code is followed: see [`Config`].
+
+mod analyser;
+mod config;
+mod driver;
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+
+use crate::controller::{Controller, Limits, Target};
+use crate::cue::{Cue, QueueState, SentPacket};
+use crate::incoming_rate::IncomingRate;
+use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
+use crate::tunable::SetupError;
+use analyser::{Action, Analyser};
+use config::Over;
+use driver::Driver;
+use std::sync::Arc;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// RTCP's interval: 5 s, RFC 3550's least (S. Jero, 2013, section 2.2.2; section 4.3.2 has 50 s of ten reports).
+const REPORTS: ReportPlan = ReportPlan::every(TimeDelta::from_secs(5));
+
+/// What is being done (A.2, bitratecontrol.c).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Nothing has happened yet, or the limit is reached.
+    Init,
+    /// All is well: good reports are counted.
+    Stable,
+    /// The rate was lowered, and an improvement is waited for.
+    Probing,
+    /// The rate is raised step by step.
+    ProbingUp,
+}
+
+/// The sender half; there is no other.
+#[derive(Clone, Debug)]
+pub struct Linphone {
+    config: Config,
+    over: Over,
+    limits: Limits,
+    analyser: Analyser,
+    driver: Driver,
+    state: State,
+    /// Reports in [`State::Stable`].
+    stable: u32,
+    /// Reports since the last step in [`State::ProbingUp`].
+    probing: u32,
+    /// What the encoder makes.
+    encoder: IncomingRate,
+    encoder_bps: Option<f64>,
+    last_change: Option<Timestamp>,
+    last_reject: Option<Timestamp>,
+    last_sample: Option<Timestamp>,
+    told_bps: f64,
+    decreases: u64,
+    increases: u64,
+    rejects: u64,
+}
+
+impl Linphone {
+    /// A controller over plain datagrams. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        Self::over(Over::Udp, "linphone", setup)
+    }
+
+    fn over(over: Over, name: &str, setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::over(over);
+        config.set_all(name, &setup.params)?;
+        let start = if config.start_at_max { config.max_rate } else { setup.start_rate };
+        Ok(Self {
+            config,
+            over,
+            limits: setup.limits,
+            analyser: Analyser::default(),
+            driver: Driver::new(start.as_bps_f64(), &setup.limits, &config),
+            state: State::Init,
+            stable: 0,
+            probing: 0,
+            encoder: IncomingRate::new(config.encoder_window),
+            encoder_bps: None,
+            last_change: None,
+            last_reject: None,
+            last_sample: None,
+            told_bps: f64::NAN,
+            decreases: 0,
+            increases: 0,
+            rejects: 0,
+        })
+    }
+
+    /// Whether `then` is so near that feedback of `now` does not count.
+    fn is_within(&self, then: Option<Timestamp>, now: Timestamp) -> bool {
+        then.is_some_and(|t| now.saturating_since(t) <= self.config.update_interval)
+    }
+
+    /// Does what feedback suggests; whether it suggests anything.
+    fn lower(&mut self, now: Timestamp) -> bool {
+        let Action::Decrease(share) = self.analyser.suggest(&self.config) else { return false };
+        self.driver.decrease(share, self.encoder_bps, &self.config);
+        self.state = State::Probing;
+        self.last_change = Some(now);
+        self.decreases += 1;
+        true
+    }
+
+    /// A step up; `false` where the limit is reached.
+    fn raise(&mut self, now: Timestamp) -> bool {
+        self.probing = 0;
+        self.last_change = Some(now);
+        self.increases += 1;
+        self.driver.increase(self.config.increase, self.encoder_bps, &self.config)
+    }
+
+    /// Feedback has come: one step of the state machine.
+    fn step(&mut self, now: Timestamp) {
+        self.encoder_bps = self.encoder.bps(now);
+        match self.state {
+            State::Init | State::Stable => {
+                if self.state == State::Stable {
+                    self.stable = self.stable.saturating_add(1);
+                }
+                if !self.lower(now) && self.stable >= self.config.stable_reports {
+                    self.raise(now);
+                    self.state = State::ProbingUp;
+                }
+            }
+            State::Probing => {
+                self.stable = 0;
+                if self.analyser.has_improved(&self.config) {
+                    self.state = State::Stable;
+                } else {
+                    self.lower(now);
+                }
+            }
+            State::ProbingUp => {
+                self.stable = 0;
+                self.probing = self.probing.saturating_add(1);
+                if !self.lower(now) && self.probing >= self.config.probing_reports && !self.raise(now) {
+                    self.state = State::Init;
+                }
+            }
+        }
+    }
+
+    fn on_transport_rate(&mut self, rate: DataRate, now: Timestamp) {
+        self.told_bps = rate.as_bps_f64();
+        if self.last_sample.is_some_and(|t| now.saturating_since(t) < self.config.sample_interval) {
+            return;
+        }
+        self.last_sample = Some(now);
+        if self.is_within(self.last_change, now) {
+            return;
+        }
+        (self.state, self.stable) = (State::Stable, 0);
+        let before = self.driver.nominal;
+        if self.driver.follow(self.told_bps, &self.config) {
+            self.last_change = Some(now);
+            self.decreases += u64::from(self.driver.nominal < before);
+            self.increases += u64::from(self.driver.nominal > before);
+        }
+    }
+}
+
+impl BuiltIn for Linphone {
+    fn specs() -> Vec<Spec> {
+        let spec = |name: &'static str, ccid: Option<u8>, over, summary: &str| Spec {
+            name: name.into(),
+            summary: summary.into(),
+            source: "S. Jero, 2013, section 3.2 and appendix A".into(),
+            feedback: None,
+            reports: Some(REPORTS),
+            transport: ccid.map_or(Transport::Udp, |ccid| Transport::Dccp { ccid }),
+            params: Config::params_over(over),
+            make: Arc::new(move |setup| Ok(Pair { sender: Self::over(over, name, setup)?.into(), receiver: None })),
+        };
+        let video = Some(248);
+        vec![
+            spec(
+                "linphone",
+                None,
+                Over::Udp,
+                "an application of 2012: loss and round trip by RTCP reports, unpaced frames",
+            ),
+            spec(
+                "ccid2",
+                Some(2),
+                Over::Window,
+                "video over DCCP, TCP-like: down when packets are refused, up by probing",
+            ),
+            spec("ccid3", Some(3), Over::Rate, "video over DCCP, TFRC: follows the rate that the transport tells"),
+            spec("ccid4", Some(4), Over::Rate, "as ccid3, with TFRC for small packets"),
+            spec("ccid5", Some(5), Over::Window, "as ccid2, with CUBIC"),
+            spec("ccid-video", video, Over::Rate, "as ccid3, with congestion control that knows of frames"),
+        ]
+    }
+}
+
+impl Controller for Linphone {
+    fn on_packet_sent(&mut self, _: &SentPacket) {}
+    fn on_queue(&mut self, queue: &QueueState) {
+        self.encoder.on_bytes(queue.added, queue.now);
+    }
+    fn on_cue(&mut self, cue: &Cue<'_>) {
+        match cue {
+            Cue::ReportBlock(block) if !self.is_within(self.last_change, block.now) => {
+                if self.over == Over::Udp {
+                    self.analyser.on_report(block);
+                }
+                self.step(block.now);
+            }
+            Cue::SendRejected(rejected) if self.over != Over::Udp => {
+                self.rejects += 1;
+                let now = rejected.now;
+                if self.is_within(self.last_reject, now) {
+                    return;
+                }
+                self.last_reject = Some(now);
+                if !self.is_within(self.last_change, now) {
+                    self.analyser.on_refused();
+                    self.step(now);
+                }
+            }
+            Cue::TransportRate(told) if self.over != Over::Udp && self.config.follow_rate => {
+                let rate = if self.config.follow_smoothed { told.smoothed } else { told.rate };
+                self.on_transport_rate(rate, told.now);
+            }
+            _ => {}
+        }
+    }
+    fn on_limits(&mut self, limits: Limits, _: Timestamp) {
+        self.limits = limits;
+        self.driver.set_limits(&limits, &self.config);
+    }
+    fn target(&self) -> Target {
+        Target::paced(self.limits.clamp(DataRate::from_bps_f64(self.driver.nominal)), Target::UNPACED)
+    }
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("nominal_bps", self.driver.nominal);
+        out("encoder_bps", self.encoder_bps.unwrap_or(f64::NAN));
+        out("transport_bps", self.told_bps);
+        out("state", f64::from(self.state as u8));
+        out("decreases", self.decreases as f64);
+        out("increases", self.increases as f64);
+        out("rejects", self.rejects as f64);
+    }
+}
