@@ -238,7 +238,9 @@ macro_rules! ccids {
 }
 
 // One line a CCID: the variant and the module, which has `Sender`, `Receiver` and `fn spec() -> Spec`.
-ccids! {}
+ccids! {
+    Ccid2 => ccid2,
+}
 
 impl core::fmt::Debug for Sender {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

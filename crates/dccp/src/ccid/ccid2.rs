@@ -1,0 +1,61 @@
+//! CCID 2, TCP-like congestion control (RFC 4341): a window of packets, halved on loss and on marks.
+//!
+//! It is SACK TCP's control without retransmission. As others have measured (S. Jero, 2013, section 2.2.3.1), it lacks fast
+//! recovery and so may take more than TCP: its window may grow in the round trip after a loss. That is the RFC's; the
+//! parameter `virtual_recovery` takes it away.
+
+mod ack_ratio;
+mod ack_loss;
+mod avoidance;
+mod burst;
+mod config;
+mod history;
+mod rate;
+mod receiver;
+mod sender;
+mod timeout;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use avoidance::{Acked, Avoidance, Congestion, Reno};
+pub use config::Config;
+pub use receiver::Receiver;
+
+use super::{Requirements, Setup, Spec};
+use std::sync::Arc;
+use weir_cc::tunable::SetupError;
+
+/// The half at the data's sender.
+pub type Sender = sender::Sender<Reno>;
+
+/// A sender with another algorithm for the window, for CCIDs that share all the rest.
+pub(super) fn sender_with<A: Avoidance>(setup: &Setup, config: Config, avoidance: A) -> sender::Sender<A> {
+    sender::Sender::new(setup, config, avoidance)
+}
+
+/// What windows need of the connection.
+pub(super) const REQUIREMENTS: Requirements = Requirements { ack_vector: true, ndp_count: false, elapsed_time: false };
+
+/// The registry's entry.
+pub(super) fn spec() -> Spec {
+    fn config(setup: &Setup) -> Result<Config, SetupError> {
+        let mut config = Config::default();
+        config.set_all("ccid 2", &setup.params)?;
+        Ok(config)
+    }
+    Spec {
+        number: 2,
+        name: "ccid2",
+        summary: "TCP-like: a window of packets, halved on loss and on marks",
+        source: "RFC 4341",
+        requirements: REQUIREMENTS,
+        params: Config::params(),
+        sender: Arc::new(|setup| {
+            let sender = sender_with(setup, config(setup)?, Reno::default());
+            Ok(super::Sender::Ccid2(Box::new(sender)))
+        }),
+        receiver: Arc::new(|setup| Ok(super::Receiver::Ccid2(Box::new(Receiver::new(setup, &config(setup)?))))),
+    }
+}

@@ -1,0 +1,39 @@
+use weir_units::TimeDelta;
+
+weir_cc::tunables! {
+    /// Configuration of CCID 2, both halves.
+    pub struct Config {
+        /// Most packets of the congestion window. A fifth of the connection's sequence window (RFC 4340, section 7.5.2), whose default
+        /// is 10,000.
+        max_window: u32 = 2_000, 4 => 100_000;
+        /// NUMDUPACK: later packets received after which one is lost (RFC 4341, section 5: 3).
+        num_dup_ack: u32 = 3, 1 => 100;
+        /// Transmit timeout before the first round-trip time (RFC 6298, section 2.1: 1 s; RFC 2988, which RFC 4341 cites, 3 s).
+        initial_timeout: TimeDelta = 1_000.0, 10.0 => 60_000.0;
+        /// Least transmit timeout (RFC 4341, section 5, does not want TCP's 1 s and names none; Linux has 200 ms, as long as
+        /// an acknowledgement may be delayed).
+        min_timeout: TimeDelta = 200.0, 1.0 => 10_000.0;
+        /// Greatest transmit timeout (RFC 2988, section 2.5: at least 60 s; Linux's DCCP has 64 s).
+        max_timeout: TimeDelta = 64_000.0, 1_000.0 => 600_000.0;
+        /// Most packets at once; 0 for no bound. RFC 4341, section 5, lets a sender pace what one acknowledgement sets free; 10 is
+        /// the burst that RFC 6928 lets a connection begin with.
+        max_burst: u32 = 10, 0 => 10_000;
+        /// Beyond a burst, packets leave at this many times the window in a round trip (own choice: fast enough for slow start,
+        /// which grows by half in a round trip).
+        burst_gain: f64 = 2.0, 1.1 => 100.0;
+        /// Whether idle and application-limited periods shrink the window (RFC 4341, section 5.1, names RFC 2861, which is
+        /// followed; as in Linux not below the initial window).
+        window_validation: bool = true, 0 => 1;
+        /// Whether the window does not grow until a packet sent after a loss was detected is acknowledged, as TCP's does not in fast
+        /// recovery (S. Jero, 2013, section 2.2.3.1, tells of it; RFC 4341 does not have it).
+        virtual_recovery: bool = false, 0 => 1;
+        /// Whether lost and marked acknowledgements change Ack Ratio (RFC 4341, section 6.1.2).
+        ack_ratio_control: bool = true, 0 => 1;
+        /// Receiver: the longest that an acknowledgement waits (RFC 4340, section 11.3: 0.2 s).
+        ack_delay: TimeDelta = 200.0, 0.0 => 1_000.0;
+        /// Time constant of the smoothed rate, a first-order low pass (S. Jero, 2013, section 5.2, asks for smoothing without saying
+        /// how). A third of the 3 s after which that thesis's application sets its bit rate anew over CCID 2: 95 % of a change are
+        /// through by then.
+        rate_time_constant: TimeDelta = 1_000.0, 0.0 => 60_000.0;
+    }
+}
