@@ -1,17 +1,20 @@
 //! Feature negotiation (RFC 4340, section 6): what both ends have to agree on, by Change and Confirm options.
 
+mod read;
 mod saved;
 mod table;
+mod wishes;
+mod write;
 
 pub use saved::Saved;
 pub use table::Location;
 
 use crate::ccid::{Registry, Requirements};
 use crate::connection::Config;
-use crate::option::{DccpOption, FeatureNumber};
-use crate::packet::{PacketType, PacketWriter, ResetCode};
+use crate::option::FeatureNumber;
+use crate::packet::{PacketType, ResetCode};
 use std::sync::Arc;
-use table::{Rule, SLOTS, Slot, Values, reconcile};
+use table::{Rule, SLOTS, Slot, Values};
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
 /// Round-trip time as long as it is not known (RFC 4340, section 3.4).
@@ -70,6 +73,8 @@ struct Entry {
     values: Values,
     phase: Phase,
     answer: Option<Answer>,
+    /// Whether there has been one.
+    answered: bool,
     /// Whether a Change that fails ends the connection.
     mandatory: bool,
     /// Whether the application has said what it wants, which goes before what a CCID needs.
@@ -129,7 +134,7 @@ impl Negotiation {
         let mut entries = [Entry::default(); SLOTS];
         for slot in Slot::all() {
             let feature = slot.feature();
-            let (values, wants) = wishes(slot, config);
+            let (values, wants) = wishes::wishes(slot, config);
             let entry = &mut entries[slot.index()];
             (entry.value, entry.values) = (feature.initial, values);
             entry.mandatory = slot.number() == FeatureNumber::CCID && !values.contains(feature.initial);
@@ -220,14 +225,16 @@ impl Negotiation {
         };
         let entry = &mut self.entries[slot.index()];
         let same = entry.values == list;
+        // What it is already need not be asked for, unless a Confirm of another list may still be under way.
         let there = slot.feature().rule.value(list.bytes()) == Some(entry.value);
+        let keeps = if entry.phase == Phase::Stable { same || !entry.answered } else { !entry.answered };
         (entry.values, entry.explicit, entry.refused) = (list, true, false);
         if !same {
             // It was worked out from the old list; the other end's Change goes again, or this end's answers it.
             entry.answer = None;
         }
         entry.phase = match entry.phase {
-            Phase::Stable | Phase::Wanting if there => Phase::Stable,
+            Phase::Stable | Phase::Wanting if there && keeps => Phase::Stable,
             Phase::Stable | Phase::Wanting => Phase::Wanting,
             Phase::Changing if same => Phase::Changing,
             Phase::Changing | Phase::Unstable => Phase::Unstable,
@@ -235,129 +242,6 @@ impl Negotiation {
         self.active = true;
         self.find_needs();
         true
-    }
-
-    /// A valid packet has come, whose options follow.
-    pub fn begin_packet(&mut self, packet_type: PacketType, sequence: Seq48, acknowledgement: Option<Seq48>) {
-        let in_order = self.newest_received.is_none_or(|newest| sequence.is_after(newest));
-        self.arrived = Some(Arrived { packet_type, sequence, acknowledgement, in_order });
-    }
-
-    /// Takes an option; those of other kinds than Change and Confirm are passed over, as all are on a DCCP-Data (RFC 4340,
-    /// section 6).
-    ///
-    /// # Errors
-    /// Why the connection is to be reset: the option is an invalid Confirm, or a Change that failed behind Mandatory.
-    pub fn on_option(&mut self, option: &DccpOption<'_>, mandatory: bool) -> Result<(), ResetCause> {
-        let (location, number, bytes, is_change) = match *option {
-            DccpOption::ChangeR(number, bytes) => (Location::Local, number, bytes, true),
-            DccpOption::ConfirmR(number, bytes) => (Location::Local, number, bytes, false),
-            DccpOption::ChangeL(number, bytes) => (Location::Remote, number, bytes, true),
-            DccpOption::ConfirmL(number, bytes) => (Location::Remote, number, bytes, false),
-            _ => return Ok(()),
-        };
-        let Some(arrived) = self.arrived.filter(|a| a.packet_type != PacketType::Data) else { return Ok(()) };
-        self.newest_received = Some(self.newest_received.map_or(arrived.sequence, |n| n.max(arrived.sequence)));
-        self.active = true;
-        let reset = |code| {
-            let first = |i: usize| bytes.get(i).copied().unwrap_or(0);
-            ResetCause { code, data: [option.number(), number.0, first(0)] }
-        };
-        let slot = Slot::new(location, number).filter(|&s| self.is_known(s));
-        let Some(slot) = slot else {
-            if !is_change {
-                return Ok(());
-            }
-            self.unknown_features += 1;
-            if mandatory {
-                return Err(reset(ResetCode::MANDATORY_ERROR));
-            }
-            self.answer_unknown(location, number);
-            return Ok(());
-        };
-        if self.entries[slot.index()].phase == Phase::Unstable || !arrived.in_order {
-            return Ok(());
-        }
-        if is_change {
-            self.on_change(slot, bytes, mandatory).map_err(reset)?;
-        } else {
-            let answers_newest = match (arrived.acknowledgement, self.newest_sent) {
-                (Some(acknowledged), Some(newest)) => !newest.is_after(acknowledged),
-                _ => false,
-            };
-            if !answers_newest || self.entries[slot.index()].phase != Phase::Changing {
-                return Ok(());
-            }
-            self.on_confirm(slot, bytes).map_err(reset)?;
-        }
-        if slot.number() == FeatureNumber::CCID {
-            self.find_needs();
-        }
-        Ok(())
-    }
-
-    fn on_change(&mut self, slot: Slot, bytes: &[u8], mandatory: bool) -> Result<(), ResetCode> {
-        let rule = slot.feature().rule;
-        let own = self.wanted(slot);
-        let entry = &mut self.entries[slot.index()];
-        let value = match rule {
-            // A Change has at least one value (RFC 4340, section 6.1).
-            Rule::ServerPriority if bytes.is_empty() => None,
-            Rule::ServerPriority => {
-                let (server, client) = if self.is_server { (own.bytes(), bytes) } else { (bytes, own.bytes()) };
-                let shared = reconcile(server, client);
-                if shared.is_none() && mandatory {
-                    return Err(ResetCode::MANDATORY_ERROR);
-                }
-                Some(shared.unwrap_or(entry.value))
-            }
-            // The other end says what its own features are; of this end's it has no say.
-            Rule::NonNegotiable { .. } => rule.value(bytes).filter(|_| slot.location() == Location::Remote),
-        };
-        let Some(value) = value else {
-            entry.answer = Some(Answer::Empty);
-            return if mandatory { Err(ResetCode::MANDATORY_ERROR) } else { Ok(()) };
-        };
-        (entry.answer, entry.values) = (Some(Answer::Value), own);
-        // Without a value that this end can do, it goes on asking.
-        if !entry.mandatory || own.contains(value) {
-            entry.phase = Phase::Stable;
-        }
-        self.set(slot, value);
-        Ok(())
-    }
-
-    fn on_confirm(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), ResetCode> {
-        let feature = slot.feature();
-        let entry = &mut self.entries[slot.index()];
-        let own = entry.values;
-        if bytes.is_empty() {
-            if feature.required {
-                return Err(ResetCode::OPTION_ERROR);
-            }
-            (entry.phase, entry.refused) = (Phase::Stable, true);
-            return Ok(());
-        }
-        let value = feature.rule.value(bytes).ok_or(ResetCode::OPTION_ERROR)?;
-        let right = match feature.rule {
-            Rule::NonNegotiable { .. } => bytes == own.bytes(),
-            Rule::ServerPriority => match &bytes[1..] {
-                [] => own.contains(value) || value == entry.value,
-                other => {
-                    let (server, client) = if self.is_server { (own.bytes(), other) } else { (other, own.bytes()) };
-                    value == reconcile(server, client).unwrap_or(entry.value)
-                }
-            },
-        };
-        if !right {
-            // That a Confirm acknowledges a packet at or behind the newest Change does not say that the Change has come: it may
-            // be for an older one, and is then of no current negotiation (section 6.6.8).
-            return if entry.repeated { Ok(()) } else { Err(ResetCode::OPTION_ERROR) };
-        }
-        entry.phase = Phase::Stable;
-        entry.refused = feature.rule == Rule::ServerPriority && !own.contains(value);
-        self.set(slot, value);
-        Ok(())
     }
 
     fn set(&mut self, slot: Slot, value: u64) {
@@ -427,14 +311,6 @@ impl Negotiation {
         }
     }
 
-    fn answer_unknown(&mut self, location: Location, number: FeatureNumber) {
-        let answer = Some((location, number));
-        if !self.unknown.contains(&answer)
-            && let Some(free) = self.unknown.iter_mut().find(|u| u.is_none())
-        {
-            *free = answer;
-        }
-    }
     fn has_answers(&self) -> bool {
         self.unknown.iter().any(Option::is_some) || self.entries.iter().any(|e| e.answer.is_some())
     }
@@ -458,152 +334,6 @@ impl Negotiation {
     /// Whether that instant has come.
     pub fn pending(&self, now: Timestamp) -> bool {
         self.poll_timeout().is_some_and(|due| due <= now)
-    }
-
-    /// Writes what is due into a packet of this type and number that leaves now. Changes stand on all but DCCP-Data and
-    /// DCCP-Reset; Confirms where an acknowledgement number says what has been received: on no DCCP-Sync either, whose number
-    /// may be of a packet that was not looked at.
-    pub fn write_options(
-        &mut self,
-        now: Timestamp,
-        packet_type: PacketType,
-        sequence: Seq48,
-        out: &mut PacketWriter<'_>,
-    ) {
-        if matches!(packet_type, PacketType::Data | PacketType::Reset) || !self.active {
-            return;
-        }
-        let mut written = false;
-        if packet_type.has_acknowledgement() && packet_type != PacketType::Sync {
-            written |= self.write_answers(out);
-        }
-        // The handshake's packets are sent again as a whole.
-        let handshake = matches!(packet_type, PacketType::Request | PacketType::Response);
-        let again = handshake || self.changes_sent.is_none_or(|(sent, wait)| sent + wait <= now);
-        let (mut new, mut old) = (false, false);
-        for slot in Slot::all() {
-            let starts = match self.entries[slot.index()].phase {
-                Phase::Stable => self.ccid_wants(slot),
-                Phase::Wanting | Phase::Unstable => true,
-                Phase::Changing if again => false,
-                Phase::Changing => continue,
-            };
-            if !starts && self.entries[slot.index()].phase != Phase::Changing {
-                continue;
-            }
-            let values = self.wanted(slot);
-            let entry = &mut self.entries[slot.index()];
-            if !write_change(slot, &values, entry.mandatory, out) {
-                break;
-            }
-            (new, old) = (new || starts, old || !starts);
-            entry.repeated |= starts && entry.asked;
-            entry.asked = true;
-            (entry.values, entry.phase) = (values, Phase::Changing);
-        }
-        if new {
-            self.newest_sent = Some(sequence);
-            self.changes_sent = Some((now, self.rtt + self.rtt));
-        } else if old {
-            let wait = self.changes_sent.map_or(self.rtt, |(_, wait)| wait);
-            self.changes_sent = Some((now, (wait + wait).clamp(self.rtt, MAX_BACKOFF)));
-        }
-        if written || new || old {
-            self.last_written = Some(now);
-        }
-        self.active = !self.is_stable();
-    }
-
-    fn write_answers(&mut self, out: &mut PacketWriter<'_>) -> bool {
-        let mut written = false;
-        for slot in Slot::all() {
-            let entry = &mut self.entries[slot.index()];
-            let own = entry.values;
-            let Some(answer) = entry.answer else { continue };
-            let mut bytes = [0; Values::MAX + 1];
-            let list = match (answer, slot.feature().rule) {
-                (Answer::Empty, _) => &[][..],
-                (Answer::Value, Rule::NonNegotiable { bytes: width, .. }) => &entry.value.to_be_bytes()[8 - width..],
-                (Answer::Value, Rule::ServerPriority) => {
-                    bytes[0] = entry.value as u8;
-                    bytes[1..=own.bytes().len()].copy_from_slice(own.bytes());
-                    &bytes[..=own.bytes().len()]
-                }
-            };
-            let option = match slot.location() {
-                Location::Local => DccpOption::ConfirmL(slot.number(), list),
-                Location::Remote => DccpOption::ConfirmR(slot.number(), list),
-            };
-            if !out.option(&option) {
-                return written;
-            }
-            entry.answer = None;
-            written = true;
-        }
-        for waiting in &mut self.unknown {
-            let Some((location, feature)) = *waiting else { continue };
-            let option = match location {
-                Location::Local => DccpOption::ConfirmL(feature, &[]),
-                Location::Remote => DccpOption::ConfirmR(feature, &[]),
-            };
-            if !out.option(&option) {
-                return written;
-            }
-            *waiting = None;
-            written = true;
-        }
-        written
-    }
-}
-
-/// A Change, behind Mandatory where it has to be.
-fn write_change(slot: Slot, values: &Values, mandatory: bool, out: &mut PacketWriter<'_>) -> bool {
-    // Both or none.
-    if out.room() < values.bytes().len() + 4 {
-        return false;
-    }
-    if mandatory {
-        out.option(&DccpOption::Mandatory);
-    }
-    out.option(&match slot.location() {
-        Location::Local => DccpOption::ChangeL(slot.number(), values.bytes()),
-        Location::Remote => DccpOption::ChangeR(slot.number(), values.bytes()),
-    })
-}
-
-/// The values of a feature that suit a configuration, the best first, and whether they are to be asked for.
-fn wishes(slot: Slot, config: &Config) -> (Values, bool) {
-    let is_local = slot.location() == Location::Local;
-    let either = Values::list([0, 1]);
-    match slot.number() {
-        FeatureNumber::CCID => {
-            let list = if is_local { &config.ccids.send } else { &config.ccids.receive };
-            let values = Values::list(list.iter().map(|&n| u64::from(n)));
-            (values, values.bytes().first() != Some(&2))
-        }
-        FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS if config.short_sequence_numbers => {
-            (Values::list([1, 0]), is_local)
-        }
-        FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS => (Values::list([0]), false),
-        FeatureNumber::SEQUENCE_WINDOW => {
-            let window = config.sequence_window.clamp(32, (1 << 46) - 1);
-            (Values::one(window, 6), is_local && window != slot.feature().initial)
-        }
-        FeatureNumber::ACK_RATIO => (Values::one(slot.feature().initial, 2), false),
-        // This end takes all packets whose coverage is at least its own, and would be as well off with more (section 9.2.1).
-        FeatureNumber::MINIMUM_CHECKSUM_COVERAGE if is_local => match u64::from(config.minimum_checksum_coverage & 0xf)
-        {
-            0 => (Values::list([0]), false),
-            least => (Values::list((least..=15).chain([0])), true),
-        },
-        // What this end sends suits the other one's where that is not above it.
-        FeatureNumber::MINIMUM_CHECKSUM_COVERAGE => match u64::from(config.checksum_coverage & 0xf) {
-            0 => (Values::list(0..=15), false),
-            coverage => (Values::list((0..=coverage).rev()), true),
-        },
-        // Every Data Checksum that comes is checked here.
-        FeatureNumber::CHECK_DATA_CHECKSUM => (Values::list([1, 0]), !is_local && config.data_checksum),
-        _ => (either, false),
     }
 }
 
