@@ -1,7 +1,201 @@
-//! One end of a connection (RFC 4340, section 8): what it is made from, and what it tells.
+//! One end of a connection (RFC 4340, section 8).
+//!
+//! A [`Connection`] takes datagrams, the time and the application's wishes in, and gives datagrams, a deadline and what has come
+//! out. After each input, call [`Connection::poll_transmit`] until it gives nothing, then [`Connection::poll_timeout`].
+//!
+//! Where the RFC leaves a choice:
+//! - Requests and Responses carry no data of this end's; data on the other end's are dropped with Drop Code 0 (section 8.1.3).
+//! - What waits in the send queue leaves before the connection closes, for at most [`Config::give_up_after`]; from
+//!   [`Connection::close`] on, data that come are dropped with Drop Code 1 (sections 8.3 and 11.7.2).
+//! - A server closes by CloseReq, so that the client holds TIMEWAIT (section 8.3).
+//! - Syncs that answer invalid packets leave at most eight times a second, as section 7.5.4 suggests, Resets of a connection that
+//!   has ended likewise.
+//! - The more stringent checks of Syncs on active connections are made (section 7.5.3), those of Close, CloseReq and Reset, which
+//!   the RFC calls experimental, are not.
+//! - Invalid packets are not kept for later (section 7.5.4).
+//! - Data, Ack and DataAck packets leave as ECT(0) where both ends and the CCID agree, all others as not ECN-capable. The ECN
+//!   nonce (section 12.2) is neither sent nor verified, and Nonce Echoes are zero: RFC 3540 is historic, and ECT(1) has another
+//!   meaning since RFC 8311.
+//! - Without any other measurement the round-trip time is taken as 200 ms (section 3.4).
 
+mod ccids;
+mod close;
 mod config;
+mod dropped;
+mod features;
+mod inbox;
+mod incoming;
+mod limit;
+mod mtu;
+mod open;
+mod options;
+mod outgoing;
+mod reset;
+mod sent;
+mod sequence;
 mod state;
+mod timers;
+mod timing;
+
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use config::{Ccids, Config};
-pub use state::{Counters, Datagram, End, EndReason, Received, SendError, State, Transmit};
+pub use dropped::DropCode;
+pub use open::AcceptError;
+pub use reset::reset_for;
+pub use state::{Counters, Datagram, End, EndReason, Received, Role, SendError, State, Transmit};
+
+use crate::ccid::{CcidReceiver, CcidSender, Chunk};
+use crate::queue::{Message, QueueConfig, SendQueue};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// Round-trip time where none has been measured (RFC 4340, section 3.4).
+const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
+/// Syncs a second in answer to invalid packets (RFC 4340, section 7.5.4).
+const SYNCS_PER_SECOND: u32 = 8;
+/// SyncAcks a second.
+const SYNC_ACKS_PER_SECOND: u32 = 64;
+/// Resets a second for packets of a connection that has ended or not begun.
+const RESETS_PER_SECOND: u32 = 8;
+
+/// See the top of this module.
+#[derive(Debug)]
+pub struct Connection {
+    config: Config,
+    role: Role,
+    state: State,
+    end: Option<End>,
+    sequences: sequence::Sequences,
+    seen: sequence::Seen,
+    features: features::Features,
+    halves: ccids::Halves,
+    queue: SendQueue,
+    inbox: inbox::Inbox,
+    dropped: dropped::Dropped,
+    timing: timing::Timing,
+    timers: timers::Timers,
+    mtu: mtu::PathMtu,
+    due: outgoing::Due,
+    sending: outgoing::Sending,
+    /// Init Cookies of the Response, option by option with their lengths in front, to be given back (section 8.1.4).
+    cookies: Vec<u8>,
+    /// The cookies kept are of the Response that is processed now.
+    cookies_of_this_response: bool,
+    syncs: limit::RateLimit,
+    sync_acks: limit::RateLimit,
+    resets: limit::RateLimit,
+    /// The application takes no more data.
+    deaf: bool,
+    /// The other end's application takes no more data (Drop Code 1).
+    peer_deaf: bool,
+    slow_receiver: bool,
+    peer_slow_at: Option<Timestamp>,
+    counters: Counters,
+}
+
+impl Connection {
+    /// Where it is in its life.
+    pub fn state(&self) -> State {
+        self.state
+    }
+    /// Which end it is.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+    /// What it was made from.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// Why it has ended; `None` until then.
+    pub fn end(&self) -> Option<End> {
+        self.end
+    }
+    /// What it has seen and done.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+    /// The send queue.
+    pub fn queue(&self) -> &SendQueue {
+        &self.queue
+    }
+    /// Changes how the send queue works.
+    pub fn set_queue(&mut self, config: QueueConfig) {
+        self.queue.set_config(config);
+    }
+    /// Most bytes of a datagram that [`Self::send`] takes.
+    pub fn max_packet_size(&self) -> DataSize {
+        self.mtu.max_packet_size()
+    }
+    /// CCIDs of what this end sends and receives, once they are agreed.
+    pub fn ccids(&self) -> Option<(u8, u8)> {
+        self.halves.numbers
+    }
+    /// The rate at which congestion control lets data leave, where it is known.
+    pub fn rate(&self) -> Option<DataRate> {
+        self.halves.sender.as_ref()?.rate()
+    }
+    /// The same, smoothed for an application to follow.
+    pub fn smoothed_rate(&self) -> Option<DataRate> {
+        self.halves.sender.as_ref()?.smoothed_rate()
+    }
+    /// Round-trip time, by congestion control or else by the handshake and timestamps.
+    pub fn rtt(&self) -> Option<TimeDelta> {
+        self.halves.sender.as_ref().and_then(CcidSender::rtt).or(self.timing.rtt)
+    }
+    fn rtt_or_default(&self) -> TimeDelta {
+        self.rtt().unwrap_or(DEFAULT_RTT)
+    }
+    /// Internals by name, for plots.
+    pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(sender) = &self.halves.sender {
+            sender.metrics(out);
+        }
+        if let Some(receiver) = &self.halves.receiver {
+            receiver.metrics(out);
+        }
+        out("send_queue", self.queue.len() as f64);
+    }
+
+    /// Hands a datagram over. It waits in the send queue until the connection is open and congestion control lets it leave.
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub fn send(&mut self, now: Timestamp, message: &Message<'_>) -> Result<(), SendError> {
+        if self.state > State::Open || self.state == State::Closed || self.timers.linger.is_some() || self.peer_deaf {
+            return Err(SendError::Closed);
+        }
+        let (size, max) = (message.size(), self.max_packet_size());
+        if size > max {
+            return Err(SendError::TooLong { size, max });
+        }
+        if self.queue.push(now, message) { Ok(()) } else { Err(SendError::WouldBlock) }
+    }
+    /// A chunk of data is handed over at once, such as a frame; for CCIDs that know of chunks.
+    pub fn on_chunk(&mut self, chunk: Chunk) {
+        if let Some(sender) = &mut self.halves.sender {
+            sender.on_chunk(&chunk);
+        }
+    }
+    /// The oldest datagram that has come, into `out` in place of what is there.
+    pub fn receive(&mut self, out: &mut Vec<u8>) -> Option<Received> {
+        self.inbox.pop(out)
+    }
+    /// Takes no more data: those that come are dropped, which the other end is told (Drop Code 1; section 11.7.2).
+    pub fn stop_receiving(&mut self) {
+        self.deaf = true;
+    }
+    /// Tells the other end that this one has trouble to keep up, until it is told otherwise (Slow Receiver, section 11.6). A
+    /// receive queue more than half full tells so by itself.
+    pub fn set_slow_receiver(&mut self, slow: bool) {
+        self.slow_receiver = slow;
+    }
+    /// Whether the other end has said within a round trip that it has trouble to keep up.
+    pub fn peer_is_slow(&self, now: Timestamp) -> bool {
+        self.peer_slow_at.is_some_and(|t| now.saturating_since(t) <= self.rtt_or_default())
+    }
+    /// Whether the other end has said that its application takes no more data.
+    pub fn peer_has_stopped_receiving(&self) -> bool {
+        self.peer_deaf
+    }
+}

@@ -1,6 +1,15 @@
 use crate::packet::ResetCode;
 use weir_units::{DataSize, Ecn};
 
+/// Which end of a connection one is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// It has sent the Request.
+    Client,
+    /// It has answered it.
+    Server,
+}
+
 /// Where a connection is in its life (RFC 4340, section 8.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum State {

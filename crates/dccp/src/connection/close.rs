@@ -1,0 +1,97 @@
+//! Closing (RFC 4340, section 8.3).
+
+use super::outgoing::ResetOut;
+use super::{Connection, End, EndReason, Role, State};
+use crate::packet::ResetCode;
+use weir_units::{TimeDelta, Timestamp};
+
+/// The least time to the next Close or CloseReq; the RFC has two round trips, which on a link within a host are next to nothing.
+const MIN_CLOSE_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
+
+impl Connection {
+    /// Closes. What waits in the send queue leaves first; then a client sends Close, a server CloseReq. No more data are taken from
+    /// either side. [`Self::end`] tells when both ends have closed.
+    pub fn close(&mut self, now: Timestamp) {
+        self.deaf = true;
+        match self.state {
+            // Nobody knows of the connection yet, or only half: a Reset ends it.
+            State::Request | State::Respond => {
+                self.reset_with(now, ResetCode::CLOSED, [0; 3], EndReason::Closed);
+            }
+            State::PartOpen | State::Open if self.timers.linger.is_none() => {
+                self.timers.linger = Some(now + self.config.give_up_after);
+                self.close_if_emptied(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the connection at once by a Reset; what waits in the send queue is lost.
+    pub fn abort(&mut self, now: Timestamp) {
+        if !matches!(self.state, State::Closed | State::TimeWait) {
+            self.reset_with(now, ResetCode::ABORTED, [0; 3], EndReason::Reset(ResetCode::ABORTED, [0; 3]));
+        }
+    }
+
+    /// Closes once the send queue is empty, where the application has closed. Opening is waited for.
+    pub(super) fn close_if_emptied(&mut self, now: Timestamp) {
+        if self.timers.linger.is_some()
+            && self.state == State::Open
+            && (self.queue.front(now).is_none() || self.peer_deaf)
+        {
+            self.start_closing(now);
+        }
+    }
+
+    /// Sends Close or CloseReq, whatever waits.
+    pub(super) fn start_closing(&mut self, now: Timestamp) {
+        self.timers.linger = None;
+        match self.state {
+            State::PartOpen | State::Open if self.role == Role::Client => self.enter_closing(now),
+            State::Open => {
+                self.state = State::CloseReq;
+                self.begin_close_timer(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// To CLOSING (step 13, or by the application).
+    pub(super) fn enter_closing(&mut self, now: Timestamp) {
+        self.state = State::Closing;
+        self.begin_close_timer(now);
+    }
+
+    fn begin_close_timer(&mut self, now: Timestamp) {
+        self.due.close = true;
+        self.timers.linger = None;
+        self.timers.retransmit.start(now, (self.rtt_or_default() * 2).max(MIN_CLOSE_INTERVAL));
+        self.timers.give_up = Some(now + self.config.give_up_after);
+    }
+
+    /// Step 9: the other end has reset the connection.
+    pub(super) fn on_reset(&mut self, now: Timestamp, code: ResetCode, data: [u8; 3]) {
+        let reason = if code == ResetCode::CLOSED { EndReason::Closed } else { EndReason::ResetByPeer(code, data) };
+        self.tear_down(State::TimeWait, reason);
+        self.timers.time_wait = Some(now + self.config.time_wait);
+    }
+
+    /// Sends a Reset and ends.
+    pub(super) fn reset_with(&mut self, _now: Timestamp, code: ResetCode, data: [u8; 3], reason: EndReason) {
+        let was_request = self.state == State::Request;
+        self.tear_down(State::Closed, reason);
+        self.due.reset = Some(ResetOut::Own { code, data, unanswered: was_request });
+    }
+
+    fn tear_down(&mut self, state: State, reason: EndReason) {
+        self.state = state;
+        self.end.get_or_insert(End { reason });
+        self.timers.stop();
+        self.due = super::outgoing::Due::default();
+        self.cookies = Vec::new();
+        self.sending = super::outgoing::Sending::default();
+        while let Some(q) = self.queue.pop() {
+            self.queue.recycle(q.bytes);
+        }
+    }
+}

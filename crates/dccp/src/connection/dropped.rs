@@ -1,0 +1,193 @@
+//! Data Dropped of this end's own: data that came and did not reach the application (RFC 4340, section 11.7).
+
+use crate::option::DccpOption;
+use crate::packet::PacketWriter;
+use std::collections::VecDeque;
+use weir_units::Seq48;
+
+/// Why data did not reach the application (RFC 4340, table 7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum DropCode {
+    /// Data where the protocol or a feature does not allow them.
+    ProtocolConstraints = 0,
+    /// The application takes no more.
+    ApplicationNotListening = 1,
+    /// No room.
+    ReceiveBuffer = 2,
+    /// The data's checksum was wrong.
+    Corrupt = 3,
+    /// The data's checksum was wrong, and the application has them.
+    DeliveredCorrupt = 7,
+}
+
+/// Packets that are remembered; the oldest are forgotten first. Telling is a courtesy for congestion control, so that is safe.
+const MAX_DROPPED: usize = 128;
+/// Acknowledgements that are waited for at a time.
+const MAX_TOLD: usize = 32;
+const MAX_NORMAL_RUN: u64 = 128;
+const MAX_DROP_RUN: u64 = 16;
+/// Most bytes of one option.
+const MAX_BLOCKS: usize = 253;
+
+/// What was dropped and is not yet known to be known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dropped {
+    /// In the order of numbers.
+    packets: VecDeque<(Seq48, DropCode)>,
+    /// Acknowledgements that told: their number, and the newest packet that they told of.
+    told: VecDeque<(Seq48, Seq48)>,
+}
+
+impl Dropped {
+    /// A packet's data were dropped.
+    pub(super) fn on_dropped(&mut self, sequence: Seq48, code: DropCode) {
+        let at = self.packets.iter().rposition(|p| !p.0.is_after(sequence)).map_or(0, |i| i + 1);
+        if at > 0 && self.packets[at - 1].0 == sequence {
+            return;
+        }
+        self.packets.insert(at, (sequence, code));
+        if self.packets.len() > MAX_DROPPED {
+            self.packets.pop_front();
+        }
+    }
+    /// Writes the option into an acknowledgement of `acknowledged`; whether there was anything to write.
+    pub(super) fn write(&mut self, acknowledged: Seq48, sequence: Seq48, out: &mut PacketWriter<'_>) -> bool {
+        let mut blocks = [0; MAX_BLOCKS];
+        let mut len = 0;
+        let mut next = acknowledged;
+        let mut put = |len: &mut usize, block: u8| {
+            let fits = *len < MAX_BLOCKS;
+            if fits {
+                blocks[*len] = block;
+                *len += 1;
+            }
+            fits
+        };
+        'all: for &(packet, code) in self.packets.iter().rev() {
+            let mut gap = next.since(packet);
+            if gap < 0 {
+                continue;
+            }
+            while gap > 0 {
+                let run = (gap as u64).min(MAX_NORMAL_RUN);
+                if !put(&mut len, (run - 1) as u8) {
+                    break 'all;
+                }
+                gap -= run as i64;
+            }
+            // A run of the same code is one block: the last block grows.
+            if !put(&mut len, 0x80 | (code as u8) << 4) {
+                break;
+            }
+            next = packet.sub(1);
+        }
+        let len = join_runs(&mut blocks[..len]);
+        let wrote = len > 0 && out.option(&DccpOption::DataDropped(&blocks[..len]));
+        if wrote && self.told.len() < MAX_TOLD {
+            self.told.push_back((sequence, acknowledged));
+        }
+        wrote
+    }
+    /// The other end has acknowledged a packet of ours, so it knows what that told.
+    pub(super) fn on_acknowledged(&mut self, ack: Seq48) {
+        while let Some(&(ours, newest)) = self.told.front() {
+            if ours.is_after(ack) {
+                break;
+            }
+            self.told.pop_front();
+            if ours == ack {
+                self.packets.retain(|p| p.0.is_after(newest));
+            }
+        }
+    }
+    /// Whether there is anything to tell.
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+}
+
+/// Joins neighbouring drop blocks of one code; gives the new length.
+fn join_runs(blocks: &mut [u8]) -> usize {
+    let mut end = 0;
+    for at in 0..blocks.len() {
+        let b = blocks[at];
+        let joins = end > 0 && {
+            let last = blocks[end - 1];
+            b & 0x80 != 0 && last & 0xf0 == b & 0xf0 && u64::from(last & 0x0f) + 1 < MAX_DROP_RUN
+        };
+        if joins {
+            blocks[end - 1] += 1;
+        } else {
+            blocks[end] = b;
+            end += 1;
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Header, PacketType, WireSequence, parse};
+
+    fn written(dropped: &mut Dropped, acknowledged: u64, sequence: u64) -> Option<Vec<u8>> {
+        let header = Header {
+            source_port: 1,
+            destination_port: 2,
+            ccval: 0,
+            checksum_coverage: 0,
+            packet_type: PacketType::Ack,
+            sequence: WireSequence::Long(Seq48::new(sequence)),
+            acknowledgement: Some(WireSequence::Long(Seq48::new(acknowledged))),
+        };
+        let mut out = Vec::new();
+        let mut writer = PacketWriter::new(&mut out, &header);
+        dropped.write(Seq48::new(acknowledged), Seq48::new(sequence), &mut writer);
+        writer.finish();
+        let packet = parse(&out, 0).expect("what was written");
+        packet.options.iter().find_map(|o| match o {
+            Ok(DccpOption::DataDropped(d)) => Some(d.to_vec()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn the_example_of_the_rfc() {
+        // RFC 4340, section 11.7: 0,160,3,162 on an acknowledgement of 100: 99, then 94, 93 and 92 (whose text miscounts by one)
+        // were dropped in a receive buffer.
+        let mut d = Dropped::default();
+        for n in [99, 93, 92, 94, 93] {
+            d.on_dropped(Seq48::new(n), DropCode::ReceiveBuffer);
+        }
+        assert_eq!(written(&mut d, 100, 1), Some(vec![0, 160, 3, 162]));
+    }
+
+    #[test]
+    fn it_is_told_until_a_packet_that_told_is_acknowledged() {
+        let mut d = Dropped::default();
+        d.on_dropped(Seq48::new(10), DropCode::Corrupt);
+        assert_eq!(written(&mut d, 10, 500), Some(vec![0xb0]));
+        assert_eq!(written(&mut d, 300, 501), Some(vec![127, 127, 33, 0xb0]));
+        d.on_dropped(Seq48::new(301), DropCode::ApplicationNotListening);
+        d.on_acknowledged(Seq48::new(499));
+        assert!(!d.is_empty());
+        // 501 told of 10 and not of 301.
+        d.on_acknowledged(Seq48::new(501));
+        assert_eq!(written(&mut d, 302, 502), Some(vec![0, 0x90]));
+        d.on_acknowledged(Seq48::new(502));
+        assert_eq!((d.is_empty(), written(&mut d, 303, 503)), (true, None));
+    }
+
+    #[test]
+    fn long_runs_are_split_and_memory_is_bounded() {
+        let mut d = Dropped::default();
+        (0..1_000).for_each(|n| d.on_dropped(Seq48::new(n), DropCode::ReceiveBuffer));
+        assert_eq!(written(&mut d, 999, 1), Some(vec![0xaf; MAX_DROPPED / 16]));
+        for s in 0..100 {
+            written(&mut d, 999, s);
+        }
+        assert!(d.told.len() <= MAX_TOLD && d.packets.len() <= MAX_DROPPED);
+    }
+}

@@ -1,0 +1,322 @@
+//! Packets that leave.
+
+use super::sent::SentLog;
+use super::timing::{stamp, to_units};
+use super::{Connection, Role, State, Transmit, reset};
+use crate::ccid::{CcidReceiver, CcidSender, Permission, SentPacket};
+use crate::option::{DccpOption, FeatureNumber};
+use crate::packet::{Header, PacketType, PacketWriter, ResetCode, WireSequence};
+use weir_units::{DataSize, Ecn, Seq48, Timestamp};
+
+/// A Reset that is to leave.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ResetOut {
+    /// It ends this connection. Where the other end was never heard, it acknowledges zero (section 8.1.1).
+    Own { code: ResetCode, data: [u8; 3], unanswered: bool },
+    /// It answers a packet that there is no connection for.
+    Answer { code: ResetCode, data: [u8; 3], sequence: Seq48, ack: Seq48 },
+}
+
+/// Packets without data that are to leave, at most one of a kind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Due {
+    pub(super) reset: Option<ResetOut>,
+    pub(super) request: bool,
+    pub(super) response: bool,
+    pub(super) ack: bool,
+    /// A Sync that acknowledges this.
+    pub(super) sync: Option<Seq48>,
+    /// A SyncAck that acknowledges this.
+    pub(super) sync_ack: Option<Seq48>,
+    /// Close or CloseReq.
+    pub(super) close: bool,
+}
+
+/// What is kept of packets that have left.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sending {
+    pub(super) log: SentLog,
+    /// Packets without data since the last with data (NDP Count).
+    non_data: u64,
+    /// The datagram in front of the queue has been held back once.
+    front_held: bool,
+    /// The acknowledgement that was due with the last data left on its own, for both did not fit one packet.
+    ack_split_off: bool,
+    /// Data and acknowledgement do not fit one packet, and PARTOPEN allows no other (section 8.1.5).
+    pub(super) too_long_for_partopen: bool,
+    /// Scratch for options that came in parts.
+    pub(super) vectors: Vec<u8>,
+    pub(super) drops: Vec<u8>,
+    /// Packets since the time given, for the rate that short numbers can bear.
+    short_count: (u32, Timestamp),
+    /// When an Ack left for the sake of features only.
+    featured_at: Option<Timestamp>,
+}
+
+/// Short numbers are for windows up to this: 512 blind packets have an even chance to hit one (section 7.5.5: P = WN / 2^24).
+const MAX_SHORT_WINDOW: u64 = 1 << 14;
+/// And for so many packets within two maximum segment lifetimes: half of what goes round (section 7.6.2).
+const MAX_SHORT_PACKETS: u32 = 1 << 23;
+
+impl Connection {
+    /// The next packet that is to leave, into `out` in place of what is there. Call it until it gives nothing, after every input.
+    pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
+        out.clear();
+        if self.state == State::Open {
+            self.close_if_emptied(now);
+        }
+        if let Some(reset) = self.due.reset.take() {
+            return Some(self.write_reset(reset, out));
+        }
+        match self.state {
+            State::Closed | State::Listen | State::TimeWait => return None,
+            State::Request => {
+                return std::mem::take(&mut self.due.request).then(|| self.write(now, out, PacketType::Request, None));
+            }
+            _ => {}
+        }
+        let gsr = self.sequences.gsr;
+        if std::mem::take(&mut self.due.response) {
+            return Some(self.write(now, out, PacketType::Response, Some(gsr)));
+        }
+        if let Some(sync) = self.due.sync_ack.take() {
+            return Some(self.write(now, out, PacketType::SyncAck, Some(sync)));
+        }
+        if let Some(about) = self.due.sync.take() {
+            self.counters.syncs_sent += 1;
+            return Some(self.write(now, out, PacketType::Sync, Some(about)));
+        }
+        if std::mem::take(&mut self.due.close) {
+            let close = if self.state == State::CloseReq { PacketType::CloseReq } else { PacketType::Close };
+            return Some(self.write(now, out, close, Some(gsr)));
+        }
+        if !matches!(self.state, State::PartOpen | State::Open) {
+            return None;
+        }
+        let ack = self.ack_is_due(now);
+        if self.may_send_data(now) {
+            return self.write_data(now, out, ack);
+        }
+        ack.then(|| self.write(now, out, PacketType::Ack, Some(gsr)))
+    }
+
+    fn ack_is_due(&mut self, now: Timestamp) -> bool {
+        if self.due.ack || self.halves.receiver.as_ref().is_some_and(|r| r.wants_ack(now)) {
+            return true;
+        }
+        let featured = self.features.pending() && self.sending.featured_at.is_none_or(|t| t < now);
+        if featured {
+            self.sending.featured_at = Some(now);
+        }
+        featured
+    }
+
+    fn may_send_data(&mut self, now: Timestamp) -> bool {
+        if self.peer_deaf || self.state == State::PartOpen && self.sending.too_long_for_partopen {
+            return false;
+        }
+        let Some(sender) = &self.halves.sender else { return false };
+        let Some(front) = self.queue.front(now) else { return false };
+        let may = sender.may_send(now, front.size()) == Permission::Now;
+        if !may && !self.sending.front_held {
+            self.sending.front_held = true;
+            self.counters.held_back += 1;
+        }
+        may
+    }
+
+    fn write_data(&mut self, now: Timestamp, out: &mut Vec<u8>, ack: bool) -> Option<Transmit> {
+        let in_partopen = self.state == State::PartOpen;
+        let split = std::mem::take(&mut self.sending.ack_split_off) && !in_partopen;
+        let wanted = ack || in_partopen || self.halves.sender.as_ref().is_some_and(|s| s.wants_ack_of_ack(now));
+        let packet_type = if wanted && !split { PacketType::DataAck } else { PacketType::Data };
+        Some(self.write(now, out, packet_type, (packet_type == PacketType::DataAck).then_some(self.sequences.gsr)))
+    }
+
+    /// Whether packets may leave as ECN-capable.
+    pub(super) fn sends_ecn(&self) -> bool {
+        self.config.ecn && self.features.remote(FeatureNumber::ECN_INCAPABLE) == 0
+    }
+
+    fn uses_short_numbers(&mut self, now: Timestamp, packet_type: PacketType) -> bool {
+        if !packet_type.may_be_short()
+            || self.state != State::Open
+            || self.features.local(FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS) == 0
+            || self.sequences.local_window.max(self.sequences.remote_window) > MAX_SHORT_WINDOW
+        {
+            return false;
+        }
+        let (count, since) = &mut self.sending.short_count;
+        if now.saturating_since(*since) > self.config.time_wait {
+            (*count, *since) = (0, now);
+        }
+        *count = count.saturating_add(1);
+        *count < MAX_SHORT_PACKETS
+    }
+
+    /// Writes one packet. A DataAck whose data do not fit behind its options leaves as an Ack (section 11.2).
+    fn write(&mut self, now: Timestamp, out: &mut Vec<u8>, packet_type: PacketType, ack: Option<Seq48>) -> Transmit {
+        let sequence = self.sequences.send();
+        let short = self.uses_short_numbers(now, packet_type);
+        let on_wire = |s: Seq48| {
+            if short { WireSequence::Short((s.get() & 0xff_ffff) as u32) } else { WireSequence::Long(s) }
+        };
+        let with_data = packet_type.is_data();
+        let ccval = self.halves.sender.as_mut().map_or(0, |s| s.ccval(now));
+        let front = if with_data { self.queue.front(now).map(|q| (q.bytes.len(), q.payload)) } else { None };
+        let length = front.map_or(0, |(bytes, payload)| bytes as u64 + u64::from(payload));
+        let header = Header {
+            source_port: self.config.local_port,
+            destination_port: self.config.remote_port,
+            ccval,
+            checksum_coverage: if with_data { self.coverage(length) } else { 0 },
+            packet_type,
+            sequence: on_wire(sequence),
+            acknowledgement: ack.map(on_wire),
+        };
+        let mut writer = PacketWriter::new(out, &header);
+        if matches!(packet_type, PacketType::Request | PacketType::Response) {
+            writer.service_code(self.config.service_code);
+        }
+        let acknowledges = matches!(packet_type, PacketType::Ack | PacketType::DataAck);
+        self.write_options(now, &mut writer, packet_type, sequence, acknowledges);
+        let header_len = writer.finish();
+
+        let mut sent_type = packet_type;
+        if packet_type == PacketType::DataAck && header_len as u64 + length > self.mtu.max_datagram() {
+            sent_type = PacketType::Ack;
+            out[5] &= 0xf0;
+            out[8] = PacketType::Ack.number() << 1 | out[8] & 1;
+            self.sending.ack_split_off = true;
+            self.sending.too_long_for_partopen = self.state == State::PartOpen;
+        }
+        if acknowledges {
+            self.due.ack = false;
+            if let Some(receiver) = &mut self.halves.receiver {
+                receiver.on_ack_sent(now);
+            }
+        }
+        let (mut payload, mut data) = (0, DataSize::ZERO);
+        if sent_type.is_data()
+            && let Some(q) = self.queue.pop()
+        {
+            out.extend_from_slice(&q.bytes);
+            (payload, data) = (q.payload, q.size());
+            self.queue.recycle(q.bytes);
+            self.sending.front_held = false;
+            self.counters.data_sent += 1;
+            self.counters.data_bytes_sent += data.as_bytes();
+        }
+        let ecn = if sent_type.may_be_short() && self.sends_ecn() { Ecn::Ect0 } else { Ecn::NotEct };
+        let size = DataSize::from_bytes(out.len() as u64 + u64::from(payload));
+        self.on_packet_sent(&SentPacket {
+            now,
+            sequence,
+            packet_type: sent_type,
+            data,
+            header: DataSize::from_bytes(header_len as u64),
+            ecn,
+            queued: self.queue.size(),
+        });
+        Transmit { payload, size, header: header_len, ecn, is_probe: false }
+    }
+
+    fn on_packet_sent(&mut self, sent: &SentPacket) {
+        self.counters.packets_sent += 1;
+        let counts_as_data = sent.packet_type.may_carry_data();
+        self.sending.non_data = if counts_as_data { 0 } else { self.sending.non_data + 1 };
+        if let Some(sender) = &mut self.halves.sender {
+            sender.on_packet_sent(sent);
+            self.sending.log.on_sent(sent.sequence, sent.packet_type.is_data(), false);
+        }
+        if matches!(sent.packet_type, PacketType::Request | PacketType::Response) {
+            self.timing.measured = Some((sent.sequence, sent.now));
+        }
+        if self.state == State::PartOpen {
+            self.timers.retransmit.restart(sent.now);
+        }
+        self.features.on_packet_sent(sent.sequence);
+        self.timers.busy(sent.now);
+    }
+
+    /// CsCov of a data packet: the configured one where the other end takes it and there are so many data.
+    fn coverage(&self, length: u64) -> u8 {
+        let wanted = self.config.checksum_coverage;
+        let least = self.features.remote(FeatureNumber::MINIMUM_CHECKSUM_COVERAGE);
+        let fits = u64::from(wanted.saturating_sub(1)) * 4 <= length;
+        if least > 0 && u64::from(wanted) >= least && fits { wanted } else { 0 }
+    }
+
+    fn write_options(
+        &mut self,
+        now: Timestamp,
+        out: &mut PacketWriter<'_>,
+        packet_type: PacketType,
+        sequence: Seq48,
+        acknowledges: bool,
+    ) {
+        if packet_type != PacketType::Data {
+            self.features.write_options(out);
+        }
+        // Section 8.1.4: the server's on its Response, the client's on all that it sends until it is acknowledged.
+        let echoes = match self.role {
+            Role::Server => packet_type == PacketType::Response,
+            Role::Client => self.state == State::PartOpen,
+        };
+        let mut cookies = if echoes { &self.cookies[..] } else { &[] };
+        while let Some((&len, rest)) = cookies.split_first() {
+            let (cookie, rest) = rest.split_at(usize::from(len).min(rest.len()));
+            out.option(&DccpOption::InitCookie(cookie));
+            cookies = rest;
+        }
+        if self.sending.non_data > 0
+            && (self.features.local(FeatureNumber::SEND_NDP_COUNT) == 1 || self.halves.data.ndp_count)
+        {
+            out.option(&DccpOption::NdpCount(self.sending.non_data));
+        }
+        if let Some((echo, at)) = self.timing.to_echo.take() {
+            let elapsed = to_units(now.saturating_since(at));
+            out.option(&DccpOption::TimestampEcho { echo, elapsed });
+        }
+        let stamps = self.config.timestamps
+            && packet_type.is_data()
+            && self.timing.stamped_at.is_none_or(|t| now.saturating_since(t) >= self.rtt_or_default());
+        if stamps {
+            self.timing.stamped_at = Some(now);
+            out.option(&DccpOption::Timestamp(stamp(now)));
+        }
+        if self.slow_receiver || self.inbox.is_filling() {
+            out.option(&DccpOption::SlowReceiver);
+        }
+        if acknowledges {
+            if let Some(receiver) = &mut self.halves.receiver {
+                if let Some(at) = self.timing.gsr_at.filter(|_| self.halves.acks.elapsed_time) {
+                    out.option(&DccpOption::ElapsedTime(to_units(now.saturating_since(at))));
+                }
+                receiver.write_options(now, out);
+            }
+            if self.halves.acks.ack_vector || self.features.local(FeatureNumber::SEND_ACK_VECTOR) == 1 {
+                self.halves.vector.write(self.sequences.gsr, sequence, out);
+            }
+        }
+        if acknowledges || packet_type == PacketType::Response {
+            self.dropped.write(self.sequences.gsr, sequence, out);
+        }
+    }
+
+    fn write_reset(&mut self, due: ResetOut, out: &mut Vec<u8>) -> Transmit {
+        let (code, data, sequence, ack) = match due {
+            ResetOut::Own { code, data, unanswered } => {
+                let ack = if unanswered { Seq48::new(0) } else { self.sequences.gsr };
+                (code, data, self.sequences.send(), ack)
+            }
+            ResetOut::Answer { code, data, sequence, ack } => (code, data, sequence, ack),
+        };
+        let ports = (self.config.local_port, self.config.remote_port);
+        let header = reset::write(out, ports, sequence, ack, code, data);
+        self.counters.resets_sent += 1;
+        self.counters.packets_sent += 1;
+        let size = DataSize::from_bytes(out.len() as u64);
+        Transmit { payload: 0, size, header, ecn: Ecn::NotEct, is_probe: false }
+    }
+}

@@ -1,0 +1,5 @@
+//! Two ends and a link between them, for tests.
+
+pub(crate) mod harness;
+
+mod life;
