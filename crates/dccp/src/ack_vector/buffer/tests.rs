@@ -301,7 +301,10 @@ proptest! {
                 Step::AckOfAck(back) => {
                     let n = own.saturating_sub(back);
                     if let Some((_, told)) = sent.iter().find(|(o, _)| *o == n) {
-                        known.extend(told.iter().map(|(&k, &v)| (k, v)));
+                        for (&k, &v) in told {
+                            // At the sender too marks stay (RFC 4340, section 11.4.1).
+                            known.entry(k).and_modify(|s| *s = if v == M { M } else { *s }).or_insert(v);
+                        }
                     }
                     b.on_ack_of_ack(seq(n));
                 }
