@@ -70,6 +70,10 @@ pub struct Registry {
 }
 
 impl Registry {
+    /// None, for a program that adds its own only.
+    pub fn empty() -> Self {
+        Self { specs: Vec::new() }
+    }
     /// The built-in ones.
     pub fn builtin() -> Self {
         Self { specs: super::builtin() }

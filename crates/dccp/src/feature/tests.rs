@@ -86,7 +86,8 @@ fn handshake(client: &Config, server: &Config) -> Result<(End, End), ResetCause>
 
 fn with_ccids(send: &[u8], receive: &[u8]) -> Config {
     let ccids = Ccids { send: send.to_vec(), receive: receive.to_vec(), params: Vec::new() };
-    Config { ccids, sequence_window: 100, ..Config::default() }
+    // Without entries no CCID needs anything.
+    Config { ccids, sequence_window: 100, registry: Arc::new(Registry::empty()), ..Config::default() }
 }
 
 fn cause(code: ResetCode, data: [u8; 3]) -> Result<(), ResetCause> {
@@ -159,6 +160,8 @@ fn a_handshake_agrees_on_what_both_ends_want() {
     assert_eq!(both(FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS), (1, 1));
     assert_eq!(both(FeatureNumber::MINIMUM_CHECKSUM_COVERAGE), (0, 2));
     assert_eq!(both(FeatureNumber::CHECK_DATA_CHECKSUM), (0, 1));
+    // CCID 2 needs it of the data's receiver (RFC 4341, section 4).
+    assert_eq!(both(FeatureNumber::SEND_ACK_VECTOR), (1, 1));
     for number in (1..=9).map(FeatureNumber) {
         let mirrored = (s.features.remote(number), s.features.local(number));
         assert_eq!((c.features.local(number), c.features.remote(number)), mirrored, "{number:?}");
