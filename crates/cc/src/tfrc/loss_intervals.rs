@@ -3,13 +3,13 @@
 /// w_0 to w_7 (RFC 5348, section 5.4, for n = 8).
 const WEIGHTS: [f64; N] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 /// n (RFC 5348, section 5.4: 8, and no more in the global Internet).
-const N: usize = 8;
+pub const N: usize = 8;
 /// THRESHOLD: discounting goes no further (RFC 5348, section 5.5).
 const THRESHOLD: f64 = 0.25;
 
 /// Loss intervals in packets, newest first.
 #[derive(Clone, Debug)]
-pub(super) struct LossIntervals {
+pub struct LossIntervals {
     /// I_1 to I_n and DF_1 to DF_n.
     closed: [(f64, f64); N],
     /// k: closed intervals there are.
@@ -19,18 +19,19 @@ pub(super) struct LossIntervals {
 }
 
 impl LossIntervals {
-    pub(super) fn new() -> Self {
+    /// Without any.
+    pub fn new() -> Self {
         Self { closed: [(0.0, 1.0); N], count: 0, start: 0 }
     }
 
     /// Whether there has been no loss event yet.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// A loss event starts with this packet. The interval before it is counted, unless a length is given: that of the
     /// first event's.
-    pub(super) fn on_event(&mut self, sequence: u64, given: Option<f64>, discounting: bool) {
+    pub fn on_event(&mut self, sequence: u64, given: Option<f64>, discounting: bool) {
         let interval = given.unwrap_or(sequence.saturating_sub(self.start) as f64);
         // The discount at the end of the interval that closes: it holds for those before it, and stays with them.
         let discount = self.general_discount(interval, discounting);
@@ -59,11 +60,19 @@ impl LossIntervals {
     }
 
     /// p, with the open interval reaching to the highest packet received; 0 before the first loss event, 1 at most.
-    pub(super) fn loss_event_rate(&self, highest: u64, discounting: bool) -> f64 {
+    pub fn loss_event_rate(&self, highest: u64, discounting: bool) -> f64 {
+        let open = highest.saturating_add(1).saturating_sub(self.start) as f64;
+        self.loss_event_rate_with(Some(open), discounting)
+    }
+
+    /// p, with an open interval of so many packets or without it; 0 before the first loss event, 1 at most.
+    pub fn loss_event_rate_with(&self, open: Option<f64>, discounting: bool) -> f64 {
         if self.is_empty() {
             return 0.0;
         }
-        let open = highest.saturating_add(1).saturating_sub(self.start) as f64;
+        let (closed, weights) = self.closed_sum();
+        let without = weights / closed;
+        let Some(open) = open else { return without.min(1.0) };
         let discount = self.general_discount(open, discounting);
         let (mut with_open, mut weights_with_open) = (open * WEIGHTS[0], WEIGHTS[0]);
         // Of k intervals, I_0 to I_(k-1).
@@ -71,8 +80,13 @@ impl LossIntervals {
             with_open += interval * weight * df * discount;
             weights_with_open += weight * df * discount;
         }
-        let (closed, weights) = self.closed_sum();
-        f64::min(weights_with_open / with_open, weights / closed).min(1.0)
+        f64::min(weights_with_open / with_open, without).min(1.0)
+    }
+}
+
+impl Default for LossIntervals {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

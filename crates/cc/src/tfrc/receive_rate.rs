@@ -68,40 +68,41 @@ impl ReceiveRate {
 
 /// X_recv_set. Rates in bits a second; infinite at first.
 #[derive(Clone, Debug)]
-pub(super) struct ReceiveRateSet {
+pub struct ReceiveRateSet {
     values: [(f64, Timestamp); SET],
     count: usize,
 }
 
 impl ReceiveRateSet {
-    pub(super) fn new(now: Timestamp) -> Self {
+    /// The initial set: one infinite value.
+    pub fn new(now: Timestamp) -> Self {
         Self { values: [(f64::INFINITY, now); SET], count: 1 }
     }
 
     /// The greatest value.
-    pub(super) fn max(&self) -> f64 {
+    pub fn max(&self) -> f64 {
         self.values[..self.count].iter().fold(0.0, |m, v| f64::max(m, v.0))
     }
 
     /// Replace X_recv_set by one value.
-    pub(super) fn replace(&mut self, value: f64, now: Timestamp) {
+    pub fn replace(&mut self, value: f64, now: Timestamp) {
         (self.values[0], self.count) = ((value, now), 1);
     }
 
     /// Halve entries in X_recv_set.
-    pub(super) fn halve(&mut self) {
+    pub fn halve(&mut self) {
         self.values[..self.count].iter_mut().for_each(|v| v.0 /= 2.0);
     }
 
     /// Maximize X_recv_set(): one value, the greatest of all finite ones and the new.
-    pub(super) fn maximize(&mut self, value: f64, now: Timestamp) {
+    pub fn maximize(&mut self, value: f64, now: Timestamp) {
         let finite = self.values[..self.count].iter().filter(|v| v.0.is_finite());
         let greatest = finite.fold(value, |m, v| f64::max(m, v.0));
         self.replace(greatest, now);
     }
 
     /// Update X_recv_set(): the values of the last two round-trip times, three at most.
-    pub(super) fn update(&mut self, value: f64, now: Timestamp, rtt: TimeDelta) {
+    pub fn update(&mut self, value: f64, now: Timestamp, rtt: TimeDelta) {
         let mut kept = [(0.0, now); SET];
         let mut n = 1;
         kept[0] = (value, now);

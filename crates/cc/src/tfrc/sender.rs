@@ -3,11 +3,12 @@
 use super::config::Config;
 use super::loss_events::LossDetector;
 use super::loss_intervals::LossIntervals;
-use super::receive_rate::{ReceiveRate, ReceiveRateSet};
+use super::rate::{AllowedRate, Feedback, MAX_RATE, Terms};
+use super::receive_rate::ReceiveRate;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket, TransportFeedback};
 use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
-use crate::throughput::{Equation, TcpFlow};
+use crate::throughput::TcpFlow;
 use crate::tunable::SetupError;
 use std::sync::Arc;
 use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
@@ -25,8 +26,6 @@ const SIZE_WEIGHT: f64 = 1.0 / 32.0;
 /// An interval is data-limited where less than this share of what was allowed was sent. It stands for the heuristic of
 /// RFC 5348, section 8.2.1, which looks for instants at which all credit is used up and so depends on the pacer.
 const NOT_LIMITED: f64 = 0.9;
-/// No rate is above this, in bits a second; it keeps sums finite.
-const MAX_RATE: f64 = 1e13;
 
 /// The round-trip time.
 #[derive(Clone, Copy, Debug)]
@@ -43,24 +42,18 @@ struct Rtt {
 pub struct Tfrc {
     config: Config,
     limits: Limits,
-    /// X, X_inst and X_Bps, in bits a second.
-    x: f64,
+    /// X, and X_inst in bits a second.
+    rate: AllowedRate,
     x_inst: f64,
-    x_calc: f64,
     /// s in bytes.
     segment: f64,
     mss: DataSize,
     rtt: Option<Rtt>,
     last_sample: Option<TimeDelta>,
-    /// tld: when the rate was last doubled.
-    doubled_at: Timestamp,
     detector: LossDetector,
     intervals: LossIntervals,
-    /// p at the last update.
-    p: f64,
     new_event: bool,
     receive: ReceiveRate,
-    receive_set: ReceiveRateSet,
     receive_rate: DataRate,
     max_receive_rate: DataRate,
     updated_at: Timestamp,
@@ -82,20 +75,16 @@ impl Tfrc {
         Ok(Self {
             config,
             limits: setup.limits,
-            x,
+            rate: AllowedRate::new(x, setup.now),
             x_inst: x,
-            x_calc: f64::NAN,
             segment: config.mss.as_bytes() as f64,
             mss: config.mss,
             rtt: None,
             last_sample: None,
-            doubled_at: setup.now,
             detector: LossDetector::new(),
             intervals: LossIntervals::new(),
-            p: 0.0,
             new_event: false,
             receive: ReceiveRate::new(),
-            receive_set: ReceiveRateSet::new(setup.now),
             receive_rate: DataRate::ZERO,
             max_receive_rate: DataRate::ZERO,
             updated_at: setup.now,
@@ -130,6 +119,10 @@ impl Tfrc {
         window as f64 * 8.0 / self.r().as_secs_f64()
     }
 
+    fn terms(&self) -> Terms {
+        Terms { tcp: self.tcp(), rtt: self.r(), initial_rate: self.initial_rate(), least: self.least() }
+    }
+
     fn on_feedback(&mut self, feedback: &TransportFeedback<'_>) {
         if feedback.packets.is_empty() {
             return;
@@ -154,10 +147,8 @@ impl Tfrc {
     fn on_first_rtt(&mut self, now: Timestamp) {
         self.sample_rtt();
         self.span = self.r();
-        self.x = self.initial_rate().min(MAX_RATE);
-        self.x_inst = self.x;
-        self.doubled_at = now;
-        self.receive_set = ReceiveRateSet::new(now);
+        self.rate.start(now, self.initial_rate());
+        self.x_inst = self.rate.get();
     }
 
     /// The receiver's part: arrivals, losses, marks.
@@ -200,51 +191,25 @@ impl Tfrc {
         self.span = self.r().max(now.saturating_since(self.updated_at)).min(MAX_RTT);
         self.receive_rate = self.receive.get(self.span);
         self.max_receive_rate = self.max_receive_rate.max(self.receive_rate);
-        let p = self.intervals.loss_event_rate(self.detector.highest(), self.config.discounting);
-        let worse = self.new_event || p > self.p;
-        self.p = p;
-        let limit = self.receive_limit(now, data_limited, worse);
-        self.set_rate(now, limit);
+        let feedback = Feedback {
+            receive_rate: self.receive_rate.as_bps_f64(),
+            loss_event_rate: self.intervals.loss_event_rate(self.detector.highest(), self.config.discounting),
+            new_event: self.new_event,
+            data_limited,
+        };
+        self.rate.on_feedback(now, &feedback, &self.terms());
         self.damp();
         (self.updated_at, self.sent_since_update, self.new_event) = (now, 0, false);
-    }
-
-    /// recv_limit of step (4).
-    fn receive_limit(&mut self, now: Timestamp, data_limited: bool, worse: bool) -> f64 {
-        let x_recv = self.receive_rate.as_bps_f64();
-        if !data_limited {
-            self.receive_set.update(x_recv, now, self.r());
-            2.0 * self.receive_set.max()
-        } else if worse {
-            self.receive_set.halve();
-            self.receive_set.maximize(0.85 * x_recv, now);
-            self.receive_set.max()
-        } else {
-            self.receive_set.maximize(x_recv, now);
-            2.0 * self.receive_set.max()
-        }
-    }
-
-    /// The rest of step (4): X.
-    fn set_rate(&mut self, now: Timestamp, receive_limit: f64) {
-        if self.p > 0.0 {
-            let by_equation = self.tcp().throughput(Equation::Full, self.p);
-            self.x_calc = by_equation.map_or(MAX_RATE, DataRate::as_bps_f64);
-            self.x = self.x_calc.min(receive_limit).max(self.least()).min(MAX_RATE);
-        } else if now - self.doubled_at >= self.r() {
-            self.x = (2.0 * self.x).min(receive_limit).max(self.initial_rate()).min(MAX_RATE);
-            self.doubled_at = now;
-        }
     }
 
     /// X_inst (RFC 5348, section 4.5).
     fn damp(&mut self) {
         let factor = self.rtt.filter(|_| self.config.damping).map_or(1.0, |r| r.root_mean / r.sample_root);
-        self.x_inst = (self.x * factor).max(self.least()).min(MAX_RATE);
+        self.x_inst = (self.rate.get() * factor).max(self.least()).min(MAX_RATE);
     }
 
     fn restart_nofeedback_timer(&mut self, now: Timestamp) {
-        let packets = TimeDelta::from_secs_f64(2.0 * self.segment * 8.0 / self.x.max(1.0));
+        let packets = TimeDelta::from_secs_f64(2.0 * self.segment * 8.0 / self.rate.get().max(1.0));
         let least = match self.rtt {
             Some(r) => (r.mean * 4).max(self.config.min_nofeedback),
             None => self.config.initial_nofeedback,
@@ -255,31 +220,13 @@ impl Tfrc {
 
     /// Expiration of the nofeedback timer (RFC 5348, section 4.4).
     fn on_nofeedback(&mut self, now: Timestamp) {
-        let recover_rate = self.initial_rate();
-        let x_recv = self.receive_set.max();
-        let has_rtt = self.rtt.is_some();
-        let recovered = if self.p > 0.0 { x_recv < recover_rate } else { self.x < 2.0 * recover_rate };
-        if self.idle && (!has_rtt || recovered) {
-            // Nothing is halved, and nothing will be until the next packet sets the timer again.
+        let terms = self.terms();
+        if !self.rate.on_nofeedback(now, self.idle, self.rtt.is_some(), &terms) {
             self.nofeedback_at = None;
             return;
         }
-        if self.p <= 0.0 {
-            self.x = (self.x / 2.0).max(self.least());
-        } else if self.x_calc > 2.0 * x_recv {
-            self.limit(x_recv, now);
-        } else {
-            self.limit(self.x_calc / 2.0, now);
-        }
         self.damp();
         self.restart_nofeedback_timer(now);
-    }
-
-    /// Update_Limits().
-    fn limit(&mut self, timer_limit: f64, now: Timestamp) {
-        let limit = timer_limit.max(self.least());
-        self.receive_set.replace(limit / 2.0, now);
-        self.set_rate(now, limit);
     }
 }
 
@@ -337,12 +284,12 @@ impl Controller for Tfrc {
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let finite = |v: f64| if v.is_finite() { v } else { f64::NAN };
-        out("x_bps", self.x);
+        out("x_bps", self.rate.get());
         out("x_inst_bps", self.x_inst);
-        out("x_calc_bps", self.x_calc);
+        out("x_calc_bps", self.rate.by_equation());
         out("x_recv_bps", self.receive_rate.as_bps_f64());
-        out("recv_limit_bps", finite(2.0 * self.receive_set.max()));
-        out("loss_event_rate", self.p);
+        out("recv_limit_bps", finite(2.0 * self.rate.max_receive_rate()));
+        out("loss_event_rate", self.rate.loss_event_rate());
         out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.mean.as_millis_f64()));
         out("data_limited", f64::from(u8::from(self.data_limited)));
         out("segment_bytes", self.segment);
