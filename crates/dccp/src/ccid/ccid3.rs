@@ -1,0 +1,62 @@
+//! CCID 3: TCP-Friendly Rate Control (RFC 4342 over RFC 5348).
+//!
+//! The sender paces data packets at X, which follows from the loss event rate that a TCP flow would have to stand, the
+//! round-trip time and what the receiver has lately received; the receiver tells once a round trip which loss intervals it
+//! has seen. Rates count application data, without headers (RFC 4342, section 5.3).
+//!
+//! RFC 4342 was written over RFC 3448, which RFC 5348 replaces. Where they differ, and what is left open:
+//! - Initial rate, X_recv_set, data-limited intervals, the nofeedback timer, history discounting to 0.25 and the first loss
+//!   interval from the greatest X_recv are those of RFC 5348; so is the damping of oscillations, which it recommends
+//!   (section 4.5) and RFC 3448 left open.
+//! - Credit for unused send times reaches back one round trip, the most that RFC 5348, section 4.6, allows; RFC 3448 is
+//!   silent. A packet takes its own size from it, not s.
+//! - Loss events are told apart by window counters (RFC 4342, section 10.2), not by nominal arrival times (RFC 5348, section
+//!   5.2): the receiver has no round-trip time to compare with.
+//! - The sender computes p from Loss Intervals itself, the length of the first one too, for it knows the round-trip time
+//!   better (RFC 4342, section 6.1.1, allows both). A receiver that sends only Loss Event Rate, as Linux's did, is believed.
+//! - Whether an interval was data-limited follows from each packet sent in it (RFC 5348, section 8.2.1, keeps two instants and
+//!   calls that a heuristic).
+//! - s is a mean over about four loss intervals (RFC 5348, section 4.1), 32 packets at least.
+//! - The receiver also sends feedback two round trips after the last where data have come since (RFC 4342, section 10.3,
+//!   suggests a timer): what comes just before a pause would count as lost otherwise.
+//! - The ECN Nonce Echo is written as zero and not looked at: RFC 8311 takes the nonce away.
+//! - The open loss interval grows with each packet, the second one too: Linux left it as it was until the next loss, and
+//!   connections stayed slow for minutes (S. Jero, 2013, appendix B).
+
+mod config;
+mod history;
+mod intervals;
+mod options;
+mod receiver;
+mod reported;
+mod schedule;
+mod sender;
+mod sent;
+mod window_counter;
+
+pub use config::Config;
+pub use receiver::Receiver;
+pub use sender::Sender;
+
+use super::{Requirements, Spec};
+use std::sync::Arc;
+
+/// What all CCIDs of this family need of the connection.
+pub(super) const REQUIREMENTS: Requirements = Requirements { ack_vector: false, ndp_count: true, elapsed_time: true };
+
+/// Its entry in the registry.
+pub fn spec() -> Spec {
+    Spec {
+        number: 3,
+        name: "TFRC",
+        summary: "the rate of a TCP flow by equation, smoothed over loss intervals",
+        source: "RFC 4342, RFC 5348",
+        requirements: REQUIREMENTS,
+        params: Config::params(),
+        sender: Arc::new(|setup| Ok(super::Sender::Ccid3(Box::new(Sender::new(setup)?)))),
+        receiver: Arc::new(|setup| Ok(super::Receiver::Ccid3(Box::new(Receiver::new(setup)?)))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

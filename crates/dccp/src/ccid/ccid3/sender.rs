@@ -1,0 +1,364 @@
+//! The data sender (RFC 5348, section 4; RFC 4342, section 5).
+
+use super::config::Config;
+use super::options::Report;
+use super::reported::ReportedIntervals;
+use super::schedule::Schedule;
+use super::sent::{Sent, SentLog};
+use super::window_counter::WindowCounter;
+use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
+use weir_cc::tfrc::{AllowedRate, Feedback, MAX_RATE, Terms};
+use weir_cc::throughput::TcpFlow;
+use weir_cc::tunable::SetupError;
+use weir_units::{DataRate, DataSize, Seq48, TimeDelta, Timestamp};
+
+/// Round-trip time before the first sample (RFC 4340, section 3.4), for window counters and credit only.
+const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
+/// Bounds on what is believed of a round-trip time sample; Elapsed Time is in units of 10 us.
+const MIN_RTT: TimeDelta = TimeDelta::from_micros(10);
+const MAX_RTT: TimeDelta = TimeDelta::from_secs(60);
+/// Packets that the mean size reaches back over: least and most.
+const SIZE_MEMORY: (f64, f64) = (32.0, 4_096.0);
+/// Loss intervals that it reaches back over (RFC 5348, section 4.1).
+const SIZE_INTERVALS: f64 = 4.0;
+/// No more than this many blocks of a Data Dropped option are looked at.
+const MAX_BLOCKS: usize = 256;
+
+/// The round-trip time.
+#[derive(Clone, Copy, Debug)]
+struct Rtt {
+    /// R.
+    mean: TimeDelta,
+    /// The square root of the last sample, and R_sqmean; of seconds.
+    sample_root: f64,
+    root_mean: f64,
+}
+
+impl Rtt {
+    fn first(sample: TimeDelta) -> Self {
+        let sample_root = libm::sqrt(sample.as_secs_f64());
+        Self { mean: sample, sample_root, root_mean: sample_root }
+    }
+}
+
+/// The sender's half of CCID 3 and its relatives. Rates in bits a second.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: Config,
+    sent: SentLog,
+    counter: WindowCounter,
+    schedule: Schedule,
+    intervals: ReportedIntervals,
+    rate: AllowedRate,
+    x_inst: f64,
+    rtt: Option<Rtt>,
+    /// s in bytes, and the largest packet that was sent.
+    segment: f64,
+    largest: DataSize,
+    max_packet_size: DataSize,
+    /// The last X_recv, and the greatest.
+    receive_rate: f64,
+    max_receive_rate: f64,
+    was_limited: bool,
+    smoothed: f64,
+    smoothed_at: Timestamp,
+    acknowledged: Option<Seq48>,
+    nofeedback_at: Option<Timestamp>,
+    /// Nothing was sent since the nofeedback timer was set.
+    idle: bool,
+    feedbacks: u64,
+}
+
+impl Sender {
+    /// A sender of CCID 3. Errors: see [`Config::set_all`].
+    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
+        let mut config = Config::default();
+        config.set_all("CCID 3", &setup.params)?;
+        Ok(Self::with(config, setup))
+    }
+
+    pub(in crate::ccid) fn with(config: Config, setup: &Setup) -> Self {
+        let now = setup.now;
+        let rtt = setup.rtt.map(|r| Rtt::first(r.max(MIN_RTT).min(MAX_RTT)));
+        let segment = setup.max_packet_size.as_bytes().max(1) as f64;
+        let mut sender = Self {
+            config,
+            sent: SentLog::default(),
+            counter: WindowCounter::default(),
+            schedule: Schedule::new(now),
+            intervals: ReportedIntervals::new(false, config.discounting),
+            // A packet a second (RFC 5348, section 4.2).
+            rate: AllowedRate::new(segment * 8.0, now),
+            x_inst: segment * 8.0,
+            rtt,
+            segment,
+            largest: DataSize::ZERO,
+            max_packet_size: setup.max_packet_size,
+            receive_rate: 0.0,
+            max_receive_rate: 0.0,
+            was_limited: false,
+            smoothed: 0.0,
+            smoothed_at: now,
+            acknowledged: None,
+            nofeedback_at: None,
+            idle: true,
+            feedbacks: 0,
+        };
+        if sender.rtt.is_some() {
+            sender.start(now);
+        }
+        sender
+    }
+
+    fn r(&self) -> TimeDelta {
+        self.rtt.map_or(DEFAULT_RTT, |r| r.mean)
+    }
+
+    /// The first round-trip time is there.
+    fn start(&mut self, now: Timestamp) {
+        let initial = self.initial_rate();
+        self.rate.start(now, initial);
+        self.smoothed = initial;
+        self.smoothed_at = now;
+        self.set_x_inst(now);
+    }
+
+    /// The TCP flow of the throughput equation.
+    fn tcp(&self) -> TcpFlow {
+        let segment = DataSize::from_bytes((self.segment + 0.5) as u64);
+        let flow = TcpFlow::new(segment, self.r());
+        TcpFlow { rto: flow.rto.max(self.config.min_rto), packets_per_ack: self.config.packets_per_ack, ..flow }
+    }
+
+    /// s / t_mbi.
+    fn least(&self) -> f64 {
+        self.segment * 8.0 / self.config.t_mbi.as_secs_f64()
+    }
+
+    /// initial_rate (RFC 5348, section 4.2): two to four of the largest packets sent a round trip.
+    fn initial_rate(&self) -> f64 {
+        let mss = if self.largest.is_zero() { self.max_packet_size } else { self.largest }.as_bytes();
+        let window = (4 * mss).min((2 * mss).max(4_380));
+        (window as f64 * 8.0 / self.r().as_secs_f64()).min(MAX_RATE)
+    }
+
+    fn terms(&self) -> Terms {
+        Terms { tcp: self.tcp(), rtt: self.r(), initial_rate: self.initial_rate(), least: self.least() }
+    }
+
+    /// t_delta (RFC 5348, section 8.3).
+    fn early(&self) -> TimeDelta {
+        let interval = TimeDelta::from_secs_f64(self.segment * 8.0 / self.x_inst.max(1.0));
+        interval.min(self.config.t_gran).min(self.r()) / 2
+    }
+
+    fn credit(&self) -> TimeDelta {
+        self.rtt.map_or(TimeDelta::ZERO, |r| r.mean.mul_f64(self.config.credit))
+    }
+
+    fn sample_rtt(&mut self, sample: TimeDelta) {
+        let new = Rtt::first(sample.max(MIN_RTT).min(MAX_RTT));
+        let (q, q2) = (self.config.q, self.config.q2);
+        self.rtt = Some(match self.rtt {
+            None => new,
+            Some(r) => Rtt {
+                mean: r.mean.mul_f64(q) + new.mean.mul_f64(1.0 - q),
+                sample_root: new.sample_root,
+                root_mean: q2 * r.root_mean + (1.0 - q2) * new.sample_root,
+            },
+        });
+    }
+
+    /// X_inst (RFC 5348, section 4.5).
+    fn set_x_inst(&mut self, now: Timestamp) {
+        let factor = self.rtt.filter(|_| self.config.damping).map_or(1.0, |r| r.root_mean / r.sample_root);
+        let before = self.x_inst;
+        self.smooth(now);
+        self.x_inst = (self.rate.get() * factor).max(self.least()).min(MAX_RATE);
+        self.schedule.on_rate(now, before, self.x_inst);
+    }
+
+    /// Takes the rate that held until now into the smoothed one.
+    fn smooth(&mut self, now: Timestamp) {
+        let rises = self.x_inst > self.smoothed;
+        let constant = if rises { self.config.smooth_rise } else { self.config.smooth_fall };
+        let passed = (now - self.smoothed_at).ratio(constant).unwrap_or(f64::INFINITY);
+        self.smoothed += (self.x_inst - self.smoothed) * (1.0 - libm::exp(-passed));
+        self.smoothed_at = now;
+    }
+
+    fn restart_nofeedback_timer(&mut self, now: Timestamp) {
+        let packets = TimeDelta::from_secs_f64(2.0 * self.segment * 8.0 / self.rate.get().max(1e-3));
+        let least = match self.rtt {
+            Some(r) => (r.mean * 4).max(self.config.min_nofeedback),
+            None => self.config.initial_nofeedback,
+        };
+        self.nofeedback_at = Some(now + least.max(packets.min(self.config.t_mbi * 2)));
+        self.idle = true;
+    }
+
+    /// X_recv after Data Dropped and Slow Receiver (RFC 4342, section 5.2).
+    fn heeded(&self, x_inrecv: f64, ack: &Acknowledgement<'_>) -> f64 {
+        let dropped = self.acknowledged.map_or(0, |before| newly_dropped(ack.data_dropped, ack.acknowledged, before));
+        if dropped == 0 && !ack.slow_receiver {
+            return x_inrecv;
+        }
+        let packet = self.segment * 8.0 / self.r().as_secs_f64();
+        let x_drop = (x_inrecv - dropped as f64 * packet).max(x_inrecv.min(packet));
+        x_inrecv.min(x_drop / 2.0)
+    }
+
+    fn on_feedback(
+        &mut self,
+        ack: &Acknowledgement<'_>,
+        report: &Report,
+        receive_rate: u32,
+        sent: Sent,
+        sample: TimeDelta,
+    ) {
+        let now = ack.now;
+        let is_first = self.rtt.is_none();
+        self.sample_rtt(sample);
+        self.receive_rate = self.heeded(f64::from(receive_rate) * 8.0, ack);
+        self.max_receive_rate = self.max_receive_rate.max(f64::from(receive_rate) * 8.0);
+        let new_event = self.take_losses(now, report);
+        let limited = self.sent.was_data_limited(sent.at, self.r());
+        self.was_limited = limited && self.receive_rate > 0.0;
+        if is_first {
+            self.start(now);
+        }
+        if !is_first || new_event {
+            let feedback = Feedback {
+                receive_rate: self.receive_rate,
+                loss_event_rate: self.intervals.loss_event_rate(),
+                new_event,
+                data_limited: self.was_limited,
+            };
+            self.rate.on_feedback(now, &feedback, &self.terms());
+            self.set_x_inst(now);
+        }
+        self.feedbacks += 1;
+        self.restart_nofeedback_timer(now);
+    }
+
+    fn take_losses(&mut self, now: Timestamp, report: &Report) -> bool {
+        let (rtt, tcp) = (self.r(), self.tcp());
+        let greatest = DataRate::from_bps_f64(self.max_receive_rate);
+        match (report.intervals(), report.loss_event_rate) {
+            (Some(told), _) => self.intervals.on_report(now, rtt, told, || tcp.first_loss_interval(greatest)),
+            (None, Some(packets)) => self.intervals.on_rate(packets),
+            (None, None) => false,
+        }
+    }
+}
+
+/// Packets after `before` that Data Dropped tells as dropped in a receive buffer (RFC 4340, section 11.7, Drop Code 2).
+fn newly_dropped(blocks: &[u8], acknowledged: Seq48, before: Seq48) -> u64 {
+    let mut newest = acknowledged;
+    let mut dropped = 0;
+    for &block in blocks.iter().take(MAX_BLOCKS) {
+        let news = newest.since(before);
+        if news <= 0 {
+            break;
+        }
+        let is_drop = block & 0x80 != 0;
+        let len = u64::from(if is_drop { block & 0xf } else { block }) + 1;
+        if is_drop && block >> 4 & 7 == 2 {
+            dropped += len.min(news.unsigned_abs());
+        }
+        newest = newest.sub(len);
+    }
+    dropped
+}
+
+impl CcidSender for Sender {
+    fn may_send(&self, now: Timestamp, _: DataSize) -> Permission {
+        let at = self.schedule.next() - self.early();
+        if at <= now { Permission::Now } else { Permission::At(at) }
+    }
+
+    fn on_packet_sent(&mut self, packet: &SentPacket) {
+        let now = packet.now;
+        if !packet.packet_type.is_data() {
+            return self.sent.push(packet.sequence, Sent { at: now, counter: None, used_up: false });
+        }
+        let counter = self.counter.on_sent(now, self.r());
+        let size = packet.data.as_bytes() as f64;
+        let memory = (SIZE_INTERVALS / self.rate.loss_event_rate().max(1e-9)).clamp(SIZE_MEMORY.0, SIZE_MEMORY.1);
+        let memory = if self.rate.loss_event_rate() > 0.0 { memory } else { SIZE_MEMORY.0 };
+        self.segment =
+            if self.largest.is_zero() { size.max(1.0) } else { self.segment + (size - self.segment) / memory };
+        self.largest = self.largest.max(packet.data);
+        self.schedule.on_sent(now, packet.data, self.x_inst, self.credit());
+        let used_up = self.schedule.next() > now;
+        self.sent.push(packet.sequence, Sent { at: now, counter: Some(counter), used_up });
+        if self.nofeedback_at.is_none() {
+            self.restart_nofeedback_timer(now);
+        }
+        self.idle = false;
+    }
+
+    fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>) {
+        let Some(sent) = self.sent.acknowledge(ack.acknowledged) else { return };
+        if let Some(counter) = sent.counter {
+            self.counter.on_acknowledged(counter, ack.now);
+        }
+        let report = Report::read(ack.acknowledged, &ack.options);
+        let by_elapsed = ack.elapsed.map(|held| ack.now - sent.at - held);
+        let sample = ack.echo_rtt.or(by_elapsed);
+        let tells_losses = report.intervals().is_some() || report.loss_event_rate.is_some();
+        if let (Some(receive_rate), Some(sample), true) = (report.receive_rate, sample, tells_losses) {
+            self.on_feedback(ack, &report, receive_rate, sent, sample);
+        }
+        self.acknowledged = Some(ack.acknowledged);
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.nofeedback_at
+    }
+
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.nofeedback_at.is_none_or(|t| t > now) {
+            return;
+        }
+        let terms = self.terms();
+        if self.rate.on_nofeedback(now, self.idle, self.rtt.is_some(), &terms) {
+            self.set_x_inst(now);
+            self.restart_nofeedback_timer(now);
+        } else {
+            self.nofeedback_at = None;
+            self.sent.shrink();
+        }
+    }
+
+    fn ccval(&mut self, now: Timestamp) -> u8 {
+        self.counter.get(now, self.r())
+    }
+
+    fn rate(&self) -> Option<DataRate> {
+        self.rtt.map(|_| DataRate::from_bps_f64(self.x_inst))
+    }
+
+    fn smoothed_rate(&self) -> Option<DataRate> {
+        self.rtt.map(|_| DataRate::from_bps_f64(self.smoothed))
+    }
+
+    fn rtt(&self) -> Option<TimeDelta> {
+        self.rtt.map(|r| r.mean)
+    }
+
+    fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let finite = |v: f64| if v.is_finite() { v } else { f64::NAN };
+        out("x_bps", self.rate.get());
+        out("x_inst_bps", self.x_inst);
+        out("x_calc_bps", self.rate.by_equation());
+        out("x_recv_bps", self.receive_rate);
+        out("recv_limit_bps", finite(2.0 * self.rate.max_receive_rate()));
+        out("smoothed_bps", self.smoothed);
+        out("loss_event_rate", self.rate.loss_event_rate());
+        out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.mean.as_millis_f64()));
+        out("data_limited", f64::from(u8::from(self.was_limited)));
+        out("segment_bytes", self.segment);
+        out("feedbacks", self.feedbacks as f64);
+    }
+}

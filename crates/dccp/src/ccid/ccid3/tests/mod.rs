@@ -1,0 +1,4 @@
+//! Two ends over a path with a queue.
+
+mod loops;
+mod net;
