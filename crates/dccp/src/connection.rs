@@ -22,7 +22,6 @@ mod ccids;
 mod close;
 mod config;
 mod dropped;
-mod features;
 mod inbox;
 mod incoming;
 mod limit;
@@ -47,6 +46,7 @@ pub use reset::reset_for;
 pub use state::{Counters, Datagram, End, EndReason, Received, Role, SendError, State, Transmit};
 
 use crate::ccid::{CcidReceiver, CcidSender, Chunk};
+use crate::feature::Negotiation;
 use crate::queue::{Message, QueueConfig, SendQueue};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -68,7 +68,7 @@ pub struct Connection {
     end: Option<End>,
     sequences: sequence::Sequences,
     seen: sequence::Seen,
-    features: features::Features,
+    features: Negotiation,
     halves: ccids::Halves,
     queue: SendQueue,
     inbox: inbox::Inbox,

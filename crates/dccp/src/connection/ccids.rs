@@ -1,22 +1,16 @@
 //! The halves of CCIDs at this end (RFC 4340, section 10).
 
-use super::{Config, Connection, EndReason};
-use crate::ack_vector::AckState;
-use crate::ccid::{CcidReceiver, Receiver, Requirements, Sender, Setup};
+use super::{Config, Connection, EndReason, State};
+use crate::ack_vector::Buffer;
+use crate::ccid::{CcidReceiver, CcidSender, Receiver, Requirements, Sender, Setup};
+use crate::feature::Location;
 use crate::option::FeatureNumber;
-use crate::packet::{PacketWriter, ResetCode};
+use crate::packet::ResetCode;
 use weir_cc::tunable::SetupError;
-use weir_units::{DataSize, Seq48, TimeDelta, Timestamp};
+use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// The Ack Vector of what comes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Vector;
-
-impl Vector {
-    pub(super) fn on_packet(&mut self, _sequence: Seq48, _state: AckState) {}
-    pub(super) fn on_ack_of_ack(&mut self, _ack: Seq48) {}
-    pub(super) fn write(&mut self, _acknowledged: Seq48, _sequence: Seq48, _out: &mut PacketWriter<'_>) {}
-}
+/// Number of the option that a Reset blames where the CCIDs agreed on cannot be made.
+const CONFIRM_L: u8 = 33;
 
 /// What this end sends with and receives with, once both ends agree.
 #[derive(Debug, Default)]
@@ -25,9 +19,12 @@ pub(super) struct Halves {
     pub(super) numbers: Option<(u8, u8)>,
     pub(super) sender: Option<Sender>,
     pub(super) receiver: Option<Receiver>,
-    pub(super) vector: Vector,
+    /// The Ack Vector of what comes.
+    pub(super) vector: Buffer,
     /// What the other end needs of the acknowledgements of this end.
     pub(super) acks: Requirements,
+    /// The Ack Ratio last asked for.
+    asked_ratio: Option<u16>,
     /// What the other end needs of the data of this end.
     pub(super) data: Requirements,
 }
@@ -56,53 +53,59 @@ impl Halves {
 }
 
 impl Connection {
-    /// Makes the halves as soon as both ends agree on them. `false`, and the connection has ended, where this end does not have what
-    /// they agree on.
+    /// Makes the halves as soon as both ends agree on them. `false`, and the connection has ended, where they cannot be made.
     pub(super) fn open_half_connections(&mut self, now: Timestamp) -> bool {
-        if self.halves.numbers.is_some() || !self.features.ccids_are_agreed() {
+        if self.halves.numbers.is_some() {
             return true;
         }
-        let local = self.features.local(FeatureNumber::CCID) as u8;
-        let remote = self.features.remote(FeatureNumber::CCID) as u8;
-        let (size, rtt) = (self.max_packet_size(), self.timing.rtt);
+        let Some((local, remote)) = self.features.ccids() else { return true };
         let registry = self.config.registry.clone();
-        let wanted = self.config.ccids.send.contains(&local) && self.config.ccids.receive.contains(&remote);
-        let made = registry.get(local).zip(registry.get(remote)).filter(|_| wanted).and_then(|(s, r)| {
-            let ecn = self.sends_ecn();
-            let local_setup = Setup {
-                ack_ratio: self.features.local(FeatureNumber::ACK_RATIO) as u16,
-                ..setup(&self.config, local, now, size, rtt, ecn)
-            };
-            let remote_setup = Setup {
-                ack_ratio: self.features.remote(FeatureNumber::ACK_RATIO) as u16,
-                ..setup(&self.config, remote, now, size, rtt, ecn)
-            };
-            Some(((s.sender)(&local_setup).ok()?, (r.receiver)(&remote_setup).ok()?, s.requirements, r.requirements))
+        let made = registry.get(local).zip(registry.get(remote)).and_then(|(s, r)| {
+            let (size, rtt, ecn) = (self.max_packet_size(), self.timing.rtt, self.sends_ecn());
+            let with = |number, ack_ratio| Setup { ack_ratio, ..setup(&self.config, number, now, size, rtt, ecn) };
+            let sender = (s.sender)(&with(local, self.features.local(FeatureNumber::ACK_RATIO) as u16)).ok()?;
+            let receiver = (r.receiver)(&with(remote, self.features.remote(FeatureNumber::ACK_RATIO) as u16)).ok()?;
+            Some((sender, receiver, s.requirements, r.requirements))
         });
         let Some((sender, receiver, data, acks)) = made else {
-            self.reset_with(now, ResetCode::OPTION_ERROR, [33, FeatureNumber::CCID.0, local], EndReason::NoCommonCcid);
+            let data = [CONFIRM_L, FeatureNumber::CCID.0, local];
+            self.reset_with(now, ResetCode::OPTION_ERROR, data, EndReason::NoCommonCcid);
             return false;
         };
+        let (sender, receiver) = (Some(sender), Some(receiver));
         self.halves = Halves {
             numbers: Some((local, remote)),
-            sender: Some(sender),
-            receiver: Some(receiver),
+            sender,
+            receiver,
             acks,
             data,
-            vector: Vector,
+            vector: Buffer::default(),
+            asked_ratio: None,
         };
-        self.features.require(now, data, acks);
+        if self.state == State::Open {
+            self.timers.give_up = None;
+        }
         self.apply_features();
         true
     }
 
-    /// Tells the CCIDs of features that have changed.
+    /// Takes features that have changed over.
     pub(super) fn apply_features(&mut self) {
+        while self.features.poll_changed().is_some() {}
         self.sequences.local_window = self.features.local(FeatureNumber::SEQUENCE_WINDOW);
         self.sequences.remote_window = self.features.remote(FeatureNumber::SEQUENCE_WINDOW);
         let ratio = self.features.remote(FeatureNumber::ACK_RATIO) as u16;
         if let Some(receiver) = &mut self.halves.receiver {
             receiver.on_ack_ratio(ratio);
+        }
+    }
+
+    /// Asks for the Ack Ratio that congestion control wants.
+    pub(super) fn follow_ack_ratio(&mut self) {
+        let wanted = self.halves.sender.as_ref().and_then(CcidSender::ack_ratio);
+        if let Some(ratio) = wanted.filter(|r| self.halves.asked_ratio != Some(*r)) {
+            self.halves.asked_ratio = Some(ratio);
+            self.features.change(Location::Local, FeatureNumber::ACK_RATIO, &[u64::from(ratio)]);
         }
     }
 }

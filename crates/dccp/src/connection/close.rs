@@ -2,11 +2,26 @@
 
 use super::outgoing::ResetOut;
 use super::{Connection, End, EndReason, Role, State};
+use crate::option::FeatureNumber;
 use crate::packet::ResetCode;
 use weir_units::{TimeDelta, Timestamp};
 
 /// The least time to the next Close or CloseReq; the RFC has two round trips, which on a link within a host are next to nothing.
 const MIN_CLOSE_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
+
+/// What a Reset of these says. Two ends without a CCID that both have end by a Reset that blames an option of the feature.
+pub(super) fn reason(code: ResetCode, data: [u8; 3], by_peer: bool) -> EndReason {
+    match (code, data) {
+        (ResetCode::CLOSED, _) => EndReason::Closed,
+        (ResetCode::MANDATORY_ERROR | ResetCode::OPTION_ERROR, [32..=35, number, _])
+            if number == FeatureNumber::CCID.0 =>
+        {
+            EndReason::NoCommonCcid
+        }
+        _ if by_peer => EndReason::ResetByPeer(code, data),
+        _ => EndReason::Reset(code, data),
+    }
+}
 
 impl Connection {
     /// Closes. What waits in the send queue leaves first; then a client sends Close, a server CloseReq. No more data are taken from
@@ -71,8 +86,7 @@ impl Connection {
 
     /// Step 9: the other end has reset the connection.
     pub(super) fn on_reset(&mut self, now: Timestamp, code: ResetCode, data: [u8; 3]) {
-        let reason = if code == ResetCode::CLOSED { EndReason::Closed } else { EndReason::ResetByPeer(code, data) };
-        self.tear_down(State::TimeWait, reason);
+        self.tear_down(State::TimeWait, reason(code, data, true));
         self.timers.time_wait = Some(now + self.config.time_wait);
     }
 

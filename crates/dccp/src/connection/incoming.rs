@@ -5,7 +5,7 @@ use super::{Connection, Datagram, DropCode, Role, State, reset};
 use crate::ack_vector::AckState;
 use crate::ccid::{CcidReceiver, ReceivedPacket};
 use crate::option::{DccpOption, FeatureNumber};
-use crate::packet::{Coverage, Packet, PacketType, ResetCode, WireSequence, parse};
+use crate::packet::{Packet, PacketType, ResetCode, data_checksum, parse};
 use weir_units::{DataSize, Ecn, Seq48, Timestamp};
 
 /// A packet that has come, its numbers whole.
@@ -42,11 +42,6 @@ impl Connection {
             return;
         };
         let h = packet.header;
-        let length = packet.data.len() + datagram.payload as usize;
-        if Coverage(h.checksum_coverage).covered(length).is_none() {
-            self.counters.malformed += 1;
-            return;
-        }
 
         // Step 2: check ports and process TIMEWAIT state.
         if (h.source_port, h.destination_port) != (self.config.remote_port, self.config.local_port) {
@@ -93,9 +88,7 @@ impl Connection {
         }
 
         // Step 6: check sequence numbers.
-        if matches!(h.sequence, WireSequence::Short(_))
-            && self.features.remote(FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS) == 0
-        {
+        if h.sequence.is_short() && self.features.remote(FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS) == 0 {
             self.counters.sequence_invalid += 1;
             return;
         }
@@ -107,7 +100,7 @@ impl Connection {
             return;
         }
 
-        // Step 7: check for unexpected packet types. It stands before the update of step 6, which changes nothing that it looks at.
+        // Step 7: check for unexpected packet types.
         let after_open = self.sequences.osr.is_some_and(|osr| p.sequence.since(osr) >= 0);
         let unexpected = match p.packet_type {
             PacketType::CloseReq => self.role == Role::Server,
@@ -116,17 +109,16 @@ impl Connection {
             PacketType::Data => self.state == State::Respond,
             _ => false,
         };
-        let is_newest = !self.sequences.gsr.is_after(p.sequence);
-        self.sequences.received(p.sequence);
-        if let Some(ack) = p.ack
-            && p.packet_type != PacketType::Sync
-        {
-            self.sequences.acknowledged(ack);
-        }
         if unexpected {
             self.counters.unexpected += 1;
             self.send_sync(now, p.sequence);
             return;
+        }
+        // Step 6's update stands here: GSR and GAR are of acknowledgeable packets, which those above are not (sections 7.1 and 7.4).
+        let is_newest = !self.sequences.gsr.is_after(p.sequence);
+        self.sequences.received(p.sequence);
+        if let Some(ack) = p.ack.filter(|_| p.packet_type != PacketType::Sync) {
+            self.sequences.acknowledged(ack);
         }
 
         self.counters.packets_received += 1;
@@ -155,7 +147,7 @@ impl Connection {
         // Step 8: process options and mark acknowledgeable. Options of a Reset can do nothing any more, and no Reset answers one.
         if p.packet_type != PacketType::Reset {
             if let Err((code, data)) = self.process_options(p) {
-                self.reset_with(now, code, data, super::EndReason::Reset(code, data));
+                self.reset_with(now, code, data, super::close::reason(code, data, false));
                 return;
             }
             let handshake_over = p.packet_type != PacketType::Request;
@@ -215,9 +207,11 @@ impl Connection {
             }
         }
 
-        // Step 16: process data.
+        // Step 16: process data. A Data Checksum is looked at on the other types too (section 9.3).
         if p.has_data() {
             self.process_data(p);
+        } else if !data_checksum_fits(p) {
+            self.dropped.on_dropped(p.sequence, DropCode::Corrupt);
         }
         self.close_if_emptied(now);
     }
@@ -249,7 +243,7 @@ impl Connection {
             // It takes the place of our next packet, as in section 7.5.6's last example.
             self.sequences.send();
         }
-        self.due.reset = Some(ResetOut::Answer { code, data, sequence, ack });
+        self.due.reset.get_or_insert(ResetOut::Answer { code, data, sequence, ack });
     }
 
     fn mark_acknowledgeable(&mut self, p: &Incoming<'_>) {
@@ -304,7 +298,10 @@ pub(super) fn ndp_count(p: &Incoming<'_>) -> Option<u64> {
     })
 }
 
+/// Whether the data are those that a Data Checksum was made of, where there is one.
 fn data_checksum_fits(p: &Incoming<'_>) -> bool {
-    let _ = p;
-    true
+    p.packet.options.iter().flatten().all(|o| match o {
+        DccpOption::DataChecksum(sum) => sum == data_checksum(p.packet.data, p.payload),
+        _ => true,
+    })
 }

@@ -6,9 +6,8 @@ use super::timers::Timers;
 use super::timing::Timing;
 use super::{Config, Connection, Counters, Datagram, Role, State};
 use super::{RESETS_PER_SECOND, SYNC_ACKS_PER_SECOND, SYNCS_PER_SECOND};
-use crate::connection::{
-    ccids::Halves, dropped::Dropped, features::Features, inbox::Inbox, limit::RateLimit, mtu::PathMtu,
-};
+use crate::connection::{ccids::Halves, dropped::Dropped, inbox::Inbox, limit::RateLimit, mtu::PathMtu};
+use crate::feature::Negotiation;
 use crate::packet::{PacketError, PacketType, parse};
 use crate::queue::SendQueue;
 use rand::{RngExt, SeedableRng};
@@ -79,6 +78,33 @@ impl Connection {
         Ok(connection)
     }
 
+    /// A server's end out of an Init Cookie: what it was after it had sent the Response numbered `response` for the Request
+    /// numbered `request`, with these features. `packet` has brought the cookie back and is processed.
+    ///
+    /// # Errors
+    /// See [`AcceptError`].
+    pub fn resume(
+        config: Config,
+        now: Timestamp,
+        response: Seq48,
+        request: Seq48,
+        features: Negotiation,
+        packet: &Datagram<'_>,
+    ) -> Result<Self, AcceptError> {
+        let mut connection = Self::new(config, Role::Server, State::Respond, Some(response), now)?;
+        connection.sequences.send();
+        connection.sequences.begin(request);
+        connection.features = features;
+        connection.timers.give_up = Some(now + connection.config.give_up_after.max(connection.config.time_wait * 2));
+        connection.apply_features();
+        connection.handle_datagram(now, packet);
+        Ok(connection)
+    }
+    /// What is agreed so far, to be kept in an Init Cookie.
+    pub fn features(&self) -> &Negotiation {
+        &self.features
+    }
+
     /// Init Cookies that the Response is to carry; the client gives them back (section 8.1.4).
     pub fn set_init_cookies(&mut self, cookies: &[&[u8]]) {
         self.cookies.clear();
@@ -106,7 +132,7 @@ impl Connection {
             end: None,
             sequences: Sequences::new(iss),
             seen: Seen::new(),
-            features: Features::new(&config, role),
+            features: Negotiation::new(&config, role == Role::Server),
             halves: Halves::default(),
             queue: SendQueue::new(config.queue),
             inbox: Inbox::new(config.receive_capacity, config.receive_capacity.saturating_mul(most)),
@@ -147,7 +173,7 @@ impl Connection {
         self.cookies = Vec::new();
         self.sending.too_long_for_partopen = false;
         self.timers.retransmit.stop();
-        self.timers.give_up = None;
+        self.timers.give_up = if self.halves.numbers.is_some() { None } else { Some(now + self.config.give_up_after) };
         self.timers.heard(now, &self.config);
         self.mtu.start(now);
     }

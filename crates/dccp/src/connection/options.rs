@@ -1,63 +1,41 @@
 //! Options that come (RFC 4340, section 5.8), and what acknowledgements tell.
 
-use super::incoming::Incoming;
+use super::incoming::{Incoming, ndp_count};
 use super::{Connection, Role};
 use crate::ack_vector::runs;
 use crate::ccid::{Acknowledgement, CcidSender};
-use crate::connection::timing::from_units;
-use crate::option::DccpOption;
+use crate::option::{DccpOption, from_ticks};
 use crate::packet::{PacketType, ResetCode};
 
 type ResetCause = (ResetCode, [u8; 3]);
 
-/// Number and first bytes of an option, as a Reset tells them.
-fn about(option: &DccpOption<'_>) -> [u8; 3] {
-    let mut bytes = Vec::new();
-    option.write_into(&mut bytes);
-    let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
-    [at(0), at(2), at(3)]
-}
-
 impl Connection {
     /// Step 8 of section 8.5.
     pub(super) fn process_options(&mut self, p: &Incoming<'_>) -> Result<(), ResetCause> {
-        let on_data = p.packet_type == PacketType::Data;
-        let mut mandatory = false;
+        self.features.begin_packet(p.packet_type, p.sequence, p.ack);
+        if p.packet.options.is_empty() {
+            return Ok(());
+        }
         self.cookies_of_this_response = false;
-        for option in p.packet.options.iter() {
-            let option = match option {
-                Ok(o) => o,
-                Err(bad) => {
-                    self.counters.bad_options += 1;
-                    if mandatory {
-                        return Err((ResetCode::MANDATORY_ERROR, [bad.number, bad.data[0], bad.data[1]]));
-                    }
-                    continue;
-                }
-            };
-            if option == DccpOption::Mandatory {
-                if on_data {
-                    continue;
-                }
-                if mandatory {
-                    return Err((ResetCode::OPTION_ERROR, [option.number(), 0, 0]));
-                }
-                mandatory = true;
+        for entry in p.packet.options.entries() {
+            if let Some(cause) = entry.due_reset() {
+                return Err(cause);
+            }
+            let Ok(option) = entry.option else {
+                self.counters.bad_options += 1;
                 continue;
+            };
+            let understood = self.process_option(p, &option, entry.mandatory)?;
+            if entry.mandatory && !understood {
+                return Err((ResetCode::MANDATORY_ERROR, entry.reset_data()));
             }
-            let understood = self.process_option(p, &option, mandatory)?;
-            if mandatory && !understood {
-                return Err((ResetCode::MANDATORY_ERROR, about(&option)));
-            }
-            mandatory = false;
         }
-        if mandatory {
-            return Err((ResetCode::OPTION_ERROR, [DccpOption::Mandatory.number(), 0, 0]));
-        }
+        self.counters.unknown_features = self.features.unknown_features();
+        self.apply_changes();
         Ok(())
     }
 
-    /// Whether the option was understood and is in its place.
+    /// Whether the option was understood. All stand where they may.
     fn process_option(
         &mut self,
         p: &Incoming<'_>,
@@ -65,54 +43,49 @@ impl Connection {
         mandatory: bool,
     ) -> Result<bool, ResetCause> {
         use DccpOption as O;
-        let on_data = p.packet_type == PacketType::Data;
-        let acknowledges = p.ack.is_some();
-        let _ = mandatory;
-        let in_place = match *option {
-            O::Mandatory => true,
-            O::ChangeL(..) | O::ChangeR(..) | O::ConfirmL(..) | O::ConfirmR(..) => !on_data,
-            O::InitCookie(cookie) => {
-                // Section 8.1.4: only the server's, on a Response. A listener has looked at the client's.
-                if self.role == Role::Client && p.packet_type == PacketType::Response {
-                    if !self.cookies_of_this_response {
-                        self.cookies.clear();
-                        self.cookies_of_this_response = true;
-                    }
-                    self.push_cookie(cookie);
+        match *option {
+            O::ChangeL(..) | O::ChangeR(..) | O::ConfirmL(..) | O::ConfirmR(..) => {
+                self.features.on_option(option, mandatory).map_err(|c| (c.code, c.data))?;
+            }
+            // Section 8.1.4: only the server's, on a Response. A listener has looked at the client's.
+            O::InitCookie(cookie) if self.role == Role::Client && p.packet_type == PacketType::Response => {
+                if !std::mem::replace(&mut self.cookies_of_this_response, true) {
+                    self.cookies.clear();
                 }
-                true
+                self.push_cookie(cookie);
             }
-            O::SlowReceiver => {
-                self.peer_slow_at = Some(p.now);
-                true
-            }
-            O::Timestamp(t) => {
-                self.timing.to_echo = Some((t, p.now));
-                true
-            }
-            O::TimestampEcho { echo, elapsed } => {
-                self.timing.on_echo(p.now, echo, elapsed);
-                true
-            }
-            O::AckVector { .. } | O::DataDropped(_) | O::ElapsedTime(_) => acknowledges,
-            O::NdpCount(_) | O::DataChecksum(_) => true,
-            O::Ccid { .. } => self.halves.numbers.is_some(),
-            O::Unknown { .. } => false,
-        };
-        if !in_place && !matches!(option, O::Unknown { .. }) {
-            self.counters.bad_options += 1;
+            O::SlowReceiver => self.peer_slow_at = Some(p.now),
+            O::Timestamp(t) => self.timing.to_echo = Some((t, p.now)),
+            O::TimestampEcho { echo, elapsed } => self.timing.on_echo(p.now, echo, elapsed),
+            // A CCID does not say which of its options it knows; where there is one, they count as understood.
+            O::Ccid { .. } => return Ok(self.halves.numbers.is_some()),
+            O::Unknown { .. } => return Ok(false),
+            // The rest is told with the acknowledgement or the data.
+            _ => {}
         }
-        Ok(in_place)
+        Ok(true)
+    }
+
+    fn apply_changes(&mut self) {
+        if self.features.poll_changed().is_some() {
+            self.apply_features();
+        }
     }
 
     /// Tells the CCID and the books what a packet acknowledges.
     pub(super) fn process_acknowledgement(&mut self, p: &Incoming<'_>) {
-        let Some(acknowledged) = p.ack.filter(|_| p.packet_type != PacketType::Sync) else { return };
-        self.dropped.on_acknowledged(acknowledged);
-        self.halves.vector.on_ack_of_ack(acknowledged);
-        if !matches!(p.packet_type, PacketType::Ack | PacketType::DataAck) {
-            return;
+        // A Sync's number may be of a packet that was not looked at (section 5.7).
+        if let Some(acknowledged) = p.ack.filter(|_| p.packet_type != PacketType::Sync) {
+            self.dropped.on_acknowledged(acknowledged);
+            self.halves.vector.on_ack_of_ack(acknowledged);
         }
+        let acknowledges = matches!(p.packet_type, PacketType::Ack | PacketType::DataAck);
+        let Some(acknowledged) = p.ack.filter(|_| acknowledges) else {
+            if let Some(sender) = &mut self.halves.sender {
+                sender.on_unacknowledging_packet(p.now, p.sequence, ndp_count(p));
+            }
+            return;
+        };
         let mut ack = Acknowledgement {
             now: p.now,
             sequence: p.sequence,
@@ -156,7 +129,7 @@ impl Connection {
                     }
                 }
                 DccpOption::NdpCount(n) => ack.ndp_count = Some(n),
-                DccpOption::ElapsedTime(t) => ack.elapsed = Some(from_units(t)),
+                DccpOption::ElapsedTime(t) => ack.elapsed = Some(from_ticks(t)),
                 DccpOption::SlowReceiver => ack.slow_receiver = true,
                 _ => {}
             }
@@ -177,6 +150,10 @@ impl Connection {
         if let Some(sender) = &mut self.halves.sender {
             sender.on_acknowledgement(&ack);
         }
+        if let Some(rtt) = self.rtt() {
+            self.features.set_rtt(rtt);
+        }
+        self.follow_ack_ratio();
         (self.sending.vectors, self.sending.drops) = (vectors, drops);
     }
 }

@@ -1,12 +1,11 @@
 //! Packets that leave.
 
 use super::sent::SentLog;
-use super::timing::{stamp, to_units};
 use super::{Connection, Role, State, Transmit, reset};
 use crate::ccid::{CcidReceiver, CcidSender, Permission, SentPacket};
-use crate::option::{DccpOption, FeatureNumber};
-use crate::packet::{Header, PacketType, PacketWriter, ResetCode, WireSequence};
-use weir_units::{DataSize, Ecn, Seq48, Timestamp};
+use crate::option::{DccpOption, FeatureNumber, ticks, timestamp};
+use crate::packet::{Header, MAX_HEADER, PacketType, PacketWriter, ResetCode, WireSequence, data_checksum};
+use weir_units::{DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 
 /// A Reset that is to leave.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +54,10 @@ pub(super) struct Sending {
 
 /// Short numbers are for windows up to this: 512 blind packets have an even chance to hit one (section 7.5.5: P = WN / 2^24).
 const MAX_SHORT_WINDOW: u64 = 1 << 14;
+/// Bytes of a Data Checksum option.
+const DATA_CHECKSUM_LEN: usize = 6;
+/// Between Acks that leave only for what is negotiated.
+const MIN_FEATURED_INTERVAL: TimeDelta = TimeDelta::from_millis(5);
 /// And for so many packets within two maximum segment lifetimes: half of what goes round (section 7.6.2).
 const MAX_SHORT_PACKETS: u32 = 1 << 23;
 
@@ -104,11 +107,17 @@ impl Connection {
         if self.due.ack || self.halves.receiver.as_ref().is_some_and(|r| r.wants_ack(now)) {
             return true;
         }
-        let featured = self.features.pending() && self.sending.featured_at.is_none_or(|t| t < now);
+        let featured = self.featured_ack_due().is_some_and(|t| t <= now);
         if featured {
             self.sending.featured_at = Some(now);
         }
         featured
+    }
+
+    /// When an Ack is to leave for what is negotiated. One that had no room for it does not call for the next at once.
+    pub(super) fn featured_ack_due(&self) -> Option<Timestamp> {
+        let due = self.features.poll_timeout()?;
+        Some(self.sending.featured_at.map_or(due, |t| due.max(t + MIN_FEATURED_INTERVAL)))
     }
 
     fn may_send_data(&mut self, now: Timestamp) -> bool {
@@ -159,12 +168,11 @@ impl Connection {
         let sequence = self.sequences.send();
         let short = self.uses_short_numbers(now, packet_type);
         let on_wire = |s: Seq48| {
-            if short { WireSequence::Short((s.get() & 0xff_ffff) as u32) } else { WireSequence::Long(s) }
+            if short { WireSequence::short(s) } else { WireSequence::Long(s) }
         };
         let with_data = packet_type.is_data();
         let ccval = self.halves.sender.as_mut().map_or(0, |s| s.ccval(now));
-        let front = if with_data { self.queue.front(now).map(|q| (q.bytes.len(), q.payload)) } else { None };
-        let length = front.map_or(0, |(bytes, payload)| bytes as u64 + u64::from(payload));
+        let length = self.queue.front(now).filter(|_| with_data).map_or(0, |q| q.size().as_bytes());
         let header = Header {
             source_port: self.config.local_port,
             destination_port: self.config.remote_port,
@@ -180,10 +188,19 @@ impl Connection {
         }
         let acknowledges = matches!(packet_type, PacketType::Ack | PacketType::DataAck);
         self.write_options(now, &mut writer, packet_type, sequence, acknowledges);
+        let checks = with_data && self.config.data_checksum;
+        let header_len = (MAX_HEADER - writer.room() + if checks { DATA_CHECKSUM_LEN } else { 0 }).next_multiple_of(4);
+        let splits = packet_type == PacketType::DataAck && header_len as u64 + length > self.mtu.max_datagram();
+        if checks
+            && !splits
+            && let Some(q) = self.queue.front(now)
+        {
+            writer.option(&DccpOption::DataChecksum(data_checksum(&q.bytes, q.payload)));
+        }
         let header_len = writer.finish();
 
         let mut sent_type = packet_type;
-        if packet_type == PacketType::DataAck && header_len as u64 + length > self.mtu.max_datagram() {
+        if splits {
             sent_type = PacketType::Ack;
             out[5] &= 0xf0;
             out[8] = PacketType::Ack.number() << 1 | out[8] & 1;
@@ -235,7 +252,6 @@ impl Connection {
         if self.state == State::PartOpen {
             self.timers.retransmit.restart(sent.now);
         }
-        self.features.on_packet_sent(sent.sequence);
         self.timers.busy(sent.now);
     }
 
@@ -255,9 +271,7 @@ impl Connection {
         sequence: Seq48,
         acknowledges: bool,
     ) {
-        if packet_type != PacketType::Data {
-            self.features.write_options(out);
-        }
+        self.features.write_options(now, packet_type, sequence, out);
         // Section 8.1.4: the server's on its Response, the client's on all that it sends until it is acknowledged.
         let echoes = match self.role {
             Role::Server => packet_type == PacketType::Response,
@@ -275,7 +289,7 @@ impl Connection {
             out.option(&DccpOption::NdpCount(self.sending.non_data));
         }
         if let Some((echo, at)) = self.timing.to_echo.take() {
-            let elapsed = to_units(now.saturating_since(at));
+            let elapsed = ticks(now.saturating_since(at));
             out.option(&DccpOption::TimestampEcho { echo, elapsed });
         }
         let stamps = self.config.timestamps
@@ -283,7 +297,7 @@ impl Connection {
             && self.timing.stamped_at.is_none_or(|t| now.saturating_since(t) >= self.rtt_or_default());
         if stamps {
             self.timing.stamped_at = Some(now);
-            out.option(&DccpOption::Timestamp(stamp(now)));
+            out.option(&DccpOption::Timestamp(timestamp(now)));
         }
         if self.slow_receiver || self.inbox.is_filling() {
             out.option(&DccpOption::SlowReceiver);
@@ -291,12 +305,14 @@ impl Connection {
         if acknowledges {
             if let Some(receiver) = &mut self.halves.receiver {
                 if let Some(at) = self.timing.gsr_at.filter(|_| self.halves.acks.elapsed_time) {
-                    out.option(&DccpOption::ElapsedTime(to_units(now.saturating_since(at))));
+                    out.option(&DccpOption::ElapsedTime(ticks(now.saturating_since(at))));
                 }
                 receiver.write_options(now, out);
             }
             if self.halves.acks.ack_vector || self.features.local(FeatureNumber::SEND_ACK_VECTOR) == 1 {
-                self.halves.vector.write(self.sequences.gsr, sequence, out);
+                if self.halves.vector.write(self.sequences.gsr, out) {
+                    self.halves.vector.on_ack_sent(sequence, self.sequences.gsr);
+                }
             }
         }
         if acknowledges || packet_type == PacketType::Response {

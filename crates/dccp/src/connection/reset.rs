@@ -5,16 +5,12 @@ use weir_units::Seq48;
 
 /// The Reset's sequence and acknowledgement number.
 pub(super) fn numbers_for(packet: &Packet<'_>) -> (Seq48, Seq48) {
-    // Of short numbers the upper 24 bits are zero, as a reference of zero leaves them.
-    let whole = |s: WireSequence| match s {
-        WireSequence::Long(s) => s,
-        WireSequence::Short(low) => Seq48::new(u64::from(low)),
-    };
+    // Of short numbers the upper 24 bits are zero.
     let sequence = packet.header.acknowledgement.map_or(Seq48::new(0), |a| match a {
         WireSequence::Long(a) => a.next(),
         WireSequence::Short(low) => Seq48::new((u64::from(low) + 1) & 0xff_ffff),
     });
-    (sequence, whole(packet.header.sequence))
+    (sequence, packet.header.sequence.zero_extended())
 }
 
 /// Writes the Reset that answers a packet of no connection at the end of `out`, for listeners and sockets; `false`, and nothing is

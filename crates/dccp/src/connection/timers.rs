@@ -90,7 +90,9 @@ impl Connection {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return next;
         }
-        earlier(self.features.poll_timeout());
+        if matches!(self.state, State::PartOpen | State::Open) {
+            earlier(self.featured_ack_due());
+        }
         if let Some(receiver) = &self.halves.receiver {
             earlier(receiver.poll_timeout());
         }
@@ -146,7 +148,7 @@ impl Connection {
         {
             sender.on_timeout(now);
         }
-        self.features.on_timeout(now);
+        self.follow_ack_ratio();
         if self.state == State::Open {
             self.mtu.on_timeout(now);
         }

@@ -1,9 +1,8 @@
 //! Timestamp, Timestamp Echo and Elapsed Time (RFC 4340, section 13).
 
+use crate::option::{from_ticks, ticks, timestamp};
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
-/// The unit of all three options: 10 us.
-const UNIT: i64 = 10_000;
 /// Round-trip times above this are not believed.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(60);
 
@@ -26,21 +25,6 @@ pub(super) struct Timing {
     pub(super) heard_at: Option<Timestamp>,
 }
 
-/// A span in the options' unit; what is longer than they can say is their largest value.
-pub(super) fn to_units(span: TimeDelta) -> u32 {
-    u32::try_from(span.as_nanos().max(0) / UNIT).unwrap_or(u32::MAX)
-}
-
-/// The span of a number in the options' unit.
-pub(super) fn from_units(units: u32) -> TimeDelta {
-    TimeDelta::from_nanos(i64::from(units) * UNIT)
-}
-
-/// The clock that Timestamp options show, which wraps.
-pub(super) fn stamp(now: Timestamp) -> u32 {
-    (now.as_nanos() / UNIT) as u32
-}
-
 impl Timing {
     /// A round-trip time was measured: a smoothed mean with the weight of TCP's (RFC 6298, section 2).
     pub(super) fn sample(&mut self, rtt: TimeDelta) {
@@ -53,10 +37,10 @@ impl Timing {
     pub(super) fn on_echo(&mut self, now: Timestamp, echo: u32, elapsed: u32) {
         // One that never left here, or a time held that is longer than the round trip, measures nothing.
         let Some(sent) = self.stamped_at else { return };
-        let age = stamp(now).wrapping_sub(echo);
-        let oldest = stamp(now).wrapping_sub(stamp(sent)).saturating_add(to_units(MAX_RTT));
+        let age = timestamp(now).wrapping_sub(echo);
+        let oldest = timestamp(now).wrapping_sub(timestamp(sent)).saturating_add(ticks(MAX_RTT));
         if elapsed <= age && age <= oldest {
-            let rtt = from_units(age - elapsed);
+            let rtt = from_ticks(age - elapsed);
             self.sample(rtt);
             self.echo_rtt = Some(rtt);
         }
@@ -81,18 +65,12 @@ mod tests {
         // 2^32 units of 10 us are 42,949.67296 s.
         let wrap = 42_949_672_960_000;
         let mut t = Timing { stamped_at: Some(Timestamp::from_nanos(wrap - 20_000_000)), ..Timing::default() };
-        let echo = stamp(Timestamp::from_nanos(wrap - 20_000_000));
+        let echo = timestamp(Timestamp::from_nanos(wrap - 20_000_000));
         t.on_echo(Timestamp::from_nanos(wrap + 40_000_000), echo, 1_000);
         assert_eq!(t.rtt, Some(TimeDelta::from_millis(50)));
         // Held longer than it took, or never sent.
         t.on_echo(Timestamp::from_nanos(wrap + 40_000_000), echo, 6_001);
         t.on_echo(Timestamp::from_nanos(wrap + 40_000_000), echo.wrapping_add(1 << 31), 0);
         assert_eq!(t.rtt, Some(TimeDelta::from_millis(50)));
-    }
-
-    #[test]
-    fn long_times_are_the_largest_value() {
-        assert_eq!(to_units(TimeDelta::from_secs(50_000)), u32::MAX);
-        assert_eq!((to_units(TimeDelta::from_millis(655)), to_units(TimeDelta::from_millis(-1))), (65_500, 0));
     }
 }

@@ -109,3 +109,26 @@ fn a_bad_link_only_slows_it_all_down() {
         assert!(pair.client.counters().data_received == 0 && pair.server().counters().duplicates > 0);
     }
 }
+
+#[test]
+fn ccid_2_carries_data_over_a_bad_link() {
+    use super::super::{Ccids, Config};
+    let link = Link { loss: 0.02, jitter: TimeDelta::from_millis(5), marks: 0.01, ..Link::default() };
+    let mut pair = Pair::open(Config { ccids: Ccids::both(2), ..config() }, link);
+    assert_eq!(pair.client.ccids(), Some((2, 2)));
+    for i in 0..1_500u32 {
+        let now = pair.now;
+        pair.client.send(now, &crate::queue::Message { bytes: &i.to_be_bytes(), ..Default::default() }).ok();
+        pair.run(TimeDelta::from_millis(12));
+    }
+    pair.run(TimeDelta::from_secs(5));
+    let lost = pair.log.iter().filter(|s| s.packet_type.is_data()).count() - pair.received[&S].len();
+    let c = pair.client.counters();
+    assert!(pair.received[&S].len() > 1_400, "{}", pair.received[&S].len());
+    assert!((c.data_lost as i64 - lost as i64).abs() <= 3, "{} of {lost}", c.data_lost);
+    assert!((5..=60).contains(&c.data_marked), "{}", c.data_marked);
+    assert_eq!((c.sequence_invalid, c.unexpected, c.bad_options), (0, 0, 0));
+    pair.client.close(pair.now);
+    pair.run(TimeDelta::from_secs(5));
+    assert_eq!(pair.states(), (State::TimeWait, State::Closed));
+}
