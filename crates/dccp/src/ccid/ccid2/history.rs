@@ -87,6 +87,14 @@ impl History {
     pub(super) const fn pipe(&self) -> u32 {
         self.pipe
     }
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+    #[cfg(test)]
+    pub(super) fn count_out(&self) -> u32 {
+        self.entries.iter().filter(|e| e.fate == Fate::Out).count() as u32
+    }
 
     /// A packet has left. Those without data are kept only where they can tell of the loss of data before them.
     pub(super) fn on_sent(&mut self, seq: Seq48, now: Timestamp, is_data: bool) {

@@ -19,7 +19,7 @@ pub struct Receiver {
     ack_delay: TimeDelta,
     newest: Option<(Seq48, Timestamp)>,
     /// Data packets since the last acknowledgement, and when the first of them came.
-    waiting: u32,
+    pub(super) waiting: u32,
     waiting_since: Timestamp,
     /// Out of order, or marked: with the next data packet an acknowledgement is due.
     is_urgent: bool,

@@ -15,7 +15,7 @@ use weir_units::{DataRate, DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 #[derive(Clone, Debug)]
 pub struct Sender<A> {
     window: Window<A>,
-    history: History,
+    pub(super) history: History,
     timeout: Timeout,
     deadline: Option<Timestamp>,
     burst: Burst,
@@ -99,7 +99,6 @@ impl<A: Avoidance> Sender<A> {
     fn reduce(&mut self, why: Congestion) {
         self.window.on_congestion(why);
         self.recover = self.newest;
-        self.ack_ratio.bound(self.window.get());
     }
 
     fn grow(&mut self, ack: &Acknowledgement<'_>, news: &News) {
@@ -138,7 +137,9 @@ impl<A: Avoidance> CcidSender for Sender<A> {
             self.data_since_ack = self.data_since_ack.saturating_add(1);
         }
         if !is_data {
-            return self.history.on_sent(sent.sequence, now, false);
+            self.history.on_sent(sent.sequence, now, false);
+            self.deadline = self.deadline.filter(|_| self.history.pipe() > 0);
+            return;
         }
         let timeout = self.timeout.duration();
         self.window.before_sending(now, self.history.pipe(), timeout);
@@ -147,6 +148,7 @@ impl<A: Avoidance> CcidSender for Sender<A> {
         if self.window.after_sending(now, pipe, !sent.queued.is_zero(), timeout) {
             self.full_until = Some(sent.sequence);
         }
+        self.ack_ratio.bound(self.window.get());
         self.burst.on_sent(now, self.window.get(), self.timeout.rtt());
         self.rate.on_sent(sent.data);
         self.deadline.get_or_insert(now + timeout);
@@ -164,6 +166,9 @@ impl<A: Avoidance> CcidSender for Sender<A> {
         self.losses += u64::from(news.lost);
         self.marks += u64::from(news.marked);
 
+        if ack.slow_receiver {
+            self.no_growth_until = Some(now + self.timeout.rtt().unwrap_or(TimeDelta::ZERO));
+        }
         if let Some(why) = self.congestion(&news) {
             self.reduce(why);
         } else {
@@ -175,9 +180,7 @@ impl<A: Avoidance> CcidSender for Sender<A> {
         if ack.slow_receiver || news.dropped > 0 {
             self.window.leave_slow_start();
         }
-        if ack.slow_receiver {
-            self.no_growth_until = Some(now + self.timeout.rtt().unwrap_or(TimeDelta::ZERO));
-        }
+        self.ack_ratio.bound(self.window.get());
         if let Some(newest) = self.newest.filter(|_| news.acked > 0) {
             self.ack_ratio.on_acknowledged(ack.acknowledged, newest, self.window.get());
         }
@@ -207,6 +210,7 @@ impl<A: Avoidance> CcidSender for Sender<A> {
         self.history.clear();
         self.history.shrink();
         self.reduce(Congestion::Timeout);
+        self.ack_ratio.bound(self.window.get());
         self.timeout.back_off();
         self.rate.update(now, self.window.get(), self.timeout.rtt());
     }

@@ -26,6 +26,9 @@ pub(in crate::ccid) struct Link {
     pub(in crate::ccid) mark_above: TimeDelta,
     /// Share lost at random.
     pub(in crate::ccid) loss: f64,
+    /// Every so many packets one is lost.
+    pub(in crate::ccid) lose_every: u64,
+    count: u64,
     free_at: Timestamp,
     rng: rand_pcg::Pcg32,
     pub(in crate::ccid) dropped: u64,
@@ -34,12 +37,24 @@ pub(in crate::ccid) struct Link {
 impl Link {
     pub(in crate::ccid) fn new(rate: DataRate, delay: TimeDelta, queue: TimeDelta) -> Self {
         let rng = rand_pcg::Pcg32::seed_from_u64(1);
-        Self { rate, delay, queue, mark_above: TimeDelta::MAX, loss: 0.0, free_at: Timestamp::ZERO, rng, dropped: 0 }
+        Self {
+            rate,
+            delay,
+            queue,
+            mark_above: TimeDelta::MAX,
+            loss: 0.0,
+            lose_every: u64::MAX,
+            count: 0,
+            free_at: Timestamp::ZERO,
+            rng,
+            dropped: 0,
+        }
     }
     /// When a packet arrives, and with which mark; `None` where it is lost.
     fn send(&mut self, now: Timestamp, size: DataSize, ecn: Ecn) -> Option<(Timestamp, Ecn)> {
         let waiting = self.free_at.saturating_since(now);
-        if waiting > self.queue || self.rng.random::<f64>() < self.loss {
+        self.count += 1;
+        if waiting > self.queue || self.count.is_multiple_of(self.lose_every) || self.rng.random::<f64>() < self.loss {
             self.dropped += 1;
             return None;
         }
