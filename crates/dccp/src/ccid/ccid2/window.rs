@@ -53,8 +53,9 @@ impl<A: Avoidance> Window<A> {
         if self.cwnd < self.ssthresh {
             // One for every two, at most Ack Ratio / 2 an acknowledgement (RFC 4341, section 5).
             self.acked += acked.packets;
-            let by = (self.acked / 2).min(u32::from(ack_ratio / 2).max(1));
-            self.acked = (self.acked - 2 * by).min(1);
+            let half = self.acked / 2;
+            let by = half.min(u32::from(ack_ratio / 2).max(1));
+            self.acked = if by == half { self.acked % 2 } else { 0 };
             self.cwnd = self.cwnd.saturating_add(by).min(self.ssthresh);
         } else {
             self.acked = 0;
