@@ -91,3 +91,99 @@ impl ReportedIntervals {
         p > before
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(100);
+
+    /// A report of intervals of these data lengths, newest first and each a packet lost in front; the first of all last.
+    fn told(start: u64, lengths: &[u64]) -> Vec<(Seq48, Interval)> {
+        let mut end = Seq48::new(start).add(lengths[0]);
+        let mut all = Vec::new();
+        for (n, &data) in lengths.iter().enumerate() {
+            let is_first = n + 1 == lengths.len() && lengths.len() < INTERVALS;
+            let lossy = if is_first { 0 } else { 1 };
+            end = end.sub(data);
+            all.push((end, Interval { lossless: data - lossy, lossy, data, dropped: lossy }));
+        }
+        all
+    }
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    #[test]
+    fn the_first_interval_is_the_synthetic_one() {
+        let mut r = ReportedIntervals::new(false, true);
+        assert!(!r.on_report(at(0), RTT, &told(1_000, &[500]), || unreachable!()), "no loss yet");
+        assert_eq!(r.loss_event_rate(), 0.0);
+        assert!(r.on_report(at(100), RTT, &told(1_500, &[1, 500]), || 40.0));
+        assert_eq!(r.loss_event_rate(), 1.0 / 40.0);
+        // The open one grows past it: I_0 alone of k = 1, then both.
+        assert!(!r.on_report(at(200), RTT, &told(1_500, &[60, 500]), || unreachable!()));
+        assert_eq!(r.loss_event_rate(), 1.0 / 60.0);
+        assert!(r.on_report(at(300), RTT, &told(1_560, &[2, 60, 500]), || unreachable!()));
+        assert_eq!(r.loss_event_rate(), 2.0 / 100.0);
+    }
+
+    #[test]
+    fn reports_that_were_lost_are_caught_up_with() {
+        let lengths = [5, 10, 20, 30, 40, 50, 60, 70, 80];
+        // One after the other, or all at once, or the first four and then the rest.
+        let mut each = ReportedIntervals::new(false, false);
+        for n in (0..9).rev() {
+            each.on_report(
+                at(0),
+                RTT,
+                &told(9_000 - lengths.iter().skip(1).take(n).sum::<u64>(), &lengths[n..]),
+                || 80.0,
+            );
+        }
+        let mut once = ReportedIntervals::new(false, false);
+        assert!(once.on_report(at(0), RTT, &told(9_000, &lengths), || unreachable!("nine are told")));
+        // 10 + 20 + 30 + 40 + 0.8 * 50 + 0.6 * 60 + 0.4 * 70 + 0.2 * 80 = 220 over 6.
+        assert!((once.loss_event_rate() - 6.0 / 220.0).abs() < 1e-12);
+        assert!((each.loss_event_rate() - 6.0 / 220.0).abs() < 1e-12, "{}", each.loss_event_rate());
+    }
+
+    #[test]
+    fn joined_intervals_are_taken_as_they_are() {
+        let mut r = ReportedIntervals::new(false, false);
+        r.on_report(at(0), RTT, &told(1_000, &[5, 50, 100]), || 100.0);
+        assert_eq!(r.loss_event_rate(), 2.0 / 150.0);
+        // The receiver has found the packet that began the newest.
+        assert!(!r.on_report(at(100), RTT, &told(950, &[55, 100]), || unreachable!()));
+        assert_eq!(r.loss_event_rate(), 1.0 / 100.0);
+    }
+
+    #[test]
+    fn short_intervals_of_small_packets_count_their_losses() {
+        let mut r = ReportedIntervals::new(true, false);
+        let with = |start, lengths: &[u64], dropped| {
+            let mut all = told(start, lengths);
+            all.iter_mut().filter(|(_, i)| i.lossy > 0).for_each(|(_, i)| (i.lossy, i.dropped) = (4, dropped));
+            all
+        };
+        r.on_report(at(0), RTT, &with(1_000, &[5, 100], 4), || 100.0);
+        // 150 ms later: 40 packets with 4 losses count as 10; the open one is short, and left out.
+        r.on_report(at(150), RTT, &with(1_040, &[5, 40, 100], 4), || unreachable!());
+        assert_eq!(r.loss_event_rate(), 2.0 / 110.0);
+        r.on_report(at(300), RTT, &with(1_040, &[90, 40, 100], 4), || unreachable!());
+        assert_eq!(r.loss_event_rate(), 2.0 / 110.0);
+        // Longer than two round trips it counts, and stays one event.
+        r.on_report(at(400), RTT, &with(1_040, &[190, 40, 100], 4), || unreachable!());
+        assert_eq!(r.loss_event_rate(), 2.0 / 200.0);
+        r.on_report(at(500), RTT, &with(1_240, &[5, 200, 40, 100], 4), || unreachable!());
+        assert_eq!(r.loss_event_rate(), 3.0 / 310.0);
+    }
+
+    #[test]
+    fn a_rate_without_intervals_is_believed() {
+        let mut r = ReportedIntervals::new(false, true);
+        assert!(!r.on_rate(u32::MAX) && r.loss_event_rate() == 0.0);
+        assert!(r.on_rate(50) && r.loss_event_rate() == 0.02);
+        assert!(!r.on_rate(60) && r.on_rate(0) && r.loss_event_rate() == 1.0);
+    }
+}

@@ -1,4 +1,6 @@
 //! Two ends over a path with a queue.
 
+mod hostile;
 mod loops;
-mod net;
+pub(crate) mod net;
+mod second_interval;

@@ -54,6 +54,12 @@ pub(crate) struct Net {
     pub(crate) one_way: TimeDelta,
     pub(crate) source: Source,
     pub(crate) deaf: bool,
+    /// Whether feedback tells an open second interval as long as when it was first told, as Linux did.
+    pub(crate) freezes_second: bool,
+    frozen: Option<[u8; 3]>,
+    /// What the next acknowledgement tells besides.
+    pub(crate) data_dropped: Vec<u8>,
+    pub(crate) slow_receiver: bool,
     free_at: Timestamp,
     next_frame: Timestamp,
     waiting: u64,
@@ -96,6 +102,10 @@ impl Net {
             one_way: TimeDelta::from_millis(50),
             source: Source::Greedy,
             deaf: false,
+            freezes_second: false,
+            frozen: None,
+            data_dropped: Vec::new(),
+            slow_receiver: false,
             free_at: Timestamp::ZERO,
             next_frame: Timestamp::ZERO,
             waiting: 0,
@@ -227,10 +237,28 @@ impl Net {
         let mut writer = PacketWriter::new(&mut bytes, &header);
         self.receiver.write_options(self.now, &mut writer);
         writer.finish();
+        if self.freezes_second {
+            self.freeze(&mut bytes);
+        }
         self.receiver.on_ack_sent(self.now);
         self.feedbacks += 1;
         let at = self.now + self.one_way;
         self.back.push_back(Feedback { at, held_from, sent_at: self.now, acknowledged, bytes });
+    }
+
+    /// Rewrites the data length of the open interval where two are told.
+    fn freeze(&mut self, bytes: &mut [u8]) {
+        const HEADER: usize = 24;
+        let mut at = HEADER;
+        while at + 1 < bytes.len() && bytes[at] != 0 {
+            let len = usize::from(bytes[at + 1]);
+            if bytes[at] == 193 && len == 3 + 2 * 9 {
+                let place = &mut bytes[at + 9..at + 12];
+                let frozen = *self.frozen.get_or_insert([place[0], place[1], place[2]]);
+                place.copy_from_slice(&frozen);
+            }
+            at += len;
+        }
     }
 
     fn acknowledge(&mut self) {
@@ -246,8 +274,8 @@ impl Net {
                 ack_vector: &[],
                 elapsed: Some(f.sent_at - f.held_from),
                 echo_rtt: None,
-                data_dropped: &[],
-                slow_receiver: false,
+                data_dropped: &self.data_dropped,
+                slow_receiver: self.slow_receiver,
                 ecn: Ecn::NotEct,
                 options: packet.options,
             });
