@@ -24,7 +24,7 @@ mod config;
 mod dropped;
 mod inbox;
 mod incoming;
-mod limit;
+pub(crate) mod limit;
 mod mtu;
 mod open;
 mod options;

@@ -9,6 +9,7 @@ pub mod ccid;
 pub mod connection;
 pub mod data_dropped;
 pub mod feature;
+pub mod listener;
 pub mod option;
 pub mod packet;
 pub mod queue;

@@ -4,18 +4,18 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// A bucket that holds a second's worth of answers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RateLimit {
+pub(crate) struct RateLimit {
     per_second: u32,
     left: u32,
     filled_at: Option<Timestamp>,
 }
 
 impl RateLimit {
-    pub(super) const fn new(per_second: u32) -> Self {
+    pub(crate) const fn new(per_second: u32) -> Self {
         Self { per_second, left: per_second, filled_at: None }
     }
     /// Whether one more may leave now; it is counted then.
-    pub(super) fn take(&mut self, now: Timestamp) -> bool {
+    pub(crate) fn take(&mut self, now: Timestamp) -> bool {
         let since = *self.filled_at.get_or_insert(now);
         let interval = TimeDelta::from_secs(1) / i64::from(self.per_second.max(1));
         let more = now.saturating_since(since).as_nanos() / interval.as_nanos().max(1);
