@@ -113,7 +113,7 @@ Examples:
     /// Write a built-in clip as YUV4MPEG2
     #[command(after_help = "\
 Clips: talking-head (a news reader, the camera still), hand-held (somebody talking, the camera in a hand, a building),
-sports (players, a fast camera, a crowd). The same arguments give the same bytes on every machine.
+sports (players, a fast camera, a crowd), movie (cuts between such scenes, titles). The same arguments give the same bytes on every machine.
 
 Examples:
   weir clip talking-head

@@ -12,7 +12,10 @@ use weir_media::{MAX_SIDE, RateChange, VideoCodec};
 use weir_units::DataSize;
 
 /// Clips that are built in; the first is the default.
-const CLIPS: [&str; 3] = [Character::ALL[0].name(), Character::ALL[1].name(), Character::ALL[2].name()];
+const CLIPS: [&str; Character::ALL.len()] = {
+    let [a, b, c, d] = Character::ALL;
+    [a.name(), b.name(), c.name(), d.name()]
+};
 /// Size of a built-in clip where the scenario names none.
 const DEFAULT_SIZE: (u32, u32) = (640, 480);
 /// Bounds of a slice: below, headers outweigh content; above, a slice is no slice.

@@ -76,6 +76,29 @@ fn specifications_are_read_from_text() {
 }
 
 #[test]
+fn a_movie_has_cuts_and_titles_and_little_else_changes_at_once() {
+    // Mean change of luma from picture to picture over 30 s: within scenes a few steps, across cuts many.
+    let mut clip =
+        Clip::new(ClipSpec { rate: FrameRate::new(25, 1).unwrap(), ..spec(Character::Movie, 96, 54) }).unwrap();
+    let (mut p, mut changes, mut black) = (Picture::new(1, 1).unwrap(), vec![], 0);
+    let mut before: Vec<u8> = vec![];
+    for n in 0..25 * 120 {
+        clip.draw(n, &mut p);
+        let luma = p.plane(crate::Plane::Y);
+        let sum: u32 = before.iter().zip(luma).map(|(a, b)| u32::from(a.abs_diff(*b))).sum();
+        changes.push(f64::from(sum) / luma.len() as f64);
+        black += usize::from(luma.iter().filter(|&&v| v == 16).count() > luma.len() / 2);
+        before = luma.to_vec();
+    }
+    let cuts = changes.iter().filter(|&&c| c > 24.0).count();
+    // 33 cuts in 120 s, some between likes, and a flash every 1.3 s in a fifth of the scenes.
+    assert!((25..80).contains(&cuts), "{cuts}");
+    let calm = changes.iter().filter(|&&c| c < 12.0).count();
+    assert!(calm * 10 > changes.len() * 6, "{calm}");
+    assert!((25..25 * 30).contains(&black), "{black}");
+}
+
+#[test]
 fn half_the_rate_is_every_other_picture_but_for_the_grain() {
     let fast = pictures(spec(Character::HandHeld, 176, 144), &[20]);
     let slow = ClipSpec { rate: FrameRate::new(15, 1).unwrap(), ..spec(Character::HandHeld, 176, 144) };
@@ -93,6 +116,6 @@ fn the_bytes_are_the_same_on_every_machine() {
         let bytes = all.iter().flat_map(|p| p.as_i420());
         bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
     };
-    let expected = [0x740b_9c69_8d12_6ad9, 0x36d1_28fd_db52_1123, 0x2c01_ece5_7216_a734];
+    let expected = [0x740b_9c69_8d12_6ad9, 0x36d1_28fd_db52_1123, 0x2c01_ece5_7216_a734, 0xa6b2_8e68_4e64_f221];
     assert_eq!(Character::ALL.map(checksum), expected);
 }
