@@ -1,12 +1,10 @@
 //! Feature negotiation (RFC 4340, section 6): what both ends have to agree on, by Change and Confirm options.
 
 mod read;
-mod saved;
 mod table;
 mod wishes;
 mod write;
 
-pub use saved::Saved;
 pub use table::Location;
 
 use crate::ccid::{Registry, Requirements};

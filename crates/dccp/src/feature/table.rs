@@ -80,10 +80,6 @@ impl Slot {
         };
         Some(Self(if location == Location::Local { i } else { FEATURES + i }))
     }
-    /// A place by its number, below [`SLOTS`].
-    pub(super) const fn from_index(index: usize) -> Self {
-        Self(index)
-    }
     pub(super) const fn index(self) -> usize {
         self.0
     }

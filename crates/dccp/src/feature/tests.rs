@@ -418,34 +418,6 @@ fn features_of_a_ccid_are_known_with_it_only() {
 }
 
 #[test]
-fn a_saved_server_goes_on_as_it_was() {
-    let client = Config { short_sequence_numbers: true, checksum_coverage: 4, ..with_ccids(&[3, 2], &[3]) };
-    let server = Config { sequence_window: 70_000, minimum_checksum_coverage: 1, ..with_ccids(&[3], &[2, 3]) };
-    let (mut c, mut s) = (End::new(&client, false), End::new(&server, true));
-    s.take(&c.send(PacketType::Request)).expect("valid");
-    let received = s.heard.expect("a Request");
-    let response = s.send(PacketType::Response);
-    let saved = s.features.save();
-    assert!(saved.bytes().len() <= 20, "{saved:?}");
-    let mut again = Negotiation::restore(&server, saved.bytes(), s.sequence, received).expect("what was saved");
-    assert_eq!(again.ccids(), s.features.ccids());
-    c.take(&response).expect("valid");
-    let ack = c.send(PacketType::Ack);
-    s.take(&ack).expect("valid");
-    std::mem::swap(&mut s.features, &mut again);
-    s.take(&ack).expect("valid");
-    for number in (1..=9).chain([192]).map(FeatureNumber) {
-        let values = |n: &Negotiation| (n.local(number), n.remote(number));
-        assert_eq!(values(&s.features), values(&again), "{number:?}");
-        assert_eq!(values(&s.features), (c.features.remote(number), c.features.local(number)), "{number:?}");
-    }
-    assert!(s.features.is_stable() && again.is_stable());
-    for cut in 0..saved.bytes().len() {
-        assert!(Negotiation::restore(&server, &saved.bytes()[..cut], s.sequence, received).is_none(), "{cut}");
-    }
-}
-
-#[test]
 fn it_is_small() {
     assert!(size_of::<Negotiation>() <= 1_024, "{}", size_of::<Negotiation>());
 }
