@@ -17,7 +17,7 @@ mod timeout;
 mod window;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use avoidance::{Acked, Avoidance, Congestion, Reno};
 pub use config::Config;
@@ -34,6 +34,8 @@ pub type Sender = sender::Sender<Reno>;
 pub(super) fn sender_with<A: Avoidance>(setup: &Setup, config: Config, avoidance: A) -> sender::Sender<A> {
     sender::Sender::new(setup, config, avoidance)
 }
+
+pub(super) use sender::Sender as SenderWith;
 
 /// What windows need of the connection.
 pub(super) const REQUIREMENTS: Requirements = Requirements { ack_vector: true, ndp_count: false, elapsed_time: false };

@@ -240,6 +240,7 @@ macro_rules! ccids {
 // One line a CCID: the variant and the module, which has `Sender`, `Receiver` and `fn spec() -> Spec`.
 ccids! {
     Ccid2 => ccid2,
+    Ccid5 => ccid5,
     Ccid3 => ccid3,
 }
 

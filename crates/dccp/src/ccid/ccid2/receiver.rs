@@ -27,7 +27,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub(super) const fn new(setup: &Setup, config: &Config) -> Self {
+    pub(in crate::ccid) const fn new(setup: &Setup, config: &Config) -> Self {
         Self {
             ack_ratio: setup.ack_ratio,
             ack_delay: config.ack_delay,
