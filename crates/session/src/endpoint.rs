@@ -6,6 +6,7 @@ mod outgoing;
 mod picture;
 mod remote;
 mod resilience;
+mod transport;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::content::ContentCounters;

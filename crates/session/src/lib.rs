@@ -15,6 +15,7 @@
 mod arrivals;
 mod config;
 mod content;
+pub mod dccp;
 mod endpoint;
 mod feedback;
 mod frames;

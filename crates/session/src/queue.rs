@@ -65,6 +65,13 @@ impl RtpQueue {
         self.content.extend(&content[..content.len().min(packet.payload.into())]);
         self.content.resize(self.popped + self.size as usize, 0);
     }
+    /// Packets of the frame in front, or of what is left of it, and their payload.
+    pub fn front_frame(&self) -> (usize, DataSize) {
+        let timestamp = self.front().map(|p| p.rtp_timestamp);
+        let frame = self.packets.iter().take_while(|p| Some(p.rtp_timestamp) == timestamp);
+        let (packets, bytes) = frame.fold((0, 0), |(n, bytes), p| (n + 1, bytes + u64::from(p.payload)));
+        (packets, DataSize::from_bytes(bytes))
+    }
     /// The packet that goes next.
     pub fn front(&self) -> Option<&QueuedPacket> {
         self.packets.front()

@@ -63,6 +63,10 @@ pub struct SendCounters {
     pub repair_refused: u64,
     /// Frames that did not leave: their source made a payload larger than a packet holds.
     pub oversized_frames: u64,
+    /// Packets among those sent that a transport with a queue of its own did not take: they are lost.
+    pub refused_packets: u64,
+    /// RTP payload bytes of these.
+    pub refused_payload: u64,
 }
 
 pub(crate) struct MediaSender {
@@ -168,6 +172,10 @@ impl MediaSender {
         }
     }
 
+    /// Payloads may be no longer, from the next frame on.
+    pub(crate) fn limit_payload(&mut self, max: DataSize) {
+        self.packetiser.max_payload = self.packetiser.max_payload.min(max);
+    }
     pub(crate) fn target(&self) -> &Target {
         &self.target
     }

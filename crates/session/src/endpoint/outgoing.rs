@@ -162,7 +162,9 @@ impl Endpoint {
         let (mut media, mut beside) = (None, [None; 2]);
         if let Some(s) = &self.sender {
             let (rtp_timestamp, c) = (s.rtp_timestamp_at(now, self.config.clock_rate), &s.counters);
-            media = (c.packets > 0).then(|| info(rtp_timestamp, c.packets, c.payload));
+            let (packets, payload) =
+                (c.packets.saturating_sub(c.refused_packets), c.payload.saturating_sub(c.refused_payload));
+            media = (c.packets > 0).then(|| info(rtp_timestamp, packets, payload));
             beside[0] =
                 (c.repair_packets > 0).then(|| (repair_ssrc, info(rtp_timestamp, c.repair_packets, c.repair_payload)));
             if let Some(c) = s.retransmitter.as_ref().map(|r| r.counters).filter(|c| c.packets > 0) {

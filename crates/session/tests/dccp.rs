@@ -1,0 +1,269 @@
+//! Calls over DCCP.
+
+mod dccp_common;
+
+use dccp_common::{Call, Link, Recorder, Watched, at, controller, scenes, sending};
+use std::sync::{Arc, Mutex};
+use weir_dccp::connection::{Config, EndReason, State};
+use weir_dccp::queue::{QueueConfig, QueuePolicy};
+use weir_media::{Frame, FrameKind, MaterialConfig, PerfectCodec, Source};
+use weir_session::dccp::{DccpConfig, QueueSizing, video_connection};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+fn constant(kbps: u64) -> (Recorder, Source) {
+    (Recorder::new(kbps), PerfectCodec::frames(TimeDelta::from_millis(40), Timestamp::ZERO).into())
+}
+
+#[test]
+fn media_and_reports_share_a_connection_under_either_congestion_control() {
+    for ccid in [2, 3] {
+        let (recorder, source) = constant(1_000);
+        let mut c = Call::new(sending(source, recorder.sender()), ccid, DccpConfig::default(), Link::new(10_000, 20));
+        c.run_until(at(30_000));
+        let (a, b) = (c.a.counters(), c.receiver().endpoint().receive_counters());
+        // 1 Mbit/s in frames of 5,000 bytes, 25 a second; the first ones, under slow start, may be refused in part.
+        assert!((745..=751).contains(&a.frames), "{ccid}: {a:?}");
+        assert!(a.accepted >= 3_600 && a.rejected < 100, "{ccid}: {a:?}");
+        assert!(a.accepted - b.packets < 12 && b.invalid == 0, "{ccid}: {a:?} {b:?}");
+        assert_eq!(c.a.connection().ccids(), Some((ccid, ccid)));
+        // Both ends' RTCP comes through.
+        let ends = [c.a.endpoint().counters(), c.receiver().endpoint().counters()];
+        assert!(ends.iter().all(|e| e.rtcp_received >= 15 && e.malformed + e.unknown_source == 0), "{ccid}: {ends:?}");
+        let rtt = c.a.endpoint().rtt().expect("by reports").as_millis_f64();
+        assert!((40.0..80.0).contains(&rtt), "{ccid}: {rtt}");
+        // The transport tells its rate with each frame: some of what a link of 10 Mbit/s bears, smoothed or not.
+        let rates = recorder.rates.lock().unwrap();
+        assert!((600..=751).contains(&rates.len()), "{ccid}: {}", rates.len());
+        let last = rates.last().expect("told");
+        assert!(last.rate.as_kbps_f64() > 900.0 && last.smoothed.as_kbps_f64() > 900.0, "{ccid}: {last:?}");
+        assert!(last.rtt.is_some_and(|t| (40..80).contains(&t.as_millis())), "{ccid}: {last:?}");
+        // A goodbye, and then the connection closes at both ends.
+        c.a.leave();
+        c.run_until(at(31_000));
+        assert_eq!(c.receiver().endpoint().counters().byes, 1);
+        assert_eq!(c.a.connection().end().map(|e| e.reason), Some(EndReason::Closed));
+        assert_eq!(c.receiver().connection().end().map(|e| e.reason), Some(EndReason::Closed));
+    }
+}
+
+#[test]
+fn media_waits_for_the_connection_and_begins_with_a_key_frame() {
+    let frames: Arc<Mutex<Vec<Frame>>> = Arc::default();
+    let source = Source::Custom(Box::new(Watched(scenes(MaterialConfig::conference(), 3), frames.clone())));
+    let recorder = Recorder::new(1_000);
+    let mut there = Link::new(10_000, 20);
+    // The first Request is lost; another leaves after a second.
+    there.lose = Box::new(|n| n == 1);
+    let mut c = Call::new(sending(source, recorder.sender()), 2, DccpConfig::default(), there);
+    c.run_until(at(1_030));
+    assert!(!c.a.is_open() && c.sent.iter().all(|p| !p.has_data) && c.a.connection().state() == State::Request);
+    c.run_until(at(3_000));
+    assert!(c.a.is_open());
+    let first = c.sent.iter().find(|p| p.rtp_timestamp().is_some()).expect("media");
+    assert!((at(1_040)..at(1_100)).contains(&first.now), "{}", first.now);
+    let offset = c.a.endpoint().rtp_timestamp_offset().unwrap();
+    let own = first.rtp_timestamp().unwrap().wrapping_sub(offset);
+    let frame = *frames.lock().unwrap().iter().find(|f| f.rtp_timestamp == own).expect("a frame");
+    assert_eq!(frame.kind, FrameKind::Key);
+    // Those thrown away before took no numbers and were not refused.
+    let counters = c.a.counters();
+    assert_eq!(c.a.endpoint().send_counters().packets, counters.accepted + counters.rejected);
+}
+
+#[test]
+fn the_queue_grows_with_frames_and_shrinks_after_a_thousand() {
+    let source = scenes(MaterialConfig::conference(), 5);
+    let mut c =
+        Call::new(sending(source, Recorder::new(4_000).sender()), 2, DccpConfig::default(), Link::new(100_000, 10));
+    // I-frames of 4 Mbit/s have 20,000 x 4 bytes and more: 80 packets. They come each 10 s, 250 frames.
+    c.run_until(at(60_000));
+    let grown = c.a.connection().queue().config().capacity;
+    assert!((80..=160).contains(&grown) && grown.is_multiple_of(5), "{grown}");
+    let counters = c.a.counters();
+    assert!((4..=5).contains(&counters.queue_grown) || counters.queue_shrunk > 0, "{counters:?}");
+    // The largest of a thousand, no multiple of five.
+    c.run_until(at(100_000));
+    let counters = c.a.counters();
+    assert!(counters.queue_shrunk >= 1, "{counters:?}");
+    let fixed = DccpConfig { sizing: None, ..DccpConfig::default() };
+    let source = scenes(MaterialConfig::conference(), 5);
+    let mut c = Call::new(sending(source, Recorder::new(4_000).sender()), 2, fixed, Link::new(100_000, 10));
+    c.run_until(at(60_000));
+    assert_eq!(c.a.connection().queue().config(), QueueConfig::default());
+}
+
+#[test]
+fn refused_packets_are_told_once_a_frame_and_lost() {
+    // 4 Mbit/s into 1: most is refused.
+    let (recorder, source) = constant(4_000);
+    let mut c = Call::new(sending(source, recorder.sender()), 2, DccpConfig::default(), Link::new(1_000, 20));
+    c.run_until(at(20_000));
+    let counters = c.a.counters();
+    let told = recorder.rejected.lock().unwrap();
+    assert!((300..=500).contains(&told.len()), "{}", told.len());
+    assert_eq!(told.len() as u64, counters.frames_rejected);
+    assert_eq!(told.iter().map(|r| u64::from(r.packets)).sum::<u64>(), counters.rejected);
+    assert!(told.windows(2).all(|w| w[1].now - w[0].now >= TimeDelta::from_millis(40)), "{told:?}");
+    assert!(counters.rejected * 2 > counters.accepted, "{counters:?}");
+    // Their numbers are gaps at the receiver.
+    let sequences: Vec<u16> = c.sent.iter().filter_map(|p| p.rtp_sequence()).collect();
+    let span = u64::from(sequences.last().unwrap().wrapping_sub(sequences[0])) + 1;
+    let offered = c.a.endpoint().send_counters();
+    assert_eq!((offered.packets, offered.refused_packets), (counters.accepted + counters.rejected, counters.rejected));
+    assert!(span > counters.accepted + counters.rejected / 2, "{span} {counters:?}");
+    // And sender reports go by what was taken.
+    let report = c.sent.iter().rev().find(|p| p.has_data && p.bytes[p.header + 1] == 200).expect("a sender report");
+    let packets = u32::from_be_bytes(report.bytes[report.header + 20..report.header + 24].try_into().unwrap());
+    let behind = counters.accepted - u64::from(packets);
+    assert!(behind < 500 && u64::from(packets) < counters.accepted, "{packets} {counters:?}");
+    // RTCP waited for room, and came through.
+    assert!(c.receiver().endpoint().counters().rtcp_received >= 10);
+}
+
+/// What a controller makes of the thesis's long path: share of packets refused, share of I-frames, and Mbit/s that arrived.
+fn long_path(name: &str, params: &[(&str, f64)], seed: u64) -> (f64, f64, f64) {
+    let frames: Arc<Mutex<Vec<Frame>>> = Arc::default();
+    let source = Source::Custom(Box::new(Watched(scenes(MaterialConfig::movie(), seed), frames.clone())));
+    let (sender, _, ccid) = controller(name, params);
+    let mut c = Call::new(sending(source, sender), ccid, DccpConfig::default(), Link::new(6_000, 89));
+    c.run_until(at(120_000));
+    let counters = c.a.counters();
+    let frames = frames.lock().expect("one thread");
+    let keys = frames.iter().filter(|f| f.kind == FrameKind::Key).count();
+    let received = c.receiver().connection().counters().data_bytes_received as f64 * 8.0 / 120e6;
+    let refused = counters.rejected as f64 / (counters.accepted + counters.rejected) as f64;
+    (refused, keys as f64 / frames.len() as f64, received)
+}
+
+#[test]
+fn without_an_update_interval_the_rate_collapses_into_i_frames() {
+    for seed in [1, 2] {
+        let without = long_path("ccid2", &[("update_interval", 0.0)], seed);
+        let with = long_path("ccid2", &[], seed);
+        eprintln!("ccid2, seed {seed}: refused, I-frames, Mbit/s: {without:?} without, {with:?} with");
+        assert!(without.0 > 1.3 * with.0 && without.1 > 2.0 * with.1, "{without:?} {with:?}");
+        let three = long_path("ccid3", &[], seed);
+        eprintln!("ccid3, seed {seed}: {three:?}");
+        assert!(three.0 < with.0, "{three:?} {with:?}");
+    }
+}
+
+#[test]
+fn a_queue_that_drops_keeps_key_frames() {
+    let share = |policy| {
+        let frames: Arc<Mutex<Vec<Frame>>> = Arc::default();
+        let source = Source::Custom(Box::new(Watched(scenes(MaterialConfig::movie(), 7), frames.clone())));
+        let queue = QueueConfig { capacity: 80, policy };
+        let config = Config { queue, ..video_connection(2) };
+        let dccp = DccpConfig { max_wait: Some(TimeDelta::from_millis(300)), sizing: None, ..DccpConfig::default() };
+        let mut c = Call::with(sending(source, Recorder::new(3_000).sender()), config, dccp, Link::new(2_000, 50));
+        c.run_until(at(60_000));
+        let offset = c.a.endpoint().rtp_timestamp_offset().unwrap();
+        let frames = frames.lock().unwrap();
+        let mut left: Vec<u32> =
+            c.sent.iter().filter_map(|p| p.rtp_timestamp()).map(|t| t.wrapping_sub(offset)).collect();
+        left.sort_unstable();
+        // Packets of 1,000 bytes: of each kind, the share of what was made that left.
+        let mut shares = [(0u64, 0u64); 2];
+        for f in frames.iter() {
+            let (made, gone) = &mut shares[usize::from(f.kind == FrameKind::Key)];
+            *made += f.size.as_bytes().div_ceil(1_000);
+            let i = left.partition_point(|&t| t < f.rtp_timestamp);
+            *gone += left[i..].iter().take_while(|&&t| t == f.rtp_timestamp).count() as u64;
+        }
+        let counters = c.a.connection().queue().counters();
+        assert_eq!(counters.displaced > 0, policy == QueuePolicy::DropOldest, "{counters:?}");
+        shares.map(|(made, gone)| gone as f64 / made as f64)
+    };
+    let refuse = share(QueuePolicy::Refuse);
+    let drop = share(QueuePolicy::DropOldest);
+    eprintln!("of P-frames and I-frames left {refuse:?} by refusal, {drop:?} by dropping");
+    assert!(drop[1] > 1.2 * drop[0] && drop[1] > 1.2 * refuse[1], "{refuse:?} {drop:?}");
+}
+
+#[test]
+fn bindings_are_kept_while_media_is_paused() {
+    let (recorder, source) = constant(500);
+    let dccp = DccpConfig { keep_alive: Some(TimeDelta::from_millis(300)), ..DccpConfig::default() };
+    let mut c = Call::new(sending(source, recorder.sender()), 2, dccp, Link::new(10_000, 20));
+    c.run_until(at(2_000));
+    assert_eq!(c.a.counters().keep_alives, 0);
+    c.a.set_paused(true);
+    c.run_until(at(12_000));
+    let (frames, sent) = (c.a.counters().frames, c.a.counters().keep_alives);
+    // Each 300 ms, but for RTCP's once a second or so.
+    assert!((15..=34).contains(&sent), "{sent}");
+    assert_eq!(c.receiver().endpoint().counters().malformed, 0);
+    c.a.set_paused(false);
+    c.run_until(at(13_000));
+    assert!((20..=26).contains(&(c.a.counters().frames - frames)));
+}
+
+#[test]
+fn another_connection_takes_the_place_of_one_that_has_ended() {
+    let source = scenes(MaterialConfig::conference(), 3);
+    let mut c =
+        Call::new(sending(source, Recorder::new(1_000).sender()), 2, DccpConfig::default(), Link::new(10_000, 20));
+    c.run_until(at(5_000));
+    c.receiver();
+    if let Some(b) = &mut c.b {
+        b.connection_mut().abort(at(5_000));
+    }
+    c.run_until(at(6_000));
+    assert!(!c.a.is_open() && c.a.connection().end().is_some());
+    let before = c.receiver().endpoint().receive_counters().packets;
+    let config = Config { seed: 7, ..video_connection(2) };
+    let connection = weir_dccp::connection::Connection::connect(config, at(6_000)).unwrap();
+    assert!(c.a.set_connection(connection, at(6_000)).end().is_some());
+    c.run_until(at(10_000));
+    assert!(c.a.is_open());
+    let packets = c.receiver().endpoint().receive_counters().packets;
+    assert!(packets > before + 300, "{before} {packets}");
+}
+
+#[test]
+fn packets_fit_the_path() {
+    let (recorder, source) = constant(1_000);
+    let mtu = DataSize::from_bytes(700);
+    let config = Config { initial_mtu: mtu, max_mtu: mtu, ..video_connection(3) };
+    let mut c = Call::with(sending(source, recorder.sender()), config, DccpConfig::default(), Link::new(10_000, 20));
+    c.run_until(at(5_000));
+    assert_eq!(c.a.counters().too_long, 0);
+    let longest = c.sent.iter().map(|p| p.size + 28).max().unwrap();
+    assert!((600..=700).contains(&longest), "{longest}");
+    // A router says that less passes; the frame after fits.
+    c.a.connection_mut().on_path_mtu(at(5_000), DataSize::from_bytes(620));
+    let before = c.sent.len();
+    c.run_until(at(6_000));
+    let longest = c.sent[before..].iter().map(|p| p.size + 28).max().unwrap();
+    assert!((520..=620).contains(&longest) && c.a.counters().too_long == 0, "{longest} {:?}", c.a.counters());
+}
+
+#[test]
+fn the_same_call_gives_the_same_bytes() {
+    let run = || {
+        let (sender, _, ccid) = controller("ccid3", &[]);
+        let source = scenes(MaterialConfig::movie(), 2);
+        let mut there = Link::new(3_000, 30);
+        there.lose = Box::new(|n| n.is_multiple_of(97));
+        let mut c = Call::new(sending(source, sender), ccid, DccpConfig::default(), there);
+        c.run_until(at(10_000));
+        c.sent.into_iter().map(|p| p.bytes).collect::<Vec<_>>()
+    };
+    let once = run();
+    assert!(once.len() > 1_000 && once == run());
+}
+
+#[test]
+fn paced_frames_are_told_once_too() {
+    let (mut recorder, source) = constant(4_000);
+    recorder.pacing = DataRate::from_kbps(6_000);
+    let sizing = QueueSizing { max: 20, ..QueueSizing::default() };
+    let dccp = DccpConfig { sizing: Some(sizing), ..DccpConfig::default() };
+    let mut c = Call::new(sending(source, recorder.sender()), 3, dccp, Link::new(1_000, 20));
+    c.run_until(at(10_000));
+    let told = recorder.rejected.lock().unwrap();
+    let counters = c.a.counters();
+    assert!(told.len() > 100 && told.len() as u64 <= counters.frames, "{} {counters:?}", told.len());
+    assert_eq!(told.iter().map(|r| u64::from(r.packets)).sum::<u64>(), counters.rejected);
+}
