@@ -40,6 +40,7 @@ pub use sender::Sender;
 
 use super::{Requirements, Spec};
 use std::sync::Arc;
+use weir_cc::tunable::{ParamInfo, SetupError};
 
 /// What all CCIDs of this family need of the connection.
 pub(super) const REQUIREMENTS: Requirements = Requirements { ack_vector: false, ndp_count: true, elapsed_time: true };
@@ -58,5 +59,26 @@ pub fn spec() -> Spec {
     }
 }
 
+type SetAll<'a> = &'a mut dyn FnMut(&[(String, f64)]) -> Result<(), SetupError>;
+
+/// Sets the parameters of a relative of CCID 3: those named in `own` by `set_own`, all others by `set_base`. Errors: a name that
+/// neither has, a value outside its range.
+pub(super) fn set_both(
+    params: &[(String, f64)],
+    own: &[ParamInfo],
+    set_own: SetAll<'_>,
+    set_base: SetAll<'_>,
+) -> Result<(), SetupError> {
+    let (mine, base): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(n, _)| own.iter().any(|p| p.name == n));
+    set_own(&mine)?;
+    set_base(&base).map_err(|e| match e {
+        SetupError::UnknownParam { controller, name, mut known } => {
+            known.extend(own.iter().map(|p| p.name));
+            SetupError::UnknownParam { controller, name, known }
+        }
+        other => other,
+    })
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -242,6 +242,7 @@ ccids! {
     Ccid2 => ccid2,
     Ccid5 => ccid5,
     Ccid3 => ccid3,
+    Ccid4 => ccid4,
 }
 
 impl core::fmt::Debug for Sender {

@@ -69,7 +69,8 @@ struct Mark {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: Config,
-    small_packets: bool,
+    /// The nominal segment of CCID 4.
+    nominal: Option<DataSize>,
     history: History,
     intervals: Intervals,
     counter_rtt: CounterRtt,
@@ -93,16 +94,16 @@ impl Receiver {
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
         let mut config = Config::default();
         config.set_all("CCID 3", &setup.params)?;
-        Ok(Self::with(config, false))
+        Ok(Self::with(config, None))
     }
 
-    /// One with Dropped Packets for short intervals, or without.
-    pub(in crate::ccid) fn with(config: Config, small_packets: bool) -> Self {
+    /// One for small packets, which the equation takes as a nominal segment, or for any.
+    pub(in crate::ccid) fn with(config: Config, nominal: Option<DataSize>) -> Self {
         Self {
             config,
-            small_packets,
+            nominal,
             history: History::new(),
-            intervals: Intervals::new(small_packets, config.discounting),
+            intervals: Intervals::new(nominal.is_some(), config.discounting),
             counter_rtt: CounterRtt::default(),
             connection_rtt: None,
             bytes: 0,
@@ -158,7 +159,8 @@ impl CcidReceiver for Receiver {
             self.intervals.start(packet.sequence);
         }
         let measured = self.measure(packet.now).max(self.max_receive_rate);
-        let tcp = TcpFlow::new(DataSize::from_bytes((self.segment + 0.5) as u64), self.rtt());
+        let segment = self.nominal.unwrap_or(DataSize::from_bytes((self.segment + 0.5) as u64));
+        let tcp = TcpFlow::new(segment, self.rtt());
         let Self { history, intervals, is_due, .. } = self;
         let is_new = history.on_packet(packet, |loss| {
             *is_due |= intervals.on_loss(loss, || tcp.first_loss_interval(measured));
@@ -187,7 +189,7 @@ impl CcidReceiver for Receiver {
         options::write_u32(out, RECEIVE_RATE, rate);
         let (skip, intervals) = self.intervals.report(&self.history);
         options::write_intervals(out, skip, intervals.clone());
-        if self.small_packets {
+        if self.nominal.is_some() {
             options::write_dropped(out, intervals);
         }
         if self.config.loss_event_rate {

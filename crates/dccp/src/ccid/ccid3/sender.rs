@@ -6,6 +6,7 @@ use super::reported::ReportedIntervals;
 use super::schedule::Schedule;
 use super::sent::{Sent, SentLog};
 use super::window_counter::WindowCounter;
+use crate::ccid::ccid4::SmallPackets;
 use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
 use weir_cc::tfrc::{AllowedRate, Feedback, MAX_RATE, Terms};
 use weir_cc::throughput::TcpFlow;
@@ -45,6 +46,7 @@ impl Rtt {
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: Config,
+    small: Option<SmallPackets>,
     sent: SentLog,
     counter: WindowCounter,
     schedule: Schedule,
@@ -74,10 +76,11 @@ impl Sender {
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
         let mut config = Config::default();
         config.set_all("CCID 3", &setup.params)?;
-        Ok(Self::with(config, setup))
+        Ok(Self::with(config, setup, None))
     }
 
-    pub(in crate::ccid) fn with(config: Config, setup: &Setup) -> Self {
+    /// One of CCID 3's relatives.
+    pub(in crate::ccid) fn with(config: Config, setup: &Setup, small: Option<SmallPackets>) -> Self {
         let now = setup.now;
         let rtt = setup.rtt.map(|r| Rtt::first(r.max(MIN_RTT).min(MAX_RTT)));
         let segment = setup.max_packet_size.as_bytes().max(1) as f64;
@@ -86,7 +89,8 @@ impl Sender {
             sent: SentLog::default(),
             counter: WindowCounter::default(),
             schedule: Schedule::new(now),
-            intervals: ReportedIntervals::new(false, config.discounting),
+            intervals: ReportedIntervals::new(small.is_some(), config.discounting),
+            small,
             // A packet a second (RFC 5348, section 4.2).
             rate: AllowedRate::new(segment * 8.0, now),
             x_inst: segment * 8.0,
@@ -125,9 +129,15 @@ impl Sender {
 
     /// The TCP flow of the throughput equation.
     fn tcp(&self) -> TcpFlow {
-        let segment = DataSize::from_bytes((self.segment + 0.5) as u64);
+        let segment = self.small.as_ref().map_or(self.segment, |s| s.segment(self.segment));
+        let segment = DataSize::from_bytes((segment + 0.5) as u64);
         let flow = TcpFlow::new(segment, self.r());
         TcpFlow { rto: flow.rto.max(self.config.min_rto), packets_per_ack: self.config.packets_per_ack, ..flow }
+    }
+
+    /// What the least time between packets allows.
+    fn most(&self) -> f64 {
+        self.small.as_ref().map_or(MAX_RATE, |s| s.most(self.segment))
     }
 
     /// s / t_mbi.
@@ -274,6 +284,7 @@ fn newly_dropped(blocks: &[u8], acknowledged: Seq48, before: Seq48) -> u64 {
 impl CcidSender for Sender {
     fn may_send(&self, now: Timestamp, _: DataSize) -> Permission {
         let at = self.schedule.next() - self.early();
+        let at = self.small.as_ref().map_or(at, |s| at.max(s.next()));
         if at <= now { Permission::Now } else { Permission::At(at) }
     }
 
@@ -290,6 +301,9 @@ impl CcidSender for Sender {
             if self.largest.is_zero() { size.max(1.0) } else { self.segment + (size - self.segment) / memory };
         self.largest = self.largest.max(packet.data);
         self.schedule.on_sent(now, packet.data, self.x_inst, self.credit());
+        if let Some(small) = &mut self.small {
+            small.on_sent(now);
+        }
         let used_up = self.schedule.next() > now;
         self.sent.push(packet.sequence, Sent { at: now, counter: Some(counter), used_up });
         if self.nofeedback_at.is_none() {
@@ -336,11 +350,11 @@ impl CcidSender for Sender {
     }
 
     fn rate(&self) -> Option<DataRate> {
-        self.rtt.map(|_| DataRate::from_bps_f64(self.x_inst))
+        self.rtt.map(|_| DataRate::from_bps_f64(self.x_inst.min(self.most())))
     }
 
     fn smoothed_rate(&self) -> Option<DataRate> {
-        self.rtt.map(|_| DataRate::from_bps_f64(self.smoothed))
+        self.rtt.map(|_| DataRate::from_bps_f64(self.smoothed.min(self.most())))
     }
 
     fn rtt(&self) -> Option<TimeDelta> {

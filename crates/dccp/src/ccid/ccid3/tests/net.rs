@@ -80,9 +80,13 @@ const START: u64 = (1 << 48) - 50;
 
 impl Net {
     pub(crate) fn new(number: u8, params: &[(&str, f64)]) -> Self {
+        Self::sized(number, 1_000, params)
+    }
+    /// With packets of up to so many bytes.
+    pub(crate) fn sized(number: u8, max: u64, params: &[(&str, f64)]) -> Self {
         let registry = Registry::builtin();
         let spec = registry.get(number).expect("a CCID");
-        let size = DataSize::from_bytes(1_000);
+        let size = DataSize::from_bytes(max);
         let setup = Setup {
             now: Timestamp::ZERO,
             max_packet_size: size,

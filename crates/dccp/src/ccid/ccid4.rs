@@ -1,0 +1,68 @@
+//! CCID 4: TCP-Friendly Rate Control for small packets (RFC 5622 over RFC 4828).
+//!
+//! It is [CCID 3](super::ccid3) for applications that send small packets because of time, not of rate: speech. What differs:
+//! - The throughput equation takes the nominal segment of 1,460 bytes, or what a packet may carry where that is less (RFC 4828,
+//!   section 3), and gives X without headers: times s / (s + H), with H of 36 bytes (RFC 5622, section 5; RFC 4828 has 40). The
+//!   factor goes to the equation alone: slow start and the limit by X_recv count what has been received, which has no headers.
+//! - Packets are 10 ms apart. Where timers are coarse ([`t_gran`](super::ccid3::Config::t_gran)) a packet that was late may be
+//!   made up for, but no more than three leave within 30 ms (RFC 5622, section 5).
+//! - A loss interval of up to two round trips counts packets over losses, N / K, and is left out while it is open. The receiver
+//!   tells short ones by window counters (RFC 5622, section 8.4), the sender by when it heard of them.
+//! - Feedback carries Dropped Packets (RFC 5622, section 8.7).
+
+mod small_packets;
+
+pub use super::ccid3::{Receiver, Sender};
+pub(super) use small_packets::SmallPackets;
+
+use super::{Spec, ccid3};
+use std::sync::Arc;
+use weir_cc::tunable::SetupError;
+use weir_units::{DataSize, TimeDelta};
+
+weir_cc::tunables! {
+    /// What CCID 4 has besides the parameters of CCID 3.
+    pub struct Config {
+        /// The nominal segment of the throughput equation (RFC 4828, section 3: 1,460 bytes).
+        nominal_segment: DataSize = 1_460, 100 => 65_535;
+        /// H: headers of a packet (RFC 5622, section 5: 36 bytes of IPv4 and DCCP-Data; RFC 4828, section 3: 40).
+        header: DataSize = 36, 0 => 200;
+        /// Least time between packets (RFC 4828, section 4.3: 10 ms).
+        min_interval: TimeDelta = 10.0, 0.0 => 1_000.0;
+    }
+}
+
+const NAME: &str = "CCID 4";
+
+/// The parameters of both.
+fn configs(params: &[(String, f64)]) -> Result<(ccid3::Config, Config), SetupError> {
+    let (mut base, mut own) = (ccid3::Config::default(), Config::default());
+    let (set_own, set_base) = (&mut |p: &[_]| own.set_all(NAME, p), &mut |p: &[_]| base.set_all(NAME, p));
+    ccid3::set_both(params, &Config::params(), set_own, set_base)?;
+    Ok((base, own))
+}
+
+/// Its entry in the registry.
+pub fn spec() -> Spec {
+    Spec {
+        number: 4,
+        name: "TFRC-SP",
+        summary: "TFRC for small packets: the rate in bytes of a TCP flow with large ones",
+        source: "RFC 5622, RFC 4828",
+        requirements: ccid3::REQUIREMENTS,
+        params: [ccid3::Config::params(), Config::params()].concat(),
+        sender: Arc::new(|setup| {
+            let (base, own) = configs(&setup.params)?;
+            let small = SmallPackets::new(&own, setup.max_packet_size, base.t_gran, setup.now);
+            Ok(super::Sender::Ccid4(Box::new(Sender::with(base, setup, Some(small)))))
+        }),
+        receiver: Arc::new(|setup| {
+            let (base, own) = configs(&setup.params)?;
+            let nominal = own.nominal_segment.min(setup.max_packet_size);
+            Ok(super::Receiver::Ccid4(Box::new(Receiver::with(base, Some(nominal)))))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
