@@ -1,6 +1,6 @@
 //! A run's packets as a file.
 
-use crate::pcap::{Datagram, Direction, Payload, PcapFileError, PcapWriter};
+use crate::pcap::{Datagram, Direction, PacketKind, Payload, PcapFileError, PcapWriter};
 use crate::results::write_whole;
 use crate::run::{RunError, RunOptions, run_with};
 use crate::scenario::Scenario;
@@ -54,7 +54,8 @@ pub fn write(
             }
             let direction = if p.forward { Direction::Forward } else { Direction::Reverse };
             let length = p.bytes.len() + p.payload as usize;
-            match writer.packet(&Datagram { now: p.now, flow, direction, bytes: p.bytes, length, ecn: p.ecn }) {
+            let kind = PacketKind::Udp;
+            match writer.packet(&Datagram { now: p.now, flow, direction, kind, bytes: p.bytes, length, ecn: p.ecn }) {
                 Ok(()) => packets += 1,
                 Err(e) => error = Some(e),
             }

@@ -1,7 +1,12 @@
-//! A run's packets as a pcapng file: IPv4 and UDP headers with right checksums around the real RTP and RTCP bytes.
+//! A run's packets as a pcapng file: IPv4 and UDP headers with right checksums around the real RTP and RTCP bytes, IP
+//! headers around DCCP.
 //!
 //! Every flow is first announced by a SAP packet with an SDP description (RFC 2974, RFC 8866), so that Wireshark and
 //! tshark dissect RTP and RTCP on its port (both on one, RFC 5761) without being told to.
+
+mod dccp;
+
+pub use dccp::{DccpPacket, dccp_to_ip};
 
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -12,10 +17,13 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
+use weir_dccp::packet::PseudoHeader;
 use weir_units::{Ecn, Timestamp};
 
 const IP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
+/// UDP's number as an IP protocol.
+const UDP: u8 = 17;
 /// Largest UDP payload that an IPv4 packet holds.
 const MAX_PAYLOAD: usize = 65_535 - IP_HEADER - UDP_HEADER;
 /// Port of both ends of every flow, as IANA has registered it for RTP.
@@ -43,6 +51,16 @@ pub enum Payload {
     Zeros,
 }
 
+/// What a datagram is shown as.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum PacketKind {
+    /// UDP, as it is: RTP and RTCP.
+    #[default]
+    Udp,
+    /// DCCP that UDP carries: shown without UDP (see [`dccp_to_ip`]).
+    Dccp,
+}
+
 /// One datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
@@ -52,6 +70,8 @@ pub struct Datagram<'a> {
     pub flow: u16,
     /// Which way it goes.
     pub direction: Direction,
+    /// What it is shown as.
+    pub kind: PacketKind,
     /// The UDP payload's bytes, as far as they exist.
     pub bytes: &'a [u8],
     /// The UDP payload's length; what `bytes` lacks of it counts as zeros.
@@ -67,9 +87,14 @@ pub enum PcapFileError {
     /// The writer beneath failed.
     #[error("cannot write the capture: {0}")]
     Write(#[from] PcapError),
-    /// A payload that no IPv4 packet holds.
-    #[error("a datagram of {0} bytes does not fit into an IPv4 packet (at most {MAX_PAYLOAD})")]
-    TooLong(usize),
+    /// A payload that no IP packet holds.
+    #[error("a datagram of {length} bytes does not fit into an IP packet (at most {max})")]
+    TooLong {
+        /// Its bytes.
+        length: usize,
+        /// The most.
+        max: usize,
+    },
 }
 
 /// Writes one capture. Times are simulated ones, counted from 1 January 1970, to the nanosecond.
@@ -138,7 +163,21 @@ impl<W: Write> PcapWriter<W> {
             Direction::Forward => (sender, receiver),
             Direction::Reverse => (receiver, sender),
         };
-        self.write(d.now, (src, RTP_PORT), (dst, RTP_PORT), d.bytes, d.length.max(d.bytes.len()), d.ecn)
+        let length = d.length.max(d.bytes.len());
+        match d.kind {
+            PacketKind::Udp => self.write(d.now, (src, RTP_PORT), (dst, RTP_PORT), d.bytes, length, d.ecn),
+            PacketKind::Dccp => {
+                let addresses = PseudoHeader::V4(src.into(), dst.into());
+                self.dccp(d.now, &DccpPacket { addresses, ecn: d.ecn, bytes: d.bytes, length })
+            }
+        }
+    }
+
+    /// Writes a DCCP packet that goes from any address to any other.
+    pub fn dccp(&mut self, now: Timestamp, packet: &DccpPacket<'_>) -> Result<(), PcapFileError> {
+        self.packets = self.packets.wrapping_add(1);
+        let length = dccp_to_ip(packet, self.packets, self.payload, &mut self.buffer)?;
+        write_ip(&mut self.out, now, &self.buffer, length as u32)
     }
 
     /// Flushes and gives the writer back.
@@ -158,27 +197,19 @@ impl<W: Write> PcapWriter<W> {
         ecn: Ecn,
     ) -> Result<(), PcapFileError> {
         if length > MAX_PAYLOAD {
-            return Err(PcapFileError::TooLong(length));
+            return Err(PcapFileError::TooLong { length, max: MAX_PAYLOAD });
         }
         let total = (IP_HEADER + UDP_HEADER + length) as u16;
         let udp_length = (UDP_HEADER + length) as u16;
         self.packets = self.packets.wrapping_add(1);
         let b = &mut self.buffer;
         b.clear();
-        // IPv4 without options, time to live 64, protocol 17, don't fragment (RFC 791).
-        b.extend([0x45, ecn.bits()]);
-        b.extend(total.to_be_bytes());
-        b.extend(self.packets.to_be_bytes());
-        b.extend([0x40, 0, 64, 17, 0, 0]);
-        b.extend(src);
-        b.extend(dst);
-        let ip_sum = checksum(&[&b[..IP_HEADER]]);
-        b[10..12].copy_from_slice(&ip_sum.to_be_bytes());
+        ipv4_header(b, (src, dst), UDP, total, self.packets, ecn);
         b.extend(src_port.to_be_bytes());
         b.extend(dst_port.to_be_bytes());
         b.extend(udp_length.to_be_bytes());
         // Zeros that are not written add nothing to the sum (RFC 768: pseudo-header, header and payload).
-        let pseudo = [&src[..], &dst, &[0, 17], &udp_length.to_be_bytes()].concat();
+        let pseudo = [&src[..], &dst, &[0, UDP], &udp_length.to_be_bytes()].concat();
         let udp_sum = match checksum(&[&pseudo, &b[IP_HEADER..], bytes]) {
             0 => 0xffff,
             sum => sum,
@@ -207,6 +238,19 @@ fn write_ip<W: Write>(out: &mut PcapNgWriter<W>, now: Timestamp, b: &[u8], lengt
     };
     out.write_block(&Block::EnhancedPacket(block))?;
     Ok(())
+}
+
+/// Appends an IPv4 header without options: time to live 64, don't fragment (RFC 791).
+fn ipv4_header(b: &mut Vec<u8>, ends: ([u8; 4], [u8; 4]), protocol: u8, total: u16, identification: u16, ecn: Ecn) {
+    let start = b.len();
+    b.extend([0x45, ecn.bits()]);
+    b.extend(total.to_be_bytes());
+    b.extend(identification.to_be_bytes());
+    b.extend([0x40, 0, 64, protocol, 0, 0]);
+    b.extend(ends.0);
+    b.extend(ends.1);
+    let sum = checksum(&[&b[start..]]);
+    b[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
 }
 
 fn address(flow: u16, end: Direction) -> [u8; 4] {
@@ -247,6 +291,7 @@ mod tests {
             now: at(1_500),
             flow: 0,
             direction: Direction::Forward,
+            kind: PacketKind::Udp,
             bytes: &RTP,
             length: 1_012,
             ecn: Ecn::Ect1,
@@ -291,11 +336,14 @@ mod tests {
             now: Timestamp::ZERO,
             flow: 0,
             direction: Direction::Forward,
+            kind: PacketKind::Udp,
             bytes: &RTP,
             length: 70_000,
             ecn: Ecn::NotEct,
         };
-        assert!(matches!(w.packet(&d), Err(PcapFileError::TooLong(70_000))));
+        let dccp = Datagram { kind: PacketKind::Dccp, ..d };
+        assert!(matches!(w.packet(&dccp), Err(PcapFileError::TooLong { length: 70_000, max: 65_515 })));
+        assert!(matches!(w.packet(&d), Err(PcapFileError::TooLong { length: 70_000, .. })));
     }
 
     #[test]
