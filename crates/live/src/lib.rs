@@ -7,6 +7,8 @@
 pub mod call;
 pub mod clock;
 #[cfg(target_os = "linux")]
+pub mod dccp;
+#[cfg(target_os = "linux")]
 pub mod emulate;
 #[cfg(target_os = "linux")]
 pub mod netns;

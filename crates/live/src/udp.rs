@@ -5,6 +5,10 @@
 //! buffer has no room for its message beside ECN, address and time, and the kernel then leaves out the mark; besides, a
 //! congestion controller wants each packet's own time.
 
+mod error;
+
+pub use error::PathError;
+
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -31,11 +35,14 @@ pub struct UdpConfig {
     pub segmentation: bool,
     /// Bytes of the kernel's buffers each way; `None` leaves them as they are. The kernel may give less.
     pub buffer: Option<usize>,
+    /// Whether what routers and hosts say by ICMP is kept for [`UdpPort::poll_error`]. It then has to be asked for, or else
+    /// [`UdpPort::wait_ready`] does not wait any more.
+    pub errors: bool,
 }
 
 impl Default for UdpConfig {
     fn default() -> Self {
-        Self { segmentation: true, buffer: Some(1 << 20) }
+        Self { segmentation: true, buffer: Some(1 << 20), errors: false }
     }
 }
 
@@ -65,6 +72,8 @@ pub struct Received<'a> {
     pub bytes: &'a [u8],
     /// Who sent it.
     pub from: SocketAddr,
+    /// The address that it was sent to, where the system tells.
+    pub to: Option<IpAddr>,
     /// The ECN field on arrival.
     pub ecn: Ecn,
     /// When the kernel took it in, as time of day since 1970.
@@ -82,6 +91,16 @@ pub struct UdpPort {
     metas: [RecvMeta; BATCH_SIZE],
     counters: UdpCounters,
     last_error: Option<io::Error>,
+    errors: bool,
+}
+
+/// What there may be after a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready {
+    /// A datagram to receive.
+    pub datagram: bool,
+    /// An error to poll.
+    pub error: bool,
 }
 
 /// Datagrams that wait to leave together.
@@ -89,6 +108,7 @@ pub struct UdpPort {
 struct Batch {
     bytes: Vec<u8>,
     to: Option<SocketAddr>,
+    from: Option<IpAddr>,
     ecn: Ecn,
     /// Length of each but the last.
     segment: usize,
@@ -123,6 +143,9 @@ impl UdpPort {
     /// Where the system refuses what batches, marks and times need.
     pub fn new(socket: UdpSocket, config: UdpConfig) -> io::Result<Self> {
         let state = state_of(&socket)?;
+        if config.errors {
+            error::enable(&socket)?;
+        }
         if let Some(bytes) = config.buffer {
             // Less than asked for is what the system's administrator allows.
             let _ = setsockopt(&socket, sockopt::RcvBuf, &bytes);
@@ -138,7 +161,18 @@ impl UdpPort {
             metas: [RecvMeta::default(); BATCH_SIZE],
             counters: UdpCounters::default(),
             last_error: None,
+            errors: config.errors,
         })
+    }
+
+    /// The same socket once more, with batches, buffers and counters of its own: for one thread that sends and another that
+    /// receives.
+    ///
+    /// # Errors
+    /// Where the system has no descriptors left.
+    pub fn twin(&self) -> io::Result<Self> {
+        let config = UdpConfig { segmentation: self.segments > 1, buffer: None, errors: self.errors };
+        Self::new(self.socket.try_clone()?, config)
     }
 
     /// The address that it is bound to.
@@ -159,8 +193,14 @@ impl UdpPort {
 
     /// Adds a datagram to what leaves with the next [`Self::flush`], or earlier.
     pub fn send(&mut self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+        self.send_from(None, to, ecn, bytes);
+    }
+
+    /// The same from one of several addresses of this host; from the one that the system takes where there is none.
+    pub fn send_from(&mut self, from: Option<IpAddr>, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
         let b = &self.out;
         let joins = b.to == Some(to)
+            && b.from == from
             && b.ecn == ecn
             && !b.closed
             && bytes.len() <= b.segment
@@ -169,6 +209,7 @@ impl UdpPort {
         if !joins {
             self.flush();
             self.out.to = Some(to);
+            self.out.from = from;
             self.out.ecn = ecn;
             self.out.segment = bytes.len();
         }
@@ -183,10 +224,11 @@ impl UdpPort {
         let mut out = std::mem::take(&mut self.out);
         if let (Some(to), true) = (out.to, out.count > 0) {
             let segment = (out.count > 1).then_some(out.segment);
-            if let Err(e) = self.transmit(to, out.ecn, &out.bytes, segment) {
+            let ends = (out.from, to);
+            if let Err(e) = self.transmit(ends, out.ecn, &out.bytes, segment) {
                 match (e.kind(), segment) {
                     (ErrorKind::WouldBlock, _) => self.counters.send_dropped += out.count as u64,
-                    (_, Some(size)) => self.one_by_one(to, out.ecn, &out.bytes, size),
+                    (_, Some(size)) => self.one_by_one(ends, out.ecn, &out.bytes, size),
                     _ => self.refused(e),
                 }
             } else {
@@ -199,13 +241,13 @@ impl UdpPort {
 
     /// The device or the path cannot cut batches: from now on every datagram leaves alone. quinn-udp has ceased to write
     /// ECN marks with the refusal, so that its state is made anew.
-    fn one_by_one(&mut self, to: SocketAddr, ecn: Ecn, bytes: &[u8], size: usize) {
+    fn one_by_one(&mut self, ends: Ends, ecn: Ecn, bytes: &[u8], size: usize) {
         self.segments = 1;
         if let Ok(state) = state_of(&self.socket) {
             self.state = state;
         }
         for datagram in bytes.chunks(size.max(1)) {
-            match self.transmit(to, ecn, datagram, None) {
+            match self.transmit(ends, ecn, datagram, None) {
                 Ok(()) => self.counters.sent += 1,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => self.counters.send_dropped += 1,
                 Err(e) => self.refused(e),
@@ -218,10 +260,12 @@ impl UdpPort {
         self.last_error = Some(e);
     }
 
-    fn transmit(&mut self, to: SocketAddr, ecn: Ecn, contents: &[u8], segment_size: Option<usize>) -> io::Result<()> {
-        let t = Transmit { destination: to, ecn: codepoint(ecn), contents, segment_size, src_ip: None };
+    fn transmit(&mut self, ends: Ends, ecn: Ecn, contents: &[u8], segment_size: Option<usize>) -> io::Result<()> {
+        let t = Transmit { destination: ends.1, ecn: codepoint(ecn), contents, segment_size, src_ip: ends.0 };
         self.counters.send_calls += 1;
         match self.state.try_send((&self.socket).into(), &t) {
+            // An earlier datagram's fate, told once in place of sending this one.
+            Err(e) if self.errors && error::is_told_by_icmp(&e) => self.state.try_send((&self.socket).into(), &t),
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
                 // Interrupted or not, the second try tells.
@@ -262,6 +306,7 @@ impl UdpPort {
         Some(Received {
             bytes: self.buffers.get(start..start + meta.len)?,
             from: canonical(meta.addr),
+            to: meta.dst_ip.map(|ip| ip.to_canonical()),
             ecn: Ecn::from_bits(meta.ecn.map_or(0, |e| e as u8)),
             kernel_time: meta.timestamp,
         })
@@ -272,12 +317,20 @@ impl UdpPort {
     /// # Errors
     /// Where the system cannot wait.
     pub fn wait(&self, time: Duration, waker: Option<&Waker>) -> io::Result<bool> {
+        self.wait_ready(time, waker).map(|r| r.datagram || r.error)
+    }
+
+    /// The same, told apart.
+    ///
+    /// # Errors
+    /// Where the system cannot wait.
+    pub fn wait_ready(&self, time: Duration, waker: Option<&Waker>) -> io::Result<Ready> {
         let other = waker.map_or(self.socket.as_fd(), |w| w.0.as_fd());
         let mut fds = [self.socket.as_fd(), other].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         let count = 1 + usize::from(waker.is_some());
         match ppoll(&mut fds[..count], Some(TimeSpec::from(time)), None) {
             Ok(_) => {}
-            Err(nix::Error::EINTR) => return Ok(true),
+            Err(nix::Error::EINTR) => return Ok(Ready { datagram: true, error: self.errors }),
             Err(e) => return Err(e.into()),
         }
         let is_set = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| !r.is_empty());
@@ -285,9 +338,24 @@ impl UdpPort {
             // It counts wake-ups; reading sets it back. That somebody else has read it first is no failure.
             let _ = w.0.read();
         }
-        Ok(is_set(&fds[0]))
+        let error = fds[0].revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
+        let datagram = if self.errors && error {
+            fds[0].revents().is_some_and(|r| r.contains(PollFlags::POLLIN))
+        } else {
+            is_set(&fds[0])
+        };
+        Ok(Ready { datagram, error })
+    }
+
+    /// What a router or host has said of a datagram sent earlier, oldest first; `None` where nobody has said anything, or
+    /// [`UdpConfig::errors`] is off.
+    pub fn poll_error(&mut self) -> Option<PathError> {
+        if self.errors { error::poll(&self.socket) } else { None }
     }
 }
+
+/// Where a datagram comes from, if that is to be one of several addresses, and where it goes.
+type Ends = (Option<IpAddr>, SocketAddr);
 
 /// Wakes a thread that waits in [`UdpPort::wait`], from any other.
 #[derive(Debug)]

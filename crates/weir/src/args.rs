@@ -98,6 +98,13 @@ Examples:
         #[command(subcommand)]
         command: crate::call::CallCommand,
     },
+    #[cfg(target_os = "linux")]
+    /// Send and receive datagrams under congestion control: DCCP over UDP
+    #[command(after_help = crate::dccp::EXAMPLES)]
+    Dccp {
+        #[command(subcommand)]
+        command: crate::dccp::DccpCommand,
+    },
     /// Measure the quality of video beside its reference: PSNR, SSIM, detail and motion
     #[command(after_help = "\
 Files are YUV4MPEG2 (.y4m) or, with --size, raw I420; - is standard input. A built-in clip may stand for its file. PSNR of

@@ -6,6 +6,8 @@ mod bench;
 #[cfg(target_os = "linux")]
 mod call;
 mod compare;
+#[cfg(target_os = "linux")]
+mod dccp;
 mod emulate;
 mod list;
 mod output;
@@ -51,6 +53,8 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Emulate(a)) => emulate::emulate(&session, &a),
         #[cfg(target_os = "linux")]
         Some(Command::Call { command }) => call::call(&session, &command),
+        #[cfg(target_os = "linux")]
+        Some(Command::Dccp { command }) => dccp::dccp(&session, &command),
         Some(Command::Quality(a)) => quality::quality(&session, &a),
         Some(Command::Clip(a)) => quality::clip(&session, &a),
         Some(Command::Testbed(a)) => testbed::testbed(&session, &a),

@@ -1,0 +1,53 @@
+//! DCCP over UDP (RFC 6773) on real sockets, in the manner of datagram sockets.
+//!
+//! A [`DccpSocket`] is one connection: [`DccpSocket::connect`] opens it, a [`DccpListener`] accepts those of others. Both
+//! block by default, as sockets of the standard library do, and may be told not to. Data that congestion control holds back
+//! wait in the connection's send queue; where that is full, [`DccpSocket::send`] says that it would block, so that an
+//! application with something newer to say can do as it thinks best.
+//!
+//! Connections live on a [`DccpPort`], a UDP port with a thread that receives, and keeps timers. What an application sends
+//! leaves from its own thread where congestion control lets it. Each connection has a lock of its own; the port's table of
+//! connections, and what leaves by its socket, have one each. They are taken in this order, and no other: connection, then
+//! table or outlet.
+//!
+//! ```no_run
+//! use weir_dccp::connection::Config;
+//! use weir_live::dccp::{DccpListener, DccpSocket};
+//!
+//! let listener = DccpListener::bind("127.0.0.1:0".parse()?, Config::default())?;
+//! let client = DccpSocket::connect(listener.local_addr(), Config::default())?;
+//! let server = listener.accept()?;
+//! client.send(b"hello")?;
+//! let mut buffer = [0; 1_500];
+//! let length = server.recv(&mut buffer)?;
+//! assert_eq!(&buffer[..length], b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod driver;
+mod error;
+mod link;
+mod listener;
+mod port;
+mod seat;
+mod socket;
+#[cfg(test)]
+mod tests;
+pub mod transfer;
+
+pub use error::DccpError;
+pub use listener::DccpListener;
+pub use port::{DccpPort, PortConfig, PortCounters};
+pub use socket::{DccpSocket, Interest};
+pub use weir_dccp::listener::ListenerConfig;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// DCCP-UDP's own port (RFC 6773, section 3.8): for a service of the whole system. Applications take an ephemeral one and
+/// tell it by other means.
+pub const DCCP_UDP_PORT: u16 = 6_511;
+
+/// A panic elsewhere is told by other means: see [`DccpError::Driver`].
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,329 @@
+//! The thread of a port: receives, keeps timers, and answers to what belongs to no connection.
+
+use super::link::{Key, Link, Outcome, low_sequence, message};
+use super::lock;
+use super::port::{Shared, Table};
+use super::seat::Resets;
+use crate::udp::{PathError, UdpPort};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use weir_dccp::connection::{Connection, Datagram, State};
+use weir_dccp::listener::ListenerEvent;
+use weir_units::{TimeDelta, Timestamp};
+
+/// Longest sleep.
+const MAX_WAIT: TimeDelta = TimeDelta::from_secs(1);
+/// Batches that are taken in before timers are run again.
+const MAX_BATCHES: u32 = 8;
+/// Timers that are run before the socket is looked at again.
+const MAX_TIMERS: u32 = 256;
+/// Errors that are read before anything else has its turn.
+const MAX_ERRORS: u32 = 64;
+/// Failures of the socket in a row after which the port fails.
+const MAX_FAILURES: u32 = 1_000;
+/// Packets of a connection that ICMP may speak of: what may be under way within one round trip at a high rate.
+const ICMP_WINDOW: u64 = 65_536;
+/// The kernel may be this late with a deadline; the usual value is 50 us.
+const TIMER_SLACK_NS: u64 = 1_000;
+
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    inlet: UdpPort,
+    /// Deadlines; an earlier one of the same connection may stand beside it.
+    timers: BTreeMap<(Timestamp, u64), Arc<Link>>,
+    /// Answers to packets of no connection.
+    resets: Resets,
+    reply: Vec<u8>,
+    failures: u32,
+}
+
+/// A datagram's place among the connections.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Ports {
+    source: u16,
+    destination: u16,
+}
+
+fn ports(bytes: &[u8]) -> Option<Ports> {
+    let header = bytes.first_chunk::<{ weir_dccp::packet::SHORT_HEADER }>()?;
+    let two = |i: usize| u16::from_be_bytes([header[i], header[i + 1]]);
+    Some(Ports { source: two(0), destination: two(2) })
+}
+
+/// The connection of a key: one that others have opened to this very address of several, or one that this end has opened.
+fn find(table: &Table, key: Key) -> Option<Arc<Link>> {
+    let any = Key { local_ip: None, ..key };
+    table.links.get(&key).or_else(|| table.links.get(&any)).cloned()
+}
+
+impl Driver {
+    pub(super) fn new(shared: Arc<Shared>, inlet: UdpPort) -> Self {
+        Self { shared, inlet, timers: BTreeMap::new(), resets: Resets::default(), reply: Vec::new(), failures: 0 }
+    }
+
+    /// Runs until all handles and connections are gone. Whatever ends it otherwise is told to all who wait.
+    pub(super) fn run(mut self) {
+        // Without it deadlines are a little late.
+        let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK_NS);
+        let shared = self.shared.clone();
+        match catch_unwind(AssertUnwindSafe(|| self.drive())) {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) => shared.fail(format!("the UDP socket fails: {e}")),
+            Err(panic) => shared.fail(message(&*panic)),
+        }
+    }
+
+    fn drive(&mut self) -> std::io::Result<()> {
+        loop {
+            for (at, link) in std::mem::take(&mut *lock(&self.shared.due)) {
+                self.timers.insert((at, link.id), link);
+            }
+            let sent = self.run_timers();
+            if let Some(seat) = lock(&self.shared.listener).as_mut() {
+                let shared = &self.shared;
+                seat.tick(shared.clock.now(), &mut self.reply, |way, bytes| shared.send(way, bytes));
+            }
+            if sent {
+                lock(&self.shared.outlet).flush();
+            }
+            self.tell();
+            if self.shared.closing.load(Ordering::SeqCst) && lock(&self.shared.table).links.is_empty() {
+                return Ok(());
+            }
+            let ready = self.inlet.wait_ready(self.sleep_time(), Some(&self.shared.waker))?;
+            self.shared.sleeps_until.store(0, Ordering::SeqCst);
+            if ready.error {
+                self.take_errors();
+            }
+            if ready.datagram {
+                self.receive()?;
+            }
+        }
+    }
+
+    fn tell(&mut self) {
+        let mut c = lock(&self.shared.counters);
+        c.turns += 1;
+        c.received = self.inlet.counters();
+    }
+
+    /// How long to sleep, told to others before the last look at what they have put down.
+    fn sleep_time(&self) -> Duration {
+        let now = self.shared.clock.now();
+        let next = self.timers.first_key_value().map_or(Timestamp::MAX, |(k, _)| k.0);
+        let until = next.min(now + MAX_WAIT);
+        self.shared.sleeps_until.store(until.as_nanos(), Ordering::SeqCst);
+        if !lock(&self.shared.due).is_empty() {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos(until.saturating_since(now).as_nanos().unsigned_abs())
+    }
+
+    fn run_timers(&mut self) -> bool {
+        let mut sent = false;
+        for _ in 0..MAX_TIMERS {
+            let now = self.shared.clock.now();
+            let Some(first) = self.timers.first_entry().filter(|e| e.key().0 <= now) else { break };
+            let at = first.key().0;
+            let link = first.remove();
+            let mut inner = link.lock();
+            if !Link::is_due(&mut inner, at) {
+                continue;
+            }
+            let (_, outcome) = link.with(&mut inner, &self.shared, now, |c, now| {
+                if c.poll_timeout(now).is_some_and(|t| t <= now) {
+                    c.handle_timeout(now);
+                }
+            });
+            drop(inner);
+            sent |= outcome.sent > 0;
+            self.settle(&link, outcome);
+        }
+        sent
+    }
+
+    /// As [`Shared::settle`], for what the driver itself has done.
+    fn settle(&mut self, link: &Arc<Link>, outcome: Outcome) {
+        if let Some(due) = outcome.due {
+            self.timers.insert((due, link.id), link.clone());
+        }
+        if outcome.is_over {
+            self.shared.forget(link);
+        }
+    }
+
+    fn receive(&mut self) -> std::io::Result<()> {
+        for _ in 0..MAX_BATCHES {
+            let count = match self.inlet.receive() {
+                Ok(count) => count,
+                Err(e) => {
+                    lock(&self.shared.counters).receive_errors += 1;
+                    self.failures += 1;
+                    if self.failures < MAX_FAILURES {
+                        self.take_errors();
+                        return Ok(());
+                    }
+                    return Err(e);
+                }
+            };
+            self.failures = 0;
+            self.take_batch(count);
+            lock(&self.shared.outlet).flush();
+            if count < quinn_udp::BATCH_SIZE {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a batch to its connections; those that follow each other to the same one under one lock.
+    fn take_batch(&mut self, count: usize) {
+        let reading = self.shared.clock.reading();
+        let several = self.inlet.local_addr().is_ok_and(|a| a.ip().is_unspecified());
+        let mut index = 0;
+        while index < count {
+            let Some(d) = self.inlet.datagram(index) else {
+                index += 1;
+                continue;
+            };
+            let Some(p) = ports(d.bytes) else {
+                lock(&self.shared.counters).malformed += 1;
+                index += 1;
+                continue;
+            };
+            let local_ip = d.to.filter(|_| several);
+            let key = Key { peer: d.from, local_ip, local_port: p.destination, remote_port: p.source };
+            let found = find(&lock(&self.shared.table), key);
+            let Some(link) = found else {
+                self.take_stray(index, key, reading.now);
+                index += 1;
+                continue;
+            };
+            let mut all = Outcome::default();
+            let mut inner = link.lock();
+            while index < count {
+                let Some(d) = self.inlet.datagram(index) else { break };
+                if d.from != key.peer || ports(d.bytes) != Some(p) || d.to.filter(|_| several) != local_ip {
+                    break;
+                }
+                index += 1;
+                let datagram = Datagram { bytes: d.bytes, payload: 0, ecn: d.ecn };
+                let at = reading.arrival(d.kernel_time);
+                let act = |c: &mut Connection, now| c.handle_datagram(now, &datagram);
+                let (_, outcome) = link.with(&mut inner, &self.shared, at, act);
+                all.due = outcome.due.or(all.due);
+                all.is_over = outcome.is_over;
+            }
+            drop(inner);
+            self.settle(&link, all);
+        }
+    }
+
+    /// A datagram of no connection: a Request for the listener, or something to be refused.
+    fn take_stray(&mut self, index: usize, key: Key, now: Timestamp) {
+        let Some(d) = self.inlet.datagram(index) else { return };
+        lock(&self.shared.counters).strays += 1;
+        let datagram = Datagram { bytes: d.bytes, payload: 0, ecn: d.ecn };
+        self.reply.clear();
+        let way = (key.peer, key.local_ip);
+        let mut seat = lock(&self.shared.listener);
+        let event = match seat.as_mut() {
+            Some(seat) => {
+                let is_busy = lock(&self.shared.table).is_full(&self.shared.config);
+                seat.handle(now, way, is_busy, &datagram, &mut self.reply)
+            }
+            None if self.resets.answer(now, &datagram, &mut self.reply) => ListenerEvent::Reply,
+            None => ListenerEvent::Nothing,
+        };
+        drop(seat);
+        match event {
+            ListenerEvent::Nothing => {}
+            ListenerEvent::Reply => self.shared.send(way, &self.reply),
+            ListenerEvent::Accepted(connection) => self.take_connection(now, key, *connection),
+        }
+    }
+
+    /// A connection that another end has opened.
+    fn take_connection(&mut self, now: Timestamp, key: Key, mut connection: Connection) {
+        let mut table = lock(&self.shared.table);
+        let has_room = table.is_listening && !table.is_full(&self.shared.config);
+        if has_room {
+            let link = table.insert(key, connection, now);
+            table.ready.push_back(link.clone());
+            self.shared.acceptable.notify_one();
+            drop(table);
+            self.apply(&link, |_, _| ());
+        } else {
+            drop(table);
+            connection.abort(now);
+            while connection.poll_transmit(now, &mut self.reply).is_some() {
+                self.shared.send((key.peer, key.local_ip), &self.reply);
+            }
+        }
+        let mut c = lock(&self.shared.counters);
+        *(if has_room { &mut c.accepted } else { &mut c.turned_away }) += 1;
+    }
+
+    fn take_errors(&mut self) {
+        for _ in 0..MAX_ERRORS {
+            let Some(e) = self.inlet.poll_error() else { break };
+            let taken = self.take_error(&e);
+            let mut c = lock(&self.shared.counters);
+            *(if taken { &mut c.path_errors } else { &mut c.foreign_errors }) += 1;
+        }
+    }
+
+    /// Tells the connection whose packet it was (RFC 6773, section 3.6), where it is one that was sent lately (RFC 4340, section
+    /// 14.1). This host's own word on a length goes for all connections to the address.
+    fn take_error(&mut self, e: &PathError) -> bool {
+        if e.is_local {
+            let Some(mtu) = e.mtu else { return false };
+            let links = self.links_to(|peer| peer.ip() == e.to.ip());
+            for link in &links {
+                self.apply(link, |c, now| c.on_path_mtu(now, mtu));
+            }
+            return !links.is_empty();
+        }
+        let quoted = e.quoted();
+        let Some((p, sequence)) = ports(quoted).zip(low_sequence(quoted)) else { return false };
+        let (local_port, remote_port) = (p.source, p.destination);
+        let links = self.links_to(|peer| *peer == e.to);
+        let link = links.iter().find(|l| l.key.local_port == local_port && l.key.remote_port == remote_port);
+        let Some(link) = link else { return false };
+        let link = link.clone();
+        let inner = link.lock();
+        if !Link::has_sent(&inner, sequence, ICMP_WINDOW) {
+            return false;
+        }
+        // Once there has been an answer, what routers say may pass.
+        let opens = inner.connection.state() == State::Request;
+        drop(inner);
+        if let Some(mtu) = e.mtu {
+            self.apply(&link, |c, now| c.on_path_mtu(now, mtu));
+        } else if opens {
+            link.lock().unreachable = Some(e.kind);
+            if matches!(e.kind, ErrorKind::ConnectionRefused | ErrorKind::PermissionDenied) {
+                self.apply(&link, |c, now| c.abort(now));
+            }
+        }
+        true
+    }
+
+    fn apply(&mut self, link: &Arc<Link>, act: impl FnOnce(&mut Connection, Timestamp)) {
+        let now = self.shared.clock.now();
+        let mut inner = link.lock();
+        let (_, outcome) = link.with(&mut inner, &self.shared, now, act);
+        drop(inner);
+        self.settle(link, outcome);
+    }
+
+    fn links_to(&self, is_meant: impl Fn(&SocketAddr) -> bool) -> Vec<Arc<Link>> {
+        let table = lock(&self.shared.table);
+        table.links.values().filter(|l| is_meant(&l.key.peer)).cloned().collect()
+    }
+}

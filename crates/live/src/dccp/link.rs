@@ -1,0 +1,265 @@
+//! A connection between the threads that use it and the one that drives it.
+
+use super::error::DccpError;
+use super::lock;
+use super::port::Shared;
+use std::any::Any;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+use weir_dccp::connection::{Connection, State};
+use weir_units::{TimeDelta, Timestamp};
+
+/// Packets that leave one after the other before anything else has its turn.
+const MAX_BURST: u32 = 256;
+/// Least distance of deadlines, so that one in the past cannot keep a core busy.
+const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
+/// Longest wait of a thread that uses a connection before it looks anew.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// What tells a connection from the others of a port: with the port's own address and UDP port the 6-tuple of RFC 6773,
+/// section 3.8.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Key {
+    /// The other end's address and UDP port.
+    pub(super) peer: SocketAddr,
+    /// This host's address, where the port has several and the other end has chosen one.
+    pub(super) local_ip: Option<IpAddr>,
+    /// This end's DCCP port.
+    pub(super) local_port: u16,
+    /// The other end's.
+    pub(super) remote_port: u16,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) key: Key,
+    /// Tells links apart that have the same deadline.
+    pub(super) id: u64,
+    inner: Mutex<Inner>,
+    /// There may be something to receive.
+    readable: Condvar,
+    /// The queue may have room, or the state has changed.
+    writable: Condvar,
+}
+
+pub(super) struct Inner {
+    pub(super) connection: Connection,
+    /// The last instant that the connection was told.
+    told: Timestamp,
+    /// The earliest deadline that the driver knows.
+    registered: Timestamp,
+    /// Where packets are written.
+    packet: Vec<u8>,
+    /// Where datagrams for a caller's slice are received.
+    pub(super) scratch: Vec<u8>,
+    state: State,
+    /// Data packets received so far.
+    data: u64,
+    /// Low 24 bits of the last sequence number sent.
+    sent: u32,
+    pub(super) readers: u32,
+    pub(super) writers: u32,
+    /// What the network says of the way to the other end.
+    pub(super) unreachable: Option<ErrorKind>,
+    /// It has panicked, with this message.
+    broken: Option<String>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("state", &self.state).field("broken", &self.broken).finish_non_exhaustive()
+    }
+}
+
+/// What a panic has to say.
+pub(super) fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
+}
+
+/// What came of something done to a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    /// When the driver has to look at it, where that is earlier than it knows.
+    pub(super) due: Option<Timestamp>,
+    /// It has come to its end: the port forgets it.
+    pub(super) is_over: bool,
+    /// Packets that were sent.
+    pub(super) sent: u32,
+}
+
+impl Link {
+    pub(super) fn new(key: Key, id: u64, connection: Connection, now: Timestamp) -> Self {
+        let inner = Inner {
+            state: connection.state(),
+            connection,
+            told: now,
+            registered: Timestamp::MAX,
+            packet: Vec::new(),
+            scratch: Vec::new(),
+            data: 0,
+            sent: 0,
+            readers: 0,
+            writers: 0,
+            unreachable: None,
+            broken: None,
+        };
+        Self { key, id, inner: Mutex::new(inner), readable: Condvar::new(), writable: Condvar::new() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
+    }
+
+    /// Does something with the connection at `at`, or later where it has been told a later time; sends what is to be sent, and
+    /// wakes who waits. A panic ends this connection and nothing else. Packets wait in the outlet until it is flushed.
+    pub(super) fn with<T>(
+        &self,
+        inner: &mut Inner,
+        shared: &Shared,
+        at: Timestamp,
+        act: impl FnOnce(&mut Connection, Timestamp) -> T,
+    ) -> (Option<T>, Outcome) {
+        if inner.broken.is_some() {
+            return (None, Outcome { is_over: true, ..Outcome::default() });
+        }
+        let now = inner.told.max(at);
+        inner.told = now;
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let result = act(&mut inner.connection, now);
+            let sent = self.transmit(inner, shared, now);
+            let due = inner.connection.poll_timeout(now).unwrap_or(Timestamp::MAX);
+            let state = inner.connection.state();
+            (result, sent, if sent >= MAX_BURST { now } else { due }, state)
+        }));
+        let (result, sent, due, state) = match done {
+            Ok(done) => done,
+            Err(panic) => {
+                self.fail(inner, message(&*panic));
+                return (None, Outcome { is_over: true, ..Outcome::default() });
+            }
+        };
+        let due = due.max(now + MIN_WAIT);
+        let mut outcome = Outcome { sent, ..Outcome::default() };
+        if due < inner.registered {
+            inner.registered = due;
+            outcome.due = Some(due);
+        }
+        if state != inner.state {
+            inner.state = state;
+            self.readable.notify_all();
+            self.writable.notify_all();
+        }
+        outcome.is_over = state == State::Closed;
+        if inner.readers > 0 {
+            let data = inner.connection.counters().data_received;
+            if data != inner.data {
+                inner.data = data;
+                self.readable.notify_all();
+            }
+        }
+        let queue = inner.connection.queue();
+        if inner.writers > 0 && queue.len() <= queue.config().capacity / 2 {
+            self.writable.notify_all();
+        }
+        (Some(result), outcome)
+    }
+
+    fn transmit(&self, inner: &mut Inner, shared: &Shared, now: Timestamp) -> u32 {
+        let mut packet = std::mem::take(&mut inner.packet);
+        let mut outlet = None;
+        let mut sent = 0;
+        while sent < MAX_BURST
+            && let Some(t) = inner.connection.poll_transmit(now, &mut packet)
+        {
+            sent += 1;
+            // A payload may have a length and no content.
+            packet.resize(packet.len() + t.payload as usize, 0);
+            inner.sent = low_sequence(&packet).unwrap_or(inner.sent);
+            let out = outlet.get_or_insert_with(|| lock(&shared.outlet));
+            out.send_from(self.key.local_ip, self.key.peer, t.ecn, &packet);
+        }
+        inner.packet = packet;
+        sent
+    }
+
+    /// It cannot go on; everybody who waits is told.
+    fn fail(&self, inner: &mut Inner, why: String) {
+        inner.broken.get_or_insert(why);
+        self.wake_all();
+    }
+
+    /// Ends all waits on it, to look anew.
+    pub(super) fn wake_all(&self) {
+        self.readable.notify_all();
+        self.writable.notify_all();
+    }
+
+    /// That deadline has come. Whether it was the one last registered; then the driver knows none any more.
+    pub(super) fn is_due(inner: &mut Inner, at: Timestamp) -> bool {
+        let is_due = inner.registered == at;
+        if is_due {
+            inner.registered = Timestamp::MAX;
+        }
+        is_due
+    }
+
+    /// Whether a packet that the network has sent back, by the low 24 bits of its sequence number, is one of the last
+    /// `window` (RFC 4340, section 14.1, has others ignored).
+    pub(super) fn has_sent(inner: &Inner, sequence: u32, window: u64) -> bool {
+        u64::from(inner.sent.wrapping_sub(sequence) & 0xff_ffff) < window
+    }
+
+    /// Why nothing more can be sent or received; `None` where it can.
+    pub(super) fn ended(&self, inner: &Inner, shared: &Shared) -> Option<DccpError> {
+        if let Some(why) = inner.broken.as_ref().or(shared.failure.get()) {
+            return Some(DccpError::Driver(why.clone()));
+        }
+        let end = inner.connection.end()?;
+        Some(match inner.unreachable {
+            Some(kind) => DccpError::Unreachable { peer: self.key.peer, kind },
+            None => DccpError::Ended(end.reason),
+        })
+    }
+
+    /// Waits on one of the two conditions until `ready` gives something, or the time is over, which gives `None`.
+    pub(super) fn wait<'a, T>(
+        &'a self,
+        mut inner: MutexGuard<'a, Inner>,
+        shared: &Shared,
+        reads: bool,
+        time: Option<TimeDelta>,
+        mut ready: impl FnMut(&mut Inner) -> Option<T>,
+    ) -> (MutexGuard<'a, Inner>, Option<T>) {
+        let until = time.map(|t| shared.clock.now() + t);
+        loop {
+            if let Some(done) = ready(&mut inner) {
+                return (inner, Some(done));
+            }
+            let left = until.map(|u| u.saturating_since(shared.clock.now()));
+            if left.is_some_and(|l| l <= TimeDelta::ZERO) {
+                return (inner, None);
+            }
+            let left = left.map_or(MAX_WAIT, |l| Duration::from_nanos(l.as_nanos().unsigned_abs()).min(MAX_WAIT));
+            *(if reads { &mut inner.readers } else { &mut inner.writers }) += 1;
+            let condition = if reads { &self.readable } else { &self.writable };
+            let waited = condition.wait_timeout(inner, left);
+            inner = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            *(if reads { &mut inner.readers } else { &mut inner.writers }) -= 1;
+        }
+    }
+}
+
+/// The low 24 bits of a packet's sequence number.
+pub(super) fn low_sequence(packet: &[u8]) -> Option<u32> {
+    let is_long = packet.get(8)? & 1 == 1;
+    let at = if is_long { 13 } else { 9 };
+    let b = packet.get(at..at + 3)?;
+    Some(u32::from_be_bytes([0, b[0], b[1], b[2]]))
+}
+
+/// A link with the deadline that the driver has for it.
+pub(super) type Due = (Timestamp, Arc<Link>);

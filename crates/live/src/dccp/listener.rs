@@ -1,0 +1,117 @@
+//! Connections that others open.
+
+use super::error::DccpError;
+use super::lock;
+use super::port::{DccpPort, PortConfig};
+use super::seat::Seat;
+use super::socket::DccpSocket;
+use std::net::SocketAddr;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use weir_dccp::connection::Config;
+use weir_dccp::listener::ListenerConfig;
+use weir_units::TimeDelta;
+
+/// Longest wait before a thread looks anew.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// Accepts connections on a UDP port.
+///
+/// Dropping it ends that: what nobody has accepted is reset, and what was accepted goes on.
+#[derive(Debug)]
+pub struct DccpListener {
+    port: DccpPort,
+    is_nonblocking: AtomicBool,
+}
+
+impl DccpListener {
+    /// Takes a UDP port, any where the address says 0, and accepts connections of this configuration there, on its local DCCP
+    /// port and for its service.
+    ///
+    /// # Errors
+    /// Where the system refuses the socket or the thread, or the configuration cannot be.
+    pub fn bind(address: SocketAddr, connection: Config) -> Result<Self, DccpError> {
+        DccpPort::bind(address, PortConfig::default())?.listen(ListenerConfig::new(connection, [0; 32]))
+    }
+
+    pub(super) fn on(port: DccpPort, config: ListenerConfig) -> Result<Self, DccpError> {
+        let shared = port.shared();
+        let mut seat = lock(&shared.listener);
+        if seat.is_some() {
+            return Err(DccpError::Config(format!("{} is listened on already", port.local_addr())));
+        }
+        *seat = Some(Seat::new(config, port.local_addr())?);
+        lock(&shared.table).is_listening = true;
+        drop(seat);
+        Ok(Self { port, is_nonblocking: AtomicBool::new(false) })
+    }
+
+    /// Waits for the next connection, whose handshake is over by then.
+    ///
+    /// # Errors
+    /// [`DccpError::WouldBlock`] where there is none and [`Self::set_nonblocking`] was told so.
+    pub fn accept(&self) -> Result<DccpSocket, DccpError> {
+        let time = self.is_nonblocking.load(Ordering::Relaxed).then_some(TimeDelta::ZERO);
+        self.accept_until(time)
+    }
+
+    /// Waits for the next connection for a time.
+    ///
+    /// # Errors
+    /// [`DccpError::WouldBlock`] where none has come by then.
+    pub fn accept_timeout(&self, time: Duration) -> Result<DccpSocket, DccpError> {
+        self.accept_until(Some(TimeDelta::from_secs_f64(time.as_secs_f64())))
+    }
+
+    fn accept_until(&self, time: Option<TimeDelta>) -> Result<DccpSocket, DccpError> {
+        let shared = self.port.shared();
+        let until = time.map(|t| shared.clock.now() + t);
+        let mut table = lock(&shared.table);
+        loop {
+            if let Some(link) = table.ready.pop_front() {
+                drop(table);
+                return Ok(DccpSocket::new(self.port.clone(), link));
+            }
+            if let Some(why) = shared.failure.get() {
+                return Err(DccpError::Driver(why.clone()));
+            }
+            let left = until.map(|u| u.saturating_since(shared.clock.now()));
+            if left.is_some_and(|l| l <= TimeDelta::ZERO) {
+                return Err(DccpError::WouldBlock);
+            }
+            let left = left.map_or(MAX_WAIT, |l| Duration::from_nanos(l.as_nanos().unsigned_abs()).min(MAX_WAIT));
+            table = shared.acceptable.wait_timeout(table, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Whether [`Self::accept`] comes back at once where there is nothing to accept.
+    pub fn set_nonblocking(&self, is_nonblocking: bool) {
+        self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.port.local_addr()
+    }
+
+    /// The UDP port that it listens on.
+    pub fn port(&self) -> &DccpPort {
+        &self.port
+    }
+}
+
+impl Drop for DccpListener {
+    fn drop(&mut self) {
+        let shared = self.port.shared();
+        *lock(&shared.listener) = None;
+        let waiting = {
+            let mut table = lock(&shared.table);
+            table.is_listening = false;
+            std::mem::take(&mut table.ready)
+        };
+        for link in waiting {
+            DccpSocket::new(self.port.clone(), link).abort();
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! One connection as an application has it.
+
+use super::error::DccpError;
+use super::link::{Inner, Link, Outcome};
+use super::port::{DccpPort, PortConfig};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+use weir_dccp::ccid::Chunk;
+use weir_dccp::connection::{Config, Connection, Counters, Received, State};
+use weir_dccp::queue::{Message, QueueConfig, QueueCounters};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// How long [`DccpSocket::connect`] waits for the other end.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Stands for no timeout.
+const FOREVER: i64 = i64::MAX;
+
+/// What to wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interest {
+    /// The other end's answer, from which on data can leave.
+    Open,
+    /// Room in the send queue.
+    Room,
+    /// The end of the connection: both ends have closed, or one has reset it.
+    End,
+}
+
+/// A connection. All methods may be called by several threads at once, one to send and one to receive, say.
+///
+/// Dropping it closes: what waits in the send queue still leaves, and the handshake that ends the connection is made, in the
+/// background. A process that ends meanwhile cuts that short: see [`Self::finish`].
+#[derive(Debug)]
+pub struct DccpSocket {
+    link: Arc<Link>,
+    port: DccpPort,
+    is_nonblocking: AtomicBool,
+    /// In ns.
+    read_timeout: AtomicI64,
+    write_timeout: AtomicI64,
+}
+
+fn delta(time: Duration) -> TimeDelta {
+    TimeDelta::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(FOREVER - 1))
+}
+
+impl DccpSocket {
+    pub(super) fn new(port: DccpPort, link: Arc<Link>) -> Self {
+        let forever = || AtomicI64::new(FOREVER);
+        let (read_timeout, write_timeout) = (forever(), forever());
+        Self { link, port, is_nonblocking: AtomicBool::new(false), read_timeout, write_timeout }
+    }
+
+    /// Opens a connection from an ephemeral UDP port of its own, and waits for the other end for 20 s.
+    ///
+    /// # Errors
+    /// As [`Self::connect_timeout`].
+    pub fn connect(peer: SocketAddr, config: Config) -> Result<Self, DccpError> {
+        Self::connect_timeout(peer, config, CONNECT_TIMEOUT)
+    }
+
+    /// Opens a connection from an ephemeral UDP port of its own, and waits for the other end for a time.
+    ///
+    /// # Errors
+    /// Where the configuration cannot be, the other end cannot be reached, refuses or does not answer, or the system refuses
+    /// the socket.
+    pub fn connect_timeout(peer: SocketAddr, config: Config, time: Duration) -> Result<Self, DccpError> {
+        let socket = Self::begin_connect(peer, config)?;
+        if socket.wait(Interest::Open, Some(time))? {
+            return Ok(socket);
+        }
+        let kind = socket.link.lock().unreachable;
+        socket.abort();
+        Err(match kind {
+            Some(kind) => DccpError::Unreachable { peer, kind },
+            None => DccpError::TimedOut { peer, seconds: time.as_secs_f64() },
+        })
+    }
+
+    /// Begins to open a connection from an ephemeral UDP port of its own; [`Self::wait`] tells when it is open.
+    ///
+    /// # Errors
+    /// Where the configuration cannot be, or the system refuses the socket.
+    pub fn begin_connect(peer: SocketAddr, config: Config) -> Result<Self, DccpError> {
+        let any = if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        DccpPort::bind(SocketAddr::new(any, 0), PortConfig::default())?.begin_connect(peer, config)
+    }
+
+    /// Does something with the connection now, and what follows from it.
+    fn with<T>(&self, act: impl FnOnce(&mut Connection, Timestamp) -> T) -> Option<T> {
+        let inner = self.link.lock();
+        let (result, outcome) = self.act(inner, act);
+        self.port.shared().settle(&self.link, outcome);
+        result
+    }
+
+    fn act<T>(
+        &self,
+        mut inner: MutexGuard<'_, Inner>,
+        act: impl FnOnce(&mut Connection, Timestamp) -> T,
+    ) -> (Option<T>, Outcome) {
+        let shared = self.port.shared();
+        self.link.with(&mut inner, shared, shared.clock.now(), act)
+    }
+
+    fn time(&self, timeout: &AtomicI64) -> Option<TimeDelta> {
+        if self.is_nonblocking.load(Ordering::Relaxed) {
+            return Some(TimeDelta::ZERO);
+        }
+        Some(timeout.load(Ordering::Relaxed)).filter(|t| *t != FOREVER).map(TimeDelta::from_nanos)
+    }
+
+    /// Hands a datagram over. It leaves at once where congestion control lets it, and waits in the send queue otherwise.
+    ///
+    /// # Errors
+    /// [`DccpError::WouldBlock`] where the queue refuses it, and this end is non-blocking or the write timeout is over. A datagram
+    /// that is too long, or the connection's end.
+    pub fn send(&self, bytes: &[u8]) -> Result<(), DccpError> {
+        self.send_message(&Message { bytes, ..Message::default() })
+    }
+
+    /// The same with what the send queue may know of it. A deadline is by [`Self::now`].
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn send_message(&self, message: &Message<'_>) -> Result<(), DccpError> {
+        self.send_all(std::slice::from_ref(message)).map(|_| ())
+    }
+
+    /// Hands several over at once, which costs less than one by one; how many the queue has taken, at least one. Blocks only
+    /// where it takes none.
+    ///
+    /// # Errors
+    /// As [`Self::send`], of the first.
+    pub fn send_many(&self, datagrams: &[&[u8]]) -> Result<usize, DccpError> {
+        // On the stack: what is sent at a time is little.
+        let mut messages = [Message::default(); 64];
+        let count = datagrams.len().min(messages.len());
+        for (m, bytes) in messages.iter_mut().zip(datagrams) {
+            m.bytes = bytes;
+        }
+        self.send_all(&messages[..count])
+    }
+
+    fn send_all(&self, messages: &[Message<'_>]) -> Result<usize, DccpError> {
+        let shared = self.port.shared();
+        let until = self.time(&self.write_timeout).map(|t| shared.clock.now() + t);
+        loop {
+            let inner = self.link.lock();
+            if let Some(e) = self.link.ended(&inner, shared) {
+                return Err(e);
+            }
+            let (result, outcome) = self.act(inner, |c, now| {
+                let mut taken = 0;
+                let refusal = messages.iter().find_map(|m| match c.send(now, m) {
+                    Ok(()) => {
+                        taken += 1;
+                        None
+                    }
+                    Err(e) => Some(e),
+                });
+                (taken, refusal)
+            });
+            shared.settle(&self.link, outcome);
+            let error = match result {
+                None => continue,
+                Some((0, Some(e))) => DccpError::from(e),
+                Some((taken, _)) => return Ok(taken),
+            };
+            let left = until.map(|u| u.saturating_since(shared.clock.now()));
+            if !error.is_would_block() || left.is_some_and(|l| l <= TimeDelta::ZERO) {
+                return Err(error);
+            }
+            let (inner, _) = self.link.wait(self.link.lock(), shared, false, left, |i| self.has_room(i).then_some(()));
+            drop(inner);
+        }
+    }
+
+    /// Whether the queue may take something, or it is no use to wait for that.
+    fn has_room(&self, inner: &Inner) -> bool {
+        let queue = inner.connection.queue();
+        queue.len() < queue.config().capacity || self.link.ended(inner, self.port.shared()).is_some()
+    }
+
+    /// Takes the next datagram; its length. What does not fit into the buffer is lost, as with other datagram sockets.
+    ///
+    /// # Errors
+    /// [`DccpError::WouldBlock`] where there is none, and this end is non-blocking or the read timeout is over. The connection's
+    /// end, once all datagrams have been taken.
+    pub fn recv(&self, buffer: &mut [u8]) -> Result<usize, DccpError> {
+        self.receive(|inner| {
+            let mut scratch = std::mem::take(&mut inner.scratch);
+            let length = inner.connection.receive(&mut scratch).map(|_| {
+                let length = scratch.len().min(buffer.len());
+                buffer[..length].copy_from_slice(&scratch[..length]);
+                length
+            });
+            inner.scratch = scratch;
+            length
+        })
+    }
+
+    /// Takes the next datagram whole, in place of what the buffer holds, with what is known of it.
+    ///
+    /// # Errors
+    /// As [`Self::recv`].
+    pub fn recv_into(&self, buffer: &mut Vec<u8>) -> Result<Received, DccpError> {
+        self.receive(|inner| inner.connection.receive(buffer))
+    }
+
+    fn receive<T>(&self, mut take: impl FnMut(&mut Inner) -> Option<T>) -> Result<T, DccpError> {
+        let shared = self.port.shared();
+        let ready = |inner: &mut Inner| {
+            let end = self.link.ended(inner, shared);
+            // A connection that has panicked is not touched any more.
+            if matches!(end, Some(DccpError::Driver(_))) {
+                return end.map(Err);
+            }
+            take(inner).map(Ok).or(end.map(Err))
+        };
+        let time = self.time(&self.read_timeout);
+        let (inner, done) = self.link.wait(self.link.lock(), shared, true, time, ready);
+        drop(inner);
+        done.unwrap_or(Err(DccpError::WouldBlock))
+    }
+
+    /// Waits for something else, for a time or without end; whether it has come.
+    ///
+    /// # Errors
+    /// The connection's end, where that is not what is waited for.
+    pub fn wait(&self, interest: Interest, time: Option<Duration>) -> Result<bool, DccpError> {
+        let shared = self.port.shared();
+        let ready = |inner: &mut Inner| {
+            let state = inner.connection.state();
+            let is_there = match interest {
+                Interest::Open => state >= State::PartOpen && state <= State::Closing,
+                Interest::Room => inner.connection.queue().len() < inner.connection.queue().config().capacity,
+                Interest::End => matches!(state, State::TimeWait | State::Closed),
+            };
+            let end = self.link.ended(inner, shared);
+            match (is_there, interest) {
+                (_, Interest::End) if end.is_some() => Some(Ok(())),
+                (true, _) if end.is_none() => Some(Ok(())),
+                _ => end.map(Err),
+            }
+        };
+        let (inner, done) = self.link.wait(self.link.lock(), shared, false, time.map(delta), ready);
+        drop(inner);
+        done.transpose().map(|d| d.is_some())
+    }
+
+    /// Whether operations come back at once rather than wait.
+    pub fn set_nonblocking(&self, is_nonblocking: bool) {
+        self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
+    }
+
+    /// How long [`Self::recv`] waits; without end where `None`.
+    pub fn set_read_timeout(&self, time: Option<Duration>) {
+        self.read_timeout.store(time.map_or(FOREVER, |t| delta(t).as_nanos()), Ordering::Relaxed);
+    }
+
+    /// How long [`Self::send`] waits; without end where `None`.
+    pub fn set_write_timeout(&self, time: Option<Duration>) {
+        self.write_timeout.store(time.map_or(FOREVER, |t| delta(t).as_nanos()), Ordering::Relaxed);
+    }
+
+    /// Reads something of the connection.
+    fn read<T>(&self, of: impl FnOnce(&Connection) -> T) -> T {
+        of(&self.link.lock().connection)
+    }
+
+    /// Where the connection is in its life.
+    pub fn state(&self) -> State {
+        self.read(Connection::state)
+    }
+    /// The rate at which congestion control lets data leave now, of application data; `None` where it is not known yet.
+    pub fn rate(&self) -> Option<DataRate> {
+        self.read(Connection::rate)
+    }
+    /// The same, smoothed for an application to follow.
+    pub fn smoothed_rate(&self) -> Option<DataRate> {
+        self.read(Connection::smoothed_rate)
+    }
+    /// The round-trip time, smoothed.
+    pub fn rtt(&self) -> Option<TimeDelta> {
+        self.read(Connection::rtt)
+    }
+    /// The longest datagram that can be sent.
+    pub fn max_packet_size(&self) -> DataSize {
+        self.read(Connection::max_packet_size)
+    }
+    /// What the connection has seen and done.
+    pub fn counters(&self) -> Counters {
+        self.read(Connection::counters)
+    }
+    /// CCIDs of what is sent and of what is received, once they are negotiated.
+    pub fn ccids(&self) -> Option<(u8, u8)> {
+        self.read(Connection::ccids)
+    }
+    /// Datagrams in the send queue, and their bytes.
+    pub fn queued(&self) -> (usize, DataSize) {
+        self.read(|c| (c.queue().len(), c.queue().size()))
+    }
+    /// What has become of datagrams in the send queue.
+    pub fn queue_counters(&self) -> QueueCounters {
+        self.read(|c| c.queue().counters())
+    }
+    /// How the send queue works.
+    pub fn queue(&self) -> QueueConfig {
+        self.read(|c| c.queue().config())
+    }
+    /// Changes that.
+    pub fn set_queue(&self, config: QueueConfig) {
+        self.with(|c, _| c.set_queue(config));
+    }
+    /// Tells congestion control that the application hands over a frame: this much data, and the next after an interval.
+    pub fn on_chunk(&self, size: DataSize, interval: TimeDelta) {
+        self.with(|c, now| c.on_chunk(Chunk { now, size, interval }));
+    }
+    /// Congestion control's internals by name, for plots.
+    pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.read(|c| c.metrics(out));
+    }
+    /// The connection's time, which deadlines are told in.
+    pub fn now(&self) -> Timestamp {
+        self.port.shared().clock.now()
+    }
+    /// The other end's address and UDP port.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.link.key.peer
+    }
+    /// This end's address and UDP port, as it is bound.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.port.local_addr()
+    }
+    /// The DCCP ports of this end and the other.
+    pub fn dccp_ports(&self) -> (u16, u16) {
+        (self.link.key.local_port, self.link.key.remote_port)
+    }
+    /// The UDP port that it is on.
+    pub fn port(&self) -> &DccpPort {
+        &self.port
+    }
+
+    /// Begins to close, and comes back at once: what waits in the send queue leaves first. What the other end has sent can still be
+    /// received.
+    pub fn close(&self) {
+        self.with(|c, now| c.close(now));
+    }
+
+    /// Closes, and waits until the other end has agreed, for a time; whether it has.
+    ///
+    /// # Errors
+    /// Where the connection has ended in another way.
+    pub fn finish(&self, time: Duration) -> Result<bool, DccpError> {
+        self.close();
+        let done = self.wait(Interest::End, Some(time))?;
+        match self.link.ended(&self.link.lock(), self.port.shared()) {
+            Some(e) if !e.is_closed() => Err(e),
+            _ => Ok(done),
+        }
+    }
+
+    /// Ends the connection at once by a Reset.
+    pub fn abort(&self) {
+        self.with(|c, now| c.abort(now));
+    }
+}
+
+impl Drop for DccpSocket {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
