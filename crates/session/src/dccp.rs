@@ -9,7 +9,7 @@
 //!   in the connection's send queue, and what that refuses is lost. RTP sequence numbers of lost packets are used up, as in
 //!   linphone, so that the receiver sees a gap; sender reports do not count them.
 //! - The controller hears of refused packets once a frame ([`SendRejected`](weir_cc::cue::SendRejected)); packets that the queue
-//!   drops in favour of others count as refused ones. With each frame it may hear the transport's rate.
+//!   has dropped since, in favour of others or past their deadline, count as refused ones. With each frame it may hear the transport's rate.
 //! - The queue follows the frames' sizes: see [`QueueSizing`].
 //!
 //! Media waits for the connection to open: frames until then are thrown away, and the first one after is a key frame. RTCP that
@@ -44,7 +44,7 @@ pub struct DccpTransmit {
 pub struct DccpCounters {
     /// Frames handed over, of which at least a packet was.
     pub frames: u64,
-    /// Of these with refused packets, or that drove others out.
+    /// Of these with refused packets, or with packets dropped from the queue since the frame before.
     pub frames_rejected: u64,
     /// RTP packets that the connection has taken.
     pub accepted: u64,
@@ -73,8 +73,6 @@ struct HandOver {
     importance: u8,
     deadline: Option<Timestamp>,
     refused: u32,
-    /// What the queue had dropped for others before.
-    displaced: u64,
 }
 
 /// See the top of this module.
@@ -93,6 +91,8 @@ pub struct DccpEnd {
     max_packet_size: DataSize,
     last_rate: Option<Timestamp>,
     last_sent: Timestamp,
+    /// What the queue had dropped when the controller last heard of it.
+    dropped: u64,
     counters: DccpCounters,
 }
 
@@ -125,6 +125,7 @@ impl DccpEnd {
             max_packet_size: DataSize::ZERO,
             last_rate: None,
             last_sent: now,
+            dropped: 0,
             counters: DccpCounters::default(),
         };
         end.endpoint.set_paused(true);
@@ -166,7 +167,7 @@ impl DccpEnd {
         let before = core::mem::replace(&mut self.connection, connection);
         self.frame = None;
         self.max_packet_size = DataSize::ZERO;
-        self.open = false;
+        (self.open, self.dropped) = (false, 0);
         self.follow_connection(now);
         self.endpoint.set_paused(self.paused || !self.open);
         before
@@ -316,13 +317,8 @@ impl DccpEnd {
 
     fn send_rtp(&mut self, now: Timestamp, payload: u32) {
         // What goes beside media, or as padding, can be missed first.
-        let beside = HandOver {
-            rtp_timestamp: 0,
-            importance: 0,
-            deadline: self.config.max_wait.map(|t| now + t),
-            refused: 0,
-            displaced: 0,
-        };
+        let beside =
+            HandOver { rtp_timestamp: 0, importance: 0, deadline: self.config.max_wait.map(|t| now + t), refused: 0 };
         let HandOver { importance, deadline, .. } = self.frame.unwrap_or(beside);
         let message = Message { bytes: &self.buffer, payload, importance, deadline };
         let size = message.size();
@@ -371,15 +367,16 @@ impl DccpEnd {
             importance: importance(next.importance),
             deadline: self.config.max_wait.map(|t| next.captured + t),
             refused: 0,
-            displaced: self.connection.queue().counters().displaced,
         });
     }
 
     /// All of a frame has been handed over: the controller hears how that went.
     fn end_frame(&mut self, now: Timestamp) {
         let Some(frame) = self.frame.take() else { return };
-        let displaced = self.connection.queue().counters().displaced.saturating_sub(frame.displaced);
-        let packets = frame.refused.saturating_add(u32::try_from(displaced).unwrap_or(u32::MAX));
+        let queue = self.connection.queue().counters();
+        let dropped = queue.displaced + queue.expired;
+        let news = dropped.saturating_sub(core::mem::replace(&mut self.dropped, dropped));
+        let packets = frame.refused.saturating_add(u32::try_from(news).unwrap_or(u32::MAX));
         if packets > 0 {
             self.counters.frames_rejected += 1;
             self.endpoint.on_send_rejected(packets, now);

@@ -267,3 +267,27 @@ fn paced_frames_are_told_once_too() {
     assert!(told.len() > 100 && told.len() as u64 <= counters.frames, "{} {counters:?}", told.len());
     assert_eq!(told.iter().map(|r| u64::from(r.packets)).sum::<u64>(), counters.rejected);
 }
+
+#[test]
+fn what_expires_in_the_queue_is_told_as_well() {
+    // A queue so long that it refuses nothing, and frames that need not leave after 100 ms.
+    let (recorder, source) = constant(4_000);
+    let queue = QueueConfig { capacity: 10_000, policy: QueuePolicy::Refuse };
+    let config = Config { queue, ..video_connection(2) };
+    let dccp = DccpConfig { max_wait: Some(TimeDelta::from_millis(100)), ..DccpConfig::default() };
+    let mut c = Call::with(sending(source, recorder.sender()), config, dccp, Link::new(1_000, 20));
+    c.run_until(at(10_000));
+    let (told, counters) = (recorder.rejected.lock().unwrap(), c.a.connection().queue().counters());
+    let packets = told.iter().map(|r| u64::from(r.packets)).sum::<u64>();
+    assert!(counters.expired > 1_000 && c.a.counters().rejected == 0, "{counters:?}");
+    // All but those since the last frame.
+    assert!((counters.expired - 60..=counters.expired).contains(&packets), "{packets} of {}", counters.expired);
+    // Nothing leaves that is older than its deadline: 5 packets of queue on the path after 100 ms.
+    let offset = c.a.endpoint().rtp_timestamp_offset().unwrap();
+    let age = |p: &dccp_common::Left| {
+        let ticks = p.rtp_timestamp().map(|t| i64::from(t.wrapping_sub(offset)));
+        ticks.map(|t| p.now - Timestamp::from_micros(t * 100 / 9))
+    };
+    let oldest = c.sent.iter().filter_map(age).max().unwrap();
+    assert!((90..=100).contains(&oldest.as_millis()), "{oldest}");
+}
