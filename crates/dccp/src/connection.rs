@@ -46,7 +46,8 @@ pub use reset::reset_for;
 pub use state::{Counters, Datagram, End, EndReason, Received, Role, SendError, State, Transmit};
 
 use crate::ccid::{CcidReceiver, CcidSender, Chunk};
-use crate::feature::Negotiation;
+use crate::feature::{Location, Negotiation};
+use crate::option::FeatureNumber;
 use crate::queue::{Message, QueueConfig, SendQueue};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -180,6 +181,18 @@ impl Connection {
     /// The oldest datagram that has come, into `out` in place of what is there.
     pub fn receive(&mut self, out: &mut Vec<u8>) -> Option<Received> {
         self.inbox.pop(out)
+    }
+    /// Asks for another value of a feature: those that this end takes, the best first (RFC 4340, section 6). `false` where the
+    /// feature is not known, a value is not valid, or the other end alone may change it. CCIDs are settled when the connection opens.
+    pub fn change_feature(&mut self, location: Location, number: FeatureNumber, values: &[u64]) -> bool {
+        number != FeatureNumber::CCID && self.features.change(location, number, values)
+    }
+    /// The value of a feature, as far as this end knows it.
+    pub fn feature(&self, location: Location, number: FeatureNumber) -> u64 {
+        match location {
+            Location::Local => self.features.local(number),
+            Location::Remote => self.features.remote(number),
+        }
     }
     /// Takes no more data: those that come are dropped, which the other end is told (Drop Code 1; section 11.7.2).
     pub fn stop_receiving(&mut self) {

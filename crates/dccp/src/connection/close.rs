@@ -92,9 +92,8 @@ impl Connection {
 
     /// Sends a Reset and ends.
     pub(super) fn reset_with(&mut self, _now: Timestamp, code: ResetCode, data: [u8; 3], reason: EndReason) {
-        let was_request = self.state == State::Request;
         self.tear_down(State::Closed, reason);
-        self.due.reset = Some(ResetOut::Own { code, data, unanswered: was_request });
+        self.due.reset = Some(ResetOut::Own { code, data, unanswered: !self.sequences.has_begun() });
     }
 
     fn tear_down(&mut self, state: State, reason: EndReason) {

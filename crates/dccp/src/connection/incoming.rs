@@ -207,6 +207,10 @@ impl Connection {
             }
         }
 
+        if let Some(ack) = p.ack.filter(|_| p.packet_type == PacketType::SyncAck) {
+            self.mtu.on_sync_ack(now, ack);
+        }
+
         // Step 16: process data. A Data Checksum is looked at on the other types too (section 9.3).
         if p.has_data() {
             self.process_data(p);

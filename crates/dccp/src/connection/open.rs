@@ -78,33 +78,6 @@ impl Connection {
         Ok(connection)
     }
 
-    /// A server's end out of an Init Cookie: what it was after it had sent the Response numbered `response` for the Request
-    /// numbered `request`, with these features. `packet` has brought the cookie back and is processed.
-    ///
-    /// # Errors
-    /// See [`AcceptError`].
-    pub fn resume(
-        config: Config,
-        now: Timestamp,
-        response: Seq48,
-        request: Seq48,
-        features: Negotiation,
-        packet: &Datagram<'_>,
-    ) -> Result<Self, AcceptError> {
-        let mut connection = Self::new(config, Role::Server, State::Respond, Some(response), now)?;
-        connection.sequences.send();
-        connection.sequences.begin(request);
-        connection.features = features;
-        connection.timers.give_up = Some(now + connection.config.give_up_after.max(connection.config.time_wait * 2));
-        connection.apply_features();
-        connection.handle_datagram(now, packet);
-        Ok(connection)
-    }
-    /// What is agreed so far, to be kept in an Init Cookie.
-    pub fn features(&self) -> &Negotiation {
-        &self.features
-    }
-
     /// Init Cookies that the Response is to carry; the client gives them back (section 8.1.4).
     pub fn set_init_cookies(&mut self, cookies: &[&[u8]]) {
         self.cookies.clear();

@@ -152,7 +152,9 @@ impl Connection {
         }
         if let Some(rtt) = self.rtt() {
             self.features.set_rtt(rtt);
+            self.mtu.set_rtt(rtt);
         }
+        self.mtu.on_acknowledged(acknowledged, self.sequences.gss);
         self.follow_ack_ratio();
         (self.sending.vectors, self.sending.drops) = (vectors, drops);
     }

@@ -89,6 +89,9 @@ impl Connection {
             self.counters.syncs_sent += 1;
             return Some(self.write(now, out, PacketType::Sync, Some(about)));
         }
+        if self.state == State::Open && self.mtu.probe_due().is_some() {
+            return Some(self.write_probe(now, out));
+        }
         if std::mem::take(&mut self.due.close) {
             let close = if self.state == State::CloseReq { PacketType::CloseReq } else { PacketType::Close };
             return Some(self.write(now, out, close, Some(gsr)));
@@ -238,19 +241,33 @@ impl Connection {
         Transmit { payload, size, header: header_len, ecn, is_probe: false }
     }
 
+    /// A Sync as long as the path's MTU is to be tested with (section 14.1).
+    fn write_probe(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Transmit {
+        let length = self.mtu.probe_due().unwrap_or(0);
+        let mut transmit = self.write(now, out, PacketType::Sync, Some(self.sequences.gsr));
+        self.counters.syncs_sent += 1;
+        out.resize(out.len().max(length as usize), 0);
+        self.mtu.on_probe_sent(now, self.sequences.gss);
+        (transmit.size, transmit.is_probe) = (DataSize::from_bytes(out.len() as u64), true);
+        transmit
+    }
+
     fn on_packet_sent(&mut self, sent: &SentPacket) {
         self.counters.packets_sent += 1;
         let counts_as_data = sent.packet_type.may_carry_data();
         self.sending.non_data = if counts_as_data { 0 } else { self.sending.non_data + 1 };
         if let Some(sender) = &mut self.halves.sender {
             sender.on_packet_sent(sent);
-            self.sending.log.on_sent(sent.sequence, sent.packet_type.is_data(), false);
+            self.sending.log.on_sent(sent.sequence, sent.packet_type.is_data());
         }
         if matches!(sent.packet_type, PacketType::Request | PacketType::Response) {
             self.timing.measured = Some((sent.sequence, sent.now));
         }
         if self.state == State::PartOpen {
             self.timers.retransmit.restart(sent.now);
+        }
+        if sent.packet_type.is_data() {
+            self.mtu.on_sent(sent.now, sent.sequence, (sent.header + sent.data).as_bytes());
         }
         self.timers.busy(sent.now);
     }
@@ -309,10 +326,9 @@ impl Connection {
                 }
                 receiver.write_options(now, out);
             }
-            if self.halves.acks.ack_vector || self.features.local(FeatureNumber::SEND_ACK_VECTOR) == 1 {
-                if self.halves.vector.write(self.sequences.gsr, out) {
-                    self.halves.vector.on_ack_sent(sequence, self.sequences.gsr);
-                }
+            let vectors = self.halves.acks.ack_vector || self.features.local(FeatureNumber::SEND_ACK_VECTOR) == 1;
+            if vectors && self.halves.vector.write(self.sequences.gsr, out) {
+                self.halves.vector.on_ack_sent(sequence, self.sequences.gsr);
             }
         }
         if acknowledges || packet_type == PacketType::Response {

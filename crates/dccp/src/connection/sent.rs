@@ -10,9 +10,8 @@ const MAX_TRACKED: usize = 4_096;
 const NUM_DUPACKS: usize = 3;
 
 const DATA: u8 = 1;
-const LARGE: u8 = 2;
-const CAME: u8 = 4;
-const MARKED: u8 = 8;
+const CAME: u8 = 2;
+const MARKED: u8 = 4;
 
 /// What acknowledgements have newly told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -21,8 +20,6 @@ pub(super) struct Fate {
     pub(super) lost: u64,
     /// Data packets marked.
     pub(super) marked: u64,
-    /// Large packets lost in a row since the last large one that came.
-    pub(super) large_lost: u32,
 }
 
 /// The packets from the oldest whose fate is not known.
@@ -31,19 +28,18 @@ pub(super) struct SentLog {
     oldest: Seq48,
     packets: VecDeque<u8>,
     came: usize,
-    large_lost: u32,
 }
 
 impl SentLog {
-    /// A packet has left; `large` where it tests the path's MTU by its length.
-    pub(super) fn on_sent(&mut self, sequence: Seq48, data: bool, large: bool) {
+    /// A packet has left.
+    pub(super) fn on_sent(&mut self, sequence: Seq48, data: bool) {
         if self.packets.is_empty() {
             self.oldest = sequence;
         }
         if self.packets.len() >= MAX_TRACKED {
             self.pop();
         }
-        self.packets.push_back(if data { DATA } else { 0 } | if large { LARGE } else { 0 });
+        self.packets.push_back(if data { DATA } else { 0 });
     }
     fn pop(&mut self) -> Option<u8> {
         let p = self.packets.pop_front()?;
@@ -79,12 +75,8 @@ impl SentLog {
                 }
                 fate.lost += u64::from(p & DATA);
             }
-            if p & LARGE != 0 {
-                self.large_lost = if p & CAME != 0 { 0 } else { self.large_lost + 1 };
-            }
             self.pop();
         }
-        fate.large_lost = self.large_lost;
         fate
     }
     /// Gives room back that a burst has taken.
@@ -103,14 +95,14 @@ mod tests {
         let mut log = SentLog::default();
         let n = Seq48::new;
         for i in 0..10 {
-            log.on_sent(n(100 + i), i != 4, false);
+            log.on_sent(n(100 + i), i != 4);
         }
         // 100 came, 101 is missing, 102 marked: two behind the hole are too few.
-        assert_eq!(log.on_runs(runs(n(102), &[0x40, 0xc0, 0x00])), Fate { lost: 0, marked: 1, large_lost: 0 });
+        assert_eq!(log.on_runs(runs(n(102), &[0x40, 0xc0, 0x00])), Fate { lost: 0, marked: 1 });
         assert_eq!(log.on_runs(runs(n(102), &[0x40, 0xc0, 0x00])), Fate::default());
         // 104, which is no data, is missing as well; 103, 105 and 106 came, so 101 is lost.
         let vector = [0x01, 0xc0, 0x00, 0x40, 0xc0, 0x00];
-        assert_eq!(log.on_runs(runs(n(106), &vector)), Fate { lost: 1, marked: 0, large_lost: 0 });
+        assert_eq!(log.on_runs(runs(n(106), &vector)), Fate { lost: 1, marked: 0 });
         assert_eq!(log.on_runs(runs(n(109), &[0x04, 0xc0])), Fate::default());
         assert!(log.packets.is_empty());
         // Vectors of what was never sent change nothing.
@@ -118,22 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn large_packets_lost_in_a_row_are_told() {
-        let mut log = SentLog::default();
-        for i in 0..8 {
-            log.on_sent(Seq48::new(i), true, i % 2 == 0);
-        }
-        assert_eq!(log.on_runs(runs(Seq48::new(7), &[0, 0xc0, 0, 0xc0, 0, 0xc0, 0, 0xc0])).large_lost, 2);
-        for i in 8..20 {
-            log.on_sent(Seq48::new(i), true, false);
-        }
-        assert_eq!(log.on_runs(runs(Seq48::new(19), &[11, 0, 0xc0])).large_lost, 4);
-    }
-
-    #[test]
     fn memory_is_bounded() {
         let mut log = SentLog::default();
-        (0..100_000).for_each(|i| log.on_sent(Seq48::new(i), true, false));
+        (0..100_000).for_each(|i| log.on_sent(Seq48::new(i), true));
         assert_eq!(log.packets.len(), MAX_TRACKED);
         assert_eq!(log.oldest, Seq48::new(100_000 - MAX_TRACKED as u64));
     }

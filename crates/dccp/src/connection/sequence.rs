@@ -50,6 +50,10 @@ impl Sequences {
     pub(super) fn begin(&mut self, sequence: Seq48) {
         (self.gsr, self.came) = (sequence, 1);
     }
+    /// Whether anything has come.
+    pub(super) fn has_begun(&self) -> bool {
+        self.came > 0
+    }
     /// Low end of the numbers that may come. The RFC's `max(.., ISR)`, which is for a connection's beginning only, is a window that
     /// does not reach behind ISR.
     pub(super) fn swl(&self) -> Seq48 {

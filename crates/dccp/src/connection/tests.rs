@@ -2,4 +2,8 @@
 
 pub(crate) mod harness;
 
+mod closing;
 mod life;
+mod opening;
+mod options;
+mod synchrony;

@@ -92,9 +92,7 @@ impl Connection {
         }
         if matches!(self.state, State::PartOpen | State::Open) {
             earlier(self.featured_ack_due());
-        }
-        if let Some(receiver) = &self.halves.receiver {
-            earlier(receiver.poll_timeout());
+            earlier(self.halves.receiver.as_ref().and_then(CcidReceiver::poll_timeout));
         }
         if let Some(sender) = &self.halves.sender {
             earlier(sender.poll_timeout());

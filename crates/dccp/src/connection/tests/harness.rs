@@ -168,6 +168,9 @@ impl Sent {
     }
 }
 
+/// Where to, bytes, payload and ECN field.
+type OnTheWay = (Side, Vec<u8>, u32, Ecn);
+
 /// Two ends. The server's is made from the first Request that comes.
 pub(crate) struct Pair {
     pub(crate) now: Timestamp,
@@ -181,7 +184,7 @@ pub(crate) struct Pair {
     pub(crate) received: BTreeMap<Side, Vec<Vec<u8>>>,
     /// Packets that are dropped: called with each that leaves.
     pub(crate) filter: fn(&Sent) -> bool,
-    on_the_way: BTreeMap<(Timestamp, u64), (Side, Vec<u8>, u32, Ecn)>,
+    on_the_way: BTreeMap<(Timestamp, u64), OnTheWay>,
     count: u64,
     random: Pcg64Mcg,
 }

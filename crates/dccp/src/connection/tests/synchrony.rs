@@ -1,0 +1,207 @@
+//! RFC 4340, sections 7.5.3 to 7.5.6 and 18: numbers that are not valid, and attackers who cannot know them.
+
+use super::super::{Config, EndReason, State};
+use super::harness::{Link, Pair, Side, config};
+use crate::packet::{PacketType as T, ResetCode};
+use Side::{Client as C, Server as S};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use weir_units::{Ecn, Seq48, TimeDelta};
+
+/// Both windows are 100, as for new connections.
+fn small_windows() -> Config {
+    Config { sequence_window: 100, ..config() }
+}
+
+#[test]
+fn ends_recover_from_a_burst_of_losses() {
+    // The first example of section 7.5.6: more is lost than the window is wide.
+    let mut pair = Pair::open(small_windows(), Link::default());
+    pair.run(TimeDelta::from_secs(5));
+    pair.filter = |s| s.from == C;
+    for _ in 0..100 {
+        pair.send(C, b"lost");
+        pair.run(TimeDelta::from_millis(1_010));
+    }
+    pair.filter = |_| false;
+    pair.log.clear();
+    pair.send(C, b"found");
+    pair.run(TimeDelta::from_millis(90));
+    assert_eq!(pair.types(), [(C, T::Data), (S, T::Sync), (C, T::SyncAck)]);
+    assert_eq!(pair.log[1].ack, Some(pair.log[0].sequence));
+    assert_eq!(pair.log[2].ack, Some(pair.log[1].sequence));
+    assert_eq!(pair.server().sequences.gsr.get(), pair.log[2].sequence);
+    // The packet that was refused is lost, the next comes.
+    pair.send(C, b"again");
+    pair.run(TimeDelta::from_millis(50));
+    assert_eq!(pair.received[&S], [b"again"]);
+}
+
+#[test]
+fn a_blind_attack_gets_a_sync_that_the_other_end_ignores() {
+    // The second example of section 7.5.6.
+    let mut pair = Pair::open(small_windows(), Link::default());
+    let before = (pair.server().sequences.gsr, pair.client.sequences.gsr);
+    let bytes = pair.forge(C, T::Data, Seq48::new(1_000_000), None);
+    pair.deliver(S, &bytes, 0, Ecn::NotEct);
+    pair.run(TimeDelta::from_millis(100));
+    assert_eq!(pair.types(), [(S, T::Sync)]);
+    assert_eq!(pair.log[0].ack, Some(1_000_000));
+    assert_eq!((pair.server().sequences.gsr, pair.client.sequences.gsr), before);
+    assert_eq!(pair.client.counters().sequence_invalid, 1);
+}
+
+#[test]
+fn half_open_connections_are_found() {
+    // The last example of section 7.5.6: the client has crashed and sends a Request on the same ports.
+    let mut pair = Pair::open(small_windows(), Link::default());
+    let crashed = Config { seed: 99, ..small_windows() };
+    pair.client = super::super::Connection::connect(crashed, pair.now).expect("valid");
+    pair.run(TimeDelta::from_millis(500));
+    let reason = pair.server().end().map(|e| e.reason);
+    assert!(matches!(reason, Some(EndReason::ResetByPeer(ResetCode::PACKET_ERROR, [8, 0, 0]))), "{reason:?}");
+    assert_eq!(pair.types()[..3], [(C, T::Request), (S, T::Sync), (C, T::Reset)]);
+    assert_eq!(pair.log[1].ack, Some(pair.log[0].sequence));
+    // A listener would make a new end now.
+    pair.server = None;
+    pair.run(TimeDelta::from_secs(10));
+    assert_eq!(pair.states(), (State::PartOpen, State::Open));
+}
+
+#[test]
+fn syncs_for_invalid_packets_leave_at_a_bounded_rate() {
+    let mut pair = Pair::open(config(), Link::default());
+    for i in 0..200u64 {
+        let bytes = pair.forge(C, T::Data, Seq48::new(i << 20), None);
+        pair.deliver(S, &bytes, 0, Ecn::NotEct);
+        pair.run(TimeDelta::from_millis(5));
+    }
+    // Section 7.5.4: not more than eight a second, and a burst of eight.
+    let syncs = pair.sent(S, T::Sync).len();
+    assert!((8..=16).contains(&syncs), "{syncs}");
+    let c = pair.server().counters();
+    assert_eq!(c.sequence_invalid + c.rate_limited, 200 + 200 - syncs as u64);
+    assert_eq!(c.syncs_sent, syncs as u64);
+}
+
+#[test]
+fn an_invalid_reset_is_challenged_with_gsr() {
+    let mut pair = Pair::open(config(), Link::default());
+    let (gsr, gss) = (pair.server().sequences.gsr, pair.server().sequences.gss);
+    // Right acknowledgement, old sequence number; then the other way round.
+    for (seq, ack) in [(gsr, gss), (gsr.add(1), gss.add(9))] {
+        pair.log.clear();
+        let bytes = pair.forge(C, T::Reset, seq, Some(ack));
+        pair.deliver(S, &bytes, 0, Ecn::NotEct);
+        assert_eq!((pair.types(), pair.log[0].ack), (vec![(S, T::Sync)], Some(gsr.get())));
+        assert_eq!(pair.server().state(), State::Open);
+    }
+}
+
+#[test]
+fn invalid_syncs_are_ignored_and_valid_ones_answered() {
+    let mut pair = Pair::open(config(), Link::default());
+    let (gsr, gss) = (pair.server().sequences.gsr, pair.server().sequences.gss);
+    pair.run(TimeDelta::from_secs(1));
+    pair.log.clear();
+    for t in [T::Sync, T::SyncAck] {
+        for (seq, ack) in [(gsr.sub(20_000), gss), (gsr.add(1), gss.add(1))] {
+            let bytes = pair.forge(C, t, seq, Some(ack));
+            pair.deliver(S, &bytes, 0, Ecn::NotEct);
+        }
+    }
+    assert!(pair.log.is_empty());
+    assert_eq!(pair.server().counters().sequence_invalid, 4);
+    // Far ahead on a connection that has been quiet for three round trips: valid.
+    let bytes = pair.forge(C, T::Sync, gsr.add(1_000_000), Some(gss));
+    pair.deliver(S, &bytes, 0, Ecn::NotEct);
+    assert_eq!(pair.types(), [(S, T::SyncAck)]);
+    assert_eq!(pair.log[0].ack, Some(gsr.add(1_000_000).get()));
+    assert_eq!(pair.server().sequences.gsr, gsr.add(1_000_000));
+    // On an active one it is not (section 7.5.3).
+    let bytes = pair.forge(C, T::Sync, gsr.add(2_000_000), Some(gss));
+    pair.deliver(S, &bytes, 0, Ecn::NotEct);
+    assert_eq!(pair.log.len(), 1);
+}
+
+#[test]
+fn packets_that_come_twice_are_given_to_the_application_once() {
+    let mut pair = Pair::open(config(), Link { repeats: 1.0, ..Link::default() });
+    for i in 0..50u8 {
+        pair.send(C, &[i]);
+        pair.run(TimeDelta::from_millis(3));
+    }
+    pair.run(TimeDelta::from_millis(100));
+    assert_eq!(pair.received[&S], (0..50u8).map(|i| vec![i]).collect::<Vec<_>>());
+    assert!(pair.server().counters().duplicates >= 50);
+}
+
+#[test]
+fn other_ports_are_strangers() {
+    let mut pair = Pair::open(config(), Link::default());
+    let mut bytes = pair.forge(C, T::Close, Seq48::new(1), Some(Seq48::new(1)));
+    bytes[1] ^= 1;
+    pair.deliver(S, &bytes, 0, Ecn::NotEct);
+    pair.deliver(S, &bytes[..7], 0, Ecn::NotEct);
+    let c = pair.server().counters();
+    assert_eq!((c.strangers, c.malformed), (1, 1));
+    assert!(pair.log.is_empty());
+}
+
+#[test]
+fn attackers_off_the_path_force_nothing() {
+    // Section 18: packets of all types with numbers drawn blindly. Windows of 100 in 2^48 are not met.
+    for quiet in [false, true] {
+        let mut pair = Pair::open(small_windows(), Link::default());
+        let mut random = Pcg64Mcg::seed_from_u64(3);
+        if quiet {
+            pair.run(TimeDelta::from_secs(10));
+        }
+        let before = (pair.client.sequences.gsr, pair.server().sequences.gsr);
+        for i in 0..20_000 {
+            let (from, t) = if i % 2 == 0 { (C, S) } else { (S, C) };
+            let packet_type = T::ALL[random.random_range(0..10)];
+            let (seq, ack) = (Seq48::new(random.random()), Seq48::new(random.random()));
+            let bytes = pair.forge(from, packet_type, seq, Some(ack));
+            pair.deliver(t, &bytes, 0, Ecn::NotEct);
+            pair.run(TimeDelta::from_millis(1));
+            pair.log.retain(|s| !matches!(s.packet_type, T::Sync | T::SyncAck));
+        }
+        assert_eq!(pair.states(), (State::Open, State::Open));
+        assert!(pair.client.sequences.gsr.since(before.0) < 200 && pair.server().sequences.gsr.since(before.1) < 200);
+        assert!(pair.log.is_empty(), "{:?}", pair.types());
+        // And data still pass.
+        pair.send(C, b"still here");
+        pair.run(TimeDelta::from_secs(1));
+        assert_eq!(pair.received[&S], [b"still here"]);
+    }
+}
+
+#[test]
+fn short_numbers_are_used_where_both_agree_and_windows_are_small() {
+    let agreed = Config { short_sequence_numbers: true, ..config() };
+    let mut pair = Pair::open(agreed.clone(), Link::default());
+    for i in 0..100u8 {
+        pair.send(C, &[i]);
+        pair.run(TimeDelta::from_millis(3));
+    }
+    pair.run(TimeDelta::from_millis(100));
+    let short = |pair: &Pair, from| {
+        let all: Vec<_> = pair.log.iter().filter(|s| s.from == from && s.packet_type.may_be_short()).collect();
+        (all.iter().filter(|s| s.packet().header.sequence.is_short()).count(), all.len())
+    };
+    let (used, all) = short(&pair, C);
+    assert_eq!((used, used >= 100), (all, true));
+    assert_eq!(pair.received[&S].len(), 100);
+    assert_eq!(pair.client.counters().sequence_invalid + pair.server().counters().sequence_invalid, 0);
+    // Not with windows that a blind attacker would meet (section 7.6.2).
+    let mut pair = Pair::open(Config { sequence_window: 100_000, ..agreed }, Link::default());
+    pair.send(C, b"long");
+    assert_eq!(short(&pair, C), (0, 1));
+    // And those that come without having been agreed on are ignored (section 7.6.1).
+    let mut pair = Pair::open(config(), Link::default());
+    let mut bytes = vec![0x03, 0xe9, 0x07, 0xd2, 3, 0, 0, 0, (T::Data.number() << 1)];
+    bytes.extend_from_slice(&pair.client.sequences.gss.add(1).get().to_be_bytes()[5..]);
+    pair.deliver(S, &bytes, 0, Ecn::NotEct);
+    assert_eq!((pair.server().counters().sequence_invalid, pair.log.len()), (1, 0));
+}
