@@ -41,6 +41,8 @@ pub struct SendCounters {
     pub generated: u64,
     /// Frames that the source has generated.
     pub frames: u64,
+    /// Key frames among them.
+    pub key_frames: u64,
     /// RTP packets sent on the media stream, padding included.
     pub packets: u64,
     /// RTP payload bytes sent, without padding (the sender's octet count of RFC 3550, section 6.4.1).
@@ -359,6 +361,7 @@ impl MediaSender {
         let rtp_timestamp = frame.rtp_timestamp.wrapping_add(self.rtp_offset);
         let captured = frame.captured;
         if frame.kind == FrameKind::Key {
+            self.counters.key_frames += 1;
             self.picture.on_key_frame(now);
         }
         let importance = if frame.kind == FrameKind::Key { Importance::Key } else { Importance::Reference };

@@ -29,6 +29,11 @@ pub enum Body {
     Raw,
     /// A TCP segment.
     Tcp(TcpSegment),
+    /// A DCCP packet in UDP (RFC 6773): [`Packet::bytes`] begins with its header.
+    Dccp {
+        /// Bytes of its header and options; what follows is the application's.
+        header: u16,
+    },
 }
 
 impl Clone for Packet {

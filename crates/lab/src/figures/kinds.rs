@@ -88,7 +88,7 @@ pub fn stacked(runs: &[&RunResult]) -> Vec<Plot> {
         let add = |to: &mut [f64], values: &[f64]| to.iter_mut().zip(values).for_each(|(t, v)| *t += v.max(0.0));
         for (about, flow) in run.flows.iter().zip(&series.flows) {
             match about.kind {
-                FlowKind::Rtp => {
+                FlowKind::Rtp | FlowKind::Dccp => {
                     add(&mut sum, &flow.goodput_bps);
                     add(&mut repair, &flow.repair_bps);
                     lines.push(means(format!("{} on top", about.name), series, &sum, 1e-3));

@@ -324,6 +324,7 @@ impl Meter {
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
             frames: self.frames.as_mut().map(|f| f.finish(stop, self.end.frames)),
             transfers: self.end.transfers,
+            coded: self.end.coded,
             quality: self.end.quality,
             repair: (t.repair_sent > 0).then(|| self.end.repair(&t)),
             probing: self.end.probing(),

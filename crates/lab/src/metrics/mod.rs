@@ -20,6 +20,11 @@
 //! | `loss` | packets dropped on the path over packets sent, repair packets not counted | RFC 8868 §3 (5) |
 //! | `discard` | packets that came too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
 //! | `loss_or_discard` | packets lost or discarded over packets sent: what papers whose receivers drop late packets call loss rate | RFC 8868 §3 (5) |
+//! | `received`, `network_loss`, `rejected` | packets that arrived, were lost on the path, or were refused by the transport's send queue, over all that the application handed over | Jero 2013, table 4.1 |
+//! | `i_frames` | key frames over frames coded | Jero 2013, table 4.2 |
+//! | `undecodable` | pictures in whose place the last one stayed over pictures; with a model of an encoder, frames whose first packet did not arrive over frames coded | Jero 2013, table 4.2, section 4.1.1 |
+//! | `psnr_below_20db` | share of pictures with a PSNR below 20 dB | Jero 2013, section 4.1.1 |
+//! | `tcp_fairness_ratio` | a / b of `tcp_share`: 1 is even, 2 twice what TCP has | Jero 2013, section 4.1.1 |
 //! | `rtt_ms` | round-trip time that the sender's session measured last (from LSR and DLSR, or per-packet feedback), mean over the time since the first | RFC 3550 §6.4.1 |
 //! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share | RFC 8868 §3 (8) |
 //! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
@@ -53,7 +58,7 @@ pub use capacity::Capacity;
 pub use histogram::Histogram;
 pub use recorder::Recorder;
 
-use crate::results::{FlowKind, QualitySummary, TransferSummary};
+use crate::results::{CodedFrames, FlowKind, QualitySummary, TransferSummary};
 use weir_units::{TimeDelta, Timestamp};
 
 /// One flow to be measured.
@@ -76,9 +81,9 @@ pub struct FlowInfo {
 }
 
 impl FlowInfo {
-    /// Whether it is an RTP flow that adapts: one under any controller but `fixed`, which takes what it takes.
+    /// Whether it adapts and is not TCP: RTP under any controller but `fixed`, which takes what it takes, or DCCP.
     pub fn adapts(&self) -> bool {
-        self.kind == FlowKind::Rtp && self.controller != "fixed"
+        self.kind == FlowKind::Dccp || (self.kind == FlowKind::Rtp && self.controller != "fixed")
     }
 }
 
@@ -157,6 +162,8 @@ pub struct FlowEnd {
     pub frames_recovered: u64,
     /// Frames that were protected, lost packets and were not made whole.
     pub frames_unrecovered: u64,
+    /// Frames that the source made.
+    pub coded: Option<CodedFrames>,
     /// When the circuit breaker stopped the flow, and by which rule.
     pub tripped: Option<(Timestamp, String)>,
     /// Quality of the pictures shown.

@@ -346,7 +346,9 @@ impl Recorder {
             let active = m.is_active(end);
             let mut shares = active;
             match m.info.kind {
-                FlowKind::Rtp if active && m.info.adapts() => rtp = (rtp.0 + 1, rtp.1 + m.row_goodput()),
+                FlowKind::Rtp | FlowKind::Dccp if active && m.info.adapts() => {
+                    rtp = (rtp.0 + 1, rtp.1 + m.row_goodput())
+                }
                 FlowKind::Tcp if active => {
                     tcp = (tcp.0 + 1, tcp.1 + m.row_goodput());
                     shares = m.last_sent.is_some_and(|t| end - t <= TRAILING);
@@ -403,7 +405,7 @@ impl FairnessMeter {
     fn finish(&self, flows: &[FlowSummary], tail: Timestamp) -> Fairness {
         let tails: Vec<f64> = (flows.iter())
             .filter(|f| {
-                f.kind == FlowKind::Rtp
+                matches!(f.kind, FlowKind::Rtp | FlowKind::Dccp)
                     && f.controller != "fixed"
                     && f.start_s <= instant(tail)
                     && f.stop_s > instant(tail)

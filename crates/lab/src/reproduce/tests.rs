@@ -24,6 +24,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         playout_deadline_ms: None,
         frames: None,
         transfers: None,
+        coded: None,
         quality: None,
         repair: None,
         probing: None,

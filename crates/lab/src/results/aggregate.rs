@@ -82,6 +82,14 @@ impl FlowSummary {
         let gone = p.dropped_queue + p.dropped_aqm + p.dropped_channel + p.discarded;
         if p.sent > 0 { gone as f64 / p.sent as f64 } else { 0.0 }
     }
+    /// Frames that could not be decoded, as a share of those coded: with an encoder those in whose place the last picture stayed,
+    /// with a model those whose first packet, which holds their header, did not arrive.
+    fn undecodable(&self) -> Option<f64> {
+        match self.quality {
+            Some(q) => (q.pictures > 0).then(|| q.frozen as f64 / q.pictures as f64),
+            None => self.coded.and_then(|c| c.share(c.headless)),
+        }
+    }
     /// The flow's metrics as a flat list; metrics without a value are left out.
     pub fn values(&self) -> Vec<(&'static str, f64)> {
         let mut out = vec![
@@ -106,6 +114,16 @@ impl FlowSummary {
             put("one_way_delay_p99_ms", Some(d.p99));
             put("one_way_delay_max_ms", Some(d.max));
         }
+        if matches!(self.kind, FlowKind::Rtp | FlowKind::Dccp) {
+            let p = &self.packets;
+            let offered = p.sent + p.dropped_sender;
+            let share = |part: u64| (offered > 0).then(|| part as f64 / offered as f64);
+            put("received", share(p.received));
+            put("network_loss", share(p.dropped_queue + p.dropped_aqm + p.dropped_channel));
+            put("rejected", share(p.dropped_sender));
+        }
+        put("i_frames", self.coded.and_then(|c| c.share(c.key)));
+        put("undecodable", self.undecodable());
         put("rtt_ms", self.rtt_ms);
         put("active_bps", self.rates.active_bps);
         if let Some(r) = &self.repair {
@@ -126,6 +144,7 @@ impl FlowSummary {
         if let Some(q) = &self.quality {
             put("psnr", q.psnr_db.map(|d| d.mean));
             put("ssim", q.ssim.map(|d| d.mean));
+            put("psnr_below_20db", q.below_20_db);
             put("frozen_pictures", Some(q.frozen as f64));
             put("undecodable_frames", Some(q.undecodable as f64));
         }
@@ -144,6 +163,8 @@ impl RunResult {
         put("jain_end", self.fairness.jain_end);
         put("end_ratio", self.fairness.end_ratio);
         put("tcp_share", self.fairness.tcp_share);
+        let ratio = |share: f64| (share < 1.0).then(|| share / (1.0 - share));
+        put("tcp_fairness_ratio", self.fairness.tcp_share.and_then(ratio));
         put("tcp_throughput_bps", self.fairness.tcp_throughput_bps);
         put("tcp_goodput_bps", self.fairness.tcp_goodput_bps);
         put("tcp_fair_share", self.fairness.tcp_fair_share);

@@ -28,6 +28,8 @@ pub enum FlowKind {
     Tcp,
     /// Datagrams without congestion control.
     Udp,
+    /// A DCCP connection without RTP.
+    Dccp,
 }
 
 /// Shape of a distribution. Quantiles are within 0.4 %, the rest is exact.
@@ -146,6 +148,24 @@ pub struct RepairSummary {
     pub recovery: Option<f64>,
 }
 
+/// Frames that a media flow's source made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CodedFrames {
+    /// All of them.
+    pub frames: u64,
+    /// Key frames among them.
+    pub key: u64,
+    /// Those whose first packet, which holds the frame's header, was refused by the transport or lost on the path.
+    pub headless: u64,
+}
+
+impl CodedFrames {
+    /// So many of them as a share of all.
+    pub fn share(&self, part: u64) -> Option<f64> {
+        (self.frames > 0).then(|| part as f64 / self.frames as f64)
+    }
+}
+
 /// Pictures of a flow whose frames have content, as the receiver showed them, against those that were coded.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct QualitySummary {
@@ -170,6 +190,9 @@ pub struct QualitySummary {
     pub psnr_db: Option<Distribution>,
     /// Structural similarity of luma over 8 x 8 windows (Wang and others 2004).
     pub ssim: Option<Distribution>,
+    /// Share of the pictures with a PSNR below 20 dB, which Jero, 2013, section 3.4.1, calls unwatchable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below_20_db: Option<f64>,
 }
 
 /// How often forward error correction was used to probe, and how it ended.
@@ -249,6 +272,9 @@ pub struct FlowSummary {
     /// Forward error correction, for flows that sent any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<RepairSummary>,
+    /// Frames that the source made, for media flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coded: Option<CodedFrames>,
     /// Quality of pictures, for flows that carry some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<QualitySummary>,

@@ -1,9 +1,11 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
+use super::dccp::DccpEnd;
 use super::station::StationAgent;
 use super::video::Viewer;
 use crate::results::{Distribution, TransferSummary};
 use crate::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
+use weir_dccp::connection::Connection;
 use weir_media::PlayoutEvent;
 use weir_session::{Datagram, Endpoint};
 use weir_sim::{Packet, udp};
@@ -18,6 +20,7 @@ pub(crate) enum Agent {
     Traffic(Box<weir_sim::Endpoint>),
     Stepped(Box<SteppedUdp>),
     Station(Box<StationAgent>),
+    Dccp(Box<DccpEnd>),
 }
 
 /// One end of a call in the simulator.
@@ -43,6 +46,17 @@ impl Agent {
             Self::Call(c) => Some(&c.endpoint),
             _ => None,
         }
+    }
+    /// The DCCP connection of an end that has one.
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        match self {
+            Self::Dccp(d) => d.connection(),
+            _ => None,
+        }
+    }
+    /// Frames of whose packets the transport refused the first.
+    pub(crate) fn heads_refused(&self) -> u64 {
+        0
     }
     pub(crate) fn viewer(&self) -> Option<&Viewer> {
         match self {
@@ -135,6 +149,7 @@ macro_rules! each {
             Self::Traffic($agent) => $call,
             Self::Stepped($agent) => $call,
             Self::Station($agent) => $call,
+            Self::Dccp($agent) => $call,
         }
     };
 }

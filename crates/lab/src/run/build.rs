@@ -54,11 +54,13 @@ pub(crate) fn recorder_config(s: &Scenario, seed: u64, series: bool) -> Recorder
             FlowKind::Rtp(r) => r.controller.clone(),
             FlowKind::Tcp(t) => variant(t.algorithm).name().into(),
             FlowKind::Udp(_) => "none".into(),
+            FlowKind::Dccp(d) => format!("ccid{}", d.connection.ccid),
         },
         kind: match &f.kind {
             FlowKind::Rtp(_) => results::FlowKind::Rtp,
             FlowKind::Tcp(_) => results::FlowKind::Tcp,
             FlowKind::Udp(_) => results::FlowKind::Udp,
+            FlowKind::Dccp(_) => results::FlowKind::Dccp,
         },
         start: at(f.start),
         stop: (f.stop < s.duration).then(|| at(f.stop)),
@@ -198,6 +200,10 @@ pub(crate) fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Age
                 agent(weir_sim::Endpoint::TcpSender(Box::new(sender))),
                 agent(weir_sim::Endpoint::TcpReceiver(receiver)),
             ))
+        }
+        FlowKind::Dccp(d) => {
+            let (a, b) = super::dccp::ends(flow, d, seed)?;
+            Ok((Agent::Dccp(Box::new(a)), Agent::Dccp(Box::new(b))))
         }
         FlowKind::Udp(u) => {
             let size = u.payload + DataSize::from_bytes(UDP_OVERHEAD);

@@ -1,7 +1,8 @@
 //! What looks at a call's ends tell the recorder, of simulated and of live runs alike.
 
-use crate::metrics::{FlowEnd, FrameRecord, Recorder};
+use crate::metrics::{DropCause, FlowEnd, FrameRecord, Recorder};
 use crate::scenario::{Flow, Scenario};
+use weir_dccp::queue::QueueCounters;
 use weir_media::PlayoutEvent;
 use weir_session::Endpoint;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -37,6 +38,8 @@ pub(crate) struct Told {
     frames_due: u64,
     /// Sum in ms and number of the looks at its last round-trip time.
     round_trips: (f64, u64),
+    /// Packets that its connection's send queue has refused or dropped.
+    rejected: u64,
 }
 
 impl Told {
@@ -54,6 +57,26 @@ impl Told {
         }
         r.generated(index, now - TimeDelta::from_nanos(1), look.generated.saturating_sub(self.generated));
         (self.generated, self.target) = (look.generated, look.target);
+    }
+
+    /// Tells what the send queue of flow `index` has refused or dropped by now; the connection's round-trip time takes the place
+    /// of the session's, which RTCP measures.
+    pub(crate) fn connection(
+        &mut self,
+        r: &mut Recorder,
+        index: usize,
+        now: Timestamp,
+        queue: &QueueCounters,
+        rtt: Option<TimeDelta>,
+    ) {
+        let rejected = queue.refused + queue.displaced + queue.expired;
+        for _ in self.rejected..rejected {
+            r.dropped(index, now - TimeDelta::from_nanos(1), DropCause::Sender);
+        }
+        self.rejected = rejected;
+        if let Some(rtt) = rtt {
+            self.round_trips = (self.round_trips.0 + rtt.as_millis_f64(), self.round_trips.1 + 1);
+        }
     }
 
     /// Tells how many packets and bytes the playout of flow `index` has discarded by now.

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod build;
 mod clips;
+pub(crate) mod dccp;
 pub(crate) mod look;
 mod many;
 mod speed;
@@ -14,7 +15,7 @@ pub use many::{Job, run_many};
 pub use speed::{CallSpeed, call_speed};
 
 use crate::metrics::{FlowEnd, Recorder};
-use crate::results::RunResult;
+use crate::results::{CodedFrames, RunResult};
 use crate::scenario::Scenario;
 use agent::Agent;
 use std::ops::ControlFlow;
@@ -179,10 +180,18 @@ impl Run<'_, '_> {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
         let about = &self.scenario.flows[flow];
         let stop = stop.min(Timestamp::ZERO + about.stop);
+        let headless = sim.agent(ids.0).heads_refused() + sim.observer_mut().heads_lost(flow);
         let ends = sim.agent(ids.0).call().zip(sim.agent(ids.1).call());
         let transfers = sim.agent(ids.0).transfers(about, stop);
         let quality = sim.agent(ids.1).viewer().map(|v| v.summary());
-        let end = FlowEnd { transfers, quality, ..self.told[flow].end(ends) };
+        let counters = ends.map(|e| e.0.send_counters());
+        let coded = counters.filter(|c| c.frames > 0);
+        let coded = coded.map(|c| CodedFrames { frames: c.frames, key: c.key_frames, headless });
+        let connection = sim.agent(ids.0).connection();
+        let mut end = FlowEnd { transfers, quality, coded, ..self.told[flow].end(ends) };
+        if let Some(c) = connection {
+            c.metrics(&mut |name, value| end.internals.push((name, value)));
+        }
         sim.observer_mut().recorder.flow_end(flow, end);
     }
 
@@ -218,6 +227,9 @@ impl Run<'_, '_> {
             let flow = &self.scenario.flows[i];
             if now < Timestamp::ZERO + flow.start || now > Timestamp::ZERO + flow.stop {
                 continue;
+            }
+            if let Some((rejected, rtt)) = sim.agent(ids.0).connection().map(|c| (c.queue().counters(), c.rtt())) {
+                told.connection(&mut sim.observer_mut().recorder, i, now, &rejected, rtt);
             }
             let Some(call) = sim.agent(ids.0).call() else { continue };
             let seen = look::SenderLook::of(call);

@@ -160,6 +160,7 @@ impl Viewer {
             key_frames: self.receiver.stats().key_frames,
             psnr_db: distribution(&r.psnr_y),
             ssim: distribution(&r.ssim_tiled),
+            below_20_db: r.psnr_y.share_below(20.0),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::build::REPAIR_PAYLOAD_TYPES;
 use super::{PacketSink, SentPacket};
 use crate::metrics::{DropCause, Recorder};
+use std::collections::VecDeque;
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, Observer, Packet, Place};
 use weir_units::{DataSize, Timestamp};
@@ -18,6 +19,50 @@ pub(crate) struct Watch<'a> {
     pub recorder: Recorder,
     sink: Option<PacketSink<'a>>,
     roles: Vec<Role>,
+    /// By flow.
+    heads: Vec<Heads>,
+}
+
+/// First packets kept of frames that are on their way.
+const MAX_HEADS: usize = 1_024;
+
+/// First packets of a flow's frames, which hold the frames' headers.
+#[derive(Default)]
+struct Heads {
+    timestamp: Option<u32>,
+    /// Sequence numbers of first packets, the oldest first.
+    on_their_way: VecDeque<u16>,
+    lost: u64,
+}
+
+/// RTP sequence number and timestamp.
+fn sequence_and_timestamp(rtp: &[u8]) -> Option<(u16, u32)> {
+    let fields = rtp.get(2..8)?;
+    Some((u16::from_be_bytes([fields[0], fields[1]]), u32::from_be_bytes([fields[2], fields[3], fields[4], fields[5]])))
+}
+
+impl Heads {
+    fn on_sent(&mut self, rtp: &[u8]) {
+        let Some((sequence, timestamp)) = sequence_and_timestamp(rtp) else { return };
+        if self.timestamp.replace(timestamp) != Some(timestamp) {
+            if self.on_their_way.len() == MAX_HEADS {
+                self.on_their_way.pop_front();
+            }
+            self.on_their_way.push_back(sequence);
+        }
+    }
+    fn on_dropped(&mut self, rtp: &[u8]) {
+        let Some((sequence, _)) = sequence_and_timestamp(rtp) else { return };
+        self.lost += u64::from(self.on_their_way.contains(&sequence));
+    }
+}
+
+/// What a packet carries for its application, or its beginning.
+fn data(packet: &Packet) -> &[u8] {
+    match packet.body {
+        Body::Dccp { header } => packet.bytes.get(usize::from(header)..).unwrap_or(&[]),
+        _ => &packet.bytes,
+    }
 }
 
 /// A packet that belongs to what a flow carries.
@@ -28,7 +73,17 @@ enum Carried {
 
 impl<'a> Watch<'a> {
     pub(crate) fn new(recorder: Recorder, sink: Option<PacketSink<'a>>) -> Self {
-        Self { recorder, sink, roles: Vec::new() }
+        Self { recorder, sink, roles: Vec::new(), heads: Vec::new() }
+    }
+    /// Frames of a flow whose first packet to leave was lost on the path.
+    pub(crate) fn heads_lost(&self, flow: usize) -> u64 {
+        self.heads.get(flow).map_or(0, |h| h.lost)
+    }
+    fn heads(&mut self, flow: usize) -> &mut Heads {
+        if self.heads.len() <= flow {
+            self.heads.resize_with(flow + 1, Heads::default);
+        }
+        &mut self.heads[flow]
     }
     pub(crate) fn finish(self, end: Timestamp) -> crate::results::RunResult {
         self.recorder.finish(end)
@@ -37,16 +92,19 @@ impl<'a> Watch<'a> {
     /// The flow and the bytes that count, where the packet carries media or data rather than feedback.
     fn carried(&self, from: AgentId, packet: &Packet) -> Option<Carried> {
         let role = self.roles.get(from.index()).filter(|r| r.forward)?;
+        let data = data(packet);
         let size = match &packet.body {
+            Body::Dccp { .. } if data.is_empty() && packet.payload == 0 => return None,
+            Body::Dccp { .. } if data.is_empty() => u64::from(packet.payload),
             Body::Tcp(segment) if segment.len == 0 => return None,
             Body::Tcp(segment) => u64::from(segment.len),
             Body::Raw if packet.bytes.is_empty() => packet.size.as_bytes(),
-            Body::Raw if weir_wire::kind_of(&packet.bytes) == Some(weir_wire::Kind::Rtcp) => return None,
-            Body::Raw => packet.bytes.len() as u64 + u64::from(packet.payload),
+            _ if weir_wire::kind_of(data) == Some(weir_wire::Kind::Rtcp) => return None,
+            _ => data.len() as u64 + u64::from(packet.payload),
         };
         let size = DataSize::from_bytes(size);
         // The payload type tells media from repair (RFC 3550, section 5.1).
-        let repair = packet.bytes.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
+        let repair = data.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
         Some(if repair { Carried::Repair(role.flow, size) } else { Carried::Media(role.flow, size) })
     }
 }
@@ -70,7 +128,10 @@ impl Watching for Watch<'_> {
 impl Observer for Watch<'_> {
     fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
         match self.carried(from, packet) {
-            Some(Carried::Media(flow, size)) => self.recorder.sent(flow, now, size, packet.size),
+            Some(Carried::Media(flow, size)) => {
+                self.recorder.sent(flow, now, size, packet.size);
+                self.heads(flow).on_sent(data(packet));
+            }
             Some(Carried::Repair(flow, size)) => self.recorder.repair_sent(flow, now, size, packet.size),
             None => {}
         }
@@ -91,6 +152,7 @@ impl Observer for Watch<'_> {
         };
         if let Some(Carried::Media(flow, _)) = self.carried(from, packet) {
             self.recorder.dropped(flow, now, cause);
+            self.heads(flow).on_dropped(data(packet));
         }
     }
     fn on_delivered(&mut self, now: Timestamp, _: AgentId, from: AgentId, packet: &Packet) {

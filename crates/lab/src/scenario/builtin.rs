@@ -30,6 +30,8 @@ const FILES: &[(&str, &str)] = embed! {
     "rtp-cc-thesis/lossy-bottleneck.toml"
     "rtp-cc-thesis/three-calls.toml"
     "rtp-cc-thesis/network-assisted-3g.toml"
+    "dccp/alone.toml"
+    "dccp/beside-tcp.toml"
     "rfc8867/5.1-variable-capacity.toml"
     "rfc8867/5.2-variable-capacity-two-flows.toml"
     "rfc8867/5.3-congested-feedback.toml"

@@ -25,6 +25,7 @@
 //! ```
 
 mod builtin;
+mod dccp;
 mod error;
 mod file;
 mod link;
@@ -33,9 +34,11 @@ mod model;
 mod quantity;
 mod raw;
 mod raw_choice;
+mod raw_dccp;
 mod raw_flow;
 mod raw_source;
 mod resolve;
+mod resolve_dccp;
 mod resolve_flow;
 mod resolve_source;
 mod resolve_traffic;
@@ -47,6 +50,7 @@ mod traces;
 mod tree;
 
 pub use builtin::scenarios as builtin_scenarios;
+pub use dccp::{DccpFlow, DccpSettings};
 pub use error::InputError;
 pub use file::ScenarioFile;
 pub use media::*;

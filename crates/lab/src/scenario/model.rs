@@ -1,5 +1,6 @@
 //! A scenario ready to run: everything resolved, checked and in units.
 
+use super::dccp::{DccpFlow, DccpSettings};
 use super::media::Source;
 use weir_cc::throughput::Equation;
 use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
@@ -269,6 +270,8 @@ pub enum FlowKind {
     Tcp(TcpFlow),
     /// UDP without congestion control.
     Udp(UdpFlow),
+    /// DCCP without RTP.
+    Dccp(DccpFlow),
 }
 
 /// A media stream under a controller.
@@ -310,6 +313,8 @@ pub struct RtpFlow {
     pub count_retransmissions: bool,
     /// Whether packets are sent as ECN-capable, ECT(1) or ECT(0) as the session decides.
     pub ecn: bool,
+    /// The DCCP connection that it goes over; UDP alone where absent.
+    pub dccp: Option<DccpSettings>,
 }
 
 /// Rules of a circuit breaker.

@@ -2,6 +2,7 @@
 
 use super::quantity::{Queue, Rate, Time};
 use super::raw_choice::{RawCapacity, RawLoss};
+pub(super) use super::raw_dccp::*;
 pub(super) use super::raw_flow::*;
 use super::spanned::{At, Named};
 use schemars::JsonSchema;
@@ -52,6 +53,9 @@ pub(super) struct RawScenario {
     /// UDP flows without congestion control, by name.
     #[serde(default)]
     pub(super) udp: Named<RawUdp>,
+    /// DCCP flows without RTP, by name. RTP goes over DCCP under controllers such as "ccid2" and "ccid3".
+    #[serde(default)]
+    pub(super) dccp: Named<RawDccp>,
     /// Named versions of the scenario. Each lays its own fields over those of the file.
     #[serde(default)]
     #[schemars(with = "Vec<RawVariant>")]

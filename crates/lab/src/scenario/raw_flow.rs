@@ -2,6 +2,7 @@
 
 use super::quantity::{Rate, Size, Time};
 use super::raw_choice::{RawCapacity, RawDistribution, RawNumber};
+use super::raw_dccp::RawDccpSettings;
 use super::raw_source::RawSource;
 use super::spanned::{At, Named};
 use schemars::JsonSchema;
@@ -81,6 +82,7 @@ macro_rules! flow {
         }
     };
 }
+pub(super) use flow;
 
 flow! {
     /// A media flow.
@@ -126,6 +128,8 @@ flow! {
         /// Whether packets are sent as ECN-capable; false if absent.
         #[serde(default)]
         ecn: bool,
+        /// Settings of the DCCP connection, for controllers that go over one.
+        dccp: Option<At<RawDccpSettings>>,
     }
 }
 

@@ -26,7 +26,7 @@ const DEFAULT_CEILING: DataRate = DataRate::from_kbps(1_500);
 /// libwebrtc's for video.
 const DEFAULT_RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// UDP and IPv4 headers.
-const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
+pub(super) const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
 pub(super) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
 const MIN_PAYLOAD: u64 = 16;
 const MAX_PAYLOAD: u64 = 65_000;
@@ -82,6 +82,10 @@ impl Flows<'_> {
             let kind = FlowKind::Udp(self.udp(&f.value, &f.span, traces)?);
             placed.push((name.span.start, self.spread(name, &common!(f.value), kind)?));
         }
+        for (name, f) in self.raw.dccp.iter() {
+            let kind = FlowKind::Dccp(self.dccp(&f.value)?);
+            placed.push((name.span.start, self.spread(name, &common!(f.value), kind)?));
+        }
         placed.sort_by_key(|p| p.0);
         let flows: Vec<Flow> = placed.into_iter().flat_map(|p| p.1).collect();
         let whole = |message: String| InputError::whole(&self.text.file, message);
@@ -95,7 +99,7 @@ impl Flows<'_> {
         let mut seen = BTreeSet::new();
         match flows.iter().find(|f| !seen.insert(&f.name)) {
             Some(twice) => Err(whole(format!("two flows are named `{}`", twice.name))
-                .help("RTP, TCP and UDP flows share their names, and a `count` adds `-1`, `-2` and so on")),
+                .help("RTP, TCP, UDP and DCCP flows share their names, and a `count` adds `-1`, `-2` and so on")),
             None => Ok(flows),
         }
     }
@@ -257,6 +261,7 @@ impl Flows<'_> {
             header_overhead: self.header_overhead(f.header_overhead.as_ref())?,
             session_bandwidth: f.session_bandwidth.as_ref().map_or(ceiling, |r| r.value.0),
             ecn: f.ecn,
+            dccp: self.rtp_over_dccp(spec, f)?,
         })
     }
 
@@ -292,7 +297,7 @@ impl Flows<'_> {
         }
     }
 
-    fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
+    pub(super) fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
         match raw {
             None => Ok(DEFAULT_HEADER_OVERHEAD),
             Some(size) if size.value.0.as_bytes() <= 1_000 => Ok(size.value.0),
@@ -310,16 +315,21 @@ impl Flows<'_> {
                     .error(name.span.clone(), format!("controller `{}` has no parameter `{}`", spec.name, name.value))
                     .help(suggest::help(&name.value, &known)));
             };
-            let n = param_value(info, &value.value).map_err(|why| self.text.error(value.span.clone(), why))?;
-            if !(info.min..=info.max).contains(&n) {
-                let ParamInfo { min, max, unit, .. } = info;
-                let unit = if *unit == "1" { String::new() } else { format!(" (unit: {unit})") };
-                let message = format!("expected a number between {min} and {max}{unit}, found {n}");
-                return Err(self.text.error(value.span.clone(), message).help(info.doc));
-            }
-            out.push((name.value.clone(), n));
+            out.push((name.value.clone(), self.param_in_range(info, value)?));
         }
         Ok(out)
+    }
+
+    /// A parameter's value in its own unit.
+    pub(super) fn param_in_range(&self, info: &ParamInfo, value: &At<RawNumber>) -> Result<f64, InputError> {
+        let n = param_value(info, &value.value).map_err(|why| self.text.error(value.span.clone(), why))?;
+        if (info.min..=info.max).contains(&n) {
+            return Ok(n);
+        }
+        let ParamInfo { min, max, unit, .. } = info;
+        let unit = if *unit == "1" { String::new() } else { format!(" (unit: {unit})") };
+        let message = format!("expected a number between {min} and {max}{unit}, found {n}");
+        Err(self.text.error(value.span.clone(), message).help(info.doc))
     }
 
     fn feedback(&self, mut plan: FeedbackPlan, raw: &RawFeedback) -> Result<FeedbackPlan, InputError> {

@@ -100,6 +100,10 @@ impl Ground<'_> {
                 Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer })
             }
             FlowKind::Tcp(tcp) => self.tcp(host, flow, tcp, seed),
+            FlowKind::Dccp(_) => {
+                let what = format!("flow `{}`: DCCP does not run live yet", flow.name);
+                Err(LiveError::Cannot { what })
+            }
             FlowKind::Udp(_) => {
                 let (source, _) = agents(flow, seed, self.registry)?;
                 let socket = self.bind(Side::Left, host, 0)?;

@@ -36,7 +36,7 @@ impl LiveWatch {
         let kind = |k: &FlowKind| match k {
             FlowKind::Rtp(_) => Kind::Rtp,
             FlowKind::Tcp(_) => Kind::Tcp,
-            FlowKind::Udp(_) => Kind::Udp,
+            FlowKind::Udp(_) | FlowKind::Dccp(_) => Kind::Udp,
         };
         Self { recorder, kinds: scenario.flows.iter().map(|f| kind(&f.kind)).collect(), capture }
     }

@@ -49,6 +49,12 @@ impl Distribution {
         self.bins[bin] = self.bins[bin].saturating_add(1);
     }
 
+    /// Share of the values below one, to half a bin.
+    pub fn share_below(&self, value: f64) -> Option<f64> {
+        let bins = ((value - self.low) / self.step + 0.5).max(0.0) as usize;
+        let below: u64 = self.bins.iter().take(bins).map(|&n| u64::from(n)).sum();
+        (self.count > 0).then(|| below as f64 / self.count as f64)
+    }
     /// How many values there are.
     pub const fn count(&self) -> u64 {
         self.count

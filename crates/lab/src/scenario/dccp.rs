@@ -1,0 +1,34 @@
+//! DCCP in a scenario.
+
+use weir_dccp::queue::QueueConfig;
+use weir_units::{DataRate, DataSize};
+
+/// A DCCP flow without RTP.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DccpFlow {
+    /// Rate of a live source's data, without headers; without end where absent.
+    pub rate: Option<DataRate>,
+    /// Application data of a packet.
+    pub payload: DataSize,
+    /// The connection.
+    pub connection: DccpSettings,
+}
+
+/// A DCCP connection.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DccpSettings {
+    /// Congestion control by number, both ways.
+    pub ccid: u8,
+    /// Its parameters, known to exist and to lie in their ranges.
+    pub params: Vec<(String, f64)>,
+    /// Whether packets are sent as ECN-capable.
+    pub ecn: bool,
+    /// Whether data and acknowledgements have 24-bit sequence numbers.
+    pub short_sequence_numbers: bool,
+    /// Numbers that count as valid around the newest.
+    pub sequence_window: u64,
+    /// The send queue, as it is at first.
+    pub queue: QueueConfig,
+    /// UDP and IP headers around each packet.
+    pub header_overhead: DataSize,
+}
