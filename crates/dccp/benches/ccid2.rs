@@ -43,6 +43,7 @@ fn per_packet(c: &mut Criterion) {
                 (0..2_000).for_each(|_| {
                     drive.round();
                 });
+                assert_eq!(drive.window(), f64::from(window), "the window is full");
             }
             for (part, name) in ["packet_sent", "acknowledgement_made", "acknowledgement_taken"].iter().enumerate() {
                 let name = format!("ccid{ccid}/{window}/{name}");
