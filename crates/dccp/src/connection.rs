@@ -7,6 +7,9 @@
 //! - Requests and Responses carry no data of this end's; data on the other end's are dropped with Drop Code 0 (section 8.1.3).
 //! - What waits in the send queue leaves before the connection closes, for at most [`Config::give_up_after`]; from
 //!   [`Connection::close`] on, data that come are dropped with Drop Code 1 (sections 8.3 and 11.7.2).
+//! - A server acknowledges the packet that opens it, and Acks that know of its Response only: the fourth packet of section 8.1's
+//!   figure. Section 8.5 leaves that to data, without which a client would give up in PARTOPEN.
+//! - GSR and GAR are of packets that pass step 7, by sections 7.1 and 7.4; section 8.5's step 6 counts those before it too.
 //! - A server closes by CloseReq, so that the client holds TIMEWAIT (section 8.3).
 //! - Syncs that answer invalid packets leave at most eight times a second, as section 7.5.4 suggests, Resets of a connection that
 //!   has ended likewise.
@@ -90,6 +93,8 @@ pub struct Connection {
     deaf: bool,
     /// The other end's application takes no more data (Drop Code 1).
     peer_deaf: bool,
+    /// What the other end's Reset says in words.
+    reset_text: Box<str>,
     slow_receiver: bool,
     peer_slow_at: Option<Timestamp>,
     counters: Counters,
@@ -111,6 +116,10 @@ impl Connection {
     /// Why it has ended; `None` until then.
     pub fn end(&self) -> Option<End> {
         self.end
+    }
+    /// What the other end's Reset says in words (RFC 4340, section 5.6), its first 256 bytes; mostly nothing.
+    pub fn reset_text(&self) -> &str {
+        &self.reset_text
     }
     /// What it has seen and done.
     pub fn counters(&self) -> Counters {

@@ -168,6 +168,19 @@ impl SendQueue {
             self.spare.push(bytes);
         }
     }
+    /// Drops all that waits.
+    pub fn clear(&mut self) {
+        while let Some(q) = self.pop() {
+            self.recycle(q.bytes);
+        }
+    }
+    /// Gives room back that a burst has taken.
+    pub fn shrink(&mut self) {
+        self.spare.clear();
+        if self.waiting.is_empty() {
+            self.waiting.shrink_to(8);
+        }
+    }
     fn expire(&mut self, now: Timestamp) {
         while self.waiting.front().is_some_and(|q| q.deadline.is_some_and(|d| d < now)) {
             if let Some(q) = self.pop() {

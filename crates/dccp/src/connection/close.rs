@@ -9,6 +9,9 @@ use weir_units::{TimeDelta, Timestamp};
 /// The least time to the next Close or CloseReq; the RFC has two round trips, which on a link within a host are next to nothing.
 const MIN_CLOSE_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 
+/// Bytes of a Reset's error text that are kept.
+const MAX_TEXT: usize = 256;
+
 /// What a Reset of these says. Two ends without a CCID that both have end by a Reset that blames an option of the feature.
 pub(super) fn reason(code: ResetCode, data: [u8; 3], by_peer: bool) -> EndReason {
     match (code, data) {
@@ -31,7 +34,7 @@ impl Connection {
         match self.state {
             // Nobody knows of the connection yet, or only half: a Reset ends it.
             State::Request | State::Respond => {
-                self.reset_with(now, ResetCode::CLOSED, [0; 3], EndReason::Closed);
+                self.reset_with(now, ResetCode::ABORTED, [0; 3], EndReason::Closed);
             }
             State::PartOpen | State::Open if self.timers.linger.is_none() => {
                 self.timers.linger = Some(now + self.config.give_up_after);
@@ -85,8 +88,12 @@ impl Connection {
     }
 
     /// Step 9: the other end has reset the connection.
-    pub(super) fn on_reset(&mut self, now: Timestamp, code: ResetCode, data: [u8; 3]) {
-        self.tear_down(State::TimeWait, reason(code, data, true));
+    pub(super) fn on_reset(&mut self, now: Timestamp, code: ResetCode, data: [u8; 3], text: &[u8]) {
+        // Where this end was closing anyway, the other one may have closed and forgotten all.
+        let closing = matches!(self.state, State::CloseReq | State::Closing);
+        let closed = closing && code == ResetCode::NO_CONNECTION;
+        self.tear_down(State::TimeWait, if closed { EndReason::Closed } else { reason(code, data, true) });
+        self.reset_text = String::from_utf8_lossy(&text[..text.len().min(MAX_TEXT)]).into();
         self.timers.time_wait = Some(now + self.config.time_wait);
     }
 
@@ -103,8 +110,6 @@ impl Connection {
         self.due = super::outgoing::Due::default();
         self.cookies = Vec::new();
         self.sending = super::outgoing::Sending::default();
-        while let Some(q) = self.queue.pop() {
-            self.queue.recycle(q.bytes);
-        }
+        self.queue.clear();
     }
 }

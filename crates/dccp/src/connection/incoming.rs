@@ -1,10 +1,11 @@
 //! Packets that come: the steps of RFC 4340, section 8.5, in their order and by their numbers.
 
+use super::options::Told;
 use super::outgoing::ResetOut;
 use super::{Connection, Datagram, DropCode, Role, State, reset};
 use crate::ack_vector::AckState;
 use crate::ccid::{CcidReceiver, ReceivedPacket};
-use crate::option::{DccpOption, FeatureNumber};
+use crate::option::FeatureNumber;
 use crate::packet::{Packet, PacketType, ResetCode, data_checksum, parse};
 use weir_units::{DataSize, Ecn, Seq48, Timestamp};
 
@@ -145,22 +146,26 @@ impl Connection {
     fn process_valid(&mut self, p: &Incoming<'_>) {
         let now = p.now;
         // Step 8: process options and mark acknowledgeable. Options of a Reset can do nothing any more, and no Reset answers one.
+        let mut told = Told::default();
         if p.packet_type != PacketType::Reset {
-            if let Err((code, data)) = self.process_options(p) {
-                self.reset_with(now, code, data, super::close::reason(code, data, false));
-                return;
-            }
+            told = match self.process_options(p) {
+                Ok(told) => told,
+                Err((code, data)) => {
+                    self.reset_with(now, code, data, super::close::reason(code, data, false));
+                    return;
+                }
+            };
             let handshake_over = p.packet_type != PacketType::Request;
             if handshake_over && !self.open_half_connections(now) {
                 return;
             }
-            self.mark_acknowledgeable(p);
-            self.process_acknowledgement(p);
+            self.mark_acknowledgeable(p, &told);
+            self.process_acknowledgement(p, &told);
         }
 
         // Step 9: process Reset.
         if let Some((code, data)) = p.packet.reset {
-            self.on_reset(now, code, data);
+            self.on_reset(now, code, data, p.packet.data);
             return;
         }
 
@@ -175,7 +180,11 @@ impl Connection {
                 self.due.response = true;
             } else {
                 self.enter_open(now, p.sequence);
+                // The fourth packet of section 8.1's figure, so that a client without data does not wait in PARTOPEN.
+                self.due.ack = true;
             }
+        } else if p.packet_type == PacketType::Ack && self.shows_partopen(p) {
+            self.due.ack = true;
         }
 
         // Step 12: process PARTOPEN state.
@@ -213,11 +222,17 @@ impl Connection {
 
         // Step 16: process data. A Data Checksum is looked at on the other types too (section 9.3).
         if p.has_data() {
-            self.process_data(p);
-        } else if !data_checksum_fits(p) {
+            self.process_data(p, &told);
+        } else if !data_checksum_fits(p, &told) {
             self.dropped.on_dropped(p.sequence, DropCode::Corrupt);
         }
         self.close_if_emptied(now);
+    }
+
+    /// Whether an Ack of the client's knows no more of this server than its Responses: what has opened this end was lost for it.
+    fn shows_partopen(&self, p: &Incoming<'_>) -> bool {
+        let response = self.sending.response.filter(|_| self.role == Role::Server);
+        response.is_some() && response == p.ack && p.sequence == self.sequences.gsr
     }
 
     /// Whether valid packets have come within the last three round trips (section 7.5.3).
@@ -250,7 +265,7 @@ impl Connection {
         self.due.reset.get_or_insert(ResetOut::Answer { code, data, sequence, ack });
     }
 
-    fn mark_acknowledgeable(&mut self, p: &Incoming<'_>) {
+    fn mark_acknowledgeable(&mut self, p: &Incoming<'_>, told: &Told<'_>) {
         let state = if p.ecn == Ecn::Ce { AckState::Marked } else { AckState::Received };
         let rtt = self.rtt();
         let Some(receiver) = &mut self.halves.receiver else { return };
@@ -262,13 +277,13 @@ impl Connection {
             data: p.data_size(),
             ecn: p.ecn,
             ccval: p.packet.header.ccval,
-            ndp_count: ndp_count(p),
+            ndp_count: told.ndp_count,
             rtt,
             options: p.packet.options,
         });
     }
 
-    fn process_data(&mut self, p: &Incoming<'_>) {
+    fn process_data(&mut self, p: &Incoming<'_>, told: &Told<'_>) {
         if p.packet_type.is_data() {
             self.counters.data_received += 1;
             self.counters.data_bytes_received += p.data_size().as_bytes();
@@ -280,7 +295,7 @@ impl Connection {
             Some(DropCode::ProtocolConstraints)
         } else if self.deaf {
             Some(DropCode::ApplicationNotListening)
-        } else if !data_checksum_fits(p) {
+        } else if !data_checksum_fits(p, told) {
             Some(DropCode::Corrupt)
         } else if !self.inbox.push(p.packet.data, p.payload, p.ecn) {
             Some(DropCode::ReceiveBuffer)
@@ -294,18 +309,7 @@ impl Connection {
     }
 }
 
-/// Packets without data just before this one; `None` where the option is not there.
-pub(super) fn ndp_count(p: &Incoming<'_>) -> Option<u64> {
-    p.packet.options.iter().find_map(|o| match o {
-        Ok(DccpOption::NdpCount(n)) => Some(n),
-        _ => None,
-    })
-}
-
 /// Whether the data are those that a Data Checksum was made of, where there is one.
-fn data_checksum_fits(p: &Incoming<'_>) -> bool {
-    p.packet.options.iter().flatten().all(|o| match o {
-        DccpOption::DataChecksum(sum) => sum == data_checksum(p.packet.data, p.payload),
-        _ => true,
-    })
+fn data_checksum_fits(p: &Incoming<'_>, told: &Told<'_>) -> bool {
+    told.data_checksum.is_none_or(|sum| sum == data_checksum(p.packet.data, p.payload))
 }

@@ -122,6 +122,7 @@ impl Connection {
             resets: RateLimit::new(RESETS_PER_SECOND),
             deaf: false,
             peer_deaf: false,
+            reset_text: Box::default(),
             slow_receiver: false,
             peer_slow_at: None,
             counters: Counters::default(),

@@ -1,20 +1,72 @@
 //! Options that come (RFC 4340, section 5.8), and what acknowledgements tell.
 
-use super::incoming::{Incoming, ndp_count};
+use super::incoming::Incoming;
 use super::{Connection, Role};
 use crate::ack_vector::runs;
 use crate::ccid::{Acknowledgement, CcidSender};
-use crate::option::{DccpOption, from_ticks};
+use crate::option::{DccpOption, Options, from_ticks};
 use crate::packet::{PacketType, ResetCode};
+use weir_units::TimeDelta;
 
 type ResetCause = (ResetCode, [u8; 3]);
 
+/// What the options of one packet tell that is told on with its acknowledgement or its data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told<'a> {
+    pub(super) ndp_count: Option<u64>,
+    pub(super) data_checksum: Option<u32>,
+    elapsed: Option<TimeDelta>,
+    slow_receiver: bool,
+    ack_vector: Parts<'a>,
+    data_dropped: Parts<'a>,
+}
+
+/// The data of an option that may come in parts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts<'a> {
+    first: Option<&'a [u8]>,
+    more: bool,
+}
+
+impl<'a> Parts<'a> {
+    fn add(&mut self, data: &'a [u8]) {
+        self.more = self.first.is_some();
+        self.first.get_or_insert(data);
+    }
+    /// One part as it stands; more of them put together in `scratch`.
+    fn whole<'s>(
+        &self,
+        options: &Options<'_>,
+        scratch: &'s mut Vec<u8>,
+        part: for<'o> fn(DccpOption<'o>) -> Option<&'o [u8]>,
+    ) -> &'s [u8]
+    where
+        'a: 's,
+    {
+        if !self.more {
+            return self.first.unwrap_or(&[]);
+        }
+        scratch.clear();
+        options.iter().flatten().filter_map(part).for_each(|p| scratch.extend_from_slice(p));
+        scratch
+    }
+}
+
+fn runs_of(option: DccpOption<'_>) -> Option<&[u8]> {
+    if let DccpOption::AckVector { runs, .. } = option { Some(runs) } else { None }
+}
+
+fn blocks_of(option: DccpOption<'_>) -> Option<&[u8]> {
+    if let DccpOption::DataDropped(blocks) = option { Some(blocks) } else { None }
+}
+
 impl Connection {
     /// Step 8 of section 8.5.
-    pub(super) fn process_options(&mut self, p: &Incoming<'_>) -> Result<(), ResetCause> {
+    pub(super) fn process_options<'a>(&mut self, p: &Incoming<'a>) -> Result<Told<'a>, ResetCause> {
         self.features.begin_packet(p.packet_type, p.sequence, p.ack);
+        let mut told = Told::default();
         if p.packet.options.is_empty() {
-            return Ok(());
+            return Ok(told);
         }
         self.cookies_of_this_response = false;
         for entry in p.packet.options.entries() {
@@ -25,55 +77,63 @@ impl Connection {
                 self.counters.bad_options += 1;
                 continue;
             };
-            let understood = self.process_option(p, &option, entry.mandatory)?;
+            let understood = self.process_option(p, &option, entry.mandatory, &mut told)?;
             if entry.mandatory && !understood {
                 return Err((ResetCode::MANDATORY_ERROR, entry.reset_data()));
             }
         }
         self.counters.unknown_features = self.features.unknown_features();
-        self.apply_changes();
-        Ok(())
+        if self.features.poll_changed().is_some() {
+            self.apply_features();
+        }
+        Ok(told)
     }
 
     /// Whether the option was understood. All stand where they may.
-    fn process_option(
+    fn process_option<'a>(
         &mut self,
-        p: &Incoming<'_>,
-        option: &DccpOption<'_>,
+        p: &Incoming<'a>,
+        option: &DccpOption<'a>,
         mandatory: bool,
+        told: &mut Told<'a>,
     ) -> Result<bool, ResetCause> {
         use DccpOption as O;
         match *option {
             O::ChangeL(..) | O::ChangeR(..) | O::ConfirmL(..) | O::ConfirmR(..) => {
                 self.features.on_option(option, mandatory).map_err(|c| (c.code, c.data))?;
             }
-            // Section 8.1.4: only the server's, on a Response. A listener has looked at the client's.
-            O::InitCookie(cookie) if self.role == Role::Client && p.packet_type == PacketType::Response => {
-                if !std::mem::replace(&mut self.cookies_of_this_response, true) {
-                    self.cookies.clear();
-                }
-                self.push_cookie(cookie);
+            O::SlowReceiver => {
+                self.peer_slow_at = Some(p.now);
+                told.slow_receiver = true;
             }
-            O::SlowReceiver => self.peer_slow_at = Some(p.now),
+            O::NdpCount(n) => told.ndp_count = Some(n),
+            O::DataChecksum(sum) => told.data_checksum = Some(sum),
+            O::ElapsedTime(t) => told.elapsed = Some(from_ticks(t)),
+            O::AckVector { runs, .. } => told.ack_vector.add(runs),
+            O::DataDropped(blocks) => told.data_dropped.add(blocks),
             O::Timestamp(t) => self.timing.to_echo = Some((t, p.now)),
             O::TimestampEcho { echo, elapsed } => self.timing.on_echo(p.now, echo, elapsed),
+            // Section 8.1.4: the client gives back those of the Response that it acknowledges. A listener has looked at its
+            // own; others are ignored.
+            O::InitCookie(cookie) => {
+                let is_response = self.role == Role::Client && p.packet_type == PacketType::Response;
+                if is_response && p.sequence == self.sequences.gsr {
+                    if !std::mem::replace(&mut self.cookies_of_this_response, true) {
+                        self.cookies.clear();
+                    }
+                    self.push_cookie(cookie);
+                }
+            }
             // A CCID does not say which of its options it knows; where there is one, they count as understood.
             O::Ccid { .. } => return Ok(self.halves.numbers.is_some()),
             O::Unknown { .. } => return Ok(false),
-            // The rest is told with the acknowledgement or the data.
-            _ => {}
+            O::Mandatory => {}
         }
         Ok(true)
     }
 
-    fn apply_changes(&mut self) {
-        if self.features.poll_changed().is_some() {
-            self.apply_features();
-        }
-    }
-
     /// Tells the CCID and the books what a packet acknowledges.
-    pub(super) fn process_acknowledgement(&mut self, p: &Incoming<'_>) {
+    pub(super) fn process_acknowledgement(&mut self, p: &Incoming<'_>, told: &Told<'_>) {
         // A Sync's number may be of a packet that was not looked at (section 5.7).
         if let Some(acknowledged) = p.ack.filter(|_| p.packet_type != PacketType::Sync) {
             self.dropped.on_acknowledged(acknowledged);
@@ -82,66 +142,28 @@ impl Connection {
         let acknowledges = matches!(p.packet_type, PacketType::Ack | PacketType::DataAck);
         let Some(acknowledged) = p.ack.filter(|_| acknowledges) else {
             if let Some(sender) = &mut self.halves.sender {
-                sender.on_unacknowledging_packet(p.now, p.sequence, ndp_count(p));
+                sender.on_unacknowledging_packet(p.now, p.sequence, told.ndp_count);
             }
             return;
         };
-        let mut ack = Acknowledgement {
+        let ack = Acknowledgement {
             now: p.now,
             sequence: p.sequence,
             packet_type: p.packet_type,
-            ndp_count: None,
+            ndp_count: told.ndp_count,
             acknowledged,
-            ack_vector: &[],
-            elapsed: None,
+            ack_vector: told.ack_vector.whole(&p.packet.options, &mut self.sending.vectors, runs_of),
+            elapsed: told.elapsed,
             echo_rtt: self.timing.echo_rtt.take(),
-            data_dropped: &[],
-            slow_receiver: false,
+            data_dropped: told.data_dropped.whole(&p.packet.options, &mut self.sending.drops, blocks_of),
+            slow_receiver: told.slow_receiver,
             ecn: p.ecn,
             options: p.packet.options,
         };
-        // One option of a kind is given as it stands; more of them are put together here.
-        let (mut vectors, mut drops) =
-            (std::mem::take(&mut self.sending.vectors), std::mem::take(&mut self.sending.drops));
-        vectors.clear();
-        drops.clear();
-        let (mut first_vector, mut first_drop) = (true, true);
-        for option in p.packet.options.iter().flatten() {
-            match option {
-                DccpOption::AckVector { runs, .. } => {
-                    if std::mem::take(&mut first_vector) {
-                        ack.ack_vector = runs;
-                    } else {
-                        if vectors.is_empty() {
-                            vectors.extend_from_slice(ack.ack_vector);
-                        }
-                        vectors.extend_from_slice(runs);
-                    }
-                }
-                DccpOption::DataDropped(blocks) => {
-                    if std::mem::take(&mut first_drop) {
-                        ack.data_dropped = blocks;
-                    } else {
-                        if drops.is_empty() {
-                            drops.extend_from_slice(ack.data_dropped);
-                        }
-                        drops.extend_from_slice(blocks);
-                    }
-                }
-                DccpOption::NdpCount(n) => ack.ndp_count = Some(n),
-                DccpOption::ElapsedTime(t) => ack.elapsed = Some(from_ticks(t)),
-                DccpOption::SlowReceiver => ack.slow_receiver = true,
-                _ => {}
-            }
-        }
-        if !vectors.is_empty() {
-            ack.ack_vector = &vectors;
-        }
-        if !drops.is_empty() {
-            ack.data_dropped = &drops;
-        }
         // Drop Code 1, on whatever packet: no more data are ever taken there (section 11.7.2).
-        self.peer_deaf |= ack.data_dropped.iter().any(|b| b & 0xf0 == 0x90);
+        if ack.data_dropped.iter().any(|b| b & 0xf0 == 0x90) {
+            self.peer_deaf = true;
+        }
         if !ack.ack_vector.is_empty() {
             let fate = self.sending.log.on_runs(runs(acknowledged, ack.ack_vector));
             self.counters.data_lost += fate.lost;
@@ -150,12 +172,14 @@ impl Connection {
         if let Some(sender) = &mut self.halves.sender {
             sender.on_acknowledgement(&ack);
         }
+        if self.peer_deaf {
+            self.queue.clear();
+        }
         if let Some(rtt) = self.rtt() {
             self.features.set_rtt(rtt);
             self.mtu.set_rtt(rtt);
         }
         self.mtu.on_acknowledged(acknowledged, self.sequences.gss);
         self.follow_ack_ratio();
-        (self.sending.vectors, self.sending.drops) = (vectors, drops);
     }
 }

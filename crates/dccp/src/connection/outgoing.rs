@@ -43,6 +43,8 @@ pub(super) struct Sending {
     ack_split_off: bool,
     /// Data and acknowledgement do not fit one packet, and PARTOPEN allows no other (section 8.1.5).
     pub(super) too_long_for_partopen: bool,
+    /// The newest Response.
+    pub(super) response: Option<Seq48>,
     /// Scratch for options that came in parts.
     pub(super) vectors: Vec<u8>,
     pub(super) drops: Vec<u8>,
@@ -123,8 +125,18 @@ impl Connection {
         Some(self.sending.featured_at.map_or(due, |t| due.max(t + MIN_FEATURED_INTERVAL)))
     }
 
+    /// Whether the connection, but for congestion control, lets data leave.
+    pub(super) fn data_may_leave(&self) -> bool {
+        !self.peer_deaf
+            && match self.state {
+                State::PartOpen => !self.sending.too_long_for_partopen,
+                State::Open => true,
+                _ => false,
+            }
+    }
+
     fn may_send_data(&mut self, now: Timestamp) -> bool {
-        if self.peer_deaf || self.state == State::PartOpen && self.sending.too_long_for_partopen {
+        if !self.data_may_leave() {
             return false;
         }
         let Some(sender) = &self.halves.sender else { return false };
@@ -262,6 +274,7 @@ impl Connection {
         }
         if matches!(sent.packet_type, PacketType::Request | PacketType::Response) {
             self.timing.measured = Some((sent.sequence, sent.now));
+            self.sending.response = Some(sent.sequence);
         }
         if self.state == State::PartOpen {
             self.timers.retransmit.restart(sent.now);
@@ -346,6 +359,10 @@ impl Connection {
         };
         let ports = (self.config.local_port, self.config.remote_port);
         let header = reset::write(out, ports, sequence, ack, code, data);
+        // Whoever looks at a capture reads why; the normal end needs no words.
+        if code != ResetCode::CLOSED {
+            out.extend_from_slice(code.name().unwrap_or_default().as_bytes());
+        }
         self.counters.resets_sent += 1;
         self.counters.packets_sent += 1;
         let size = DataSize::from_bytes(out.len() as u64);

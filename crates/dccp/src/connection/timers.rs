@@ -96,7 +96,7 @@ impl Connection {
         }
         if let Some(sender) = &self.halves.sender {
             earlier(sender.poll_timeout());
-            if self.state <= State::Open
+            if self.data_may_leave()
                 && let Some(front) = self.queue.front(now)
                 && let Permission::At(t) = sender.may_send(now, front.size())
             {
@@ -115,6 +115,7 @@ impl Connection {
         if due(&mut self.timers.idle) {
             self.inbox.shrink();
             self.sending.log.shrink();
+            self.queue.shrink();
         }
         if due(&mut self.timers.time_wait) {
             self.state = State::Closed;

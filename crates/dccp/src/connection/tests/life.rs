@@ -7,19 +7,35 @@ use Side::{Client as C, Server as S};
 use weir_units::TimeDelta;
 
 #[test]
-fn a_handshake_takes_a_round_trip_and_a_half() {
+fn a_handshake_takes_two_round_trips_for_both_to_know() {
     let mut pair = Pair::new(config(), Link::default());
-    pair.run(TimeDelta::from_millis(100));
+    pair.run(TimeDelta::from_millis(70));
     assert_eq!(pair.states(), (State::PartOpen, State::Open));
-    assert_eq!(pair.types()[..3], [(C, T::Request), (S, T::Response), (C, T::Ack)]);
+    pair.run(TimeDelta::from_millis(30));
+    assert_eq!(pair.states(), (State::Open, State::Open));
+    // Section 8.1's figure.
+    assert_eq!(pair.types(), [(C, T::Request), (S, T::Response), (C, T::Ack), (S, T::Ack)]);
     let at = |i: usize| pair.log[i].at.saturating_since(pair.log[0].at).as_millis();
-    assert_eq!((at(1), at(2)), (20, 40));
+    assert_eq!((at(1), at(2), at(3)), (20, 40, 60));
     assert_eq!(pair.client.rtt().map(TimeDelta::as_millis), Some(40));
-    // The server's first packet opens the client.
+    assert_eq!(pair.server().rtt().map(TimeDelta::as_millis), Some(40));
+    // Nothing more leaves, however long nobody has data.
+    pair.run(TimeDelta::from_secs(1_000));
+    assert_eq!((pair.log.len(), pair.states()), (4, (State::Open, State::Open)));
     pair.send(S, b"hello");
     pair.run(TimeDelta::from_millis(100));
-    assert_eq!(pair.states(), (State::Open, State::Open));
     assert_eq!(pair.received[&C], [b"hello"]);
+}
+
+#[test]
+fn a_client_without_data_opens_though_packets_are_lost() {
+    for seed in 0..20 {
+        let mut pair = Pair::new(config(), Link { loss: 0.4, seed, ..Link::default() });
+        pair.run(TimeDelta::from_secs(150));
+        assert_eq!(pair.states(), (State::Open, State::Open), "{seed}");
+        let acks = pair.sent(C, T::Ack).len() + pair.sent(S, T::Ack).len();
+        assert!(acks <= 24, "{seed}: {acks}");
+    }
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn each_request_gets_a_response_with_a_new_number() {
     pair.filter = |_| false;
     pair.deliver(C, &late, 0, Ecn::NotEct);
     pair.run(TimeDelta::from_millis(100));
-    assert_eq!(pair.client.state(), State::PartOpen);
+    assert_eq!(pair.client.state(), State::Open);
     assert_eq!(pair.sent(C, T::Ack)[0].ack, Some(first + 1));
     assert_eq!(pair.server().state(), State::Open);
 }

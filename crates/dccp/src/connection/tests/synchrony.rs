@@ -65,7 +65,7 @@ fn half_open_connections_are_found() {
     // A listener would make a new end now.
     pair.server = None;
     pair.run(TimeDelta::from_secs(10));
-    assert_eq!(pair.states(), (State::PartOpen, State::Open));
+    assert_eq!(pair.states(), (State::Open, State::Open));
 }
 
 #[test]
