@@ -32,11 +32,14 @@ mod reported;
 mod schedule;
 mod sender;
 mod sent;
+mod smoothed;
 mod window_counter;
 
 pub use config::Config;
 pub use receiver::Receiver;
+pub(super) use schedule::Schedule;
 pub use sender::Sender;
+pub(super) use smoothed::Smoothed;
 
 use super::{Requirements, Spec};
 use std::sync::Arc;

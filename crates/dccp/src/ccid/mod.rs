@@ -243,6 +243,7 @@ ccids! {
     Ccid5 => ccid5,
     Ccid3 => ccid3,
     Ccid4 => ccid4,
+    Video => video,
 }
 
 impl core::fmt::Debug for Sender {

@@ -7,28 +7,28 @@ const LONGEST: f64 = 1e6;
 
 /// The nominal send time of the next packet. Rates in bits a second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Schedule {
+pub(in crate::ccid) struct Schedule {
     next: Timestamp,
 }
 
 impl Schedule {
-    pub(super) fn new(now: Timestamp) -> Self {
+    pub(in crate::ccid) fn new(now: Timestamp) -> Self {
         Self { next: now }
     }
 
     /// The nominal send time.
-    pub(super) fn next(&self) -> Timestamp {
+    pub(in crate::ccid) fn next(&self) -> Timestamp {
         self.next
     }
 
     /// A packet leaves. Unused send times of the last `credit` count.
-    pub(super) fn on_sent(&mut self, now: Timestamp, size: DataSize, rate: f64, credit: TimeDelta) {
+    pub(in crate::ccid) fn on_sent(&mut self, now: Timestamp, size: DataSize, rate: f64, credit: TimeDelta) {
         let interval = (size.as_bits() as f64 / rate.max(1e-3)).min(LONGEST);
         self.next = self.next.max(now - credit) + TimeDelta::from_secs_f64(interval);
     }
 
     /// The rate changes: what is left to wait goes by the new one.
-    pub(super) fn on_rate(&mut self, now: Timestamp, before: f64, after: f64) {
+    pub(in crate::ccid) fn on_rate(&mut self, now: Timestamp, before: f64, after: f64) {
         if self.next > now {
             self.next = now + (self.next - now).mul_f64((before / after.max(1e-3)).min(LONGEST));
         }

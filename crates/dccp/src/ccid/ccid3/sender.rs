@@ -5,6 +5,7 @@ use super::options::Report;
 use super::reported::ReportedIntervals;
 use super::schedule::Schedule;
 use super::sent::{Sent, SentLog};
+use super::smoothed::Smoothed;
 use super::window_counter::WindowCounter;
 use crate::ccid::ccid4::SmallPackets;
 use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
@@ -62,12 +63,13 @@ pub struct Sender {
     receive_rate: f64,
     max_receive_rate: f64,
     was_limited: bool,
-    smoothed: f64,
-    smoothed_at: Timestamp,
+    smoothed: Smoothed,
     acknowledged: Option<Seq48>,
     nofeedback_at: Option<Timestamp>,
     /// Nothing was sent since the nofeedback timer was set.
     idle: bool,
+    /// The nofeedback timer has expired since the last feedback.
+    starved: bool,
     feedbacks: u64,
 }
 
@@ -101,11 +103,11 @@ impl Sender {
             receive_rate: 0.0,
             max_receive_rate: 0.0,
             was_limited: false,
-            smoothed: 0.0,
-            smoothed_at: now,
+            smoothed: Smoothed::new(&config, now),
             acknowledged: None,
             nofeedback_at: None,
             idle: true,
+            starved: false,
             feedbacks: 0,
         };
         if sender.rtt.is_some() {
@@ -114,7 +116,7 @@ impl Sender {
         sender
     }
 
-    fn r(&self) -> TimeDelta {
+    pub(in crate::ccid) fn r(&self) -> TimeDelta {
         self.rtt.map_or(DEFAULT_RTT, |r| r.mean)
     }
 
@@ -122,8 +124,7 @@ impl Sender {
     fn start(&mut self, now: Timestamp) {
         let initial = self.initial_rate();
         self.rate.start(now, initial);
-        self.smoothed = initial;
-        self.smoothed_at = now;
+        self.smoothed.start(now, initial);
         self.set_x_inst(now);
     }
 
@@ -157,12 +158,12 @@ impl Sender {
     }
 
     /// t_delta (RFC 5348, section 8.3).
-    fn early(&self) -> TimeDelta {
+    pub(in crate::ccid) fn early(&self) -> TimeDelta {
         let interval = TimeDelta::from_secs_f64(self.segment * 8.0 / self.x_inst.max(1.0));
         interval.min(self.config.t_gran).min(self.r()) / 2
     }
 
-    fn credit(&self) -> TimeDelta {
+    pub(in crate::ccid) fn credit(&self) -> TimeDelta {
         self.rtt.map_or(TimeDelta::ZERO, |r| r.mean.mul_f64(self.config.credit))
     }
 
@@ -181,20 +182,25 @@ impl Sender {
 
     /// X_inst (RFC 5348, section 4.5).
     fn set_x_inst(&mut self, now: Timestamp) {
-        let factor = self.rtt.filter(|_| self.config.damping).map_or(1.0, |r| r.root_mean / r.sample_root);
         let before = self.x_inst;
-        self.smooth(now);
-        self.x_inst = (self.rate.get() * factor).max(self.least()).min(MAX_RATE);
+        self.smoothed.update(now, before);
+        self.x_inst = (self.rate.get() * self.damping()).max(self.least()).min(MAX_RATE);
         self.schedule.on_rate(now, before, self.x_inst);
     }
 
-    /// Takes the rate that held until now into the smoothed one.
-    fn smooth(&mut self, now: Timestamp) {
-        let rises = self.x_inst > self.smoothed;
-        let constant = if rises { self.config.smooth_rise } else { self.config.smooth_fall };
-        let passed = (now - self.smoothed_at).ratio(constant).unwrap_or(f64::INFINITY);
-        self.smoothed += (self.x_inst - self.smoothed) * (1.0 - libm::exp(-passed));
-        self.smoothed_at = now;
+    fn damping(&self) -> f64 {
+        self.rtt.filter(|_| self.config.damping).map_or(1.0, |r| r.root_mean / r.sample_root)
+    }
+
+    /// X_inst.
+    pub(in crate::ccid) fn allowed(&self) -> f64 {
+        self.x_inst
+    }
+
+    /// X_Bps, damped as X_inst, whatever has been received: once there was a loss event and while feedback comes.
+    pub(in crate::ccid) fn by_equation(&self) -> Option<f64> {
+        let known = self.rate.loss_event_rate() > 0.0 && !self.starved;
+        known.then(|| (self.rate.by_equation() * self.damping()).clamp(self.least(), MAX_RATE))
     }
 
     fn restart_nofeedback_timer(&mut self, now: Timestamp) {
@@ -247,8 +253,29 @@ impl Sender {
             self.rate.on_feedback(now, &feedback, &self.terms());
             self.set_x_inst(now);
         }
+        self.starved = false;
         self.feedbacks += 1;
         self.restart_nofeedback_timer(now);
+    }
+
+    /// What a packet means besides the time of the next; `used_up` says whether no more may leave now.
+    pub(in crate::ccid) fn take_sent(&mut self, packet: &SentPacket, used_up: bool) {
+        let at = packet.now;
+        if !packet.packet_type.is_data() {
+            return self.sent.push(packet.sequence, Sent { at, counter: None, used_up: false });
+        }
+        let counter = self.counter.on_sent(at, self.r());
+        self.sent.push(packet.sequence, Sent { at, counter: Some(counter), used_up });
+        let size = packet.data.as_bytes() as f64;
+        let p = self.rate.loss_event_rate();
+        let memory = if p > 0.0 { (SIZE_INTERVALS / p).clamp(SIZE_MEMORY.0, SIZE_MEMORY.1) } else { SIZE_MEMORY.0 };
+        let is_first = self.largest.is_zero();
+        self.segment = if is_first { size.max(1.0) } else { self.segment + (size - self.segment) / memory };
+        self.largest = self.largest.max(packet.data);
+        if self.nofeedback_at.is_none() {
+            self.restart_nofeedback_timer(at);
+        }
+        self.idle = false;
     }
 
     fn take_losses(&mut self, now: Timestamp, report: &Report) -> bool {
@@ -290,26 +317,13 @@ impl CcidSender for Sender {
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         let now = packet.now;
-        if !packet.packet_type.is_data() {
-            return self.sent.push(packet.sequence, Sent { at: now, counter: None, used_up: false });
+        if packet.packet_type.is_data() {
+            self.schedule.on_sent(now, packet.data, self.x_inst, self.credit());
+            if let Some(small) = &mut self.small {
+                small.on_sent(now);
+            }
         }
-        let counter = self.counter.on_sent(now, self.r());
-        let size = packet.data.as_bytes() as f64;
-        let memory = (SIZE_INTERVALS / self.rate.loss_event_rate().max(1e-9)).clamp(SIZE_MEMORY.0, SIZE_MEMORY.1);
-        let memory = if self.rate.loss_event_rate() > 0.0 { memory } else { SIZE_MEMORY.0 };
-        self.segment =
-            if self.largest.is_zero() { size.max(1.0) } else { self.segment + (size - self.segment) / memory };
-        self.largest = self.largest.max(packet.data);
-        self.schedule.on_sent(now, packet.data, self.x_inst, self.credit());
-        if let Some(small) = &mut self.small {
-            small.on_sent(now);
-        }
-        let used_up = self.schedule.next() > now;
-        self.sent.push(packet.sequence, Sent { at: now, counter: Some(counter), used_up });
-        if self.nofeedback_at.is_none() {
-            self.restart_nofeedback_timer(now);
-        }
-        self.idle = false;
+        self.take_sent(packet, self.schedule.next() > now);
     }
 
     fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>) {
@@ -335,6 +349,7 @@ impl CcidSender for Sender {
         if self.nofeedback_at.is_none_or(|t| t > now) {
             return;
         }
+        self.starved = true;
         let terms = self.terms();
         if self.rate.on_nofeedback(now, self.idle, self.rtt.is_some(), &terms) {
             self.set_x_inst(now);
@@ -354,7 +369,7 @@ impl CcidSender for Sender {
     }
 
     fn smoothed_rate(&self) -> Option<DataRate> {
-        self.rtt.map(|_| DataRate::from_bps_f64(self.smoothed.min(self.most())))
+        self.rtt.map(|_| DataRate::from_bps_f64(self.smoothed.get().min(self.most())))
     }
 
     fn rtt(&self) -> Option<TimeDelta> {
@@ -368,7 +383,7 @@ impl CcidSender for Sender {
         out("x_calc_bps", self.rate.by_equation());
         out("x_recv_bps", self.receive_rate);
         out("recv_limit_bps", finite(2.0 * self.rate.max_receive_rate()));
-        out("smoothed_bps", self.smoothed);
+        out("smoothed_bps", self.smoothed.get());
         out("loss_event_rate", self.rate.loss_event_rate());
         out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.mean.as_millis_f64()));
         out("data_limited", f64::from(u8::from(self.was_limited)));

@@ -1,8 +1,8 @@
 //! A half-connection without a connection: sender, link, receiver and the way back.
 
 use crate::ccid::{
-    Acknowledgement, CcidReceiver, CcidSender, Permission, ReceivedPacket, Receiver, Registry, Sender, SentPacket,
-    Setup,
+    Acknowledgement, CcidReceiver, CcidSender, Chunk, Permission, ReceivedPacket, Receiver, Registry, Sender,
+    SentPacket, Setup,
 };
 use crate::packet::{Header, PacketType, PacketWriter, WireSequence, parse};
 use std::collections::VecDeque;
@@ -39,6 +39,13 @@ pub(crate) enum Source {
     Greedy,
     /// Hands over a packet at each such interval, which waits.
     Every(TimeDelta),
+    /// Hands over a chunk of so many packets at each interval, and as many as the last number each `key_every` of them.
+    Frames {
+        interval: TimeDelta,
+        packets: u64,
+        key_every: u64,
+        key: u64,
+    },
     Silent,
 }
 
@@ -62,7 +69,16 @@ pub(crate) struct Net {
     pub(crate) slow_receiver: bool,
     free_at: Timestamp,
     next_frame: Timestamp,
-    waiting: u64,
+    /// When those that wait were handed over.
+    waiting: VecDeque<Timestamp>,
+    frames: u64,
+    /// Packets that may wait; more are refused.
+    pub(crate) room: usize,
+    /// A packet that leaves later than this after it was handed over is late.
+    pub(crate) patience: TimeDelta,
+    pub(crate) offered: u64,
+    pub(crate) refused: u64,
+    pub(crate) late: u64,
     forward: VecDeque<Flying>,
     back: VecDeque<Feedback>,
     spare: Vec<Vec<u8>>,
@@ -112,7 +128,13 @@ impl Net {
             slow_receiver: false,
             free_at: Timestamp::ZERO,
             next_frame: Timestamp::ZERO,
-            waiting: 0,
+            waiting: VecDeque::new(),
+            frames: 0,
+            room: usize::MAX,
+            patience: TimeDelta::MAX,
+            offered: 0,
+            refused: 0,
+            late: 0,
             forward: VecDeque::new(),
             back: VecDeque::new(),
             spare: Vec::new(),
@@ -128,7 +150,7 @@ impl Net {
 
     /// When a packet may leave, if one is there.
     fn send_at(&self) -> Timestamp {
-        if self.waiting == 0 && !matches!(self.source, Source::Greedy) {
+        if self.waiting.is_empty() && !matches!(self.source, Source::Greedy) {
             return Timestamp::MAX;
         }
         match self.sender.may_send(self.now, self.size) {
@@ -143,7 +165,10 @@ impl Net {
         let end = self.now + TimeDelta::from_millis(ms);
         self.next_frame = self.next_frame.max(self.now);
         loop {
-            let frame = if let Source::Every(_) = self.source { self.next_frame } else { Timestamp::MAX };
+            let frame = match self.source {
+                Source::Every(_) | Source::Frames { .. } => self.next_frame,
+                Source::Greedy | Source::Silent => Timestamp::MAX,
+            };
             let timer = self.sender.poll_timeout().unwrap_or(Timestamp::MAX);
             let data = self.forward.front().map_or(Timestamp::MAX, |f| f.at);
             let back = self.back.front().map_or(Timestamp::MAX, |f| f.at);
@@ -168,10 +193,7 @@ impl Net {
                 self.sender.on_timeout(at);
                 assert!(self.sender.poll_timeout().is_none_or(|t| t > at));
             } else if at >= frame {
-                if let Source::Every(interval) = self.source {
-                    self.next_frame += interval;
-                }
-                self.waiting += 1;
+                self.hand_over();
             } else {
                 let fate = fate(self.sequence);
                 self.send(fate);
@@ -179,10 +201,34 @@ impl Net {
         }
     }
 
+    fn hand_over(&mut self) {
+        let (interval, packets) = match self.source {
+            Source::Every(interval) => (interval, 1),
+            Source::Frames { interval, packets, key_every, key } => {
+                let packets = if self.frames.is_multiple_of(key_every) { key } else { packets };
+                self.sender.on_chunk(&Chunk { now: self.now, size: self.size * packets, interval });
+                (interval, packets)
+            }
+            Source::Greedy | Source::Silent => return,
+        };
+        self.next_frame += interval;
+        self.frames += 1;
+        for _ in 0..packets {
+            self.offered += 1;
+            if self.waiting.len() >= self.room {
+                self.refused += 1;
+            } else {
+                self.waiting.push_back(self.now);
+            }
+        }
+    }
+
     fn send(&mut self, fate: Fate) {
         let ccval = self.sender.ccval(self.now);
-        self.waiting = self.waiting.saturating_sub(1);
-        let queued = if let Source::Greedy = self.source { self.size } else { self.size * self.waiting };
+        let handed_over = self.waiting.pop_front().unwrap_or(self.now);
+        self.late += u64::from(self.now - handed_over > self.patience);
+        let waiting = self.waiting.len() as u64;
+        let queued = if let Source::Greedy = self.source { self.size } else { self.size * waiting };
         let sequence = Seq48::new(START).add(self.sequence);
         self.sender.on_packet_sent(&SentPacket {
             now: self.now,

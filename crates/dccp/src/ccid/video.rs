@@ -1,0 +1,84 @@
+//! A CCID for video that knows of chunks, under a number for experiments (RFC 4340, section 19.5). It is used only where a
+//! configuration asks for it by number, 248, on both ends.
+//!
+//! S. Jero, 2013, section 5.2, asks for a rate-based CCID to which an application tells that it sends a group of packets now and
+//! nothing for the next x ms: one that keeps an even rate, and that may raise it linearly over a round trip or a chunk as long as
+//! it stays below the TCP-friendly rate, where TFRC holds it at twice what was received before: then a key frame after small
+//! frames need not wait. The thesis has no more than that; the rest is ours.
+//!
+//! It is [CCID 3](super::ccid3) - packets, feedback, loss intervals, X and the nofeedback timer are the same, so its receiver is
+//! CCID 3's - but for when a packet leaves. Of a chunk of which data wait:
+//!
+//! 1. *Ceiling.* A busy time begins with a chunk that is handed over while nothing waits, at t_0. Within it the rate is bounded by
+//!    X_v(t) = X + max(X_Bps - X, 0) min(1, (t - t_0) / T), where X is CCID 3's, held by twice X_recv, X_Bps is that of the
+//!    throughput equation, both damped (RFC 5348, section 4.5), and T is the shorter of R and the chunk's interval, times `ramp`.
+//!    So X_v never is above X_Bps where X is not, and reaches it within a chunk however long the path is.
+//! 2. Where there is no X_Bps - before the first loss event - and after the nofeedback timer has expired until feedback comes
+//!    again, X_v is X: nothing is known that would allow more.
+//! 3. *Allowance.* Packets leave at X_v, with CCID 3's credit of a round trip for unused send times; whether an interval was
+//!    data-limited is told by this as there.
+//! 4. *Evenness.* Neither leave packets faster than at the rate that empties the queue by a deadline: the chunk's time plus its
+//!    interval times `spread`; a chunk of more than twice the mean (over about 32) may take as many times that as it is larger than
+//!    twice the mean, up to `most_intervals`. Of chunks that wait together the latest deadline counts. So what CCID 3 sends at once
+//!    out of its credit is spread, a small frame over most of its interval, a key frame over about 100 ms.
+//!
+//! Without chunks it behaves as CCID 3. The rate that is read out is X_Bps where rule 1 may lead to it, X otherwise; the
+//! smoothed one is a low-pass of it.
+
+mod sender;
+
+pub use super::ccid3::Receiver;
+pub use sender::Sender;
+
+use super::{Setup, Spec, ccid3};
+use std::sync::Arc;
+use weir_cc::tunable::SetupError;
+
+/// Its number.
+pub const NUMBER: u8 = 248;
+const NAME: &str = "CCID 248";
+
+weir_cc::tunables! {
+    /// What it has besides the parameters of CCID 3.
+    pub struct Config {
+        /// Share of a chunk's interval over which its packets are spread (ours); the rest is for timers and what comes early.
+        spread: f64 = 0.8, 0.0 => 1.0;
+        /// Intervals that a chunk much larger than the mean may take at most, times `spread` (ours: a receiver plays a key frame
+        /// about 100 ms late, and what passes the path's capacity is lost).
+        most_intervals: f64 = 3.0, 1.0 => 30.0;
+        /// T over the shorter of the round-trip time and the chunk's interval (S. Jero, 2013, section 5.2: either).
+        ramp: f64 = 1.0, 0.1 => 10.0;
+    }
+}
+
+fn configs(params: &[(String, f64)]) -> Result<(ccid3::Config, Config), SetupError> {
+    let (mut base, mut own) = (ccid3::Config::default(), Config::default());
+    let (set_own, set_base) = (&mut |p: &[_]| own.set_all(NAME, p), &mut |p: &[_]| base.set_all(NAME, p));
+    ccid3::set_both(params, &Config::params(), set_own, set_base)?;
+    Ok((base, own))
+}
+
+fn sender(setup: &Setup) -> Result<Sender, SetupError> {
+    let (base, own) = configs(&setup.params)?;
+    Ok(Sender::new(base, own, setup))
+}
+
+/// Its entry in the registry.
+pub fn spec() -> Spec {
+    Spec {
+        number: NUMBER,
+        name: "TFRC video",
+        summary: "TFRC that spreads the chunks of video and lets key frames reach the rate of the equation",
+        source: "S. Jero, 2013, section 5.2",
+        requirements: ccid3::REQUIREMENTS,
+        params: [ccid3::Config::params(), Config::params()].concat(),
+        sender: Arc::new(|setup| Ok(super::Sender::Video(Box::new(sender(setup)?)))),
+        receiver: Arc::new(|setup| {
+            let (base, _) = configs(&setup.params)?;
+            Ok(super::Receiver::Video(Box::new(Receiver::with(base, None))))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
