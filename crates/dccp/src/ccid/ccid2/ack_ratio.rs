@@ -5,18 +5,21 @@ use weir_units::Seq48;
 ///
 /// It stays at or below cwnd / 2, rounded up, and at 2 or above for windows of 4 and more. The RFC always accepts 2; with a window of 1
 /// or 2 packets that leaves the sender waiting for the receiver's delay, so it is 1 there, as the RFC lets it be and Linux does.
+///
+/// The window after one in which it was doubled is passed over: the acknowledgements lost in it left before the receiver knew.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckRatio {
     ratio: u16,
     /// Newest packet sent when the present window of data began.
     window_end: Option<Seq48>,
     was_congested: bool,
+    was_doubled: bool,
     clean_windows: u32,
 }
 
 impl AckRatio {
     pub(super) fn new(ratio: u16) -> Self {
-        Self { ratio: ratio.max(1), window_end: None, was_congested: false, clean_windows: 0 }
+        Self { ratio: ratio.max(1), window_end: None, was_congested: false, was_doubled: false, clean_windows: 0 }
     }
     pub(super) const fn get(&self) -> u16 {
         self.ratio
@@ -38,8 +41,11 @@ impl AckRatio {
         if self.window_end.replace(sent).is_none() {
             return;
         }
-        if self.was_congested {
-            (self.was_congested, self.clean_windows) = (false, 0);
+        let congested = std::mem::take(&mut self.was_congested);
+        if std::mem::take(&mut self.was_doubled) {
+            // Too early to tell.
+        } else if congested {
+            (self.was_doubled, self.clean_windows) = (true, 0);
             self.ratio = self.ratio.saturating_mul(2);
         } else {
             self.clean_windows = self.clean_windows.saturating_add(1);
@@ -80,8 +86,8 @@ mod tests {
     #[test]
     fn doubles_a_window_and_comes_down_by_appendix_a() {
         let mut a = AckRatio::new(2);
-        // Two losses in one window are one event.
-        assert_eq!(windows(&mut a, 40, 3, &[1, 2]), [4, 8, 7]);
+        // Two losses in one window are one event, and so are those of the next.
+        assert_eq!(windows(&mut a, 40, 5, &[1, 2, 3]), [4, 4, 8, 8, 7]);
         // K = 40 / (8 * 7) is below 1: one window; 40 / (7 * 6): 1; 40 / 30: 2; 40 / 20: 2; 40 / 12: 4; 40 / 6: 7.
         let mut a = AckRatio { ratio: 8, ..AckRatio::new(2) };
         let seen = windows(&mut a, 40, 17, &[]);
@@ -94,7 +100,7 @@ mod tests {
     fn keeps_its_bounds() {
         let mut a = AckRatio::new(2);
         // Half a window of 11, rounded up.
-        assert_eq!(windows(&mut a, 11, 5, &[1, 2, 3, 4, 5]), [4, 6, 6, 6, 6]);
+        assert_eq!(windows(&mut a, 11, 5, &[1, 2, 3, 4, 5]), [4, 4, 6, 6, 6]);
         a.bound(5);
         assert_eq!(a.get(), 3);
         a.bound(2);

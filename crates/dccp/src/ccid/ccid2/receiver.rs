@@ -94,6 +94,6 @@ impl CcidReceiver for Receiver {
         self.ack_ratio = ratio;
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        out("ack_ratio", f64::from(self.ack_ratio));
+        out("peer_ack_ratio", f64::from(self.ack_ratio));
     }
 }
