@@ -25,7 +25,7 @@ pub enum CaptureError {
     },
 }
 
-/// Runs a scenario and writes its RTP and RTCP packets as pcapng; the file comes into being whole or not at all.
+/// Runs a scenario and writes its RTP, RTCP and DCCP packets as pcapng, the last as IP protocol 33; the file comes into being whole or not at all.
 /// With `zeros`, payloads that exist as a length only are written as zeros; otherwise such packets are cut short.
 /// Gives the number of packets.
 pub fn write(
@@ -54,7 +54,7 @@ pub fn write(
             }
             let direction = if p.forward { Direction::Forward } else { Direction::Reverse };
             let length = p.bytes.len() + p.payload as usize;
-            let kind = PacketKind::Udp;
+            let kind = if p.is_dccp { PacketKind::Dccp } else { PacketKind::Udp };
             match writer.packet(&Datagram { now: p.now, flow, direction, kind, bytes: p.bytes, length, ecn: p.ecn }) {
                 Ok(()) => packets += 1,
                 Err(e) => error = Some(e),

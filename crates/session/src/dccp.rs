@@ -50,6 +50,8 @@ pub struct DccpCounters {
     pub accepted: u64,
     /// RTP packets that its queue refused.
     pub rejected: u64,
+    /// Frames whose first packet its queue refused.
+    pub first_rejected: u64,
     /// RTP packets longer than a packet may be.
     pub too_long: u64,
     /// Packets, RTCP's too, for a connection that takes none any more.
@@ -72,6 +74,8 @@ struct HandOver {
     rtp_timestamp: u32,
     importance: u8,
     deadline: Option<Timestamp>,
+    /// No packet of it has been handed over yet.
+    first: bool,
     refused: u32,
 }
 
@@ -317,9 +321,17 @@ impl DccpEnd {
 
     fn send_rtp(&mut self, now: Timestamp, payload: u32) {
         // What goes beside media, or as padding, can be missed first.
-        let beside =
-            HandOver { rtp_timestamp: 0, importance: 0, deadline: self.config.max_wait.map(|t| now + t), refused: 0 };
-        let HandOver { importance, deadline, .. } = self.frame.unwrap_or(beside);
+        let beside = HandOver {
+            rtp_timestamp: 0,
+            importance: 0,
+            deadline: self.config.max_wait.map(|t| now + t),
+            first: false,
+            refused: 0,
+        };
+        let HandOver { importance, deadline, first, .. } = self.frame.unwrap_or(beside);
+        if let Some(frame) = &mut self.frame {
+            frame.first = false;
+        }
         let message = Message { bytes: &self.buffer, payload, importance, deadline };
         let size = message.size();
         match self.connection.send(now, &message) {
@@ -329,6 +341,7 @@ impl DccpEnd {
                 match error {
                     SendError::WouldBlock => {
                         self.counters.rejected += 1;
+                        self.counters.first_rejected += u64::from(first);
                         if let Some(frame) = &mut self.frame {
                             frame.refused = frame.refused.saturating_add(1);
                         }
@@ -366,6 +379,7 @@ impl DccpEnd {
             rtp_timestamp: next.rtp_timestamp,
             importance: importance(next.importance),
             deadline: self.config.max_wait.map(|t| next.captured + t),
+            first: true,
             refused: 0,
         });
     }

@@ -1,6 +1,6 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
-use super::dccp::DccpEnd;
+use super::dccp::{CallOverDccp, DccpEnd};
 use super::station::StationAgent;
 use super::video::Viewer;
 use crate::results::{Distribution, TransferSummary};
@@ -21,6 +21,7 @@ pub(crate) enum Agent {
     Stepped(Box<SteppedUdp>),
     Station(Box<StationAgent>),
     Dccp(Box<DccpEnd>),
+    CallOverDccp(Box<CallOverDccp>),
 }
 
 /// One end of a call in the simulator.
@@ -44,6 +45,7 @@ impl Agent {
     pub(crate) fn call(&self) -> Option<&Endpoint> {
         match self {
             Self::Call(c) => Some(&c.endpoint),
+            Self::CallOverDccp(c) => c.endpoint(),
             _ => None,
         }
     }
@@ -51,16 +53,27 @@ impl Agent {
     pub(crate) fn connection(&self) -> Option<&Connection> {
         match self {
             Self::Dccp(d) => d.connection(),
+            Self::CallOverDccp(c) => c.end().map(weir_session::dccp::DccpEnd::connection),
             _ => None,
         }
     }
-    /// Frames of whose packets the transport refused the first.
-    pub(crate) fn heads_refused(&self) -> u64 {
-        0
+    /// Packets that the transport has refused or dropped before they left, and frames of whose packets it refused the first.
+    pub(crate) fn refused(&self) -> (u64, u64) {
+        let of_queue = |c: &Connection| {
+            let queue = c.queue().counters();
+            queue.refused + queue.displaced + queue.expired
+        };
+        match self {
+            Self::CallOverDccp(c) => {
+                c.end().map_or((0, 0), |e| (of_queue(e.connection()), e.counters().first_rejected))
+            }
+            _ => (self.connection().map_or(0, of_queue), 0),
+        }
     }
     pub(crate) fn viewer(&self) -> Option<&Viewer> {
         match self {
             Self::Call(c) => c.viewer.as_deref(),
+            Self::CallOverDccp(c) => c.viewer.as_deref(),
             _ => None,
         }
     }
@@ -124,8 +137,10 @@ impl Agent {
         }
     }
     pub(crate) fn set_paused(&mut self, paused: bool) {
-        if let Self::Call(c) = self {
-            c.endpoint.set_paused(paused);
+        match self {
+            Self::Call(c) => c.endpoint.set_paused(paused),
+            Self::CallOverDccp(c) => c.set_paused(paused),
+            _ => {}
         }
     }
     pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
@@ -137,6 +152,7 @@ impl Agent {
                 }
                 Some(event)
             }
+            Self::CallOverDccp(c) => c.poll_playout(now),
             _ => None,
         }
     }
@@ -150,6 +166,7 @@ macro_rules! each {
             Self::Stepped($agent) => $call,
             Self::Station($agent) => $call,
             Self::Dccp($agent) => $call,
+            Self::CallOverDccp($agent) => $call,
         }
     };
 }

@@ -152,6 +152,10 @@ pub(crate) fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Age
     let traffic_error = |message: String| RunError::Traffic { flow: flow.name.clone(), message };
     match &flow.kind {
         FlowKind::Rtp(rtp) => {
+            if let Some(d) = &rtp.dccp {
+                let (a, b) = super::dccp::calls(flow, rtp, d, call(flow, rtp, seed, registry)?, seed)?;
+                return Ok((Agent::CallOverDccp(Box::new(a)), Agent::CallOverDccp(Box::new(b))));
+            }
             let (a, b, viewer) = call(flow, rtp, seed, registry)?;
             let end = |e, viewer| Agent::Call(Box::new(CallEnd::new(e, rtp.header_overhead, viewer)));
             Ok((end(a, None), end(b, viewer)))

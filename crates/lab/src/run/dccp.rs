@@ -1,12 +1,16 @@
-//! DCCP without RTP in the simulator: a source and its sink.
+//! DCCP in the simulator: a source and its sink, and calls over it.
 
 use super::RunError;
-use crate::scenario::{DccpFlow, DccpSettings, Flow};
+use super::video::Viewer;
+use crate::scenario::{DccpFlow, DccpSettings, Flow, RtpFlow};
 use std::sync::Arc;
 use weir_dccp::ccid::Registry;
 use weir_dccp::connection::{Ccids, Config, Connection, Datagram};
 use weir_dccp::packet::ServiceCode;
 use weir_dccp::queue::Message;
+use weir_media::PlayoutEvent;
+use weir_session::Endpoint;
+use weir_session::dccp::{DccpConfig, QueueSizing};
 use weir_sim::{Body, Packet, mix};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
@@ -39,6 +43,129 @@ pub(crate) fn fill(packet: &mut Packet, t: &weir_dccp::connection::Transmit, ove
     packet.size = t.size + overhead;
     packet.ecn = t.ecn;
     packet.body = Body::Dccp { header: u16::try_from(t.header).unwrap_or(u16::MAX) };
+}
+
+/// A call's end over DCCP before its connection, and with it.
+enum Call {
+    /// A server's end before the first Request.
+    Waiting(Box<(Endpoint, Config)>),
+    Connected(Box<weir_session::dccp::DccpEnd>),
+}
+
+/// One end of a call over DCCP.
+pub(crate) struct CallOverDccp {
+    /// Never empty but while it changes.
+    call: Option<Call>,
+    settings: DccpConfig,
+    header_overhead: DataSize,
+    /// The last instant it was told.
+    now: Timestamp,
+    /// Who sees what arrives, where it has content.
+    pub viewer: Option<Box<Viewer>>,
+}
+
+/// How a session runs over the connection.
+fn session_config(d: &DccpSettings) -> DccpConfig {
+    let sizing = d.sized_by_frames.then(QueueSizing::default);
+    DccpConfig { sizing, max_wait: d.max_wait, ..DccpConfig::default() }
+}
+
+/// Both ends of a call over DCCP: who sends media connects.
+pub(crate) fn calls(
+    flow: &Flow,
+    rtp: &RtpFlow,
+    d: &DccpSettings,
+    (sender, receiver, viewer): super::build::Call,
+    seed: u64,
+) -> Result<(CallOverDccp, CallOverDccp), RunError> {
+    let now = Timestamp::ZERO + flow.start;
+    let settings = session_config(d);
+    let config = |side: u64| {
+        let service_code = ServiceCode::RTP_VIDEO;
+        Config { service_code, ..config(d, rtp.payload, mix(seed, 10 + side)) }
+    };
+    let error = |e: weir_cc::tunable::SetupError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
+    let client = weir_session::dccp::DccpEnd::connect(sender, config(0), settings, now).map_err(error)?;
+    let end =
+        |call, viewer| CallOverDccp { call: Some(call), settings, header_overhead: d.header_overhead, now, viewer };
+    let server = Call::Waiting(Box::new((receiver, config(1))));
+    Ok((end(Call::Connected(Box::new(client)), None), end(server, viewer)))
+}
+
+impl CallOverDccp {
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        match self.call.as_ref()? {
+            Call::Waiting(w) => Some(&w.0),
+            Call::Connected(c) => Some(c.endpoint()),
+        }
+    }
+    pub(crate) fn end(&self) -> Option<&weir_session::dccp::DccpEnd> {
+        if let Some(Call::Connected(c)) = &self.call { Some(c) } else { None }
+    }
+    fn end_mut(&mut self) -> Option<&mut weir_session::dccp::DccpEnd> {
+        if let Some(Call::Connected(c)) = &mut self.call { Some(c) } else { None }
+    }
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        if let Some(end) = self.end_mut() {
+            end.set_paused(paused);
+        }
+    }
+    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        let endpoint = match self.call.as_mut()? {
+            Call::Waiting(w) => &mut w.0,
+            Call::Connected(c) => c.endpoint_mut(),
+        };
+        let event = endpoint.poll_playout(now)?;
+        if let Some(viewer) = &mut self.viewer {
+            viewer.on_playout(endpoint, &event, now);
+        }
+        Some(event)
+    }
+
+    /// The first Request makes the connection; what is none comes too late or from nowhere.
+    fn accept(&mut self, now: Timestamp, request: &Datagram<'_>) {
+        let Some(Call::Waiting(waiting)) = &self.call else { return };
+        let Ok(connection) = Connection::accept(waiting.1.clone(), now, request, None) else { return };
+        let Some(Call::Waiting(waiting)) = self.call.take() else { return };
+        let end = weir_session::dccp::DccpEnd::new(waiting.0, connection, self.settings, now);
+        self.call = Some(Call::Connected(Box::new(end)));
+    }
+}
+
+impl weir_sim::Agent for CallOverDccp {
+    fn on_start(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        self.now = now;
+        let datagram = Datagram { bytes: &packet.bytes, payload: packet.payload, ecn: packet.ecn };
+        match self.end_mut() {
+            Some(end) => end.handle_datagram(now, &datagram),
+            None => self.accept(now, &datagram),
+        }
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.now = now;
+        match self.call.as_mut() {
+            Some(Call::Connected(end)) => end.handle_timeout(now),
+            Some(Call::Waiting(w)) => w.0.handle_timeout(now),
+            None => {}
+        }
+    }
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        let now = self.now;
+        match self.call.as_mut()? {
+            Call::Connected(end) => end.poll_timeout(now),
+            // Nothing can be sent yet.
+            Call::Waiting(_) => None,
+        }
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        let overhead = self.header_overhead;
+        let Some(t) = self.end_mut().and_then(|end| end.poll_transmit(now, &mut packet.bytes)) else { return false };
+        fill(packet, &t.transmit, overhead);
+        true
+    }
 }
 
 /// The application at one end.

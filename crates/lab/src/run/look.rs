@@ -2,7 +2,6 @@
 
 use crate::metrics::{DropCause, FlowEnd, FrameRecord, Recorder};
 use crate::scenario::{Flow, Scenario};
-use weir_dccp::queue::QueueCounters;
 use weir_media::PlayoutEvent;
 use weir_session::Endpoint;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -27,6 +26,13 @@ impl SenderLook {
     }
 }
 
+impl SenderLook {
+    /// Where the transport measures the round-trip time, the session's, which comes from RTCP, does not count.
+    pub(crate) fn with_transport(self, measures: bool) -> Self {
+        Self { rtt: self.rtt.filter(|_| !measures), ..self }
+    }
+}
+
 /// What the recorder has been told of a flow so far.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Told {
@@ -38,8 +44,8 @@ pub(crate) struct Told {
     frames_due: u64,
     /// Sum in ms and number of the looks at its last round-trip time.
     round_trips: (f64, u64),
-    /// Packets that its connection's send queue has refused or dropped.
-    rejected: u64,
+    /// Packets that its transport has refused or dropped.
+    refused: u64,
 }
 
 impl Told {
@@ -59,21 +65,19 @@ impl Told {
         (self.generated, self.target) = (look.generated, look.target);
     }
 
-    /// Tells what the send queue of flow `index` has refused or dropped by now; the connection's round-trip time takes the place
-    /// of the session's, which RTCP measures.
-    pub(crate) fn connection(
+    /// Tells how many packets the transport of flow `index` has refused or dropped by now, and its round-trip time.
+    pub(crate) fn refused(
         &mut self,
         r: &mut Recorder,
         index: usize,
         now: Timestamp,
-        queue: &QueueCounters,
+        refused: u64,
         rtt: Option<TimeDelta>,
     ) {
-        let rejected = queue.refused + queue.displaced + queue.expired;
-        for _ in self.rejected..rejected {
+        for _ in self.refused..refused {
             r.dropped(index, now - TimeDelta::from_nanos(1), DropCause::Sender);
         }
-        self.rejected = rejected;
+        self.refused = refused;
         if let Some(rtt) = rtt {
             self.round_trips = (self.round_trips.0 + rtt.as_millis_f64(), self.round_trips.1 + 1);
         }

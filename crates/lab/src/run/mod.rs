@@ -22,6 +22,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use watch::Watch;
 use weir_cc::{Registry, tunable::SetupError};
+use weir_dccp::connection::Connection;
 use weir_sim::{AgentId, LinkId, Outcome, Simulator};
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
@@ -39,6 +40,8 @@ pub struct SentPacket<'a> {
     pub flow: usize,
     /// Whether it goes with the media rather than with the feedback.
     pub forward: bool,
+    /// Whether it is a DCCP packet rather than RTP or RTCP.
+    pub is_dccp: bool,
     /// UDP payload, or its beginning.
     pub bytes: &'a [u8],
     /// Bytes that follow and are carried as a length only.
@@ -47,7 +50,7 @@ pub struct SentPacket<'a> {
     pub ecn: Ecn,
 }
 
-/// Takes packets of a run, for captures. Only RTP flows have bytes to show.
+/// Takes packets of a run, for captures. Only RTP and DCCP flows have bytes to show.
 pub type PacketSink<'a> = &'a mut dyn FnMut(&SentPacket<'_>);
 
 /// How to run.
@@ -180,7 +183,7 @@ impl Run<'_, '_> {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
         let about = &self.scenario.flows[flow];
         let stop = stop.min(Timestamp::ZERO + about.stop);
-        let headless = sim.agent(ids.0).heads_refused() + sim.observer_mut().heads_lost(flow);
+        let headless = sim.agent(ids.0).refused().1 + sim.observer_mut().heads_lost(flow);
         let ends = sim.agent(ids.0).call().zip(sim.agent(ids.1).call());
         let transfers = sim.agent(ids.0).transfers(about, stop);
         let quality = sim.agent(ids.1).viewer().map(|v| v.summary());
@@ -228,11 +231,14 @@ impl Run<'_, '_> {
             if now < Timestamp::ZERO + flow.start || now > Timestamp::ZERO + flow.stop {
                 continue;
             }
-            if let Some((rejected, rtt)) = sim.agent(ids.0).connection().map(|c| (c.queue().counters(), c.rtt())) {
-                told.connection(&mut sim.observer_mut().recorder, i, now, &rejected, rtt);
+            let sender = sim.agent(ids.0);
+            let over_dccp = sender.connection().map(Connection::rtt);
+            let refused = sender.refused().0;
+            if over_dccp.is_some() {
+                told.refused(&mut sim.observer_mut().recorder, i, now, refused, over_dccp.flatten());
             }
             let Some(call) = sim.agent(ids.0).call() else { continue };
-            let seen = look::SenderLook::of(call);
+            let seen = look::SenderLook::of(call).with_transport(over_dccp.is_some());
             let mut internals: Vec<(&'static str, f64)> = Vec::new();
             if row && self.options.series {
                 let psnr = sim.agent(ids.1).viewer().and_then(|v| v.last_psnr());

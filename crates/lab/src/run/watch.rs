@@ -140,7 +140,8 @@ impl Observer for Watch<'_> {
             && !packet.bytes.is_empty()
         {
             let (bytes, payload) = (&packet.bytes[..], packet.payload);
-            sink(&SentPacket { now, flow: role.flow, forward: role.forward, bytes, payload, ecn: packet.ecn });
+            let is_dccp = matches!(packet.body, Body::Dccp { .. });
+            sink(&SentPacket { now, flow: role.flow, forward: role.forward, is_dccp, bytes, payload, ecn: packet.ecn });
         }
     }
     fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {

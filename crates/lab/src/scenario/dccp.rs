@@ -1,7 +1,7 @@
 //! DCCP in a scenario.
 
 use weir_dccp::queue::QueueConfig;
-use weir_units::{DataRate, DataSize};
+use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// A DCCP flow without RTP.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,6 +29,10 @@ pub struct DccpSettings {
     pub sequence_window: u64,
     /// The send queue, as it is at first.
     pub queue: QueueConfig,
+    /// Whether that queue follows the sizes of frames (Jero, 2013, section 3.2.1); for RTP.
+    pub sized_by_frames: bool,
+    /// How long after its capture a frame's packets may leave; for RTP.
+    pub max_wait: Option<TimeDelta>,
     /// UDP and IP headers around each packet.
     pub header_overhead: DataSize,
 }

@@ -28,6 +28,11 @@ pub(super) struct RawDccpSettings {
     /// What goes when that queue is full; "refuse" if absent.
     #[serde(default)]
     pub(super) when_full: RawQueuePolicy,
+    /// Whether that queue is made twice as long by a frame that does not fit it, and as long as the largest of a thousand frames
+    /// after these (Jero, 2013, section 3.2.1), under RTP; true if absent.
+    pub(super) sized_by_frames: Option<bool>,
+    /// How long after its capture a frame's packets may still leave the queue, under RTP; without limit if absent.
+    pub(super) max_wait: Option<At<Time>>,
 }
 
 /// What goes when a send queue is full.

@@ -3,6 +3,7 @@
 use super::dccp::{DccpFlow, DccpSettings};
 use super::error::InputError;
 use super::raw::*;
+use super::resolve::positive;
 use super::resolve_flow::Flows;
 use super::suggest;
 use weir_cc::{Spec, Transport};
@@ -96,6 +97,8 @@ impl Flows<'_> {
             short_sequence_numbers: raw.short_sequence_numbers,
             sequence_window,
             queue: QueueConfig { capacity, policy },
+            sized_by_frames: raw.sized_by_frames.unwrap_or(true),
+            max_wait: raw.max_wait.as_ref().map(|t| positive(self.text, t)).transpose()?,
             header_overhead: super::resolve_flow::DEFAULT_HEADER_OVERHEAD,
         })
     }
