@@ -75,11 +75,13 @@ impl Secret {
         bytes.iter().take(8).fold(0, |n, &b| n << 8 | u64::from(b))
     }
 
-    /// Each flow has sequence numbers of its own that nobody else can guess, and a Request's next one the next number, as the
-    /// Response to it has when the connection is kept (RFC 4340, section 7.2, after RFC 1948).
+    /// Each flow has sequence numbers of its own that nobody else can guess (RFC 4340, section 7.2, after RFC 1948). Each Request
+    /// has one far from the others': of two Responses without state behind them the client takes one, and the numbers of the
+    /// connection made from its cookie are not those of the other.
     pub(super) fn start(&self, flow: Flow, request: Seq48) -> Start {
-        let iss = Seq48::new(self.number(Purpose::InitialSequence, flow, &[])).add(request.get());
-        Start { iss, seed: self.number(Purpose::Seed, flow, &[&request.get().to_be_bytes()]) }
+        let request = request.get().to_be_bytes();
+        let iss = Seq48::new(self.number(Purpose::InitialSequence, flow, &[&request]));
+        Start { iss, seed: self.number(Purpose::Seed, flow, &[&request]) }
     }
 
     /// Writes the cookie of a Request; `None` where its Changes do not fit one option.

@@ -205,6 +205,25 @@ fn cookies_of_others_are_refused() {
 }
 
 #[test]
+fn of_two_responses_the_client_takes_one() {
+    let mut l = listener(|c| c.cookies = Cookies::Always);
+    let mut c = client(9, at(0));
+    let request = next(&mut c, at(0)).expect("a Request");
+    let first = reply(&mut l, at(10), PEER, &request).expect("a Response");
+    c.handle_timeout(at(1_000));
+    let request = next(&mut c, at(1_000)).expect("a Request");
+    let second = reply(&mut l, at(1_010), PEER, &request).expect("a Response");
+    // Both come, and the first once more: the cookie and the number acknowledged are of one of them.
+    let mut ack = None;
+    for response in [&first, &second, &first] {
+        c.handle_datagram(at(1_020), &with(response));
+        ack = next(&mut c, at(1_020)).or(ack);
+    }
+    let server = accepted(&mut l, at(1_030), PEER, &ack.expect("an Ack"));
+    assert_eq!(server.state(), State::Open);
+}
+
+#[test]
 fn cookies_begin_when_many_are_half_open() {
     let mut l = listener(|c| c.cookies = Cookies::From(3));
     for port in 1..=5 {
