@@ -129,7 +129,7 @@ fn packets_allocate_nothing_in_steady_state() {
     let registry = Arc::new(Registry::builtin());
     for ccid in ccids(&registry) {
         let mut ends = open(ccid, &registry);
-        (0..30_000).for_each(|_| ends.step(true));
+        (0..100_000).for_each(|_| ends.step(true));
         let before = ends.delivered;
         let info = allocation_counter::measure(|| (0..5_000).for_each(|_| ends.step(true)));
         assert!(ends.delivered - before > 500, "ccid {ccid}");

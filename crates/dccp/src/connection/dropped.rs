@@ -53,6 +53,9 @@ impl Dropped {
     }
     /// Writes the option into an acknowledgement of `acknowledged`; whether there was anything to write.
     pub(super) fn write(&mut self, acknowledged: Seq48, sequence: Seq48, out: &mut PacketWriter<'_>) -> bool {
+        if self.packets.is_empty() {
+            return false;
+        }
         let mut blocks = [0; MAX_BLOCKS];
         let mut len = 0;
         let mut next = acknowledged;

@@ -3,6 +3,7 @@
 pub(crate) mod harness;
 
 mod closing;
+mod hostile;
 mod life;
 mod opening;
 mod options;
