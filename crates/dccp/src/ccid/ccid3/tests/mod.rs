@@ -1,5 +1,6 @@
 //! Two ends over a path with a queue.
 
+mod connections;
 mod hostile;
 mod loops;
 pub(crate) mod net;

@@ -1,0 +1,57 @@
+//! Time of CCIDs 3, 4 and 248 at loss event rates of 1 in 100 and 1 in 10,000: a packet sent (asked for, its window counter and it
+//! taken), a packet received, feedback (once a round trip) taken with the options read.
+//!
+//! `cargo bench -p weir-dccp --bench ccid3` prints nanoseconds each.
+
+#[path = "../tests/rate_drive/mod.rs"]
+mod rate_drive;
+
+use cpu_time::ThreadTime;
+use criterion::{Criterion, criterion_group, criterion_main};
+use rate_drive::Drive;
+use std::time::Duration;
+
+/// Half-connections that are timed as one, so that the clock is read rarely.
+const BATCH: usize = 64;
+
+type Part = fn(&mut Drive) -> u64;
+
+/// CPU time of so many events of one part of a step; the clock is read once a batch and part.
+fn time(drives: &mut [Drive], part: usize, wanted: u64) -> Duration {
+    let parts: [Part; 3] = [Drive::send, Drive::receive, Drive::acknowledge];
+    let (mut took, mut events) = (Duration::ZERO, 0);
+    while events < wanted {
+        for (i, run) in parts.iter().enumerate() {
+            let start = ThreadTime::now();
+            let n: u64 = drives.iter_mut().map(run).sum();
+            if i == part {
+                took += start.elapsed();
+                events += n;
+            }
+        }
+    }
+    took.mul_f64(wanted as f64 / events as f64)
+}
+
+fn per_packet(c: &mut Criterion) {
+    let mut group = c.benchmark_group("rate");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1)).sample_size(20);
+    for ccid in [3, 4, 248] {
+        for lose_every in [100, 10_000] {
+            let mut drives: Vec<_> = (0..BATCH).map(|_| Drive::new(ccid, lose_every)).collect();
+            for drive in &mut drives {
+                (0..4_000).for_each(|_| {
+                    drive.step();
+                });
+                assert!(drive.metric("loss_event_rate") > 0.0, "past slow start");
+            }
+            for (part, name) in ["packet_sent", "packet_received", "feedback_taken"].iter().enumerate() {
+                let name = format!("ccid{ccid}/1 in {lose_every}/{name}");
+                group.bench_function(name, |b| b.iter_custom(|n| time(&mut drives, part, n)));
+            }
+        }
+    }
+}
+
+criterion_group!(benches, per_packet);
+criterion_main!(benches);
