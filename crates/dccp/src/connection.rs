@@ -43,7 +43,6 @@ mod timing;
 pub(crate) mod tests;
 
 pub use config::{Ccids, Config};
-pub use dropped::DropCode;
 pub use open::AcceptError;
 pub use reset::reset_for;
 pub use state::{Counters, Datagram, End, EndReason, Received, Role, SendError, State, Transmit};

@@ -57,10 +57,10 @@ impl Ends {
                 while let Some(t) = self.ends[side].poll_transmit(self.now, &mut self.wire) {
                     moved = true;
                     self.sent += 1;
-                    if self.one_lost_of.is_some_and(|n| self.sent % n == 0) {
+                    if self.one_lost_of.is_some_and(|n| self.sent.is_multiple_of(n)) {
                         continue;
                     }
-                    let ecn = if self.sent % 101 == 0 && t.ecn.is_capable() { Ecn::Ce } else { t.ecn };
+                    let ecn = if self.sent.is_multiple_of(101) && t.ecn.is_capable() { Ecn::Ce } else { t.ecn };
                     let datagram = Datagram { bytes: &self.wire, payload: t.payload, ecn };
                     self.ends[1 - side].handle_datagram(self.now, &datagram);
                 }

@@ -1,34 +1,18 @@
 //! Data Dropped of this end's own: data that came and did not reach the application (RFC 4340, section 11.7).
 
+use crate::data_dropped::{DropCode, push};
 use crate::option::DccpOption;
 use crate::packet::PacketWriter;
 use std::collections::VecDeque;
 use weir_units::Seq48;
 
-/// Why data did not reach the application (RFC 4340, table 7).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum DropCode {
-    /// Data where the protocol or a feature does not allow them.
-    ProtocolConstraints = 0,
-    /// The application takes no more.
-    ApplicationNotListening = 1,
-    /// No room.
-    ReceiveBuffer = 2,
-    /// The data's checksum was wrong.
-    Corrupt = 3,
-    /// The data's checksum was wrong, and the application has them.
-    DeliveredCorrupt = 7,
-}
-
 /// Packets that are remembered; the oldest are forgotten first. Telling is a courtesy for congestion control, so that is safe.
 const MAX_DROPPED: usize = 128;
 /// Acknowledgements that are waited for at a time.
 const MAX_TOLD: usize = 32;
-const MAX_NORMAL_RUN: u64 = 128;
-const MAX_DROP_RUN: u64 = 16;
-/// Most bytes of one option.
+/// Most bytes of one option, and packets before which it can leave others out.
 const MAX_BLOCKS: usize = 253;
+const MAX_GAP: u64 = MAX_BLOCKS as u64 * 128;
 
 /// What was dropped and is not yet known to be known.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +21,8 @@ pub(super) struct Dropped {
     packets: VecDeque<(Seq48, DropCode)>,
     /// Acknowledgements that told: their number, and the newest packet that they told of.
     told: VecDeque<(Seq48, Seq48)>,
+    /// Scratch.
+    blocks: Vec<u8>,
 }
 
 impl Dropped {
@@ -56,37 +42,21 @@ impl Dropped {
         if self.packets.is_empty() {
             return false;
         }
-        let mut blocks = [0; MAX_BLOCKS];
-        let mut len = 0;
+        self.blocks.clear();
         let mut next = acknowledged;
-        let mut put = |len: &mut usize, block: u8| {
-            let fits = *len < MAX_BLOCKS;
-            if fits {
-                blocks[*len] = block;
-                *len += 1;
-            }
-            fits
-        };
-        'all: for &(packet, code) in self.packets.iter().rev() {
-            let mut gap = next.since(packet);
-            if gap < 0 {
-                continue;
-            }
-            while gap > 0 {
-                let run = (gap as u64).min(MAX_NORMAL_RUN);
-                if !put(&mut len, (run - 1) as u8) {
-                    break 'all;
-                }
-                gap -= run as i64;
-            }
-            // A run of the same code is one block: the last block grows.
-            if !put(&mut len, 0x80 | (code as u8) << 4) {
+        for &(packet, code) in self.packets.iter().rev() {
+            let Ok(gap) = u64::try_from(next.since(packet)) else { continue };
+            if gap > MAX_GAP {
                 break;
             }
+            if gap > 0 {
+                push(&mut self.blocks, None, gap);
+            }
+            push(&mut self.blocks, Some(code), 1);
             next = packet.sub(1);
         }
-        let len = join_runs(&mut blocks[..len]);
-        let wrote = len > 0 && out.option(&DccpOption::DataDropped(&blocks[..len]));
+        let len = self.blocks.len().min(MAX_BLOCKS);
+        let wrote = len > 0 && out.option(&DccpOption::DataDropped(&self.blocks[..len]));
         if wrote && self.told.len() < MAX_TOLD {
             self.told.push_back((sequence, acknowledged));
         }
@@ -109,25 +79,6 @@ impl Dropped {
     fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
-}
-
-/// Joins neighbouring drop blocks of one code; gives the new length.
-fn join_runs(blocks: &mut [u8]) -> usize {
-    let mut end = 0;
-    for at in 0..blocks.len() {
-        let b = blocks[at];
-        let joins = end > 0 && {
-            let last = blocks[end - 1];
-            b & 0x80 != 0 && last & 0xf0 == b & 0xf0 && u64::from(last & 0x0f) + 1 < MAX_DROP_RUN
-        };
-        if joins {
-            blocks[end - 1] += 1;
-        } else {
-            blocks[end] = b;
-            end += 1;
-        }
-    }
-    end
 }
 
 #[cfg(test)]
@@ -162,7 +113,7 @@ mod tests {
         // were dropped in a receive buffer.
         let mut d = Dropped::default();
         for n in [99, 93, 92, 94, 93] {
-            d.on_dropped(Seq48::new(n), DropCode::ReceiveBuffer);
+            d.on_dropped(Seq48::new(n), DropCode::RECEIVE_BUFFER);
         }
         assert_eq!(written(&mut d, 100, 1), Some(vec![0, 160, 3, 162]));
     }
@@ -170,10 +121,10 @@ mod tests {
     #[test]
     fn it_is_told_until_a_packet_that_told_is_acknowledged() {
         let mut d = Dropped::default();
-        d.on_dropped(Seq48::new(10), DropCode::Corrupt);
+        d.on_dropped(Seq48::new(10), DropCode::CORRUPT);
         assert_eq!(written(&mut d, 10, 500), Some(vec![0xb0]));
         assert_eq!(written(&mut d, 300, 501), Some(vec![127, 127, 33, 0xb0]));
-        d.on_dropped(Seq48::new(301), DropCode::ApplicationNotListening);
+        d.on_dropped(Seq48::new(301), DropCode::APPLICATION_NOT_LISTENING);
         d.on_acknowledged(Seq48::new(499));
         assert!(!d.is_empty());
         // 501 told of 10 and not of 301.
@@ -186,7 +137,7 @@ mod tests {
     #[test]
     fn long_runs_are_split_and_memory_is_bounded() {
         let mut d = Dropped::default();
-        (0..1_000).for_each(|n| d.on_dropped(Seq48::new(n), DropCode::ReceiveBuffer));
+        (0..1_000).for_each(|n| d.on_dropped(Seq48::new(n), DropCode::RECEIVE_BUFFER));
         assert_eq!(written(&mut d, 999, 1), Some(vec![0xaf; MAX_DROPPED / 16]));
         for s in 0..100 {
             written(&mut d, 999, s);

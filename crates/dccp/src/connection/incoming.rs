@@ -2,9 +2,10 @@
 
 use super::options::Told;
 use super::outgoing::ResetOut;
-use super::{Connection, Datagram, DropCode, Role, State, reset};
+use super::{Connection, Datagram, Role, State, reset};
 use crate::ack_vector::AckState;
 use crate::ccid::{CcidReceiver, ReceivedPacket};
+use crate::data_dropped::DropCode;
 use crate::option::FeatureNumber;
 use crate::packet::{Packet, PacketType, ResetCode, data_checksum, parse};
 use weir_units::{DataSize, Ecn, Seq48, Timestamp};
@@ -224,7 +225,7 @@ impl Connection {
         if p.has_data() {
             self.process_data(p, &told);
         } else if !data_checksum_fits(p, &told) {
-            self.dropped.on_dropped(p.sequence, DropCode::Corrupt);
+            self.dropped.on_dropped(p.sequence, DropCode::CORRUPT);
         }
         self.close_if_emptied(now);
     }
@@ -292,13 +293,13 @@ impl Connection {
         let coverage = u64::from(p.packet.header.checksum_coverage);
         let covered = coverage == 0 || minimum > 0 && coverage >= minimum;
         let refused = if !p.packet_type.is_data() || !covered || self.halves.receiver.is_none() {
-            Some(DropCode::ProtocolConstraints)
+            Some(DropCode::PROTOCOL_CONSTRAINTS)
         } else if self.deaf {
-            Some(DropCode::ApplicationNotListening)
+            Some(DropCode::APPLICATION_NOT_LISTENING)
         } else if !data_checksum_fits(p, told) {
-            Some(DropCode::Corrupt)
+            Some(DropCode::CORRUPT)
         } else if !self.inbox.push(p.packet.data, p.payload, p.ecn) {
-            Some(DropCode::ReceiveBuffer)
+            Some(DropCode::RECEIVE_BUFFER)
         } else {
             None
         };

@@ -1,7 +1,8 @@
 //! RFC 4340, section 8.1.
 
-use super::super::{Config, Connection, Datagram, DropCode, End, EndReason, State};
+use super::super::{Config, Connection, Datagram, End, EndReason, State};
 use super::harness::{Link, Pair, Side, config};
+use crate::data_dropped::DropCode;
 use crate::option::DccpOption;
 use crate::packet::{PacketType as T, ResetCode};
 use crate::queue::Message;
@@ -155,7 +156,7 @@ fn data_on_a_request_are_refused_and_that_is_told() {
     bytes.extend_from_slice(b"early data");
     pair.deliver(S, &bytes, 0, Ecn::NotEct);
     let response = pair.sent(S, T::Response)[0];
-    let blocks = [0x80 | (DropCode::ProtocolConstraints as u8) << 4];
+    let blocks = [0x80 | DropCode::PROTOCOL_CONSTRAINTS.bits() << 4];
     assert!(response.options().contains(&DccpOption::DataDropped(&blocks)), "{:?}", response.options());
     assert!(!pair.received.contains_key(&S));
 }
