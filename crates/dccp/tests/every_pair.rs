@@ -525,7 +525,7 @@ fn may_stand_beside(sent: &Seen, answer: Answer) -> bool {
 }
 
 /// Sequence and acknowledgement numbers of answers.
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "all of a case, for one check")]
 fn numbers_are_right(
     answer: &Seen,
     packet_type: T,

@@ -230,10 +230,13 @@ impl Connection {
         self.close_if_emptied(now);
     }
 
-    /// Whether an Ack of the client's knows no more of this server than its Responses: what has opened this end was lost for it.
+    /// Whether an Ack of the client's knows no more of this server than Responses and Syncs: what has opened this end was lost for
+    /// it.
     fn shows_partopen(&self, p: &Incoming<'_>) -> bool {
-        let response = self.sending.response.filter(|_| self.role == Role::Server);
-        response.is_some() && response == p.ack && p.sequence == self.sequences.gsr
+        let Some(ack) = p.ack.filter(|_| self.role == Role::Server && p.sequence == self.sequences.gsr) else {
+            return false;
+        };
+        self.sending.sync == Some(ack) || self.sending.opener.is_none_or(|o| o.is_after(ack))
     }
 
     /// Whether valid packets have come within the last three round trips (section 7.5.3).

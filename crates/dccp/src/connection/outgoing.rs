@@ -43,8 +43,10 @@ pub(super) struct Sending {
     ack_split_off: bool,
     /// Data and acknowledgement do not fit one packet, and PARTOPEN allows no other (section 8.1.5).
     pub(super) too_long_for_partopen: bool,
-    /// The newest Response.
-    pub(super) response: Option<Seq48>,
+    /// The first packet sent from OPEN on that opens a client in PARTOPEN: any but a Sync.
+    pub(super) opener: Option<Seq48>,
+    /// The newest Sync.
+    pub(super) sync: Option<Seq48>,
     /// Scratch for options that came in parts.
     pub(super) vectors: Vec<u8>,
     pub(super) drops: Vec<u8>,
@@ -274,7 +276,10 @@ impl Connection {
         }
         if matches!(sent.packet_type, PacketType::Request | PacketType::Response) {
             self.timing.measured = Some((sent.sequence, sent.now));
-            self.sending.response = Some(sent.sequence);
+        } else if sent.packet_type == PacketType::Sync {
+            self.sending.sync = Some(sent.sequence);
+        } else if self.state == State::Open {
+            self.sending.opener.get_or_insert(sent.sequence);
         }
         if self.state == State::PartOpen {
             self.timers.retransmit.restart(sent.now);

@@ -1,11 +1,13 @@
 //! What the tests of whole connections share: packets by hand, and both ends of a connection side by side.
 #![allow(dead_code, unreachable_pub)]
 
+use std::collections::BTreeMap;
 use weir_dccp::connection::{Config, Connection, Datagram, State};
 use weir_dccp::listener::{Cookies, Listener, ListenerConfig, ListenerEvent};
 use weir_dccp::option::DccpOption;
 use weir_dccp::packet::{Header, PacketType, PacketWriter, ResetCode, ServiceCode, WireSequence, parse};
-use weir_units::{Ecn, Seq48, Timestamp};
+use weir_dccp::queue::Message;
+use weir_units::{Ecn, Seq48, TimeDelta, Timestamp};
 
 /// Ports of the client and the server.
 pub const PORTS: (u16, u16) = (1_001, 2_002);
@@ -135,5 +137,120 @@ impl Server {
             None if self.listener.half_open() > 0 => State::Respond,
             None => State::Listen,
         }
+    }
+}
+
+/// A client and a server with a listener, joined by a link that only delays.
+pub struct Link {
+    pub now: Timestamp,
+    pub client: Connection,
+    pub server: Server,
+    pub delay: TimeDelta,
+    /// What the applications have received, by end: client, server.
+    pub received: [Vec<Vec<u8>>; 2],
+    /// Bytes and packets that the ends have sent.
+    pub bytes_sent: [usize; 2],
+    pub packets_sent: [usize; 2],
+    /// The newest sequence numbers that they have used.
+    pub newest_sent: [u64; 2],
+    on_the_way: BTreeMap<(Timestamp, u64), (bool, Vec<u8>)>,
+    count: u64,
+}
+
+impl Link {
+    pub fn new(client: Config, server: Config) -> Self {
+        let now = Timestamp::from_secs(100);
+        let listener = ListenerConfig { cookies: Cookies::Never, ..ListenerConfig::new(server, [3; 32]) };
+        let mut link = Self {
+            now,
+            client: Connection::connect(client, now).expect("a configuration"),
+            server: Server { listener: Listener::new(listener).expect("a configuration"), connection: None },
+            delay: TimeDelta::from_millis(10),
+            received: Default::default(),
+            bytes_sent: [0; 2],
+            packets_sent: [0; 2],
+            newest_sent: [0; 2],
+            on_the_way: BTreeMap::new(),
+            count: 0,
+        };
+        link.flush();
+        link
+    }
+    /// Both ends in OPEN, nothing on the way.
+    pub fn open(client: Config, server: Config) -> Self {
+        let mut link = Self::new(client, server);
+        link.run_for(TimeDelta::from_millis(500));
+        assert_eq!((link.client.state(), link.server.state()), (State::Open, State::Open));
+        link
+    }
+    pub fn server(&mut self) -> &mut Connection {
+        self.server.connection.as_mut().expect("a server's connection")
+    }
+    pub fn send(&mut self, from_client: bool, bytes: &[u8]) -> bool {
+        let now = self.now;
+        let end = if from_client { &mut self.client } else { self.server() };
+        let sent = end.send(now, &Message { bytes, ..Message::default() }).is_ok();
+        self.flush();
+        sent
+    }
+    fn put(&mut self, to_server: bool, packets: Vec<Vec<u8>>) {
+        for bytes in packets {
+            if let WireSequence::Long(s) = parse(&bytes, 0).expect("a packet").header.sequence {
+                self.newest_sent[usize::from(!to_server)] = s.get();
+            } else {
+                self.newest_sent[usize::from(!to_server)] += 1;
+            }
+            self.bytes_sent[usize::from(!to_server)] += bytes.len();
+            self.packets_sent[usize::from(!to_server)] += 1;
+            self.on_the_way.insert((self.now + self.delay, self.count), (to_server, bytes));
+            self.count += 1;
+        }
+    }
+    fn flush(&mut self) {
+        let sent = drain(&mut self.client, self.now);
+        self.put(true, sent);
+        let sent = self.server.connection.as_mut().map_or_else(Vec::new, |s| drain(s, self.now));
+        self.put(false, sent);
+        let mut out = Vec::new();
+        while self.client.receive(&mut out).is_some() {
+            self.received[0].push(out.clone());
+        }
+        while self.server.connection.as_mut().is_some_and(|s| s.receive(&mut out).is_some()) {
+            self.received[1].push(out.clone());
+        }
+    }
+    /// A packet arrives from wherever; what leaves is sent to where the other end is.
+    pub fn inject(&mut self, to_server: bool, bytes: &[u8]) {
+        if to_server {
+            let sent = self.server.take(self.now, bytes);
+            self.put(false, sent);
+        } else {
+            self.client.handle_datagram(self.now, &datagram(bytes));
+        }
+        self.flush();
+    }
+    pub fn run_for(&mut self, time: TimeDelta) {
+        let until = self.now + time;
+        loop {
+            let now = self.now;
+            let server = self.server.connection.as_mut().and_then(|s| s.poll_timeout(now));
+            let timer = [self.client.poll_timeout(now), server, self.server.listener.poll_timeout()];
+            let arrival = self.on_the_way.first_key_value().map(|(k, _)| k.0);
+            let next = timer.into_iter().chain([arrival]).flatten().min().filter(|t| *t <= until);
+            let Some(next) = next else { break };
+            self.now = now.max(next);
+            let now = self.now;
+            while let Some(entry) = self.on_the_way.first_entry().filter(|e| e.key().0 <= now) {
+                let (to_server, bytes) = entry.remove();
+                self.inject(to_server, &bytes);
+            }
+            self.client.handle_timeout(now);
+            if let Some(server) = &mut self.server.connection {
+                server.handle_timeout(now);
+            }
+            self.server.listener.handle_timeout(now);
+            self.flush();
+        }
+        self.now = until;
     }
 }
