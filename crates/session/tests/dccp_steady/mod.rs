@@ -1,6 +1,6 @@
 //! The same media through two ends, over plain datagrams or DCCP, with buffers that go round.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::type_complexity)]
 
 use std::collections::VecDeque;
 use weir_cc::{Limits, Registry, Setup};
