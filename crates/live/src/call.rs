@@ -5,6 +5,7 @@
 //! the session sees it, so that a live call can be measured as a simulated one. [`loopback`] runs both ends in one process.
 
 mod camera;
+mod carrier;
 mod config;
 mod decode;
 mod encode;
@@ -16,6 +17,7 @@ mod party;
 mod stats;
 
 pub use camera::Camera;
+pub use carrier::{Carrier, DccpSummary};
 pub use config::{CallConfig, FrameModel, endpoints};
 pub use decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 pub use encode::{EncodeSummary, SendingVideo, VideoSend};
@@ -58,6 +60,15 @@ pub enum CallError {
         controller: String,
         /// What it wants.
         wants: String,
+    },
+    /// Calls between processes go over plain datagrams.
+    #[error(
+        "controller `{controller}` runs over DCCP, which only `weir call loopback` and the testbed do: choose another with \
+         --controller"
+    )]
+    OnlyOverDccp {
+        /// The controller.
+        controller: String,
     },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]

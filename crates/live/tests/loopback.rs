@@ -3,14 +3,18 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use weir_cc::{Limits, Registry};
+use weir_cc::{Limits, Registry, Spec, Transport};
 use weir_live::call::{
-    CallConfig, CallObserver, Camera, LivePacket, Unobserved, VideoReceive, VideoSend, loopback, loopback_video,
+    CallConfig, CallObserver, Camera, LiveEnd, LivePacket, Peer, RunUntil, Unobserved, VideoReceive, VideoSend,
+    loopback, loopback_video,
 };
+use weir_live::clock::Clock;
 use weir_live::srtp::Suite;
+use weir_live::udp::UdpConfig;
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::{EncoderConfig, FrameRate, OnDamage, VideoCodec};
 use weir_session::Endpoint;
+use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 
 /// A file in memory.
@@ -100,7 +104,9 @@ fn a_call_on_loopback_loses_nothing_and_keeps_its_rate() {
 fn no_controller_keeps_a_core_busy_or_stops_sending() {
     let registry = Registry::builtin();
     let results: Vec<_> = std::thread::scope(|scope| {
-        let calls: Vec<_> = (registry.specs().iter())
+        let ccids = weir_dccp::ccid::Registry::builtin();
+        let there = |s: &&Spec| !matches!(s.transport, Transport::Dccp { ccid } if ccids.get(ccid).is_none());
+        let calls: Vec<_> = (registry.specs().iter().filter(there))
             .map(|spec| {
                 let registry = &registry;
                 scope.spawn(move || {
@@ -123,6 +129,53 @@ fn no_controller_keeps_a_core_busy_or_stops_sending() {
             assert!((50.0..2_500.0).contains(&turns), "{name}: {turns} turns a second");
         }
     }
+}
+
+#[test]
+fn a_call_goes_over_dccp_and_closes() {
+    for (ccid, v6) in [(2, false), (3, true)] {
+        let config = CallConfig { transport: Some(Transport::Dccp { ccid }), v6, ecn: true, ..fixed_rate(2_000) };
+        let (mut a, mut b) = (Watch::default(), Watch::default());
+        let stop = AtomicBool::new(false);
+        let duration = Some(TimeDelta::from_millis(2_000));
+        let s = loopback(&config, &Registry::builtin(), duration, &stop, (&mut a, &mut b)).unwrap();
+        assert!((55..=65).contains(&s.sender.frames_sent), "{}", s.sender.frames_sent);
+        // 2 Mbit/s in frames of 8,333 bytes are 7 packets 30 times a second; the first ones meet slow start.
+        let (dccp, received) = (s.sender.dccp.expect("over DCCP"), s.receiver.dccp.expect("over DCCP"));
+        assert_eq!(dccp.ccid, Some(ccid));
+        assert!((300..=430).contains(&a.rtp[1]) && dccp.rejected < 60, "{} {dccp:?}", a.rtp[1]);
+        assert_eq!((a.rtp[1], s.receiver.loss), (b.rtp[0], Some(0.0)));
+        assert!(b.marks.iter().all(|e| *e == Ecn::Ect0));
+        assert!(a.rtcp[0] >= 1 && b.rtcp[0] >= 2, "{:?} {:?}", a.rtcp, b.rtcp);
+        // Acknowledgements come besides.
+        assert!(received.packets_sent > b.rtcp[1] + 20, "{received:?}");
+        assert_eq!(s.receiver.counters.byes, 1);
+        assert_eq!((dccp.end.as_deref(), received.end.as_deref()), (Some("closed"), Some("closed")));
+        let strange = [s.sender.malformed, s.receiver.malformed, s.sender.unknown_source, s.receiver.unknown_source];
+        assert_eq!((strange, dccp.strangers + received.strangers), ([0; 4], 0));
+        assert!(b.played > 30, "{}", b.played);
+    }
+}
+
+#[test]
+fn nobody_answers_a_call_over_dccp_until_it_is_stopped() {
+    let config = CallConfig { controller: "ccid2".into(), ..CallConfig::default() };
+    let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
+    assert_eq!(config.transport(&registry), Transport::Dccp { ccid: 2 });
+    let bound = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (here, silent) = (bound(), bound());
+    let (endpoint, _) = weir_live::call::endpoints(&config, &registry, &Clock::of_day(), 1).unwrap();
+    let clock = Clock::of_day();
+    let end = DccpEnd::connect(endpoint, video_connection(2), DccpConfig::default(), clock.now()).unwrap();
+    let peer = Peer::At(silent.local_addr().unwrap());
+    let mut end = LiveEnd::new(here, UdpConfig::default(), peer, end).unwrap();
+    let at = Some(clock.now() + TimeDelta::from_millis(1_300));
+    end.run(&clock, &RunUntil { at, stop: &stop, ended: None, bye: false }, &mut Unobserved).unwrap();
+    // A Request, another after a second, and the Reset that gives up.
+    let summary = end.summary(clock.now());
+    let dccp = summary.dccp.expect("over DCCP");
+    assert_eq!((dccp.packets_sent, summary.sent.rtp_packets), (3, 0), "{dccp:?}");
+    assert!((1.25..2.5).contains(&summary.duration_s), "{}", summary.duration_s);
 }
 
 #[test]

@@ -62,6 +62,14 @@ fn table(s: &LoopbackSummary) -> String {
         ("round trip", ms(s.sender.rtt_ms)),
         ("last target", s.sender.target_bps.map_or("-".into(), |t| mbps(t as f64))),
     ];
+    if let Some(d) = &s.sender.dccp {
+        let ccid = d.ccid.map_or("-".into(), |n| n.to_string());
+        let rate = d.rate_bps.map_or("-".into(), |r| mbps(r as f64));
+        rows.extend([
+            ("DCCP", format!("CCID {ccid}, {rate}, round trip {}", ms(d.rtt_ms))),
+            ("refused", format!("{} packets of {} frames", d.rejected, d.frames_rejected)),
+        ]);
+    }
     if let Some(v) = &s.video {
         let times = |t: Option<Times>| {
             t.map_or("-".into(), |t| {

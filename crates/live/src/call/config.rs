@@ -5,7 +5,7 @@ use crate::call::end::ecn_of;
 use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
-use weir_cc::{FeedbackFormat, Limits, Registry, Setup, tunable::SetupError};
+use weir_cc::{FeedbackFormat, Limits, Registry, Setup, Transport, tunable::SetupError};
 use weir_media::{AdaptivePlayout, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
 use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -46,6 +46,8 @@ pub struct CallConfig {
     pub srtp: Option<Suite>,
     /// Sockets.
     pub udp: UdpConfig,
+    /// What carries the packets; `None` takes what the controller is for. Over DCCP there is no SRTP.
+    pub transport: Option<Transport>,
     /// IPv6 rather than IPv4, where a call chooses its addresses itself.
     pub v6: bool,
 }
@@ -65,8 +67,17 @@ impl Default for CallConfig {
             ecn: false,
             srtp: Some(Suite::default()),
             udp: UdpConfig::default(),
+            transport: None,
             v6: false,
         }
+    }
+}
+
+impl CallConfig {
+    /// What carries its packets.
+    pub fn transport(&self, registry: &Registry) -> Transport {
+        let own = || registry.get(&self.controller).map(|s| s.transport);
+        self.transport.or_else(own).unwrap_or_default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! One end of a call on a socket, and the loop that drives it.
 
 use crate::call::CallError;
+use crate::call::carrier::Carrier;
 use crate::call::observer::{CallObserver, EndSummary, LivePacket, PacketTotals, rate_bps};
 use crate::call::stats::{CpuMeter, Part};
 use crate::clock::Clock;
@@ -11,7 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_session::{Datagram, Endpoint};
+use weir_session::Endpoint;
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, parse_compound};
 use weir_wire::{Kind, kind_of};
@@ -24,6 +25,8 @@ const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
 const MAX_BURST: u32 = 256;
 /// Batches that are taken in before timers are run again.
 const MAX_BATCHES: u32 = 8;
+/// How long a DCCP connection may take to close.
+const CLOSING: TimeDelta = TimeDelta::from_millis(500);
 /// Failures of the socket in a row after which the call ends.
 const MAX_FAILURES: u32 = 1_000;
 /// The kernel may be this late with a deadline, to save wake-ups: pacing wants it small (the usual value is 50 us).
@@ -68,7 +71,7 @@ pub struct EndCounters {
     pub turns: u64,
     /// Datagrams from elsewhere than the other end.
     pub strangers: u64,
-    /// Datagrams that are neither RTP nor RTCP.
+    /// Datagrams that are neither RTP nor RTCP; DCCP has a count of its own.
     pub not_rtp: u64,
     /// Datagrams that SRTP would not protect.
     pub unprotected: u64,
@@ -81,7 +84,7 @@ pub struct EndCounters {
 /// One end of a call on a socket.
 pub struct LiveEnd {
     port: UdpPort,
-    endpoint: Endpoint,
+    carrier: Carrier,
     peer: Peer,
     srtp: Option<SrtpSession>,
     waker: Option<Arc<Waker>>,
@@ -103,15 +106,16 @@ impl std::fmt::Debug for LiveEnd {
 }
 
 impl LiveEnd {
-    /// An end on a bound socket.
+    /// An end on a bound socket: an [`Endpoint`] on plain datagrams, a [`DccpEnd`](weir_session::dccp::DccpEnd) that connects, or
+    /// one that waits for that ([`Carrier::listening`]).
     ///
     /// # Errors
     /// Where the socket cannot do what batches, marks and times need.
-    pub fn new(socket: UdpSocket, udp: UdpConfig, peer: Peer, endpoint: Endpoint) -> Result<Self, CallError> {
+    pub fn new(socket: UdpSocket, udp: UdpConfig, peer: Peer, carrier: impl Into<Carrier>) -> Result<Self, CallError> {
         let port = UdpPort::new(socket, udp).map_err(CallError::socket("preparing the call's UDP socket"))?;
         Ok(Self {
             port,
-            endpoint,
+            carrier: carrier.into(),
             peer,
             srtp: None,
             waker: None,
@@ -126,7 +130,7 @@ impl LiveEnd {
         })
     }
 
-    /// Protects what leaves, and takes only what is protected.
+    /// Protects what leaves, and takes only what is protected. Over DCCP nothing is.
     pub fn set_srtp(&mut self, srtp: Option<SrtpSession>) {
         self.srtp = srtp;
     }
@@ -140,11 +144,11 @@ impl LiveEnd {
     }
     /// The session.
     pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+        self.carrier.endpoint()
     }
     /// The session, to change what may be changed while a call runs.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
+        self.carrier.endpoint_mut()
     }
     /// Where the other end is.
     pub fn peer(&self) -> Peer {
@@ -167,6 +171,8 @@ impl LiveEnd {
         let begin = clock.now();
         self.started.get_or_insert(begin);
         let mut look = begin;
+        // Since when this end says goodbye.
+        let mut leaving = None;
         loop {
             self.cpu.enter(Part::Session);
             let now = self.tell(clock.now());
@@ -174,25 +180,27 @@ impl LiveEnd {
             let ends = until.stop.load(Ordering::Relaxed)
                 || until.at.is_some_and(|at| now >= at)
                 || (until.bye && self.counters.byes > 0)
-                || (has_ended && self.endpoint.queue(now).0 == DataSize::ZERO);
-            if ends {
-                self.endpoint.leave();
+                || (has_ended && self.endpoint().queue(now).0 == DataSize::ZERO)
+                || self.carrier.is_over();
+            if ends && leaving.is_none() {
+                self.carrier.leave();
+                leaving = Some(now);
             }
-            self.endpoint.handle_timeout(now);
+            self.carrier.handle_timeout(now);
             self.cpu.enter(Part::Observer);
-            observer.on_turn(now, &mut self.endpoint);
+            observer.on_turn(now, self.carrier.endpoint_mut());
             let sent = self.transmit(now, observer);
-            if ends {
+            if leaving.is_some_and(|since| self.carrier.has_left() || now - since >= CLOSING) {
                 return Ok(());
             }
             self.cpu.enter(Part::Observer);
             if now >= look {
-                observer.on_look(now, &mut self.endpoint);
+                observer.on_look(now, self.carrier.endpoint_mut());
                 look = now + observer.look_interval().max(TimeDelta::from_millis(1));
             }
             self.counters.turns += 1;
             self.cpu.enter(Part::Session);
-            let deadline = self.endpoint.poll_timeout(now).unwrap_or(Timestamp::MAX).min(look);
+            let deadline = self.carrier.poll_timeout(now).unwrap_or(Timestamp::MAX).min(look);
             let deadline = until.at.map_or(deadline, |at| deadline.min(at));
             let least = if sent > 0 { TimeDelta::ZERO } else { MIN_WAIT };
             let wait = if sent >= MAX_BURST {
@@ -219,13 +227,13 @@ impl LiveEnd {
         let mut count = 0;
         while count < MAX_BURST {
             self.cpu.enter(Part::Session);
-            let Some(t) = self.endpoint.poll_transmit(now, &mut self.out) else { break };
+            let Some(t) = self.carrier.poll_transmit(now, &mut self.out) else { break };
             count += 1;
             // A model's payload has a length and no content.
             self.out.resize(self.out.len() + t.payload as usize, 0);
             let mut size = self.out.len();
             self.cpu.enter(Part::Srtp);
-            let protected = self.srtp.as_mut().map(|s| s.protect(&self.out));
+            let protected = self.srtp.as_mut().filter(|_| !self.carrier.is_dccp()).map(|s| s.protect(&self.out));
             self.cpu.enter(Part::Socket);
             match protected {
                 None => self.port.send(self.peer.addr(), t.ecn, &self.out),
@@ -238,8 +246,9 @@ impl LiveEnd {
                     continue;
                 }
             }
-            let size = DataSize::from_bytes(size as u64);
-            let packet = LivePacket { at: now, sent: true, bytes: &self.out, size, ecn: t.ecn, is_rtp: t.is_rtp };
+            let Some(kind) = t.kind else { continue };
+            let (size, bytes) = (DataSize::from_bytes(size as u64), &self.out[t.data_at..]);
+            let packet = LivePacket { at: now, sent: true, bytes, size, ecn: t.ecn, is_rtp: kind == Kind::Rtp };
             self.sent.add(&packet);
             self.cpu.enter(Part::Observer);
             observer.on_packet(&packet);
@@ -273,7 +282,8 @@ impl LiveEnd {
                     self.counters.strangers += 1;
                     continue;
                 }
-                if kind_of(d.bytes).is_none() {
+                let over_dccp = self.carrier.is_dccp();
+                if !over_dccp && kind_of(d.bytes).is_none() {
                     self.counters.not_rtp += 1;
                     continue;
                 }
@@ -282,6 +292,11 @@ impl LiveEnd {
                 let opened;
                 self.cpu.enter(Part::Srtp);
                 let bytes = match &mut self.srtp {
+                    _ if over_dccp => {
+                        self.cpu.enter(Part::Session);
+                        let Some(bytes) = self.carrier.handle_dccp(at, d.bytes, ecn) else { continue };
+                        bytes
+                    }
                     None => d.bytes,
                     Some(srtp) => {
                         opened = srtp.open(d.bytes);
@@ -289,7 +304,8 @@ impl LiveEnd {
                         &bytes[..]
                     }
                 };
-                let is_rtp = kind_of(bytes) == Some(Kind::Rtp);
+                let Some(kind) = kind_of(bytes) else { continue };
+                let is_rtp = kind == Kind::Rtp;
                 let size = DataSize::from_bytes(wire as u64);
                 let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp };
                 self.received.add(&packet);
@@ -300,10 +316,13 @@ impl LiveEnd {
                     let byes = parse_compound(bytes).filter(|p| matches!(p, Ok(Packet::Bye(_)))).count();
                     self.counters.byes += byes as u64;
                 }
-                let taken = self.endpoint.counters();
-                self.endpoint.handle_datagram_from(at, &Datagram { bytes, payload: 0, ecn }, from);
+                if over_dccp {
+                    continue;
+                }
+                let taken = self.carrier.endpoint().counters();
+                self.carrier.handle_udp(at, bytes, ecn, from);
                 if from != self.peer.addr() {
-                    let after = self.endpoint.counters();
+                    let after = self.carrier.endpoint().counters();
                     let ours = (taken.malformed, taken.unknown_source) == (after.malformed, after.unknown_source);
                     self.counters.strangers += u64::from(!ours);
                     if ours {
@@ -321,7 +340,7 @@ impl LiveEnd {
     /// What there is to tell of the call, at an instant or at its end.
     pub fn summary(&self, now: Timestamp) -> EndSummary {
         let time = self.started.map_or(TimeDelta::ZERO, |s| now.saturating_since(s));
-        let (e, counters) = (&self.endpoint, self.endpoint.counters());
+        let (e, counters) = (self.endpoint(), self.endpoint().counters());
         EndSummary {
             duration_s: time.as_secs_f64(),
             sent: self.sent,
@@ -337,6 +356,7 @@ impl LiveEnd {
             counters: self.counters,
             udp: self.port.counters(),
             srtp: self.srtp.as_ref().map(SrtpSession::counters),
+            dccp: self.carrier.summary(),
             cpu: self.cpu.shares(time),
             last_send_error: self.port.last_error().map(ToString::to_string),
         }

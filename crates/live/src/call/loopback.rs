@@ -1,5 +1,6 @@
 //! Both ends of a call in one process, each on a thread and a socket of its own.
 
+use crate::call::carrier::Carrier;
 use crate::call::config::{CallConfig, endpoints, endpoints_of};
 use crate::call::decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 use crate::call::encode::{EncodeSummary, SendingVideo, VideoSend};
@@ -15,10 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use weir_cc::Registry;
+use weir_cc::{Registry, Transport};
+use weir_dccp::connection::Config;
 use weir_media::Source;
 use weir_session::Endpoint;
-use weir_units::{TimeDelta, Timestamp};
+use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
+use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// How long the receiving end stays after the sending one has gone, for what is under way.
 const LINGER: TimeDelta = TimeDelta::from_millis(200);
@@ -66,7 +69,7 @@ pub fn loopback<A: CallObserver, B: CallObserver + Send>(
 ) -> Result<LoopbackSummary, CallError> {
     let clock = Clock::of_day();
     let ends = endpoints(config, registry, &clock, random()?)?;
-    let (mut a, mut b) = join(config, ends)?;
+    let (mut a, mut b) = join(config, registry, ends, &clock)?;
     let until = RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: None, bye: false };
     run_both((&mut a, sending), (&mut b, receiving), &clock, &until)?;
     Ok(summary(&a, &b, clock.now(), None))
@@ -92,7 +95,7 @@ pub fn loopback_video<A: CallObserver, B: CallObserver + Send>(
     let (source, sent) = SendingVideo::start(send, clock, wake_sender.clone(), keeps)?;
     let source = Source::Custom(Box::new(source));
     let ends = endpoints_of(config, registry, &clock, random()?, Some(source))?;
-    let (mut a, mut b) = join(config, ends)?;
+    let (mut a, mut b) = join(config, registry, ends, &clock)?;
     a.set_waker(Some(wake_sender));
     b.set_waker(Some(wake_receiver.clone()));
     a.meter_cpu();
@@ -108,12 +111,27 @@ pub fn loopback_video<A: CallObserver, B: CallObserver + Send>(
 }
 
 /// Two ends on sockets that send to each other.
-fn join(config: &CallConfig, (a, b): (Endpoint, Endpoint)) -> Result<(LiveEnd, LiveEnd), CallError> {
+fn join(
+    config: &CallConfig,
+    registry: &Registry,
+    (a, b): (Endpoint, Endpoint),
+    clock: &Clock,
+) -> Result<(LiveEnd, LiveEnd), CallError> {
     let address = if config.v6 { "[::1]:0" } else { "127.0.0.1:0" };
     let bind = || UdpSocket::bind(address).map_err(CallError::socket(format!("binding a UDP socket to {address}")));
     let (socket_a, socket_b) = (bind()?, bind()?);
     let told = |s: &UdpSocket| s.local_addr().map_err(CallError::socket("asking for a socket's address"));
     let (at_a, at_b) = (told(&socket_a)?, told(&socket_b)?);
+    if let Transport::Dccp { ccid } = config.transport(registry) {
+        let header_overhead = DataSize::from_bytes(if config.v6 { 48 } else { 28 });
+        let connection = || -> Result<Config, CallError> {
+            Ok(Config { ecn: config.ecn, header_overhead, seed: random()?, ..video_connection(ccid) })
+        };
+        let a = DccpEnd::connect(a, connection()?, DccpConfig::default(), clock.now())?;
+        let b = Carrier::listening(b, connection()?, DccpConfig::default());
+        let a = LiveEnd::new(socket_a, config.udp, Peer::At(at_b), a)?;
+        return Ok((a, LiveEnd::new(socket_b, config.udp, Peer::At(at_a), b)?));
+    }
     let mut a = LiveEnd::new(socket_a, config.udp, Peer::At(at_b), a)?;
     let mut b = LiveEnd::new(socket_b, config.udp, Peer::At(at_a), b)?;
     if let Some((srtp_a, srtp_b)) = protection(config)? {

@@ -1,5 +1,6 @@
 //! Who sees the packets of a live call, and what is summed up of them.
 
+use crate::call::carrier::DccpSummary;
 use crate::call::end::EndCounters;
 use crate::call::stats::CpuShares;
 use crate::srtp::SrtpCounters;
@@ -17,7 +18,7 @@ pub struct LivePacket<'a> {
     pub sent: bool,
     /// Its bytes as the session sees them, without SRTP.
     pub bytes: &'a [u8],
-    /// UDP payload on the wire, with SRTP.
+    /// UDP payload on the wire, with SRTP or DCCP's header.
     pub size: DataSize,
     /// ECN field.
     pub ecn: Ecn,
@@ -165,6 +166,8 @@ pub struct EndSummary {
     pub udp: UdpCounters,
     /// What became of protected packets, where there is SRTP.
     pub srtp: Option<SrtpCounters>,
+    /// What became of the DCCP connection, where there is one.
+    pub dccp: Option<DccpSummary>,
     /// Shares of one core, where they were counted.
     pub cpu: Option<CpuShares>,
     /// The last refusal of a datagram by the system.

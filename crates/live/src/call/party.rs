@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use weir_cc::{FeedbackFormat, Registry, Setup};
+use weir_cc::{FeedbackFormat, Registry, Setup, Transport};
 use weir_media::{EncoderConfig, Packetiser, PayloadFormat, Source, VideoCodec};
 use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RetransmissionConfig, SendConfig};
 use weir_units::TimeDelta;
@@ -165,6 +165,9 @@ impl Joined {
         let mut send = None;
         if let Some(source) = source.filter(|_| a.direction.sends()) {
             let name = &config.controller;
+            if config.transport(registry) != Transport::Udp {
+                return Err(CallError::OnlyOverDccp { controller: name.clone() });
+            }
             let pair = registry.make(name, &setup(config.params.clone()))?;
             let spec = registry.get(name);
             let (feedback, reports) = spec.map_or((None, None), |s| (s.feedback, s.reports));

@@ -3,7 +3,7 @@
 use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
-use weir_cc::{Limits, Registry, tunable::SetupError};
+use weir_cc::{Limits, Registry, Transport, tunable::SetupError};
 use weir_lab::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel};
 use weir_live::srtp::Suite;
@@ -18,7 +18,8 @@ Examples:
   ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - | weir call loopback --clip -
   weir call listen --signal tcp:0.0.0.0:5060 --record received.y4m
   weir call connect --signal tcp:192.0.2.7:5060 --clip hand-held --duration 30
-  weir call loopback --controller scream --ecn --json";
+  weir call loopback --controller scream --ecn --json
+  weir call loopback --transport dccp --ccid 3 --duration 10";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum CallCommand {
@@ -40,6 +41,14 @@ pub(crate) enum CodecName {
     Vp9,
     /// A model whose frames have sizes and no content
     Model,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TransportName {
+    /// Plain datagrams
+    Udp,
+    /// DCCP over UDP
+    Dccp,
 }
 
 #[derive(clap::Args, Debug)]
@@ -95,9 +104,15 @@ pub(crate) struct OutputArgs {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct MediaArgs {
-    /// The controller (see `weir list controllers`)
-    #[arg(long, value_name = "NAME", default_value = "gcc")]
-    pub(crate) controller: String,
+    /// The controller (see `weir list controllers`); gcc, or over DCCP that of the CCID, if absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) controller: Option<String>,
+    /// What carries the packets; what the controller is for if absent. Over DCCP there is no SRTP, and loopback only
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub(crate) transport: Option<TransportName>,
+    /// DCCP's congestion control: 2, 3, 4, 5 or 248
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub(crate) ccid: u8,
     /// The codec, or a model of one that sends frames without content
     #[arg(long, value_name = "NAME", value_enum, default_value = "h264")]
     pub(crate) codec: CodecName,
@@ -151,9 +166,23 @@ pub(crate) struct MediaArgs {
 impl MediaArgs {
     pub(crate) fn config(&self, registry: &Registry) -> Result<CallConfig, Failure> {
         let wrong = |option: &str, what: String| Err(InputError::whole(option, what).into());
-        if registry.get(&self.controller).is_none() {
-            let unknown = SetupError::UnknownController { name: self.controller.clone() };
-            return wrong("--controller", unknown.to_string());
+        let transport = self.transport.map(|t| match t {
+            TransportName::Udp => Transport::Udp,
+            TransportName::Dccp => Transport::Dccp { ccid: self.ccid },
+        });
+        let controller = match (&self.controller, transport) {
+            (Some(name), _) => name.clone(),
+            (None, None | Some(Transport::Udp)) => "gcc".into(),
+            (None, Some(over)) => match registry.specs().iter().find(|s| s.transport == over) {
+                Some(spec) => spec.name.clone(),
+                None => {
+                    let what = format!("{}: no controller is for it; name one by --controller", self.ccid);
+                    return wrong("--ccid", what);
+                }
+            },
+        };
+        if registry.get(&controller).is_none() {
+            return wrong("--controller", SetupError::UnknownController { name: controller }.to_string());
         }
         let rate = self.frame_rate()?;
         if !(1.0..=10_000.0).contains(&self.playout_delay) {
@@ -168,7 +197,8 @@ impl MediaArgs {
             return wrong("--duration", format!("{s}: expected seconds, 0 to 1000000"));
         }
         Ok(CallConfig {
-            controller: self.controller.clone(),
+            controller,
+            transport,
             limits: Limits { floor: DataRate::from_kbps(self.min_rate), ceiling: DataRate::from_kbps(self.max_rate) },
             start_rate: DataRate::from_kbps(self.start_rate),
             model: FrameModel::Perfect,

@@ -1,0 +1,218 @@
+//! What carries a call's packets: plain datagrams, or DCCP.
+
+use serde::Serialize;
+use weir_dccp::connection::{Config, Connection, Datagram as DccpDatagram, EndReason};
+use weir_dccp::packet::parse;
+use weir_session::dccp::{DccpConfig, DccpEnd};
+use weir_session::{Datagram, Endpoint};
+use weir_units::{Ecn, TimeDelta, Timestamp};
+use weir_wire::{Kind, kind_of};
+
+/// What carries a call's packets.
+pub struct Carrier {
+    /// Never empty but while it changes.
+    inner: Option<Inner>,
+}
+
+enum Inner {
+    Udp(Box<Endpoint>),
+    Dccp(Box<DccpEnd>),
+    /// A connection is waited for.
+    Listening(Box<Listening>),
+}
+
+struct Listening {
+    endpoint: Endpoint,
+    connection: Config,
+    config: DccpConfig,
+}
+
+/// A datagram that is to leave.
+pub(super) struct Outgoing {
+    /// Bytes that belong behind those written and have no content.
+    pub(super) payload: u32,
+    pub(super) ecn: Ecn,
+    /// Where RTP or RTCP begins.
+    pub(super) data_at: usize,
+    /// Whether it is RTP or RTCP; `None` where it is neither.
+    pub(super) kind: Option<Kind>,
+}
+
+/// What a call over DCCP tells of its connection, units in the names.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct DccpSummary {
+    /// Congestion control of what this end sends.
+    pub ccid: Option<u8>,
+    /// RTP packets that the send queue refused.
+    pub rejected: u64,
+    /// Frames with such packets, or with packets dropped from it.
+    pub frames_rejected: u64,
+    /// Packets that the send queue takes now.
+    pub queue_capacity: usize,
+    /// The rate that congestion control allows.
+    pub rate_bps: Option<u64>,
+    /// Round-trip time.
+    pub rtt_ms: Option<f64>,
+    /// Packets of all types sent.
+    pub packets_sent: u64,
+    /// Packets of all types received.
+    pub packets_received: u64,
+    /// Data packets that acknowledgements told lost.
+    pub data_lost: u64,
+    /// Data packets that acknowledgements told marked.
+    pub data_marked: u64,
+    /// Datagrams that are no packets, or none of this connection.
+    pub strangers: u64,
+    /// Why the connection has ended, where it has.
+    pub end: Option<String>,
+}
+
+impl From<Endpoint> for Carrier {
+    fn from(endpoint: Endpoint) -> Self {
+        Self { inner: Some(Inner::Udp(Box::new(endpoint))) }
+    }
+}
+
+impl From<DccpEnd> for Carrier {
+    fn from(end: DccpEnd) -> Self {
+        Self { inner: Some(Inner::Dccp(Box::new(end))) }
+    }
+}
+
+impl Carrier {
+    /// An end that waits for a DCCP connection, made from this configuration.
+    pub fn listening(endpoint: Endpoint, connection: Config, config: DccpConfig) -> Self {
+        Self { inner: Some(Inner::Listening(Box::new(Listening { endpoint, connection, config }))) }
+    }
+
+    fn inner(&self) -> &Inner {
+        self.inner.as_ref().expect("it is empty only within `handle_dccp`")
+    }
+    fn inner_mut(&mut self) -> &mut Inner {
+        self.inner.as_mut().expect("it is empty only within `handle_dccp`")
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        match self.inner() {
+            Inner::Udp(e) => e,
+            Inner::Dccp(e) => e.endpoint(),
+            Inner::Listening(l) => &l.endpoint,
+        }
+    }
+    pub(super) fn endpoint_mut(&mut self) -> &mut Endpoint {
+        match self.inner_mut() {
+            Inner::Udp(e) => e,
+            Inner::Dccp(e) => e.endpoint_mut(),
+            Inner::Listening(l) => &mut l.endpoint,
+        }
+    }
+    pub(super) fn is_dccp(&self) -> bool {
+        !matches!(self.inner(), Inner::Udp(_))
+    }
+    /// Whether the call can no longer go on.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.inner(), Inner::Dccp(e) if e.connection().end().is_some())
+    }
+
+    pub(super) fn leave(&mut self) {
+        match self.inner_mut() {
+            Inner::Udp(e) => e.leave(),
+            Inner::Dccp(e) => e.leave(),
+            Inner::Listening(_) => {}
+        }
+    }
+    /// Whether nothing more is to be said after [`Self::leave`].
+    pub(super) fn has_left(&self) -> bool {
+        !matches!(self.inner(), Inner::Dccp(e) if e.connection().end().is_none())
+    }
+    pub(super) fn handle_timeout(&mut self, now: Timestamp) {
+        match self.inner_mut() {
+            Inner::Udp(e) => e.handle_timeout(now),
+            Inner::Dccp(e) => e.handle_timeout(now),
+            Inner::Listening(l) => l.endpoint.handle_timeout(now),
+        }
+    }
+    pub(super) fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
+        match self.inner_mut() {
+            Inner::Udp(e) => e.poll_timeout(now),
+            Inner::Dccp(e) => e.poll_timeout(now),
+            // Nothing can leave before somebody comes.
+            Inner::Listening(_) => None,
+        }
+    }
+    pub(super) fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Outgoing> {
+        match self.inner_mut() {
+            Inner::Udp(e) => {
+                let t = e.poll_transmit(now, out)?;
+                let kind = Some(if t.is_rtp { Kind::Rtp } else { Kind::Rtcp });
+                Some(Outgoing { payload: t.payload, ecn: t.ecn, data_at: 0, kind })
+            }
+            Inner::Dccp(e) => {
+                let t = e.poll_transmit(now, out)?;
+                let data_at = t.transmit.header.min(out.len());
+                let kind = if t.has_data { kind_of(&out[data_at..]) } else { None };
+                Some(Outgoing { payload: t.transmit.payload, ecn: t.transmit.ecn, data_at, kind })
+            }
+            Inner::Listening(_) => None,
+        }
+    }
+    /// A datagram of the call has come by UDP.
+    pub(super) fn handle_udp(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn, from: std::net::SocketAddr) {
+        self.endpoint_mut().handle_datagram_from(now, &Datagram { bytes, payload: 0, ecn }, from);
+    }
+    /// A DCCP packet has come; gives the RTP or RTCP in it.
+    pub(super) fn handle_dccp<'a>(&mut self, now: Timestamp, bytes: &'a [u8], ecn: Ecn) -> Option<&'a [u8]> {
+        let datagram = DccpDatagram { bytes, payload: 0, ecn };
+        let data = parse(bytes, 0).ok().filter(|p| p.header.packet_type.is_data()).map(|p| p.data);
+        match self.inner_mut() {
+            Inner::Udp(_) => None,
+            Inner::Dccp(e) => {
+                e.handle_datagram(now, &datagram);
+                data
+            }
+            Inner::Listening(l) => {
+                // Whatever else comes is of nobody.
+                let connection = Connection::accept(l.connection.clone(), now, &datagram, None).ok()?;
+                if let Some(Inner::Listening(l)) = self.inner.take() {
+                    let end = DccpEnd::new(l.endpoint, connection, l.config, now);
+                    self.inner = Some(Inner::Dccp(Box::new(end)));
+                }
+                None
+            }
+        }
+    }
+
+    pub(super) fn summary(&self) -> Option<DccpSummary> {
+        match self.inner() {
+            Inner::Udp(_) => None,
+            Inner::Listening(_) => Some(DccpSummary::default()),
+            Inner::Dccp(end) => {
+                let (c, counters, session) = (end.connection(), end.connection().counters(), end.counters());
+                Some(DccpSummary {
+                    ccid: c.ccids().map(|n| n.0),
+                    rejected: session.rejected,
+                    frames_rejected: session.frames_rejected,
+                    queue_capacity: c.queue().config().capacity,
+                    rate_bps: c.rate().map(weir_units::DataRate::as_bps),
+                    rtt_ms: c.rtt().map(TimeDelta::as_millis_f64),
+                    packets_sent: counters.packets_sent,
+                    packets_received: counters.packets_received,
+                    data_lost: counters.data_lost,
+                    data_marked: counters.data_marked,
+                    strangers: counters.malformed + counters.strangers + counters.sequence_invalid,
+                    end: c.end().map(|e| reason(&e.reason)),
+                })
+            }
+        }
+    }
+}
+
+fn reason(reason: &EndReason) -> String {
+    match reason {
+        EndReason::Closed => "closed".into(),
+        EndReason::ResetByPeer(code, _) => format!("reset by the other end: {}", code.name().unwrap_or("unknown code")),
+        EndReason::Reset(code, _) => format!("reset: {}", code.name().unwrap_or("unknown code")),
+        EndReason::TimedOut => "the other end is silent".into(),
+        EndReason::NoCommonCcid => "no common congestion control".into(),
+    }
+}
