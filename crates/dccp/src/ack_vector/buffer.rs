@@ -265,6 +265,14 @@ impl Buffer {
         self.records.push_back(Record { own, covers: acknowledged });
     }
 
+    /// Nothing has come for a while: gives memory back that a burst took. Of acknowledgements that have left only the newest is
+    /// remembered, which is the one that can still be acknowledged.
+    pub fn shrink(&mut self) {
+        self.records.drain(..self.records.len().saturating_sub(1));
+        self.records.shrink_to(16);
+        self.cells.shrink_to(16);
+    }
+
     /// The other end has acknowledged this end's packet `own`. What the vector on it told need not be told again, but for the newest
     /// packet: a vector is never empty. A number that no vector left with changes nothing.
     pub fn on_ack_of_ack(&mut self, own: Seq48) {

@@ -136,6 +136,8 @@ pub trait CcidSender {
         let _ = now;
         false
     }
+    /// Nothing has come or left for a while: memory that only a burst needs may be given back.
+    fn on_idle(&mut self) {}
     /// A chunk has been handed over. Most CCIDs do not care.
     fn on_chunk(&mut self, chunk: &Chunk) {
         let _ = chunk;
@@ -215,6 +217,7 @@ macro_rules! ccids {
             fn ccval(&mut self, now: Timestamp) -> u8 { sender!(self, c => c.ccval(now)) }
             fn ack_ratio(&self) -> Option<u16> { sender!(self, c => c.ack_ratio()) }
             fn wants_ack_of_ack(&self, now: Timestamp) -> bool { sender!(self, c => c.wants_ack_of_ack(now)) }
+            fn on_idle(&mut self) { sender!(self, c => c.on_idle()) }
             fn on_chunk(&mut self, chunk: &Chunk) { sender!(self, c => c.on_chunk(chunk)) }
             fn rate(&self) -> Option<DataRate> { sender!(self, c => c.rate()) }
             fn smoothed_rate(&self) -> Option<DataRate> { sender!(self, c => c.smoothed_rate()) }

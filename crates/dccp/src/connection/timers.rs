@@ -115,6 +115,10 @@ impl Connection {
         if due(&mut self.timers.idle) {
             self.inbox.shrink();
             self.sending.log.shrink();
+            self.halves.vector.shrink();
+            if let Some(sender) = &mut self.halves.sender {
+                sender.on_idle();
+            }
             self.queue.shrink();
         }
         if due(&mut self.timers.time_wait) {

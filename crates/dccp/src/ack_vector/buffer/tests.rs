@@ -231,6 +231,21 @@ fn records_reach_back_however_many_there_are() {
 }
 
 #[test]
+fn an_idle_buffer_keeps_little() {
+    let mut b = Buffer::default();
+    for n in 0..5_000 {
+        b.on_packet(seq(n), R);
+        b.on_ack_sent(seq(n), seq(n));
+    }
+    let told = vector(&b);
+    b.shrink();
+    assert_eq!(vector(&b), told);
+    assert!(b.records.capacity() + b.cells.capacity() <= 64);
+    b.on_ack_of_ack(seq(4_999));
+    assert_eq!(vector(&b), [run(R, 1)]);
+}
+
+#[test]
 fn numbers_wrap() {
     let last = (1 << 48) - 1;
     let mut b = with(&[(last - 1, R), (last, R), (1, R)]);

@@ -3,8 +3,8 @@ use weir_units::TimeDelta;
 weir_cc::tunables! {
     /// Configuration of CCID 2, both halves.
     pub struct Config {
-        /// Most packets of the congestion window. A fifth of the connection's sequence window (RFC 4340, section 7.5.2), whose default
-        /// is 10,000.
+        /// Most packets of the congestion window. It is never above a fifth of the sequence window (RFC 4340, section 7.5.2), and the
+        /// default is that of 10,000.
         max_window: u32 = 2_000, 4 => 100_000;
         /// NUMDUPACK: later packets received after which one is lost (RFC 4341, section 5: 3).
         num_dup_ack: u32 = 3, 1 => 100;

@@ -9,8 +9,8 @@ use weir_units::{Seq48, TimeDelta, Timestamp};
 const MAX_PACKETS: usize = 1 << 17;
 /// Numbers that the connection may leave out before what is remembered is dropped.
 const MAX_HOLE: u64 = 1_024;
-/// Capacity that is kept when nothing is out.
-const IDLE_CAPACITY: usize = 256;
+/// Capacity that an idle sender keeps.
+const IDLE_CAPACITY: usize = 64;
 
 /// Drop Codes of the Data Dropped option (RFC 4340, table 7).
 const PROTOCOL_CONSTRAINTS: u8 = 0;
@@ -129,9 +129,7 @@ impl History {
     }
     /// Gives memory back that a large window took.
     pub(super) fn shrink(&mut self) {
-        if self.entries.is_empty() {
-            self.entries.shrink_to(IDLE_CAPACITY);
-        }
+        self.entries.shrink_to(IDLE_CAPACITY);
     }
 
     /// Indices of the entries from `oldest` to `newest`.

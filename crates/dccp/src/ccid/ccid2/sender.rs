@@ -46,7 +46,7 @@ pub struct Sender<A> {
 impl<A: Avoidance> Sender<A> {
     pub(super) fn new(setup: &Setup, config: Config, avoidance: A) -> Self {
         Self {
-            window: Window::new(&config, setup.max_packet_size, setup.now, avoidance),
+            window: Window::new(&config, setup, avoidance),
             history: History::new(config.num_dup_ack),
             timeout: Timeout::new(&config, setup.rtt),
             deadline: None,
@@ -208,7 +208,6 @@ impl<A: Avoidance> CcidSender for Sender<A> {
         self.timeouts += 1;
         self.losses += u64::from(self.history.pipe());
         self.history.clear();
-        self.history.shrink();
         self.reduce(Congestion::Timeout);
         self.ack_ratio.bound(self.window.get());
         self.timeout.back_off();
@@ -221,6 +220,10 @@ impl<A: Avoidance> CcidSender for Sender<A> {
 
     fn wants_ack_of_ack(&self, _now: Timestamp) -> bool {
         self.has_ack_to_ack && self.data_since_ack.saturating_add(1) >= self.window.get()
+    }
+
+    fn on_idle(&mut self) {
+        self.history.shrink();
     }
 
     fn rate(&self) -> Option<DataRate> {

@@ -148,6 +148,16 @@ fn the_initial_window_is_rfc_3390s() {
 }
 
 #[test]
+fn the_window_is_bounded_by_the_sequence_window() {
+    for (sequence_window, max_window, want) in [(100, 2_000, 20), (10, 2_000, 4), (1_000_000, 50, 50)] {
+        let setup = Setup { sequence_window, ..setup() };
+        let mut d = Drive { s: Sender::new(&setup, Config { max_window, ..plain() }, Reno::default()), ..with(plain()) };
+        (0..20).for_each(|_| d.round());
+        assert_eq!(d.cwnd(), want);
+    }
+}
+
+#[test]
 fn data_leave_while_pipe_is_below_the_window() {
     let mut d = with(plain());
     assert_eq!((d.fill(), d.pipe()), (4, 4));
@@ -180,7 +190,7 @@ fn slow_start_grows_by_half_the_ack_ratio_at_most_an_acknowledgement() {
     let before = d.cwnd();
     d.ack(d.sent);
     assert_eq!(d.cwnd(), before + 1, "Ack Ratio 2");
-    let mut w = Window::new(&plain(), SIZE, Timestamp::ZERO, Reno::default());
+    let mut w = Window::new(&plain(), &setup(), Reno::default());
     for (packets, ack_ratio, want) in [(20, 8, 4), (5, 8, 2), (1, 8, 1), (1, 8, 0), (6, 5, 2), (1, 1, 0), (9, 1, 1)] {
         let before = w.get();
         w.grow(&Acked { now: Timestamp::ZERO, packets, srtt: RTT }, ack_ratio);
