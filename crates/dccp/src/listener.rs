@@ -16,7 +16,7 @@ pub use config::{Cookies, ListenerConfig, PairUse};
 use crate::connection::limit::RateLimit;
 use crate::connection::{Connection, Datagram, State, reset_for};
 use crate::option::DccpOption;
-use crate::packet::{Coverage, Packet, PacketType, ResetCode, ServiceCode, parse};
+use crate::packet::{Packet, PacketType, ResetCode, ServiceCode, parse};
 use cookie::{BadCookie, Flow, Secret, Used, datagram};
 use std::collections::{BTreeMap, VecDeque};
 use weir_cc::tunable::SetupError;
@@ -146,8 +146,8 @@ impl Listener {
         if packet.header.packet_type == PacketType::Request {
             return self.handle_request(now, flow, datagram, &packet, out);
         }
-        let cookie = packet.options.iter().map_while(Result::ok).find_map(|o| match o {
-            DccpOption::InitCookie(cookie) if packet.header.packet_type != PacketType::Data => Some(cookie),
+        let cookie = packet.options.iter().flatten().find_map(|o| match o {
+            DccpOption::InitCookie(cookie) => Some(cookie),
             _ => None,
         });
         match cookie {
@@ -191,10 +191,7 @@ impl Listener {
 
     /// Steps 1 of section 8.5; the checksum is UDP's.
     fn read<'a>(&mut self, datagram: &Datagram<'a>) -> Option<Packet<'a>> {
-        let packet = parse(datagram.bytes, datagram.payload).ok().filter(|p| {
-            let length = p.data.len() + datagram.payload as usize;
-            Coverage(p.header.checksum_coverage).covered(length).is_some()
-        });
+        let packet = parse(datagram.bytes, datagram.payload).ok();
         match packet {
             Some(_) => self.credit = (self.credit + datagram.bytes.len()).min(MAX_CREDIT),
             None => self.counters.malformed += 1,

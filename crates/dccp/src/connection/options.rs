@@ -4,6 +4,7 @@ use super::incoming::Incoming;
 use super::{Connection, Role};
 use crate::ack_vector::runs;
 use crate::ccid::{Acknowledgement, CcidSender};
+use crate::data_dropped::{DropCode, blocks};
 use crate::option::{DccpOption, Options, from_ticks};
 use crate::packet::{PacketType, ResetCode};
 use weir_units::TimeDelta;
@@ -161,7 +162,8 @@ impl Connection {
             options: p.packet.options,
         };
         // Drop Code 1, on whatever packet: no more data are ever taken there (section 11.7.2).
-        if ack.data_dropped.iter().any(|b| b & 0xf0 == 0x90) {
+        let deaf = Some(DropCode::APPLICATION_NOT_LISTENING);
+        if blocks(acknowledged, ack.data_dropped).any(|b| b.code == deaf) {
             self.peer_deaf = true;
         }
         if !ack.ack_vector.is_empty() {

@@ -9,6 +9,7 @@ use super::smoothed::Smoothed;
 use super::window_counter::WindowCounter;
 use crate::ccid::ccid4::SmallPackets;
 use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
+use crate::data_dropped::{DropCode, blocks};
 use weir_cc::tfrc::{AllowedRate, Feedback, MAX_RATE, Terms};
 use weir_cc::throughput::TcpFlow;
 use weir_cc::tunable::SetupError;
@@ -290,22 +291,12 @@ impl Sender {
 }
 
 /// Packets after `before` that Data Dropped tells as dropped in a receive buffer (RFC 4340, section 11.7, Drop Code 2).
-fn newly_dropped(blocks: &[u8], acknowledged: Seq48, before: Seq48) -> u64 {
-    let mut newest = acknowledged;
-    let mut dropped = 0;
-    for &block in blocks.iter().take(MAX_BLOCKS) {
-        let news = newest.since(before);
-        if news <= 0 {
-            break;
-        }
-        let is_drop = block & 0x80 != 0;
-        let len = u64::from(if is_drop { block & 0xf } else { block }) + 1;
-        if is_drop && block >> 4 & 7 == 2 {
-            dropped += len.min(news.unsigned_abs());
-        }
-        newest = newest.sub(len);
-    }
-    dropped
+fn newly_dropped(bytes: &[u8], acknowledged: Seq48, before: Seq48) -> u64 {
+    let news = blocks(acknowledged, bytes.get(..MAX_BLOCKS).unwrap_or(bytes)).map_while(|b| {
+        let news = u64::try_from(b.newest.since(before)).ok().filter(|&n| n > 0)?;
+        Some(if b.code == Some(DropCode::RECEIVE_BUFFER) { b.len.min(news) } else { 0 })
+    });
+    news.sum()
 }
 
 impl CcidSender for Sender {
