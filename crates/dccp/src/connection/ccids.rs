@@ -12,6 +12,9 @@ use weir_units::{DataSize, TimeDelta, Timestamp};
 /// Number of the option that a Reset blames where the CCIDs agreed on cannot be made.
 const CONFIRM_L: u8 = 33;
 
+/// The Sequence Window does not widen beyond this by itself: an attacker would hit it too easily (section 7.5.5).
+const MAX_WIDENED: u64 = 1 << 24;
+
 /// What this end sends with and receives with, once both ends agree.
 #[derive(Debug, Default)]
 pub(super) struct Halves {
@@ -98,6 +101,27 @@ impl Connection {
         let ratio = self.features.remote(FeatureNumber::ACK_RATIO) as u16;
         if let Some(receiver) = &mut self.halves.receiver {
             receiver.on_ack_ratio(ratio);
+        }
+    }
+
+    /// Asks for a wider Sequence Window where more than a fifth of it leaves in a round trip (section 7.5.2's guideline). It never
+    /// narrows: that would gain little, and cost a negotiation for each pause.
+    pub(super) fn widen_window(&mut self, now: Timestamp) {
+        let (rtt, (from, since)) = (self.rtt_or_default(), self.sending.round);
+        let elapsed = now.saturating_since(since);
+        if elapsed < rtt || self.state != State::Open {
+            return;
+        }
+        self.sending.round = (self.sequences.gss, now);
+        if since == Timestamp::default() {
+            return;
+        }
+        let sent = self.sequences.gss.since(from).max(0);
+        let each = i128::from(sent) * i128::from(rtt.as_nanos()) / i128::from(elapsed.as_nanos().max(1));
+        let wanted = u64::try_from(each * 5).unwrap_or(MAX_WIDENED).min(MAX_WIDENED);
+        if wanted > self.features.local(FeatureNumber::SEQUENCE_WINDOW) {
+            let window = wanted.next_power_of_two();
+            self.features.change(Location::Local, FeatureNumber::SEQUENCE_WINDOW, &[window]);
         }
     }
 

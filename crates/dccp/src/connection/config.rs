@@ -47,7 +47,7 @@ pub struct Config {
     /// Whether data and acknowledgements may have 24-bit sequence numbers (Allow Short Sequence Numbers, section 7.6.1).
     pub short_sequence_numbers: bool,
     /// Sequence Window: numbers that count as valid around the newest, 32 to 2^46 - 1 (section 7.5.2; its default is 100). It
-    /// should be several times the packets in flight.
+    /// should be several times the packets in flight, and widens by itself where it is less than five times those of a round trip.
     pub sequence_window: u64,
     /// CsCov of outgoing data packets, 0 to 15 (section 9.2); UDP's checksum covers all whatever it says (RFC 6773, 3.3.1).
     pub checksum_coverage: u8,

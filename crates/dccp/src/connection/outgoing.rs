@@ -47,6 +47,8 @@ pub(super) struct Sending {
     pub(super) opener: Option<Seq48>,
     /// The newest Sync.
     pub(super) sync: Option<Seq48>,
+    /// The newest number at the last measurement of packets a round trip, and when that was.
+    pub(super) round: (Seq48, Timestamp),
     /// Scratch for options that came in parts.
     pub(super) vectors: Vec<u8>,
     pub(super) drops: Vec<u8>,
@@ -287,6 +289,7 @@ impl Connection {
         if sent.packet_type.is_data() {
             self.mtu.on_sent(sent.now, sent.sequence, (sent.header + sent.data).as_bytes());
         }
+        self.widen_window(sent.now);
         self.timers.busy(sent.now);
     }
 

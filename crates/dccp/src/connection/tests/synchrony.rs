@@ -205,3 +205,30 @@ fn short_numbers_are_used_where_both_agree_and_windows_are_small() {
     pair.deliver(S, &bytes, 0, Ecn::NotEct);
     assert_eq!((pair.server().counters().sequence_invalid, pair.log.len()), (1, 0));
 }
+
+#[test]
+fn the_sequence_window_widens_with_the_packets_of_a_round_trip() {
+    use crate::feature::Location::{Local, Remote};
+    use crate::option::FeatureNumber as F;
+    let mut pair = Pair::open(Config { sequence_window: 40, ..config() }, Link::default());
+    pair.run(TimeDelta::from_secs(1));
+    let windows = |pair: &mut Pair| {
+        (pair.client.feature(Local, F::SEQUENCE_WINDOW), pair.server().feature(Remote, F::SEQUENCE_WINDOW))
+    };
+    assert_eq!(windows(&mut pair), (40, 40));
+    // 4 ms apart, 40 ms round: ten packets a round trip, so 50 is needed.
+    for i in 0..100u8 {
+        pair.send(C, &[i]);
+        pair.run(TimeDelta::from_millis(4));
+    }
+    pair.run(TimeDelta::from_millis(60));
+    assert_eq!(windows(&mut pair), (64, 64));
+    assert_eq!(pair.server().sequences.remote_window, 64);
+    assert_eq!(pair.received[&S].len(), 100);
+    // One in three seconds asks for nothing more.
+    for i in 0..10u8 {
+        pair.send(C, &[i]);
+        pair.run(TimeDelta::from_secs(3));
+    }
+    assert_eq!(windows(&mut pair), (64, 64));
+}
