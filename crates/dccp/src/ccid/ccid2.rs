@@ -22,20 +22,14 @@ pub(super) mod tests;
 pub use avoidance::{Acked, Avoidance, Congestion, Reno};
 pub use config::Config;
 pub use receiver::Receiver;
+pub use sender::WindowSender;
 
 use super::{Requirements, Setup, Spec};
 use std::sync::Arc;
 use weir_cc::tunable::SetupError;
 
 /// The half at the data's sender.
-pub type Sender = sender::Sender<Reno>;
-
-/// A sender with another algorithm for the window, for CCIDs that share all the rest.
-pub(super) fn sender_with<A: Avoidance>(setup: &Setup, config: Config, avoidance: A) -> sender::Sender<A> {
-    sender::Sender::new(setup, config, avoidance)
-}
-
-pub(super) use sender::Sender as SenderWith;
+pub type Sender = WindowSender<Reno>;
 
 /// What windows need of the connection.
 pub(super) const REQUIREMENTS: Requirements = Requirements { ack_vector: true, ndp_count: false, elapsed_time: false };
@@ -55,7 +49,7 @@ pub(super) fn spec() -> Spec {
         requirements: REQUIREMENTS,
         params: Config::params(),
         sender: Arc::new(|setup| {
-            let sender = sender_with(setup, config(setup)?, Reno::default());
+            let sender = Sender::new(setup, config(setup)?, Reno::default());
             Ok(super::Sender::Ccid2(Box::new(sender)))
         }),
         receiver: Arc::new(|setup| Ok(super::Receiver::Ccid2(Box::new(Receiver::new(setup, &config(setup)?))))),

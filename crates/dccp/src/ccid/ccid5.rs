@@ -12,13 +12,13 @@ mod tests;
 pub use super::ccid2::Receiver;
 pub use cubic::{Config, Cubic};
 
-use super::ccid2::{Config as Shared, REQUIREMENTS, SenderWith, sender_with};
+use super::ccid2::{Config as Shared, REQUIREMENTS, WindowSender};
 use super::{Setup, Spec};
 use std::sync::Arc;
 use weir_cc::tunable::SetupError;
 
 /// The half at the data's sender.
-pub type Sender = SenderWith<Cubic>;
+pub type Sender = WindowSender<Cubic>;
 
 /// CUBIC's parameters and those of CCID 2, from one list of names.
 fn config(setup: &Setup) -> Result<(Config, Shared), SetupError> {
@@ -41,7 +41,7 @@ pub(super) fn spec() -> Spec {
         params: Config::params().into_iter().chain(Shared::params()).collect(),
         sender: Arc::new(|setup| {
             let (cubic, shared) = config(setup)?;
-            Ok(super::Sender::Ccid5(Box::new(sender_with(setup, shared, Cubic::new(cubic)))))
+            Ok(super::Sender::Ccid5(Box::new(Sender::new(setup, shared, Cubic::new(cubic)))))
         }),
         receiver: Arc::new(|setup| Ok(super::Receiver::Ccid5(Box::new(Receiver::new(setup, &config(setup)?.1))))),
     }

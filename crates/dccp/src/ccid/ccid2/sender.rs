@@ -11,9 +11,40 @@ use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
 use crate::packet::PacketType;
 use weir_units::{DataRate, DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 
-/// The half at the data's sender, with an algorithm for the window.
+/// The half at the data's sender, with an algorithm for the window. A user's own makes a CCID of its own:
+///
+/// ```
+/// use std::sync::Arc;
+/// use weir_dccp::ccid::ccid2::{Acked, Avoidance, Config, Congestion, WindowSender};
+/// use weir_dccp::ccid::{Registry, Sender, Spec};
+///
+/// /// A packet a round trip more, an eighth less.
+/// struct Gentle(u32);
+/// impl Avoidance for Gentle {
+///     fn grow(&mut self, cwnd: u32, acked: &Acked) -> u32 {
+///         self.0 += acked.packets;
+///         let more = self.0 / cwnd;
+///         self.0 %= cwnd;
+///         cwnd + more
+///     }
+///     fn on_congestion(&mut self, cwnd: u32, _why: Congestion) -> u32 {
+///         cwnd - cwnd.div_ceil(8)
+///     }
+/// }
+///
+/// let mut registry = Registry::builtin();
+/// let ccid2 = registry.get(2).expect("built in").clone();
+/// registry.register(Spec {
+///     number: 249, // For experiments.
+///     name: "gentle",
+///     sender: Arc::new(|setup| {
+///         Ok(Sender::Custom(Box::new(WindowSender::new(setup, Config::default(), Gentle(0)))))
+///     }),
+///     ..ccid2
+/// });
+/// ```
 #[derive(Clone, Debug)]
-pub struct Sender<A> {
+pub struct WindowSender<A> {
     window: Window<A>,
     pub(super) history: History,
     timeout: Timeout,
@@ -43,8 +74,9 @@ pub struct Sender<A> {
     timeouts: u64,
 }
 
-impl<A: Avoidance> Sender<A> {
-    pub(super) fn new(setup: &Setup, config: Config, avoidance: A) -> Self {
+impl<A: Avoidance> WindowSender<A> {
+    /// A half-connection's, when it opens.
+    pub fn new(setup: &Setup, config: Config, avoidance: A) -> Self {
         Self {
             window: Window::new(&config, setup, avoidance),
             history: History::new(config.num_dup_ack),
@@ -119,7 +151,7 @@ impl<A: Avoidance> Sender<A> {
     }
 }
 
-impl<A: Avoidance> CcidSender for Sender<A> {
+impl<A: Avoidance> CcidSender for WindowSender<A> {
     fn may_send(&self, now: Timestamp, _data: DataSize) -> Permission {
         if self.history.pipe() >= self.window.get() {
             return Permission::Blocked;

@@ -4,8 +4,7 @@ pub(in crate::ccid) mod path;
 mod receiving;
 mod sending;
 
-use super::sender::Sender;
-use super::{Config, Receiver, Reno};
+use super::{Config, Receiver, Reno, Sender};
 use crate::ccid::Setup;
 use path::{Flow, Link, Path};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};

@@ -1,16 +1,16 @@
 //! CCID 5 in the frame of CCID 2: what it fills, and what it shares.
 
-use super::Cubic;
+use super::{Cubic, Sender};
 use crate::ccid::ccid2::tests::path::{Flow, Link, Path};
 use crate::ccid::ccid2::tests::setup;
-use crate::ccid::ccid2::{Config, Receiver, sender_with};
+use crate::ccid::ccid2::{Config, Receiver};
 use crate::ccid::{Receiver as AnyReceiver, Registry, Sender as AnySender, Setup};
 use weir_cc::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 fn flow() -> Flow<Cubic> {
     let config = Config::default();
-    Flow::new(sender_with(&setup(), config, Cubic::default()), Receiver::new(&setup(), &config))
+    Flow::new(Sender::new(&setup(), config, Cubic::default()), Receiver::new(&setup(), &config))
 }
 
 /// A bottleneck of 10 Mbit/s with a queue of one round trip.

@@ -2,8 +2,7 @@
 //! own. What leaves are real packets' options, so Ack Vectors and all go the way they do in a connection.
 
 use crate::ack_vector::{AckState, Buffer};
-use crate::ccid::ccid2::sender::Sender;
-use crate::ccid::ccid2::{Avoidance, Receiver};
+use crate::ccid::ccid2::{Avoidance, Receiver, WindowSender};
 use crate::ccid::{Acknowledgement, CcidReceiver, CcidSender, Permission, ReceivedPacket, SentPacket};
 use crate::option::{DccpOption, Options};
 use crate::packet::{Header, PacketType, PacketWriter, WireSequence, parse};
@@ -68,7 +67,7 @@ impl Link {
 
 /// A half-connection whose application always has data.
 pub(in crate::ccid) struct Flow<A> {
-    pub(in crate::ccid) sender: Sender<A>,
+    pub(in crate::ccid) sender: WindowSender<A>,
     receiver: Receiver,
     buffer: Buffer,
     /// Path beyond the bottleneck, both ways together.
@@ -87,7 +86,7 @@ pub(in crate::ccid) struct Flow<A> {
 }
 
 impl<A: Avoidance> Flow<A> {
-    pub(in crate::ccid) fn new(sender: Sender<A>, receiver: Receiver) -> Self {
+    pub(in crate::ccid) fn new(sender: WindowSender<A>, receiver: Receiver) -> Self {
         Self {
             sender,
             receiver,

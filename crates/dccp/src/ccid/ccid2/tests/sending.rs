@@ -2,9 +2,8 @@
 
 use super::{ms, setup};
 use crate::ack_vector::{AckState, MAX_RUN};
-use crate::ccid::ccid2::sender::Sender;
 use crate::ccid::ccid2::window::Window;
-use crate::ccid::ccid2::{Acked, Config, Reno};
+use crate::ccid::ccid2::{Acked, Config, Reno, Sender};
 use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
 use crate::option::Options;
 use crate::packet::PacketType;
@@ -16,7 +15,7 @@ const RTT: TimeDelta = ms(100);
 
 /// A sender whose acknowledgements are written by hand. Its packets are numbered from 1.
 struct Drive {
-    s: Sender<Reno>,
+    s: Sender,
     now: Timestamp,
     sent: u64,
     own: u64,
