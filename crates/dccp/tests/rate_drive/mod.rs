@@ -46,6 +46,7 @@ impl Drive {
             max_packet_size: SIZE,
             rtt: Some(RTT),
             ecn: true,
+            sequence_window: 10_000,
             ack_ratio: 2,
             params: Vec::new(),
         };
