@@ -147,6 +147,7 @@ impl Connection {
             }
             return;
         };
+        let rtt = self.rtt_or_default();
         let ack = Acknowledgement {
             now: p.now,
             sequence: p.sequence,
@@ -161,10 +162,18 @@ impl Connection {
             ecn: p.ecn,
             options: p.packet.options,
         };
-        // Drop Code 1, on whatever packet: no more data are ever taken there (section 11.7.2).
-        let deaf = Some(DropCode::APPLICATION_NOT_LISTENING);
-        if blocks(acknowledged, ack.data_dropped).any(|b| b.code == deaf) {
-            self.peer_deaf = true;
+        for block in blocks(acknowledged, ack.data_dropped) {
+            match block.code {
+                // No more data are ever taken there (section 11.7.2).
+                Some(DropCode::APPLICATION_NOT_LISTENING) => self.peer_deaf = true,
+                // None are taken now. What is told of a packet again and again holds data up once.
+                Some(DropCode::PROTOCOL_CONSTRAINTS)
+                    if self.sending.constrained.is_none_or(|(told, _)| block.newest.is_after(told)) =>
+                {
+                    self.sending.constrained = Some((block.newest, p.now + rtt));
+                }
+                _ => {}
+            }
         }
         if !ack.ack_vector.is_empty() {
             let fate = self.sending.log.on_runs(runs(acknowledged, ack.ack_vector));

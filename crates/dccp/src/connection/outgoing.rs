@@ -49,6 +49,8 @@ pub(super) struct Sending {
     pub(super) sync: Option<Seq48>,
     /// The newest number at the last measurement of packets a round trip, and when that was.
     pub(super) round: (Seq48, Timestamp),
+    /// The newest packet whose data the other end may not take yet (Drop Code 0), and until when data are held back for it.
+    pub(super) constrained: Option<(Seq48, Timestamp)>,
     /// Scratch for options that came in parts.
     pub(super) vectors: Vec<u8>,
     pub(super) drops: Vec<u8>,
@@ -130,8 +132,9 @@ impl Connection {
     }
 
     /// Whether the connection, but for congestion control, lets data leave.
-    pub(super) fn data_may_leave(&self) -> bool {
+    pub(super) fn data_may_leave(&self, now: Timestamp) -> bool {
         !self.peer_deaf
+            && self.sending.constrained.is_none_or(|(_, until)| until <= now)
             && match self.state {
                 State::PartOpen => !self.sending.too_long_for_partopen,
                 State::Open => true,
@@ -140,7 +143,7 @@ impl Connection {
     }
 
     fn may_send_data(&mut self, now: Timestamp) -> bool {
-        if !self.data_may_leave() {
+        if !self.data_may_leave(now) {
             return false;
         }
         let Some(sender) = &self.halves.sender else { return false };

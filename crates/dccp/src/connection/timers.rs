@@ -96,7 +96,8 @@ impl Connection {
         }
         if let Some(sender) = &self.halves.sender {
             earlier(sender.poll_timeout());
-            if self.data_may_leave()
+            earlier(self.sending.constrained.map(|c| c.1).filter(|t| *t > now));
+            if self.data_may_leave(now)
                 && let Some(front) = self.queue.front(now)
                 && let Permission::At(t) = sender.may_send(now, front.size())
             {

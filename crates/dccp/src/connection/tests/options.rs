@@ -290,3 +290,26 @@ fn both_directions_may_have_ccids_of_their_own() {
     }
     assert_eq!((pair.received[&C].len() >= 48, pair.received[&S].len() >= 48), (true, true));
 }
+
+#[test]
+fn data_wait_while_the_other_end_may_not_take_them() {
+    // Section 11.7.2, Drop Code 0: the sender should not send until it believes that the constraint no longer applies.
+    let mut pair = Pair::open(config(), Link::default());
+    pair.run(TimeDelta::from_secs(1));
+    pair.send(C, b"dropped");
+    pair.run(TimeDelta::from_millis(25));
+    let (seq, ack) = (pair.server().sequences.gss.add(1), pair.client.sequences.gss);
+    let bytes = pair.forge_with(S, T::Ack, seq, Some(ack), &[O::DataDropped(&[0x80])]);
+    pair.deliver(C, &bytes, 0, Ecn::NotEct);
+    let told = pair.now;
+    pair.log.clear();
+    pair.send(C, b"later");
+    assert!(pair.sent(C, T::Data).is_empty());
+    // The same told again holds nothing up.
+    pair.run(TimeDelta::from_millis(30));
+    let bytes = pair.forge_with(S, T::Ack, seq.add(1), Some(ack), &[O::DataDropped(&[0x80])]);
+    pair.deliver(C, &bytes, 0, Ecn::NotEct);
+    pair.run(TimeDelta::from_millis(100));
+    let left = pair.log.iter().find(|s| s.from == C && s.packet_type.is_data()).expect("data");
+    assert_eq!(left.at.saturating_since(told), pair.client.rtt().expect("measured"));
+}

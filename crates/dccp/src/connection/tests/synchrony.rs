@@ -232,3 +232,25 @@ fn the_sequence_window_widens_with_the_packets_of_a_round_trip() {
     }
     assert_eq!(windows(&mut pair), (64, 64));
 }
+
+#[test]
+fn numbers_go_round() {
+    use super::super::sequence::Sequences;
+    for (iss, short) in [((1 << 48) - 5, false), ((1 << 48) - 5, true), ((7 << 24) - 5, true)] {
+        let config = Config { short_sequence_numbers: short, ..config() };
+        let mut pair = Pair::new(config.clone(), Link { loss: 1.0, ..Link::default() });
+        pair.client = super::super::Connection::connect(config, pair.now).expect("valid");
+        pair.client.sequences = Sequences::new(Seq48::new(iss));
+        pair.link.loss = 0.0;
+        for i in 0..200u8 {
+            pair.send(C, &[i]);
+            pair.run(TimeDelta::from_millis(7));
+        }
+        pair.run(TimeDelta::from_millis(50));
+        assert_eq!(pair.received[&S].len(), 200, "{iss} {short}");
+        let end = pair.client.sequences.gss;
+        assert!(end.since(Seq48::new(iss)) >= 200 && end.get() & 0xff_ffff < 1_000, "{end:?}");
+        let invalid = pair.client.counters().sequence_invalid + pair.server().counters().sequence_invalid;
+        assert_eq!((invalid, pair.client.counters().data_lost), (0, 0));
+    }
+}
