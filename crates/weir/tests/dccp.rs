@@ -1,0 +1,154 @@
+//! `weir dccp` as a person runs it: two processes over an emulated link, and alone. What needs namespaces and /dev/net/tun says
+//! so and is skipped where they are missing.
+//!
+//! Each transfer is of 4 MB; WEIR_DCCP_SIZE=1GB makes it longer.
+#![cfg(target_os = "linux")]
+
+use serde_json::Value;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+fn weir(args: &[&str]) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_weir"));
+    c.args(args).env("NO_COLOR", "1").stdin(Stdio::null());
+    c
+}
+
+fn lacks(out: &Output) -> bool {
+    let text = String::from_utf8_lossy(&out.stderr);
+    let wants = ["not permitted", "/dev/net/tun", "Debian package"];
+    let lacks = !out.status.success() && wants.iter().any(|w| text.contains(w));
+    if lacks {
+        println!("skipped: {}", text.trim());
+    }
+    lacks
+}
+
+fn json(path: &std::path::Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}: {text}", path.display()))
+}
+
+/// A transfer between two processes in namespaces that a lossy link joins, counted at both ends.
+fn transfer(ccid: &str) {
+    let size = std::env::var("WEIR_DCCP_SIZE").unwrap_or_else(|_| "4MB".into());
+    let dir = tempfile::tempdir().expect("a folder");
+    let (sent, received) = (dir.path().join("sent.json"), dir.path().join("received.json"));
+    let exe = env!("CARGO_BIN_EXE_weir");
+    let server = format!("{exe} dccp serve --once --json --quiet > {}", received.display());
+    // The server has a moment more to write what it has counted.
+    let client = format!(
+        "{exe} dccp send $WEIR_PEER --size {size} --ccid {ccid} --json --quiet > {}; status=$?; sleep 1; exit $status",
+        sent.display()
+    );
+    let link = ["--rate", "200mbps", "--delay", "5ms", "--queue", "20ms", "--loss", "0.1%"];
+    let args = [&["emulate", "--quiet", "--json", "--seed", "7"], &link[..], &["--right", &server, "--left", &client]];
+    let out = weir(&args.concat()).output().expect("weir runs");
+    if lacks(&out) {
+        return;
+    }
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let (sent, received) = (json(&sent), json(&received));
+    let received = &received["connections"][0];
+    println!("sent {sent}\nreceived {received}");
+    let number = |of: &Value, name: &str| of[name].as_f64().unwrap_or_else(|| panic!("{name} in {of}"));
+    for end in [&sent, received] {
+        assert_eq!((end["closed"].as_bool(), end["ccid"].to_string()), (Some(true), ccid.to_owned()), "{end}");
+    }
+    // What has come is whole, each datagram once; what has not is known, but for what was lost behind the last that came.
+    assert_eq!((number(received, "damaged"), number(received, "duplicates")), (0.0, 0.0));
+    let datagrams = number(&sent, "datagrams");
+    let known = number(received, "datagrams") + number(received, "lost");
+    assert!(known <= datagrams && datagrams - known < 50.0, "{known} of {datagrams}");
+    let loss = number(received, "loss");
+    assert!((0.0..0.05).contains(&loss), "{loss}");
+    let bytes = number(&sent, "bytes");
+    let share = number(received, "bytes") / bytes;
+    assert!((0.95..=1.0).contains(&share), "{share} of {bytes}");
+    let rate = number(received, "rate_bps");
+    assert!((0.2e6..200e6).contains(&rate), "{rate}");
+}
+
+#[test]
+fn ccid_2_carries_data_over_a_lossy_link_and_all_of_it_is_counted() {
+    transfer("2");
+}
+
+#[test]
+fn ccid_3_carries_data_over_a_lossy_link_and_all_of_it_is_counted() {
+    transfer("3");
+}
+
+fn told(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+#[test]
+fn what_is_wrong_is_told_with_the_way_out() {
+    let run = |args: &[&str]| weir(&[&["dccp"], args].concat()).output().expect("weir runs");
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["send", "127.0.0.1", "--ccid", "77"], 2, "there is no such CCID"),
+        (&["send", "127.0.0.1", "--size", "3 apples"], 2, "no unit of data"),
+        (&["send", "127.0.0.1", "--rate", "5"], 2, "Mbit"),
+        (&["send", "127.0.0.1", "--packet-size", "5"], 2, "checksum"),
+        (&["send", "127.0.0.1", "--param", "nonsense=1"], 2, "weir dccp list"),
+        (&["send", "127.0.0.1", "--service", "toolong"], 2, "four letters"),
+        (&["send", "no such host"], 2, "HOST:PORT"),
+        (&["send", "127.0.0.1:9", "--size", "1MB"], 1, "nothing listens"),
+        (&["serve", "--listen", "192.0.2.1:0"], 1, "192.0.2.1"),
+    ];
+    for (args, code, text) in cases {
+        let out = run(args);
+        assert!(out.status.code() == Some(code) && told(&out).contains(text), "{args:?}: {}", told(&out));
+    }
+    let list: Value = serde_json::from_slice(&run(&["list", "--json"]).stdout).expect("JSON");
+    let numbers: Vec<u64> = list["ccids"].as_array().expect("a list").iter().filter_map(|c| c["ccid"].as_u64()).collect();
+    assert!(numbers.starts_with(&[2, 3]), "{numbers:?}");
+    assert!(String::from_utf8_lossy(&run(&["list"]).stdout).contains("RFC 4341"));
+}
+
+fn serve(port: u16) -> Child {
+    let listen = format!("127.0.0.1:{port}");
+    let server = weir(&["dccp", "serve", "--listen", &listen, "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    server.expect("weir runs")
+}
+
+fn free() -> u16 {
+    std::net::UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
+}
+
+fn interrupt(child: &Child) {
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.is_ok_and(|s| s.success()));
+}
+
+#[test]
+fn ctrl_c_closes_in_order_and_tells_the_whole() {
+    let port = free();
+    let server = serve(port);
+    let to = format!("127.0.0.1:{port}");
+    std::thread::sleep(Duration::from_millis(300));
+    let client = weir(&["dccp", "send", &to, "--rate", "2Mbit", "--json", "--progress"]);
+    let client = { client }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir runs");
+    std::thread::sleep(Duration::from_millis(1_500));
+    interrupt(&client);
+    let out = client.wait_with_output().expect("its end");
+    assert!(out.status.success(), "{}", told(&out));
+    let sent: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert!(sent["closed"] == true && sent["datagrams"].as_u64().is_some_and(|n| n > 10), "{sent}");
+    assert!(told(&out).contains("Mbit/s of"), "progress: {}", told(&out));
+    // A second client is there while the server is told to end.
+    let other = weir(&["dccp", "send", &to, "--json", "--rate", "1Mbit", "--quiet"]).stdout(Stdio::piped()).spawn();
+    std::thread::sleep(Duration::from_millis(700));
+    interrupt(&server);
+    let served = server.wait_with_output().expect("its end");
+    assert!(served.status.success(), "{}", told(&served));
+    let all: Value = serde_json::from_slice(&served.stdout).expect("JSON alone");
+    let first = &all["connections"][0];
+    assert_eq!((first["damaged"].as_u64(), first["closed"].as_bool()), (Some(0), Some(true)), "{all}");
+    assert_eq!(first["datagrams"].as_u64().zip(first["lost"].as_u64()).map(|(a, b)| a + b), sent["datagrams"].as_u64());
+    assert_eq!(all["connections"].as_array().map(Vec::len), Some(2), "{all}");
+    let out = other.expect("weir runs").wait_with_output().expect("its end");
+    assert_eq!(out.status.code(), Some(1), "the server has closed");
+    assert!(serde_json::from_slice::<Value>(&out.stdout).is_ok_and(|v| v["ended_by"].is_string()));
+}
