@@ -5,6 +5,7 @@ use crate::run::look::{SenderLook, Told, discarded, frame_record, pauses};
 use crate::run::video::Viewer;
 use crate::scenario::{Flow, Scenario};
 use std::sync::{Mutex, PoisonError};
+use weir_dccp::queue::QueueCounters;
 use weir_live::call::CallObserver;
 use weir_session::Endpoint;
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -17,6 +18,8 @@ pub(super) struct Looks {
     sender: Option<SenderLook>,
     internals: [Internals; 2],
     discards: Option<(u64, DataSize)>,
+    /// Of a DCCP connection: its send queue and round-trip time.
+    connection: Option<(QueueCounters, Option<TimeDelta>)>,
     /// Frames whose playout time has come since they were last taken.
     frames: Vec<FrameRecord>,
 }
@@ -25,6 +28,11 @@ pub(super) type Shared = Mutex<Looks>;
 
 fn with<T>(looks: &Shared, change: impl FnOnce(&mut Looks) -> T) -> T {
     change(&mut looks.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// What the thread of a DCCP flow has seen of its connection.
+pub(super) fn see_connection(looks: &Shared, queue: QueueCounters, rtt: Option<TimeDelta>) {
+    with(looks, |l| l.connection = Some((queue, rtt)));
 }
 
 /// Tells the recorder what has been seen of flow `index`. Where the end's thread is at it, it is told the next time: the
@@ -47,6 +55,9 @@ pub(super) fn tell(
         if row {
             looks.internals.iter().flatten().for_each(|&(name, value)| r.metric(index, now, name, value));
         }
+    }
+    if let Some((queue, rtt)) = looks.connection.take() {
+        told.connection(r, index, now, &queue, rtt);
     }
     looks.frames.drain(..).for_each(|f| r.frame(index, f));
     if let Some(discards) = looks.discards {

@@ -1,5 +1,6 @@
 //! A scenario's flows on real sockets.
 
+use super::dccp::LiveDccp;
 use super::ends::{End, EndOf, Shared};
 use super::run::LiveError;
 use crate::pcap::RTP_PORT;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use weir_cc::Registry;
 use weir_live::call::{LiveEnd, Peer, RunUntil};
 use weir_live::clock::Clock;
+use weir_live::dccp::DCCP_UDP_PORT;
 use weir_live::netns::{Namespace, Process, SetupError};
 use weir_live::testbed::{Bulk, BulkServer, Span, TcpTraffic as Traffic, Workload, check_congestion, drive_udp, hurry};
 use weir_live::tun::{MTU, Side};
@@ -69,6 +71,7 @@ pub(super) enum LiveFlow {
     Call { ends: Box<[LiveEnd; 2]>, viewer: Option<Box<Viewer>> },
     Bulk { bulk: Bulk, left: Arc<Namespace>, _server: BulkServer },
     Traffic { traffic: Box<Traffic>, left: Arc<Namespace> },
+    Dccp(Box<LiveDccp>),
     Udp { source: Box<Agent>, socket: UdpSocket, to: SocketAddr, _sink: UdpSocket },
 }
 
@@ -100,9 +103,9 @@ impl Ground<'_> {
                 Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer })
             }
             FlowKind::Tcp(tcp) => self.tcp(host, flow, tcp, seed),
-            FlowKind::Dccp(_) => {
-                let what = format!("flow `{}`: DCCP does not run live yet", flow.name);
-                Err(LiveError::Cannot { what })
+            FlowKind::Dccp(d) => {
+                let sockets = [self.bind(Side::Left, host, 0)?, self.bind(Side::Right, host, DCCP_UDP_PORT)?];
+                Ok(LiveFlow::Dccp(Box::new(LiveDccp::new(flow, d, seed, sockets)?)))
             }
             FlowKind::Udp(_) => {
                 let (source, _) = agents(flow, seed, self.registry)?;
@@ -195,7 +198,7 @@ pub(super) fn remark(flow: &Flow, congestion: Option<&str>) -> Option<String> {
 impl LiveFlow {
     /// Threads that [`Self::spawn`] begins.
     pub(super) fn threads(&self) -> usize {
-        if matches!(self, Self::Call { .. }) { 2 } else { 1 }
+        if matches!(self, Self::Call { .. } | Self::Dccp(_)) { 2 } else { 1 }
     }
 
     /// Both ends of a call.
@@ -301,6 +304,7 @@ impl LiveFlow {
                 }
                 Ok(())
             })],
+            Self::Dccp(flow) => flow.spawn(scope, looks, (start, ended), (begin, stop)),
             Self::Udp { source, socket, to, .. } => vec![scope.spawn(move || {
                 hurry(1);
                 let clock = start.wait();
@@ -322,7 +326,7 @@ fn check_client(client: &mut Process, flow: &str) -> Result<(), LiveError> {
     Err(LiveError::Cannot { what: format!("flow `{flow}`: iperf3 has ended early with {status}: {}", said.trim()) })
 }
 
-fn sleep_until(clock: &Clock, at: Timestamp, ended: &AtomicBool) {
+pub(super) fn sleep_until(clock: &Clock, at: Timestamp, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         let wait = at.saturating_since(clock.now());
         if wait <= TimeDelta::ZERO {

@@ -2,6 +2,7 @@
 //! of simulated TCP, and the same measurements as of a simulated run.
 
 mod capture;
+mod dccp;
 mod difference;
 mod ends;
 mod flows;

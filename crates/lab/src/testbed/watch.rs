@@ -15,6 +15,7 @@ enum Kind {
     Rtp,
     Tcp,
     Udp,
+    Dccp,
 }
 
 /// What a packet carries of its flow.
@@ -36,7 +37,8 @@ impl LiveWatch {
         let kind = |k: &FlowKind| match k {
             FlowKind::Rtp(_) => Kind::Rtp,
             FlowKind::Tcp(_) => Kind::Tcp,
-            FlowKind::Udp(_) | FlowKind::Dccp(_) => Kind::Udp,
+            FlowKind::Udp(_) => Kind::Udp,
+            FlowKind::Dccp(_) => Kind::Dccp,
         };
         Self { recorder, kinds: scenario.flows.iter().map(|f| kind(&f.kind)).collect(), capture }
     }
@@ -69,6 +71,11 @@ fn carried(kind: Kind, ip: &[u8]) -> Option<Carried> {
         }
         // As of simulated sources: all that a link sees.
         (Kind::Udp, (UDP, _)) => Some(Carried::Media(size(ip))),
+        (Kind::Dccp, (UDP, datagram)) => {
+            let packet = weir_dccp::packet::parse(datagram.get(8..)?, 0).ok()?;
+            let counts = packet.header.packet_type.is_data() && !packet.data.is_empty();
+            counts.then(|| Carried::Media(size(packet.data)))
+        }
         (Kind::Rtp, (UDP, datagram)) => {
             let rtp = datagram.get(8..)?;
             if weir_wire::kind_of(rtp) != Some(weir_wire::Kind::Rtp) {

@@ -71,6 +71,9 @@ impl Driver {
         // Without it deadlines are a little late.
         let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK_NS);
         let shared = self.shared.clone();
+        if let Some(priority) = shared.config.realtime {
+            crate::testbed::hurry(priority);
+        }
         match catch_unwind(AssertUnwindSafe(|| self.drive())) {
             Ok(Ok(())) => {}
             Ok(Err(e)) => shared.fail(format!("the UDP socket fails: {e}")),

@@ -37,12 +37,14 @@ pub struct PortConfig {
     pub max_connections: usize,
     /// Connections that are open and that nobody has accepted yet; with more, Requests are answered by Too Busy.
     pub backlog: usize,
+    /// Real-time priority (SCHED_FIFO, from 1 on) that the port's thread asks for, where a machine is busy.
+    pub realtime: Option<u8>,
 }
 
 impl Default for PortConfig {
     fn default() -> Self {
         let udp = UdpConfig { errors: true, buffer: Some(4 << 20), ..UdpConfig::default() };
-        Self { udp, max_connections: 10_000, backlog: 128 }
+        Self { udp, max_connections: 10_000, backlog: 128, realtime: None }
     }
 }
 

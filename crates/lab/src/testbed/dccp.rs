@@ -1,0 +1,148 @@
+//! A DCCP flow without RTP on real sockets: a source and its sink.
+
+use super::ends::{Shared, see_connection};
+use super::flows::{Start, sleep_until};
+use super::run::LiveError;
+use crate::scenario::{DccpFlow, Flow};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+use weir_dccp::connection::{Config, State};
+use weir_live::dccp::{DccpError, DccpListener, DccpPort, DccpSocket, Interest, ListenerConfig, PortConfig};
+use weir_live::testbed::hurry;
+use weir_live::udp::UdpConfig;
+use weir_units::{TimeDelta, Timestamp};
+
+/// Real-time priority of the ports' threads and the source.
+const PRIORITY: u8 = 1;
+/// How late an end is seen.
+const TICK: Duration = Duration::from_millis(20);
+/// Datagrams handed over at a time.
+const BATCH: usize = 16;
+
+/// Both ends, with their sockets in place.
+pub(super) struct LiveDccp {
+    name: String,
+    client: DccpPort,
+    listener: DccpListener,
+    to: SocketAddr,
+    config: Config,
+    payload: usize,
+    interval: Option<TimeDelta>,
+}
+
+impl LiveDccp {
+    /// Ends on bound sockets, the source's first; `seed` is not used but for what is not drawn anew.
+    pub(super) fn new(flow: &Flow, d: &DccpFlow, seed: u64, sockets: [UdpSocket; 2]) -> Result<Self, LiveError> {
+        let error = |e: DccpError| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) };
+        // When the run is over nothing is to stay behind.
+        let (time_wait, give_up_after) = (TimeDelta::from_millis(1), TimeDelta::from_secs(10));
+        let config = crate::run::dccp::config(&d.connection, d.payload, seed);
+        let config = Config { time_wait, give_up_after, ..config };
+        // Segmentation offload would show the link packets that are no packets of the connection's.
+        let udp = UdpConfig { segmentation: false, ..UdpConfig::default() };
+        let port = PortConfig { udp, realtime: Some(PRIORITY), ..PortConfig::default() };
+        let [left, right] = sockets;
+        let client = DccpPort::of(left, port).map_err(error)?;
+        let server = DccpPort::of(right, port).map_err(error)?;
+        let listener = server.listen(ListenerConfig::new(config.clone(), [0; 32])).map_err(error)?;
+        Ok(Self {
+            name: flow.name.clone(),
+            client,
+            to: listener.local_addr(),
+            listener,
+            config,
+            payload: d.payload.as_bytes() as usize,
+            interval: d.rate.and_then(|r| r.time_for(d.payload)),
+        })
+    }
+
+    /// Runs both ends until the span is over.
+    pub(super) fn spawn<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        looks: &'s Shared,
+        (start, ended): (&'s Start, &'s AtomicBool),
+        (begin, stop): (Timestamp, Timestamp),
+    ) -> Vec<ScopedJoinHandle<'s, Result<(), LiveError>>> {
+        let source = scope.spawn(move || {
+            hurry(PRIORITY);
+            let clock = start.wait();
+            sleep_until(&clock, begin, ended);
+            let over = || clock.now() >= stop || ended.load(Ordering::Relaxed);
+            self.send(&over, looks).map_err(|e| {
+                ended.store(true, Ordering::Relaxed);
+                LiveError::Cannot { what: format!("flow `{}`: {e}", self.name) }
+            })
+        });
+        let sink = scope.spawn(move || {
+            let clock = start.wait();
+            let over = || clock.now() >= stop || ended.load(Ordering::Relaxed);
+            self.receive(&over);
+            Ok(())
+        });
+        vec![source, sink]
+    }
+
+    fn send(&self, over: &dyn Fn() -> bool, looks: &Shared) -> Result<(), DccpError> {
+        let socket = self.client.begin_connect(self.to, self.config.clone())?;
+        let done = self.send_on(&socket, over, looks);
+        // The emulator goes with the run: there is nobody to close with.
+        socket.abort();
+        done
+    }
+
+    fn send_on(&self, socket: &DccpSocket, over: &dyn Fn() -> bool, looks: &Shared) -> Result<(), DccpError> {
+        let data = vec![0; self.payload];
+        let batch = [&data[..]; BATCH];
+        let mut next = socket.now();
+        let mut look = next;
+        socket.set_nonblocking(self.interval.is_some());
+        socket.set_write_timeout(Some(TICK));
+        while !over() {
+            let now = socket.now();
+            if now >= look {
+                look = now + crate::run::LOOK;
+                see_connection(looks, socket.queue_counters(), socket.rtt());
+            }
+            let Some(interval) = self.interval else {
+                // As much as there is room for, so that nothing is refused.
+                let room = socket.queue().capacity.saturating_sub(socket.queued().0).min(BATCH);
+                if room == 0 {
+                    socket.wait(Interest::Room, Some(TICK))?;
+                } else {
+                    would_block(socket.send_many(&batch[..room]).map(|_| ()))?;
+                }
+                continue;
+            };
+            while next <= now {
+                next += interval;
+                would_block(socket.send(&data))?;
+            }
+            let wait = next.saturating_since(socket.now()).min(TimeDelta::from_millis(20));
+            std::thread::sleep(Duration::from_nanos(wait.as_nanos().max(0).unsigned_abs()));
+        }
+        Ok(())
+    }
+
+    fn receive(&self, over: &dyn Fn() -> bool) {
+        let mut buffer = Vec::new();
+        while !over() {
+            let Ok(socket) = self.listener.accept_timeout(TICK) else { continue };
+            socket.set_read_timeout(Some(TICK));
+            while !over() && socket.state() != State::Closed {
+                match socket.recv_into(&mut buffer) {
+                    Err(e) if !e.is_would_block() => break,
+                    _ => {}
+                }
+            }
+            socket.abort();
+        }
+    }
+}
+
+/// What a live source cannot leave at once is gone.
+fn would_block(done: Result<(), DccpError>) -> Result<(), DccpError> {
+    done.or_else(|e| if e.is_would_block() { Ok(()) } else { Err(e) })
+}
