@@ -299,6 +299,13 @@ impl DccpSocket {
     pub fn ccids(&self) -> Option<(u8, u8)> {
         self.read(Connection::ccids)
     }
+    /// Whether the other end tells of each packet what became of it, so that [`Counters::data_lost`] counts.
+    pub fn has_ack_vectors(&self) -> bool {
+        self.read(|c| {
+            let spec = c.ccids().and_then(|n| c.config().registry.get(n.0));
+            spec.is_some_and(|s| s.requirements.ack_vector)
+        })
+    }
     /// Datagrams in the send queue, and their bytes.
     pub fn queued(&self) -> (usize, DataSize) {
         self.read(|c| (c.queue().len(), c.queue().size()))

@@ -187,10 +187,10 @@ pub struct SendReport {
     pub rate_bps: f64,
     /// Data packets that have left.
     pub packets: u64,
-    /// Data packets lost, as acknowledgements tell.
-    pub lost: u64,
-    /// Data packets marked, as acknowledgements tell.
-    pub marked: u64,
+    /// Data packets lost, as Ack Vectors tell; `None` where the CCID has none.
+    pub lost: Option<u64>,
+    /// Data packets marked, as Ack Vectors tell.
+    pub marked: Option<u64>,
     /// CCID of what is sent.
     pub ccid: Option<u8>,
     /// Last round-trip time in ms.
@@ -334,6 +334,7 @@ pub fn send_all(
     }
     let time = socket.now() - begin;
     let ccid = socket.ccids().map(|c| c.0);
+    let has_vectors = socket.has_ack_vectors();
     let rtt_ms = socket.rtt().map(TimeDelta::as_millis_f64);
     let closed = match socket.finish(patience) {
         Ok(closed) => closed,
@@ -350,8 +351,8 @@ pub fn send_all(
         bytes,
         rate_bps: rate(bytes, seconds),
         packets: c.data_sent,
-        lost: c.data_lost,
-        marked: c.data_marked,
+        lost: Some(c.data_lost).filter(|_| has_vectors),
+        marked: Some(c.data_marked).filter(|_| has_vectors),
         ccid,
         rtt_ms,
         closed,

@@ -62,13 +62,14 @@ pub(super) fn send(session: &Session, args: &SendArgs) -> Done {
 }
 
 fn table(r: &SendReport) -> String {
+    let told = |n: Option<u64>| n.map_or("as the receiver tells".into(), |n| format!("{n}, {}", percent(n, r.packets)));
     lines(&[
         ("CCID", r.ccid.map_or("-".into(), |c| c.to_string())),
         ("time", format!("{:.2} s", r.seconds)),
         ("sent", format!("{} datagrams, {:.3} MB", r.datagrams, r.bytes as f64 / 1e6)),
         ("rate", mbit(r.rate_bps)),
-        ("lost", format!("{}, {}", r.lost, percent(r.lost, r.packets))),
-        ("marked", format!("{}, {}", r.marked, percent(r.marked, r.packets))),
+        ("lost", told(r.lost)),
+        ("marked", told(r.marked)),
         ("round trip", r.rtt_ms.map_or("-".into(), |x| format!("{x:.2} ms"))),
         ("closed", if r.closed { "in order".into() } else { "no".into() }),
     ])
