@@ -65,7 +65,8 @@ pub(crate) struct CallOverDccp {
 }
 
 /// How a session runs over the connection.
-fn session_config(d: &DccpSettings) -> DccpConfig {
+/// How a session uses the connection.
+pub(crate) fn session_config(d: &DccpSettings) -> DccpConfig {
     let sizing = d.sized_by_frames.then(QueueSizing::default);
     DccpConfig { sizing, max_wait: d.max_wait, ..DccpConfig::default() }
 }

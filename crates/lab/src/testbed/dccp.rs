@@ -1,17 +1,22 @@
-//! A DCCP flow without RTP on real sockets: a source and its sink.
+//! DCCP on real sockets: flows without RTP, a source and its sink, and what carries calls.
 
 use super::ends::{Shared, see_connection};
 use super::flows::{Start, sleep_until};
 use super::run::LiveError;
-use crate::scenario::{DccpFlow, Flow};
+use crate::scenario::{DccpFlow, DccpSettings, Flow, RtpFlow};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 use weir_dccp::connection::{Config, State};
+use weir_dccp::packet::ServiceCode;
+use weir_live::call::Carrier;
 use weir_live::dccp::{DccpError, DccpListener, DccpPort, DccpSocket, Interest, ListenerConfig, PortConfig};
 use weir_live::testbed::hurry;
 use weir_live::udp::UdpConfig;
+use weir_session::Endpoint;
+use weir_session::dccp::DccpEnd;
+use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Real-time priority of the ports' threads and the source.
@@ -140,6 +145,24 @@ impl LiveDccp {
             socket.abort();
         }
     }
+}
+
+/// What carries the ends of a call over DCCP; the one that sends media connects when the flow begins.
+pub(super) fn carriers(
+    flow: &Flow,
+    rtp: &RtpFlow,
+    d: &DccpSettings,
+    (sender, receiver): (Endpoint, Endpoint),
+    seed: u64,
+) -> Result<[Carrier; 2], LiveError> {
+    let settings = crate::run::dccp::session_config(d);
+    let config = |side: u64| Config {
+        service_code: ServiceCode::RTP_VIDEO,
+        ..crate::run::dccp::config(d, rtp.payload, mix(seed, 10 + side))
+    };
+    let end = DccpEnd::connect(sender, config(0), settings, Timestamp::ZERO + flow.start);
+    let end = end.map_err(|e| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) })?;
+    Ok([end.into(), Carrier::listening(receiver, config(1), settings)])
 }
 
 /// What a live source cannot leave at once is gone.

@@ -18,8 +18,8 @@ pub(super) struct Looks {
     sender: Option<SenderLook>,
     internals: [Internals; 2],
     discards: Option<(u64, DataSize)>,
-    /// Of a DCCP connection: its send queue and round-trip time.
-    connection: Option<(QueueCounters, Option<TimeDelta>)>,
+    /// Of a DCCP connection: packets that its queue has refused or dropped, and its round-trip time.
+    connection: Option<(u64, Option<TimeDelta>)>,
     /// Frames whose playout time has come since they were last taken.
     frames: Vec<FrameRecord>,
 }
@@ -32,7 +32,8 @@ fn with<T>(looks: &Shared, change: impl FnOnce(&mut Looks) -> T) -> T {
 
 /// What the thread of a DCCP flow has seen of its connection.
 pub(super) fn see_connection(looks: &Shared, queue: QueueCounters, rtt: Option<TimeDelta>) {
-    with(looks, |l| l.connection = Some((queue, rtt)));
+    let refused = queue.refused + queue.displaced + queue.expired;
+    with(looks, |l| l.connection = Some((refused, rtt)));
 }
 
 /// Tells the recorder what has been seen of flow `index`. Where the end's thread is at it, it is told the next time: the
@@ -56,8 +57,8 @@ pub(super) fn tell(
             looks.internals.iter().flatten().for_each(|&(name, value)| r.metric(index, now, name, value));
         }
     }
-    if let Some((queue, rtt)) = looks.connection.take() {
-        told.connection(r, index, now, &queue, rtt);
+    if let Some((refused, rtt)) = looks.connection.take() {
+        told.refused(r, index, now, refused, rtt);
     }
     looks.frames.drain(..).for_each(|f| r.frame(index, f));
     if let Some(discards) = looks.discards {

@@ -1,6 +1,6 @@
 //! A scenario's flows on real sockets.
 
-use super::dccp::LiveDccp;
+use super::dccp::{LiveDccp, carriers};
 use super::ends::{End, EndOf, Shared};
 use super::run::LiveError;
 use crate::pcap::RTP_PORT;
@@ -98,6 +98,10 @@ impl Ground<'_> {
                 let udp = UdpConfig { segmentation: false, ..UdpConfig::default() };
                 let call_error = |e| LiveError::Call { flow: flow.name.clone(), source: Box::new(e) };
                 let peer = |side: Side| Peer::At((side.ipv4(host), RTP_PORT).into());
+                let [a, b] = match &rtp.dccp {
+                    Some(d) => carriers(flow, rtp, d, (a, b), seed)?,
+                    None => [a.into(), b.into()],
+                };
                 let a = LiveEnd::new(left?, udp, peer(Side::Right), a).map_err(call_error)?;
                 let b = LiveEnd::new(right?, udp, peer(Side::Left), b).map_err(call_error)?;
                 Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer })
@@ -205,6 +209,14 @@ impl LiveFlow {
     pub(super) fn endpoints(&self) -> Option<(&Endpoint, &Endpoint)> {
         match self {
             Self::Call { ends, .. } => Some((ends[0].endpoint(), ends[1].endpoint())),
+            _ => None,
+        }
+    }
+
+    /// Packets that the send queue of a call over DCCP has refused.
+    pub(super) fn refused(&self, now: Timestamp) -> Option<u64> {
+        match self {
+            Self::Call { ends, .. } => ends[0].summary(now).dccp.map(|d| d.rejected),
             _ => None,
         }
     }

@@ -247,12 +247,16 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
             None => Ok((carried.map_err(LiveError::Device)?, captured)),
         }
     })?;
-    let Carried { accuracy, mut recorder, told } = carried;
-    for (i, (flow, told)) in flows.iter().zip(&told).enumerate() {
+    let Carried { accuracy, mut recorder, mut told } = carried;
+    let end = Timestamp::ZERO + scenario.duration;
+    for (i, (flow, told)) in flows.iter().zip(&mut told).enumerate() {
+        if let Some(refused) = flow.refused(end) {
+            told.refused(&mut recorder, i, end, refused, None);
+        }
         let transfers = flow.transfers(&scenario.flows[i]);
         recorder.flow_end(i, FlowEnd { transfers, quality: flow.quality(), ..told.end(flow.endpoints()) });
     }
-    let mut result = recorder.finish(Timestamp::ZERO + scenario.duration);
+    let mut result = recorder.finish(end);
     let remarks = scenario.flows.iter().filter_map(|f| remark(f, options.congestion));
     result.live = Some(live(&accuracy, scenario.bottleneck, remarks.collect()));
     Ok(LiveRun { result, accuracy, captured })

@@ -142,6 +142,51 @@ fn pictures_of_a_real_encoder_are_shown() {
     assert!(difference.to_string().contains(&format!("PSNR {psnr:.1} / {simulated_psnr:.1}")), "{difference}");
 }
 
+/// DCCP with and without RTP.
+const OVER_DCCP: &str = r#"
+    title = "DCCP"
+    duration = "5 s"
+    [links.bottleneck]
+    rate = "4 Mbps"
+    delay = "10 ms"
+    queue = "100 ms"
+    [dccp.bulk]
+    ccid = 2
+    start = "500 ms"
+    [dccp.steady]
+    ccid = 3
+    rate = "300 kbps"
+    payload = "500 B"
+    [rtp.video]
+    controller = "ccid3"
+    start_rate = "300 kbps"
+    max_rate = "500 kbps"
+"#;
+
+#[test]
+fn dccp_runs_live_beside_its_simulated_twin() {
+    let s = scenario(OVER_DCCP);
+    let never = AtomicBool::new(false);
+    let Some(run) = live(&s, &never, None) else { return };
+    let live = run.expect("ran").result;
+    let registry = Registry::builtin();
+    let options = RunOptions { registry: &registry, series: false, stop: &never, progress: &|_| {} };
+    let twin = crate::run::run(&s, 1, &options).expect("ran");
+    let rates = |name: &str| {
+        let of = |r: &crate::results::RunResult| r.flow(name).expect("there").rates.received_bps;
+        (of(&live), of(&twin))
+    };
+    // 4 Mbit/s less the others'; a start-up is in it.
+    let (bulk, simulated) = rates("bulk");
+    assert!((0.8e6..=3.9e6).contains(&bulk) && (0.8e6..=3.9e6).contains(&simulated), "{bulk} {simulated}");
+    let (steady, simulated) = rates("steady");
+    assert!((0.15e6..=0.32e6).contains(&steady) && (0.15e6..=0.32e6).contains(&simulated), "{steady} {simulated}");
+    let (video, simulated) = rates("video");
+    assert!((0.02e6..=0.55e6).contains(&video) && (0.02e6..=0.55e6).contains(&simulated), "{video} {simulated}");
+    let rtt = live.flow("bulk").and_then(|f| f.rtt_ms).expect("measured");
+    assert!((20.0..400.0).contains(&rtt), "{rtt}");
+}
+
 #[test]
 fn a_stop_ends_a_run_soon() {
     let s = scenario(SMALL);

@@ -13,6 +13,7 @@ use weir_units::{DataSize, Timestamp};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Rtp,
+    RtpOverDccp,
     Tcp,
     Udp,
     Dccp,
@@ -35,6 +36,7 @@ pub(super) struct LiveWatch {
 impl LiveWatch {
     pub(super) fn new(scenario: &Scenario, recorder: Recorder, capture: Option<Capture>) -> Self {
         let kind = |k: &FlowKind| match k {
+            FlowKind::Rtp(r) if r.dccp.is_some() => Kind::RtpOverDccp,
             FlowKind::Rtp(_) => Kind::Rtp,
             FlowKind::Tcp(_) => Kind::Tcp,
             FlowKind::Udp(_) => Kind::Udp,
@@ -76,17 +78,23 @@ fn carried(kind: Kind, ip: &[u8]) -> Option<Carried> {
             let counts = packet.header.packet_type.is_data() && !packet.data.is_empty();
             counts.then(|| Carried::Media(size(packet.data)))
         }
-        (Kind::Rtp, (UDP, datagram)) => {
-            let rtp = datagram.get(8..)?;
-            if weir_wire::kind_of(rtp) != Some(weir_wire::Kind::Rtp) {
-                return None;
-            }
-            // The payload type tells media from repair (RFC 3550, section 5.1).
-            let repair = rtp.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
-            Some(if repair { Carried::Repair(size(rtp)) } else { Carried::Media(size(rtp)) })
+        (Kind::RtpOverDccp, (UDP, datagram)) => {
+            let packet = weir_dccp::packet::parse(datagram.get(8..)?, 0).ok()?;
+            if packet.header.packet_type.is_data() { media(packet.data) } else { None }
         }
+        (Kind::Rtp, (UDP, datagram)) => media(datagram.get(8..)?),
         _ => None,
     }
+}
+
+fn media(rtp: &[u8]) -> Option<Carried> {
+    if weir_wire::kind_of(rtp) != Some(weir_wire::Kind::Rtp) {
+        return None;
+    }
+    // The payload type tells media from repair (RFC 3550, section 5.1).
+    let repair = rtp.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
+    let size = DataSize::from_bytes(rtp.len() as u64);
+    Some(if repair { Carried::Repair(size) } else { Carried::Media(size) })
 }
 
 impl Observer for LiveWatch {
@@ -146,6 +154,19 @@ mod tests {
         };
         assert_eq!(carried(Kind::Rtp, &rtp(96)), Some(Carried::Media(size(14))));
         assert_eq!(carried(Kind::Rtp, &rtp(REPAIR_PAYLOAD_TYPES[0])), Some(Carried::Repair(size(14))));
+        // The same over DCCP: a Data packet with 12 bytes of header; what has no data carries nothing.
+        let dccp = |packet_type: u8, data: &[u8]| {
+            let mut d = vec![0; 8];
+            d.extend([0, 1, 0, 2, 3, 0, 0, 0, packet_type << 1, 0, 0, 9]);
+            d.extend_from_slice(data);
+            ipv4(17, &d)
+        };
+        let inside = &rtp(96)[28..];
+        assert_eq!(carried(Kind::RtpOverDccp, &dccp(2, inside)), Some(Carried::Media(size(14))));
+        assert_eq!(carried(Kind::RtpOverDccp, &dccp(2, &rtp(201)[28..])), None);
+        assert_eq!(carried(Kind::Dccp, &dccp(2, &[1; 90])), Some(Carried::Media(size(90))));
+        assert_eq!(carried(Kind::Dccp, &dccp(2, &[])), None);
+        assert_eq!(carried(Kind::Dccp, &dccp(11, &[1; 90])), None, "a reserved type");
         // A receiver report is feedback.
         assert_eq!(carried(Kind::Rtp, &rtp(201)), None);
         for cut in 0..40 {
