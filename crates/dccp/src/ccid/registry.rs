@@ -16,9 +16,6 @@ pub struct Setup {
     pub rtt: Option<TimeDelta>,
     /// Whether packets leave as ECN-capable.
     pub ecn: bool,
-    /// Sequence Window of what this half-connection's sender sends; that should not be more than a fifth of it in a round trip
-    /// (RFC 4340, section 7.5.2).
-    pub sequence_window: u64,
     /// Ack Ratio as it stands (RFC 4340, section 11.3: 2 at first).
     pub ack_ratio: u16,
     /// Parameters by name, in the units of [`ParamInfo::unit`]; those that are not the CCID's own are refused.

@@ -37,8 +37,7 @@ fn params(config: &Config, number: u8) -> Vec<(String, f64)> {
 }
 
 fn setup(config: &Config, number: u8, now: Timestamp, size: DataSize, rtt: Option<TimeDelta>, ecn: bool) -> Setup {
-    let sequence_window = config.sequence_window;
-    Setup { now, max_packet_size: size, rtt, ecn, sequence_window, ack_ratio: 2, params: params(config, number) }
+    Setup { now, max_packet_size: size, rtt, ecn, ack_ratio: 2, params: params(config, number) }
 }
 
 impl Halves {

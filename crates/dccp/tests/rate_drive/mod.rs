@@ -46,7 +46,6 @@ impl Drive {
             max_packet_size: SIZE,
             rtt: Some(RTT),
             ecn: true,
-            sequence_window: 10_000,
             ack_ratio: 2,
             params: Vec::new(),
         };

@@ -40,7 +40,6 @@ impl Drive {
             max_packet_size: SIZE,
             rtt: Some(RTT),
             ecn: true,
-            sequence_window: 10_000,
             ack_ratio: 2,
             params: params.map(|(name, value)| (name.into(), value)).to_vec(),
         };

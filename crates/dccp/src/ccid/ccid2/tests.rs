@@ -15,7 +15,6 @@ pub(in crate::ccid) fn setup() -> Setup {
         max_packet_size: DataSize::from_bytes(1_000),
         rtt: None,
         ecn: true,
-        sequence_window: 10_000,
         ack_ratio: 2,
         params: Vec::new(),
     }

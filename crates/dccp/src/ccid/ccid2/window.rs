@@ -5,8 +5,6 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// Bytes of the initial window, as far as 2 to 4 packets make them (RFC 3390, equation 1).
 const INITIAL_BYTES: u64 = 4_380;
-/// Windows that the sequence window should hold (RFC 4340, section 7.5.2).
-const SEQUENCE_WINDOW_SHARE: u64 = 5;
 /// Least slow-start threshold (RFC 4341, section 5).
 const MIN_SSTHRESH: u32 = 2;
 
@@ -32,12 +30,11 @@ impl<A: Avoidance> Window<A> {
     pub(super) fn new(config: &Config, setup: &Setup, avoidance: A) -> Self {
         let now = setup.now;
         let packets = (INITIAL_BYTES / setup.max_packet_size.as_bytes().max(1)).clamp(2, 4) as u32;
-        let by_numbers = u32::try_from(setup.sequence_window / SEQUENCE_WINDOW_SHARE).unwrap_or(u32::MAX);
         Self {
             cwnd: packets,
             ssthresh: u32::MAX,
             initial: packets,
-            max: config.max_window.min(by_numbers).max(packets),
+            max: config.max_window,
             avoidance,
             acked: 0,
             validates: config.window_validation,

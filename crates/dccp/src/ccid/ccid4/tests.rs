@@ -72,7 +72,6 @@ fn parameters_of_both_are_known_and_others_are_not() {
         max_packet_size: DataSize::from_bytes(1_400),
         rtt: None,
         ecn: true,
-        sequence_window: 10_000,
         ack_ratio: 2,
         params: vec![(name.into(), value)],
     };

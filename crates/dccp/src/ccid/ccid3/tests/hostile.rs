@@ -11,8 +11,7 @@ use weir_units::{DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 
 fn setup(rtt: Option<TimeDelta>) -> Setup {
     let max_packet_size = DataSize::from_bytes(1_400);
-    let (now, sequence_window) = (Timestamp::ZERO, 10_000);
-    Setup { now, max_packet_size, rtt, ecn: true, sequence_window, ack_ratio: 2, params: Vec::new() }
+    Setup { now: Timestamp::ZERO, max_packet_size, rtt, ecn: true, ack_ratio: 2, params: Vec::new() }
 }
 
 /// Options as a receiver might write them, with any numbers.

@@ -108,7 +108,6 @@ impl Net {
             max_packet_size: size,
             rtt: None,
             ecn: true,
-            sequence_window: 10_000,
             ack_ratio: 2,
             params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
         };
