@@ -74,6 +74,8 @@ pub struct SendCounters {
 pub(crate) struct MediaSender {
     source: Source,
     packetiser: Packetiser,
+    /// Its longest payload, where a transport bears that.
+    wanted_payload: DataSize,
     pub controller: Sender,
     history: SentHistory,
     remembers: bool,
@@ -125,6 +127,7 @@ impl MediaSender {
         let resilience = config.resilience.map(|c| SendResilience::new(c, max_payload, config.repair));
         let mut s = Self {
             source: config.source,
+            wanted_payload: max_payload,
             packetiser: config.packetiser,
             controller: config.controller,
             history: SentHistory::new(),
@@ -174,9 +177,9 @@ impl MediaSender {
         }
     }
 
-    /// Payloads may be no longer, from the next frame on.
+    /// Payloads may be no longer than this nor than they were meant to be, from the next frame on.
     pub(crate) fn limit_payload(&mut self, max: DataSize) {
-        self.packetiser.max_payload = self.packetiser.max_payload.min(max);
+        self.packetiser.max_payload = self.wanted_payload.min(max);
     }
     pub(crate) fn target(&self) -> &Target {
         &self.target

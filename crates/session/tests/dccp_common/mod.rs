@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use weir_cc::cue::{SendRejected, SentPacket, TransportRate};
 use weir_cc::{Controller, Cue, Limits, Registry, Sender, Setup, Spec, Target, Transport};
 use weir_dccp::connection::{Config, Connection, Datagram};
-use weir_media::{Frame, FrameSource, MaterialConfig, ScenesConfig, ScenesSource, Source};
+use weir_media::{Frame, FrameSource, MaterialConfig, Packetiser, ScenesConfig, ScenesSource, Source};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
 use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -137,7 +137,12 @@ pub fn endpoint_config(ssrc: u32, remote_ssrc: u32) -> EndpointConfig {
 
 /// The sending endpoint.
 pub fn sending(source: impl Into<Source>, controller: Sender) -> Endpoint {
-    let send = SendConfig::new(source.into(), controller, limits());
+    sending_packets(source, controller, 1_000)
+}
+/// The same with payloads of so many bytes.
+pub fn sending_packets(source: impl Into<Source>, controller: Sender, bytes: u64) -> Endpoint {
+    let packetiser = Packetiser { max_payload: DataSize::from_bytes(bytes), ..Packetiser::default() };
+    let send = SendConfig { packetiser, ..SendConfig::new(source.into(), controller, limits()) };
     Endpoint::new(endpoint_config(11, 22), Some(send), None, Timestamp::ZERO)
 }
 
