@@ -16,6 +16,13 @@
 //! - The more stringent checks of Syncs on active connections are made (section 7.5.3), those of Close, CloseReq and Reset, which
 //!   the RFC calls experimental, are not.
 //! - Invalid packets are not kept for later (section 7.5.4).
+//! - The Sequence Window widens by itself to five times the packets of a round trip (section 7.5.2).
+//! - Where short sequence numbers are agreed on, packets have them up to windows of 2^14 and 2^23 packets within two maximum
+//!   segment lifetimes (section 7.6.2).
+//! - Data that the other end tells dropped with Drop Code 0 hold the next data back for a round trip, with Drop Code 1 for good
+//!   (section 11.7.2).
+//! - Where the path's MTU falls, datagrams of the send queue that are longer than it now allows leave as they are, and may be
+//!   fragmented (section 14.2).
 //! - Data, Ack and DataAck packets leave as ECT(0) where both ends and the CCID agree, all others as not ECN-capable. The ECN
 //!   nonce (section 12.2) is neither sent nor verified, and Nonce Echoes are zero: RFC 3540 is historic, and ECT(1) has another
 //!   meaning since RFC 8311.
