@@ -55,10 +55,11 @@ pub use reset::reset_for;
 pub use state::{Counters, Datagram, End, EndReason, Received, Role, SendError, State, Transmit};
 
 use crate::ccid::{CcidReceiver, CcidSender, Chunk};
+use crate::data_dropped::DropCode;
 use crate::feature::{Location, Negotiation};
 use crate::option::FeatureNumber;
 use crate::queue::{Message, QueueConfig, SendQueue};
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Seq48, TimeDelta, Timestamp};
 
 /// Round-trip time where none has been measured (RFC 4340, section 3.4).
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
@@ -207,6 +208,15 @@ impl Connection {
         match location {
             Location::Local => self.features.local(number),
             Location::Remote => self.features.remote(number),
+        }
+    }
+    /// Tells the other end that a datagram which has come was of no use here after all, and why (section 11.7): the application had
+    /// no room for it, or its own checksum was wrong. What has been told of a packet stays, and telling is of use for a round trip or
+    /// two only. [`DropCode::APPLICATION_NOT_LISTENING`] is [`Self::stop_receiving`] too.
+    pub fn report_dropped(&mut self, sequence: Seq48, code: DropCode) {
+        if sequence.is_within(self.sequences.swl(), self.sequences.gsr) {
+            self.dropped.on_dropped(sequence, code);
+            self.deaf |= code == DropCode::APPLICATION_NOT_LISTENING;
         }
     }
     /// Takes no more data: those that come are dropped, which the other end is told (Drop Code 1; section 11.7.2).

@@ -2,7 +2,7 @@
 
 use super::Received;
 use std::collections::VecDeque;
-use weir_units::Ecn;
+use weir_units::{Ecn, Seq48};
 
 /// Datagrams one behind the other in one ring of bytes, so that steady traffic allocates nothing.
 #[derive(Clone, Debug)]
@@ -18,6 +18,7 @@ struct Entry {
     len: usize,
     payload: u32,
     ecn: Ecn,
+    sequence: Seq48,
 }
 
 /// Bytes of room that an empty ring keeps.
@@ -29,25 +30,25 @@ impl Inbox {
         Self { bytes: VecDeque::new(), entries: VecDeque::new(), capacity: capacity.max(1), max_bytes }
     }
     /// Takes one in; `false` where it is full.
-    pub(super) fn push(&mut self, bytes: &[u8], payload: u32, ecn: Ecn) -> bool {
+    pub(super) fn push(&mut self, bytes: &[u8], payload: u32, ecn: Ecn, sequence: Seq48) -> bool {
         let fits = self.entries.len() < self.capacity
             && (self.entries.is_empty() || self.bytes.len() + bytes.len() <= self.max_bytes);
         if fits {
             self.bytes.extend(bytes);
-            self.entries.push_back(Entry { len: bytes.len(), payload, ecn });
+            self.entries.push_back(Entry { len: bytes.len(), payload, ecn, sequence });
         }
         fits
     }
     /// The oldest, into `out` in place of what is there.
     pub(super) fn pop(&mut self, out: &mut Vec<u8>) -> Option<Received> {
-        let Entry { len, payload, ecn } = self.entries.pop_front()?;
+        let Entry { len, payload, ecn, sequence } = self.entries.pop_front()?;
         out.clear();
         let (front, back) = self.bytes.as_slices();
         let first = front.len().min(len);
         out.extend_from_slice(&front[..first]);
         out.extend_from_slice(&back[..len - first]);
         self.bytes.drain(..len);
-        Some(Received { payload, ecn })
+        Some(Received { payload, ecn, sequence })
     }
     /// Whether it is more than half full.
     pub(super) fn is_filling(&self) -> bool {
@@ -70,19 +71,17 @@ mod tests {
     fn what_went_in_comes_out_until_it_is_full() {
         let mut inbox = Inbox::new(3, 100);
         let mut out = Vec::new();
+        let put = |inbox: &mut Inbox, bytes: &[u8]| inbox.push(bytes, 7, Ecn::Ce, Seq48::new(9));
         for round in 0..50u8 {
-            assert!(
-                inbox.push(&[round; 40], 7, Ecn::Ce)
-                    && inbox.push(&[], 0, Ecn::NotEct)
-                    && inbox.push(&[1], 0, Ecn::NotEct)
-            );
-            assert!(inbox.is_filling() && !inbox.push(&[2], 0, Ecn::NotEct));
-            assert_eq!(inbox.pop(&mut out), Some(Received { payload: 7, ecn: Ecn::Ce }));
+            assert!(put(&mut inbox, &[round; 40]) && put(&mut inbox, &[]) && put(&mut inbox, &[1]));
+            assert!(inbox.is_filling() && !put(&mut inbox, &[2]));
+            let expected = Received { payload: 7, ecn: Ecn::Ce, sequence: Seq48::new(9) };
+            assert_eq!(inbox.pop(&mut out), Some(expected));
             assert_eq!(out, [round; 40]);
             assert!(inbox.pop(&mut out).is_some() && out.is_empty());
             assert!(inbox.pop(&mut out).is_some() && out == [1] && inbox.pop(&mut out).is_none());
         }
         // A datagram longer than all the room still passes an empty ring, nothing behind it.
-        assert!(inbox.push(&[0; 200], 0, Ecn::NotEct) && !inbox.push(&[0; 1], 0, Ecn::NotEct));
+        assert!(put(&mut inbox, &[0; 200]) && !put(&mut inbox, &[0; 1]));
     }
 }

@@ -301,7 +301,7 @@ impl Connection {
             Some(DropCode::APPLICATION_NOT_LISTENING)
         } else if !data_checksum_fits(p, told) {
             Some(DropCode::CORRUPT)
-        } else if !self.inbox.push(p.packet.data, p.payload, p.ecn) {
+        } else if !self.inbox.push(p.packet.data, p.payload, p.ecn, p.sequence) {
             Some(DropCode::RECEIVE_BUFFER)
         } else {
             None

@@ -1,5 +1,5 @@
 use crate::packet::ResetCode;
-use weir_units::{DataSize, Ecn};
+use weir_units::{DataSize, Ecn, Seq48};
 
 /// Which end of a connection one is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -103,6 +103,8 @@ pub struct Received {
     pub payload: u32,
     /// The ECN field on arrival.
     pub ecn: Ecn,
+    /// The number of its packet, for [`Connection::report_dropped`](super::Connection::report_dropped).
+    pub sequence: Seq48,
 }
 
 /// Why a datagram was not taken.

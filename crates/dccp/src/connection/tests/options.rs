@@ -313,3 +313,25 @@ fn data_wait_while_the_other_end_may_not_take_them() {
     let left = pair.log.iter().find(|s| s.from == C && s.packet_type.is_data()).expect("data");
     assert_eq!(left.at.saturating_since(told), pair.client.rtt().expect("measured"));
 }
+
+#[test]
+fn applications_may_say_what_they_could_not_use() {
+    use crate::data_dropped::DropCode;
+    let mut pair = Pair::open(config(), Link::default());
+    let (seq, now) = (pair.client.sequences.gss, pair.now);
+    let mut out = Vec::new();
+    for i in 1..=2 {
+        let bytes = pair.forge(C, T::Data, seq.add(i), None);
+        let datagram = super::super::Datagram { bytes: &bytes, payload: 0, ecn: Ecn::NotEct };
+        pair.server().handle_datagram(now, &datagram);
+    }
+    let first = pair.server().receive(&mut out).expect("data");
+    assert_eq!(first.sequence, seq.add(1));
+    pair.server().report_dropped(first.sequence, DropCode::CORRUPT);
+    // Not less than that afterwards, and nothing of what has not come.
+    pair.server().report_dropped(first.sequence, DropCode::RECEIVE_BUFFER);
+    pair.server().report_dropped(seq.add(9), DropCode::RECEIVE_BUFFER);
+    pair.flush();
+    let options = pair.sent(S, T::Ack)[0].options();
+    assert!(options.contains(&O::DataDropped(&[0x00, 0xb0])), "{options:?}");
+}
