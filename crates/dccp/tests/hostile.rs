@@ -58,6 +58,9 @@ fn growth(setup: u8, ccid: u8, mut send: impl FnMut(&mut Target, u32)) -> (i64, 
     (info.bytes_current, target)
 }
 
+/// Sends one packet, by its number.
+type Flood<'a> = &'a mut dyn FnMut(&mut Target, u32);
+
 /// A megabyte would be 50 bytes a packet.
 const MOST_GROWTH: i64 = 64 * 1_024;
 
@@ -68,7 +71,7 @@ fn floods_leave_nothing_behind() {
     let window = |i: u32| [0, 0, 0, 0, 1, (i % 200) as u8];
     for setup in OPEN {
         for ccid in 0..Registry::builtin().specs().len() as u8 {
-            let floods: [(&str, &mut dyn FnMut(&mut Target, u32)); 9] = [
+            let floods: [(&str, Flood<'_>); 9] = [
                 ("data that nobody takes", &mut |t, _| t.packet(PacketType::Data, 0, 0, &[], &[7; 200], 0)),
                 ("data with holes", &mut |t, i| t.packet(PacketType::DataAck, u64::from(i % 60), 0, &[], b"d", 0)),
                 ("Syncs", &mut |t, _| t.packet(PacketType::Sync, 0, 0, &[], &[], 0)),

@@ -47,7 +47,6 @@ impl<'a> Script<'a> {
 pub(crate) struct Target {
     pub(crate) connection: Connection,
     pub(crate) now: Timestamp,
-    is_server: bool,
     /// Greatest number that it has sent, and that it has been sent.
     gss: Seq48,
     gsr: Seq48,
@@ -98,7 +97,7 @@ impl Target {
         let [from_client, from_server] = newest;
         let (connection, gss, gsr) =
             if is_server { (server, from_server, from_client) } else { (client, from_client, from_server) };
-        let mut target = Self { connection, now, is_server, gss, gsr };
+        let mut target = Self { connection, now, gss, gsr };
         target.drain();
         target
     }
