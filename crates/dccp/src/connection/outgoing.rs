@@ -277,7 +277,10 @@ impl Connection {
         self.sending.non_data = if counts_as_data { 0 } else { self.sending.non_data + 1 };
         if let Some(sender) = &mut self.halves.sender {
             sender.on_packet_sent(sent);
-            self.sending.log.on_sent(sent.sequence, sent.packet_type.is_data());
+            // Without Ack Vectors nothing would ever be told of it.
+            if self.halves.data.ack_vector {
+                self.sending.log.on_sent(sent.sequence, sent.packet_type.is_data());
+            }
         }
         if matches!(sent.packet_type, PacketType::Request | PacketType::Response) {
             self.timing.measured = Some((sent.sequence, sent.now));

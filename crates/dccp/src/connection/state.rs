@@ -142,9 +142,9 @@ pub struct Counters {
     pub data_received: u64,
     /// Bytes of data in these.
     pub data_bytes_received: u64,
-    /// Data packets that acknowledgements told lost.
+    /// Data packets that Ack Vectors told lost; a CCID without them tells none.
     pub data_lost: u64,
-    /// Data packets that acknowledgements told marked.
+    /// Data packets that Ack Vectors told marked.
     pub data_marked: u64,
     /// Datagrams that are no DCCP packets.
     pub malformed: u64,

@@ -149,3 +149,36 @@ fn ccid_2_carries_data_over_a_bad_link() {
     pair.run(TimeDelta::from_secs(5));
     assert_eq!(pair.states(), (State::TimeWait, State::Closed));
 }
+
+#[test]
+fn quiet_connections_stay_quiet() {
+    use super::super::{Ccids, Config};
+    let all: Vec<u8> = config().registry.specs().iter().map(|s| s.number).collect();
+    assert!(all.len() >= 5);
+    for ccid in all {
+        let link = Link { loss: 0.05, marks: 0.02, ..Link::default() };
+        let mut pair = Pair::open(Config { ccids: Ccids::both(ccid), ..config() }, link);
+        for i in 0..500u32 {
+            for side in [C, S] {
+                let now = pair.now;
+                let message = crate::queue::Message { bytes: &i.to_be_bytes(), ..Default::default() };
+                pair.end(side).send(now, &message).ok();
+            }
+            pair.run(TimeDelta::from_millis(15));
+        }
+        pair.run(TimeDelta::from_secs(30));
+        assert!(pair.client.queue().is_empty() && pair.server().queue().is_empty(), "{ccid}");
+        let heard = [C, S].map(|side| pair.received[&side].len());
+        assert!(heard.iter().all(|n| (400..=500).contains(n)), "{ccid}: {heard:?}");
+        // Nobody acknowledges acknowledgements for ever.
+        pair.log.clear();
+        pair.run(TimeDelta::from_secs(600));
+        assert!(pair.log.len() <= 2, "{ccid}: {:?}", pair.types());
+        // And wakes up again.
+        let before = pair.received[&S].len();
+        pair.link.loss = 0.0;
+        pair.send(C, b"awake");
+        pair.run(TimeDelta::from_secs(2));
+        assert_eq!(pair.received[&S].len(), before + 1, "{ccid}");
+    }
+}
