@@ -40,7 +40,7 @@ fn per_packet(c: &mut Criterion) {
         for lose_every in [100, 10_000] {
             let mut drives: Vec<_> = (0..BATCH).map(|_| Drive::new(ccid, lose_every)).collect();
             for drive in &mut drives {
-                (0..4_000).for_each(|_| {
+                (0..12_000).for_each(|_| {
                     drive.step();
                 });
                 assert!(drive.metric("loss_event_rate") > 0.0, "past slow start");

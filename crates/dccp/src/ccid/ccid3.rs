@@ -20,15 +20,18 @@
 //! - The receiver also sends feedback two round trips after the last where data have come since (RFC 4342, section 10.3,
 //!   suggests a timer): what comes just before a pause would count as lost otherwise.
 //! - The ECN Nonce Echo is written as zero and not looked at: RFC 8311 takes the nonce away.
+//! - Packets told corrupt begin loss events at the sender (RFC 4340, section 11.7.2); the receiver's intervals do not know them.
 //! - The open loss interval grows with each packet, the second one too: Linux left it as it was until the next loss, and
 //!   connections stayed slow for minutes (S. Jero, 2013, appendix B).
 
 mod config;
+mod corrupt;
 mod history;
 mod intervals;
 mod options;
 mod receiver;
 mod reported;
+mod rtt;
 mod schedule;
 mod sender;
 mod sent;

@@ -1,5 +1,6 @@
 //! Loss intervals as the receiver tells them, at the sender: the loss event rate that it uses.
 
+use super::corrupt::CorruptEvents;
 use super::options::{INTERVALS, Interval};
 use weir_cc::tfrc::LossIntervals;
 use weir_units::{Seq48, TimeDelta, Timestamp};
@@ -17,13 +18,20 @@ pub(super) struct ReportedIntervals {
     newest: Option<(Seq48, Timestamp)>,
     /// The length of the interval before the first event, once there was one.
     first_length: Option<f64>,
+    corrupt: CorruptEvents,
     p: f64,
 }
 
 impl ReportedIntervals {
     pub(super) fn new(small_packets: bool, discounting: bool) -> Self {
         let lengths = LossIntervals::new();
-        Self { small_packets, discounting, lengths, newest: None, first_length: None, p: 0.0 }
+        let corrupt = CorruptEvents::default();
+        Self { small_packets, discounting, lengths, newest: None, first_length: None, corrupt, p: 0.0 }
+    }
+
+    /// A packet was told corrupt, which the next report's intervals do not know.
+    pub(super) fn on_corrupt(&mut self, now: Timestamp, rtt: TimeDelta, sequence: Seq48) {
+        self.corrupt.on_corrupt(now, rtt, sequence, self.newest.map(|n| n.1));
     }
 
     /// p.
@@ -40,6 +48,8 @@ impl ReportedIntervals {
         told: &[(Seq48, Interval)],
         synthetic: impl FnOnce() -> f64,
     ) -> bool {
+        let (told, count) = self.corrupt.part(told);
+        let told = &told[..count];
         // Those that begin with a loss; the first of all may follow them.
         let events = told.iter().take_while(|(_, i)| i.lossy > 0).count();
         let Some(&(start, open)) = told.first().filter(|_| events > 0) else { return false };

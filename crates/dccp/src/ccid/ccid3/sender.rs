@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::options::Report;
 use super::reported::ReportedIntervals;
+use super::rtt::Rtt;
 use super::schedule::Schedule;
 use super::sent::{Sent, SentLog};
 use super::smoothed::Smoothed;
@@ -17,32 +18,12 @@ use weir_units::{DataRate, DataSize, Seq48, TimeDelta, Timestamp};
 
 /// Round-trip time before the first sample (RFC 4340, section 3.4), for window counters and credit only.
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
-/// Bounds on what is believed of a round-trip time sample; Elapsed Time is in units of 10 us.
-const MIN_RTT: TimeDelta = TimeDelta::from_micros(10);
-const MAX_RTT: TimeDelta = TimeDelta::from_secs(60);
 /// Packets that the mean size reaches back over: least and most.
 const SIZE_MEMORY: (f64, f64) = (32.0, 4_096.0);
 /// Loss intervals that it reaches back over (RFC 5348, section 4.1).
 const SIZE_INTERVALS: f64 = 4.0;
-/// No more than this many blocks of a Data Dropped option are looked at.
+/// Blocks of Data Dropped that are looked at.
 const MAX_BLOCKS: usize = 256;
-
-/// The round-trip time.
-#[derive(Clone, Copy, Debug)]
-struct Rtt {
-    /// R.
-    mean: TimeDelta,
-    /// The square root of the last sample, and R_sqmean; of seconds.
-    sample_root: f64,
-    root_mean: f64,
-}
-
-impl Rtt {
-    fn first(sample: TimeDelta) -> Self {
-        let sample_root = libm::sqrt(sample.as_secs_f64());
-        Self { mean: sample, sample_root, root_mean: sample_root }
-    }
-}
 
 /// The sender's half of CCID 3 and its relatives. Rates in bits a second.
 #[derive(Clone, Debug)]
@@ -66,6 +47,12 @@ pub struct Sender {
     was_limited: bool,
     smoothed: Smoothed,
     acknowledged: Option<Seq48>,
+    /// Packets dropped in a receive buffer, and whether the receiver was slow, since the last feedback.
+    dropped: u64,
+    was_slow: bool,
+    /// Whether the last acknowledgement had state that the receiver keeps, and when this end last acknowledged.
+    has_state: bool,
+    freed_at: Option<Timestamp>,
     nofeedback_at: Option<Timestamp>,
     /// Nothing was sent since the nofeedback timer was set.
     idle: bool,
@@ -85,7 +72,7 @@ impl Sender {
     /// One of CCID 3's relatives.
     pub(in crate::ccid) fn with(config: Config, setup: &Setup, small: Option<SmallPackets>) -> Self {
         let now = setup.now;
-        let rtt = setup.rtt.map(|r| Rtt::first(r.max(MIN_RTT).min(MAX_RTT)));
+        let rtt = setup.rtt.map(Rtt::first);
         let segment = setup.max_packet_size.as_bytes().max(1) as f64;
         let mut sender = Self {
             config,
@@ -106,6 +93,10 @@ impl Sender {
             was_limited: false,
             smoothed: Smoothed::new(&config, now),
             acknowledged: None,
+            dropped: 0,
+            was_slow: false,
+            has_state: false,
+            freed_at: None,
             nofeedback_at: None,
             idle: true,
             starved: false,
@@ -118,7 +109,7 @@ impl Sender {
     }
 
     pub(in crate::ccid) fn r(&self) -> TimeDelta {
-        self.rtt.map_or(DEFAULT_RTT, |r| r.mean)
+        self.rtt.map_or(DEFAULT_RTT, |r| r.get())
     }
 
     /// The first round-trip time is there.
@@ -165,20 +156,7 @@ impl Sender {
     }
 
     pub(in crate::ccid) fn credit(&self) -> TimeDelta {
-        self.rtt.map_or(TimeDelta::ZERO, |r| r.mean.mul_f64(self.config.credit))
-    }
-
-    fn sample_rtt(&mut self, sample: TimeDelta) {
-        let new = Rtt::first(sample.max(MIN_RTT).min(MAX_RTT));
-        let (q, q2) = (self.config.q, self.config.q2);
-        self.rtt = Some(match self.rtt {
-            None => new,
-            Some(r) => Rtt {
-                mean: r.mean.mul_f64(q) + new.mean.mul_f64(1.0 - q),
-                sample_root: new.sample_root,
-                root_mean: q2 * r.root_mean + (1.0 - q2) * new.sample_root,
-            },
-        });
+        self.rtt.map_or(TimeDelta::ZERO, |r| r.get().mul_f64(self.config.credit))
     }
 
     /// X_inst (RFC 5348, section 4.5).
@@ -190,7 +168,7 @@ impl Sender {
     }
 
     fn damping(&self) -> f64 {
-        self.rtt.filter(|_| self.config.damping).map_or(1.0, |r| r.root_mean / r.sample_root)
+        self.rtt.filter(|_| self.config.damping).map_or(1.0, |r| r.damping())
     }
 
     /// X_inst.
@@ -207,17 +185,36 @@ impl Sender {
     fn restart_nofeedback_timer(&mut self, now: Timestamp) {
         let packets = TimeDelta::from_secs_f64(2.0 * self.segment * 8.0 / self.rate.get().max(1e-3));
         let least = match self.rtt {
-            Some(r) => (r.mean * 4).max(self.config.min_nofeedback),
+            Some(r) => (r.get() * 4).max(self.config.min_nofeedback),
             None => self.config.initial_nofeedback,
         };
         self.nofeedback_at = Some(now + least.max(packets.min(self.config.t_mbi * 2)));
         self.idle = true;
     }
 
+    /// What Data Dropped and Slow Receiver tell, until the next feedback.
+    fn take_dropped(&mut self, ack: &Acknowledgement<'_>) {
+        self.was_slow |= ack.slow_receiver;
+        self.has_state = !ack.data_dropped.is_empty() || !ack.ack_vector.is_empty();
+        let Some(before) = self.acknowledged else { return };
+        let (now, rtt) = (ack.now, self.r());
+        for block in blocks(ack.acknowledged, ack.data_dropped).take(MAX_BLOCKS) {
+            let news = block.newest.since(before);
+            if news <= 0 {
+                break;
+            }
+            match block.code {
+                Some(DropCode::RECEIVE_BUFFER) => self.dropped += block.len.min(news.unsigned_abs()),
+                None | Some(DropCode::PROTOCOL_CONSTRAINTS | DropCode::APPLICATION_NOT_LISTENING) => {}
+                Some(_) => self.intervals.on_corrupt(now, rtt, block.oldest().max(before.next())),
+            }
+        }
+    }
+
     /// X_recv after Data Dropped and Slow Receiver (RFC 4342, section 5.2).
-    fn heeded(&self, x_inrecv: f64, ack: &Acknowledgement<'_>) -> f64 {
-        let dropped = self.acknowledged.map_or(0, |before| newly_dropped(ack.data_dropped, ack.acknowledged, before));
-        if dropped == 0 && !ack.slow_receiver {
+    fn heeded(&mut self, x_inrecv: f64) -> f64 {
+        let (dropped, was_slow) = (std::mem::take(&mut self.dropped), std::mem::take(&mut self.was_slow));
+        if dropped == 0 && !was_slow {
             return x_inrecv;
         }
         let packet = self.segment * 8.0 / self.r().as_secs_f64();
@@ -235,8 +232,8 @@ impl Sender {
     ) {
         let now = ack.now;
         let is_first = self.rtt.is_none();
-        self.sample_rtt(sample);
-        self.receive_rate = self.heeded(f64::from(receive_rate) * 8.0, ack);
+        self.rtt = Some(self.rtt.map_or(Rtt::first(sample), |r| r.then(sample, &self.config)));
+        self.receive_rate = self.heeded(f64::from(receive_rate) * 8.0);
         self.max_receive_rate = self.max_receive_rate.max(f64::from(receive_rate) * 8.0);
         let new_event = self.take_losses(now, report);
         let limited = self.sent.was_data_limited(sent.at, self.r());
@@ -262,6 +259,9 @@ impl Sender {
     /// What a packet means besides the time of the next; `used_up` says whether no more may leave now.
     pub(in crate::ccid) fn take_sent(&mut self, packet: &SentPacket, used_up: bool) {
         let at = packet.now;
+        if packet.packet_type.has_acknowledgement() {
+            self.freed_at = Some(at);
+        }
         if !packet.packet_type.is_data() {
             return self.sent.push(packet.sequence, Sent { at, counter: None, used_up: false });
         }
@@ -290,15 +290,6 @@ impl Sender {
     }
 }
 
-/// Packets after `before` that Data Dropped tells as dropped in a receive buffer (RFC 4340, section 11.7, Drop Code 2).
-fn newly_dropped(bytes: &[u8], acknowledged: Seq48, before: Seq48) -> u64 {
-    let news = blocks(acknowledged, bytes.get(..MAX_BLOCKS).unwrap_or(bytes)).map_while(|b| {
-        let news = u64::try_from(b.newest.since(before)).ok().filter(|&n| n > 0)?;
-        Some(if b.code == Some(DropCode::RECEIVE_BUFFER) { b.len.min(news) } else { 0 })
-    });
-    news.sum()
-}
-
 impl CcidSender for Sender {
     fn may_send(&self, now: Timestamp, _: DataSize) -> Permission {
         let at = self.schedule.next() - self.early();
@@ -322,9 +313,11 @@ impl CcidSender for Sender {
         if let Some(counter) = sent.counter {
             self.counter.on_acknowledged(counter, ack.now);
         }
+        self.take_dropped(ack);
         let report = Report::read(ack.acknowledged, &ack.options);
         let by_elapsed = ack.elapsed.map(|held| ack.now - sent.at - held);
-        let sample = ack.echo_rtt.or(by_elapsed);
+        // One that was held longer than it was away measures nothing.
+        let sample = ack.echo_rtt.or(by_elapsed).filter(|s| *s > TimeDelta::ZERO);
         let tells_losses = report.intervals().is_some() || report.loss_event_rate.is_some();
         if let (Some(receive_rate), Some(sample), true) = (report.receive_rate, sample, tells_losses) {
             self.on_feedback(ack, &report, receive_rate, sent, sample);
@@ -355,6 +348,11 @@ impl CcidSender for Sender {
         self.counter.get(now, self.r())
     }
 
+    /// Once a round trip where the receiver keeps Ack Vectors or Data Dropped (RFC 4342, section 6.3).
+    fn wants_ack_of_ack(&self, now: Timestamp) -> bool {
+        self.has_state && self.freed_at.is_none_or(|t| now - t >= self.r())
+    }
+
     fn rate(&self) -> Option<DataRate> {
         self.rtt.map(|_| DataRate::from_bps_f64(self.x_inst.min(self.most())))
     }
@@ -364,7 +362,7 @@ impl CcidSender for Sender {
     }
 
     fn rtt(&self) -> Option<TimeDelta> {
-        self.rtt.map(|r| r.mean)
+        self.rtt.map(|r| r.get())
     }
 
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
@@ -376,7 +374,7 @@ impl CcidSender for Sender {
         out("recv_limit_bps", finite(2.0 * self.rate.max_receive_rate()));
         out("smoothed_bps", self.smoothed.get());
         out("loss_event_rate", self.rate.loss_event_rate());
-        out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.mean.as_millis_f64()));
+        out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.get().as_millis_f64()));
         out("data_limited", f64::from(u8::from(self.was_limited)));
         out("segment_bytes", self.segment);
         out("feedbacks", self.feedbacks as f64);

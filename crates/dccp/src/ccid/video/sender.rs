@@ -131,6 +131,10 @@ impl CcidSender for Sender {
         self.follow(now, before);
     }
 
+    fn wants_ack_of_ack(&self, now: Timestamp) -> bool {
+        self.tfrc.wants_ack_of_ack(now)
+    }
+
     fn ccval(&mut self, now: Timestamp) -> u8 {
         self.tfrc.ccval(now)
     }

@@ -215,3 +215,32 @@ fn the_smoothed_rate_follows_slowly_up_and_faster_down() {
     n.run(1_500, each_hundredth(Fate::Lost));
     within(n.metric("smoothed_bps") / before, 0.2..=0.85);
 }
+
+#[test]
+fn packets_told_corrupt_count_as_marked() {
+    let mut n = Net::new(3, &[]);
+    n.run(600, clean);
+    assert_eq!(n.metric("loss_event_rate"), 0.0);
+    n.data_dropped = vec![0x80 | 3 << 4];
+    n.run(200, clean);
+    n.data_dropped.clear();
+    within(n.metric("loss_event_rate"), 1e-4..=0.05);
+    let before = n.metric("loss_event_rate");
+    n.run(20_000, clean);
+    // And the open interval grows, as after any loss.
+    within(n.metric("loss_event_rate") / before, 0.0..=0.5);
+    n.data_dropped = vec![0x80 | 7 << 4];
+    n.run(60_000, clean);
+    // An event each round trip.
+    within(n.metric("loss_event_rate"), 0.1..=1.0);
+}
+
+#[test]
+fn state_that_the_receiver_keeps_is_freed_once_a_round_trip() {
+    let mut n = Net::new(3, &[]);
+    n.run(1_000, clean);
+    assert!(!n.sender.wants_ack_of_ack(n.now));
+    n.data_dropped = vec![0];
+    n.run(200, clean);
+    assert!(n.sender.wants_ack_of_ack(n.now));
+}
