@@ -1,7 +1,7 @@
 //! RFC 4340, sections 7.5.3 to 7.5.6 and 18: numbers that are not valid, and attackers who cannot know them.
 
 use super::super::{Config, EndReason, State};
-use super::harness::{Link, Pair, Side, config};
+use super::harness::{Link, Pair, Sent, Side, config};
 use crate::packet::{PacketType as T, ResetCode};
 use Side::{Client as C, Server as S};
 use rand::{RngExt, SeedableRng};
@@ -253,4 +253,45 @@ fn numbers_go_round() {
         let invalid = pair.client.counters().sequence_invalid + pair.server().counters().sequence_invalid;
         assert_eq!((invalid, pair.client.counters().data_lost), (0, 0));
     }
+}
+
+#[test]
+fn connections_outlive_any_outage() {
+    // Small windows, traffic both ways, outages of one way or both that run the numbers out of every window.
+    let mut out_of_step = 0;
+    for seed in 0..60 {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let link = Link { loss: 0.05, jitter: TimeDelta::from_millis(10), repeats: 0.05, seed, ..Link::default() };
+        let short_sequence_numbers = seed % 2 == 0;
+        let mut pair = Pair::open(
+            Config { sequence_window: 32, short_sequence_numbers, ..config() },
+            Link { seed, ..Link::default() },
+        );
+        pair.link = link;
+        for _ in 0..4 {
+            let filters: [fn(&Sent) -> bool; 3] = [|s| s.from == C, |s| s.from == S, |_| true];
+            pair.filter = filters[random.random_range(0..3)];
+            for _ in 0..random.random_range(10..150) {
+                for side in [C, S] {
+                    let now = pair.now;
+                    let message = crate::queue::Message { bytes: b"lost", deadline: Some(now), ..Default::default() };
+                    pair.end(side).send(now, &message).ok();
+                }
+                pair.run(TimeDelta::from_millis(random.random_range(1..300)));
+            }
+            pair.filter = |_| false;
+            let before = [C, S].map(|side| pair.received.get(&side).map_or(0, Vec::len));
+            for _ in 0..30 {
+                pair.send(C, b"found");
+                pair.send(S, b"found");
+                pair.run(TimeDelta::from_millis(200));
+            }
+            let after = [C, S].map(|side| pair.received.get(&side).map_or(0, Vec::len));
+            let heard = [after[0] - before[0], after[1] - before[1]];
+            assert!(heard.iter().all(|n| *n >= 20), "{seed}: {heard:?}");
+            assert_eq!(pair.states(), (State::Open, State::Open), "{seed}");
+        }
+        out_of_step += pair.client.counters().sequence_invalid + pair.server().counters().sequence_invalid;
+    }
+    assert!(out_of_step > 100, "{out_of_step}: the outages were too short to matter");
 }
