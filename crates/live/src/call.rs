@@ -61,15 +61,18 @@ pub enum CallError {
         /// What it wants.
         wants: String,
     },
-    /// Calls between processes go over plain datagrams.
+    /// The controller is for DCCP, and the call goes over plain datagrams.
     #[error(
-        "controller `{controller}` runs over DCCP, which only `weir call loopback` and the testbed do: choose another with \
-         --controller"
+        "controller `{controller}` is for DCCP, and the call goes over plain datagrams: say --transport dccp --no-srtp, or \
+         choose another with --controller"
     )]
     OnlyOverDccp {
         /// The controller.
         controller: String,
     },
+    /// There is no SRTP over DCCP.
+    #[error("there is no SRTP over DCCP: say --no-srtp at both ends to call in the clear")]
+    DccpInTheClear,
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),

@@ -1,11 +1,12 @@
 //! Session descriptions of a call (RFC 8866), offered and answered (RFC 3264): one video stream, RTP and RTCP on one port
-//! (RFC 5761), keys by SDES (RFC 4568). There is no DTLS-SRTP and no ICE: a peer that insists on them is told so.
+//! (RFC 5761), keys by SDES (RFC 4568), over plain datagrams or DCCP over UDP (RFC 5762 and 6773), there in the clear. There is no DTLS-SRTP and no ICE: a peer that insists on them is told so.
 
 mod agree;
 mod read;
 mod write;
 
 pub use agree::Agreement;
+pub(crate) use agree::DCCP_PORT;
 
 use crate::srtp::SrtpKey;
 use std::net::SocketAddr;
@@ -166,6 +167,39 @@ impl Extension {
     ];
 }
 
+/// Which end of a DCCP connection connects (RFC 5762, section 5.3; RFC 4145).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Setup {
+    /// The describing end.
+    Active,
+    /// The other one.
+    Passive,
+    /// Either.
+    Either,
+}
+
+impl Setup {
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Active, "active"), (Self::Passive, "passive"), (Self::Either, "actpass")];
+
+    /// What an answer to this offer says.
+    const fn answer(self) -> Self {
+        match self {
+            Self::Active => Self::Passive,
+            Self::Passive | Self::Either => Self::Active,
+        }
+    }
+}
+
+/// A DCCP connection that carries a call, as one end describes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DccpMedia {
+    /// The end's DCCP port; UDP's is that of its address.
+    pub port: u16,
+    /// Which end connects.
+    pub setup: Setup,
+}
+
 /// One end's description of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
@@ -191,6 +225,8 @@ pub struct Description {
     pub retransmission_ssrc: Option<u32>,
     /// Its canonical name.
     pub cname: Option<String>,
+    /// The DCCP connection that carries it; `None` for plain datagrams.
+    pub dccp: Option<DccpMedia>,
     /// Whether RTP and RTCP share a port.
     pub rtcp_mux: bool,
     /// The controller of what it sends, where it is Weir.

@@ -284,6 +284,7 @@ mod tests {
             feedback: vec![],
             extensions: vec![],
             keys: vec![],
+            dccp: None,
             ssrc: None,
             repair_ssrc: None,
             retransmission_ssrc: None,

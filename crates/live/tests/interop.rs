@@ -261,6 +261,7 @@ fn description(codec: VideoCodec, port: u16, key: Option<&SrtpKey>) -> Descripti
         repair_ssrc: None,
         retransmission_ssrc: None,
         cname: None,
+        dccp: None,
         rtcp_mux: false,
         controller: None,
     }

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use weir_cc::Registry;
+use weir_cc::{Registry, Transport};
 use weir_live::call::{
     CallConfig, CallError, Camera, Party, PartySummary, Unobserved, VideoCall, VideoReceive, VideoSend, run_party,
 };
@@ -87,6 +87,39 @@ fn pictures_go_one_way_under_any_controller() {
 }
 
 #[test]
+fn pictures_go_over_dccp() {
+    let over = |direction, controller: &str, transport| {
+        let own = party(direction, controller);
+        Party { call: CallConfig { transport, srtp: None, ..own.call }, ..own }
+    };
+    std::thread::scope(|scope| {
+        for ccid in [2, 3, 5] {
+            scope.spawn(move || {
+                let sends = over(Direction::Send, &format!("ccid{ccid}"), Some(Transport::Dccp { ccid }));
+                let [a, b] = call(&sends, &over(Direction::Receive, "gcc", None)).map(|s| s.expect("it runs"));
+                let shown = b.received.as_ref().expect("pictures").intact;
+                // The queue of the first key frame is too short for it, so another has to come.
+                assert!((5..=48).contains(&shown), "{ccid}: {shown} shown");
+                assert_eq!((b.end.counters.byes, b.end.malformed), (1, 0), "{ccid}");
+                let [a, b] = [a, b].map(|s| s.end.dccp.expect("over DCCP"));
+                assert_eq!((a.ccid, a.end.as_deref(), b.end.as_deref()), (Some(ccid), Some("closed"), Some("closed")));
+            });
+        }
+        scope.spawn(|| {
+            // Both send, each by its own.
+            let ways =
+                [2, 3].map(|ccid| over(Direction::SendReceive, &format!("ccid{ccid}"), Some(Transport::Dccp { ccid })));
+            let [a, b] = call(&ways[0], &ways[1]).map(|s| s.expect("it runs"));
+            for s in [&a, &b] {
+                let shown = s.received.as_ref().expect("pictures").intact;
+                assert!((5..=48).contains(&shown), "{shown} shown");
+            }
+            assert_eq!([a, b].map(|s| s.end.dccp.expect("over DCCP").ccid), [Some(2), Some(3)]);
+        });
+    });
+}
+
+#[test]
 fn pictures_go_both_ways() {
     let parties = [party(Direction::SendReceive, "gcc"), party(Direction::SendReceive, "nada")];
     for s in call(&parties[0], &parties[1]).map(|s| s.expect("it runs")) {
@@ -101,4 +134,12 @@ fn ends_that_do_not_fit_are_told_why() {
     let [_, listening] = call(&clear, &party(Direction::Receive, "gcc"));
     let told = listening.expect_err("one has no keys").to_string();
     assert!(told.contains("--no-srtp"), "{told}");
+    // DCCP has no keys, and its controllers nothing without it.
+    let dccp = Some(Transport::Dccp { ccid: 3 });
+    let protected = party(Direction::Send, "ccid3");
+    let protected = Party { call: CallConfig { transport: dccp, ..protected.call }, ..protected };
+    let [connecting, _] = call(&protected, &party(Direction::Receive, "gcc"));
+    assert!(matches!(connecting, Err(CallError::DccpInTheClear)), "{connecting:?}");
+    let [_, listening] = call(&party(Direction::Receive, "gcc"), &party(Direction::Send, "ccid3"));
+    assert!(matches!(listening, Err(CallError::OnlyOverDccp { .. })), "{listening:?}");
 }

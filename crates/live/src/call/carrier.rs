@@ -1,11 +1,14 @@
 //! What carries a call's packets: plain datagrams, or DCCP.
 
+use crate::call::config::CallConfig;
+use crate::call::{CallError, random};
 use serde::Serialize;
-use weir_dccp::connection::{Config, Connection, Datagram as DccpDatagram, EndReason};
+use weir_dccp::connection::{Ccids, Config, Connection, Datagram as DccpDatagram, EndReason};
 use weir_dccp::packet::parse;
-use weir_session::dccp::{DccpConfig, DccpEnd};
+use weir_dccp::queue::{QueueConfig, QueuePolicy};
+use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
 use weir_session::{Datagram, Endpoint};
-use weir_units::{Ecn, TimeDelta, Timestamp};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::{Kind, kind_of};
 
 /// What carries a call's packets.
@@ -25,6 +28,23 @@ struct Listening {
     endpoint: Endpoint,
     connection: Config,
     config: DccpConfig,
+}
+
+/// Packets that may wait at first: a kernel's five would lose the first key frame.
+const QUEUE: usize = 64;
+
+/// How a call runs over DCCP: a connection of this congestion control, and its use. What would come too late for its playout need not
+/// leave, and a full queue keeps key frames.
+pub(super) fn over_dccp(call: &CallConfig, ccids: Ccids, is_v6: bool) -> Result<(Config, DccpConfig), CallError> {
+    let connection = Config {
+        ccids,
+        ecn: call.ecn,
+        queue: QueueConfig { capacity: QUEUE, policy: QueuePolicy::DropOldest },
+        header_overhead: DataSize::from_bytes(if is_v6 { 48 } else { 28 }),
+        seed: random()?,
+        ..video_connection(2)
+    };
+    Ok((connection, DccpConfig { max_wait: Some(call.playout_deadline), ..DccpConfig::default() }))
 }
 
 /// A datagram that is to leave.

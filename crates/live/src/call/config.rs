@@ -46,7 +46,8 @@ pub struct CallConfig {
     pub srtp: Option<Suite>,
     /// Sockets.
     pub udp: UdpConfig,
-    /// What carries the packets; `None` takes what the controller is for. Over DCCP there is no SRTP.
+    /// What carries the packets; `None` takes what the controller is for over loopback, and plain datagrams or what is offered
+    /// between processes. Over DCCP there is no SRTP: loopback goes without, processes have to be told so.
     pub transport: Option<Transport>,
     /// IPv6 rather than IPv4, where a call chooses its addresses itself.
     pub v6: bool,

@@ -1,6 +1,6 @@
 //! Both ends of a call in one process, each on a thread and a socket of its own.
 
-use crate::call::carrier::Carrier;
+use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, endpoints, endpoints_of};
 use crate::call::decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 use crate::call::encode::{EncodeSummary, SendingVideo, VideoSend};
@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use weir_cc::{Registry, Transport};
-use weir_dccp::connection::Config;
+use weir_dccp::connection::Ccids;
 use weir_media::Source;
 use weir_session::Endpoint;
-use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
-use weir_units::{DataSize, TimeDelta, Timestamp};
+use weir_session::dccp::DccpEnd;
+use weir_units::{TimeDelta, Timestamp};
 
 /// How long the receiving end stays after the sending one has gone, for what is under way.
 const LINGER: TimeDelta = TimeDelta::from_millis(200);
@@ -123,12 +123,10 @@ fn join(
     let told = |s: &UdpSocket| s.local_addr().map_err(CallError::socket("asking for a socket's address"));
     let (at_a, at_b) = (told(&socket_a)?, told(&socket_b)?);
     if let Transport::Dccp { ccid } = config.transport(registry) {
-        let header_overhead = DataSize::from_bytes(if config.v6 { 48 } else { 28 });
-        let connection = || -> Result<Config, CallError> {
-            Ok(Config { ecn: config.ecn, header_overhead, seed: random()?, ..video_connection(ccid) })
-        };
-        let a = DccpEnd::connect(a, connection()?, DccpConfig::default(), clock.now())?;
-        let b = Carrier::listening(b, connection()?, DccpConfig::default());
+        let [own, theirs] = [(); 2].map(|()| over_dccp(config, Ccids::both(ccid), config.v6));
+        let (own, theirs) = (own?, theirs?);
+        let a = DccpEnd::connect(a, own.0, own.1, clock.now())?;
+        let b = Carrier::listening(b, theirs.0, theirs.1);
         let a = LiveEnd::new(socket_a, config.udp, Peer::At(at_b), a)?;
         return Ok((a, LiveEnd::new(socket_b, config.udp, Peer::At(at_a), b)?));
     }

@@ -1,5 +1,6 @@
 //! A call between two processes: described, agreed on, and made into an end.
 
+use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
 use crate::call::decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 use crate::call::encode::{EncodeSummary, SendingVideo, VideoSend};
@@ -7,7 +8,9 @@ use crate::call::end::{LiveEnd, Peer, RunUntil, ecn_of};
 use crate::call::observer::{CallObserver, EndSummary};
 use crate::call::{CallError, random};
 use crate::clock::Clock;
-use crate::sdp::{Agreement, Description, Direction, Extension, Feedback, Payload};
+use crate::sdp::{
+    Agreement, DCCP_PORT, DccpMedia, Description, Direction, Extension, Feedback, Payload, Setup as DccpSetup,
+};
 use crate::signal::{Exchange, Signalling};
 use crate::srtp::{SrtpKey, SrtpSession, Suite};
 use crate::udp::Waker;
@@ -16,9 +19,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weir_cc::{FeedbackFormat, Registry, Setup, Transport};
+use weir_dccp::connection::{Ccids, Config};
 use weir_media::{EncoderConfig, Packetiser, PayloadFormat, Source, VideoCodec};
+use weir_session::dccp::DccpEnd;
 use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RetransmissionConfig, SendConfig};
-use weir_units::TimeDelta;
+use weir_units::{TimeDelta, Timestamp};
 
 /// After how long a silence another source of the other end takes the place of the one before.
 const LATCH: TimeDelta = TimeDelta::from_millis(500);
@@ -89,6 +94,14 @@ impl Party {
             payloads.push((pt + 1, Payload::Retransmission(pt)));
         }
         payloads.extend([(120, Payload::FlexFec), (121, Payload::ReedSolomon)]);
+        let dccp = matches!(self.call.transport, Some(Transport::Dccp { .. })).then(|| {
+            // Who sends connects.
+            let setup = if self.direction.sends() { DccpSetup::Active } else { DccpSetup::Passive };
+            DccpMedia { port: DCCP_PORT, setup }
+        });
+        if dccp.is_some() && self.call.srtp.is_some() {
+            return Err(CallError::DccpInTheClear);
+        }
         let mut keys = Vec::new();
         if self.call.srtp.is_some() {
             for (suite, tag) in Suite::ALL.into_iter().zip(1..) {
@@ -104,6 +117,7 @@ impl Party {
             feedback: Feedback::ALL.iter().map(|f| f.0).collect(),
             extensions: vec![(3, Extension::TransportSequence), (2, Extension::AbsSendTime)],
             keys,
+            dccp,
             ssrc: Some(ssrc),
             repair_ssrc: Some(ssrc ^ 1 << 31),
             retransmission_ssrc: Some(ssrc ^ 1 << 30),
@@ -165,7 +179,7 @@ impl Joined {
         let mut send = None;
         if let Some(source) = source.filter(|_| a.direction.sends()) {
             let name = &config.controller;
-            if config.transport(registry) != Transport::Udp {
+            if config.transport(registry) != Transport::Udp && a.dccp.is_none() {
                 return Err(CallError::OnlyOverDccp { controller: name.clone() });
             }
             let pair = registry.make(name, &setup(config.params.clone()))?;
@@ -223,10 +237,39 @@ impl Joined {
         // With keys nobody can take the call over.
         let peer = if srtp.is_some() { Peer::Follow(a.remote) } else { Peer::At(a.remote) };
         let endpoint = Endpoint::new(endpoint, send, receive, now);
-        let mut end = LiveEnd::new(self.socket, config.udp, peer, endpoint)?;
+        let carrier = match a.dccp {
+            Some(dccp) => carry(endpoint, dccp, self.own.dccp, config, registry, (now, is_v6))?,
+            None => endpoint.into(),
+        };
+        let mut end = LiveEnd::new(self.socket, config.udp, peer, carrier)?;
         end.set_srtp(srtp);
         Ok(end)
     }
+}
+
+/// An end on a DCCP connection. It sends by its own CCID, where it has one, and takes whatever the other end sends by.
+fn carry(
+    endpoint: Endpoint,
+    theirs: DccpMedia,
+    ours: Option<DccpMedia>,
+    config: &CallConfig,
+    registry: &Registry,
+    (now, is_v6): (Timestamp, bool),
+) -> Result<Carrier, CallError> {
+    let known = weir_dccp::ccid::Registry::builtin();
+    let every: Vec<u8> = known.specs().iter().map(|s| s.number).collect();
+    let own = match config.transport(registry) {
+        Transport::Dccp { ccid } => vec![ccid],
+        _ => every.clone(),
+    };
+    let ccids = Ccids { send: own, receive: every, params: Vec::new() };
+    let (connection, dccp) = over_dccp(config, ccids, is_v6)?;
+    let local_port = ours.map_or(DCCP_PORT, |d| d.port);
+    let connection = Config { local_port, remote_port: theirs.port, ..connection };
+    if theirs.setup == DccpSetup::Active {
+        return Ok(DccpEnd::connect(endpoint, connection, dccp, now)?.into());
+    }
+    Ok(Carrier::listening(endpoint, connection, dccp))
 }
 
 /// The pictures of a call with another process.

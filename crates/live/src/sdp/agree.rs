@@ -1,6 +1,6 @@
 //! What an offer and its answer come to.
 
-use super::{Description, Direction, Extension, Feedback, Payload, SdpError, wrong};
+use super::{DccpMedia, Description, Direction, Extension, Feedback, Payload, SdpError, Setup, wrong};
 use crate::srtp::SrtpKey;
 use std::net::SocketAddr;
 use weir_media::VideoCodec;
@@ -28,6 +28,8 @@ pub struct Agreement {
     pub extensions: Vec<(u8, Extension)>,
     /// This end's key and the other's; `None` for a call in the clear.
     pub keys: Option<(SrtpKey, SrtpKey)>,
+    /// The DCCP connection that carries the call: the other end's port, and what this end is to do.
+    pub dccp: Option<DccpMedia>,
     /// The other end's source of media, where it has told.
     pub remote_ssrc: Option<u32>,
     /// Its source of repair packets.
@@ -111,9 +113,18 @@ impl Description {
             }
             (ours, _) => return Err(protection(ours)),
         };
+        let dccp = match (self.dccp, offer.dccp) {
+            (_, Some(offered)) => {
+                let port = self.dccp.map_or(DCCP_PORT, |d| d.port);
+                Some(DccpMedia { port, setup: offered.setup.answer() })
+            }
+            (Some(_), None) => return Err(over_dccp()),
+            (None, None) => None,
+        };
         let answer = Self {
             payloads,
             keys,
+            dccp,
             direction: Direction::of(
                 self.direction.sends() && offer.direction.receives(),
                 self.direction.receives() && offer.direction.sends(),
@@ -169,6 +180,20 @@ impl Description {
             }
             (ours, _) => return Err(protection(ours)),
         };
+        let dccp = match (self.dccp, theirs.dccp) {
+            (Some(ours), Some(theirs)) if ours.setup != theirs.setup => {
+                // The answer decides; it is never for either.
+                let active = ours.setup == Setup::Active || theirs.setup == Setup::Passive;
+                let setup = if active { Setup::Active } else { Setup::Passive };
+                Some(DccpMedia { port: theirs.port, setup })
+            }
+            (Some(ours), Some(_)) => {
+                let role = if ours.setup == Setup::Active { "passive" } else { "active" };
+                return Err(wrong("a=setup", "the same at both ends", role));
+            }
+            (None, None) => None,
+            _ => return Err(over_dccp()),
+        };
         let number = |want: fn(&Payload) -> bool| of(want).map(|(n, _)| *n);
         Ok(Agreement {
             remote: theirs.address,
@@ -184,12 +209,21 @@ impl Description {
             feedback: common.feedback.iter().copied().filter(|f| self.feedback.contains(f)).collect(),
             extensions: common.extensions.clone(),
             keys,
+            dccp,
             remote_ssrc: theirs.ssrc,
             remote_repair_ssrc: theirs.repair_ssrc,
             remote_retransmission_ssrc: theirs.retransmission_ssrc,
             remote_controller: theirs.controller.clone(),
         })
     }
+}
+
+/// DCCP's port, where UDP's tells the ends apart.
+pub(crate) const DCCP_PORT: u16 = 5_004;
+
+fn over_dccp() -> SdpError {
+    let expected = "the same at both ends: UDP/DCCP/RTP/AVPF is --transport dccp --no-srtp";
+    wrong("protocol (m=)", "DCCP at one end and plain datagrams at the other", expected)
 }
 
 fn suites(d: &Description) -> String {

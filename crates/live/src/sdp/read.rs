@@ -1,11 +1,12 @@
 //! Descriptions from text, which may be anybody's.
 
-use super::{Description, Direction, Extension, Feedback, MAX_LENGTH, Payload, SdpError, wrong};
+use super::{DccpMedia, Description, Direction, Extension, Feedback, MAX_LENGTH, Payload, SdpError, Setup, wrong};
 use crate::srtp::{SrtpKey, Suite};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use sdp_types::{Media, Session};
 use std::net::SocketAddr;
+use weir_dccp::packet::ServiceCode;
 use weir_media::{RTP_CLOCK_HZ, VideoCodec};
 
 /// Entries of a kind that are read; more are passed over.
@@ -29,7 +30,8 @@ impl Description {
             let own = media.get_first_attribute_value(name).flatten().map(str::to_owned);
             own.or_else(|| session.get_first_attribute_value(name).flatten().map(str::to_owned))
         };
-        let secure = check_protocol(media)?;
+        let (secure, over_dccp) = check_protocol(media)?;
+        let dccp = if over_dccp { Some(read_dccp(media)?) } else { None };
         if secure && (media.has_attribute("fingerprint") || session.has_attribute("fingerprint")) {
             return Err(wrong(
                 "keys",
@@ -56,6 +58,7 @@ impl Description {
             payloads,
             extensions: read_extensions(media),
             keys,
+            dccp,
             rtcp_mux: media.has_attribute("rtcp-mux"),
             controller: attribute("x-weir-controller").filter(|c| c.len() <= 64),
             ..Self::without_sources(SocketAddr::new(ip, media.port))
@@ -72,6 +75,7 @@ impl Description {
             feedback: Vec::new(),
             extensions: Vec::new(),
             keys: Vec::new(),
+            dccp: None,
             ssrc: None,
             repair_ssrc: None,
             retransmission_ssrc: None,
@@ -82,13 +86,32 @@ impl Description {
     }
 }
 
-/// Whether the stream is protected.
-fn check_protocol(media: &Media) -> Result<bool, SdpError> {
+/// Whether the stream is protected, and whether it goes over DCCP.
+fn check_protocol(media: &Media) -> Result<(bool, bool), SdpError> {
     match media.proto.to_ascii_uppercase().as_str() {
-        "RTP/AVP" | "RTP/AVPF" => Ok(false),
-        "RTP/SAVP" | "RTP/SAVPF" => Ok(true),
-        _ => Err(wrong("protocol (m=)", &media.proto, "RTP/AVPF, RTP/SAVPF, RTP/AVP or RTP/SAVP")),
+        "RTP/AVP" | "RTP/AVPF" => Ok((false, false)),
+        "RTP/SAVP" | "RTP/SAVPF" => Ok((true, false)),
+        "UDP/DCCP/RTP/AVP" | "UDP/DCCP/RTP/AVPF" => Ok((false, true)),
+        _ => Err(wrong("protocol (m=)", &media.proto, "RTP/AVPF, RTP/SAVPF, RTP/AVP, RTP/SAVP or UDP/DCCP/RTP/AVPF")),
     }
+}
+
+/// The DCCP connection (RFC 5762, section 5; RFC 6773, section 5).
+fn read_dccp(media: &Media) -> Result<DccpMedia, SdpError> {
+    let value = |name| media.get_first_attribute_value(name).flatten();
+    let port = value("dccp-port")
+        .ok_or(SdpError::Missing { field: "a=dccp-port", way_out: "DCCP over UDP has ports of both (RFC 6773)" })?;
+    let port = port.trim().parse().map_err(|_| wrong("a=dccp-port", port, "a port, 0 to 65535"))?;
+    if let Some(code) = value("dccp-service-code")
+        && code.trim().parse() != Ok(ServiceCode::RTP_VIDEO)
+    {
+        return Err(wrong("a=dccp-service-code", code, "SC:RTPV, video over RTP"));
+    }
+    // RFC 4145, section 4: an offer without it would be active.
+    let setup = value("setup").map_or("active", str::trim);
+    let setup = (Setup::ALL.iter().find(|s| s.1 == setup).map(|s| s.0))
+        .ok_or_else(|| wrong("a=setup", setup, "active, passive or actpass"))?;
+    Ok(DccpMedia { port, setup })
 }
 
 /// Attributes of a name whose value begins with a number, and the rest of the value.

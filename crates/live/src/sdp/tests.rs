@@ -21,6 +21,7 @@ fn end(port: u16) -> Description {
         repair_ssrc: Some(u32::from(port) + 1),
         retransmission_ssrc: Some(u32::from(port) + 2),
         cname: Some("somebody@192.0.2.1".into()),
+        dccp: None,
         rtcp_mux: true,
         controller: Some("scream".into()),
     }
@@ -44,6 +45,46 @@ fn what_is_written_is_read_back() {
     }
     let v6 = Description { address: "[2001:db8::1]:9".parse().unwrap(), ..end(9) };
     assert_eq!(Description::parse(&v6.to_sdp()).unwrap().address, v6.address);
+}
+
+#[test]
+fn a_dccp_connection_is_described_and_agreed_on() {
+    let clear = |port, setup: Option<Setup>| Description {
+        keys: Vec::new(),
+        dccp: setup.map(|setup| DccpMedia { port: 5_004, setup }),
+        ..end(port)
+    };
+    let offer = clear(50_234, Some(Setup::Active));
+    let text = offer.to_sdp();
+    assert_eq!(Description::parse(&text).unwrap(), offer, "{text}");
+    // RFC 6773, section 5.5, with feedback.
+    for line in ["m=video 50234 UDP/DCCP/RTP/AVPF 96 97 98 99 100", "a=dccp-service-code:SC:RTPV", "a=dccp-port:5004"] {
+        assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
+    }
+    assert!(text.contains("a=setup:active\r\n") && text.contains("a=connection:new\r\n"), "{text}");
+    // One who was told nothing takes what is offered, in the clear only.
+    let (answer, b) = clear(40_123, None).answer(&offer).unwrap();
+    let a = offer.accept(&Description::parse(&answer.to_sdp()).unwrap()).unwrap();
+    assert_eq!(a.dccp, Some(DccpMedia { port: 5_004, setup: Setup::Active }));
+    assert_eq!(b.dccp, Some(DccpMedia { port: 5_004, setup: Setup::Passive }));
+    assert!(end(2).answer(&offer).unwrap_err().to_string().contains("--no-srtp"));
+    for (theirs, ours) in [(Setup::Passive, Setup::Active), (Setup::Either, Setup::Active)] {
+        let (_, agreed) = clear(2, Some(Setup::Passive)).answer(&clear(1, Some(theirs))).unwrap();
+        assert_eq!(agreed.dccp.map(|d| d.setup), Some(ours));
+    }
+    // At one end only.
+    assert!(
+        clear(2, Some(Setup::Active)).answer(&clear(1, None)).unwrap_err().to_string().contains("--transport dccp")
+    );
+    assert!(offer.accept(&clear(1, None)).unwrap_err().to_string().contains("--transport dccp"));
+    assert!(offer.accept(&offer).unwrap_err().to_string().contains("setup"));
+    let refused = |from: &str, to: &str| Description::parse(&text.replace(from, to)).unwrap_err().to_string();
+    assert!(refused("a=dccp-port:5004\r\n", "").contains("a=dccp-port is missing"));
+    assert!(refused("a=dccp-port:5004", "a=dccp-port:x").contains("0 to 65535"));
+    assert!(refused("SC:RTPV", "SC:RTPA").contains("SC:RTPV"));
+    assert!(refused("setup:active", "setup:holdconn").contains("actpass"));
+    let numeric = text.replace("SC:RTPV", "SC=x52545056").replace("RTP/AVPF", "RTP/AVP");
+    assert_eq!(Description::parse(&numeric).unwrap(), offer);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Descriptions as text.
 
-use super::{Description, Extension, Feedback, Payload};
+use super::{Description, Extension, Feedback, Payload, Setup};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sdp_types::{Connection, Media, MediaType, Origin, Session, TransportProto};
+use weir_dccp::packet::ServiceCode;
 use weir_media::RTP_CLOCK_HZ;
 
 impl Description {
@@ -11,7 +12,11 @@ impl Description {
     pub fn to_sdp(&self) -> String {
         let ip = self.address.ip();
         let mut session = Session::new(Origin::with_ip_addr(self.session, 1, ip), "weir");
-        let proto = if self.keys.is_empty() { "RTP/AVPF" } else { "RTP/SAVPF" };
+        let proto = match (&self.dccp, self.keys.is_empty()) {
+            (Some(_), _) => "UDP/DCCP/RTP/AVPF",
+            (None, true) => "RTP/AVPF",
+            (None, false) => "RTP/SAVPF",
+        };
         let numbers: Vec<_> = self.payloads.iter().map(|p| p.0.to_string()).collect();
         let mut m = Media::new(MediaType::Video, self.address.port(), TransportProto::RtpAvpf, numbers.join(" "));
         m.proto = proto.into();
@@ -42,7 +47,15 @@ impl Description {
                 add("extmap", format!("{id} {uri}"));
             }
         }
-        for (tag, key) in &self.keys {
+        if let Some(dccp) = &self.dccp {
+            add("dccp-service-code", ServiceCode::RTP_VIDEO.to_string());
+            add("dccp-port", dccp.port.to_string());
+            if let Some((_, setup)) = Setup::ALL.iter().find(|(s, _)| *s == dccp.setup) {
+                add("setup", (*setup).into());
+            }
+            add("connection", "new".into());
+        }
+        for (tag, key) in self.keys.iter().filter(|_| self.dccp.is_none()) {
             add("crypto", format!("{tag} {} inline:{}", key.suite().name(), STANDARD.encode(key.bytes())));
         }
         if let Some(ssrc) = self.ssrc {

@@ -19,7 +19,9 @@ Examples:
   weir call listen --signal tcp:0.0.0.0:5060 --record received.y4m
   weir call connect --signal tcp:192.0.2.7:5060 --clip hand-held --duration 30
   weir call loopback --controller scream --ecn --json
-  weir call loopback --transport dccp --ccid 3 --duration 10";
+  weir call loopback --transport dccp --ccid 3 --duration 10
+  weir call listen --no-srtp
+  weir call connect --transport dccp --ccid 3 --no-srtp --duration 30";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum CallCommand {
@@ -107,7 +109,7 @@ pub(crate) struct MediaArgs {
     /// The controller (see `weir list controllers`); gcc, or over DCCP that of the CCID, if absent
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
-    /// What carries the packets; what the controller is for if absent. Over DCCP there is no SRTP, and loopback only
+    /// What carries the packets; what the controller is for if absent. There is no SRTP over DCCP
     #[arg(long, value_name = "NAME", value_enum)]
     pub(crate) transport: Option<TransportName>,
     /// DCCP's congestion control: 2, 3, 4, 5 or 248
@@ -197,8 +199,8 @@ impl MediaArgs {
             return wrong("--duration", format!("{s}: expected seconds, 0 to 1000000"));
         }
         Ok(CallConfig {
+            transport: transport.or_else(|| registry.get(&controller).map(|s| s.transport)),
             controller,
-            transport,
             limits: Limits { floor: DataRate::from_kbps(self.min_rate), ceiling: DataRate::from_kbps(self.max_rate) },
             start_rate: DataRate::from_kbps(self.start_rate),
             model: FrameModel::Perfect,

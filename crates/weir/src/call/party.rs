@@ -80,6 +80,10 @@ fn table(s: &PartySummary) -> String {
         ("received", format!("{} RTP packets, {}", s.end.received.rtp_packets, mbps(s.end.received_rate_bps))),
         ("round trip", s.end.rtt_ms.map_or("-".into(), |x| format!("{x:.2} ms"))),
     ];
+    if let Some(d) = &s.end.dccp {
+        let ccid = d.ccid.map_or("-".into(), |n| n.to_string());
+        rows.push(("DCCP", format!("CCID {ccid}, {} packets of {} frames refused", d.rejected, d.frames_rejected)));
+    }
     if let Some(v) = &s.sent {
         rows.push(("pictures", format!("{}, {} skipped, {} dropped", v.pictures, v.skipped, v.dropped)));
     }
