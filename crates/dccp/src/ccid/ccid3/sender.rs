@@ -45,6 +45,8 @@ pub struct Sender {
     receive_rate: f64,
     max_receive_rate: f64,
     was_limited: bool,
+    /// p as the receiver computes it, where it tells that: to be compared (RFC 4342, section 9.2).
+    told: f64,
     smoothed: Smoothed,
     acknowledged: Option<Seq48>,
     /// Packets dropped in a receive buffer, and whether the receiver was slow, since the last feedback.
@@ -91,6 +93,7 @@ impl Sender {
             receive_rate: 0.0,
             max_receive_rate: 0.0,
             was_limited: false,
+            told: f64::NAN,
             smoothed: Smoothed::new(&config, now),
             acknowledged: None,
             dropped: 0,
@@ -280,6 +283,8 @@ impl Sender {
     }
 
     fn take_losses(&mut self, now: Timestamp, report: &Report) -> bool {
+        self.told =
+            report.loss_event_rate.map_or(f64::NAN, |n| if n == u32::MAX { 0.0 } else { 1.0 / f64::from(n.max(1)) });
         let (rtt, tcp) = (self.r(), self.tcp());
         let greatest = DataRate::from_bps_f64(self.max_receive_rate);
         match (report.intervals(), report.loss_event_rate) {
@@ -374,6 +379,7 @@ impl CcidSender for Sender {
         out("recv_limit_bps", finite(2.0 * self.rate.max_receive_rate()));
         out("smoothed_bps", self.smoothed.get());
         out("loss_event_rate", self.rate.loss_event_rate());
+        out("told_loss_event_rate", self.told);
         out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.get().as_millis_f64()));
         out("data_limited", f64::from(u8::from(self.was_limited)));
         out("segment_bytes", self.segment);

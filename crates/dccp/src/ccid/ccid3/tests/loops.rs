@@ -43,6 +43,8 @@ fn one_loss_in_a_hundred_gives_the_rate_of_the_equation() {
         // p = 0.01: 898.66 kbit/s (1,000 bytes in 100 ms); somewhat more while the open interval is the longer.
         within(rate, 890.0..=945.0);
         within(n.metric("segment_bytes"), 999.9..=1_000.1);
+        // Told in whole packets, and up to the greatest number that has come.
+        within(n.metric("told_loss_event_rate") / n.metric("loss_event_rate"), 0.95..=1.01);
     }
 }
 
