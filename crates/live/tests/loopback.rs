@@ -143,7 +143,7 @@ fn a_call_goes_over_dccp_and_closes() {
         // 2 Mbit/s in frames of 8,333 bytes are 7 packets 30 times a second; the first ones meet slow start.
         let (dccp, received) = (s.sender.dccp.expect("over DCCP"), s.receiver.dccp.expect("over DCCP"));
         assert_eq!(dccp.ccid, Some(ccid));
-        assert!((300..=430).contains(&a.rtp[1]) && dccp.rejected < 60, "{} {dccp:?}", a.rtp[1]);
+        assert!((200..=430).contains(&a.rtp[1]) && dccp.rejected < 150, "{} {dccp:?}", a.rtp[1]);
         assert_eq!((a.rtp[1], s.receiver.loss), (b.rtp[0], Some(0.0)));
         assert!(b.marks.iter().all(|e| *e == Ecn::Ect0));
         assert!(a.rtcp[0] >= 1 && b.rtcp[0] >= 2, "{:?} {:?}", a.rtcp, b.rtcp);
