@@ -1,4 +1,4 @@
-use super::{AckState, MAX_RUN, MAX_RUNS};
+use super::{AckRun, AckState, MAX_RUN, MAX_RUNS};
 use crate::option::DccpOption;
 use crate::packet::PacketWriter;
 use std::collections::VecDeque;
@@ -275,6 +275,8 @@ impl Buffer {
 
     /// The other end has acknowledged this end's packet `own`. What the vector on it told need not be told again, but for the newest
     /// packet: a vector is never empty. A number that no vector left with changes nothing.
+    ///
+    /// See [`Self::on_ack_runs`] as well: the packet acknowledged may carry no vector while one shortly before it did.
     pub fn on_ack_of_ack(&mut self, own: Seq48) {
         let Ok(at) = self.records.binary_search_by(|r| r.own.since(own).cmp(&0)) else { return };
         let covers = self.records[at].covers;
@@ -290,6 +292,29 @@ impl Buffer {
             self.packets -= u64::from(part);
             if cell.len == 0 {
                 self.cells.pop_back();
+            }
+        }
+    }
+}
+
+impl Buffer {
+    /// The runs of the other end's own vector, newest first: the newest packet among them that has come and took a vector along is
+    /// acknowledged as well. Where both ends send data, the packet that an acknowledgement names may never be one with a vector.
+    pub fn on_ack_runs(&mut self, runs: impl Iterator<Item = AckRun>) {
+        let Some(oldest) = self.records.front().map(|r| r.own) else { return };
+        for run in runs {
+            if oldest.is_after(run.newest) {
+                return;
+            }
+            if !run.state.came() {
+                continue;
+            }
+            // The newest that is not above the run.
+            let above = self.records.partition_point(|r| !r.own.is_after(run.newest));
+            let newest = above.checked_sub(1).map(|i| self.records[i].own);
+            if let Some(own) = newest.filter(|own| !run.oldest().is_after(*own)) {
+                self.on_ack_of_ack(own);
+                return;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Data Dropped of this end's own: data that came and did not reach the application (RFC 4340, section 11.7).
 
+use crate::ack_vector::AckRun;
 use crate::data_dropped::{DropCode, push};
 use crate::option::DccpOption;
 use crate::packet::PacketWriter;
@@ -74,6 +75,13 @@ impl Dropped {
             }
         }
     }
+    /// The same by the other end's Ack Vector, newest run first.
+    pub(super) fn on_ack_runs(&mut self, runs: impl Iterator<Item = AckRun> + Clone) {
+        let came = |n: Seq48| runs.clone().any(|r| r.state.came() && n.is_within(r.oldest(), r.newest));
+        if let Some(&(ours, _)) = self.told.iter().rev().find(|t| came(t.0)) {
+            self.on_acknowledged(ours);
+        }
+    }
     /// Whether there is anything to tell.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
@@ -84,6 +92,7 @@ impl Dropped {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ack_vector::runs;
     use crate::packet::{Header, PacketType, WireSequence, parse};
 
     fn written(dropped: &mut Dropped, acknowledged: u64, sequence: u64) -> Option<Vec<u8>> {
@@ -132,6 +141,20 @@ mod tests {
         assert_eq!(written(&mut d, 302, 502), Some(vec![0, 0x90]));
         d.on_acknowledged(Seq48::new(502));
         assert_eq!((d.is_empty(), written(&mut d, 303, 503)), (true, None));
+    }
+
+    #[test]
+    fn a_vector_of_the_other_end_acknowledges_what_told_too() {
+        let mut d = Dropped::default();
+        d.on_dropped(Seq48::new(10), DropCode::CORRUPT);
+        for sequence in [500, 503] {
+            assert!(written(&mut d, 10, sequence).is_some());
+        }
+        // 505 and 504 came, 503 did not, 502 to 501 came; then 500 as well.
+        d.on_ack_runs(runs(Seq48::new(505), &[1, 0xc0, 1]));
+        assert!(!d.is_empty());
+        d.on_ack_runs(runs(Seq48::new(505), &[1, 0xc0, 2]));
+        assert!(d.is_empty());
     }
 
     #[test]

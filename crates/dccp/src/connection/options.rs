@@ -176,7 +176,10 @@ impl Connection {
             }
         }
         if !ack.ack_vector.is_empty() {
-            let fate = self.sending.log.on_runs(runs(acknowledged, ack.ack_vector));
+            let runs = runs(acknowledged, ack.ack_vector);
+            self.halves.vector.on_ack_runs(runs.clone());
+            self.dropped.on_ack_runs(runs.clone());
+            let fate = self.sending.log.on_runs(runs);
             self.counters.data_lost += fate.lost;
             self.counters.data_marked += fate.marked;
         }

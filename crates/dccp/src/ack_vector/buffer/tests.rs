@@ -346,3 +346,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_other_ends_vector_acknowledges_vectors_too() {
+    let told = |bytes: &[u8]| {
+        let mut buffer = Buffer::default();
+        for n in 100..=160 {
+            buffer.on_packet(seq(n), if n % 2 == 0 { R } else { M });
+            if n % 10 == 0 {
+                // Each tenth packet of this end carries a vector; those between them carry none.
+                buffer.on_ack_sent(seq(n), seq(n));
+            }
+        }
+        buffer.on_ack_runs(runs(seq(165), bytes));
+        buffer.packets
+    };
+    // All of 165 to 152 came, no vector but that on 160 among them: the newest packet stays.
+    assert_eq!(told(&[13]), 1);
+    // 165 to 155 did not come, 154 to 147 did, 150 among them: what is newer than it is told again.
+    assert_eq!(told(&[0xc0 | 10, 7]), 10);
+    // None of the vectors came, or nothing is told of them.
+    assert_eq!(told(&[4, 0xc0, 8, 0xc0, 0x40 | 8, 0xc0]), 61);
+    assert_eq!(told(&[4]), 61);
+    assert_eq!(told(&[]), 61);
+}

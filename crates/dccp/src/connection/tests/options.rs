@@ -335,3 +335,24 @@ fn applications_may_say_what_they_could_not_use() {
     let options = pair.sent(S, T::Ack)[0].options();
     assert!(options.contains(&O::DataDropped(&[0x00, 0xb0])), "{options:?}");
 }
+
+#[test]
+fn vectors_stay_short_whatever_the_rhythm() {
+    use super::super::Ccids;
+    // Which packets acknowledge depends on who sends when; none of it may leave vectors that are never acknowledged.
+    for (delay, gap_client, gap_server) in [(0, 1, 1), (20, 2, 2), (20, 7, 1), (5, 5, 0), (1, 3, 7)] {
+        let link = Link { delay: TimeDelta::from_millis(delay), ..Link::default() };
+        let mut pair = Pair::open(Config { ccids: Ccids::both(2), ..config() }, link);
+        for i in 0..3_000 {
+            for (side, gap) in [(C, gap_client), (S, gap_server)] {
+                if gap > 0 && i % gap == 0 {
+                    let now = pair.now;
+                    pair.end(side).send(now, &Message { bytes: b"data", ..Message::default() }).ok();
+                }
+            }
+            pair.run(TimeDelta::from_millis(1));
+        }
+        let bytes = [C, S].map(|side| pair.end(side).halves.vector.option_bytes());
+        assert!(bytes.iter().all(|b| *b <= 16), "{delay} {gap_client} {gap_server}: {bytes:?}");
+    }
+}
