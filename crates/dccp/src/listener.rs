@@ -114,6 +114,10 @@ impl Listener {
             config,
         })
     }
+    /// What it was made from.
+    pub fn config(&self) -> &ListenerConfig {
+        &self.config
+    }
     /// What it has seen and done.
     pub fn counters(&self) -> ListenerCounters {
         self.counters

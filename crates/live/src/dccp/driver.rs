@@ -238,7 +238,11 @@ impl Driver {
         let event = match seat.as_mut() {
             Some(seat) => {
                 let is_busy = lock(&self.shared.table).is_full(&self.shared.config);
-                seat.handle(now, way, is_busy, &datagram, &mut self.reply)
+                let is_used = || {
+                    let table = lock(&self.shared.table);
+                    table.links.keys().any(|k| (k.peer, k.local_ip) == way)
+                };
+                seat.handle(now, way, is_busy, is_used, &datagram, &mut self.reply)
             }
             None if self.resets.answer(now, &datagram, &mut self.reply) => ListenerEvent::Reply,
             None => ListenerEvent::Nothing,

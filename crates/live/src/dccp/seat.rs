@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use weir_dccp::connection::{Config, Datagram, reset_for};
-use weir_dccp::listener::{Listener, ListenerConfig, ListenerEvent};
+use weir_dccp::listener::{Listener, ListenerConfig, ListenerEvent, PairUse};
 use weir_dccp::packet::{PacketType, ResetCode, parse};
 use weir_units::{TimeDelta, Timestamp};
 
@@ -41,15 +41,19 @@ impl Seat {
         Ok(Self { listener, hasher: RandomState::new(), peers: HashMap::new(), next_look: Timestamp::ZERO })
     }
 
-    /// A datagram of no connection.
+    /// A datagram of no connection. `is_used` tells whether one with other DCCP ports came the same way.
     pub(super) fn handle(
         &mut self,
         now: Timestamp,
         way: Way,
         is_busy: bool,
+        is_used: impl FnOnce() -> bool,
         datagram: &Datagram<'_>,
         out: &mut Vec<u8>,
     ) -> ListenerEvent {
+        if self.listener.config().pairs == PairUse::One && is_used() {
+            return self.listener.refuse_reuse(now, datagram, out);
+        }
         let peer = self.hasher.hash_one(way);
         self.listener.set_busy(is_busy);
         let event = self.listener.handle_datagram(now, peer, datagram, out);
@@ -97,5 +101,32 @@ impl Resets {
         let is_request = packet.header.packet_type == PacketType::Request;
         let code = if is_request { ResetCode::CONNECTION_REFUSED } else { ResetCode::NO_CONNECTION };
         self.count <= RESETS_PER_SECOND && reset_for(&packet, code, [0; 3], "", out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_dccp::connection::Connection;
+    use weir_units::Ecn;
+
+    #[test]
+    fn a_pair_of_one_connection_takes_no_other() {
+        let way = ("127.0.0.1:9".parse().expect("an address"), None);
+        let now = Timestamp::from_secs(1);
+        let mut request = Vec::new();
+        let mut client = Connection::connect(Config::default(), now).expect("a configuration");
+        client.poll_transmit(now, &mut request).expect("a Request");
+        let datagram = Datagram { bytes: &request, payload: 0, ecn: Ecn::NotEct };
+        let mut out = Vec::new();
+        let mut code = |pairs, used| {
+            let config = ListenerConfig { pairs, ..ListenerConfig::new(Config::default(), [0; 32]) };
+            let mut seat = Seat::new(config, way.0).expect("a seat");
+            let event = seat.handle(now, way, false, || used, &datagram, &mut out);
+            assert!(matches!(event, ListenerEvent::Reply));
+            parse(&out, 0).expect("a packet").reset.map(|r| r.0)
+        };
+        assert_eq!(code(PairUse::One, true), Some(ResetCode::ENCAPSULATED_PORT_REUSE));
+        assert_eq!((code(PairUse::One, false), code(PairUse::Many, true)), (None, None));
     }
 }
