@@ -25,7 +25,8 @@ pub enum CaptureError {
     },
 }
 
-/// Runs a scenario and writes its RTP, RTCP and DCCP packets as pcapng, the last as IP protocol 33; the file comes into being whole or not at all.
+/// Runs a scenario and writes its RTP, RTCP and DCCP packets as pcapng, the last as IP protocol 33; the file comes into being
+/// whole or not at all.
 /// With `zeros`, payloads that exist as a length only are written as zeros; otherwise such packets are cut short.
 /// Gives the number of packets.
 pub fn write(

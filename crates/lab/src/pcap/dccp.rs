@@ -1,8 +1,10 @@
 //! DCCP in a capture: what UDP carried (RFC 6773) goes right behind an IP header of protocol 33, with the checksum that DCCP
 //! has there (RFC 4340, section 9), so that dissectors need not be told. IP packets are 8 bytes shorter than with UDP.
 
-use super::{IP_HEADER, Payload, PcapFileError, ipv4_header};
+use super::{IP_HEADER, Payload, PcapFileError, UDP, UDP_HEADER, ipv4_header};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_dccp::packet::{PROTOCOL, PseudoHeader, covered_checksum, parse};
+use weir_live::dccp::DCCP_UDP_PORT;
 use weir_units::Ecn;
 
 const IPV6_HEADER: usize = 40;
@@ -19,6 +21,44 @@ pub struct DccpPacket<'a> {
     pub bytes: &'a [u8],
     /// The packet's length; what `bytes` lacks of it counts as zeros.
     pub length: usize,
+}
+
+impl<'a> DccpPacket<'a> {
+    /// The DCCP packet in an IP packet that carries UDP from or to the port of RFC 6773, as a device sees it; `None` for all else.
+    pub fn of_udp(packet: &'a [u8]) -> Option<Self> {
+        let (addresses, ecn, datagram) = match packet.first()? >> 4 {
+            4 => {
+                let header = usize::from(packet[0] & 0xf) * 4;
+                // Whole datagrams only: no more fragments, offset zero.
+                let whole = packet.get(6)? & 0x3f == 0 && *packet.get(7)? == 0;
+                let total = usize::from(u16_at(packet, 2)?);
+                let ends = (packet.get(12..16)?, packet.get(16..20)?);
+                let v4 = |b: &[u8]| <[u8; 4]>::try_from(b).ok().map(Ipv4Addr::from);
+                let udp = (packet[9] == UDP && whole).then(|| packet.get(header..total))??;
+                (PseudoHeader::V4(v4(ends.0)?, v4(ends.1)?), packet[1], udp)
+            }
+            6 => {
+                let total = IPV6_HEADER + usize::from(u16_at(packet, 4)?);
+                let ends = (packet.get(8..24)?, packet.get(24..40)?);
+                let v6 = |b: &[u8]| <[u8; 16]>::try_from(b).ok().map(Ipv6Addr::from);
+                let udp = (packet[6] == UDP).then(|| packet.get(IPV6_HEADER..total))??;
+                (PseudoHeader::V6(v6(ends.0)?, v6(ends.1)?), packet[1] >> 4, udp)
+            }
+            _ => return None,
+        };
+        let ports = [u16_at(datagram, 0)?, u16_at(datagram, 2)?];
+        let bytes = datagram.get(UDP_HEADER..usize::from(u16_at(datagram, 4)?))?;
+        (ports.contains(&DCCP_UDP_PORT) && parse(bytes, 0).is_ok()).then(|| Self {
+            addresses,
+            ecn: Ecn::from_bits(ecn),
+            bytes,
+            length: bytes.len(),
+        })
+    }
+}
+
+fn u16_at(b: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*b.get(at)?, *b.get(at + 1)?]))
 }
 
 /// Puts an IP packet into `out`, cleared before: header and DCCP packet, zeros for what exists as a length only if `payload`
@@ -72,7 +112,6 @@ pub fn dccp_to_ip(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{Ipv4Addr, Ipv6Addr};
     use weir_dccp::packet::{Header, PacketType, PacketWriter, WireSequence};
     use weir_units::Seq48;
 
@@ -142,5 +181,67 @@ mod tests {
             dccp_to_ip(&more, 0, Payload::Snapped, &mut out),
             Err(PcapFileError::TooLong { length: 65_536, max: 65_535 })
         ));
+    }
+
+    #[test]
+    fn udp_is_taken_off() {
+        let dccp = data_packet(0, b"abc");
+        let udp = |port: u16, dccp: &[u8]| {
+            let [a, b] = port.to_be_bytes();
+            let len = (8 + dccp.len()) as u8;
+            [&[0xc0, 1, a, b, 0, len, 0, 0], dccp].concat()
+        };
+        let v4 = |fragment: u8, protocol: u8, udp: &[u8]| {
+            let head = [
+                0x45,
+                0b01,
+                0,
+                20 + udp.len() as u8,
+                0,
+                0,
+                0x40 | fragment,
+                0,
+                64,
+                protocol,
+                0,
+                0,
+                10,
+                0,
+                0,
+                1,
+                10,
+                1,
+                0,
+                1,
+            ];
+            [&head[..], udp].concat()
+        };
+        // Padding of the link's behind it does not count.
+        let packet = [&v4(0, 17, &udp(6_511, &dccp))[..], &[0; 6]].concat();
+        let found = DccpPacket::of_udp(&packet).expect("DCCP in UDP");
+        assert_eq!((found.addresses, found.ecn, found.bytes, found.length), (V4, Ecn::Ect1, &dccp[..], dccp.len()));
+        let v6 = [
+            &[0x60, 0b11 << 4, 0, 0, 0, 8 + dccp.len() as u8, 17, 64][..],
+            &[0; 15],
+            &[1],
+            &[0; 16],
+            &udp(6_511, &dccp),
+        ];
+        let packet = v6.concat();
+        let found = DccpPacket::of_udp(&packet).expect("DCCP in UDP");
+        assert_eq!((found.addresses, found.ecn, found.bytes), (V6, Ecn::Ce, &dccp[..]));
+        // Another port, another protocol, a fragment, no DCCP, and everything cut short.
+        for other in [
+            v4(0, 17, &udp(6_512, &dccp)),
+            v4(0, 6, &udp(6_511, &dccp)),
+            v4(0x20, 17, &udp(6_511, &dccp)),
+            v4(1, 17, &udp(6_511, &dccp)),
+            v4(0, 17, &udp(6_511, b"no DCCP, this")),
+        ] {
+            assert!(DccpPacket::of_udp(&other).is_none());
+        }
+        let v4 = v4(0, 17, &udp(6_511, &dccp));
+        assert!((0..v4.len()).all(|n| DccpPacket::of_udp(&v4[..n]).is_none()));
+        assert!((0..packet.len()).all(|n| DccpPacket::of_udp(&packet[..n]).is_none()));
     }
 }

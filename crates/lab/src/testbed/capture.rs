@@ -1,6 +1,6 @@
 //! The packets of a run in real time as a file, written by a thread of its own so that no disk holds up the emulator.
 
-use crate::pcap::{Payload, PcapFileError, PcapWriter};
+use crate::pcap::{DccpPacket, Payload, PcapFileError, PcapWriter};
 use crate::results::write_whole;
 use crate::scenario::Scenario;
 use std::io;
@@ -54,7 +54,11 @@ pub(super) fn write(path: &Path, scenario: &Scenario, captured: &Captured, clock
                     writer.announce(of_day(Timestamp::ZERO), i, &flow.name, payload_type).map_err(fail)?;
                 }
             }
-            writer.ip(of_day(now), &packet).map_err(fail)?;
+            match DccpPacket::of_udp(&packet) {
+                Some(dccp) => writer.dccp(of_day(now), &dccp),
+                None => writer.ip(of_day(now), &packet),
+            }
+            .map_err(fail)?;
             count += 1;
         }
         writer.finish().map_err(fail)?;
