@@ -1,6 +1,6 @@
 //! A run's packets as a file.
 
-use crate::pcap::{Datagram, Direction, PacketKind, Payload, PcapFileError, PcapWriter};
+use crate::pcap::{Announcement, Datagram, Direction, PacketKind, Payload, PcapFileError, PcapWriter};
 use crate::results::write_whole;
 use crate::run::{RunError, RunOptions, run_with};
 use crate::scenario::Scenario;
@@ -43,9 +43,8 @@ pub fn write(
     let fail = |e: PcapFileError| io::Error::other(e.to_string());
     let written = write_whole(path, |out| {
         let mut writer = PcapWriter::new(out, &scenario.label(), payload).map_err(fail)?;
-        for (i, flow) in scenario.flows.iter().enumerate().filter(|(_, f)| f.rtp().is_some()) {
-            let Ok(i) = u16::try_from(i) else { continue };
-            writer.announce(Timestamp::ZERO, i, &flow.name, payload_type).map_err(fail)?;
+        for a in announcements(scenario, payload_type) {
+            writer.announce(Timestamp::ZERO, &a).map_err(fail)?;
         }
         let mut error = None;
         let mut sink = |p: &crate::run::SentPacket<'_>| {
@@ -77,4 +76,12 @@ pub fn write(
         (None, Err(source)) => Err(CaptureError::Write { file: path.display().to_string(), source }),
         (None, Ok(())) => Ok(packets),
     }
+}
+
+/// The RTP flows of a scenario, to be announced in a capture.
+pub(crate) fn announcements(scenario: &Scenario, payload_type: u8) -> impl Iterator<Item = Announcement<'_>> {
+    scenario.flows.iter().enumerate().filter_map(move |(i, flow)| {
+        let kind = if flow.rtp()?.dccp.is_some() { PacketKind::Dccp } else { PacketKind::Udp };
+        Some(Announcement { flow: u16::try_from(i).ok()?, name: &flow.name, kind, payload_type })
+    })
 }

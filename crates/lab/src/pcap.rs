@@ -17,7 +17,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
-use weir_dccp::packet::PseudoHeader;
+use weir_dccp::packet::{PseudoHeader, ServiceCode};
 use weir_units::{Ecn, Timestamp};
 
 const IP_HEADER: usize = 20;
@@ -80,6 +80,19 @@ pub struct Datagram<'a> {
     pub ecn: Ecn,
 }
 
+/// An RTP flow, as it is announced.
+#[derive(Clone, Copy, Debug)]
+pub struct Announcement<'a> {
+    /// See [`Datagram::flow`].
+    pub flow: u16,
+    /// Its name.
+    pub name: &'a str,
+    /// What its packets are shown as. Dissectors look for RTP in UDP only.
+    pub kind: PacketKind,
+    /// Its RTP payload type.
+    pub payload_type: u8,
+}
+
 /// Why a capture could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -136,14 +149,23 @@ impl<W: Write> PcapWriter<W> {
     }
 
     /// Announces an RTP flow by SAP and SDP, before its first packet.
-    pub fn announce(&mut self, now: Timestamp, flow: u16, name: &str, payload_type: u8) -> Result<(), PcapFileError> {
+    pub fn announce(&mut self, now: Timestamp, a: &Announcement<'_>) -> Result<(), PcapFileError> {
+        let Announcement { flow, payload_type, .. } = *a;
         let [sender, receiver] = [address(flow, Direction::Forward), address(flow, Direction::Reverse)];
         let ip = |a: [u8; 4]| format!("{}.{}.{}.{}", a[0], a[1], a[2], a[3]);
         // Line ends would end the description's line.
-        let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let name: String = a.name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let (over, attributes) = match a.kind {
+            PacketKind::Udp => ("", String::new()),
+            // RFC 5762, section 5.
+            PacketKind::Dccp => {
+                ("DCCP/", format!("a=dccp-service-code:{}\r\na=setup:passive\r\n", ServiceCode::RTP_VIDEO))
+            }
+        };
         let sdp = format!(
-            "v=0\r\no=- {flow} 1 IN IP4 {}\r\ns={name}\r\nc=IN IP4 {}\r\nt=0 0\r\nm=video {RTP_PORT} RTP/AVPF {payload_type}\r\n\
-             a=rtpmap:{payload_type} x-simulated/90000\r\na=rtcp-mux\r\na=rtcp-rsize\r\n",
+            "v=0\r\no=- {flow} 1 IN IP4 {}\r\ns={name}\r\nc=IN IP4 {}\r\nt=0 0\r\n\
+             m=video {RTP_PORT} {over}RTP/AVPF {payload_type}\r\na=rtpmap:{payload_type} x-simulated/90000\r\n\
+             a=rtcp-mux\r\na=rtcp-rsize\r\n{attributes}",
             ip(sender),
             ip(receiver)
         );
@@ -286,7 +308,8 @@ mod tests {
     fn capture(payload: Payload) -> Vec<u8> {
         let mut w = PcapWriter::new(Vec::new(), "a test", payload).expect("memory");
         let at = Timestamp::from_millis;
-        w.announce(at(0), 0, "camera\r\nx", 96).expect("memory");
+        let udp = Announcement { flow: 0, name: "camera\r\nx", kind: PacketKind::Udp, payload_type: 96 };
+        w.announce(at(0), &udp).expect("memory");
         let d = Datagram {
             now: at(1_500),
             flow: 0,

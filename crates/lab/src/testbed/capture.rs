@@ -1,5 +1,6 @@
 //! The packets of a run in real time as a file, written by a thread of its own so that no disk holds up the emulator.
 
+use crate::capture::announcements;
 use crate::pcap::{DccpPacket, Payload, PcapFileError, PcapWriter};
 use crate::results::write_whole;
 use crate::scenario::Scenario;
@@ -49,9 +50,8 @@ pub(super) fn write(path: &Path, scenario: &Scenario, captured: &Captured, clock
         for (now, packet) in captured {
             if !announced {
                 announced = true;
-                for (i, flow) in scenario.flows.iter().enumerate().filter(|(_, f)| f.rtp().is_some()) {
-                    let Ok(i) = u16::try_from(i) else { continue };
-                    writer.announce(of_day(Timestamp::ZERO), i, &flow.name, payload_type).map_err(fail)?;
+                for a in announcements(scenario, payload_type) {
+                    writer.announce(of_day(Timestamp::ZERO), &a).map_err(fail)?;
                 }
             }
             match DccpPacket::of_udp(&packet) {

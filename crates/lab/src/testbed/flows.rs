@@ -92,12 +92,13 @@ impl Ground<'_> {
         match &flow.kind {
             FlowKind::Rtp(rtp) => {
                 let (a, b, viewer) = call(flow, rtp, seed, self.registry)?;
-                let sockets = [Side::Left, Side::Right].map(|side| self.bind(side, host, RTP_PORT));
+                let port = if rtp.dccp.is_some() { DCCP_UDP_PORT } else { RTP_PORT };
+                let sockets = [Side::Left, Side::Right].map(|side| self.bind(side, host, port));
                 let [left, right] = sockets;
                 // Segmentation offload would show the link packets that are no packets of the session's.
                 let udp = UdpConfig { segmentation: false, ..UdpConfig::default() };
                 let call_error = |e| LiveError::Call { flow: flow.name.clone(), source: Box::new(e) };
-                let peer = |side: Side| Peer::At((side.ipv4(host), RTP_PORT).into());
+                let peer = |side: Side| Peer::At((side.ipv4(host), port).into());
                 let [a, b] = match &rtp.dccp {
                     Some(d) => carriers(flow, rtp, d, (a, b), seed)?,
                     None => [a.into(), b.into()],
