@@ -7,7 +7,7 @@ use crate::ack_vector::AckState;
 use crate::ccid::{CcidReceiver, ReceivedPacket};
 use crate::data_dropped::DropCode;
 use crate::option::FeatureNumber;
-use crate::packet::{Packet, PacketType, ResetCode, data_checksum, parse};
+use crate::packet::{Coverage, Packet, PacketType, ResetCode, data_checksum, parse};
 use weir_units::{DataSize, Ecn, Seq48, Timestamp};
 
 /// A packet that has come, its numbers whole.
@@ -293,8 +293,7 @@ impl Connection {
             self.counters.data_bytes_received += p.data_size().as_bytes();
         }
         let minimum = self.features.local(FeatureNumber::MINIMUM_CHECKSUM_COVERAGE);
-        let coverage = u64::from(p.packet.header.checksum_coverage);
-        let covered = coverage == 0 || minimum > 0 && coverage >= minimum;
+        let covered = Coverage(p.packet.header.checksum_coverage).is_accepted(minimum);
         let refused = if !p.packet_type.is_data() || !covered || self.halves.receiver.is_none() {
             Some(DropCode::PROTOCOL_CONSTRAINTS)
         } else if self.deaf {

@@ -4,7 +4,7 @@ use super::sent::SentLog;
 use super::{Connection, Role, State, Transmit, reset};
 use crate::ccid::{CcidReceiver, CcidSender, Permission, SentPacket};
 use crate::option::{DccpOption, FeatureNumber, ticks, timestamp};
-use crate::packet::{Header, MAX_HEADER, PacketType, PacketWriter, ResetCode, WireSequence, data_checksum};
+use crate::packet::{Coverage, Header, MAX_HEADER, PacketType, PacketWriter, ResetCode, WireSequence, data_checksum};
 use weir_units::{DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 
 /// A Reset that is to leave.
@@ -301,10 +301,9 @@ impl Connection {
 
     /// CsCov of a data packet: the configured one where the other end takes it and there are so many data.
     fn coverage(&self, length: u64) -> u8 {
-        let wanted = self.config.checksum_coverage;
-        let least = self.features.remote(FeatureNumber::MINIMUM_CHECKSUM_COVERAGE);
-        let fits = u64::from(wanted.saturating_sub(1)) * 4 <= length;
-        if least > 0 && u64::from(wanted) >= least && fits { wanted } else { 0 }
+        let wanted = Coverage(self.config.checksum_coverage);
+        let accepted = wanted.is_accepted(self.features.remote(FeatureNumber::MINIMUM_CHECKSUM_COVERAGE));
+        if accepted { wanted.fitting(length as usize).0 } else { 0 }
     }
 
     fn write_options(

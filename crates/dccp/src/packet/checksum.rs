@@ -27,8 +27,8 @@ impl Coverage {
         if self.covered(data).is_some() { Self(self.0 & 0xf) } else { Self::ALL }
     }
     /// Whether an end whose Minimum Checksum Coverage is `minimum` accepts it (RFC 4340, section 9.2.1).
-    pub const fn is_accepted(self, minimum: u8) -> bool {
-        let n = self.0 & 0xf;
+    pub const fn is_accepted(self, minimum: u64) -> bool {
+        let n = (self.0 & 0xf) as u64;
         n == 0 || minimum > 0 && n >= minimum
     }
 }
