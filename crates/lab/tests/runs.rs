@@ -66,6 +66,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 header_overhead: DataSize::from_bytes(28),
                 session_bandwidth: DataRate::from_mbps(3),
                 ecn: false,
+                dccp: None,
             }),
         }],
         windows: vec![Window { name: "all".into(), from: TimeDelta::ZERO, to: duration }],
