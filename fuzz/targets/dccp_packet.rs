@@ -35,7 +35,10 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     assert!(len + p.data.len() <= data.len());
     out.extend_from_slice(p.data);
     let again = parse(&out, beyond).expect("what is written can be read");
-    assert_eq!((again.header, again.service_code, again.reset, again.data), (p.header, p.service_code, p.reset, p.data));
+    assert_eq!(
+        (again.header, again.service_code, again.reset, again.data),
+        (p.header, p.service_code, p.reset, p.data)
+    );
     assert_eq!(read(&again), options);
     assert!(covered_checksum(&out, beyond as usize, &pseudo).is_some());
 

@@ -263,6 +263,7 @@ impl Flow {
 
 /// What a flow sends.
 #[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a scenario has a handful of flows")]
 pub enum FlowKind {
     /// Media under a congestion controller.
     Rtp(RtpFlow),
