@@ -321,8 +321,8 @@ impl CcidSender for Sender {
         self.take_dropped(ack);
         let report = Report::read(ack.acknowledged, &ack.options);
         let by_elapsed = ack.elapsed.map(|held| ack.now - sent.at - held);
-        // One that was held longer than it was away measures nothing.
-        let sample = ack.echo_rtt.or(by_elapsed).filter(|s| *s > TimeDelta::ZERO);
+        // One that was held longer than it was away measures nothing; one below the units of time is the least that is believed.
+        let sample = ack.echo_rtt.or(by_elapsed).filter(|s| *s >= TimeDelta::ZERO);
         let tells_losses = report.intervals().is_some() || report.loss_event_rate.is_some();
         if let (Some(receive_rate), Some(sample), true) = (report.receive_rate, sample, tells_losses) {
             self.on_feedback(ack, &report, receive_rate, sent, sample);
