@@ -31,6 +31,7 @@ mod listener;
 mod port;
 mod seat;
 mod socket;
+pub mod speed;
 #[cfg(test)]
 mod tests;
 pub mod transfer;

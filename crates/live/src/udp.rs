@@ -147,9 +147,13 @@ impl UdpPort {
             error::enable(&socket)?;
         }
         if let Some(bytes) = config.buffer {
-            // Less than asked for is what the system's administrator allows.
-            let _ = setsockopt(&socket, sockopt::RcvBuf, &bytes);
-            let _ = setsockopt(&socket, sockopt::SndBuf, &bytes);
+            // Past the system's limit where the process has the privilege, and else as much as is allowed.
+            if setsockopt(&socket, sockopt::RcvBufForce, &bytes).is_err() {
+                let _ = setsockopt(&socket, sockopt::RcvBuf, &bytes);
+            }
+            if setsockopt(&socket, sockopt::SndBufForce, &bytes).is_err() {
+                let _ = setsockopt(&socket, sockopt::SndBuf, &bytes);
+            }
         }
         let segments = if config.segmentation { state.max_gso_segments() } else { 1 };
         Ok(Self {

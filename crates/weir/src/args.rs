@@ -142,7 +142,8 @@ Examples:
     #[command(after_help = "\
 Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are got in the same way, in the
 same call, by benches/compare in Weir's repository, and need g++ and libns3-dev (apt-get install g++ libns3-dev);
-where there are none, '-' stands. Use a release build: cargo run --release -- bench
+where there are none, '-' stands. Last come DCCP over UDP, UDP and kernel TCP on the loopback device, by the clock. Use a
+release build: cargo run --release -- bench
 
 Examples:
   weir bench

@@ -1,5 +1,7 @@
 //! `weir bench`: speed by CPU time, beside the goals and, where it is installed, beside ns-3.
 
+#[cfg(target_os = "linux")]
+mod loopback;
 mod ns3;
 
 use crate::Done;
@@ -88,6 +90,8 @@ struct Report {
     scale: f64,
     best_of: u32,
     rows: Vec<Row>,
+    #[cfg(target_os = "linux")]
+    loopback: Vec<loopback::Row>,
 }
 
 pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
@@ -114,12 +118,25 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
     let mut rows = simulator(session, args.scale, &ns3)?;
     rows.extend(sessions(session, args.scale)?);
     rows.extend(controllers(session, args.scale)?);
+    #[cfg(target_os = "linux")]
+    let loopback = loopback::measure(session, args.scale)?;
     if args.json {
         let version = env!("CARGO_PKG_VERSION");
         let debug_build = cfg!(debug_assertions);
-        return print_json(&Report { version, debug_build, scale: args.scale, best_of: TRIES, rows });
+        return print_json(&Report {
+            version,
+            debug_build,
+            scale: args.scale,
+            best_of: TRIES,
+            rows,
+            #[cfg(target_os = "linux")]
+            loopback,
+        });
     }
-    print(&show(&rows))
+    print(&show(&rows))?;
+    #[cfg(target_os = "linux")]
+    print(&loopback::show(&loopback))?;
+    Ok(())
 }
 
 /// What the work gave and the least CPU time that it took.
