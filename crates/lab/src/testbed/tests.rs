@@ -160,7 +160,7 @@ const OVER_DCCP: &str = r#"
     [rtp.video]
     controller = "ccid3"
     start_rate = "300 kbps"
-    max_rate = "500 kbps"
+    ceiling = "500 kbps"
 "#;
 
 #[test]
