@@ -13,11 +13,12 @@ use weir_dccp::packet::ServiceCode;
 use weir_live::call::Carrier;
 use weir_live::dccp::{DccpError, DccpListener, DccpPort, DccpSocket, Interest, ListenerConfig, PortConfig};
 use weir_live::testbed::hurry;
+use weir_live::tun::MTU;
 use weir_live::udp::UdpConfig;
 use weir_session::Endpoint;
 use weir_session::dccp::DccpEnd;
 use weir_sim::mix;
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Real-time priority of the ports' threads and the source.
 const PRIORITY: u8 = 1;
@@ -25,6 +26,16 @@ const PRIORITY: u8 = 1;
 const TICK: Duration = Duration::from_millis(20);
 /// Datagrams handed over at a time.
 const BATCH: usize = 16;
+
+/// Bytes of an IP packet that the emulator's devices take.
+const DEVICE_MTU: DataSize = DataSize::from_bytes(MTU as u64);
+/// Application data of a packet that fits there with 28 bytes of IP and UDP, and whatever options DCCP may add.
+const MAX_DATA: DataSize = DataSize::from_bytes(MTU as u64 - 28 - 92);
+
+/// Application data of a packet of a flow when it runs live: as in the scenario, or what fits.
+pub(super) fn live_payload(d: &DccpFlow) -> DataSize {
+    d.payload.min(MAX_DATA)
+}
 
 /// Both ends, with their sockets in place.
 pub(super) struct LiveDccp {
@@ -43,8 +54,10 @@ impl LiveDccp {
         let error = |e: DccpError| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) };
         // When the run is over nothing is to stay behind.
         let (time_wait, give_up_after) = (TimeDelta::from_millis(1), TimeDelta::from_secs(10));
-        let config = crate::run::dccp::config(&d.connection, d.payload, seed);
-        let config = Config { time_wait, give_up_after, ..config };
+        let payload = live_payload(d);
+        let config = crate::run::dccp::config(&d.connection, payload, seed);
+        let (initial_mtu, max_mtu) = (DEVICE_MTU, DEVICE_MTU);
+        let config = Config { time_wait, give_up_after, initial_mtu, max_mtu, ..config };
         // Segmentation offload would show the link packets that are no packets of the connection's.
         let udp = UdpConfig { segmentation: false, ..UdpConfig::default() };
         let port = PortConfig { udp, realtime: Some(PRIORITY), ..PortConfig::default() };
@@ -58,8 +71,8 @@ impl LiveDccp {
             to: listener.local_addr(),
             listener,
             config,
-            payload: d.payload.as_bytes() as usize,
-            interval: d.rate.and_then(|r| r.time_for(d.payload)),
+            payload: payload.as_bytes() as usize,
+            interval: d.rate.and_then(|r| r.time_for(payload)),
         })
     }
 

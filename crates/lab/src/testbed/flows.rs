@@ -1,6 +1,6 @@
 //! A scenario's flows on real sockets.
 
-use super::dccp::{LiveDccp, carriers};
+use super::dccp::{LiveDccp, carriers, live_payload};
 use super::ends::{End, EndOf, Shared};
 use super::run::LiveError;
 use crate::pcap::RTP_PORT;
@@ -189,6 +189,10 @@ pub(super) fn remark(flow: &Flow, congestion: Option<&str>) -> Option<String> {
         FlowKind::Rtp(r) if r.header_overhead != DataSize::from_bytes(crate::run::agent::UDP_OVERHEAD) => {
             let told = r.header_overhead.as_bytes();
             Some(format!("{name}: real IPv4 and UDP headers have 28 bytes, those of the scenario {told}"))
+        }
+        FlowKind::Dccp(d) if live_payload(d) != d.payload => {
+            let (told, fits) = (d.payload.as_bytes(), live_payload(d).as_bytes());
+            Some(format!("{name}: {fits} bytes of data a packet, which fit with all of DCCP's options, and not {told}"))
         }
         FlowKind::Tcp(t) => {
             let algorithm = congestion.unwrap_or(kernel_name(t.algorithm));

@@ -30,8 +30,6 @@ const MAX_RATE: DataRate = DataRate::from_mbps(200);
 /// Samples of luma a second that are coded in the thread of a call's end: 640x480 at 30 pictures a second. OpenH264 takes
 /// some 1 to 4 ms a picture of that size, and the packets wait as long.
 const MAX_SAMPLES: f64 = 640.0 * 480.0 * 30.0;
-/// Application data of a DCCP packet that fits, with 28 bytes of IP and UDP and the headers and options of data packets.
-const MAX_DCCP_DATA: u64 = 1_400;
 /// How often progress is told and the stop flag seen.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -138,16 +136,6 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
         {
             let (name, size) = (&flow.name, r.payload.as_bytes());
             return cannot(format!("flow `{name}`: RTP payloads of {size} bytes do not fit into packets of 1500"));
-        }
-    }
-    for flow in &s.flows {
-        let FlowKind::Dccp(d) = &flow.kind else { continue };
-        if d.payload.as_bytes() > MAX_DCCP_DATA {
-            let (name, size) = (&flow.name, d.payload.as_bytes());
-            return cannot(format!(
-                "flow `{name}`: {size} bytes of data do not fit beside DCCP's options into packets of 1500: \
-                 {MAX_DCCP_DATA} do"
-            ));
         }
     }
     check_pictures(s)
