@@ -1,4 +1,4 @@
-//! What a data packet costs: two connections back to back, no network in between, acknowledgements, Ack Vectors, features and
+//! What a data packet costs: two connections back to back, next to no network in between, acknowledgements, Ack Vectors, features and
 //! deliveries to the application included.
 //!
 //! Reported for each data packet, both ends together. Only the time that this thread runs is counted, so that other programs on
@@ -13,7 +13,7 @@ use weir_dccp::connection::{Ccids, Config, Connection, Datagram};
 use weir_dccp::queue::{Message, QueueConfig};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
-/// A client and its server, whose datagrams arrive at once.
+/// A client and its server, whose datagrams arrive soon.
 struct Ends {
     now: Timestamp,
     ends: [Connection; 2],
@@ -49,6 +49,8 @@ impl Ends {
             for side in 0..2 {
                 while let Some(t) = self.ends[side].poll_transmit(self.now, &mut self.wire) {
                     let datagram = Datagram { bytes: &self.wire, payload: t.payload, ecn: t.ecn };
+                    // What is on the way takes a little time.
+                    self.now += TimeDelta::from_micros(20);
                     self.ends[1 - side].handle_datagram(self.now, &datagram);
                     moved = true;
                 }

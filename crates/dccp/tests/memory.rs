@@ -62,6 +62,8 @@ impl Ends {
                     }
                     let ecn = if self.sent.is_multiple_of(101) && t.ecn.is_capable() { Ecn::Ce } else { t.ecn };
                     let datagram = Datagram { bytes: &self.wire, payload: t.payload, ecn };
+                    // What is on the way takes a little time.
+                    self.now += TimeDelta::from_micros(20);
                     self.ends[1 - side].handle_datagram(self.now, &datagram);
                 }
                 while self.ends[side].receive(&mut self.received).is_some() {

@@ -40,7 +40,8 @@ impl Timing {
         let age = timestamp(now).wrapping_sub(echo);
         let oldest = timestamp(now).wrapping_sub(timestamp(sent)).saturating_add(ticks(MAX_RTT));
         if elapsed <= age && age <= oldest {
-            let rtt = from_ticks(age - elapsed);
+            // Less than the clock can tell is not nothing.
+            let rtt = from_ticks((age - elapsed).max(1));
             self.sample(rtt);
             self.echo_rtt = Some(rtt);
         }
