@@ -36,12 +36,13 @@ fn panels(runs: &[&RunResult], y_label: &str, lines: impl Fn(&RunResult, &Series
         x_start: 0.0,
         x_end: run.duration_s,
         lines: lines(run, series),
+        ..Plot::default()
     };
     shown.iter().map(panel).collect()
 }
 
 fn means(label: impl Into<String>, series: &Series, values: &[f64], scale: f64) -> Line {
-    Line { label: label.into(), capacity: false, points: points(series, thin(values, false), scale) }
+    Line { label: label.into(), points: points(series, thin(values, false), scale), ..Line::default() }
 }
 
 /// Each run in a panel: capacity, media rate of the RTP flows, their repair rate, and the paper's own line where there is one.
@@ -74,7 +75,7 @@ fn published<'a>(overlays: &'a [Overlay], run: &'a RunResult) -> impl Iterator<I
     let bears =
         |o: &&Overlay| o.variant == run.condition && (o.controller.is_empty() || o.controller == run.controller);
     let about: Vec<&Overlay> = overlays.iter().filter(bears).collect();
-    about.into_iter().map(|o| Line { label: o.label.clone(), capacity: false, points: o.points.clone() })
+    about.into_iter().map(|o| Line { label: o.label.clone(), points: o.points.clone(), ..Line::default() })
 }
 
 /// Each run in a panel: the RTP flows' goodputs and the mean of the TCP flows, each drawn on top of those before, and the
@@ -138,12 +139,15 @@ pub struct SweepLine {
 pub fn sweep(lines: &[SweepLine], x_label: &str, y_label: &str) -> Vec<Plot> {
     let mean = |(x, values): &(f64, Vec<f64>)| Some((*x, Stat::of(values)?.mean));
     let lines: Vec<Line> = (lines.iter())
-        .map(|l| Line { label: l.label.clone(), capacity: false, points: l.points.iter().filter_map(mean).collect() })
+        .map(|l| {
+            let points = l.points.iter().filter_map(mean).collect();
+            Line { label: l.label.clone(), points, ..Line::default() }
+        })
         .collect();
     let xs = || lines.iter().flat_map(|l| &l.points).map(|p| p.0);
     let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
     let x_start = if low.is_finite() && low > high / 3.0 { low } else { 0.0 };
-    vec![Plot { title: String::new(), y_label: y_label.into(), x_label: x_label.into(), x_start, x_end: high, lines }]
+    vec![Plot { y_label: y_label.into(), x_label: x_label.into(), x_start, x_end: high, lines, ..Plot::default() }]
 }
 
 #[cfg(test)]

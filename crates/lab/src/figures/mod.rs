@@ -4,14 +4,17 @@
 //! colour, and carry a title and a description for readers who do not see them.
 
 mod kinds;
+mod runs;
 mod svg;
+mod vertical;
 
 use crate::results::{FlowKind, FlowSummary, RunResult, write_whole};
 use crate::series::{FlowSeries, Series, trailing_mean, while_active};
 pub use kinds::{Overlay, SweepLine, goodput, internals, repair, stacked, sweep};
+pub use runs::{Of, cdf, fairness, throughput};
 use std::io;
 use std::path::Path;
-pub use svg::{Line, Plot};
+pub use svg::{Bar, Line, Plot, Scale};
 
 /// What a figure plots over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +62,7 @@ pub fn over_time(quantity: Quantity, runs: &[&RunResult]) -> Vec<Plot> {
             x_start: 0.0,
             x_end: end,
             lines,
+            ..Plot::default()
         });
     } else {
         for (run, series) in &shown {
@@ -77,6 +81,7 @@ pub fn over_time(quantity: Quantity, runs: &[&RunResult]) -> Vec<Plot> {
                 x_start: 0.0,
                 x_end: end,
                 lines,
+                ..Plot::default()
             });
         }
     }
@@ -105,6 +110,7 @@ fn capacity(quantity: Quantity, (run, series): (&RunResult, &Series)) -> Option<
         label: "capacity".into(),
         capacity: true,
         points: points(series, values, 1e-3),
+        bars: vec![],
     })
 }
 
@@ -117,7 +123,7 @@ fn line(label: String, quantity: Quantity, (about, flow): (&FlowSummary, &FlowSe
             1e-3,
         ),
     };
-    Line { label, capacity: false, points: points(series, values, scale) }
+    Line { label, points: points(series, values, scale), ..Line::default() }
 }
 
 fn points(series: &Series, values: Vec<f64>, scale: f64) -> Vec<(f64, f64)> {

@@ -1,5 +1,6 @@
 //! Line plots as SVG.
 
+use super::vertical::Vertical;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 760.0;
@@ -17,6 +18,7 @@ const DARK: [&str; 8] = ["#56b4e9", "#f58346", "#2fc49a", "#e08cc4", "#e6b93d", 
 const DASHES: [&str; 8] = ["none", "9 4", "2 3", "11 3 2 3", "5 3", "16 4", "2 6", "8 3 2 3 2 3"];
 
 /// One line; NaN breaks it.
+#[derive(Default)]
 pub struct Line {
     /// Name in the legend.
     pub label: String,
@@ -24,9 +26,35 @@ pub struct Line {
     pub capacity: bool,
     /// Horizontal and vertical value.
     pub points: Vec<(f64, f64)>,
+    /// Where it may be as well.
+    pub bars: Vec<Bar>,
 }
 
-/// One pair of axes; the vertical one begins at 0.
+/// A confidence interval around a point of a line.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bar {
+    /// The point.
+    pub at: (f64, f64),
+    /// Its ends, horizontal and vertical: one of the two differs.
+    pub from: (f64, f64),
+    /// The other end.
+    pub to: (f64, f64),
+}
+
+/// The vertical axis.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Scale {
+    /// From 0 to the highest value.
+    #[default]
+    Zero,
+    /// From 0 to this; what is higher is cut off.
+    UpTo(f64),
+    /// Logarithmic, from one power of ten to another, which have all values.
+    Log,
+}
+
+/// One pair of axes.
+#[derive(Default)]
 pub struct Plot {
     /// Heading of the panel; none where empty.
     pub title: String,
@@ -40,6 +68,8 @@ pub struct Plot {
     pub x_end: f64,
     /// What is drawn.
     pub lines: Vec<Line>,
+    /// The vertical axis.
+    pub scale: Scale,
 }
 
 /// The plots below one another with one title. Labels that all plots share stand in one legend on top.
@@ -69,7 +99,7 @@ pub(super) fn draw(title: &str, plots: &[Plot]) -> String {
     css.push_str(
         ".bg{fill:#fff}text{fill:#16181d;font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\
          .title{font-size:15px;font-weight:600}.soft{fill:#555c68}.panel{font-weight:600}.grid{stroke:#e4e8ed}.axis{stroke:#8a919c}\
-         .line{fill:none;stroke-width:1.8;stroke-linejoin:round}.cap{fill:#eceff3;stroke:#8a919c;stroke-width:1.4}.capkey{stroke:#8a919c;stroke-width:1.6}\
+         .line{fill:none;stroke-width:1.8;stroke-linejoin:round}.bar{fill:none;stroke-width:1.2;stroke-dasharray:none}.cap{fill:#eceff3;stroke:#8a919c;stroke-width:1.4}.capkey{stroke:#8a919c;stroke-width:1.6}\
          @media(prefers-color-scheme:dark){.bg{fill:#14161a}text{fill:#e9ebee}.soft{fill:#a5adb9}.grid{stroke:#2a2e36}.axis{stroke:#8a929e}\
          .cap{fill:#23272e;stroke:#8a929e}.capkey{stroke:#8a929e}",
     );
@@ -128,14 +158,12 @@ fn legend(out: &mut String, plot: &Plot, top: f64) -> f64 {
 
 fn axes(out: &mut String, plot: &Plot, top: f64, height: f64, last: bool) {
     let (width, bottom) = (WIDTH - LEFT - RIGHT, top + height);
-    let high = plot.lines.iter().flat_map(|l| &l.points).map(|p| p.1).filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let step = nice(high.max(1e-9) * 1.04 / (height / 46.0));
-    let y_end = if high > 0.0 { high * 1.04 } else { step };
+    let vertical = Vertical::of(plot, height);
     let x_start = plot.x_start;
     let x_end = if plot.x_end > x_start { plot.x_end } else { x_start + 1.0 };
-    let (x, y) = (|t: f64| LEFT + (t - x_start) / (x_end - x_start) * width, |v: f64| bottom - v / y_end * height);
-    let mut tick = 0.0;
-    while tick <= y_end * (1.0 + 1e-9) {
+    let x = |t: f64| LEFT + (t - x_start) / (x_end - x_start) * width;
+    let y = |v: f64| bottom - vertical.share(v) * height;
+    for &tick in &vertical.ticks {
         let at = y(tick);
         let _ = write!(out, r#"<line class="grid" x1="{LEFT}" y1="{at:.1}" x2="{:.1}" y2="{at:.1}"/>"#, LEFT + width);
         let _ = write!(
@@ -145,7 +173,6 @@ fn axes(out: &mut String, plot: &Plot, top: f64, height: f64, last: bool) {
             at + 4.0,
             tidy(tick)
         );
-        tick += step;
     }
     let x_step = nice((x_end - x_start) / 10.0);
     let mut tick = (x_start / x_step).ceil() * x_step;
@@ -167,6 +194,9 @@ fn axes(out: &mut String, plot: &Plot, top: f64, height: f64, last: bool) {
     }
     for (style, line) in plot.lines.iter().filter(|l| !l.capacity).enumerate() {
         let _ = write!(out, r#"<path class="line l{}" d="{}"/>"#, style % 8, path(&line.points, x, y));
+        if !line.bars.is_empty() {
+            let _ = write!(out, r#"<path class="bar l{}" d="{}"/>"#, style % 8, bars(&line.bars, x, y, x_end));
+        }
     }
     let _ =
         write!(out, r#"<line class="axis" x1="{LEFT}" y1="{bottom:.1}" x2="{:.1}" y2="{bottom:.1}"/>"#, LEFT + width);
@@ -225,8 +255,22 @@ fn area(points: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64, b
     d
 }
 
+/// Bars with a stroke across each end; those that reach beyond the axes end there.
+fn bars(bars: &[Bar], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64, x_end: f64) -> String {
+    let mut d = String::new();
+    for b in bars {
+        let (x0, y0, x1, y1) = (x(b.from.0).max(LEFT), y(b.from.1), x(b.to.0.min(x_end)), y(b.to.1));
+        let _ = write!(d, "M{x0:.1} {y0:.1}L{x1:.1} {y1:.1}");
+        let (dx, dy) = if b.from.0 == b.to.0 { (3.0, 0.0) } else { (0.0, 3.0) };
+        for (x, y) in [(x0, y0), (x1, y1)] {
+            let _ = write!(d, "M{:.1} {:.1}L{:.1} {:.1}", x - dx, y - dy, x + dx, y + dy);
+        }
+    }
+    d
+}
+
 /// The step of 1, 2 or 5 times a power of ten next above.
-fn nice(step: f64) -> f64 {
+pub(super) fn nice(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let k = [1.0, 2.0, 5.0, 10.0].into_iter().find(|k| k * power >= step * (1.0 - 1e-9)).unwrap_or(10.0);
     k * power
@@ -273,6 +317,7 @@ mod tests {
             x_start: 0.0,
             x_end: 1.0,
             lines: vec![],
+            ..Plot::default()
         };
         let text = draw("a & b", &[plot]);
         assert!(text.contains("a &amp; b") && text.contains("&lt;b&gt;") && !text.contains("<b>"));

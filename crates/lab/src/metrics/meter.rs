@@ -146,6 +146,10 @@ impl Meter {
         self.totals.delay += u128::from(d.as_nanos().unsigned_abs());
         self.row_delay_max = self.row_delay_max.max(d);
     }
+    /// The target in force, in bit/s.
+    pub(super) fn target_bps(&self) -> Option<f64> {
+        self.target.map(DataRate::as_bps_f64)
+    }
     pub(super) fn on_target(&mut self, now: Timestamp, rate: DataRate) {
         self.hold_target(now);
         self.target = Some(rate);
@@ -326,6 +330,7 @@ impl Meter {
             transfers: self.end.transfers,
             coded: self.end.coded,
             quality: self.end.quality,
+            picture_quantiles: self.end.picture_quantiles.take(),
             repair: (t.repair_sent > 0).then(|| self.end.repair(&t)),
             probing: self.end.probing(),
             tripped: self.end.tripped.map(|(at, rule)| (instant(at), rule)),

@@ -48,6 +48,7 @@
 //! Ramp-up, settling, Jain's index over time and `tcp_share` are seen once a sampling interval, so to that precision.
 
 mod capacity;
+mod course;
 mod frames;
 mod histogram;
 mod links;
@@ -58,7 +59,7 @@ pub use capacity::Capacity;
 pub use histogram::Histogram;
 pub use recorder::Recorder;
 
-use crate::results::{CodedFrames, FlowKind, QualitySummary, TransferSummary};
+use crate::results::{CodedFrames, FlowKind, PictureQuantiles, QualitySummary, TransferSummary};
 use weir_units::{TimeDelta, Timestamp};
 
 /// One flow to be measured.
@@ -168,6 +169,8 @@ pub struct FlowEnd {
     pub tripped: Option<(Timestamp, String)>,
     /// Quality of the pictures shown.
     pub quality: Option<QualitySummary>,
+    /// How it was spread.
+    pub picture_quantiles: Option<PictureQuantiles>,
     /// Transfers of a TCP flow that makes several.
     pub transfers: Option<TransferSummary>,
 }

@@ -1,5 +1,6 @@
 //! The recorder: told what happens, gives the result.
 
+use super::course::CourseMeter;
 use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
 use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
@@ -35,6 +36,7 @@ pub struct Recorder {
     time_s: Vec<f64>,
     jain: Vec<f64>,
     fairness: FairnessMeter,
+    course: CourseMeter,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -86,6 +88,7 @@ impl Recorder {
             boundary: Timestamp::ZERO,
             time_s: Vec::new(),
             jain: Vec::new(),
+            course: CourseMeter::default(),
             fairness: FairnessMeter { sharing: vec![(0, 0); config.links.len()], ..<_>::default() },
             config,
         };
@@ -247,6 +250,7 @@ impl Recorder {
             links,
             live: None,
             windows,
+            course: self.course.finish(),
             series,
         }
     }
@@ -361,6 +365,8 @@ impl Recorder {
                 link.1 += if takes { m.row_wire() } else { 0 };
             }
         }
+        let target = self.meters.iter().find(|m| m.info.adapts()).and_then(Meter::target_bps);
+        self.course.on_row(seconds(length), rtp, tcp, target);
         if rtp.0 > 0 && tcp.0 > 0 {
             self.fairness.rtp += rtp.1 as f64 / rtp.0 as f64;
             self.fairness.tcp += tcp.1 as f64 / tcp.0 as f64;

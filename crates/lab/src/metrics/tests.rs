@@ -257,7 +257,9 @@ fn digests_tell_results_apart() {
     assert_ne!(run(8, true).digest(), run(9, true).digest());
     assert_ne!(run(8, true).digest(), run(8, false).digest());
     let json = serde_json::to_string(&run(8, false)).expect("serialises");
-    assert_eq!(serde_json::from_str::<RunResult>(&json).expect("parses"), run(8, false));
+    // What is no part of the JSON is gone.
+    let left = RunResult { course: Default::default(), ..run(8, false) };
+    assert_eq!(serde_json::from_str::<RunResult>(&json).expect("parses"), left);
 }
 
 #[test]

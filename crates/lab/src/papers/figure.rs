@@ -31,6 +31,12 @@ pub struct Figure {
     /// What the vertical axis shows, where the plot does not say so by itself.
     #[serde(default)]
     pub label: String,
+    /// What [`Plot::Cdf`] is of.
+    #[serde(default)]
+    pub of: figures::Of,
+    /// Where the vertical axis of [`Plot::Throughput`] ends, in Mbit/s; at the highest value if absent.
+    #[serde(default)]
+    pub most: Option<f64>,
     /// The paper's own curves, for [`Plot::Goodput`], [`Plot::Repair`] and [`Plot::Internals`].
     #[serde(default)]
     pub curves: Vec<Curve>,
@@ -57,6 +63,12 @@ pub enum Plot {
     Internals,
     /// A metric over variants.
     Sweep,
+    /// Cumulative distributions, means over all runs with 95 % confidence intervals.
+    Cdf,
+    /// Media throughput over TCP's, over time, likewise.
+    Fairness,
+    /// Throughput of the first media flow over time, one line a controller.
+    Throughput,
     /// DP-FEC's greatest acceptable change of the loss interval over the loss interval: its equations, without runs.
     Acceptable,
 }
@@ -132,8 +144,14 @@ impl Figure {
         let of_scenario = |r: &&&RunResult| r.scenario.rsplit('/').next() == Some(&self.scenario);
         let among = |list: &[String], name: &String| list.is_empty() || list.contains(name);
         let wanted = |r: &&&RunResult| among(&self.controllers, &r.controller) && among(&self.variants, &r.condition);
-        let shown: Vec<&RunResult> =
-            runs.iter().filter(of_scenario).filter(wanted).filter(|r| r.series.is_some()).copied().collect();
+        let every: Vec<&RunResult> = runs.iter().filter(of_scenario).filter(wanted).copied().collect();
+        match self.plot {
+            _ if every.is_empty() => return vec![],
+            Plot::Cdf => return figures::cdf(&every, self.of, &self.label),
+            Plot::Fairness => return figures::fairness(&every),
+            _ => {}
+        }
+        let shown: Vec<&RunResult> = every.into_iter().filter(|r| r.series.is_some()).collect();
         if shown.is_empty() {
             return vec![];
         }
@@ -144,7 +162,8 @@ impl Figure {
             Plot::Repair => figures::repair(&shown, overlays),
             Plot::Stacked => figures::stacked(&shown),
             Plot::Internals => figures::internals(&shown, &self.internals, &self.label, overlays),
-            Plot::Sweep | Plot::Acceptable => vec![],
+            Plot::Throughput => figures::throughput(&shown, self.most),
+            Plot::Sweep | Plot::Acceptable | Plot::Cdf | Plot::Fairness => vec![],
         }
     }
 

@@ -50,6 +50,7 @@ const PAPERS: &[Embedded] = embed! {
         "curves/fbra-fig9-psnr-100ms-call2.csv"
     }
     "dp-fec" { "published.csv" }
+    "dccp-video" { "published.csv" }
     "rtp-cc-thesis" {
         "published.csv"
         "curves/mobile-3g-goodput-tfrc.csv"

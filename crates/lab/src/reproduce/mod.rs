@@ -20,7 +20,7 @@ use crate::results::{FlowKind, FlowSummary, RunResult, Stat, WindowSummary};
 use serde::{Deserialize, Serialize};
 
 /// One number as published: a row of a paper's table file.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Published {
     /// The paper by name.
     pub paper: String,
@@ -148,12 +148,12 @@ pub fn reproduce(paper: &Paper, runs: &[RunResult]) -> Reproduction {
 impl Paper {
     /// The place of a published number, where the paper's data name one.
     pub fn place(&self, p: &Published) -> Option<&Place> {
-        self.places.iter().find(|place| place.is_for(&p.scenario, &p.condition, &p.algorithm))
+        self.places.iter().find(|place| place.is_for(p))
     }
 }
 
 fn cell(p: &Published, places: &[Place], runs: &[RunResult]) -> Cell {
-    let stat = match places.iter().find(|place| place.is_for(&p.scenario, &p.condition, &p.algorithm)) {
+    let stat = match places.iter().find(|place| place.is_for(p)) {
         Some(place) => measure_at(place, p, runs),
         None => measure(runs, &p.scenario, Some(&p.condition), &p.algorithm, &p.metric),
     };
@@ -236,7 +236,8 @@ impl Values<'_> {
     }
 }
 
-/// A metric of a run, or the mean over the flows named: one flow, all copies of one, or with `*` the RTP flows.
+/// A metric of a run, or the mean over the flows named: one flow, all copies of one, or with `*` the RTP flows. What no flow
+/// has but the run, such as how it shared with TCP, is the run's.
 fn flow_value(run: &RunResult, flow: Option<&str>, metric: &str) -> Option<f64> {
     let Some(name) = flow else { return run_value(run, metric) };
     let is_copy =
@@ -246,7 +247,8 @@ fn flow_value(run: &RunResult, flow: Option<&str>, metric: &str) -> Option<f64> 
         _ => f.name == name || is_copy(&f.name),
     };
     let values: Vec<f64> = run.flows.iter().filter(wanted).filter_map(|f| value_in(run, f, metric)).collect();
-    Stat::of(&values).map(|s| s.mean)
+    let of_run = || run.values().into_iter().find(|(n, _)| *n == alias(metric)).map(|(_, v)| v);
+    Stat::of(&values).map(|s| s.mean).or_else(of_run)
 }
 
 /// A metric of a flow, also one that sets it against the others of its run.
@@ -348,6 +350,7 @@ fn alias(metric: &str) -> &str {
         "rtt" => "rtt_ms",
         "sending_rate" => "sent_bps",
         "loss_recovery" => "recovery",
+        "psnr_below_20dB" => "psnr_below_20db",
         "tcp_throughput" => "tcp_throughput_bps",
         "fec_rate" => "repair_bps",
         "triggered" => "tripped",

@@ -1,5 +1,6 @@
 //! Where a published condition lies in Weir's scenarios.
 
+use super::Published;
 use serde::{Deserialize, Serialize};
 
 /// Says where published numbers lie whose condition is not simply the name of a variant or a window.
@@ -17,6 +18,9 @@ pub struct Place {
     /// Only numbers of this scenario as published; of any where absent.
     #[serde(default)]
     pub scenario: Option<String>,
+    /// Only numbers of this metric as published; of any where absent.
+    #[serde(default)]
+    pub metric: Option<String>,
     /// The scenario that measures them, where it has another name.
     #[serde(default)]
     pub measured_in: Option<String>,
@@ -33,9 +37,12 @@ pub struct Place {
 
 impl Place {
     /// Whether it speaks of these numbers.
-    pub(super) fn is_for(&self, scenario: &str, condition: &str, algorithm: &str) -> bool {
+    pub(super) fn is_for(&self, p: &Published) -> bool {
         let agrees = |own: &Option<String>, other: &str| own.as_deref().is_none_or(|o| o == other);
-        self.condition == condition && agrees(&self.scenario, scenario) && agrees(&self.algorithm, algorithm)
+        self.condition == p.condition
+            && agrees(&self.scenario, &p.scenario)
+            && agrees(&self.algorithm, &p.algorithm)
+            && agrees(&self.metric, &p.metric)
     }
 }
 
@@ -76,7 +83,15 @@ mod tests {
     #[test]
     fn a_place_may_be_narrowed() {
         let p = Place { condition: "50ms/tcp".into(), algorithm: Some("fbra".into()), ..Place::default() };
-        assert!(p.is_for("any", "50ms/tcp", "fbra"));
-        assert!(!p.is_for("any", "50ms/tcp", "rrtcc") && !p.is_for("any", "50ms", "fbra"));
+        let of = |condition: &str, algorithm: &str, metric: &str| Published {
+            condition: condition.into(),
+            algorithm: algorithm.into(),
+            metric: metric.into(),
+            ..Published::default()
+        };
+        assert!(p.is_for(&of("50ms/tcp", "fbra", "loss")));
+        assert!(!p.is_for(&of("50ms/tcp", "rrtcc", "loss")) && !p.is_for(&of("50ms", "fbra", "loss")));
+        let p = Place { metric: Some("psnr".into()), ..p };
+        assert!(p.is_for(&of("50ms/tcp", "fbra", "psnr")) && !p.is_for(&of("50ms/tcp", "fbra", "loss")));
     }
 }

@@ -26,6 +26,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         transfers: None,
         coded: None,
         quality: None,
+        picture_quantiles: None,
         repair: None,
         probing: None,
         tripped: None,
@@ -58,6 +59,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
             flows: vec![window],
             queue_delay_ms: vec![],
         }],
+        course: Default::default(),
         series: None,
     }
 }

@@ -1,12 +1,15 @@
 //! What one run gives: a summary that serialises to JSON, and the time series beside it.
 
 mod aggregate;
+mod course;
 mod live;
 mod student;
 mod transfers;
 mod whole;
 
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
+pub use course::{Course, PictureQuantiles};
+pub(crate) use course::{QUANTILES, quantiles};
 pub use live::Live;
 pub use student::student_t_975;
 pub use transfers::TransferSummary;
@@ -278,6 +281,9 @@ pub struct FlowSummary {
     /// Quality of pictures, for flows that carry some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<QualitySummary>,
+    /// How the quality of those pictures was spread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture_quantiles: Option<PictureQuantiles>,
     /// Probing by forward error correction, for controllers that do so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probing: Option<Probing>,
@@ -388,6 +394,9 @@ pub struct RunResult {
     /// The windows asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
+    /// The run over time in few numbers; no part of the JSON.
+    #[serde(skip)]
+    pub course: Course,
     /// Time series, where they were asked for; no part of the JSON.
     #[serde(skip)]
     pub series: Option<Series>,

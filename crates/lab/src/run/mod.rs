@@ -186,12 +186,12 @@ impl Run<'_, '_> {
         let headless = sim.agent(ids.0).refused().1 + sim.observer_mut().heads_lost(flow);
         let ends = sim.agent(ids.0).call().zip(sim.agent(ids.1).call());
         let transfers = sim.agent(ids.0).transfers(about, stop);
-        let quality = sim.agent(ids.1).viewer().map(|v| v.summary());
+        let (quality, picture_quantiles) = sim.agent(ids.1).viewer().map(|v| v.summary()).unzip();
         let counters = ends.map(|e| e.0.send_counters());
         let coded = counters.filter(|c| c.frames > 0);
         let coded = coded.map(|c| CodedFrames { frames: c.frames, key: c.key_frames, headless });
         let connection = sim.agent(ids.0).connection();
-        let mut end = FlowEnd { transfers, quality, coded, ..self.told[flow].end(ends) };
+        let mut end = FlowEnd { transfers, quality, picture_quantiles, coded, ..self.told[flow].end(ends) };
         if let Some(c) = connection {
             c.metrics(&mut |name, value| end.internals.push((name, value)));
         }

@@ -1,7 +1,7 @@
 //! Real encoders in a run: what a flow codes, and what its receiver has on the screen.
 
 use super::{RunError, clips};
-use crate::results::{Distribution, QualitySummary};
+use crate::results::{Distribution, PictureQuantiles, QUANTILES, QualitySummary};
 use crate::scenario::{self, Flow, RtpFlow, Video};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_media::quality::{self, Measures, MeterConfig, QualityMeter};
@@ -145,11 +145,11 @@ impl Viewer {
     }
 
     /// What was seen in the whole run, which is over.
-    pub(crate) fn summary(&self) -> QualitySummary {
+    pub(crate) fn summary(&self) -> (QualitySummary, PictureQuantiles) {
         let mut meter = lock(&self.meter);
         meter.finish();
         let r = meter.report();
-        QualitySummary {
+        let summary = QualitySummary {
             pictures: r.references,
             shown: r.shown + r.concealed,
             concealed: r.concealed,
@@ -161,8 +161,13 @@ impl Viewer {
             psnr_db: distribution(&r.psnr_y),
             ssim: distribution(&r.ssim_tiled),
             below_20_db: r.psnr_y.share_below(20.0),
-        }
+        };
+        (summary, PictureQuantiles { psnr_db: spread(&r.psnr_y), ssim: spread(&r.ssim_tiled) })
     }
+}
+
+fn spread(d: &quality::Distribution) -> Vec<f64> {
+    (0..QUANTILES).map_while(|i| d.quantile(i as f64 / (QUANTILES - 1) as f64)).collect()
 }
 
 fn distribution(d: &quality::Distribution) -> Option<Distribution> {

@@ -253,6 +253,7 @@ mod tests {
             links: vec![],
             live: None,
             windows: vec![],
+            course: Default::default(),
             series: Some(series),
         }
     }

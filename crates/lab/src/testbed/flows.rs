@@ -4,7 +4,7 @@ use super::dccp::{LiveDccp, carriers, live_payload};
 use super::ends::{End, EndOf, Shared};
 use super::run::LiveError;
 use crate::pcap::RTP_PORT;
-use crate::results::{Distribution, QualitySummary, TransferSummary};
+use crate::results::{Distribution, PictureQuantiles, QualitySummary, TransferSummary};
 use crate::run::RunError;
 use crate::run::agent::Agent;
 use crate::run::build::{agents, call, distribution};
@@ -227,7 +227,7 @@ impl LiveFlow {
     }
 
     /// What the receiver of a call has seen, where its frames have content.
-    pub(super) fn quality(&self) -> Option<QualitySummary> {
+    pub(super) fn quality(&self) -> Option<(QualitySummary, PictureQuantiles)> {
         match self {
             Self::Call { viewer, .. } => viewer.as_ref().map(|v| v.summary()),
             _ => None,

@@ -242,7 +242,8 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
             told.refused(&mut recorder, i, end, refused, None);
         }
         let transfers = flow.transfers(&scenario.flows[i]);
-        recorder.flow_end(i, FlowEnd { transfers, quality: flow.quality(), ..told.end(flow.endpoints()) });
+        let (quality, picture_quantiles) = flow.quality().unzip();
+        recorder.flow_end(i, FlowEnd { transfers, quality, picture_quantiles, ..told.end(flow.endpoints()) });
     }
     let mut result = recorder.finish(end);
     let remarks = scenario.flows.iter().filter_map(|f| remark(f, options.congestion));
