@@ -469,10 +469,13 @@ fn ending_in_every_way() {
     assert!(check(Cookies::Never, budget, &OPENING, 5) > 2_000);
 }
 
-/// The same, deeper: minutes.
+/// The same, deeper, which takes minutes: `WEIR_DEEP=1 cargo test --release -p weir-dccp --test open_and_close -- --nocapture`.
 #[test]
-#[ignore = "takes minutes: cargo test --release -p weir-dccp --test open_and_close -- --ignored --nocapture"]
 fn all_of_it_deeper() {
+    if std::env::var_os("WEIR_DEEP").is_none() {
+        println!("not searched deeper: set WEIR_DEEP=1 for that, it takes minutes");
+        return;
+    }
     for cookies in [Cookies::Never, Cookies::Always] {
         check(cookies, Budget { sends: 1, ..BAD_NETWORK }, &[], 7);
         check(cookies, Budget { losses: 1, closes: 2, ..NONE }, &[], 10);

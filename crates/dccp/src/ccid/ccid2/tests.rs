@@ -2,7 +2,7 @@
 
 pub(in crate::ccid) mod path;
 mod receiving;
-mod sending;
+mod sending_tests;
 
 use super::{Config, Receiver, Reno, Sender};
 use crate::ccid::Setup;
