@@ -7,8 +7,9 @@
 use crate::clock::Clock;
 use crate::netns::{Namespace, SetupError};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::sockopt::{ReuseAddr, TcpCongestion};
+use nix::sys::socket::sockopt::{ReuseAddr, SendTimeout, TcpCongestion};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, setsockopt, socket};
+use nix::sys::time::{TimeVal, TimeValLike};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -195,17 +196,26 @@ impl TcpTraffic {
     }
 
     /// A connection from the left; the socket is made in its namespace, and connected on this thread.
-    fn connect(&self, left: &Namespace) -> io::Result<TcpStream> {
+    /// Gives up when the span is over: with the emulator gone, nobody answers any more.
+    fn connect(&self, left: &Namespace, span: Span<'_>) -> io::Result<TcpStream> {
         let (from, congestion) = (SockaddrIn::from(SocketAddrV4::new(self.from, 0)), OsString::from(&self.congestion));
         let made = left.run(move || -> nix::Result<OwnedFd> {
             let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
             setsockopt(&fd, ReuseAddr, &true)?;
             setsockopt(&fd, TcpCongestion, &congestion)?;
+            // Connecting waits no longer than this at a time.
+            setsockopt(&fd, SendTimeout, &TimeVal::microseconds(TICK.as_micros() as i64))?;
             bind(fd.as_raw_fd(), &from)?;
             Ok(fd)
         });
         let fd = made.map_err(io::Error::other)??;
-        connect(fd.as_raw_fd(), &SockaddrIn::from(self.to))?;
+        loop {
+            match connect(fd.as_raw_fd(), &SockaddrIn::from(self.to)) {
+                Ok(()) | Err(nix::Error::EISCONN) => break,
+                Err(nix::Error::EINPROGRESS | nix::Error::EALREADY | nix::Error::EINTR) if !span.over() => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
         let stream = TcpStream::from(fd);
         stream.set_read_timeout(Some(TICK))?;
         stream.set_write_timeout(Some(TICK))?;
@@ -217,7 +227,7 @@ impl TcpTraffic {
         let began = span.clock.now();
         let stream = match connection.take() {
             Some(stream) => Ok(stream),
-            None => self.connect(left),
+            None => self.connect(left, span),
         };
         let Ok(mut stream) = stream else { return self.count(|s| s.failed += 1) };
         if !transfer(&mut stream, size, span).unwrap_or(false) {
@@ -235,7 +245,7 @@ impl TcpTraffic {
     }
 
     fn stream(&self, left: &Namespace, rate: DataRate, span: Span<'_>) {
-        let Ok(mut stream) = self.connect(left) else { return self.count(|s| s.failed += 1) };
+        let Ok(mut stream) = self.connect(left, span) else { return self.count(|s| s.failed += 1) };
         if !write_all(&mut stream, &ENDLESS.to_be_bytes(), span).unwrap_or(false) {
             return;
         }
@@ -395,5 +405,37 @@ mod tests {
         // 60 on average, 7.7 standard deviation.
         let all = s.completed + s.unfinished + s.refused;
         assert!((30..=95).contains(&all) && s.completed > 0, "{s:?}");
+    }
+
+    /// As when an emulator has gone before its flows.
+    #[test]
+    fn a_peer_that_does_not_answer_is_not_waited_for_beyond_the_end() {
+        let made = Namespace::new("left").and_then(|l| Ok((l, Namespace::new("right")?)));
+        let (left, right) = match made {
+            Ok(both) => both,
+            Err(e) => return println!("skipped: {e}"),
+        };
+        let ip = |namespace: &Namespace, args: &str| {
+            let mut ip = Namespace::command("ip").ok()?;
+            ip.args(args.split(' ')).stderr(std::process::Stdio::null());
+            namespace.start(ip).ok()?.wait().ok().filter(|s| s.success())
+        };
+        // A device that takes all and gives nothing back.
+        let there = ip(&left, "link add d0 type dummy")
+            .and_then(|_| ip(&left, "addr add 10.9.0.1/24 dev d0"))
+            .and_then(|_| ip(&left, "link set d0 up"))
+            .and_then(|_| ip(&right, "addr add 10.9.0.2/32 dev lo"));
+        if there.is_none() {
+            return println!("skipped: no dummy device on this machine (Debian package: iproute2)");
+        }
+        let ends = (Ipv4Addr::new(10, 9, 0, 1), SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 2), 5_300));
+        let workload = Workload::Stream(DataRate::from_mbps(1));
+        let traffic = TcpTraffic::new(&right, ends, "reno", workload, 1).expect("listens");
+        let (clock, ended) = (Clock::starting_now(), AtomicBool::new(false));
+        let span = Span { clock: &clock, start: Timestamp::ZERO, stop: Timestamp::from_millis(500), ended: &ended };
+        std::thread::scope(|scope| traffic.run(scope, &left, span));
+        assert_eq!(traffic.stats().failed, 1);
+        let took = clock.now();
+        assert!((Timestamp::from_millis(500)..Timestamp::from_secs(20)).contains(&took), "{took}");
     }
 }
