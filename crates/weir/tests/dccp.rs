@@ -5,7 +5,8 @@
 #![cfg(target_os = "linux")]
 
 use serde_json::Value;
-use std::process::{Child, Command, Output, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
 fn weir(args: &[&str]) -> Command {
@@ -36,9 +37,9 @@ fn transfer(ccid: &str) {
     let (sent, received) = (dir.path().join("sent.json"), dir.path().join("received.json"));
     let exe = env!("CARGO_BIN_EXE_weir");
     let server = format!("{exe} dccp serve --once --json --quiet > {}", received.display());
-    // The server has a moment more to write what it has counted.
+    // The server has a moment more to begin, and to write what it has counted.
     let client = format!(
-        "{exe} dccp send $WEIR_PEER --size {size} --ccid {ccid} --json --quiet > {}; status=$?; sleep 1; exit $status",
+        "sleep 1; {exe} dccp send $WEIR_PEER --size {size} --ccid {ccid} --json --quiet > {}; status=$?; sleep 1; exit $status",
         sent.display()
     );
     let link = ["--rate", "200mbps", "--delay", "5ms", "--queue", "20ms", "--loss", "0.1%"];
@@ -109,11 +110,17 @@ fn what_is_wrong_is_told_with_the_way_out() {
     assert!(String::from_utf8_lossy(&run(&["list"]).stdout).contains("RFC 4341"));
 }
 
-fn serve(port: u16) -> Child {
+/// A server that receives already; its remarks are to be read on.
+fn serve(port: u16) -> (Child, BufReader<ChildStderr>) {
     let listen = format!("127.0.0.1:{port}");
     let server =
         weir(&["dccp", "serve", "--listen", &listen, "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    server.expect("weir runs")
+    let mut server = server.expect("weir runs");
+    let mut remarks = BufReader::new(server.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    remarks.read_line(&mut line).expect("a remark");
+    assert!(line.contains(&listen), "{line}");
+    (server, remarks)
 }
 
 fn free() -> u16 {
@@ -128,9 +135,12 @@ fn interrupt(child: &Child) {
 #[test]
 fn ctrl_c_closes_in_order_and_tells_the_whole() {
     let port = free();
-    let server = serve(port);
+    let (server, mut remarks) = serve(port);
+    let told_on = std::thread::spawn(move || {
+        let mut rest = String::new();
+        remarks.read_to_string(&mut rest).map(|_| rest)
+    });
     let to = format!("127.0.0.1:{port}");
-    std::thread::sleep(Duration::from_millis(300));
     let client = weir(&["dccp", "send", &to, "--rate", "2Mbit", "--json", "--progress"]);
     let client = { client }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir runs");
     std::thread::sleep(Duration::from_millis(1_500));
@@ -141,11 +151,15 @@ fn ctrl_c_closes_in_order_and_tells_the_whole() {
     assert!(sent["closed"] == true && sent["datagrams"].as_u64().is_some_and(|n| n > 10), "{sent}");
     assert!(told(&out).contains("Mbit/s of"), "progress: {}", told(&out));
     // A second client is there while the server is told to end.
-    let other = weir(&["dccp", "send", &to, "--json", "--rate", "1Mbit", "--quiet"]).stdout(Stdio::piped()).spawn();
+    let other = weir(&["dccp", "send", &to, "--json", "--rate", "1Mbit", "--quiet"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
     std::thread::sleep(Duration::from_millis(700));
     interrupt(&server);
     let served = server.wait_with_output().expect("its end");
-    assert!(served.status.success(), "{}", told(&served));
+    let remarks = told_on.join().expect("no panic").expect("text");
+    assert!(served.status.success() && remarks.contains("has connected"), "{remarks}");
     let all: Value = serde_json::from_slice(&served.stdout).expect("JSON alone");
     let first = &all["connections"][0];
     assert_eq!((first["damaged"].as_u64(), first["closed"].as_bool()), (Some(0), Some(true)), "{all}");
