@@ -2,8 +2,8 @@
 
 use crate::results::Course;
 
-/// Rows at most: more than a day of seconds.
-const ROWS: usize = 100_000;
+/// Rows at most; when there are as many, two each become one, so that memory does not grow with time.
+const ROWS: usize = 1_024;
 /// Shortest row, in s.
 const ROW_S: f64 = 1.0;
 
@@ -11,6 +11,8 @@ const ROW_S: f64 = 1.0;
 #[derive(Debug, Default)]
 pub(super) struct CourseMeter {
     course: Course,
+    /// Times that rows were joined.
+    joined: u32,
     rows: f64,
     media: Sum,
     tcp: Sum,
@@ -43,16 +45,21 @@ impl CourseMeter {
         self.media.add(media);
         self.tcp.add(tcp);
         // Rows may add up to a second a little short of it.
-        if self.rows * row_s < ROW_S - row_s / 2.0 {
+        if self.rows * row_s < ROW_S * f64::from(1u32 << self.joined.min(31)) - row_s / 2.0 {
             return;
         }
         self.course.interval_s = self.rows * row_s;
         self.rows = 0.0;
         let (media, tcp) = (self.media.take(row_s), self.tcp.take(row_s));
-        if self.course.media_bps.len() < ROWS {
-            self.course.media_bps.push(media);
-            self.course.tcp_bps.push(tcp);
-            self.course.target_bps.push(target_bps.map(|t| t as f32));
+        self.course.media_bps.push(media);
+        self.course.tcp_bps.push(tcp);
+        self.course.target_bps.push(target_bps.map(|t| t as f32));
+        if self.course.media_bps.len() >= ROWS {
+            join(&mut self.course.media_bps, mean);
+            join(&mut self.course.tcp_bps, mean);
+            join(&mut self.course.target_bps, |_, later| later);
+            self.course.interval_s *= 2.0;
+            self.joined += 1;
         }
     }
 
@@ -61,9 +68,42 @@ impl CourseMeter {
     }
 }
 
+/// Makes one row of two.
+fn join(rows: &mut Vec<Option<f32>>, both: impl Fn(Option<f32>, Option<f32>) -> Option<f32>) {
+    for i in 0..rows.len() / 2 {
+        rows[i] = both(rows[2 * i], rows[2 * i + 1]);
+    }
+    rows.truncate(rows.len() / 2);
+}
+
+/// The mean of what there is.
+fn mean(a: Option<f32>, b: Option<f32>) -> Option<f32> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(f32::midpoint(a, b)),
+        (one, other) => one.or(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_run_has_longer_rows_and_not_more() {
+        let mut m = CourseMeter::default();
+        // The rate is that of the second: 1,000 bytes in the first, 2,000 in the second ...
+        let seconds = 3 * ROWS as u64;
+        for i in 1..=seconds {
+            let tcp = if i % 2 == 0 { (1, 500) } else { (0, 0) };
+            m.on_row(1.0, (1, 1_000 * i), tcp, Some(i as f64));
+        }
+        let c = m.finish();
+        // Joined at 1,024 rows of 1 s and at 1,024 of 2 s; then rows of 4 s.
+        assert_eq!((c.interval_s, c.media_bps.len()), (4.0, 3 * ROWS / 4));
+        // Seconds 1 to 4 have 2,500 bytes on average, and seconds 3,069 to 3,072 have 3,070,500.
+        assert_eq!((c.media_bps[0], c.media_bps[767]), (Some(20e3), Some(24_564e3)));
+        assert_eq!((c.tcp_bps[0], c.target_bps[0], c.target_bps[767]), (Some(4e3), Some(4.0), Some(3_072.0)));
+    }
 
     #[test]
     fn rows_add_up_to_seconds_and_say_where_nothing_was() {
