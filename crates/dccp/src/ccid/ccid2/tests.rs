@@ -1,8 +1,10 @@
 //! CCID 2 by the text and numbers of RFC 4341.
 
 pub(in crate::ccid) mod path;
+mod answering;
+mod drive;
 mod receiving;
-mod sending_tests;
+mod sending;
 
 use super::{Config, Receiver, Reno, Sender};
 use crate::ccid::Setup;
