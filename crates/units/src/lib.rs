@@ -1,4 +1,4 @@
-//! Units that every room of Weir shares: time, rate, size, gain and sequence numbers that wrap.
+//! Units that every room of Weir shares: time, rate, size, gain, sequence numbers that wrap and path numbers.
 //!
 //! Times and durations are integer nanoseconds, rates are integer bits a second, sizes are integer bytes.
 //! Only operators that make dimensional sense exist, so a rate cannot be added to a size and a
@@ -19,6 +19,7 @@ extern crate std;
 
 mod ecn;
 mod gain;
+mod path_id;
 mod rate;
 mod seq;
 mod seq48;
@@ -27,6 +28,7 @@ mod time;
 
 pub use ecn::Ecn;
 pub use gain::Gain;
+pub use path_id::PathId;
 pub use rate::DataRate;
 pub use seq::{Seq16, SeqUnwrapper};
 pub use seq48::Seq48;
