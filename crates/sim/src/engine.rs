@@ -11,7 +11,7 @@ use crate::observer::Observer;
 use crate::slab::Slab;
 use crate::timers::Timers;
 use weir_path::{ConfigError, Link, LinkConfig};
-use weir_units::Timestamp;
+use weir_units::{PathId, Timestamp};
 
 /// How a run came to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,19 +41,45 @@ struct LinkSeat {
     overtakes: bool,
 }
 
+/// Where packets go, and where their links are in `Simulator::routes`.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    to: AgentId,
+    first: u32,
+    end: u32,
+}
+
+impl Way {
+    /// The way of packets that have no route: they are lost where they are sent.
+    const fn none(from: AgentId) -> Self {
+        Self { to: from, first: 0, end: 0 }
+    }
+}
+
 #[derive(Debug)]
 struct Seat<A> {
     agent: A,
     life: Life,
     silent: bool,
-    /// Where its packets go, and where their way begins in `Simulator::routes`.
-    peer: AgentId,
-    route: u32,
-    hops: u32,
+    /// The route of [`PathId::FIRST`].
+    way: Way,
+    /// Those of the paths after it, in order.
+    further: Vec<Way>,
     /// `Timestamp::MAX` for never.
     stop: Timestamp,
     /// What the agent last said that it waits for, `Timestamp::MAX` for nothing; the timer may be set earlier.
     wish: Timestamp,
+}
+
+impl<A> Seat<A> {
+    /// The way of a packet on `path`.
+    #[inline]
+    fn way(&self, path: PathId, from: AgentId) -> Way {
+        match path.index().checked_sub(1) {
+            None => self.way,
+            Some(further) => self.further.get(further).copied().unwrap_or(Way::none(from)),
+        }
+    }
 }
 
 /// Totals of a run. Every packet sent or duplicated is delivered, dropped or still inside.
@@ -152,9 +178,8 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             silent: agent.is_silent(),
             agent,
             life: Life::Waiting,
-            peer: id,
-            route: 0,
-            hops: 0,
+            way: Way::none(id),
+            further: Vec::new(),
             stop: Timestamp::MAX,
             wish: Timestamp::MAX,
         });
@@ -172,23 +197,46 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// Sends what `from` sends over `links`, in this order, to `to`; packets under way are not turned.
+    /// Sends what `from` sends on [`PathId::FIRST`], its only path unless it says otherwise, over `links`, in this
+    /// order, to `to`. Packets under way keep the route that they have.
     ///
     /// Panics where `links` is empty or something is not of this simulator.
     pub fn set_route(&mut self, from: AgentId, links: &[LinkId], to: AgentId) {
+        self.set_path_route(from, PathId::FIRST, links, to);
+    }
+
+    /// Sends what `from` sends on `path` ([`Packet::path`](crate::Packet::path)) over `links`, in this order, to `to`.
+    /// An agent has as many routes as paths; what it sends on a path without a route is lost.
+    ///
+    /// Panics as [`Self::set_route`] does.
+    pub fn set_path_route(&mut self, from: AgentId, path: PathId, links: &[LinkId], to: AgentId) {
         assert!(!links.is_empty(), "a route has at least one link");
         assert!(links.iter().all(|l| l.index() < self.links.len()), "a route's links belong to the simulator");
         assert!(to.index() < self.seats.len(), "a route's end belongs to the simulator");
-        let route = self.routes.len() as u32;
+        let first = self.routes.len() as u32;
         self.routes.extend_from_slice(links);
+        let way = Way { to, first, end: self.routes.len() as u32 };
         let seat = &mut self.seats[from.index()];
-        (seat.peer, seat.route, seat.hops) = (to, route, links.len() as u32);
+        match path.index().checked_sub(1) {
+            None => seat.way = way,
+            Some(further) => {
+                if seat.further.len() <= further {
+                    seat.further.resize(further + 1, Way::none(from));
+                }
+                seat.further[further] = way;
+            }
+        }
     }
 
     /// Joins two agents: what `a` sends goes over `forward` to `b`, what `b` sends over `reverse` to `a`.
     pub fn connect(&mut self, a: AgentId, b: AgentId, route: &crate::Route) {
-        self.set_route(a, &route.forward, b);
-        self.set_route(b, &route.reverse, a);
+        self.connect_path(a, b, PathId::FIRST, route);
+    }
+
+    /// Joins two agents on one of several paths, as [`Self::connect`] does on the first.
+    pub fn connect_path(&mut self, a: AgentId, b: AgentId, path: PathId, route: &crate::Route) {
+        self.set_path_route(a, path, &route.forward, b);
+        self.set_path_route(b, path, &route.reverse, a);
     }
 
     /// The simulated time.

@@ -68,7 +68,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
 /// A digest of everything that happens to every packet: two runs are the same where their digests are.
 ///
-/// FNV-1a (64 bits) over times, places, flows, sizes, ECN fields, TCP connections and sequence numbers, and bytes.
+/// FNV-1a (64 bits) over times, places, flows, paths, sizes, ECN fields, TCP connections and sequence numbers, and bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamHash(u64);
 
@@ -91,7 +91,7 @@ impl StreamHash {
     fn event(&mut self, kind: u64, now: Timestamp, place: usize, from: AgentId, packet: &Packet) {
         self.add(kind << 56 ^ (place as u64) << 28 ^ u64::from(from.0));
         self.add(now.as_nanos() as u64);
-        self.add(packet.size.as_bytes() << 2 | u64::from(packet.ecn.bits()));
+        self.add(packet.size.as_bytes() << 2 ^ u64::from(packet.path.number()) << 56 | u64::from(packet.ecn.bits()));
     }
 }
 

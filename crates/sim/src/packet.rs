@@ -1,7 +1,7 @@
 //! What travels: a packet and the parts of it that agents read.
 
 use crate::tcp::TcpSegment;
-use weir_units::{DataSize, Ecn, Timestamp};
+use weir_units::{DataSize, Ecn, PathId, Timestamp};
 
 /// A packet on its way from one agent to another.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub struct Packet {
     pub size: DataSize,
     /// The ECN field, as the path has left it so far.
     pub ecn: Ecn,
+    /// Which of the sending agent's routes it takes; the receiving agent reads which one it took.
+    pub path: PathId,
     /// When the sending agent let it go.
     pub sent: Timestamp,
     /// What simulated protocols read.
@@ -46,6 +48,7 @@ impl Clone for Packet {
     fn clone_from(&mut self, source: &Self) {
         self.size = source.size;
         self.ecn = source.ecn;
+        self.path = source.path;
         self.sent = source.sent;
         self.body = source.body;
         self.bytes.clone_from(&source.bytes);
@@ -59,6 +62,7 @@ impl Packet {
         Self {
             size: DataSize::ZERO,
             ecn: Ecn::NotEct,
+            path: PathId::FIRST,
             sent: Timestamp::ZERO,
             body: Body::Raw,
             bytes: Vec::new(),
@@ -70,6 +74,7 @@ impl Packet {
     pub fn reset(&mut self, now: Timestamp) {
         self.size = DataSize::ZERO;
         self.ecn = Ecn::NotEct;
+        self.path = PathId::FIRST;
         self.sent = now;
         self.body = Body::Raw;
         self.bytes.clear();

@@ -179,10 +179,10 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
                 break;
             }
             let from = AgentId(index as u32);
-            let (size, ecn) = (packet.size, packet.ecn);
+            let (size, ecn, way) = (packet.size, packet.ecn, seat.way(packet.path, from));
             self.sent += 1;
             self.observer.on_sent(self.now, from, packet);
-            let head = Head { from, to: seat.peer, hop: seat.route, end: seat.route + seat.hops };
+            let head = Head { from, to: way.to, hop: way.first, end: way.end };
             self.packets.occupy(head);
             match head.next_hop() {
                 Some(hop) => self.enter(slot, self.routes[hop], size, ecn),

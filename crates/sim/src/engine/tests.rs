@@ -253,3 +253,65 @@ fn an_agent_is_changed_from_outside_and_goes_on() {
     // There and back in 10.2 ms, for a second.
     assert_eq!(sim.totals().sent, 1 + 196);
 }
+
+/// Sends one packet on each of so many paths at its start, and keeps the path and time of each that it receives.
+#[derive(Default)]
+struct Multihomed {
+    unsent: Vec<PathId>,
+    received: Vec<(PathId, Timestamp)>,
+}
+impl Agent for Multihomed {
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        self.received.push((packet.path, now));
+        // The answer goes back on the path that the packet took.
+        if packet.payload == 0 {
+            self.unsent.push(packet.path);
+        }
+    }
+    fn on_timeout(&mut self, _: Timestamp) {}
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        None
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        assert_eq!(packet.path, PathId::FIRST, "a blank packet takes the first path");
+        let Some(path) = self.unsent.pop() else { return false };
+        packet.size = DataSize::from_bytes(1_000);
+        packet.path = path;
+        packet.payload = u32::from(now > Timestamp::ZERO);
+        true
+    }
+}
+
+#[test]
+fn each_path_of_an_agent_has_its_own_route() {
+    let mut sim = Simulator::with_observer(1, StreamHash::default());
+    let fast = point_to_point(&mut sim, &DuplexConfig::symmetric(link(8, 10, 50_000))).expect("valid");
+    let slow = point_to_point(&mut sim, &DuplexConfig::symmetric(link(8, 30, 50_000))).expect("valid");
+    let [first, without, third, beyond] = [0, 1, 2, 200].map(PathId::new);
+    let a =
+        sim.add_agent(Multihomed { unsent: vec![first, without, third, beyond], ..<_>::default() }, Timestamp::ZERO);
+    let b = sim.add_agent(Multihomed::default(), Timestamp::ZERO);
+    sim.connect(a, b, &fast);
+    sim.connect_path(a, b, third, &slow);
+    assert_eq!(sim.run_until(Timestamp::from_secs(1)), Outcome::Reached);
+    let ms = Timestamp::from_millis;
+    assert_eq!(sim.agent(b).received, [(first, ms(11)), (third, ms(31))]);
+    assert_eq!(sim.agent(a).received, [(first, ms(22)), (third, ms(62))]);
+    // Paths 1 and 200 lead nowhere: what is sent on them is lost, and counted.
+    let t = sim.totals();
+    assert_eq!((t.sent, t.delivered, t.dropped, t.inside), (6, 4, 2, 0));
+}
+
+#[test]
+fn a_packet_on_another_path_is_another_packet_to_the_digest() {
+    let digest = |path: u8| {
+        let mut hash = StreamHash::default();
+        let mut packet = Packet::blank();
+        packet.path = PathId::new(path);
+        packet.size = DataSize::from_bytes(1_200);
+        hash.on_sent(Timestamp::ZERO, AgentId(0), &packet);
+        hash.value()
+    };
+    assert_ne!(digest(0), digest(1));
+    assert_ne!(digest(1), digest(255));
+}
