@@ -10,13 +10,12 @@
 //! entry in the registry. Every `weir` command then knows it, scenario files too.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use weir_cc::cue::{Cue, PacketResult, SentPacket};
 use weir_cc::tunable::SetupError;
+use weir_cc::units::{DataRate, Gain, TimeDelta, Timestamp};
 use weir_cc::{
-    Controller, FeedbackFormat, FeedbackPlan, Limits, Pair, Registry, Sender, Setup, Spec, Target, Transport,
+    Algorithm, Controller, FeedbackFormat, FeedbackPlan, Limits, NoReceiver, Pair, Registry, Setup, Spec, Start, Target,
 };
-use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 const NAME: &str = "delay-steps";
 
@@ -32,7 +31,7 @@ weir_cc::tunables! {
     }
 }
 
-struct DelaySteps {
+pub(crate) struct DelaySteps {
     config: Config,
     limits: Limits,
     rate: DataRate,
@@ -43,11 +42,10 @@ struct DelaySteps {
 }
 
 impl DelaySteps {
-    fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all(NAME, &setup.params)?;
-        let rate = setup.limits.clamp(setup.start_rate);
-        Ok(Self { config, limits: setup.limits, rate, base: None, hold_until: setup.now })
+    fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check(NAME)?;
+        let rate = start.limits.clamp(start.rate);
+        Ok(Self { config, limits: start.limits, rate, base: None, hold_until: start.now })
     }
 }
 
@@ -86,26 +84,28 @@ impl Controller for DelaySteps {
     }
 }
 
-pub(crate) fn spec() -> Spec {
-    Spec {
-        name: NAME.into(),
-        summary: "an example: steps up, and down when the delay rises".into(),
-        source: "none: a toy".into(),
-        feedback: Some(FeedbackPlan {
-            format: FeedbackFormat::TransportWide,
-            min_interval: TimeDelta::from_millis(100),
-            max_interval: TimeDelta::from_millis(100),
-            bandwidth_share: 0.05,
-        }),
-        reports: None,
-        transport: Transport::Udp,
-        params: Config::params(),
-        make: Arc::new(|setup| Ok(Pair { sender: Sender::Custom(Box::new(DelaySteps::new(setup)?)), receiver: None })),
+impl Algorithm for DelaySteps {
+    type Receiver = NoReceiver;
+    fn specs() -> Vec<Spec> {
+        let every = TimeDelta::from_millis(100);
+        vec![Spec {
+            feedback: Some(FeedbackPlan {
+                format: FeedbackFormat::TransportWide,
+                min_interval: every,
+                max_interval: every,
+                bandwidth_share: 0.05,
+            }),
+            params: Config::params(),
+            ..Spec::new(NAME, "an example: steps up, and down when the delay rises", "none: a toy")
+        }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 
 fn main() -> ExitCode {
     let mut registry = Registry::builtin();
-    registry.register(spec());
+    registry.add::<DelaySteps>();
     weir::main(registry)
 }

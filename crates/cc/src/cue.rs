@@ -50,13 +50,28 @@ pub enum Cue<'a> {
 impl Cue<'_> {
     /// Where this kind of cue is measured.
     pub const fn origin(&self) -> Origin {
-        Origin::OnPath
+        match self {
+            Self::TransportFeedback(_)
+            | Self::ReportBlock(_)
+            | Self::ReceiverEstimate(_)
+            | Self::NadaReport(_)
+            | Self::IntervalReport(_)
+            | Self::NextDataUnit(_)
+            | Self::CapacityNotice(_)
+            | Self::TransportRate(_)
+            | Self::SendRejected(_) => Origin::OnPath,
+        }
     }
     /// How this kind of cue is told.
     pub const fn channel(&self) -> Channel {
         match self {
+            Self::TransportFeedback(_)
+            | Self::ReportBlock(_)
+            | Self::ReceiverEstimate(_)
+            | Self::NadaReport(_)
+            | Self::IntervalReport(_)
+            | Self::NextDataUnit(_) => Channel::InBand,
             Self::CapacityNotice(_) | Self::TransportRate(_) | Self::SendRejected(_) => Channel::OutOfBand,
-            _ => Channel::InBand,
         }
     }
     /// When the cue reached this end.

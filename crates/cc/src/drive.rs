@@ -14,7 +14,7 @@ use crate::tunable::SetupError;
 use crate::{
     Controller, Cue, Limits, OneWayDelayMeter, Receiver, ReceiverController, RepairPlan, Report, ReportedPacket,
 };
-use crate::{SentHistory, Setup, Spec};
+use crate::{Registry, SentHistory, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Media packets between two feedback messages.
@@ -65,10 +65,11 @@ fn arrival(sequence: u64) -> Timestamp {
 }
 
 impl Drive {
-    /// A call under this entry of the registry with its default parameters, in which one packet of `one_lost_of` is
-    /// lost, or none. The target lies between 150 kbit/s and 3 Mbit/s and starts at 1 Mbit/s; what is sent does not
-    /// follow it. Errors: those of the entry's own making, which for the built-in controllers cannot happen.
-    pub fn new(spec: &Spec, one_lost_of: Option<u64>) -> Result<Self, SetupError> {
+    /// A call under this controller with its default parameters, in which one packet of `one_lost_of` is lost, or none.
+    /// The target lies between 150 kbit/s and 3 Mbit/s and starts at 1 Mbit/s; what is sent does not follow it.
+    /// Errors: an unknown name.
+    pub fn new(registry: &Registry, name: &str, one_lost_of: Option<u64>) -> Result<Self, SetupError> {
+        let spec = registry.get(name).ok_or_else(|| SetupError::UnknownController { name: name.into() })?;
         let setup = Setup {
             limits: Limits { floor: DataRate::from_kbps(150), ceiling: DataRate::from_mbps(3) },
             start_rate: DataRate::from_kbps(1_000),
@@ -76,7 +77,7 @@ impl Drive {
             seed: 1,
             params: Vec::new(),
         };
-        let pair = (spec.make)(&setup)?;
+        let pair = registry.make(name, &setup)?;
         Ok(Self {
             sender: pair.sender,
             receiver: pair.receiver,
@@ -165,15 +166,9 @@ impl Drive {
         let is_repair = self.repair_is_due();
         self.is_repair[self.next as usize % REMEMBERED] = is_repair;
         let mut packet = SentPacket {
-            now,
-            sequence: self.next,
-            size: PACKET,
-            is_padding: false,
             is_repair,
-            is_retransmission: false,
-            probe: 0,
             queued: PACKET * (PACKETS_PER_FRAME - 1 - self.next % PACKETS_PER_FRAME),
-            bytes_in_flight: DataSize::ZERO,
+            ..SentPacket::media(now, self.next, PACKET)
         };
         self.history.on_sent(&packet);
         packet.bytes_in_flight = self.history.bytes_in_flight();
@@ -303,14 +298,13 @@ impl Drive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
 
     #[test]
     fn every_built_in_controller_is_driven_and_tells_the_same_twice() {
         let registry = Registry::builtin();
         for spec in registry.specs().iter().chain(registry.probing_specs()) {
             let run = |steps, one_lost_of| {
-                let mut drive = Drive::new(spec, one_lost_of).expect("the defaults are valid");
+                let mut drive = Drive::new(&registry, &spec.name, one_lost_of).expect("the defaults are valid");
                 (0..steps).for_each(|_| drive.step());
                 assert_eq!(drive.next, steps * PACKETS_PER_STEP, "{}", spec.name);
                 // 100 ms there and back and up to 20 ms of queue are under way: at most 2 steps' packets unreported.

@@ -8,9 +8,8 @@
 use crate::controller::{Controller, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, Fate, QueueState, SentPacket};
 use crate::fbra::probe::{Outcome, Probing};
-use crate::registry::{BuiltIn, Pair, Sender, Setup, Spec};
+use crate::spec::{Setup, Spec, Start};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// What a controller's name ends in to have its steps probed.
@@ -45,8 +44,8 @@ crate::tunables! {
 /// - Without parity packets, for the session has no code or the media pauses, the step is taken after the patience, and
 ///   the probe does not count.
 /// - A controller that plans repair itself or counts probes of its own is left alone.
-pub struct FecProbing {
-    inner: Sender,
+pub struct FecProbing<C> {
+    inner: C,
     /// Whether the inner controller does its own probing.
     transparent: bool,
     config: Config,
@@ -69,12 +68,27 @@ enum Verdict {
     Lossy,
 }
 
-impl FecProbing {
-    /// Probing around a controller that was made from the same setup, but for the parameters, which are those of
-    /// [`Config`] alone. Errors: see [`Config::set_all`].
-    pub fn new(inner: Sender, setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all(SUFFIX, &setup.params)?;
+/// The entry of a controller with probing around it.
+pub(crate) fn spec(inner: &Spec) -> Spec {
+    let mut spec = inner.clone();
+    spec.name.push_str(SUFFIX);
+    spec.summary.push_str("; its steps upwards are probed with FEC");
+    spec.source.push_str("; Nagy et al., MMSys 2014");
+    spec.params.extend(Config::params());
+    spec
+}
+
+/// Takes the parameters of [`Config`] out of a setup; the rest are the inner controller's.
+pub(crate) fn split(setup: &Setup) -> Result<(Config, Setup), SetupError> {
+    let known = Config::params();
+    let (own, inner) = setup.params.iter().cloned().partition::<Vec<_>, _>(|p| known.iter().any(|o| o.name == p.0));
+    Ok((Config::from_params(SUFFIX, &own)?, Setup { params: inner, ..*setup }))
+}
+
+impl<C: Controller> FecProbing<C> {
+    /// Probing around a controller that has the same start. Errors: see [`Config::check`].
+    pub fn new(config: Config, inner: C, start: &Start) -> Result<Self, SetupError> {
+        config.check(SUFFIX)?;
         let target = inner.target();
         let mut counts_itself = false;
         inner.metrics(&mut |name, _| counts_itself |= name == "fec_enabled");
@@ -82,39 +96,15 @@ impl FecProbing {
             transparent: counts_itself || target.repair != RepairPlan::Off,
             inner,
             config,
-            limits: setup.limits,
+            limits: start.limits,
             media: target.media_rate,
             probing: Probing::default(),
-            probe_began: setup.now,
+            probe_began: start.now,
             first_repair: None,
             waits_since: None,
-            next_probe: setup.now,
+            next_probe: start.now,
             rtt: TimeDelta::ZERO,
         })
-    }
-
-    /// The entry of a controller with probing around it.
-    pub fn spec(inner: &Spec) -> Spec {
-        let make = inner.make.clone();
-        let mut params = inner.params.clone();
-        params.extend(Config::params());
-        Spec {
-            name: format!("{}{SUFFIX}", inner.name),
-            summary: format!("{}; its steps upwards are probed with FEC", inner.summary),
-            source: format!("{}; Nagy et al., MMSys 2014", inner.source),
-            feedback: inner.feedback,
-            reports: inner.reports,
-            transport: inner.transport,
-            params,
-            make: Arc::new(move |setup| {
-                let own = Config::params();
-                let is_own = |p: &&(String, f64)| own.iter().any(|o| o.name == p.0);
-                let setup_of = |params: Vec<_>| Setup { params, ..setup.clone() };
-                let pair = make(&setup_of(setup.params.iter().filter(|p| !is_own(p)).cloned().collect()))?;
-                let own_setup = setup_of(setup.params.iter().filter(is_own).cloned().collect());
-                Ok(Pair { sender: Self::new(pair.sender, &own_setup)?.into(), receiver: pair.receiver })
-            }),
-        }
     }
 
     fn verdict(&mut self, cue: &Cue<'_>) -> Verdict {
@@ -213,14 +203,7 @@ impl FecProbing {
     }
 }
 
-impl BuiltIn for FecProbing {
-    /// None of its own: the registry makes one beside each other entry.
-    fn specs() -> Vec<Spec> {
-        Vec::new()
-    }
-}
-
-impl Controller for FecProbing {
+impl<C: Controller> Controller for FecProbing<C> {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.inner.on_packet_sent(packet);
         if packet.is_repair && self.probing.interval().is_some() {
@@ -280,7 +263,8 @@ mod tests {
     use super::*;
     use crate::cue::TransportFeedback;
     use crate::cue::{EstimateKind, IntervalPacket, IntervalReport, PacketResult, ReceiverEstimate, ReportBlock};
-    use crate::{Registry, Transport};
+    use crate::testing::REPORT;
+    use crate::{Pair, Registry, Sender};
     use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
     /// Wants what it is told to.
@@ -312,18 +296,8 @@ mod tests {
     }
     fn registry() -> Registry {
         let mut registry = Registry::builtin();
-        registry.register(Spec {
-            name: "obedient".into(),
-            summary: String::new(),
-            source: String::new(),
-            feedback: None,
-            reports: None,
-            transport: Transport::Udp,
-            params: Vec::new(),
-            make: Arc::new(|setup| {
-                let sender = Sender::Custom(Box::new(Obedient(setup.start_rate)));
-                Ok(Pair { sender, receiver: None })
-            }),
+        registry.register(Spec::new("obedient", "", ""), |_, setup| {
+            Ok(Pair::alone(Sender::Custom(Box::new(Obedient(setup.start_rate)))))
         });
         registry
     }
@@ -343,17 +317,8 @@ mod tests {
             self.0.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now: at(ms), rate, kind: EstimateKind::Remb }));
         }
         fn send(&mut self, ms: i64, is_repair: bool) {
-            self.0.on_packet_sent(&SentPacket {
-                now: at(ms),
-                sequence: 0,
-                size: DataSize::from_bytes(1_000),
-                is_padding: false,
-                is_repair,
-                is_retransmission: false,
-                probe: 0,
-                queued: DataSize::ZERO,
-                bytes_in_flight: DataSize::ZERO,
-            });
+            self.0
+                .on_packet_sent(&SentPacket { is_repair, ..SentPacket::media(at(ms), 0, DataSize::from_bytes(1_000)) });
         }
         /// Feedback on packets that left at these times, the last `lost` of which did not arrive.
         fn feedback(&mut self, ms: i64, departures: &[i64], lost: usize) {
@@ -378,11 +343,9 @@ mod tests {
             self.0.on_cue(&Cue::ReportBlock(ReportBlock {
                 now: at(ms),
                 fraction_lost,
-                cumulative_lost: 0,
-                highest_sequence: 0,
                 expected: 0,
-                jitter: TimeDelta::ZERO,
                 rtt: Some(TimeDelta::from_millis(100)),
+                ..REPORT
             }));
         }
         /// Media rate in kbit/s and media packets to a parity packet, 0 for none.
@@ -531,7 +494,8 @@ mod tests {
         assert!(registry.get("gcc+fec+fec").is_none() && registry.get("+fec").is_none());
         // Registering again takes the companion's place too.
         let mut twice = registry.clone();
-        twice.register(registry.get("obedient").expect("registered").clone());
+        let again = registry.get("obedient").expect("registered").clone();
+        twice.register(again, |_, setup| Ok(Pair::alone(Sender::Custom(Box::new(Obedient(setup.start_rate))))));
         assert_eq!(twice.probing_specs().len(), registry.probing_specs().len());
         // Parameters reach their own half.
         let make = |name: &str, params: &[(&str, f64)]| registry.make(name, &setup(params)).map(|p| p.sender.target());
@@ -547,7 +511,7 @@ mod tests {
     fn a_controller_that_probes_itself_is_left_alone() {
         let registry = registry();
         let run = |name| {
-            let mut drive = crate::drive::Drive::new(registry.get(name).expect("built in"), Some(37)).expect("valid");
+            let mut drive = crate::drive::Drive::new(&registry, name, Some(37)).expect("valid");
             (0..200).for_each(|_| drive.step());
             drive.checksum()
         };

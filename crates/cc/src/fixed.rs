@@ -2,9 +2,8 @@
 
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
-use crate::registry::{BuiltIn, Pair, Setup, Spec, Transport};
+use crate::spec::{Algorithm, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, Timestamp};
 
 crate::tunables! {
@@ -24,27 +23,25 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// A controller at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("fixed", &setup.params)?;
+    /// A controller at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("fixed")?;
         let pacing = Gain::new(config.pacing_factor).unwrap_or(Gain::ONE);
-        Ok(Self { wanted: setup.start_rate, limits: setup.limits, pacing })
+        Ok(Self { wanted: start.rate, limits: start.limits, pacing })
     }
 }
 
-impl BuiltIn for Fixed {
+impl Algorithm for Fixed {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "fixed".into(),
-            summary: "constant rate, no reaction to the path".into(),
-            source: "none: the baseline".into(),
-            feedback: None,
-            reports: None,
-            transport: Transport::Udp,
+            adapts: false,
             params: Config::params(),
-            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+            ..Spec::new("fixed", "constant rate, no reaction to the path", "none: the baseline")
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 
@@ -63,14 +60,12 @@ impl Controller for Fixed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Registry;
+    use crate::testing::Kbps;
 
     #[test]
     fn holds_its_rate_inside_the_limits() {
         let kbps = DataRate::from_kbps;
-        let limits = Limits { floor: kbps(100), ceiling: kbps(500) };
-        let setup = Setup { limits, start_rate: kbps(800), now: Timestamp::ZERO, seed: 1, params: vec![] };
-        let mut c = Registry::builtin().make("fixed", &setup).expect("built in").sender;
+        let mut c: Fixed = Kbps { floor: 100, start: 800, ceiling: 500 }.sender(&[]);
         assert_eq!(c.target().media_rate, kbps(500));
         c.on_limits(Limits { floor: kbps(100), ceiling: kbps(900) }, Timestamp::ZERO);
         assert_eq!(c.target().media_rate, kbps(800));
@@ -78,12 +73,14 @@ mod tests {
 
     #[test]
     fn refuses_unknown_and_wild_parameters() {
-        let kbps = DataRate::from_kbps;
-        let limits = Limits { floor: kbps(100), ceiling: kbps(500) };
-        let setup = |params| Setup { limits, start_rate: kbps(300), now: Timestamp::ZERO, seed: 1, params };
-        let err = |p: &str, v| Fixed::new(&setup(vec![(p.into(), v)])).err().map(|e| e.to_string());
+        let kbps = Kbps { floor: 100, start: 300, ceiling: 500 };
+        let err = |p: &str, v| Fixed::make("fixed", &kbps.setup(&[(p, v)])).err().map(|e| e.to_string());
         assert!(err("pace", 2.0).expect("unknown").contains("it has pacing_factor"));
         assert!(err("pacing_factor", 0.1).expect("range").contains("between 1 and 100"));
         assert!(err("pacing_factor", f64::NAN).is_some());
+        let typed = |pacing_factor| Fixed::new(Config { pacing_factor }, &kbps.start()).err().map(|e| e.to_string());
+        assert_eq!(typed(2.0), None);
+        assert_eq!(typed(0.1), err("pacing_factor", 0.1));
+        assert!(typed(f64::NAN).is_some());
     }
 }

@@ -29,6 +29,7 @@ pub mod rrtcc;
 pub mod rtcp_aimd;
 pub mod rtcp_thresholds;
 pub mod scream;
+mod spec;
 pub mod tfrc;
 pub mod throughput;
 pub mod tmmbr;
@@ -39,6 +40,10 @@ pub use cue::Cue;
 pub use history::{HistoryCounters, ReportedPacket, SentHistory};
 pub use one_way_delay::OneWayDelayMeter;
 pub use pacer::{Pacer, PacerDecision};
-pub use registry::{
-    BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Receiver, Registry, ReportPlan, Sender, Setup, Spec, Transport,
-};
+pub use registry::{Receiver, Registry, Sender};
+pub use spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, ReportPlan, Setup, Spec, Start, Transport};
+/// Times, rates, sizes and the ECN field, as controllers take and give them.
+pub use weir_units as units;
+
+#[cfg(test)]
+mod testing;

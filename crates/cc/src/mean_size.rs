@@ -33,15 +33,8 @@ mod tests {
     #[test]
     fn media_moves_the_mean_and_repair_does_not() {
         let packet = |bytes, is_repair| SentPacket {
-            now: Timestamp::ZERO,
-            sequence: 0,
-            size: DataSize::from_bytes(bytes),
-            is_padding: false,
             is_repair,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
-            bytes_in_flight: DataSize::ZERO,
+            ..SentPacket::media(Timestamp::ZERO, 0, DataSize::from_bytes(bytes))
         };
         let mut mean = MeanSize::default();
         mean.on_packet(&packet(1_000, false));

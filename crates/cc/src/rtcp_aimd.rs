@@ -3,9 +3,8 @@
 
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
+use crate::spec::{Algorithm, NoReceiver, Pair, ReportPlan, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 crate::tunables! {
@@ -29,26 +28,28 @@ pub struct RtcpAimd {
 }
 
 impl RtcpAimd {
-    /// A controller at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("rtcp-aimd", &setup.params)?;
-        Ok(Self { config, limits: setup.limits, rate: setup.limits.clamp(setup.start_rate) })
+    /// A controller at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("rtcp-aimd")?;
+        Ok(Self { config, limits: start.limits, rate: start.limits.clamp(start.rate) })
     }
 }
 
-impl BuiltIn for RtcpAimd {
+impl Algorithm for RtcpAimd {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "rtcp-aimd".into(),
-            summary: "RTCP loss: 5 % down above 5 %, else 0.5 kbit/s up".into(),
-            source: "Wu et al., 2000, by S. Jero, 2013, section 2.2.2".into(),
-            feedback: None,
             reports: Some(ReportPlan::every(TimeDelta::from_secs(5))),
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+            ..Spec::new(
+                "rtcp-aimd",
+                "RTCP loss: 5 % down above 5 %, else 0.5 kbit/s up",
+                "Wu et al., 2000, by S. Jero, 2013, section 2.2.2",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 
@@ -76,23 +77,13 @@ impl Controller for RtcpAimd {
 mod tests {
     use super::*;
     use crate::cue::ReportBlock;
+    use crate::testing::{Kbps, REPORT};
 
     #[test]
     fn a_twentieth_down_and_half_a_kilobit_up() {
-        let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_kbps(951) };
-        let start_rate = DataRate::from_kbps(2_000);
-        let setup = Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] };
-        let mut c = RtcpAimd::new(&setup).expect("valid");
+        let mut c: RtcpAimd = Kbps { floor: 100, start: 2_000, ceiling: 951 }.sender(&[]);
         let mut after = |fraction_lost| {
-            c.on_cue(&Cue::ReportBlock(ReportBlock {
-                now: Timestamp::ZERO,
-                fraction_lost,
-                cumulative_lost: 0,
-                highest_sequence: 0,
-                expected: 100,
-                jitter: TimeDelta::ZERO,
-                rtt: None,
-            }));
+            c.on_cue(&Cue::ReportBlock(ReportBlock { fraction_lost, ..REPORT }));
             c.target().media_rate.as_bps()
         };
         assert_eq!([0.0, 0.051, 0.05, 0.0].map(&mut after), [951_000, 903_450, 903_950, 904_450]);

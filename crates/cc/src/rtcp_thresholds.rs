@@ -5,9 +5,8 @@
 
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
+use crate::spec::{Algorithm, NoReceiver, Pair, ReportPlan, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 crate::tunables! {
@@ -36,26 +35,28 @@ pub struct RtcpThresholds {
 }
 
 impl RtcpThresholds {
-    /// A controller at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("rtcp-thresholds", &setup.params)?;
-        Ok(Self { config, limits: setup.limits, rate: setup.limits.clamp(setup.start_rate), loss: None })
+    /// A controller at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("rtcp-thresholds")?;
+        Ok(Self { config, limits: start.limits, rate: start.limits.clamp(start.rate), loss: None })
     }
 }
 
-impl BuiltIn for RtcpThresholds {
+impl Algorithm for RtcpThresholds {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "rtcp-thresholds".into(),
-            summary: "RTCP loss against two thresholds: down, hold, up".into(),
-            source: "Busse, Deffner and Schulzrinne, 1996, by S. Jero, 2013, section 2.2.2".into(),
-            feedback: None,
             reports: Some(ReportPlan::every(TimeDelta::from_secs(5))),
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+            ..Spec::new(
+                "rtcp-thresholds",
+                "RTCP loss against two thresholds: down, hold, up",
+                "Busse, Deffner and Schulzrinne, 1996, by S. Jero, 2013, section 2.2.2",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 
@@ -89,23 +90,13 @@ impl Controller for RtcpThresholds {
 mod tests {
     use super::*;
     use crate::cue::ReportBlock;
+    use crate::testing::{Kbps, REPORT};
 
     #[test]
     fn falls_above_ten_percent_holds_above_five_and_rises_below() {
-        let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_kbps(1_100) };
-        let start_rate = DataRate::from_kbps(1_000);
-        let setup = Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] };
-        let mut c = RtcpThresholds::new(&setup).expect("valid");
+        let mut c: RtcpThresholds = Kbps { floor: 100, start: 1_000, ceiling: 1_100 }.sender(&[]);
         let mut after = |fraction_lost| {
-            c.on_cue(&Cue::ReportBlock(ReportBlock {
-                now: Timestamp::ZERO,
-                fraction_lost,
-                cumulative_lost: 0,
-                highest_sequence: 0,
-                expected: 100,
-                jitter: TimeDelta::ZERO,
-                rtt: None,
-            }));
+            c.on_cue(&Cue::ReportBlock(ReportBlock { fraction_lost, ..REPORT }));
             (c.target().media_rate.as_kbps_f64(), c.loss.expect("a report"))
         };
         assert_eq!(after(0.0).0, 1_050.0);

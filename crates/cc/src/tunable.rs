@@ -84,6 +84,12 @@ pub struct ParamInfo {
     pub max: f64,
 }
 
+/// Whether a value lies between a parameter's bounds, which are rounded as the value's type rounds.
+pub fn is_within<T: Tunable>(value: T, param: &ParamInfo) -> bool {
+    let rounded = |bound| T::from_number(bound).to_number();
+    (rounded(param.min)..=rounded(param.max)).contains(&value.to_number())
+}
+
 /// Why a controller could not be made.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SetupError {
@@ -172,6 +178,22 @@ macro_rules! tunables {
                     unit: <$ty as $crate::tunable::Tunable>::UNIT,
                     default: f64::from($default), min: f64::from($min), max: f64::from($max),
                 },)*]
+            }
+            /// The defaults, but for these parameters by name. Errors: as [`Self::set_all`].
+            pub fn from_params(controller: &str, params: &[(String, f64)]) -> Result<Self, $crate::tunable::SetupError> {
+                let mut config = Self::default();
+                config.set_all(controller, params)?;
+                Ok(config)
+            }
+            /// Checks every field. Errors: a value outside its range, named with the range.
+            pub fn check(&self, controller: &str) -> Result<(), $crate::tunable::SetupError> {
+                use $crate::tunable::{SetupError, is_within};
+                let [$($field),*] = Self::params()[..] else { return Ok(()) };
+                $(if !is_within(self.$field, &$field) {
+                    let value = $crate::tunable::Tunable::to_number(self.$field);
+                    return Err(SetupError::OutOfRange { controller: controller.into(), param: $field, value });
+                })*
+                Ok(())
             }
             /// Sets parameters by name. Errors: a name that does not exist, a value outside its range.
             pub fn set_all(&mut self, controller: &str, params: &[(String, f64)]) -> Result<(), $crate::tunable::SetupError> {

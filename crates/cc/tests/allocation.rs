@@ -1,14 +1,15 @@
 //! No allocation per packet in steady state, for every built-in controller together with the sent history.
 
 use weir_cc::drive::Drive;
-use weir_cc::{Registry, Sender, Spec};
+use weir_cc::fixed::{self, Fixed};
+use weir_cc::{Pair, Registry, Sender, Spec};
 
 /// Steps of 100 ms: a minute to fill every history, ten to look for growth.
 const WARM_UP: u32 = 600;
 const STEADY: u32 = 6_000;
 
-fn allocations(spec: &Spec, one_lost_of: Option<u64>) -> u64 {
-    let mut drive = Drive::new(spec, one_lost_of).expect("the defaults are valid");
+fn allocations(registry: &Registry, name: &str, one_lost_of: Option<u64>) -> u64 {
+    let mut drive = Drive::new(registry, name, one_lost_of).expect("the defaults are valid");
     (0..WARM_UP).for_each(|_| drive.step());
     let counted = allocation_counter::measure(|| (0..STEADY).for_each(|_| drive.step()));
     assert_ne!(drive.checksum(), 0, "it ran");
@@ -20,30 +21,30 @@ fn nothing_is_allocated_in_steady_state() {
     let registry = Registry::builtin();
     for spec in registry.specs().iter().chain(registry.probing_specs()) {
         for one_lost_of in [None, Some(37)] {
-            assert_eq!(allocations(spec, one_lost_of), 0, "{} allocates, one lost of {one_lost_of:?}", spec.name);
+            let count = allocations(&registry, &spec.name, one_lost_of);
+            assert_eq!(count, 0, "{} allocates, one lost of {one_lost_of:?}", spec.name);
         }
     }
 }
 
 #[test]
 fn the_counter_counts() {
-    let mut spec = Registry::builtin().get("fixed").expect("built in").clone();
-    let make = spec.make.clone();
-    spec.make = std::sync::Arc::new(move |setup| {
-        let mut pair = make(setup)?;
-        pair.sender = Sender::Custom(Box::new(wasteful::Wasteful(pair.sender, Vec::new())));
-        Ok(pair)
+    let mut registry = Registry::builtin();
+    registry.register(Spec::new("wasteful", "", ""), |_, setup| {
+        let fixed = Fixed::new(fixed::Config::default(), &setup.start())?;
+        Ok(Pair::alone(Sender::Custom(Box::new(wasteful::Wasteful(fixed, Vec::new())))))
     });
     // A controller that allocates with each packet is seen: 25 packets a step.
-    assert!(allocations(&spec, None) >= u64::from(STEADY) * 25);
+    assert!(allocations(&registry, "wasteful", None) >= u64::from(STEADY) * 25);
 }
 
 mod wasteful {
     use weir_cc::cue::SentPacket;
-    use weir_cc::{Controller, Cue, Limits, Sender, Target};
+    use weir_cc::fixed::Fixed;
+    use weir_cc::{Controller, Cue, Limits, Target};
     use weir_units::Timestamp;
 
-    pub(super) struct Wasteful(pub(super) Sender, pub(super) Vec<u64>);
+    pub(super) struct Wasteful(pub(super) Fixed, pub(super) Vec<u64>);
 
     impl Controller for Wasteful {
         fn on_packet_sent(&mut self, packet: &SentPacket) {

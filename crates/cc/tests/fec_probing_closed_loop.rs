@@ -177,15 +177,9 @@ impl Flow<'_> {
         self.sequence += 1;
         self.in_flight += size;
         self.sender.on_packet_sent(&SentPacket {
-            now,
-            sequence,
-            size,
-            is_padding: false,
             is_repair: rtp_timestamp.is_none(),
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
             bytes_in_flight: self.in_flight,
+            ..SentPacket::media(now, sequence, size)
         });
         while self.queue.front().is_some_and(|&t| t <= now) {
             self.queue.pop_front();

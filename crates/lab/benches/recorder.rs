@@ -21,6 +21,7 @@ fn recorder(series: bool) -> Recorder {
                 name: format!("flow {i}"),
                 controller: "gcc".into(),
                 kind: FlowKind::Rtp,
+                adapts: true,
                 start: Timestamp::ZERO,
                 stop: None,
                 playout_deadline: None,

@@ -7,7 +7,7 @@ use weir_lab::scenario::{
     Capacity, CircuitBreaker, Flow, FlowKind, Link, LossPlace, QueueLimit, RtpFlow, Scenario, ScenarioFile, Source,
     Topology, Window,
 };
-use weir_units::{DataRate, DataSize, TimeDelta};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 
 fn scenario(controller: &str, seconds: i64) -> Scenario {
     let registry = Registry::builtin();
@@ -65,7 +65,8 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 count_retransmissions: false,
                 header_overhead: DataSize::from_bytes(28),
                 session_bandwidth: DataRate::from_mbps(3),
-                ecn: false,
+                ecn: Ecn::NotEct,
+                adapts: registry.get(controller).is_some_and(|s| s.adapts),
                 dccp: None,
             }),
         }],
@@ -80,9 +81,9 @@ fn options<'a>(registry: &'a Registry, stop: &'a AtomicBool) -> RunOptions<'a> {
 #[test]
 fn every_controller_uses_the_link_and_loses_little() {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
-    // Two hold their media at the rate that they start with, and one does so until a base station tells it another.
-    let holds = |name: &str| ["fixed", "dpfec", "tmmbr-a", "tmmbr-b"].contains(&name);
-    for spec in registry.specs().iter().filter(|s| s.is_interactive() && !holds(&s.name)) {
+    // DP-FEC holds its media at the rate that it starts with, and two do so until a base station tells them another.
+    let holds = |name: &str| ["dpfec", "tmmbr-a", "tmmbr-b"].contains(&name);
+    for spec in registry.specs().iter().filter(|s| s.is_interactive() && s.adapts && !holds(&s.name)) {
         let r = run(&scenario(&spec.name, 100), 1, &options(&registry, &stop)).expect("runs");
         let f = &r.flows[0];
         eprintln!(
@@ -117,7 +118,7 @@ fn broken(controller: &str, rules: CircuitBreaker, kbps: Option<u64>) -> Option<
 fn the_circuit_breaker_stays_quiet_while_a_controller_adapts() {
     // At a quarter, with 1.2 s of queue, NADA swings between its bounds and is stopped; at a tenth, with 3 s, TFRC; and by the
     // rules of 2013 C-NADU, whose reports come twice a second, so that two of them are soon past.
-    let adapts = |s: &&Spec| s.is_interactive() && s.name != "fixed" && s.name != "dpfec";
+    let adapts = |s: &&Spec| s.is_interactive() && s.adapts && s.name != "dpfec";
     for spec in Registry::builtin().specs().iter().filter(adapts) {
         assert_eq!(broken(&spec.name, CircuitBreaker::Rfc8083, None), None, "{}", spec.name);
     }

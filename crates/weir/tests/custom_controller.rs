@@ -22,7 +22,7 @@ controllers.delay-steps.params = { bound = "40 ms", step = "10 kbps" }
 fn a_controller_from_outside_runs_in_a_scenario() {
     let mut registry = Registry::builtin();
     assert!(ScenarioFile::parse("own", SCENARIO, ".".as_ref(), &registry).is_err(), "known before it is registered");
-    registry.register(example::spec());
+    registry.add::<example::DelaySteps>();
     let file = ScenarioFile::parse("own", SCENARIO, ".".as_ref(), &registry).expect("reads");
     let scenario = file.scenario(None, Some("delay-steps"), &registry).expect("resolves");
     let stop = AtomicBool::new(false);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 13] = [
+const FLOORS: [(&str, u32); 14] = [
     ("units", 0),
     ("cc", 1),
     ("wire", 1),
@@ -18,6 +18,7 @@ const FLOORS: [(&str, u32); 13] = [
     ("live", 4),
     ("lab", 5),
     ("weir", 6),
+    ("weir-rtc", 6),
 ];
 /// Rooms that never see a clock, a socket, a thread or the operating system's randomness.
 const SANS_IO: [&str; 9] = ["units", "cc", "wire", "fec", "path", "media", "sim", "dccp", "session"];

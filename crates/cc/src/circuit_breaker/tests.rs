@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::REPORT;
 use crate::throughput::Equation;
 use weir_units::DataSize;
 
@@ -47,15 +48,8 @@ impl Call {
         self.now = end;
     }
     fn report(&mut self, fraction_lost: f64, marked: u64) -> Option<Reason> {
-        let block = ReportBlock {
-            now: self.now,
-            fraction_lost,
-            cumulative_lost: 0,
-            highest_sequence: self.highest,
-            expected: 100,
-            jitter: TimeDelta::ZERO,
-            rtt: self.rtt,
-        };
+        let block =
+            ReportBlock { now: self.now, fraction_lost, highest_sequence: self.highest, rtt: self.rtt, ..REPORT };
         self.breaker.on_report_block(&block, marked);
         self.breaker.tripped().map(|t| t.reason)
     }

@@ -33,15 +33,8 @@ pub fn run(config: Config, packet: DataSize, reports: impl IntoIterator<Item = T
         let spacing = interval / i64::try_from(expected.max(1)).unwrap_or(i64::MAX);
         for n in 0..expected {
             breaker.on_packet_sent(&SentPacket {
-                now: now + spacing * n as i64,
-                sequence,
-                size: packet,
-                is_padding: false,
-                is_repair: false,
-                is_retransmission: false,
-                probe: 0,
-                queued: DataSize::ZERO,
                 bytes_in_flight: packet,
+                ..SentPacket::media(now + spacing * n as i64, sequence, packet)
             });
             sequence += 1;
         }

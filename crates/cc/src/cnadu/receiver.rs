@@ -7,7 +7,7 @@ use crate::cue::{FramePlayout, ReceivedPacket};
 use crate::frames::{Framed, Frames};
 use crate::gcc_remb::convergence::Convergence;
 use crate::incoming_rate::IncomingRate;
-use crate::registry::Setup;
+use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -52,28 +52,27 @@ pub struct CnaduReceiver {
 }
 
 impl CnaduReceiver {
-    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("cnadu", &setup.params)?;
+    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("cnadu")?;
         Ok(Self {
             config,
-            limits: setup.limits,
+            limits: start.limits,
             frames: Frames::new(config.clock_rate),
             lateness: Lateness::new(config.base_window),
             incoming: IncomingRate::new(config.rate_window),
             incoming_bps: None,
             packet: 0.0,
-            estimate: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            estimate: start.limits.clamp(start.rate).as_bps_f64(),
             congested_at: None,
             known: None,
-            updated: setup.now,
+            updated: start.now,
             decreased: None,
             discarded: None,
             discards_pending: false,
             rtt: DEFAULT_RTT,
             told: None,
-            told_at: setup.now,
+            told_at: start.now,
             news: false,
         })
     }
@@ -191,11 +190,10 @@ impl ReceiverController for CnaduReceiver {
 mod tests {
     use super::*;
     use crate::frames::tests::packet;
+    use crate::testing::Kbps;
 
     fn receiver() -> CnaduReceiver {
-        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
-        let start_rate = DataRate::from_kbps(240);
-        CnaduReceiver::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid")
+        Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Cnadu>(&[])
     }
     /// Frames of 1,000 bytes at 30 a second, each `late` ms late; kbit/s told after each, where it was.
     fn run(r: &mut CnaduReceiver, frames: core::ops::Range<u64>, late: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {

@@ -8,10 +8,9 @@ use crate::cue::{Cue, Fate, IntervalPacket, IntervalReport, NextDataUnit, Report
 use crate::feedback_timeout::FeedbackTimeout;
 use crate::mean_size::MeanSize;
 use crate::nada::loss_intervals::LossIntervals;
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
+use crate::spec::{Algorithm, Pair, ReportPlan, Setup, Spec, Start};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// Round-trip times count up to this, so that a forged one cannot stop the sender.
@@ -75,15 +74,14 @@ pub struct Cnadu {
 }
 
 impl Cnadu {
-    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("cnadu", &setup.params)?;
+    /// A sender at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("cnadu")?;
         Ok(Self {
             config,
             pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
-            limits: setup.limits,
-            rate: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            limits: start.limits,
+            rate: start.limits.clamp(start.rate).as_bps_f64(),
             told: None,
             losses: LossIntervals::default(),
             discard_bound: None,
@@ -98,10 +96,10 @@ impl Cnadu {
             playout_delay: None,
             extended: false,
             run: 0,
-            reported: setup.now,
+            reported: start.now,
             size: MeanSize::default(),
             silence: FeedbackTimeout::new(config.feedback_timeout),
-            start: setup.now,
+            start: start.now,
         })
     }
 
@@ -225,21 +223,22 @@ impl Cnadu {
     }
 }
 
-impl BuiltIn for Cnadu {
+impl Algorithm for Cnadu {
+    type Receiver = CnaduReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "cnadu".into(),
-            summary: "Conversational NADU: frame arrival and playout at the receiver, TFRC and delay at the sender"
-                .into(),
-            source: "Singh, Ott and Curcio, WoWMoM 2012".into(),
-            feedback: None,
             reports: Some(REPORTS),
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| {
-                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(CnaduReceiver::new(setup)?.into()) })
-            }),
+            ..Spec::new(
+                "cnadu",
+                "Conversational NADU: frame arrival and playout at the receiver, TFRC and delay at the sender",
+                "Singh, Ott and Curcio, WoWMoM 2012",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, CnaduReceiver>, SetupError> {
+        let (config, start) = (Config::from_params(name, &setup.params)?, setup.start());
+        Ok(Pair::both(Self::new(config, &start)?, CnaduReceiver::new(config, &start)?))
     }
 }
 

@@ -27,10 +27,9 @@ pub use estimate::{impact, max_interval_loss};
 
 use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket, TransportFeedback};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
+use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use estimate::LossInterval;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// DP-FEC's sender.
@@ -56,19 +55,18 @@ pub struct DpFec {
 }
 
 impl DpFec {
-    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("dpfec", &setup.params)?;
+    /// A sender at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("dpfec")?;
         Ok(Self {
             config,
-            limits: setup.limits,
-            wanted: setup.start_rate,
+            limits: start.limits,
+            wanted: start.rate,
             window: 0,
             loss: LossInterval::default(),
             reference: None,
             impact: f64::NAN,
-            next_decision: setup.now + config.res_time,
+            next_decision: start.now + config.res_time,
             sent: 0,
             packet_rate: f64::NAN,
             heard: false,
@@ -130,24 +128,27 @@ impl DpFec {
     }
 }
 
-impl BuiltIn for DpFec {
+impl Algorithm for DpFec {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         let syn = Config::default().syn;
         vec![Spec {
-            name: "dpfec".into(),
-            summary: "constant media rate, Reed-Solomon repair by its impact on TCP".into(),
-            source: "Matsuzono et al., DP-FEC, 2012, section 3".into(),
             feedback: Some(FeedbackPlan {
                 format: FeedbackFormat::CongestionControl,
                 min_interval: syn,
                 max_interval: syn,
                 bandwidth_share: 1.0,
             }),
-            reports: None,
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+            ..Spec::new(
+                "dpfec",
+                "constant media rate, Reed-Solomon repair by its impact on TCP",
+                "Matsuzono et al., DP-FEC, 2012, section 3",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 

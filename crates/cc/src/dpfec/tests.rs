@@ -1,16 +1,9 @@
 use super::*;
 use crate::cue::PacketResult;
+use crate::testing::{self, Kbps};
 use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
-fn setup(params: &[(&str, f64)]) -> Setup {
-    Setup {
-        limits: Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(40) },
-        start_rate: DataRate::from_mbps(30),
-        now: Timestamp::ZERO,
-        seed: 1,
-        params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
-    }
-}
+const KBPS: Kbps = Kbps { floor: 100, start: 30_000, ceiling: 40_000 };
 
 /// 2,500 packets a second with feedback each 10 ms.
 struct Stream {
@@ -21,7 +14,7 @@ struct Stream {
 
 impl Stream {
     fn new(params: &[(&str, f64)]) -> Self {
-        Self { sender: DpFec::new(&setup(params)).expect("valid"), now_ms: 0, sequence: 0 }
+        Self { sender: KBPS.sender(params), now_ms: 0, sequence: 0 }
     }
 
     /// Goes on for so many SYN times; `lost` says of each, counted from here, how many of its first packets are lost.
@@ -60,13 +53,7 @@ impl Stream {
         }
     }
     fn metric(&self, wanted: &str) -> f64 {
-        let mut found = None;
-        self.sender.metrics(&mut |name, v| {
-            if name == wanted {
-                found = Some(v);
-            }
-        });
-        found.expect("a metric of this name")
+        testing::metric(&self.sender, wanted)
     }
 }
 
@@ -161,7 +148,7 @@ fn silence_does_not_open_the_window() {
 
 #[test]
 fn the_window_stays_below_the_block() {
-    let mut s = DpFec::new(&setup(&[("block", 2.0), ("max_window", 200.0)])).expect("valid");
+    let mut s: DpFec = KBPS.sender(&[("block", 2.0), ("max_window", 200.0)]);
     assert_eq!(s.max_window(), 1);
     for n in 1..10 {
         s.heard = true;

@@ -19,13 +19,12 @@ pub use config::Config;
 
 use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, IntervalReport, SentPacket};
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
+use crate::spec::{Algorithm, NoReceiver, Pair, ReportPlan, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use history::{Rates, Recent};
 use interval::{Losses, RateMeter};
 use probe::{Outcome, Probing};
 use state::{Signs, State, Undershoot};
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// Reports whose round-trip times and intervals make the medians.
@@ -92,16 +91,15 @@ struct Told {
 }
 
 impl Fbra {
-    /// A sender in STAY at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("fbra", &setup.params)?;
+    /// A sender in STAY at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("fbra")?;
         let unknown = f64::NAN;
         Ok(Self {
             config,
             pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
-            limits: setup.limits,
-            rate: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            limits: start.limits,
+            rate: start.limits.clamp(start.rate).as_bps_f64(),
             state: State::Stay,
             previous: State::Stay,
             probing: Probing::default(),
@@ -284,13 +282,10 @@ impl Fbra {
     }
 }
 
-impl BuiltIn for Fbra {
+impl Algorithm for Fbra {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "fbra".into(),
-            summary: "probes with forward error correction, by one-way delay, losses and discards".into(),
-            source: "Nagy et al., MMSys 2014".into(),
-            feedback: None,
             reports: Some(ReportPlan {
                 // Section 4.1: "need not be shorter than 2 x RTT".
                 min_round_trips: 2.0,
@@ -299,10 +294,16 @@ impl BuiltIn for Fbra {
                 extended: true,
                 early: true,
             }),
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+            ..Spec::new(
+                "fbra",
+                "probes with forward error correction, by one-way delay, losses and discards",
+                "Nagy et al., MMSys 2014",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::cue::{Fate, IntervalPacket, OneWayDelay};
+use crate::testing::{self, Kbps};
 use weir_units::DataSize;
 
 /// A call scripted report by report: media at the target, a packet each 20 ms.
@@ -16,14 +17,7 @@ const UP: f64 = 3.0;
 
 impl Call {
     fn with(params: &[(&str, f64)]) -> Self {
-        let setup = Setup {
-            limits: Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(5_000) },
-            start_rate: DataRate::from_kbps(1_000),
-            now: Timestamp::ZERO,
-            seed: 1,
-            params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
-        };
-        Self { fbra: Fbra::new(&setup).expect("valid"), now: 0, rtt_ms: 100 }
+        Self { fbra: Kbps { floor: 32, start: 1_000, ceiling: 5_000 }.sender(params), now: 0, rtt_ms: 100 }
     }
     /// With twice the initial goodput as a high rate, for round numbers.
     fn new() -> Self {
@@ -63,12 +57,10 @@ impl Call {
         self.report("..........", 50)
     }
     fn kbps(&self) -> f64 {
-        self.fbra.target().media_rate.as_kbps_f64()
+        testing::kbps(&self.fbra)
     }
     fn metric(&self, name: &str) -> f64 {
-        let mut found = None;
-        self.fbra.metrics(&mut |n, v| found = if n == name { Some(v) } else { found });
-        found.expect(name)
+        testing::metric(&self.fbra, name)
     }
     /// Enabled, raised, kept, failed.
     fn counts(&self) -> [f64; 4] {
@@ -76,15 +68,8 @@ impl Call {
     }
     fn send(&mut self, is_repair: bool) {
         self.fbra.on_packet_sent(&SentPacket {
-            now: Timestamp::from_millis(self.now),
-            sequence: 0,
-            size: DataSize::from_bytes(1_000),
-            is_padding: false,
             is_repair,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
-            bytes_in_flight: DataSize::ZERO,
+            ..SentPacket::media(Timestamp::from_millis(self.now), 0, DataSize::from_bytes(1_000))
         });
     }
 }

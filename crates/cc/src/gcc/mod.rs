@@ -33,12 +33,11 @@ mod tests;
 
 use crate::controller::{Controller, Limits, ProbeCluster, Target, TimeoutReason};
 use crate::cue::{Cue, PacketResult, SentPacket, TransportFeedback};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
+use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 pub use config::Config;
 use detector::Usage;
 use loss_v2::{LossState, LossV2};
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Feedback that stays away for longer starts the delay filter anew (libwebrtc, as of 2024: `kStreamTimeOut`).
@@ -76,12 +75,11 @@ pub struct Gcc {
 }
 
 impl Gcc {
-    /// A controller at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("gcc", &setup.params)?;
-        let limits = setup.limits;
-        let start = limits.clamp(setup.start_rate.max(loss::MIN_RATE));
+    /// A controller at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("gcc")?;
+        let (limits, now) = (start.limits, start.now);
+        let start = limits.clamp(start.rate.max(loss::MIN_RATE));
         let pacing = Gain::new(config.pacing_factor).unwrap_or(Gain::ONE);
         let v2 = config.loss_v2.then(|| LossV2::new(limits));
         Ok(Self {
@@ -92,9 +90,9 @@ impl Gcc {
             aimd: aimd::Aimd::new(config.aimd(), start, limits.floor.max(loss::MIN_RATE)),
             loss: loss::LossRule::new(config.loss(), start, limits, v2),
             alr: alr::AlrDetector::new(config.alr(), start),
-            probes: probe::ProbeController::new(config.probe(), start, limits.ceiling, setup.now),
+            probes: probe::ProbeController::new(config.probe(), start, limits.ceiling, now),
             probe_rate: probe_rate::ProbeRate::new(),
-            silence: silence::Silence::new(config.silence_limit, config.silence_interval, setup.now),
+            silence: silence::Silence::new(config.silence_limit, config.silence_interval, now),
             rtt: MeanRtt::new(),
             pacing,
             target: Target::paced(start, start * pacing),
@@ -297,12 +295,10 @@ impl MeanRtt {
     }
 }
 
-impl BuiltIn for Gcc {
+impl Algorithm for Gcc {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "gcc".into(),
-            summary: "Google congestion control at the sender, from transport-wide feedback".into(),
-            source: "draft-ietf-rmcat-gcc-02; libwebrtc's goog_cc, as of 2024".into(),
             feedback: Some(FeedbackPlan {
                 format: FeedbackFormat::TransportWide,
                 // libwebrtc, as of 2024: `kMinInterval`, `kMaxInterval` and `kBandwidthFraction` of the feedback.
@@ -310,11 +306,16 @@ impl BuiltIn for Gcc {
                 max_interval: TimeDelta::from_millis(250),
                 bandwidth_share: 0.05,
             }),
-            reports: None,
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+            ..Spec::new(
+                "gcc",
+                "Google congestion control at the sender, from transport-wide feedback",
+                "draft-ietf-rmcat-gcc-02; libwebrtc's goog_cc, as of 2024",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 

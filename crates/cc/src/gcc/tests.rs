@@ -3,6 +3,7 @@
 use super::*;
 use crate::history::{ReportedPacket, SentHistory};
 use crate::pacer::{Pacer, PacerDecision};
+use crate::testing::Kbps;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -133,15 +134,10 @@ fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Sec
             let size = DataSize::from_bytes(PACKET);
             pacer.on_sent(now, size, is_padding, probe);
             let mut p = SentPacket {
-                now,
-                sequence: next_sequence,
-                size,
                 is_padding,
-                is_repair: false,
-                is_retransmission: false,
                 probe,
                 queued: DataSize::from_bytes(waiting * PACKET),
-                bytes_in_flight: DataSize::ZERO,
+                ..SentPacket::media(now, next_sequence, size)
             };
             history.on_sent(&p);
             p.bytes_in_flight = history.bytes_in_flight();
@@ -210,14 +206,7 @@ fn run(link: &Link, seconds: i64) -> Vec<Second> {
 }
 
 fn gcc(params: &[(&str, f64)]) -> Gcc {
-    let setup = Setup {
-        limits: Limits { floor: KBPS(50), ceiling: KBPS(10_000) },
-        start_rate: KBPS(500),
-        now: Timestamp::ZERO,
-        seed: 1,
-        params: params.iter().map(|&(n, v)| (n.to_owned(), v)).collect(),
-    };
-    Gcc::new(&setup).expect("valid")
+    Kbps { floor: 50, start: 500, ceiling: 10_000 }.sender(params)
 }
 
 fn mean(s: &[Second], f: fn(&Second) -> f64) -> f64 {
@@ -434,7 +423,7 @@ proptest! {
                     let size = DataSize::from_bytes(size);
                     let (queued, bytes_in_flight) = (DataSize::ZERO, size);
                     let is_padding = probe % 2 == 1;
-                    c.on_packet_sent(&SentPacket { now, sequence, size, is_padding, is_repair: false, is_retransmission: false, probe, queued, bytes_in_flight });
+                    c.on_packet_sent(&SentPacket { is_padding, probe, queued, bytes_in_flight, ..SentPacket::media(now, sequence, size) });
                 }
                 Call::Feedback { after_us, packets, rtt_us } => {
                     now += TimeDelta::from_micros(after_us);

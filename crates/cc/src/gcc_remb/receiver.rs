@@ -8,7 +8,7 @@ use super::rate_control::{RateControl, State};
 use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;
 use crate::incoming_rate::IncomingRate;
-use crate::registry::Setup;
+use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -39,22 +39,21 @@ pub struct GccRembReceiver {
 }
 
 impl GccRembReceiver {
-    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("gcc-remb", &setup.params)?;
+    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("gcc-remb")?;
         Ok(Self {
             config,
-            limits: setup.limits,
+            limits: start.limits,
             groups: InterArrival::default(),
             filter: ArrivalFilter::new(&config),
             detector: OveruseDetector::new(&config),
             incoming: IncomingRate::new(config.rate_window),
-            rate: RateControl::new(setup.limits.clamp(setup.start_rate).as_bps_f64(), setup.now),
+            rate: RateControl::new(start.limits.clamp(start.rate).as_bps_f64(), start.now),
             rtt: DEFAULT_RTT,
             incoming_bps: None,
             told: None,
-            told_at: setup.now,
+            told_at: start.now,
             news: false,
         })
     }
@@ -132,13 +131,11 @@ fn state_number(state: State) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Kbps;
     use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
     fn receiver() -> GccRembReceiver {
-        let limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(3_000) };
-        let start_rate = DataRate::from_kbps(1_000);
-        GccRembReceiver::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] })
-            .expect("valid")
+        Kbps { floor: 50, start: 1_000, ceiling: 3_000 }.receiver::<super::super::GccRemb>(&[])
     }
     fn arrive(r: &mut GccRembReceiver, departure_ms: f64, arrival_ms: f64) {
         r.on_packet_received(&ReceivedPacket {

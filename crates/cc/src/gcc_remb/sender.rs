@@ -4,9 +4,8 @@ use super::config::Config;
 use super::receiver::GccRembReceiver;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
-use crate::registry::{BuiltIn, Pair, Setup, Spec, Transport};
+use crate::spec::{Algorithm, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// What is left of the rate, each [`TIMEOUT_INTERVAL`], once reports have stayed away (libwebrtc: 0.8, 1 s).
@@ -36,15 +35,14 @@ pub struct GccRemb {
 }
 
 impl GccRemb {
-    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("gcc-remb", &setup.params)?;
+    /// A sender at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("gcc-remb")?;
         Ok(Self {
             config,
             pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
-            limits: setup.limits,
-            by_loss: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            limits: start.limits,
+            by_loss: start.limits.clamp(start.rate).as_bps_f64(),
             by_delay: None,
             expected: 0.0,
             lost: 0.0,
@@ -100,20 +98,21 @@ impl GccRemb {
     }
 }
 
-impl BuiltIn for GccRemb {
+impl Algorithm for GccRemb {
+    type Receiver = GccRembReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "gcc-remb".into(),
-            summary: "Google congestion control, Kalman filter at the receiver, told by REMB".into(),
-            source: "draft-ietf-rmcat-gcc-02".into(),
-            feedback: None,
-            reports: None,
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| {
-                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(GccRembReceiver::new(setup)?.into()) })
-            }),
+            ..Spec::new(
+                "gcc-remb",
+                "Google congestion control, Kalman filter at the receiver, told by REMB",
+                "draft-ietf-rmcat-gcc-02",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, GccRembReceiver>, SetupError> {
+        let (config, start) = (Config::from_params(name, &setup.params)?, setup.start());
+        Ok(Pair::both(Self::new(config, &start)?, GccRembReceiver::new(config, &start)?))
     }
 }
 
@@ -166,30 +165,26 @@ impl Controller for GccRemb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cue::{EstimateKind, ReceiverEstimate};
+    use crate::cue::EstimateKind;
+    use crate::testing::{self, Kbps, REPORT, estimate};
     use weir_units::DataSize;
 
     fn sender() -> GccRemb {
-        let limits = Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(3_000) };
-        let start_rate = DataRate::from_kbps(1_000);
-        GccRemb::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid")
+        Kbps { floor: 50, start: 1_000, ceiling: 3_000 }.sender(&[])
     }
     fn report(s: &mut GccRemb, ms: i64, fraction_lost: f64, expected: u64) -> f64 {
         s.on_cue(&Cue::ReportBlock(ReportBlock {
             now: Timestamp::from_millis(ms),
             fraction_lost,
-            cumulative_lost: 0,
-            highest_sequence: 0,
             expected,
-            jitter: TimeDelta::ZERO,
             rtt: Some(TimeDelta::from_millis(100)),
+            ..REPORT
         }));
         s.target().media_rate.as_kbps_f64()
     }
     fn remb(s: &mut GccRemb, kbps: u64) -> f64 {
-        let (now, rate) = (Timestamp::ZERO, DataRate::from_kbps(kbps));
-        s.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind: EstimateKind::Remb }));
-        s.target().media_rate.as_kbps_f64()
+        s.on_cue(&estimate(kbps, EstimateKind::Remb));
+        testing::kbps(s)
     }
 
     #[test]

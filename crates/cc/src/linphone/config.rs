@@ -64,7 +64,7 @@ crate::tunables! {
 
 /// What the application runs over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Over {
+pub enum Over {
     /// RTCP reports are all that it hears.
     Udp,
     /// DCCP whose queue refuses packets, and which is not asked for its rate.
@@ -75,7 +75,7 @@ pub(super) enum Over {
 
 impl Config {
     /// The defaults over this transport.
-    pub(super) fn over(over: Over) -> Self {
+    pub fn over(over: Over) -> Self {
         let ms = TimeDelta::from_millis;
         let (update_interval, follow_rate) = match over {
             Over::Udp => (TimeDelta::ZERO, false),

@@ -14,17 +14,15 @@ mod driver;
 #[cfg(test)]
 mod tests;
 
-pub use config::Config;
+pub use config::{Config, Over};
 
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, QueueState, SentPacket};
 use crate::incoming_rate::IncomingRate;
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
+use crate::spec::{Algorithm, NoReceiver, Pair, ReportPlan, Setup, Spec, Start, Transport};
 use crate::tunable::SetupError;
 use analyser::{Action, Analyser};
-use config::Over;
 use driver::Driver;
-use std::sync::Arc;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// RTCP's interval: 5 s, RFC 3550's least (S. Jero, 2013, section 2.2.2; section 4.3.2 has 50 s of ten reports).
@@ -69,21 +67,21 @@ pub struct Linphone {
 }
 
 impl Linphone {
-    /// A controller over plain datagrams. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        Self::over(Over::Udp, "linphone", setup)
+    /// A controller over plain datagrams. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        Self::over(Over::Udp, config, start)
     }
 
-    fn over(over: Over, name: &str, setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::over(over);
-        config.set_all(name, &setup.params)?;
-        let start = if config.start_at_max { config.max_rate } else { setup.start_rate };
+    /// A controller over this transport; its defaults are [`Config::over`]. Errors: see [`Config::check`].
+    pub fn over(over: Over, config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("linphone")?;
+        let rate = if config.start_at_max { config.max_rate } else { start.rate };
         Ok(Self {
             config,
             over,
-            limits: setup.limits,
+            limits: start.limits,
             analyser: Analyser::default(),
-            driver: Driver::new(start.as_bps_f64(), &setup.limits, &config),
+            driver: Driver::new(rate.as_bps_f64(), &start.limits, &config),
             state: State::Init,
             stable: 0,
             probing: 0,
@@ -172,37 +170,59 @@ impl Linphone {
     }
 }
 
-impl BuiltIn for Linphone {
+/// One of the names that the application goes by.
+struct Variant {
+    name: &'static str,
+    ccid: Option<u8>,
+    over: Over,
+    summary: &'static str,
+}
+
+const VARIANTS: [Variant; 6] = [
+    Variant {
+        name: "linphone",
+        ccid: None,
+        over: Over::Udp,
+        summary: "an application of 2012: loss and round trip by RTCP reports, unpaced frames",
+    },
+    Variant {
+        name: "ccid2",
+        ccid: Some(2),
+        over: Over::Window,
+        summary: "video over DCCP, TCP-like: down when packets are refused, up by probing",
+    },
+    Variant {
+        name: "ccid3",
+        ccid: Some(3),
+        over: Over::Rate,
+        summary: "video over DCCP, TFRC: follows the rate that the transport tells",
+    },
+    Variant { name: "ccid4", ccid: Some(4), over: Over::Rate, summary: "as ccid3, with TFRC for small packets" },
+    Variant { name: "ccid5", ccid: Some(5), over: Over::Window, summary: "as ccid2, with CUBIC" },
+    Variant {
+        name: "ccid-video",
+        ccid: Some(248),
+        over: Over::Rate,
+        summary: "as ccid3, with congestion control that knows of frames",
+    },
+];
+
+impl Algorithm for Linphone {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
-        let spec = |name: &'static str, ccid: Option<u8>, over, summary: &str| Spec {
-            name: name.into(),
-            summary: summary.into(),
-            source: "S. Jero, 2013, section 3.2 and appendix A".into(),
-            feedback: None,
+        let spec = |v: &Variant| Spec {
             reports: Some(REPORTS),
-            transport: ccid.map_or(Transport::Udp, |ccid| Transport::Dccp { ccid }),
-            params: Config::params_over(over),
-            make: Arc::new(move |setup| Ok(Pair { sender: Self::over(over, name, setup)?.into(), receiver: None })),
+            transport: v.ccid.map_or(Transport::Udp, |ccid| Transport::Dccp { ccid }),
+            params: Config::params_over(v.over),
+            ..Spec::new(v.name, v.summary, "S. Jero, 2013, section 3.2 and appendix A")
         };
-        let video = Some(248);
-        vec![
-            spec(
-                "linphone",
-                None,
-                Over::Udp,
-                "an application of 2012: loss and round trip by RTCP reports, unpaced frames",
-            ),
-            spec(
-                "ccid2",
-                Some(2),
-                Over::Window,
-                "video over DCCP, TCP-like: down when packets are refused, up by probing",
-            ),
-            spec("ccid3", Some(3), Over::Rate, "video over DCCP, TFRC: follows the rate that the transport tells"),
-            spec("ccid4", Some(4), Over::Rate, "as ccid3, with TFRC for small packets"),
-            spec("ccid5", Some(5), Over::Window, "as ccid2, with CUBIC"),
-            spec("ccid-video", video, Over::Rate, "as ccid3, with congestion control that knows of frames"),
-        ]
+        VARIANTS.iter().map(spec).collect()
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        let over = VARIANTS.iter().find(|v| v.name == name).map_or(Over::Udp, |v| v.over);
+        let mut config = Config::over(over);
+        config.set_all(name, &setup.params)?;
+        Ok(Pair::alone(Self::over(over, config, &setup.start())?))
     }
 }
 

@@ -1,17 +1,16 @@
 use super::*;
+use crate::Registry;
 use crate::cue::{ReportBlock, SendRejected, TransportRate};
-use crate::registry::Registry;
+use crate::testing::{Kbps, REPORT, kbps};
 use weir_units::DataSize;
 
-fn limits() -> Limits {
-    Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(1_000) }
-}
+const KBPS: Kbps = Kbps { floor: 0, start: 1_000, ceiling: 1_000_000 };
 
 fn make(over: Over, params: &[(&str, f64)]) -> Linphone {
-    let params = params.iter().map(|&(n, v)| (n.into(), v)).collect();
-    let start_rate = DataRate::from_mbps(1);
-    let setup = Setup { limits: limits(), start_rate, now: Timestamp::ZERO, seed: 1, params };
-    Linphone::over(over, "linphone", &setup).expect("valid")
+    let setup = KBPS.setup(params);
+    let mut config = Config::over(over);
+    config.set_all("linphone", &setup.params).expect("valid");
+    Linphone::over(over, config, &setup.start()).expect("valid")
 }
 
 /// Starts at 1 Mbit/s instead of the limit.
@@ -25,17 +24,11 @@ fn report(c: &mut Linphone, ms: i64, lost_percent: f64, jitter_ms: i64, rtt_ms: 
     c.on_cue(&Cue::ReportBlock(ReportBlock {
         now: at(ms),
         fraction_lost: lost_percent / 100.0,
-        cumulative_lost: 0,
-        highest_sequence: 0,
-        expected: 100,
         jitter: TimeDelta::from_millis(jitter_ms),
         rtt: Some(TimeDelta::from_millis(rtt_ms)),
+        ..REPORT
     }));
     kbps(c)
-}
-
-fn kbps(c: &Linphone) -> f64 {
-    c.target().media_rate.as_kbps_f64()
 }
 
 fn reject(c: &mut Linphone, ms: i64) -> f64 {
@@ -80,14 +73,8 @@ fn starts_at_the_limit_and_falls_from_what_the_encoder_makes() {
     encode(&mut c, 0..5_000, 30_000);
     near(report(&mut c, 5_000, 100.0 / 3.0, 20, 60), 20_000.0);
     // The application's ceiling is the limit where it is lower.
-    let setup = Setup {
-        limits: Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(3) },
-        start_rate: DataRate::from_mbps(1),
-        now: Timestamp::ZERO,
-        seed: 1,
-        params: Vec::new(),
-    };
-    assert_eq!(kbps(&Linphone::new(&setup).expect("valid")), 3_000.0);
+    let bounded: Linphone = Kbps { ceiling: 3_000, ..KBPS }.sender(&[]);
+    assert_eq!(kbps(&bounded), 3_000.0);
 }
 
 #[test]

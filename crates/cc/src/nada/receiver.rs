@@ -1,12 +1,11 @@
 //! The receiver half of the receiver-side variant (RFC 8698, sections 4.2 and 5.1).
 
 use super::config::Config;
-use super::sender::mode_number;
-use super::signal::{Aggregator, Signal};
+use super::signal::{Aggregator, Signal, mode_number};
 use super::window::Arrival;
 use crate::controller::{ReceiverController, Report};
 use crate::cue::ReceivedPacket;
-use crate::registry::Setup;
+use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -25,11 +24,10 @@ pub struct NadaReceiver {
 }
 
 impl NadaReceiver {
-    /// A receiver of nothing yet. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("nada-receiver", &setup.params)?;
-        Ok(Self { config, aggregator: Aggregator::new(), highest: None, reported: setup.now, news: false })
+    /// A receiver of nothing yet. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("nada-receiver")?;
+        Ok(Self { config, aggregator: Aggregator::new(), highest: None, reported: start.now, news: false })
     }
 
     /// Counts the gap before a packet; whether it came late.
@@ -100,15 +98,13 @@ impl ReceiverController for NadaReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::Limits;
     use crate::cue::NadaMode;
+    use crate::testing::Kbps;
     use weir_units::DataSize;
 
     fn receiver() -> NadaReceiver {
-        let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_kbps(3_000) };
-        let start_rate = DataRate::from_kbps(300);
-        let now = Timestamp::from_secs(1);
-        NadaReceiver::new(&Setup { limits, start_rate, now, seed: 1, params: vec![] }).expect("valid")
+        let start = Kbps { floor: 0, start: 300, ceiling: 3_000 }.start();
+        NadaReceiver::new(Config::default(), &Start { now: Timestamp::from_secs(1), ..start }).expect("valid")
     }
     fn arrive(r: &mut NadaReceiver, ms: i64, sequence: u64, delay_ms: i64) {
         r.on_packet_received(&ReceivedPacket {

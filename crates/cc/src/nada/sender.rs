@@ -3,13 +3,12 @@
 use super::config::Config;
 use super::rate::ReferenceRate;
 use super::receiver::NadaReceiver;
-use super::signal::{Aggregator, Signal};
+use super::signal::{Aggregator, Signal, mode_number};
 use super::window::Arrival;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
-use crate::cue::{Cue, NadaMode, NadaReport, QueueState, SentPacket, TransportFeedback};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
+use crate::cue::{Cue, NadaReport, QueueState, SentPacket, TransportFeedback};
+use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 const SENDER_SIDE: &str = "nada";
@@ -29,22 +28,21 @@ pub struct Nada {
 }
 
 impl Nada {
-    /// The variant that computes the signal here, from per-packet feedback. Errors: see [`Config::set_all`].
-    pub fn sender_side(setup: &Setup) -> Result<Self, SetupError> {
-        Self::new(SENDER_SIDE, setup, Some(Box::new(Aggregator::new())))
+    /// The variant that computes the signal here, from per-packet feedback. Errors: see [`Config::check`].
+    pub fn sender_side(config: Config, start: &Start) -> Result<Self, SetupError> {
+        Self::new(config, start, Some(Box::new(Aggregator::new())))
     }
 
-    /// The variant that acts on the receiver's reports. Errors: see [`Config::set_all`].
-    pub fn receiver_side(setup: &Setup) -> Result<Self, SetupError> {
-        Self::new(RECEIVER_SIDE, setup, None)
+    /// The variant that acts on the receiver's reports. Errors: see [`Config::check`].
+    pub fn receiver_side(config: Config, start: &Start) -> Result<Self, SetupError> {
+        Self::new(config, start, None)
     }
 
-    fn new(name: &str, setup: &Setup, aggregator: Option<Box<Aggregator>>) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all(name, &setup.params)?;
+    fn new(config: Config, start: &Start, aggregator: Option<Box<Aggregator>>) -> Result<Self, SetupError> {
+        config.check(if aggregator.is_some() { SENDER_SIDE } else { RECEIVER_SIDE })?;
         Ok(Self {
             config,
-            rate: ReferenceRate::new(setup.start_rate, setup.limits, setup.now),
+            rate: ReferenceRate::new(start.rate, start.limits, start.now),
             aggregator,
             last: Signal { receive_rate: f64::NAN, d_queue: f64::NAN, d_tilde: f64::NAN, ..Signal::default() },
             queued: DataSize::ZERO,
@@ -109,42 +107,31 @@ impl Nada {
     }
 }
 
-impl BuiltIn for Nada {
+impl Algorithm for Nada {
+    type Receiver = NadaReceiver;
     fn specs() -> Vec<Spec> {
         let interval = Config::default().delta;
-        let spec = |name: &str, summary: &str, feedback, make| Spec {
-            name: name.into(),
-            summary: summary.into(),
-            source: "RFC 8698".into(),
-            feedback,
-            reports: None,
-            transport: Transport::Udp,
-            params: Config::params(),
-            make,
-        };
-        let plan = FeedbackPlan {
+        let feedback = FeedbackPlan {
             format: FeedbackFormat::CongestionControl,
             min_interval: interval,
             max_interval: interval,
             bandwidth_share: 1.0,
         };
+        let spec = |name, summary| Spec { params: Config::params(), ..Spec::new(name, summary, "RFC 8698") };
         vec![
-            spec(
-                SENDER_SIDE,
-                "NADA, signal computed at the sender from per-packet feedback",
-                Some(plan),
-                Arc::new(|setup| Ok(Pair { sender: Self::sender_side(setup)?.into(), receiver: None })),
-            ),
-            spec(
-                RECEIVER_SIDE,
-                "NADA, signal computed at the receiver and reported every 100 ms",
-                None,
-                Arc::new(|setup| {
-                    let receiver = NadaReceiver::new(setup)?;
-                    Ok(Pair { sender: Self::receiver_side(setup)?.into(), receiver: Some(receiver.into()) })
-                }),
-            ),
+            Spec {
+                feedback: Some(feedback),
+                ..spec(SENDER_SIDE, "NADA, signal computed at the sender from per-packet feedback")
+            },
+            spec(RECEIVER_SIDE, "NADA, signal computed at the receiver and reported every 100 ms"),
         ]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NadaReceiver>, SetupError> {
+        let (config, start) = (Config::from_params(name, &setup.params)?, setup.start());
+        if name == SENDER_SIDE {
+            return Ok(Pair::alone(Self::sender_side(config, &start)?));
+        }
+        Ok(Pair::both(Self::receiver_side(config, &start)?, NadaReceiver::new(config, &start)?))
     }
 }
 
@@ -197,40 +184,18 @@ impl Controller for Nada {
     }
 }
 
-/// rmode as the RFC numbers it.
-pub(super) fn mode_number(mode: NadaMode) -> f64 {
-    match mode {
-        NadaMode::AcceleratedRampUp => 0.0,
-        NadaMode::GradualUpdate => 1.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cue::PacketResult;
+    use crate::cue::{NadaMode, PacketResult};
+    use crate::testing::{Kbps, metric};
     use weir_units::DataRate;
 
-    fn setup(params: &[(&str, f64)]) -> Setup {
-        Setup {
-            limits: Limits { floor: DataRate::from_kbps(150), ceiling: DataRate::from_kbps(3_000) },
-            start_rate: DataRate::from_kbps(1_000),
-            now: Timestamp::ZERO,
-            seed: 1,
-            params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
-        }
-    }
+    const KBPS: Kbps = Kbps { floor: 150, start: 1_000, ceiling: 3_000 };
     fn sent(ms: i64, queued: u64) -> SentPacket {
         SentPacket {
-            now: Timestamp::from_millis(ms),
-            sequence: ms as u64,
-            size: DataSize::from_bytes(1_000),
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
             queued: DataSize::from_bytes(queued),
-            bytes_in_flight: DataSize::ZERO,
+            ..SentPacket::media(Timestamp::from_millis(ms), ms as u64, DataSize::from_bytes(1_000))
         }
     }
     /// Packets of every 10 ms from `from` to before `to`, the last one delayed by `delay_ms`, told at `to`.
@@ -252,19 +217,10 @@ mod tests {
             rtt: Some(TimeDelta::from_millis(80)),
         }));
     }
-    fn metric(n: &Nada, wanted: &str) -> f64 {
-        let mut found = f64::NAN;
-        n.metrics(&mut |name, v| {
-            if name == wanted {
-                found = v;
-            }
-        });
-        found
-    }
 
     #[test]
     fn joins_signal_and_rate() {
-        let mut n = Nada::sender_side(&setup(&[])).expect("valid");
+        let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
         feedback(&mut n, 0, 100, 0);
         // 9 packets of 8,000 bits over at least DELTA; gamma = 50 / (80 + 100 + 120).
         assert_eq!(metric(&n, "r_recv_bps"), 720e3);
@@ -279,7 +235,7 @@ mod tests {
 
     #[test]
     fn feedback_in_pieces_counts_once() {
-        let mut n = Nada::sender_side(&setup(&[])).expect("valid");
+        let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
         feedback(&mut n, 0, 100, 0);
         feedback(&mut n, 100, 110, 40);
         assert_eq!(metric(&n, "x_curr_ms"), 0.0);
@@ -289,7 +245,7 @@ mod tests {
 
     #[test]
     fn halves_where_feedback_stays_away() {
-        let mut n = Nada::sender_side(&setup(&[])).expect("valid");
+        let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
         assert_eq!(n.poll_timeout(), None);
         n.on_packet_sent(&sent(50, 0));
         n.on_packet_sent(&sent(60, 0));
@@ -301,14 +257,16 @@ mod tests {
         assert_eq!(n.poll_timeout().map(|t| t.0), Some(Timestamp::from_millis(2_060)));
         feedback(&mut n, 0, 100, 0);
         assert_eq!(n.poll_timeout(), None);
-        let mut never = Nada::sender_side(&setup(&[("feedback_timeout", 0.0)])).expect("valid");
+        let mut never =
+            Nada::sender_side(Config { feedback_timeout: TimeDelta::ZERO, ..Config::default() }, &KBPS.start())
+                .expect("valid");
         never.on_packet_sent(&sent(50, 0));
         assert_eq!(never.poll_timeout(), None);
     }
 
     #[test]
     fn shapes_by_the_queue_told_last() {
-        let mut n = Nada::sender_side(&setup(&[])).expect("valid");
+        let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
         n.on_packet_sent(&sent(0, 1_000));
         assert_eq!(n.target().media_rate, DataRate::from_kbps(976));
         let queue = |queued| QueueState {
@@ -334,16 +292,16 @@ mod tests {
                 rtt: None,
             })
         };
-        let mut n = Nada::receiver_side(&setup(&[])).expect("valid");
+        let mut n = Nada::receiver_side(Config::default(), &KBPS.start()).expect("valid");
         feedback(&mut n, 0, 100, 90);
         assert_eq!(n.target().media_rate, DataRate::from_kbps(1_000));
         n.on_cue(&report(TimeDelta::from_millis(40)));
         assert_eq!(n.target().media_rate, DataRate::from_kbps(918));
         assert!(metric(&n, "d_queue_ms").is_nan());
-        let mut forged = Nada::receiver_side(&setup(&[])).expect("valid");
+        let mut forged = Nada::receiver_side(Config::default(), &KBPS.start()).expect("valid");
         forged.on_cue(&report(-TimeDelta::MAX));
         assert_eq!(forged.target().media_rate, DataRate::from_kbps(1_006));
-        let mut deaf = Nada::sender_side(&setup(&[])).expect("valid");
+        let mut deaf = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
         deaf.on_cue(&report(TimeDelta::from_millis(40)));
         assert_eq!(deaf.target().media_rate, DataRate::from_kbps(1_000));
     }

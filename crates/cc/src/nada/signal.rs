@@ -174,6 +174,14 @@ fn aggregate(d_tilde: f64, p_mark: f64, p_loss: f64, config: &Config) -> f64 {
     x.min(config.xmax.as_millis_f64())
 }
 
+/// rmode as the RFC numbers it.
+pub(super) fn mode_number(mode: NadaMode) -> f64 {
+    match mode {
+        NadaMode::AcceleratedRampUp => 0.0,
+        NadaMode::GradualUpdate => 1.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;
 use crate::frames::{Framed, Frames};
 use crate::incoming_rate::IncomingRate;
-use crate::registry::Setup;
+use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
@@ -36,22 +36,21 @@ pub struct RrtccReceiver {
 }
 
 impl RrtccReceiver {
-    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("rrtcc", &setup.params)?;
+    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("rrtcc")?;
         Ok(Self {
             config,
-            limits: setup.limits,
+            limits: start.limits,
             frames: Frames::new(config.clock_rate),
             filter: ChannelFilter::new(&config),
             detector: Detector::new(),
             incoming: IncomingRate::new(config.rate_window),
-            rate: RateControl::new(setup.limits.clamp(setup.start_rate).as_bps_f64(), setup.now),
+            rate: RateControl::new(start.limits.clamp(start.rate).as_bps_f64(), start.now),
             rtt: DEFAULT_RTT,
             incoming_bps: None,
             told: None,
-            told_at: setup.now,
+            told_at: start.now,
             news: false,
         })
     }
@@ -134,12 +133,10 @@ impl ReceiverController for RrtccReceiver {
 mod tests {
     use super::*;
     use crate::frames::tests::packet;
+    use crate::testing::Kbps;
 
     fn receiver(params: &[(&str, f64)]) -> RrtccReceiver {
-        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
-        let params = params.iter().map(|&(n, v)| (n.into(), v)).collect();
-        let start_rate = DataRate::from_kbps(240);
-        RrtccReceiver::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params }).expect("valid")
+        Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Rrtcc>(params)
     }
     /// 240 kbit/s at 30 frames a second; from 5 s on each frame takes 3 ms longer. Times in ms and kbit/s told.
     fn told(r: &mut RrtccReceiver) -> Vec<(f64, f64)> {

@@ -6,10 +6,9 @@ use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
 use crate::feedback_timeout::FeedbackTimeout;
 use crate::mean_size::MeanSize;
-use crate::registry::{BuiltIn, Pair, ReportPlan, Setup, Spec, Transport};
+use crate::spec::{Algorithm, Pair, ReportPlan, Setup, Spec, Start};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// Added before the multiplication of a raise (section 4: 1 kbit/s).
@@ -45,15 +44,14 @@ pub struct Rrtcc {
 }
 
 impl Rrtcc {
-    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("rrtcc", &setup.params)?;
+    /// A sender at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("rrtcc")?;
         Ok(Self {
             config,
             pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
-            limits: setup.limits,
-            own: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            limits: start.limits,
+            own: start.limits.clamp(start.rate).as_bps_f64(),
             told: None,
             size: MeanSize::default(),
             rtt: None,
@@ -98,21 +96,22 @@ impl Rrtcc {
     }
 }
 
-impl BuiltIn for Rrtcc {
+impl Algorithm for Rrtcc {
+    type Receiver = RrtccReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "rrtcc".into(),
-            summary: "Receiver-side real-time congestion control: Kalman filter over frames, fixed threshold, TMMBR"
-                .into(),
-            source: "draft-alvestrand-rtcweb-congestion-03".into(),
-            feedback: None,
             reports: Some(REPORTS),
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| {
-                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(RrtccReceiver::new(setup)?.into()) })
-            }),
+            ..Spec::new(
+                "rrtcc",
+                "Receiver-side real-time congestion control: Kalman filter over frames, fixed threshold, TMMBR",
+                "draft-alvestrand-rtcweb-congestion-03",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, RrtccReceiver>, SetupError> {
+        let (config, start) = (Config::from_params(name, &setup.params)?, setup.start());
+        Ok(Pair::both(Self::new(config, &start)?, RrtccReceiver::new(config, &start)?))
     }
 }
 
@@ -162,13 +161,12 @@ impl Controller for Rrtcc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cue::{EstimateKind, ReceiverEstimate};
+    use crate::cue::EstimateKind;
+    use crate::testing::{self, Kbps, REPORT, estimate};
     use weir_units::DataSize;
 
     fn sender() -> Rrtcc {
-        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
-        let start_rate = DataRate::from_kbps(1_000);
-        Rrtcc::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid")
+        Kbps { floor: 32, start: 1_000, ceiling: 3_000 }.sender(&[])
     }
     fn send(s: &mut Rrtcc, ms: i64) {
         s.on_packet_sent(&SentPacket::media(Timestamp::from_millis(ms), 0, DataSize::from_bytes(1_000)));
@@ -177,18 +175,14 @@ mod tests {
         s.on_cue(&Cue::ReportBlock(ReportBlock {
             now: Timestamp::from_secs(1),
             fraction_lost,
-            cumulative_lost: 0,
-            highest_sequence: 0,
-            expected: 100,
-            jitter: TimeDelta::ZERO,
             rtt: Some(TimeDelta::from_millis(rtt_ms)),
+            ..REPORT
         }));
         s.target().media_rate.as_kbps_f64()
     }
     fn tmmbr(s: &mut Rrtcc, kbps: u64) -> f64 {
-        let (now, rate) = (Timestamp::ZERO, DataRate::from_kbps(kbps));
-        s.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind: EstimateKind::Tmmbr }));
-        s.target().media_rate.as_kbps_f64()
+        s.on_cue(&estimate(kbps, EstimateKind::Tmmbr));
+        testing::kbps(s)
     }
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-2

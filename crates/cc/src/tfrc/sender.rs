@@ -7,10 +7,9 @@ use super::rate::{AllowedRate, Feedback, MAX_RATE, Terms};
 use super::receive_rate::ReceiveRate;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, SentPacket, TransportFeedback};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
+use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::throughput::TcpFlow;
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
 
 /// Bytes a packet by which the pacer may go over X, which counts no headers (RFC 5348, section 3.1): RTP's header with
@@ -67,15 +66,14 @@ pub struct Tfrc {
 }
 
 impl Tfrc {
-    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("tfrc", &setup.params)?;
-        let x = setup.start_rate.as_bps_f64().min(MAX_RATE);
+    /// A sender at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("tfrc")?;
+        let x = start.rate.as_bps_f64().min(MAX_RATE);
         Ok(Self {
             config,
-            limits: setup.limits,
-            rate: AllowedRate::new(x, setup.now),
+            limits: start.limits,
+            rate: AllowedRate::new(x, start.now),
             x_inst: x,
             segment: config.mss.as_bytes() as f64,
             mss: config.mss,
@@ -87,7 +85,7 @@ impl Tfrc {
             receive: ReceiveRate::new(),
             receive_rate: DataRate::ZERO,
             max_receive_rate: DataRate::ZERO,
-            updated_at: setup.now,
+            updated_at: start.now,
             span: UNKNOWN_RTT,
             sent_since_update: 0,
             data_limited: false,
@@ -230,23 +228,22 @@ impl Tfrc {
     }
 }
 
-impl BuiltIn for Tfrc {
+impl Algorithm for Tfrc {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "tfrc".into(),
-            summary: "TFRC at the sender, from per-packet feedback".into(),
-            source: "RFC 5348".into(),
             feedback: Some(FeedbackPlan {
                 format: FeedbackFormat::CongestionControl,
                 min_interval: TimeDelta::from_millis(10),
                 max_interval: TimeDelta::from_millis(100),
                 bandwidth_share: 0.05,
             }),
-            reports: None,
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+            ..Spec::new("tfrc", "TFRC at the sender, from per-packet feedback", "RFC 5348")
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 

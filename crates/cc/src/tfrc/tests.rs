@@ -1,21 +1,12 @@
 use super::Tfrc;
 use crate::cue::{PacketResult, SentPacket, TransportFeedback};
-use crate::{Controller, Cue, Limits, Setup};
+use crate::testing::{self, Kbps};
+use crate::{Controller, Cue};
 use std::collections::VecDeque;
-use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
 const SIZE: DataSize = DataSize::from_bytes(1_000);
 const FEEDBACK: TimeDelta = TimeDelta::from_millis(20);
-
-fn setup(ceiling_kbps: u64, params: &[(&str, f64)]) -> Setup {
-    Setup {
-        limits: Limits { floor: DataRate::from_kbps(1), ceiling: DataRate::from_kbps(ceiling_kbps) },
-        start_rate: DataRate::from_kbps(300),
-        now: Timestamp::ZERO,
-        seed: 1,
-        params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
-    }
-}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
@@ -40,9 +31,9 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn new(ceiling_kbps: u64, params: &[(&str, f64)]) -> Self {
+    fn new(ceiling: u64, params: &[(&str, f64)]) -> Self {
         Self {
-            sender: Tfrc::new(&setup(ceiling_kbps, params)).expect("valid"),
+            sender: Kbps { floor: 1, start: 300, ceiling }.sender(params),
             now: Timestamp::ZERO,
             next_send: Timestamp::ZERO,
             next_feedback: Timestamp::ZERO + FEEDBACK,
@@ -112,13 +103,7 @@ impl Pipe {
         self.sender.target().media_rate.as_kbps_f64()
     }
     fn metric(&self, wanted: &str) -> f64 {
-        let mut found = None;
-        self.sender.metrics(&mut |name, v| {
-            if name == wanted {
-                found = Some(v);
-            }
-        });
-        found.expect("a metric of this name")
+        testing::metric(&self.sender, wanted)
     }
 }
 

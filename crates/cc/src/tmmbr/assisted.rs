@@ -1,11 +1,10 @@
 //! Control with network assistance (V. Singh's dissertation, section 7.1): base stations say what their links can carry.
 
-use crate::cnadu::{Cnadu, REPORTS};
+use crate::cnadu::{self, Cnadu, REPORTS};
 use crate::controller::{Controller, Limits, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityNotice, Cue, QueueState, ReceivedPacket, SentPacket};
-use crate::registry::{BuiltIn, Pair, Setup, Spec, Transport};
+use crate::spec::{Algorithm, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 const SOURCE: &str = "Singh's dissertation (Aalto, 2015), section 7.1";
@@ -25,11 +24,6 @@ crate::tunables! {
 }
 
 impl AssistedConfig {
-    fn of(name: &str, setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Self::default();
-        config.set_all(name, &setup.params)?;
-        Ok(config)
-    }
     fn pacing(&self) -> Gain {
         Gain::new(self.pacing_factor).unwrap_or(Gain::ONE)
     }
@@ -48,9 +42,10 @@ pub struct AssistedReceiver {
 }
 
 impl AssistedReceiver {
-    fn new(name: &str, setup: &Setup) -> Result<Self, SetupError> {
-        let config = AssistedConfig::of(name, setup)?;
-        Ok(Self { config, capacity: None, asked: None, asked_at: setup.now, news: false })
+    /// A receiver that knows no capacity yet. Errors: see [`AssistedConfig::check`].
+    pub fn new(config: AssistedConfig, start: &Start) -> Result<Self, SetupError> {
+        config.check("tmmbr-a")?;
+        Ok(Self { config, capacity: None, asked: None, asked_at: start.now, news: false })
     }
 
     fn has_changed(&self, capacity: DataRate) -> bool {
@@ -108,28 +103,24 @@ pub struct TmmbrA {
 }
 
 impl TmmbrA {
-    /// A sender at the setup's start rate. Errors: see [`AssistedConfig::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let config = AssistedConfig::of("tmmbr-a", setup)?;
-        Ok(Self { config, limits: setup.limits, start: setup.start_rate, notice: None, request: None })
+    /// A sender at the start rate. Errors: see [`AssistedConfig::check`].
+    pub fn new(config: AssistedConfig, start: &Start) -> Result<Self, SetupError> {
+        config.check("tmmbr-a")?;
+        Ok(Self { config, limits: start.limits, start: start.rate, notice: None, request: None })
     }
 }
 
-impl BuiltIn for TmmbrA {
+impl Algorithm for TmmbrA {
+    type Receiver = AssistedReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "tmmbr-a".into(),
-            summary: "Network-assisted: base stations tell both ends their links' capacity".into(),
-            source: SOURCE.into(),
-            feedback: None,
-            reports: None,
-            transport: Transport::Udp,
             params: AssistedConfig::params(),
-            make: Arc::new(|setup| {
-                let receiver = AssistedReceiver::new("tmmbr-a", setup)?;
-                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(receiver.into()) })
-            }),
+            ..Spec::new("tmmbr-a", "Network-assisted: base stations tell both ends their links' capacity", SOURCE)
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, AssistedReceiver>, SetupError> {
+        let (config, start) = (AssistedConfig::from_params(name, &setup.params)?, setup.start());
+        Ok(Pair::both(Self::new(config, &start)?, AssistedReceiver::new(config, &start)?))
     }
 }
 
@@ -168,32 +159,31 @@ pub struct TmmbrB {
 }
 
 impl TmmbrB {
-    /// A sender at the setup's start rate. Errors: see [`AssistedConfig::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let config = AssistedConfig::of("tmmbr-b", setup)?;
-        let own = Cnadu::new(&Setup { params: vec![], ..setup.clone() })?;
-        Ok(Self { config, limits: setup.limits, own, request: None })
+    /// A sender at the start rate. Errors: see [`AssistedConfig::check`].
+    pub fn new(config: AssistedConfig, start: &Start) -> Result<Self, SetupError> {
+        config.check("tmmbr-b")?;
+        let own = Cnadu::new(cnadu::Config::default(), start)?;
+        Ok(Self { config, limits: start.limits, own, request: None })
     }
 }
 
-impl BuiltIn for TmmbrB {
+impl Algorithm for TmmbrB {
+    type Receiver = AssistedReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "tmmbr-b".into(),
-            summary:
-                "Network-assisted: a base station tells the receiver its link's capacity; the sender has C-NADU's \
-                      estimate"
-                    .into(),
-            source: SOURCE.into(),
-            feedback: None,
             reports: Some(REPORTS),
-            transport: Transport::Udp,
             params: AssistedConfig::params(),
-            make: Arc::new(|setup| {
-                let receiver = AssistedReceiver::new("tmmbr-b", setup)?;
-                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(receiver.into()) })
-            }),
+            ..Spec::new(
+                "tmmbr-b",
+                "Network-assisted: a base station tells the receiver its link's capacity; the sender has C-NADU's \
+                      estimate",
+                SOURCE,
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, AssistedReceiver>, SetupError> {
+        let (config, start) = (AssistedConfig::from_params(name, &setup.params)?, setup.start());
+        Ok(Pair::both(Self::new(config, &start)?, AssistedReceiver::new(config, &start)?))
     }
 }
 
@@ -242,27 +232,21 @@ impl Controller for TmmbrB {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cue::{Channel, EstimateKind, Origin, ReceiverEstimate, ReportBlock};
+    use crate::cue::{Channel, EstimateKind, Origin, ReportBlock};
+    use crate::testing::{Kbps, REPORT, estimate, kbps};
     use weir_units::DataSize;
 
-    fn setup() -> Setup {
-        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(1_000) };
-        Setup { limits, start_rate: DataRate::from_kbps(128), now: Timestamp::ZERO, seed: 1, params: vec![] }
-    }
+    const KBPS: Kbps = Kbps { floor: 32, start: 128, ceiling: 1_000 };
     fn notice(kbps: u64) -> CapacityNotice {
         CapacityNotice { now: Timestamp::ZERO, rate: DataRate::from_kbps(kbps) }
     }
     fn request(kbps: u64) -> Cue<'static> {
-        let (now, rate) = (Timestamp::ZERO, DataRate::from_kbps(kbps));
-        Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind: EstimateKind::Tmmbr })
-    }
-    fn kbps(c: &impl Controller) -> f64 {
-        c.target().media_rate.as_kbps_f64()
+        estimate(kbps, EstimateKind::Tmmbr)
     }
 
     #[test]
     fn a_takes_the_lesser_of_both_ways() {
-        let mut a = TmmbrA::new(&setup()).expect("valid");
+        let mut a: TmmbrA = KBPS.sender(&[]);
         assert_eq!(kbps(&a), 128.0);
         a.on_cue(&Cue::CapacityNotice(notice(400)));
         assert_eq!(kbps(&a), 360.0);
@@ -278,7 +262,7 @@ mod tests {
 
     #[test]
     fn b_is_not_told_and_takes_the_lesser_of_its_estimate_and_the_request() {
-        let mut b = TmmbrB::new(&setup()).expect("valid");
+        let mut b: TmmbrB = KBPS.sender(&[]);
         b.on_cue(&Cue::CapacityNotice(notice(40)));
         assert_eq!(kbps(&b), 128.0);
         b.on_cue(&request(900));
@@ -290,9 +274,8 @@ mod tests {
             fraction_lost: 0.1,
             cumulative_lost: 10,
             highest_sequence: 100,
-            expected: 100,
-            jitter: TimeDelta::ZERO,
             rtt: Some(TimeDelta::from_millis(200)),
+            ..REPORT
         }));
         let own = b.own.own().expect("an estimate") / 1e3;
         assert!((32.0..810.0).contains(&own) && (32.0..=own).contains(&kbps(&b)), "{own} {}", kbps(&b));
@@ -302,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_receiver_asks_at_once_for_a_change_and_else_once_an_interval() {
-        let mut r = AssistedReceiver::new("tmmbr-a", &setup()).expect("valid");
+        let mut r = KBPS.receiver::<TmmbrA>(&[]);
         let at = Timestamp::from_millis;
         assert_eq!((r.poll_report(at(5_000)), r.poll_timeout()), (None, None));
         r.on_notice(&notice(400));

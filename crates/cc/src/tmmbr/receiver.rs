@@ -5,7 +5,7 @@ use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;
 use crate::frames::{Framed, Frames, Step};
 use crate::incoming_rate::IncomingRate;
-use crate::registry::Setup;
+use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Timestamp};
 
@@ -39,26 +39,25 @@ pub struct TmmbrReceiver {
 }
 
 impl TmmbrReceiver {
-    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("tmmbr", &setup.params)?;
+    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("tmmbr")?;
         Ok(Self {
             config,
-            limits: setup.limits,
+            limits: start.limits,
             frames: Frames::new(config.clock_rate),
             incoming: IncomingRate::new(config.rate_window),
             incoming_bps: None,
             size: 0.0,
             excused: 0.0,
-            begun: setup.now,
+            begun: start.now,
             observed: 0.0,
             expected: 0.0,
             ratio: f64::NAN,
             over: 0,
-            estimate: setup.limits.clamp(setup.start_rate).as_bps_f64(),
+            estimate: start.limits.clamp(start.rate).as_bps_f64(),
             told: None,
-            told_at: setup.now,
+            told_at: start.now,
             news: false,
         })
     }
@@ -143,11 +142,10 @@ impl ReceiverController for TmmbrReceiver {
 mod tests {
     use super::*;
     use crate::frames::tests::packet;
+    use crate::testing::Kbps;
 
     fn receiver() -> TmmbrReceiver {
-        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
-        let start_rate = DataRate::from_kbps(240);
-        TmmbrReceiver::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid")
+        Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Tmmbr>(&[])
     }
     /// Frames at 30 a second, 1,000 bytes unless told otherwise, each `late` ms late. Time in ms and kbit/s told.
     fn run(frames: u64, late: impl Fn(u64) -> f64, size: impl Fn(u64) -> u64) -> Vec<(f64, f64)> {

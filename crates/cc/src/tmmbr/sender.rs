@@ -4,9 +4,8 @@ use super::config::Config;
 use super::receiver::TmmbrReceiver;
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
-use crate::registry::{BuiltIn, Pair, Setup, Spec, Transport};
+use crate::spec::{Algorithm, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use std::sync::Arc;
 use weir_units::{DataRate, Gain, Timestamp};
 
 /// The sender: what the receiver told last, between the limits.
@@ -18,29 +17,29 @@ pub struct Tmmbr {
 }
 
 impl Tmmbr {
-    /// A sender at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("tmmbr", &setup.params)?;
+    /// A sender at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("tmmbr")?;
         let pacing = Gain::new(config.pacing_factor).unwrap_or(Gain::ONE);
-        Ok(Self { pacing, limits: setup.limits, rate: setup.start_rate })
+        Ok(Self { pacing, limits: start.limits, rate: start.rate })
     }
 }
 
-impl BuiltIn for Tmmbr {
+impl Algorithm for Tmmbr {
+    type Receiver = TmmbrReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "tmmbr".into(),
-            summary: "Receiver-driven: mean time between frames, told by TMMBR and followed blindly".into(),
-            source: "Singh's dissertation (Aalto, 2015), section 4.1.2".into(),
-            feedback: None,
-            reports: None,
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| {
-                Ok(Pair { sender: Self::new(setup)?.into(), receiver: Some(TmmbrReceiver::new(setup)?.into()) })
-            }),
+            ..Spec::new(
+                "tmmbr",
+                "Receiver-driven: mean time between frames, told by TMMBR and followed blindly",
+                "Singh's dissertation (Aalto, 2015), section 4.1.2",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, TmmbrReceiver>, SetupError> {
+        let (config, start) = (Config::from_params(name, &setup.params)?, setup.start());
+        Ok(Pair::both(Self::new(config, &start)?, TmmbrReceiver::new(config, &start)?))
     }
 }
 
@@ -66,17 +65,15 @@ impl Controller for Tmmbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cue::{EstimateKind, ReceiverEstimate};
+    use crate::cue::EstimateKind;
+    use crate::testing::{Kbps, estimate};
 
     #[test]
     fn follows_between_the_limits() {
-        let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
-        let setup = Setup { limits, start_rate: DataRate::from_kbps(8), now: Timestamp::ZERO, seed: 1, params: vec![] };
-        let mut s = Tmmbr::new(&setup).expect("valid");
+        let mut s: Tmmbr = Kbps { floor: 32, start: 8, ceiling: 3_000 }.sender(&[]);
         assert_eq!(s.target().media_rate, DataRate::from_kbps(32));
         for (told, kbps) in [(500, 500), (9_000, 3_000), (0, 32)] {
-            let (now, rate) = (Timestamp::ZERO, DataRate::from_kbps(told));
-            s.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind: EstimateKind::Tmmbr }));
+            s.on_cue(&estimate(told, EstimateKind::Tmmbr));
             assert_eq!(s.target().media_rate, DataRate::from_kbps(kbps));
         }
     }

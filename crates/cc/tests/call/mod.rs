@@ -124,7 +124,7 @@ pub(crate) fn call(controller: &str, plan: &CallPlan, params: &[(&str, f64)]) ->
         seed: 1,
         params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
     };
-    let pair = (spec.make)(&setup).expect("valid");
+    let pair = registry.make(controller, &setup).expect("valid");
     let seconds = plan.seconds as usize + 1;
     let mut call = Call {
         plan,
@@ -229,17 +229,7 @@ impl Call<'_> {
             let sequence = self.packets.len() as u64;
             self.packets.push(Packet { departure: now, size, marker: left == 0, fate: Fate::Lost });
             self.trace.sent += 1;
-            self.sender.on_packet_sent(&SentPacket {
-                now,
-                sequence,
-                size,
-                is_padding: false,
-                is_repair: false,
-                is_retransmission: false,
-                probe: 0,
-                queued: DataSize::ZERO,
-                bytes_in_flight: DataSize::ZERO,
-            });
+            self.sender.on_packet_sent(&SentPacket::media(now, sequence, size));
             if self.queue.len() < self.plan.queue_packets {
                 self.queue.push_back(sequence);
                 if self.queue.len() == 1 {

@@ -356,15 +356,9 @@ impl Net<'_> {
             return self.at(now + WINDOW_POLL, What::Send(f));
         }
         let packet = SentPacket {
-            now,
-            sequence: flow.next,
-            size: SIZE,
-            is_padding: false,
             is_repair: flow.block.1 > 0,
-            is_retransmission: false,
-            probe: 0,
-            queued: DataSize::ZERO,
             bytes_in_flight: flow.history.bytes_in_flight() + SIZE,
+            ..SentPacket::media(now, flow.next, SIZE)
         };
         flow.next += 1;
         flow.history.on_sent(&packet);

@@ -6,6 +6,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use weir_cc::cue::{
     EstimateKind, Fate, FramePlayout, IntervalPacket, IntervalReport, NadaMode, NadaReport, NextDataUnit, OneWayDelay,
     QueueState, ReceivedPacket, ReceiverEstimate, ReportBlock, SendRejected, SentPacket, TransportFeedback,
@@ -297,6 +298,8 @@ struct Harness {
     trace: Trace,
 }
 
+static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
+
 type Checked = Result<(), TestCaseError>;
 
 fn run_sender(spec: &Spec, setup: &Setup, ops: &[Op]) -> Result<Trace, TestCaseError> {
@@ -306,7 +309,7 @@ fn run_sender(spec: &Spec, setup: &Setup, ops: &[Op]) -> Result<Trace, TestCaseE
 }
 
 fn run_receiver(spec: &Spec, setup: &Setup, ops: &[ReceiverOp]) -> Result<Vec<String>, TestCaseError> {
-    let pair = (spec.make)(setup).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let pair = REGISTRY.make(&spec.name, setup).map_err(|e| TestCaseError::fail(e.to_string()))?;
     let Some(controller) = pair.receiver else { return Ok(Vec::new()) };
     let mut names = Vec::new();
     controller.metrics(&mut |name, _| names.push(name));
@@ -323,8 +326,7 @@ fn every_controller<S: Strategy>(strategy: impl Fn(&Spec) -> S, check: impl Fn(&
         config.cases = DEFAULT_CASES;
         config.rng_seed = RngSeed::Fixed(2017);
     }
-    let registry = Registry::builtin();
-    for spec in registry.specs().iter().chain(registry.probing_specs()) {
+    for spec in REGISTRY.specs().iter().chain(REGISTRY.probing_specs()) {
         let result = TestRunner::new(config.clone()).run(&strategy(spec), |value| check(spec, value));
         result.unwrap_or_else(|e| panic!("{}: {e}", spec.name));
     }

@@ -4,7 +4,7 @@ use super::*;
 
 impl Harness {
     pub(super) fn new(spec: &Spec, setup: &Setup) -> Result<Self, TestCaseError> {
-        let pair = (spec.make)(setup).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let pair = REGISTRY.make(&spec.name, setup).map_err(|e| TestCaseError::fail(e.to_string()))?;
         let mut h = Self {
             controller: pair.sender,
             limits: setup.limits,
@@ -133,15 +133,11 @@ impl Harness {
         let probe = self.pending_probe.map_or(0, |p| p.0);
         self.pending_probe = self.pending_probe.filter(|p| p.1 > 1).map(|(id, left)| (id, left - 1));
         let mut packet = SentPacket {
-            now: self.now,
-            sequence: self.next,
-            size: DataSize::from_bytes(u64::from(size)),
             is_padding: kind == Kind::Padding,
             is_repair: kind == Kind::Repair,
-            is_retransmission: false,
             probe,
             queued: DataSize::from_bytes(u64::from(queued)),
-            bytes_in_flight: DataSize::ZERO,
+            ..SentPacket::media(self.now, self.next, DataSize::from_bytes(u64::from(size)))
         };
         self.history.on_sent(&packet);
         packet.bytes_in_flight = self.history.bytes_in_flight();

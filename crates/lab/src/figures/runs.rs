@@ -199,6 +199,7 @@ mod tests {
             name: "call".into(),
             controller: controller.into(),
             kind: FlowKind::Rtp,
+            adapts: true,
             start: Timestamp::ZERO,
             stop: None,
             playout_deadline: None,

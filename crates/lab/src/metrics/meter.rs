@@ -297,6 +297,7 @@ impl Meter {
         let s = &self.second;
         let summary = FlowSummary {
             kind: self.info.kind,
+            adapts: self.info.adapts,
             bottleneck: String::new(),
             start_s: instant(self.info.start),
             stop_s: instant(stop),

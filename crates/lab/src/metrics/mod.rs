@@ -71,6 +71,8 @@ pub struct FlowInfo {
     pub controller: String,
     /// What it carries.
     pub kind: FlowKind,
+    /// Whether it adapts its rate to the path. A flow that does not takes its rate, and the others share the rest.
+    pub adapts: bool,
     /// Start.
     pub start: Timestamp,
     /// Stop; `None` for the end of the run.
@@ -82,9 +84,9 @@ pub struct FlowInfo {
 }
 
 impl FlowInfo {
-    /// Whether it adapts and is not TCP: RTP under any controller but `fixed`, which takes what it takes, or DCCP.
-    pub fn adapts(&self) -> bool {
-        self.kind == FlowKind::Dccp || (self.kind == FlowKind::Rtp && self.controller != "fixed")
+    /// Whether it is an RTP or DCCP flow that adapts.
+    pub fn is_adaptive_media(&self) -> bool {
+        matches!(self.kind, FlowKind::Rtp | FlowKind::Dccp) && self.adapts
     }
 }
 

@@ -350,9 +350,7 @@ impl Recorder {
             let active = m.is_active(end);
             let mut shares = active;
             match m.info.kind {
-                FlowKind::Rtp | FlowKind::Dccp if active && m.info.adapts() => {
-                    rtp = (rtp.0 + 1, rtp.1 + m.row_goodput())
-                }
+                FlowKind::Rtp | FlowKind::Dccp if active && m.info.adapts => rtp = (rtp.0 + 1, rtp.1 + m.row_goodput()),
                 FlowKind::Tcp if active => {
                     tcp = (tcp.0 + 1, tcp.1 + m.row_goodput());
                     shares = m.last_sent.is_some_and(|t| end - t <= TRAILING);
@@ -361,11 +359,11 @@ impl Recorder {
             }
             if let Some(link) = self.fairness.sharing.get_mut(m.info.bottleneck) {
                 link.0 += u64::from(shares);
-                let takes = m.info.kind != FlowKind::Tcp && !m.info.adapts();
+                let takes = !m.info.adapts;
                 link.1 += if takes { m.row_wire() } else { 0 };
             }
         }
-        let target = self.meters.iter().find(|m| m.info.adapts()).and_then(Meter::target_bps);
+        let target = self.meters.iter().find(|m| m.info.is_adaptive_media()).and_then(Meter::target_bps);
         self.course.on_row(seconds(length), rtp, tcp, target);
         if rtp.0 > 0 && tcp.0 > 0 {
             self.fairness.rtp += rtp.1 as f64 / rtp.0 as f64;
@@ -382,7 +380,7 @@ impl Recorder {
             let fair_bps = shares.get(m.info.bottleneck).copied().unwrap_or(0.0);
             let changes = self.links.get(m.info.bottleneck).map_or(&[][..], |l| &l.changes);
             m.end_row(RowContext { end, length, fair_bps, changes });
-            if m.info.adapts() && m.is_active(end) && end - m.info.start >= TRAILING && fair_bps > 0.0 {
+            if m.info.is_adaptive_media() && m.is_active(end) && end - m.info.start >= TRAILING && fair_bps > 0.0 {
                 let x = m.trailing_bps(length) / fair_bps;
                 n += 1.0;
                 sum += x;
@@ -412,7 +410,7 @@ impl FairnessMeter {
         let tails: Vec<f64> = (flows.iter())
             .filter(|f| {
                 matches!(f.kind, FlowKind::Rtp | FlowKind::Dccp)
-                    && f.controller != "fixed"
+                    && f.adapts
                     && f.start_s <= instant(tail)
                     && f.stop_s > instant(tail)
             })

@@ -10,6 +10,7 @@ fn flow(name: &str, kind: FlowKind, start_s: i64) -> FlowInfo {
         name: name.into(),
         controller: "gcc".into(),
         kind,
+        adapts: kind != FlowKind::Udp,
         start: Timestamp::from_secs(start_s),
         stop: None,
         playout_deadline: None,
@@ -284,7 +285,7 @@ fn memory_does_not_grow_with_time_without_series() {
 #[test]
 fn constant_flows_take_but_do_not_share() {
     let mut audio = flow("audio", FlowKind::Rtp, 0);
-    audio.controller = "fixed".into();
+    (audio.controller, audio.adapts) = ("fixed".into(), false);
     let flows = vec![flow("a", FlowKind::Rtp, 0), flow("b", FlowKind::Rtp, 0), audio];
     // 1 Mbit/s each for a and b, 0.1 Mbit/s of audio (102.8 kbit/s on the wire), on 2.2 Mbit/s.
     let cap = Capacity::constant(DataRate::from_kbps(2_200));

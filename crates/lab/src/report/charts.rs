@@ -209,8 +209,7 @@ fn rtp_loss(run: &RunResult, s: &Series) -> Vec<f64> {
 fn tcp_share(run: &RunResult, s: &Series) -> Option<Vec<f64>> {
     let active = |kind, t: f64| {
         let both = run.flows.iter().zip(&s.flows);
-        both.filter(move |(f, _)| f.kind == kind && f.controller != "fixed" && t > f.start_s && t <= f.stop_s)
-            .map(|(_, s)| s)
+        both.filter(move |(f, _)| f.kind == kind && f.adapts && t > f.start_s && t <= f.stop_s).map(|(_, s)| s)
     };
     let smoothed = |kind| -> Vec<f64> {
         let raw: Vec<f64> =

@@ -6,6 +6,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         name: "media".into(),
         controller: controller.into(),
         kind: FlowKind::Rtp,
+        adapts: true,
         bottleneck: String::new(),
         start_s: 0.0,
         stop_s: 100.0,

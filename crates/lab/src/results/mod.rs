@@ -224,6 +224,10 @@ pub struct Settling {
     pub settled_after_s: Option<f64>,
 }
 
+fn adapts() -> bool {
+    true
+}
+
 /// One flow over one run. [`crate::metrics`] defines every metric.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FlowSummary {
@@ -233,6 +237,9 @@ pub struct FlowSummary {
     pub controller: String,
     /// What it carries.
     pub kind: FlowKind,
+    /// Whether it adapts its rate to the path; written where it does not.
+    #[serde(default = "adapts", skip_serializing_if = "Clone::clone")]
+    pub adapts: bool,
     /// The link that it is measured against.
     #[serde(default)]
     pub bottleneck: String,

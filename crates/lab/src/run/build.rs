@@ -17,7 +17,7 @@ use weir_media::{
 use weir_path as path;
 use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, tcp, udp};
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 pub(super) fn at(t: TimeDelta) -> Timestamp {
     Timestamp::ZERO + t
@@ -61,6 +61,11 @@ pub(crate) fn recorder_config(s: &Scenario, seed: u64, series: bool) -> Recorder
             FlowKind::Tcp(_) => results::FlowKind::Tcp,
             FlowKind::Udp(_) => results::FlowKind::Udp,
             FlowKind::Dccp(_) => results::FlowKind::Dccp,
+        },
+        adapts: match &f.kind {
+            FlowKind::Rtp(r) => r.adapts,
+            FlowKind::Tcp(_) | FlowKind::Dccp(_) => true,
+            FlowKind::Udp(_) => false,
         },
         start: at(f.start),
         stop: (f.stop < s.duration).then(|| at(f.stop)),
@@ -331,7 +336,7 @@ pub(crate) fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -
         session_bandwidth: rtp.session_bandwidth,
         abs_send_time: pair.receiver.is_some(),
         transport_sequence: rtp.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-        ecn: if rtp.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+        ecn: rtp.ecn,
         synchronised_clocks: true,
         header_overhead: rtp.header_overhead.as_bytes() as u32,
         t_rr_interval: rtp.rtcp_interval,

@@ -4,7 +4,7 @@ use super::dccp::{DccpFlow, DccpSettings};
 use super::media::Source;
 use weir_cc::throughput::Equation;
 use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
-use weir_units::{DataRate, DataSize, TimeDelta};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 
 /// One run's description, without placeholders: one variant, one controller for each flow.
 #[derive(Clone, PartialEq, Debug)]
@@ -312,8 +312,10 @@ pub struct RtpFlow {
     pub resilience: Option<weir_media::resilience::Choice>,
     /// Whether receiver reports count packets that were sent again as received.
     pub count_retransmissions: bool,
-    /// Whether packets are sent as ECN-capable, ECT(1) or ECT(0) as the session decides.
-    pub ecn: bool,
+    /// ECN codepoint of its packets: the controller's where the scenario has `ecn = true`.
+    pub ecn: Ecn,
+    /// Whether the controller adapts its rate.
+    pub adapts: bool,
     /// The DCCP connection that it goes over; UDP alone where absent.
     pub dccp: Option<DccpSettings>,
 }

@@ -260,7 +260,8 @@ impl Flows<'_> {
             count_retransmissions: self.count_retransmissions(f.count_retransmissions.as_ref(), resilience)?,
             header_overhead: self.header_overhead(f.header_overhead.as_ref())?,
             session_bandwidth: f.session_bandwidth.as_ref().map_or(ceiling, |r| r.value.0),
-            ecn: f.ecn,
+            ecn: spec.ecn_where(f.ecn),
+            adapts: spec.adapts,
             dccp: self.rtp_over_dccp(spec, f)?,
         })
     }

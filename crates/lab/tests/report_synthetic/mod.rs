@@ -63,6 +63,7 @@ fn run(scenario: &str, condition: &str, capacity: &[u64], flows: &[Flow], seed: 
                 name: f.name.into(),
                 controller: f.controller.into(),
                 kind: f.kind,
+                adapts: f.kind != FlowKind::Udp,
                 start: Timestamp::from_secs(f.start),
                 stop: Some(Timestamp::from_secs(f.stop)),
                 playout_deadline: None,

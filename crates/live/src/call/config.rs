@@ -1,7 +1,6 @@
 //! What a call is made from, where nothing but a controller and a model of an encoder is asked for.
 
 use crate::call::CallError;
-use crate::call::end::ecn_of;
 use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
@@ -40,7 +39,7 @@ pub struct CallConfig {
     pub playout_deadline: TimeDelta,
     /// Whether frames are played as soon as their jitter allows, rather than all at the deadline.
     pub adaptive_playout: bool,
-    /// Whether RTP leaves as ECT(0).
+    /// Whether RTP leaves as ECN-capable, with the codepoint of the controller (`Spec::ecn`).
     pub ecn: bool,
     /// The cipher suite; `None` sends in the clear.
     pub srtp: Option<Suite>,
@@ -148,7 +147,7 @@ pub(crate) fn endpoints_of(
         session_bandwidth: config.limits.ceiling,
         abs_send_time: pair.receiver.is_some(),
         transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-        ecn: ecn_of(config.ecn),
+        ecn: spec.ecn_where(config.ecn),
         ntp_epoch: clock.ntp_epoch(),
         synchronised_clocks: true,
         header_overhead: if config.v6 { 48 } else { 28 },

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_session::Endpoint;
-use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::{Packet, parse_compound};
 use weir_wire::{Kind, kind_of};
 
@@ -361,9 +361,4 @@ impl LiveEnd {
             last_send_error: self.port.last_error().map(ToString::to_string),
         }
     }
-}
-
-/// What the ECN field of a call's packets is to be.
-pub(crate) fn ecn_of(wanted: bool) -> Ecn {
-    if wanted { Ecn::Ect0 } else { Ecn::NotEct }
 }

@@ -4,7 +4,7 @@ use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
 use crate::call::decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 use crate::call::encode::{EncodeSummary, SendingVideo, VideoSend};
-use crate::call::end::{LiveEnd, Peer, RunUntil, ecn_of};
+use crate::call::end::{LiveEnd, Peer, RunUntil};
 use crate::call::observer::{CallObserver, EndSummary};
 use crate::call::{CallError, random};
 use crate::clock::Clock;
@@ -23,7 +23,7 @@ use weir_dccp::connection::{Ccids, Config};
 use weir_media::{EncoderConfig, Packetiser, PayloadFormat, Source, VideoCodec};
 use weir_session::dccp::DccpEnd;
 use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, RetransmissionConfig, SendConfig};
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// After how long a silence another source of the other end takes the place of the one before.
 const LATCH: TimeDelta = TimeDelta::from_millis(500);
@@ -167,7 +167,6 @@ impl Joined {
             session_bandwidth: config.limits.ceiling,
             transport_sequence_id: a.extension(Extension::TransportSequence).unwrap_or(3),
             abs_send_time_id: a.extension(Extension::AbsSendTime).unwrap_or(2),
-            ecn: ecn_of(config.ecn),
             ntp_epoch: clock.ntp_epoch(),
             // One machine has one time of day; of two nobody knows.
             synchronised_clocks: a.remote.ip().is_loopback() || a.remote.ip() == here,
@@ -185,6 +184,7 @@ impl Joined {
             let pair = registry.make(name, &setup(config.params.clone()))?;
             let spec = registry.get(name);
             let (feedback, reports) = spec.map_or((None, None), |s| (s.feedback, s.reports));
+            endpoint.ecn = spec.map_or(Ecn::NotEct, |s| s.ecn_where(config.ecn));
             match feedback.map(|f| f.format) {
                 Some(FeedbackFormat::TransportWide) if !a.has(Feedback::TransportWide) => {
                     return Err(unfit(name, "transport-wide feedback (a=rtcp-fb: transport-cc)"));
@@ -218,7 +218,7 @@ impl Joined {
                 };
                 registry.specs().iter().filter_map(|s| s.feedback).find(|f| has(f.format))
             };
-            let half = theirs.and_then(|s| (s.make)(&setup(Vec::new())).ok()).and_then(|p| p.receiver);
+            let half = theirs.and_then(|s| registry.make(&s.name, &setup(Vec::new())).ok()).and_then(|p| p.receiver);
             ReceiveConfig {
                 feedback: theirs.map_or_else(standard, |s| s.feedback),
                 reports: theirs.and_then(|s| s.reports),

@@ -128,7 +128,7 @@ pub fn controller(name: &str, params: &[(&str, f64)]) -> (Sender, Spec, u8) {
         Transport::Dccp { ccid } => ccid,
         _ => 2,
     };
-    ((spec.make)(&setup).unwrap().sender, spec, ccid)
+    (registry.make(name, &setup).unwrap().sender, spec, ccid)
 }
 
 pub fn endpoint_config(ssrc: u32, remote_ssrc: u32) -> EndpointConfig {

@@ -249,7 +249,7 @@ fn controllers(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
     let packets = (steps * PACKETS_PER_STEP) as f64;
     let mut rows = Vec::new();
     for spec in session.registry.specs() {
-        let mut drive = Drive::new(spec, None).map_err(Failure::work)?;
+        let mut drive = Drive::new(&session.registry, &spec.name, None).map_err(Failure::work)?;
         let ((), cpu_s) = best(session, || {
             (0..steps).for_each(|_| drive.step());
             Ok(())

@@ -1,22 +1,16 @@
 use super::*;
-use crate::cue::{EstimateKind, ReceiverEstimate};
+use crate::cue::EstimateKind;
+use crate::testing::{self, Kbps, REPORT, estimate, kbps};
 use weir_units::DataSize;
 
 fn sender() -> Cnadu {
-    let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_kbps(3_000) };
-    let start_rate = DataRate::from_kbps(400);
-    let mut s =
-        Cnadu::new(&Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] }).expect("valid");
+    let mut s: Cnadu = Kbps { floor: 32, start: 400, ceiling: 3_000 }.sender(&[]);
     s.on_packet_sent(&SentPacket::media(Timestamp::ZERO, 0, DataSize::from_bytes(1_000)));
     s
 }
-fn kbps(s: &Cnadu) -> f64 {
-    s.target().media_rate.as_kbps_f64()
-}
 fn told(s: &mut Cnadu, kbps: u64) -> f64 {
-    let (now, rate) = (Timestamp::ZERO, DataRate::from_kbps(kbps));
-    s.on_cue(&Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind: EstimateKind::Tmmbr }));
-    self::kbps(s)
+    s.on_cue(&estimate(kbps, EstimateKind::Tmmbr));
+    testing::kbps(s)
 }
 /// Report number `n` of 100 packets, 10 ms apart, with these fates at these places.
 fn report(s: &mut Cnadu, n: u64, rtt_ms: i64, fates: &[(u64, Fate)]) -> f64 {
@@ -126,11 +120,8 @@ fn report_blocks_stand_in_for_run_lengths() {
         s.on_cue(&Cue::ReportBlock(ReportBlock {
             now: Timestamp::from_secs(n),
             fraction_lost,
-            cumulative_lost: 0,
-            highest_sequence: 0,
-            expected: 100,
-            jitter: TimeDelta::ZERO,
             rtt: Some(TimeDelta::from_millis(100)),
+            ..REPORT
         }));
         (s.losses.mean(true).map(f64::round), kbps(&s))
     };

@@ -23,13 +23,12 @@ pub use config::Config;
 
 use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
-use crate::registry::{BuiltIn, FeedbackFormat, FeedbackPlan, Pair, Setup, Spec, Transport};
+use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use loss::Congestion;
 use media_rate::{MediaRate, NetworkState};
 use network::Network;
 use rtp_queue::RtpQueue;
-use std::sync::Arc;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// The RTP queue is not discarded so early: there is no throughput to judge it by (C++, one second).
@@ -71,20 +70,19 @@ pub struct Scream {
 }
 
 impl Scream {
-    /// A controller at the setup's start rate. Errors: see [`Config::set_all`].
-    pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let mut config = Config::default();
-        config.set_all("scream", &setup.params)?;
+    /// A controller at the start rate. Errors: see [`Config::check`].
+    pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
+        config.check("scream")?;
         let mut scream = Self {
             config,
-            limits: setup.limits,
-            network: Network::new(&config, setup.now),
-            stream: MediaRate::new(setup.start_rate, setup.limits, setup.now),
+            limits: start.limits,
+            network: Network::new(&config, start.now),
+            stream: MediaRate::new(start.rate, start.limits, start.now),
             queue: RtpQueue::default(),
-            next_adjust: setup.now + config.rate_adjust_interval,
-            discard_from: setup.now + NO_DISCARD_BEFORE,
+            next_adjust: start.now + config.rate_adjust_interval,
+            discard_from: start.now + NO_DISCARD_BEFORE,
             may_discard: false,
-            moved_at: setup.now,
+            moved_at: start.now,
             stall_limit: DataSize::ZERO,
             loss_events: 0,
             ecn_events: 0,
@@ -121,18 +119,21 @@ impl Scream {
     }
 }
 
-impl BuiltIn for Scream {
+impl Algorithm for Scream {
+    type Receiver = NoReceiver;
     fn specs() -> Vec<Spec> {
         vec![Spec {
-            name: "scream".into(),
-            summary: "self-clocked window on queue delay, loss and ECN, with media rate control".into(),
-            source: "RFC 8298".into(),
             feedback: Some(FEEDBACK),
-            reports: None,
-            transport: Transport::Udp,
             params: Config::params(),
-            make: Arc::new(|setup| Ok(Pair { sender: Self::new(setup)?.into(), receiver: None })),
+            ..Spec::new(
+                "scream",
+                "self-clocked window on queue delay, loss and ECN, with media rate control",
+                "RFC 8298",
+            )
         }]
+    }
+    fn make(name: &str, setup: &Setup) -> Result<Pair<Self, NoReceiver>, SetupError> {
+        Ok(Pair::alone(Self::new(Config::from_params(name, &setup.params)?, &setup.start())?))
     }
 }
 

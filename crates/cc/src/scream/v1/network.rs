@@ -169,17 +169,7 @@ mod tests {
         DataSize::from_bytes(n)
     }
     fn sent(now: i64, in_flight: u64) -> SentPacket {
-        SentPacket {
-            now: at(now),
-            sequence: 0,
-            size: bytes(1_000),
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
-            queued: bytes(0),
-            bytes_in_flight: bytes(in_flight),
-        }
+        SentPacket { bytes_in_flight: bytes(in_flight), ..SentPacket::media(at(now), 0, bytes(1_000)) }
     }
     fn packet(sequence: u64, departure: i64, arrival: Option<i64>) -> PacketResult {
         PacketResult {

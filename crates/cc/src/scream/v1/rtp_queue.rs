@@ -46,17 +46,7 @@ mod tests {
         assert_eq!(q.size(), bytes(0));
         q.on_frame(&frame(8_000, 11_000));
         assert_eq!(q.size(), bytes(3_000));
-        q.on_packet_sent(&SentPacket {
-            now: Timestamp::ZERO,
-            sequence: 0,
-            size: bytes(1_000),
-            is_padding: false,
-            is_repair: false,
-            is_retransmission: false,
-            probe: 0,
-            queued: bytes(500),
-            bytes_in_flight: bytes(0),
-        });
+        q.on_packet_sent(&SentPacket { queued: bytes(500), ..SentPacket::media(Timestamp::ZERO, 0, bytes(1_000)) });
         assert_eq!(q.size(), bytes(500));
     }
 }

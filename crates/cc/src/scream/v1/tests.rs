@@ -1,10 +1,11 @@
 //! SCReAM over a small model of the path: frames, RTP queue, pacer, one drop-tail link, CCFB.
 
 use super::*;
+use crate::Registry;
 use crate::cue::TransportFeedback;
 use crate::history::{ReportedPacket, SentHistory};
 use crate::pacer::{Pacer, PacerDecision};
-use crate::registry::Registry;
+use crate::testing::Kbps;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
@@ -51,14 +52,12 @@ struct Second {
     dropped: u32,
 }
 
-fn setup(start_kbps: u64, floor_kbps: u64, params: &[(&str, f64)]) -> Setup {
-    Setup {
-        limits: Limits { floor: DataRate::from_kbps(floor_kbps), ceiling: DataRate::from_kbps(32_800) },
-        start_rate: DataRate::from_kbps(start_kbps),
-        now: Timestamp::ZERO,
-        seed: 1,
-        params: params.iter().map(|&(n, v)| (n.into(), v)).collect(),
-    }
+fn setup(start: u64, floor: u64, params: &[(&str, f64)]) -> Setup {
+    Kbps { floor, start, ceiling: 32_800 }.setup(params)
+}
+
+fn scream(params: &[(&str, f64)]) -> Scream {
+    Kbps { floor: 150, start: 300, ceiling: 32_800 }.sender(params)
 }
 
 /// As near to the public C++ of 2018 as the tunables go, with a quick ramp-up and a floor of 256 kbit/s.
@@ -180,15 +179,8 @@ fn run(setup: &Setup, path: Path, seconds: usize) -> Vec<Second> {
             }
             pacer.on_sent(now, size, false, 0);
             let mut packet = SentPacket {
-                now,
-                sequence,
-                size,
-                is_padding: false,
-                is_repair: false,
-                is_retransmission: false,
-                probe: 0,
                 queued: DataSize::from_bytes(rtp.iter().map(|f| f.left).sum()),
-                bytes_in_flight: DataSize::ZERO,
+                ..SentPacket::media(now, sequence, size)
             };
             history.on_sent(&packet);
             packet.bytes_in_flight = history.bytes_in_flight();
@@ -334,20 +326,20 @@ fn the_same_events_give_the_same_targets() {
 
 #[test]
 fn the_queue_is_discarded_only_after_the_first_second() {
-    let mut c = Scream::new(&setup(300, 150, &[("max_queue_age", 80.0)])).expect("valid");
+    let mut c = scream(&[("max_queue_age", 80.0)]);
     assert_eq!(c.target().max_queue_age, None);
     c.on_timeout(Timestamp::from_millis(999));
     assert_eq!(c.target().max_queue_age, None);
     c.on_timeout(Timestamp::from_millis(1_200));
     assert_eq!(c.target().max_queue_age, Some(TimeDelta::from_millis(80)));
-    let mut c = Scream::new(&setup(300, 150, &[("max_queue_age", 0.0)])).expect("valid");
+    let mut c = scream(&[("max_queue_age", 0.0)]);
     c.on_timeout(Timestamp::from_millis(1_200));
     assert_eq!(c.target().max_queue_age, None);
 }
 
 #[test]
 fn it_starts_at_its_start_rate_with_the_least_window() {
-    let c = Scream::new(&setup(300, 150, &[])).expect("valid");
+    let c = scream(&[]);
     let t = c.target();
     assert_eq!((t.media_rate, t.pacing_rate), (DataRate::from_kbps(300), DataRate::from_kbps(300)));
     // MIN_CWND and, the queue delay being below its target, MSS.

@@ -1,0 +1,342 @@
+//! A congestion controller inside an RTP stack of your own.
+//!
+//! ```text
+//! cargo run -p weir-cc --example embed
+//! ```
+//!
+//! Your stack has the sockets, the clock, the encoder and the RTP packets. Weir has no say in any of them: a controller is a
+//! state machine that takes events with the time of each, and answers how fast to encode and send. What joins the two is
+//! [`MediaSender`] below, some 150 lines that you can take over as they are. It does six things:
+//!
+//! 1. It makes a controller from a `Config` of named parameters and a [`Start`].
+//! 2. It records each packet that leaves, in a [`SentHistory`], and tells the controller.
+//! 3. It turns feedback into a [`Cue`]: from TWCC as it stands in RTCP (`on_rtcp`), or from a struct of your own (`on_report`).
+//! 4. It spaces packets by a [`Pacer`] at the rate that the controller asks for, and keeps to its window, if it has one.
+//! 5. It sends the probe clusters that the controller asks for, with padding where there is no media.
+//! 6. It wakes the controller at the time that it asks for.
+//!
+//! The rest of this file stands for your stack and for the network, so that there is something to run: video of 30 frames a
+//! second over a link whose rate changes.
+
+use std::collections::VecDeque;
+use weir_cc::cue::{PacketResult, SentPacket, TransportFeedback};
+use weir_cc::gcc::{self, Gcc};
+use weir_cc::nada::{self, Nada};
+use weir_cc::tunable::SetupError;
+use weir_cc::units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_cc::{Controller, Cue, Limits, Pacer, PacerDecision, ReportedPacket, SentHistory, Start};
+use weir_wire::rtcp::{Packet, parse_compound, twcc};
+
+/// A packet that your stack is to send now.
+pub struct Outgoing {
+    /// For the transport-wide sequence number extension.
+    pub transport_sequence: u16,
+    /// Bytes of the RTP packet.
+    pub size: DataSize,
+    /// Whether it is padding: your stack makes it up.
+    pub is_padding: bool,
+}
+
+/// What your own feedback says of one packet, for a stack that has a format of its own.
+pub struct OwnReport {
+    /// The 64-bit number that the packet was sent with.
+    pub number: u64,
+    /// When it arrived, in microseconds of the receiver's clock; `None` where it was lost. The two clocks need not agree.
+    pub arrived_us: Option<i64>,
+    /// Whether it carried the mark "congestion experienced".
+    pub is_marked: bool,
+}
+
+/// Everything between your RTP stack and a controller.
+pub struct MediaSender<C> {
+    controller: C,
+    history: SentHistory,
+    pacer: Pacer,
+    /// Media packets that wait for the pacer.
+    queue: VecDeque<DataSize>,
+    queued: DataSize,
+    next_sequence: u64,
+    twcc_clock: twcc::ReferenceClock,
+    /// Kept for its memory.
+    results: Vec<PacketResult>,
+}
+
+/// Bytes of a padding packet.
+const PADDING: DataSize = DataSize::from_bytes(250);
+
+impl<C: Controller> MediaSender<C> {
+    /// A sender of nothing yet. `now` is the time that the controller was made at.
+    pub fn new(controller: C, now: Timestamp) -> Self {
+        Self {
+            pacer: Pacer::new(&controller.target(), now),
+            controller,
+            history: SentHistory::new(),
+            queue: VecDeque::new(),
+            queued: DataSize::ZERO,
+            next_sequence: 0,
+            twcc_clock: twcc::ReferenceClock::new(),
+            results: Vec::new(),
+        }
+    }
+
+    /// The rate for the encoder. Ask before each frame.
+    pub fn media_rate(&self) -> DataRate {
+        self.controller.target().media_rate
+    }
+
+    /// The encoder has made a frame, and your packetiser these packets of it.
+    pub fn on_frame(&mut self, packets: &[DataSize]) {
+        self.queue.extend(packets);
+        packets.iter().for_each(|&size| self.queued += size);
+    }
+
+    /// The next packet to send at `now`, until it gives none. Then sleep until [`Self::next_wakeup`].
+    pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Outgoing> {
+        let next = self.queue.front().copied();
+        // Controllers with a window (SCReAM, for one) bound what is in flight.
+        let window = self.controller.target().window;
+        if let (Some(size), Some(window)) = (next, window)
+            && self.history.bytes_in_flight() + size > window
+        {
+            return None;
+        }
+        let (size, is_padding, probe) = match (self.pacer.poll(now, next.is_some()), next) {
+            (PacerDecision::Media { probe }, Some(size)) => (size, false, probe),
+            (PacerDecision::Padding { probe }, _) => (PADDING, true, probe),
+            _ => return None,
+        };
+        if !is_padding {
+            self.queue.pop_front();
+            self.queued = self.queued.saturating_sub(size);
+        }
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let mut packet =
+            SentPacket { is_padding, probe, queued: self.queued, ..SentPacket::media(now, sequence, size) };
+        self.history.on_sent(&packet);
+        packet.bytes_in_flight = self.history.bytes_in_flight();
+        self.pacer.on_sent(now, size, is_padding, probe);
+        self.controller.on_packet_sent(&packet);
+        Some(Outgoing { transport_sequence: sequence as u16, size, is_padding })
+    }
+
+    /// RTCP has arrived. Errors: those of its bytes, which come from the network; what stood before them has counted.
+    pub fn on_rtcp(&mut self, now: Timestamp, compound: &[u8]) -> Result<(), weir_wire::Error> {
+        for packet in parse_compound(compound) {
+            if let Packet::Twcc(feedback) = packet? {
+                let reference = self.twcc_clock.unwrap(feedback.reference);
+                let last = self.next_sequence.wrapping_sub(1);
+                let reported = feedback.statuses().map(|(sequence, since)| ReportedPacket {
+                    // The 16 bits of the packet sent last, and so many before it.
+                    sequence: last.wrapping_sub(u64::from((last as u16).wrapping_sub(sequence))),
+                    arrival: since.map(|since| reference + since),
+                    ecn: Ecn::NotEct,
+                });
+                self.on_feedback(now, reported);
+            }
+        }
+        Ok(())
+    }
+
+    /// Feedback in a struct of your own has arrived.
+    pub fn on_report(&mut self, now: Timestamp, packets: &[OwnReport]) {
+        self.on_feedback(
+            now,
+            packets.iter().map(|p| ReportedPacket {
+                sequence: p.number,
+                arrival: p.arrived_us.map(RemoteTimestamp::from_micros),
+                ecn: if p.is_marked { Ecn::Ce } else { Ecn::Ect0 },
+            }),
+        );
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, reported: impl IntoIterator<Item = ReportedPacket>) {
+        // The history tells each fate once: late, repeated and forged reports end here, in its counters.
+        self.history.resolve(reported, &mut self.results);
+        let newest = self.results.iter().rev().find(|p| p.arrival.is_some());
+        let feedback = TransportFeedback {
+            now,
+            packets: &self.results,
+            bytes_in_flight: self.history.bytes_in_flight(),
+            rtt: newest.map(|p| now - p.departure),
+        };
+        self.controller.on_cue(&Cue::TransportFeedback(feedback));
+        self.follow(now);
+    }
+
+    /// When to call [`Self::on_wakeup`] at the latest. `now` may be it: then at once.
+    pub fn next_wakeup(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let paced = match self.pacer.poll(now, !self.queue.is_empty()) {
+            PacerDecision::Wait(at) => Some(at),
+            PacerDecision::Media { .. } | PacerDecision::Padding { .. } => Some(now),
+            PacerDecision::Idle => None,
+        };
+        let timeout = self.controller.poll_timeout().map(|(at, _)| at);
+        paced.into_iter().chain(timeout).min()
+    }
+
+    /// That time has come. Calls before it do no harm.
+    pub fn on_wakeup(&mut self, now: Timestamp) {
+        while self.controller.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            self.controller.on_timeout(now);
+        }
+        self.follow(now);
+    }
+
+    /// After every event: the pacer follows the target, and takes what probes are asked for.
+    fn follow(&mut self, now: Timestamp) {
+        self.pacer.set_target(&self.controller.target(), now);
+        while let Some(cluster) = self.controller.poll_probe(now) {
+            self.pacer.add_probe(cluster, now);
+        }
+    }
+}
+
+/// Step 1: a controller with parameters by name, checked when it is made.
+pub fn gcc(now: Timestamp) -> Result<Gcc, SetupError> {
+    gcc::Gcc::new(gcc::Config { beta: 0.8, ..gcc::Config::default() }, &start(now))
+}
+
+/// Another one, from the same start: whatever implements [`Controller`] goes into a [`MediaSender`].
+pub fn nada(now: Timestamp) -> Result<Nada, SetupError> {
+    Nada::sender_side(nada::Config { prio: 1.0, ..nada::Config::default() }, &start(now))
+}
+
+fn start(now: Timestamp) -> Start {
+    let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_kbps(3_000) };
+    Start { limits, rate: DataRate::from_kbps(300), now }
+}
+
+/// How the receiver of this example reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// By transport-wide feedback.
+    Twcc,
+    /// By [`OwnReport`].
+    Own,
+}
+
+/// A link of so many kbit/s, and the receiver behind it.
+struct Network {
+    kbps: u64,
+    /// When the link has sent all that waits before it.
+    free_at: Timestamp,
+    /// Number and arrival, until they are reported.
+    arrivals: VecDeque<(u64, Timestamp)>,
+    /// First packet that no report covers, and the number of the next report.
+    unreported: u64,
+    reports: u8,
+}
+
+const ONE_WAY: TimeDelta = TimeDelta::from_millis(25);
+const LONGEST_QUEUE: TimeDelta = TimeDelta::from_millis(300);
+
+impl Network {
+    fn carry(&mut self, now: Timestamp, number: u64, size: DataSize) {
+        if self.free_at - now > LONGEST_QUEUE {
+            return;
+        }
+        let time = DataRate::from_kbps(self.kbps).time_for(size).unwrap_or(TimeDelta::ZERO);
+        self.free_at = self.free_at.max(now) + time;
+        self.arrivals.push_back((number, self.free_at + ONE_WAY));
+    }
+
+    /// What has arrived by `now` and was not reported before.
+    fn take_arrived(&mut self, now: Timestamp) -> Vec<(u64, Timestamp)> {
+        let arrived = self.arrivals.partition_point(|a| a.1 <= now);
+        self.arrivals.drain(..arrived).collect()
+    }
+
+    /// That as RTCP, as the other end of a WebRTC call sends it. Packets between those that arrived are told as lost.
+    fn twcc(&mut self, arrived: &[(u64, Timestamp)]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let (Some(first), Some(last)) = (arrived.first(), arrived.last()) else { return bytes };
+        let mut builder = twcc::Builder::new(1, 2, self.reports, self.unreported as u16, first.1);
+        for &(number, at) in arrived {
+            builder.push(number as u16, Some(at));
+        }
+        builder.finish_into(&mut bytes);
+        self.reports = self.reports.wrapping_add(1);
+        self.unreported = last.0 + 1;
+        bytes
+    }
+
+    /// The same in a format of one's own.
+    fn own(&mut self, arrived: &[(u64, Timestamp)]) -> Vec<OwnReport> {
+        let end = arrived.last().map_or(self.unreported, |last| last.0 + 1);
+        let report = |number| OwnReport {
+            number,
+            arrived_us: arrived.iter().find(|a| a.0 == number).map(|a| a.1.as_micros()),
+            is_marked: false,
+        };
+        let all = (self.unreported..end).map(report).collect();
+        self.unreported = end;
+        all
+    }
+}
+
+/// What a second of the call was like.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Second {
+    /// Rate asked of the encoder at its end.
+    pub media_kbps: f64,
+    /// What waits before the link at its end.
+    pub queue_ms: f64,
+}
+
+/// A minute of video over 1 Mbit/s, of which the middle third has 500 kbit/s.
+pub fn call(controller: impl Controller, format: Format) -> Result<Vec<Second>, weir_wire::Error> {
+    let mut sender = MediaSender::new(controller, Timestamp::ZERO);
+    let mut network =
+        Network { kbps: 1_000, free_at: Timestamp::ZERO, arrivals: VecDeque::new(), unreported: 0, reports: 0 };
+    let mut feedback: VecDeque<(Timestamp, Vec<(u64, Timestamp)>)> = VecDeque::new();
+    let mut seconds = Vec::new();
+    let mut number = 0;
+    // Your loop sleeps on its sockets until `next_wakeup`; this one looks every millisecond.
+    for ms in 0..60_000 {
+        let now = Timestamp::from_millis(ms);
+        network.kbps = if (20_000..40_000).contains(&ms) { 500 } else { 1_000 };
+        if sender.next_wakeup(now).is_some_and(|at| at <= now) {
+            sender.on_wakeup(now);
+        }
+        if ms % 33 == 0 {
+            let frame = sender.media_rate().size_in(TimeDelta::from_millis(33)).as_bytes();
+            let packets = frame.div_ceil(1_200).max(1);
+            sender.on_frame(&vec![DataSize::from_bytes(frame / packets); packets as usize]);
+        }
+        while let Some(packet) = sender.poll_transmit(now) {
+            network.carry(now, number, packet.size);
+            number += 1;
+        }
+        // Every 50 ms the receiver reports, and the report takes its time too.
+        if ms % 50 == 0 {
+            feedback.push_back((now + ONE_WAY, network.take_arrived(now)));
+        }
+        while feedback.front().is_some_and(|f| f.0 <= now) {
+            let Some((_, arrived)) = feedback.pop_front() else { break };
+            match format {
+                Format::Twcc => sender.on_rtcp(now, &network.twcc(&arrived))?,
+                Format::Own => sender.on_report(now, &network.own(&arrived)),
+            }
+        }
+        if ms % 1_000 == 999 {
+            let queue_ms = network.free_at.saturating_since(now).as_millis_f64();
+            seconds.push(Second { media_kbps: sender.media_rate().as_kbps_f64(), queue_ms });
+        }
+    }
+    Ok(seconds)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // What is wrong with a parameter is said when the controller is made.
+    let wrong = Gcc::new(gcc::Config { beta: 1.5, ..gcc::Config::default() }, &start(Timestamp::ZERO));
+    println!("beta = 1.5: {}\n", wrong.err().map(|e| e.to_string()).unwrap_or_default());
+
+    let with_gcc = call(gcc(Timestamp::ZERO)?, Format::Twcc)?;
+    let with_nada = call(nada(Timestamp::ZERO)?, Format::Own)?;
+    println!("  s   GCC kbit/s  queue ms   NADA kbit/s  queue ms");
+    for (s, (g, n)) in with_gcc.iter().zip(&with_nada).enumerate().filter(|(s, _)| s % 5 == 4) {
+        println!("{:3} {:12.0} {:9.0} {:13.0} {:9.0}", s + 1, g.media_kbps, g.queue_ms, n.media_kbps, n.queue_ms);
+    }
+    Ok(())
+}

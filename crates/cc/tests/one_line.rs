@@ -1,0 +1,67 @@
+//! Adding a controller takes its own file or folder, a `pub mod` and one line of the list, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// The sources of this crate by their path below `src`.
+fn sources() -> BTreeMap<String, String> {
+    fn walk(dir: &Path, prefix: &str, out: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(dir).expect("readable").flatten() {
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() {
+                walk(&entry.path(), &format!("{name}/"), out);
+            } else {
+                out.insert(name, fs::read_to_string(entry.path()).expect("UTF-8"));
+            }
+        }
+    }
+    let mut out = BTreeMap::new();
+    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut out);
+    out
+}
+
+/// Lines of code before the tests of a file that have `word` in them.
+fn lines_with<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    let code = text.lines().take_while(|l| !l.starts_with("#[cfg(test)]"));
+    code.filter(|l| !l.trim_start().starts_with("//") && l.contains(word)).collect()
+}
+
+#[test]
+fn a_file_and_one_line_of_the_list_are_a_controller() {
+    let sources = sources();
+    let list = &sources["registry.rs"];
+    let listed = list.split_once("\ncontrollers! {\n").expect("the list").1;
+    let mut seen = 0;
+    for line in listed.lines().take_while(|l| *l != "}") {
+        let path = line.split_once("(crate::").and_then(|(_, p)| p.strip_suffix("),")).expect("one controller a line");
+        let (module, name) = path.rsplit_once("::").expect("a module and a type");
+        let home = module.split("::").next().expect("a first part");
+        assert_eq!(lines_with(list, &format!("(crate::{path})")).len(), 1, "{path} stands once in the list");
+        let named =
+            [format!("pub mod {home};"), format!("{home}::")].map(|word| lines_with(&sources["lib.rs"], &word).len());
+        assert_eq!(named, [1, 0], "and its module once in the crate");
+        for (file, text) in &sources {
+            let own = *file == format!("{home}.rs") || file.starts_with(&format!("{home}/"));
+            if own || ["registry.rs", "lib.rs"].contains(&file.as_str()) || file.ends_with("tests.rs") {
+                continue;
+            }
+            // TMMBR-B is C-NADU's sender with another receiver: the one controller made from another.
+            let reused = name == "Cnadu" && file == "tmmbr/assisted.rs";
+            let type_name = format!("{home}::{name}");
+            assert!(reused || lines_with(text, &type_name).is_empty(), "{file} names {type_name}");
+        }
+        seen += 1;
+    }
+    assert!(seen >= 16, "only {seen} controllers found: the search has gone blind");
+}
+
+#[test]
+fn no_controller_imports_the_registry() {
+    for (file, text) in sources() {
+        // The drive makes controllers by name for benches; it is no controller.
+        let makes = ["lib.rs", "registry.rs", "drive.rs"].contains(&file.as_str()) || file.ends_with("tests.rs");
+        let imports = lines_with(&text, "registry::").len() + lines_with(&text, "Registry").len();
+        assert!(makes || imports == 0, "{file} imports the registry");
+    }
+}

@@ -1,0 +1,110 @@
+//! Congestion control for live audio and video over RTP: the libraries of Weir under one name.
+//!
+//! Nothing here opens a socket, reads a clock or starts a thread. Your program does, and passes in datagrams or events
+//! with the time of each; it gets back datagrams, rates and the time of the next wakeup. That is why the same code
+//! runs in a simulator, on sockets and in a browser, and why a run with the same input gives the same output.
+//!
+//! # What to take
+//!
+//! | you have | you want | take |
+//! |---|---|---|
+//! | an RTP stack | to know how fast to encode and send | [`cc`]: a [`cc::Controller`] beside a [`cc::SentHistory`] and a [`cc::Pacer`] |
+//! | an RTP stack | to read and write feedback | [`wire`]: [`wire::rtcp::twcc`], [`wire::rtcp::ccfb`], REMB and the rest |
+//! | an RTP stack | to repair losses without retransmission | [`fec`], with the headers of [`wire::fec`] |
+//! | sockets and an encoder | both ends of a call | [`session`]: an endpoint takes frames and datagrams and joins all of the above |
+//! | a codec | payload formats, playout, a source to test with | [`media`] |
+//!
+//! [`units`] holds the times, rates and sizes that all of them share. A rate cannot be added to a size, nor a receiver's
+//! clock subtracted from the sender's.
+//!
+//! # A controller in an RTP stack
+//!
+//! Three calls are all it takes: one when a packet leaves, one when feedback arrives, and one to ask for the rates. The
+//! example `embed` of `weir-cc` adds what a real stack wants: pacing, probes, timeouts, feedback in a format of one's own.
+//!
+//! ```
+//! use weir_rtc::cc::cue::{SentPacket, TransportFeedback};
+//! use weir_rtc::cc::gcc::{self, Gcc};
+//! use weir_rtc::cc::{Controller, Cue, Limits, ReportedPacket, SentHistory, Start};
+//! use weir_rtc::units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+//! use weir_rtc::wire::rtcp::{Packet, parse_compound, twcc};
+//!
+//! // Parameters have names, and are checked here.
+//! let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(3) };
+//! let start = Start { limits, rate: DataRate::from_kbps(500), now: Timestamp::ZERO };
+//! let mut controller = Gcc::new(gcc::Config::default(), &start)?;
+//! let mut history = SentHistory::new();
+//!
+//! // Packets leave: a second of 500 kbit/s.
+//! for sequence in 0..62 {
+//!     let now = Timestamp::from_millis(16 * sequence);
+//!     let packet = SentPacket::media(now, sequence as u64, DataSize::from_bytes(1_000));
+//!     history.on_sent(&packet);
+//!     controller.on_packet_sent(&packet);
+//! }
+//!
+//! // The receiver has had them 20 ms later each, and says so in RTCP.
+//! let arrival = |sequence: i64| Timestamp::from_millis(16 * sequence + 20);
+//! let mut message = twcc::Builder::new(1, 2, 0, 0, arrival(0));
+//! (0..62).for_each(|sequence| assert!(message.push(sequence as u16, Some(arrival(sequence)))));
+//! let mut rtcp = Vec::new();
+//! message.finish_into(&mut rtcp);
+//!
+//! // The message arrives: bytes become a cue.
+//! let now = Timestamp::from_millis(1_040);
+//! let mut results = Vec::new();
+//! for packet in parse_compound(&rtcp) {
+//!     let Packet::Twcc(feedback) = packet? else { continue };
+//!     let reference = feedback.reference_time();
+//!     let reported = feedback.statuses().map(|(sequence, since)| ReportedPacket {
+//!         sequence: u64::from(sequence), // a call of more than 65,536 packets unwraps them
+//!         arrival: since.map(|since| reference + since),
+//!         ecn: Ecn::NotEct,
+//!     });
+//!     history.resolve(reported, &mut results);
+//!     let bytes_in_flight = history.bytes_in_flight();
+//!     let rtt = results.last().map(|last| now - last.departure);
+//!     let feedback = TransportFeedback { now, packets: &results, bytes_in_flight, rtt };
+//!     controller.on_cue(&Cue::TransportFeedback(feedback));
+//! }
+//! assert_eq!(results.len(), 62);
+//! assert_eq!(history.bytes_in_flight(), DataSize::ZERO);
+//!
+//! // And the answer.
+//! let target = controller.target();
+//! assert!(target.media_rate >= DataRate::from_kbps(500) && target.pacing_rate > target.media_rate);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # By name
+//!
+//! Where the choice of a controller is a setting, [`cc::Registry`] makes it by name, and its [`cc::Spec`] says what it asks of
+//! the session: the feedback and reports that it reads, the ECN codepoint that it sends with, the transport.
+//!
+//! ```
+//! use weir_rtc::cc::{Controller, FeedbackFormat, Limits, Registry, Setup};
+//! use weir_rtc::units::{DataRate, Ecn, Timestamp};
+//!
+//! let registry = Registry::builtin();
+//! let spec = registry.get("nada").expect("built in");
+//! assert_eq!(spec.feedback.map(|plan| plan.format), Some(FeedbackFormat::CongestionControl));
+//! assert_eq!(spec.ecn, Ecn::Ect0);
+//!
+//! let limits = Limits { floor: DataRate::from_kbps(100), ceiling: DataRate::from_mbps(3) };
+//! let params = vec![("prio".into(), 2.0)];
+//! let setup = Setup { limits, start_rate: DataRate::from_kbps(500), now: Timestamp::ZERO, seed: 1, params };
+//! let pair = registry.make("nada", &setup)?;
+//! assert_eq!(pair.sender.target().media_rate, DataRate::from_kbps(500));
+//! assert!(pair.receiver.is_none(), "its receiver only sends RFC 8888 feedback");
+//!
+//! let unknown = registry.make("nadda", &setup).map(|_| ()).unwrap_err();
+//! assert_eq!(unknown.to_string(), "no controller is named `nadda`");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use weir_cc as cc;
+pub use weir_fec as fec;
+pub use weir_media as media;
+pub use weir_session as session;
+pub use weir_units as units;
+pub use weir_wire as wire;
