@@ -66,6 +66,8 @@ pub enum SourceFeedback {
     },
     /// Slices are to have at most so many bytes; `None` for one slice a frame.
     SliceSize(Option<DataSize>),
+    /// The share of packets lost, in 1/256 (RFC 3550, section 6.4.1): what in-band FEC of audio is made for.
+    FractionLost(u8),
 }
 
 /// What has arrived of a frame when its turn to be played came.

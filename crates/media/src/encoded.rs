@@ -60,6 +60,7 @@ impl SentPictures {
                 Ok(()) => Told::Done,
                 Err(_) => Told::Nothing,
             },
+            SourceFeedback::FractionLost(_) => Told::Nothing,
         }
     }
 }

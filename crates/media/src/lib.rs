@@ -1,4 +1,4 @@
-//! Live video: where frames come from, how they become packets, and when they are played.
+//! Live video and audio: where frames come from, how they become packets, and when they are played.
 //!
 //! A [`Source`] makes [`Frame`]s that follow a target rate, exactly or as encoders do; a [`Packetiser`] splits them.
 //! Frames of models have a size and no content; those of a [`VideoEncoder`] have both. Time enters only as an argument.
@@ -16,6 +16,7 @@
 //! assert_eq!((packets.len(), packets[0].marker), (1, true));
 //! ```
 
+pub mod audio;
 pub mod clip;
 mod codec;
 mod content;
@@ -24,6 +25,8 @@ mod error;
 mod frame;
 mod frame_rate;
 mod laplace;
+mod layered;
+mod layers;
 mod packetiser;
 mod payload_format;
 mod perfect;
@@ -45,8 +48,10 @@ pub use codec::{Codec, ModelCodec, ParamError, ParamValue};
 pub use content::{Payloads, ReceivedFrame, ReceivedPayload, SourceFeedback};
 pub use encoded::{Captured, EncodedSource, EncodedStats, FramePusher, Originals, PushedSource, Tap};
 pub use error::MediaError;
-pub use frame::{Frame, FrameKind, RTP_CLOCK_HZ};
+pub use frame::{AUDIO_CLOCK_HZ, Frame, FrameKind, MediaKind, RTP_CLOCK_HZ};
 pub use frame_rate::FrameRate;
+pub use layered::{LayeredConfig, LayeredSource};
+pub use layers::{LayerId, LayerInfo, LayerRates, Layering, MAX_SPATIAL_LAYERS, MAX_TEMPORAL_LAYERS, TemporalStep};
 pub use packetiser::{Packetiser, Payload, Split};
 pub use payload_format::{
     Depacketiser, DepacketiserStats, LEAST_MAX_PAYLOAD, PayloadFormat, PictureId, Unpacked, h264_profile_level_id,

@@ -5,6 +5,7 @@ mod arrivals;
 mod stats;
 
 pub use adaptive::AdaptivePlayout;
+pub(crate) use adaptive::{BaseDelay, Delays};
 pub use stats::{DelayStats, PlayoutStats};
 
 use crate::RTP_CLOCK_HZ;

@@ -1,4 +1,8 @@
-use crate::{Codec, Frame, Payloads, PerfectCodec, ScenesSource, SourceFeedback, StatisticalSource, TraceSource};
+use crate::audio::AudioSource;
+use crate::{
+    Codec, Frame, LayeredSource, MediaKind, Payloads, PerfectCodec, ScenesSource, SourceFeedback, StatisticalSource,
+    TraceSource,
+};
 use core::fmt;
 use weir_units::{DataRate, DataSize, Timestamp};
 
@@ -25,6 +29,16 @@ pub trait FrameSource {
         let _ = (feedback, now);
         false
     }
+    /// What it makes, which says what clock its timestamps have.
+    fn media(&self) -> MediaKind {
+        MediaKind::Video
+    }
+    /// How many bytes of headers each packet costs of the rate that [`Self::on_target`] gives. A source that sends few
+    /// bytes a packet (audio) makes fewer and longer packets by it; zero, as it is until told, where the target is for
+    /// payloads alone.
+    fn set_packet_overhead(&mut self, overhead: DataSize, now: Timestamp) {
+        let _ = (overhead, now);
+    }
 }
 
 /// A source of frames: a built-in model, or a user's own.
@@ -38,6 +52,10 @@ pub enum Source {
     Trace(TraceSource),
     /// Varies as scenes do in an encoder that follows its target as far as they let it.
     Scenes(Box<ScenesSource>),
+    /// Makes layers of video, or one encoding of several.
+    Layered(Box<LayeredSource>),
+    /// Makes packets of audio.
+    Audio(Box<AudioSource>),
     /// A user's own.
     Custom(Box<dyn FrameSource + Send>),
     /// A codec with parameters by name.
@@ -68,6 +86,18 @@ impl From<ScenesSource> for Source {
     }
 }
 
+impl From<LayeredSource> for Source {
+    fn from(source: LayeredSource) -> Self {
+        Self::Layered(Box::new(source))
+    }
+}
+
+impl From<AudioSource> for Source {
+    fn from(source: AudioSource) -> Self {
+        Self::Audio(Box::new(source))
+    }
+}
+
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -75,6 +105,8 @@ impl fmt::Debug for Source {
             Self::Statistical(s) => s.fmt(f),
             Self::Trace(s) => s.fmt(f),
             Self::Scenes(s) => s.fmt(f),
+            Self::Layered(s) => s.fmt(f),
+            Self::Audio(s) => s.fmt(f),
             Self::Custom(_) => f.write_str("Custom"),
             Self::Codec(c) => f.debug_tuple("Codec").field(&c.name()).finish(),
         }
@@ -88,6 +120,8 @@ macro_rules! each {
             Source::Statistical($s) => $call,
             Source::Trace($s) => $call,
             Source::Scenes($s) => $call,
+            Source::Layered($s) => $call,
+            Source::Audio($s) => $call,
             Source::Custom($s) => $call,
             Source::Codec($s) => $call,
         }
@@ -134,6 +168,14 @@ impl Source {
     pub fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
         each!(self, s => s.on_feedback(feedback, now))
     }
+    /// See [`FrameSource::media`].
+    pub fn media(&self) -> MediaKind {
+        each!(self, s => s.media())
+    }
+    /// See [`FrameSource::set_packet_overhead`].
+    pub fn set_packet_overhead(&mut self, overhead: DataSize, now: Timestamp) {
+        each!(self, s => s.set_packet_overhead(overhead, now));
+    }
 }
 
 #[cfg(test)]
@@ -160,13 +202,8 @@ mod tests {
         fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
             let captured = self.next_frame_at().filter(|&at| at <= now)?;
             let kind = if std::mem::take(&mut self.key) { FrameKind::Key } else { FrameKind::Delta };
-            let frame = Frame {
-                id: self.next,
-                captured,
-                size: self.rate.size_in(TimeDelta::from_secs(1)),
-                kind,
-                rtp_timestamp: self.next as u32 * 90_000,
-            };
+            let size = self.rate.size_in(TimeDelta::from_secs(1));
+            let frame = Frame::video(self.next, captured, size, kind, self.next as u32 * 90_000);
             self.next += 1;
             Some(frame)
         }

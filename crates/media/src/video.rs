@@ -1,6 +1,6 @@
 //! What a video encoder and a decoder are to the rest: pictures in, coded frames out, and back.
 
-use crate::{FrameKind, Picture};
+use crate::{FrameKind, LayerInfo, LayerRates, Layering, Picture};
 use core::fmt;
 use weir_units::{DataRate, DataSize};
 
@@ -73,6 +73,9 @@ pub struct EncoderConfig {
     pub may_drop: bool,
     /// Threads; 1 gives the same bytes on every run.
     pub threads: u32,
+    /// Spatial and temporal layers; `width` and `height` are those of the top layer. Codecs that have fewer
+    /// ([`VideoEncoder::most_layers`]) refuse it, and so does reference selection.
+    pub layering: Layering,
 }
 
 impl EncoderConfig {
@@ -90,6 +93,7 @@ impl EncoderConfig {
             reference_selection: false,
             may_drop: true,
             threads: 1,
+            layering: Layering::SINGLE,
         }
     }
 }
@@ -146,6 +150,10 @@ pub struct CodedFrame {
     pub picture_id: u64,
     /// Whether it refers to none of the pictures behind the one that [`VideoEncoder::select_reference`] was told.
     pub from_selected: bool,
+    /// Its layer; `None` where the stream has one.
+    pub layer: Option<LayerInfo>,
+    /// Whether further layer frames of the same picture follow ([`VideoEncoder::next_layer`]).
+    pub more_layers: bool,
 }
 
 impl CodedFrame {
@@ -197,6 +205,24 @@ pub trait VideoEncoder: Send {
     /// # Errors
     /// Where the picture has another size than configured, or the library fails.
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError>;
+    /// The most layers that it can make.
+    fn most_layers(&self) -> Layering {
+        Layering::SINGLE
+    }
+    /// The rate of each layer, from the next picture on, in place of the shares of a target ([`Layering::share_out`]) up to
+    /// the next call of [`Self::set_bit_rate`].
+    ///
+    /// # Errors
+    /// Where the library refuses it; the target before it holds then.
+    fn set_layer_rates(&mut self, rates: &LayerRates) -> Result<(), VideoError> {
+        self.set_bit_rate(rates.total())
+    }
+    /// The next layer frame of the picture that was encoded last, into `out`, which is overwritten; `false` where there is
+    /// none. [`Self::encode`] gives the lowest; those that are not taken are gone with the next picture.
+    fn next_layer(&mut self, out: &mut CodedFrame) -> bool {
+        let _ = out;
+        false
+    }
 }
 
 /// What became of a coded frame at the decoder.

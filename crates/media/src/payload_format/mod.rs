@@ -7,7 +7,7 @@ mod vp9;
 
 pub use sdp::{h264_profile_level_id, profile_level_id_of};
 
-use crate::{CodedFrame, Packetiser, Payloads, ReceivedFrame, ReceivedPayload, Split, VideoCodec};
+use crate::{CodedFrame, LayerInfo, Packetiser, Payloads, ReceivedFrame, ReceivedPayload, Split, VideoCodec};
 use weir_units::DataSize;
 
 /// The least size of payloads that is kept to; a smaller limit counts as this one.
@@ -83,6 +83,8 @@ pub struct Unpacked {
     pub picture_id: Option<PictureId>,
     /// Parts left out because packets of them are missing or cannot be read: NAL units of H.264, packets of VP8 and VP9.
     pub dropped: u32,
+    /// Its layer, where the payloads tell: of several spatial layers that of the highest frame.
+    pub layer: Option<LayerInfo>,
 }
 
 /// The picture ID of a payload descriptor.

@@ -39,7 +39,7 @@ impl AdaptivePlayout {
 
 /// The delays of the last frames, in order of time and of size.
 #[derive(Clone, Debug)]
-struct Delays {
+pub(crate) struct Delays {
     ring: [TimeDelta; WINDOW],
     sorted: [TimeDelta; WINDOW],
     len: usize,
@@ -47,9 +47,10 @@ struct Delays {
 }
 
 impl Delays {
-    const EMPTY: Self = Self { ring: [TimeDelta::ZERO; WINDOW], sorted: [TimeDelta::ZERO; WINDOW], len: 0, next: 0 };
+    pub(crate) const EMPTY: Self =
+        Self { ring: [TimeDelta::ZERO; WINDOW], sorted: [TimeDelta::ZERO; WINDOW], len: 0, next: 0 };
 
-    fn push(&mut self, delay: TimeDelta) {
+    pub(crate) fn push(&mut self, delay: TimeDelta) {
         if self.len == WINDOW {
             let oldest = self.sorted.partition_point(|d| *d < self.ring[self.next]);
             self.sorted.copy_within(oldest + 1.., oldest);
@@ -63,26 +64,26 @@ impl Delays {
         self.next = (self.next + 1) % WINDOW;
     }
 
-    fn quantile(&self) -> TimeDelta {
+    pub(crate) fn quantile(&self) -> TimeDelta {
         let index = libm::ceil(self.len as f64 * QUANTILE) as usize;
         self.sorted[..self.len].get(index.saturating_sub(1)).copied().unwrap_or(TimeDelta::ZERO)
     }
 
-    fn shift(&mut self, by: TimeDelta) {
+    pub(crate) fn shift(&mut self, by: TimeDelta) {
         self.ring.iter_mut().chain(&mut self.sorted).for_each(|d| *d += by);
     }
 }
 
 /// The least delay of the last minute, in slots.
 #[derive(Clone, Debug, Default)]
-struct BaseDelay {
+pub(crate) struct BaseDelay {
     slots: [Option<TimeDelta>; BASE_SLOTS],
     slot: usize,
     since: Timestamp,
 }
 
 impl BaseDelay {
-    fn update(&mut self, now: Timestamp, delay: TimeDelta) -> TimeDelta {
+    pub(crate) fn update(&mut self, now: Timestamp, delay: TimeDelta) -> TimeDelta {
         if self.slots[self.slot].is_none() {
             self.since = now;
         } else if now - self.since >= BASE_SLOT {
@@ -95,7 +96,7 @@ impl BaseDelay {
         self.slots.iter().flatten().copied().min().unwrap_or(delay)
     }
 
-    fn shift(&mut self, by: TimeDelta) {
+    pub(crate) fn shift(&mut self, by: TimeDelta) {
         self.slots.iter_mut().flatten().for_each(|d| *d += by);
     }
 }

@@ -64,7 +64,7 @@ pub struct DelayStats {
 }
 
 impl DelayStats {
-    pub(super) fn add(&mut self, delay: TimeDelta) {
+    pub(crate) fn add(&mut self, delay: TimeDelta) {
         let ms = delay.as_millis_f64();
         self.count += 1;
         self.sum_ms += ms;

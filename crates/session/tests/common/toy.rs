@@ -60,7 +60,7 @@ impl FrameSource for Toy {
         let share = self.excess * [0.2, 1.8, 1.0][self.next as usize % 3];
         let size = self.rate.size_in(self.interval.mul_f64(share)).max(DataSize::from_bytes(20));
         let rtp_timestamp = (captured.as_micros() * i64::from(RTP_CLOCK_HZ) / 1_000_000) as u32;
-        let frame = Frame { id: self.next, captured, size, kind, rtp_timestamp };
+        let frame = Frame::video(self.next, captured, size, kind, rtp_timestamp);
         self.next += 1;
         let name = self.life.lock().unwrap().tag << 32 | frame.id;
         self.pending = (0..size.as_bytes()).collect::<Vec<_>>().chunks(900).map(|c| self.payload(name, c)).collect();

@@ -1,0 +1,245 @@
+//! Real audio encoders as sources, in any kind of time.
+
+use crate::audio::{
+    AudioEncoder, AudioEncoderConfig, AudioLimits, AudioSettings, CodedAudio, PcmSource, choose, packetise,
+};
+use crate::frame::ticks_of;
+use crate::{AUDIO_CLOCK_HZ, Frame, FrameKind, FrameSource, LayerId, MediaError, MediaKind, Payloads, SourceFeedback};
+use core::fmt;
+use weir_units::{DataRate, DataSize, Timestamp};
+
+/// A source that is polled later than this has stood still: it goes on from now instead of catching up.
+const LONGEST_LAG: weir_units::TimeDelta = weir_units::TimeDelta::from_secs(1);
+
+/// What an [`EncodedAudio`] has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EncodedAudioStats {
+    /// Packets encoded.
+    pub encoded: u64,
+    /// Those that were sent.
+    pub packets: u64,
+    /// Those that were silence and were not sent (DTX).
+    pub silent: u64,
+    /// Failures of the encoder; the packet is lost.
+    pub encoder_errors: u64,
+}
+
+/// Called with the samples of each packet as they are encoded, by their RTP timestamp before the session's random offset.
+pub type AudioTap = Box<dyn FnMut(u32, &[i16]) + Send>;
+
+/// Samples and a real encoder: a packet is encoded when time reaches its last sample, on whatever clock.
+///
+/// Bit rate and packet time follow the target by [`choose`]. A target of zero pauses it; the samples of a pause are skipped.
+/// The fraction lost that receivers report ([`SourceFeedback::FractionLost`]) becomes the loss that in-band FEC is made for.
+/// Nothing that fails stops the source: it is counted.
+pub struct EncodedAudio {
+    pcm: Box<dyn PcmSource + Send>,
+    encoder: Box<dyn AudioEncoder>,
+    tap: Option<AudioTap>,
+    limits: AudioLimits,
+    overhead: DataSize,
+    target: DataRate,
+    settings: AudioSettings,
+    config: AudioEncoderConfig,
+    start: Timestamp,
+    /// Samples since `start` of the next packet.
+    position: u64,
+    after_silence: bool,
+    samples: Vec<i16>,
+    coded: CodedAudio,
+    id: u64,
+    stats: EncodedAudioStats,
+}
+
+impl fmt::Debug for EncodedAudio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut f = f.debug_struct("EncodedAudio");
+        f.field("codec", &self.encoder.codec()).field("config", self.encoder.config()).field("stats", &self.stats);
+        f.finish_non_exhaustive()
+    }
+}
+
+impl EncodedAudio {
+    /// A source whose first sample is captured at `start`, once it has a target.
+    ///
+    /// # Errors
+    /// Where the samples have other channels than the encoder takes, or the limits cannot be used.
+    pub fn new(
+        pcm: Box<dyn PcmSource + Send>,
+        encoder: Box<dyn AudioEncoder>,
+        limits: AudioLimits,
+        start: Timestamp,
+    ) -> Result<Self, MediaError> {
+        limits.check()?;
+        let config = *encoder.config();
+        if pcm.channels() != config.channels {
+            let expected = format!("{:?}, as the samples", pcm.channels());
+            return Err(MediaError::new("audio encoder", "channels", format!("{:?}", config.channels), expected));
+        }
+        let settings = AudioSettings { packet_time: config.packet_time, bit_rate: config.bit_rate };
+        Ok(Self {
+            pcm,
+            encoder,
+            tap: None,
+            limits,
+            overhead: DataSize::ZERO,
+            target: DataRate::ZERO,
+            settings,
+            config,
+            start,
+            position: 0,
+            after_silence: true,
+            samples: Vec::new(),
+            coded: CodedAudio::default(),
+            id: 0,
+            stats: EncodedAudioStats::default(),
+        })
+    }
+
+    /// Has `tap` called with the samples of each packet.
+    pub fn set_tap(&mut self, tap: AudioTap) {
+        self.tap = Some(tap);
+    }
+    /// What it has done.
+    pub const fn stats(&self) -> &EncodedAudioStats {
+        &self.stats
+    }
+    /// The encoder.
+    pub fn encoder(&self) -> &dyn AudioEncoder {
+        &*self.encoder
+    }
+    /// The packet time and bit rate in force.
+    pub const fn settings(&self) -> AudioSettings {
+        self.settings
+    }
+    /// This as a source of a sender.
+    pub fn into_source(self) -> crate::Source {
+        crate::Source::Custom(Box::new(self))
+    }
+
+    fn follow(&mut self) {
+        if self.target == DataRate::ZERO {
+            return;
+        }
+        let current = (self.stats.encoded > 0).then_some(self.settings);
+        self.settings = choose(self.target, self.overhead, &self.limits, current);
+        self.config.bit_rate = self.settings.bit_rate;
+        self.config.packet_time = self.settings.packet_time;
+    }
+
+    fn time_of(&self, position: u64) -> Timestamp {
+        let ns = u128::from(position) * 1_000_000_000 / u128::from(AUDIO_CLOCK_HZ);
+        self.start + weir_units::TimeDelta::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX))
+    }
+
+    /// Leaves out the samples captured before `at`, in whole packets.
+    fn skip_to(&mut self, at: Timestamp) {
+        let passed = ticks_of((at - self.time_of(self.position)).as_nanos(), AUDIO_CLOCK_HZ);
+        let step = u64::from(self.settings.packet_time.samples());
+        let skipped = u64::try_from(passed).unwrap_or(0).div_ceil(step) * step;
+        self.pcm.skip(skipped);
+        self.position += skipped;
+        self.after_silence |= skipped > 0;
+    }
+
+    /// Encodes the next packet; whether it is sent.
+    fn encode(&mut self, rtp_timestamp: u32) -> bool {
+        if self.config != *self.encoder.config() && self.encoder.set_config(&self.config).is_err() {
+            self.stats.encoder_errors += 1;
+            self.config = *self.encoder.config();
+            self.settings = AudioSettings { packet_time: self.config.packet_time, bit_rate: self.config.bit_rate };
+        }
+        let count = self.settings.packet_time.samples() as usize * self.config.channels.count();
+        self.samples.resize(count, 0);
+        self.pcm.read(&mut self.samples);
+        if let Some(tap) = &mut self.tap {
+            tap(rtp_timestamp, &self.samples);
+        }
+        self.stats.encoded += 1;
+        if self.encoder.encode(&self.samples, &mut self.coded).is_err() {
+            self.stats.encoder_errors += 1;
+            return false;
+        }
+        if self.coded.silence || self.coded.data.is_empty() {
+            self.stats.silent += 1;
+            self.after_silence = true;
+            return false;
+        }
+        true
+    }
+}
+
+impl FrameSource for EncodedAudio {
+    fn on_target(&mut self, rate: DataRate, now: Timestamp) {
+        if self.target == DataRate::ZERO {
+            self.skip_to(now);
+        }
+        self.target = rate;
+        self.follow();
+    }
+
+    fn next_frame_at(&self) -> Option<Timestamp> {
+        let end = self.position + u64::from(self.settings.packet_time.samples());
+        (self.target > DataRate::ZERO).then(|| self.time_of(end))
+    }
+
+    fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
+        loop {
+            let due = self.next_frame_at().filter(|&at| at <= now)?;
+            if now - due > LONGEST_LAG {
+                self.skip_to(now);
+                return None;
+            }
+            let captured = self.time_of(self.position);
+            let rtp_timestamp =
+                (ticks_of(self.start.as_nanos(), AUDIO_CLOCK_HZ) as u32).wrapping_add(self.position as u32);
+            let sent = self.encode(rtp_timestamp);
+            self.position += u64::from(self.settings.packet_time.samples());
+            if !sent {
+                continue;
+            }
+            self.stats.packets += 1;
+            let frame = Frame {
+                id: self.id,
+                captured,
+                size: DataSize::from_bytes(self.coded.data.len() as u64),
+                kind: FrameKind::Delta,
+                rtp_timestamp,
+                layer: LayerId::BASE,
+                discardable: false,
+                marker: core::mem::take(&mut self.after_silence),
+            };
+            self.id += 1;
+            return Some(frame);
+        }
+    }
+
+    fn request_key_frame(&mut self, _: Timestamp) {}
+
+    fn generated_rate(&self) -> DataRate {
+        if self.target == DataRate::ZERO { DataRate::ZERO } else { self.settings.bit_rate }
+    }
+
+    fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
+        // What is larger than a packet may be is not sent; at 60 ms and 510 kbit/s that is beyond 1,500 bytes.
+        if packetise(&self.coded.data, max, out).is_err() {
+            self.stats.encoder_errors += 1;
+        }
+        true
+    }
+
+    fn on_feedback(&mut self, feedback: SourceFeedback, _: Timestamp) -> bool {
+        let SourceFeedback::FractionLost(lost) = feedback else { return false };
+        self.config.expected_loss = (u32::from(lost) * 100).div_ceil(256) as u8;
+        true
+    }
+
+    fn media(&self) -> MediaKind {
+        MediaKind::Audio
+    }
+
+    fn set_packet_overhead(&mut self, overhead: DataSize, _: Timestamp) {
+        self.overhead = overhead;
+        self.follow();
+    }
+}

@@ -1,0 +1,47 @@
+//! Audio: models and real codecs as sources of packets, the payload format of Opus, playout and its quality.
+//!
+//! An [`AudioSource`] is a [`FrameSource`](crate::FrameSource) like those of video. Each of its frames is one RTP packet, due
+//! when its last sample has been captured; its timestamps tick at [`AUDIO_CLOCK_HZ`](crate::AUDIO_CLOCK_HZ). Headers are a
+//! large part of what audio costs, so [`choose`] makes fewer and longer packets where the rate is low.
+//!
+//! At the other end an [`AudioPlayout`] orders packets and says, for each moment, what is heard: a packet, what in-band FEC
+//! of the next one has of a lost one, or concealment. An [`AudioReceiver`] runs a decoder on that, and an [`AudioMeter`]
+//! compares levels with the original. [`emodel`] rates delay and loss as telephony planning does.
+//!
+//! ```
+//! use weir_media::audio::{AudioLimits, PacketTime, choose};
+//! use weir_units::{DataRate, DataSize};
+//! // IPv4, UDP and RTP are 40 bytes a packet: 16 kbit/s of every 50 packets a second.
+//! let headers = DataSize::from_bytes(40);
+//! let settings = choose(DataRate::from_kbps(48), headers, &AudioLimits::default(), None);
+//! assert_eq!((settings.packet_time, settings.bit_rate), (PacketTime::Ms20, DataRate::from_kbps(32)));
+//! ```
+
+mod choose;
+mod codec;
+pub mod emodel;
+mod encoded;
+mod fmtp;
+mod level;
+mod meter;
+mod model;
+mod opus;
+mod playout;
+mod receiver;
+mod speech;
+mod talk;
+
+pub use choose::{AudioLimits, AudioSettings, PacketTime, choose};
+pub use codec::{
+    AudioCodec, AudioDecoder, AudioEncoder, AudioEncoderConfig, AudioError, Channels, CodedAudio, PcmSource,
+};
+pub use encoded::{AudioTap, EncodedAudio, EncodedAudioStats};
+pub use fmtp::OpusParams;
+pub use level::level_dbov;
+pub use meter::{AudioMeter, AudioScore};
+pub use model::{AudioConfig, AudioSource};
+pub use opus::{OpusBandwidth, OpusMode, OpusPacket, OpusToc, depacketise, packetise};
+pub use playout::{AudioDelay, AudioPacket, AudioPlayout, AudioPlayoutStats, AudioSlot, AudioSlotContent};
+pub use receiver::{AudioReceiver, AudioReceiverStats, Heard, HeardContent};
+pub use speech::SpeechClip;
+pub use talk::{TalkConfig, TalkSpurts};
