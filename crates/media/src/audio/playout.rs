@@ -236,7 +236,10 @@ impl AudioPlayout {
 
     /// Accepts a timestamp, or begins again after many that could not be believed.
     fn believe(&mut self, ticks: i64) -> Option<i64> {
-        if self.next.or(self.over).is_some_and(|near| (ticks - near).abs() > PLAUSIBLE_TICKS) {
+        let playing = self.next.is_some_and(|next| (ticks - next).abs() > PLAUSIBLE_TICKS);
+        // While nothing plays time passes, but not back.
+        let idle = self.over.is_some_and(|over| over - ticks > PLAUSIBLE_TICKS);
+        if playing || idle {
             self.unbelieved += 1;
             if self.unbelieved < NEW_STREAM {
                 return None;
