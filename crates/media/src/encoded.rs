@@ -78,7 +78,7 @@ enum Told {
 pub struct EncodedStats {
     /// Pictures given to the encoder.
     pub pictures: u64,
-    /// Frames that came of them.
+    /// Pictures of which frames came.
     pub frames: u64,
     /// Those that are key frames.
     pub key_frames: u64,
@@ -145,6 +145,9 @@ pub struct EncodedSource {
     sent: SentPictures,
     picture: Picture,
     coded: CodedFrame,
+    /// When the picture was captured whose further layer frames are still to be handed out.
+    layers_of: Option<Timestamp>,
+    key_on_resume: bool,
     given: RateMeter,
     stats: EncodedStats,
 }
@@ -198,6 +201,8 @@ impl EncodedSource {
             sent: SentPictures::default(),
             picture: Picture::new(width, height)?,
             coded: CodedFrame::default(),
+            layers_of: None,
+            key_on_resume: false,
             given: RateMeter::default(),
             stats: EncodedStats::default(),
             clip,
@@ -205,6 +210,13 @@ impl EncodedSource {
         })
     }
 
+    /// Makes the first frame behind a pause a key frame, as an encoding of simulcast has to: receivers are shown another
+    /// meanwhile.
+    #[must_use]
+    pub const fn with_key_frame_on_resume(mut self) -> Self {
+        self.key_on_resume = true;
+        self
+    }
     /// Has `tap` called with each picture as it is encoded, those that the encoder leaves out or fails in included.
     pub fn set_tap(&mut self, tap: Tap) {
         self.tap = Some(tap);
@@ -243,8 +255,9 @@ impl EncodedSource {
 
     /// Reads the clip's next picture, from the beginning again at its end; whether there is one.
     fn read_clip(&mut self) -> Result<bool, MediaError> {
-        for _ in 0..self.stride {
-            if !self.clip.next_picture(&mut self.picture)? {
+        let first = self.index.saturating_sub(1) * u64::from(self.stride);
+        for number in first..first + u64::from(self.stride) {
+            if !self.clip.next_picture_at(number, &mut self.picture)? {
                 if !self.clip.rewind()? || !self.clip.next_picture(&mut self.picture)? {
                     return Ok(false);
                 }
@@ -285,6 +298,7 @@ impl EncodedSource {
         }
         let size = DataSize::from_bytes(self.coded.data.len() as u64);
         let frame = (size > DataSize::ZERO).then(|| self.numbering.frame(captured, size, self.coded.kind()));
+        let frame = frame.map(|f| self.tell_layer(f));
         let rtp_timestamp = frame.map_or(ticks_at(captured.as_nanos()) as u32, |f| f.rtp_timestamp);
         if let Some(tap) = &mut self.tap {
             tap(Captured { rtp_timestamp, captured, picture: &self.picture, coded: &self.coded });
@@ -294,6 +308,25 @@ impl EncodedSource {
         self.stats.key_frames += u64::from(self.coded.key);
         self.sent.note(rtp_timestamp, self.coded.picture_id);
         self.given.add(&frame);
+        self.layers_of = self.coded.more_layers.then_some(captured);
+        Some(frame)
+    }
+
+    fn tell_layer(&self, frame: Frame) -> Frame {
+        let layer = self.coded.layer.map_or(frame.layer, |l| l.id);
+        Frame { layer, discardable: self.coded.discardable, marker: !self.coded.more_layers, ..frame }
+    }
+
+    /// The next layer frame of a picture.
+    fn next_layer(&mut self, captured: Timestamp) -> Option<Frame> {
+        if !self.encoder.next_layer(&mut self.coded) || self.coded.data.is_empty() {
+            return None;
+        }
+        let size = DataSize::from_bytes(self.coded.data.len() as u64);
+        let frame = self.numbering.layer_frame(captured, size, self.coded.kind());
+        let frame = self.tell_layer(frame);
+        self.given.add(&frame);
+        self.layers_of = self.coded.more_layers.then_some(captured);
         Some(frame)
     }
 }
@@ -302,15 +335,24 @@ impl FrameSource for EncodedSource {
     fn on_target(&mut self, rate: DataRate, now: Timestamp) {
         if self.requested == DataRate::ZERO {
             self.skip_to(now);
+            if self.key_on_resume && rate > DataRate::ZERO && self.stats.pictures > 0 {
+                self.encoder.request_key_frame();
+            }
         }
         self.requested = rate;
     }
 
     fn next_frame_at(&self) -> Option<Timestamp> {
-        (self.requested > DataRate::ZERO && !self.ended).then(|| self.due(self.index))
+        self.layers_of.or_else(|| (self.requested > DataRate::ZERO && !self.ended).then(|| self.due(self.index)))
     }
 
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
+        if let Some(captured) = self.layers_of.take() {
+            let frame = self.next_layer(captured);
+            if frame.is_some() {
+                return frame;
+            }
+        }
         loop {
             let mut at = self.next_frame_at().filter(|&at| at <= now)?;
             if now - at > LONGEST_LAG {

@@ -34,7 +34,9 @@ mod picture;
 mod playout;
 pub mod quality;
 pub mod resilience;
+mod scale;
 mod scenes;
+mod simulcast;
 mod source;
 mod statistical;
 #[cfg(test)]
@@ -60,7 +62,9 @@ pub use payload_format::{
 pub use perfect::PerfectCodec;
 pub use picture::{MAX_SIDE, Picture, PictureSource, Plane};
 pub use playout::{AdaptivePlayout, DelayStats, MediaPacket, Playout, PlayoutEvent, PlayoutStats, Verdict};
+pub use scale::scale;
 pub use scenes::{Material, MaterialConfig, ScenesConfig, ScenesSource};
+pub use simulcast::{SimulcastCamera, SimulcastView};
 pub use source::{FrameSource, Source};
 pub use statistical::{StatisticalConfig, StatisticalSource};
 pub use trace::{FrameTraces, TraceSource};

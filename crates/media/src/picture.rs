@@ -134,6 +134,15 @@ pub trait PictureSource {
     /// # Errors
     /// Where the file or device fails, or holds something else.
     fn next_picture(&mut self, picture: &mut Picture) -> Result<bool, MediaError>;
+    /// The same for sources whose pictures go by time ([`SimulcastView`](crate::SimulcastView)): writes the picture of this
+    /// number, counted from the source's start and never falling. Others give their next one, whatever the number.
+    ///
+    /// # Errors
+    /// As for [`Self::next_picture`].
+    fn next_picture_at(&mut self, number: u64, picture: &mut Picture) -> Result<bool, MediaError> {
+        let _ = number;
+        self.next_picture(picture)
+    }
     /// Begins again with the first picture; `false` where that cannot be.
     ///
     /// # Errors

@@ -1,9 +1,12 @@
 //! From what has arrived of frames to what is on the screen.
 
+mod layers;
+
 use crate::{
     Decoded, Depacketiser, DepacketiserStats, Picture, PictureId, ReceivedFrame, Unpacked, VideoCodec, VideoDecoder,
 };
 use core::fmt;
+use layers::LayerChain;
 use weir_units::Timestamp;
 
 /// What is shown while references are missing.
@@ -74,6 +77,9 @@ pub struct VideoReceiverStats {
 /// tells missing references itself, by any whole frame that it calls intact. Decoders of H.264 do, as frames are numbered
 /// (`frame_num`, ITU-T H.264, section 7.4.3). Those of VP8 and VP9 cannot; there frames that never came show in picture
 /// IDs, and where there are none in sequence numbers.
+///
+/// Where payloads tell layers, frames of upper temporal layers neither break the chain nor are they missed when whoever
+/// forwards leaves them out: the base layer is followed by TL0PICIDX, or each frame by what it says that it refers to.
 pub struct VideoReceiver {
     depacketiser: Depacketiser,
     decoder: Box<dyn VideoDecoder>,
@@ -81,6 +87,7 @@ pub struct VideoReceiver {
     decoder_tells: bool,
     chain: Chain,
     before: Before,
+    layers: LayerChain,
     /// The last frame that was as coded.
     last_intact: Option<u32>,
     /// The frame that mends the chain.
@@ -150,6 +157,7 @@ impl VideoReceiver {
             on_damage,
             chain: Chain::Unstarted,
             before: Before::default(),
+            layers: LayerChain::default(),
             last_intact: None,
             restoring: None,
             data: Vec::new(),
@@ -212,6 +220,7 @@ impl VideoReceiver {
     pub fn restart(&mut self) {
         self.chain = Chain::Unstarted;
         (self.before, self.last_intact, self.restoring) = (Before::default(), None, None);
+        self.layers = LayerChain::default();
     }
 
     /// Takes the next frame, in the order of playout, or what has arrived of it, and tells what is on the screen then.
@@ -220,7 +229,14 @@ impl VideoReceiver {
         let missing = self.before.missing(frame, unpacked.picture_id);
         self.before.note(frame, unpacked.picture_id);
         let certain = unpacked.picture_id.is_some();
-        if missing > 0 && (certain || !self.decoder_tells) {
+        let layered = unpacked.layer.filter(|_| certain);
+        let complete = layered.is_none_or(|l| self.layers.has_what_it_needs(&unpacked, &l, missing));
+        let upper = layered.is_some_and(|l| l.id.temporal > 0);
+        if layered.is_some() {
+            if !complete && !upper {
+                self.break_chain(frame.at);
+            }
+        } else if missing > 0 && (certain || !self.decoder_tells) {
             self.stats.missing += u64::from(missing) * u64::from(certain);
             self.break_chain(frame.at);
         }
@@ -235,8 +251,12 @@ impl VideoReceiver {
         if self.restoring.is_some_and(|t| frame.rtp_timestamp.wrapping_sub(t) as i32 >= 0) {
             self.restoring = None;
         }
-        if !sound && !unpacked.discardable {
+        if !sound && !unpacked.discardable && !upper {
             self.break_chain(frame.at);
+        }
+        let sound = sound && (complete || unpacked.key);
+        if let Some(layer) = layered {
+            self.layers.note(&unpacked, &layer, sound && self.chain == Chain::Whole);
         }
         let outcome = match decoded {
             Decoded::Nothing => FrameOutcome::Undecodable,

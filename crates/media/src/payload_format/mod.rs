@@ -14,7 +14,8 @@ use weir_units::DataSize;
 pub const LEAST_MAX_PAYLOAD: DataSize = DataSize::from_bytes(20);
 
 /// How coded frames become RTP payloads: H.264 by RFC 6184 in its non-interleaved mode (single NAL units, STAP-A and
-/// FU-A), VP8 by RFC 7741 with a picture ID of 15 bits, VP9 by RFC 9628 without layers, in non-flexible mode.
+/// FU-A), VP8 by RFC 7741 with a picture ID of 15 bits, VP9 by RFC 9628. Layers of VP8 are told by TID, Y and TL0PICIDX,
+/// those of VP9 in flexible mode; frames without are sent in non-flexible mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PayloadFormat {
     codec: VideoCodec,
@@ -96,6 +97,17 @@ pub struct PictureId {
     pub long: bool,
 }
 
+impl LayerInfo {
+    /// What a payload's descriptor says of its layer, where it does: for whoever forwards some layers only.
+    pub fn of_payload(codec: VideoCodec, payload: &[u8]) -> Option<Self> {
+        match codec {
+            VideoCodec::H264 => None,
+            VideoCodec::Vp8 => vp8::describe(payload)?.layer,
+            VideoCodec::Vp9 => vp9::describe(payload)?.layer,
+        }
+    }
+}
+
 impl PictureId {
     /// How many pictures after `earlier` this one is, if they are near each other.
     pub const fn since(self, earlier: Self) -> u16 {
@@ -165,7 +177,19 @@ struct Assembled {
     front: bool,
     /// Whether something cannot be read, or was refused.
     broken: bool,
+    /// The layer frames that were joined.
+    frames: Vec<LayerFrame>,
     unpacked: Unpacked,
+}
+
+/// A frame of a spatial layer among what was joined.
+#[derive(Clone, Copy)]
+struct LayerFrame {
+    /// Where it ends.
+    end: usize,
+    /// Whether its last packet has come.
+    whole: bool,
+    layer: Option<LayerInfo>,
 }
 
 impl Depacketiser {
@@ -239,11 +263,15 @@ fn take(rest: &mut &[u8]) -> Option<u8> {
 
 /// What the descriptor of a payload of VP8 or VP9 tells.
 struct Described<'a> {
-    /// Whether a frame begins here.
+    /// Whether a picture begins here.
     start: bool,
+    /// Whether a frame of a layer begins and ends here, where it is told.
+    begins: bool,
+    ends: bool,
     /// Whether no frame refers to it.
     non_reference: bool,
     picture_id: Option<PictureId>,
+    layer: Option<LayerInfo>,
     payload: &'a [u8],
 }
 
@@ -277,6 +305,13 @@ fn join<'a>(
         open &= made.front && (i == 0 || !gap);
         if open {
             out.extend_from_slice(d.payload);
+            if d.layer.is_some() && (i == 0 || d.begins) {
+                made.frames.push(LayerFrame { end: 0, whole: false, layer: d.layer });
+                made.unpacked.layer = d.layer;
+            }
+            if let Some(frame) = made.frames.last_mut() {
+                (frame.end, frame.whole) = (out.len(), d.ends);
+            }
         } else {
             stats.behind_gap += 1;
             made.unpacked.dropped += 1;
