@@ -1,8 +1,8 @@
 //! Prints simulated seconds a CPU second of a whole call under each controller, at 2 Mbit/s and 100 ms.
 
 use weir_cc::Registry;
-use weir_lab::run::call_speed;
-use weir_lab::scenario::ScenarioFile;
+use weir_lab::measure::run::call_speed;
+use weir_lab::measure::scenario::ScenarioFile;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let registry = Registry::builtin();

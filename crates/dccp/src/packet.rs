@@ -19,6 +19,9 @@ pub use write::PacketWriter;
 use crate::option::Options;
 use core::fmt;
 
+/// DCCP-UDP's own port (RFC 6773, section 3.8): for a service of the whole system. Applications take an ephemeral one and
+/// tell it by other means.
+pub const DCCP_UDP_PORT: u16 = 6_511;
 /// Bytes of a generic header with 24-bit and with 48-bit sequence numbers (RFC 4340, section 5.1).
 pub const SHORT_HEADER: usize = 12;
 /// See [`SHORT_HEADER`].

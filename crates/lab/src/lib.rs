@@ -1,16 +1,7 @@
-//! From a scenario to numbers: scenario files, runs, metrics, tables and reports.
+//! From a scenario to numbers, and from numbers to what is read.
+//!
+//! [`measure`] runs scenario files and takes metrics; it needs no operating system. [`publish`] makes tables, figures, reports and captures
+//! of what was measured, and sets it beside published numbers.
 
-pub mod capture;
-pub mod compare;
-pub mod figures;
-pub mod metrics;
-pub mod papers;
-pub mod pcap;
-pub mod report;
-pub mod reproduce;
-pub mod results;
-pub mod run;
-pub mod scenario;
-pub mod series;
-#[cfg(target_os = "linux")]
-pub mod testbed;
+pub mod measure;
+pub mod publish;

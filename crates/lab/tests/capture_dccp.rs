@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::capture;
-use weir_lab::run::RunOptions;
-use weir_lab::scenario::ScenarioFile;
+use weir_lab::measure::run::RunOptions;
+use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::publish::capture;
 
 const SCENARIO: &str = r#"
 title = "Two DCCP flows and a call over DCCP on a link that loses"

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::run::{Job, RunOptions, run_many};
-use weir_lab::scenario::{Capacity, Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
+use weir_lab::measure::run::{Job, RunOptions, run_many};
+use weir_lab::measure::scenario::{Capacity, Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
 use weir_units::TimeDelta;
 
 #[test]

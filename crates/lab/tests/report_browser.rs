@@ -35,14 +35,14 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> Vec<&'a str> {
 #[test]
 fn every_line_of_every_plot_is_drawn() {
     let report = report_synthetic::report();
-    let html = weir_lab::report::render(&report).expect("renders");
+    let html = weir_lab::publish::report::render(&report).expect("renders");
     assert!(html.len() < 3_000_000, "{} bytes", html.len());
     assert!(!html.contains("http://") || between(&html, "src=\"", "\"").iter().all(|s| !s.starts_with("http")));
 
     let dir = tempfile::tempdir().expect("a folder");
     let dir = std::env::var_os("WEIR_KEEP_REPORT").map_or(dir.path().to_owned(), Into::into);
     let file = dir.join("report.html");
-    weir_lab::report::write(&report, &file).expect("written");
+    weir_lab::publish::report::write(&report, &file).expect("written");
     for theme in ["light", "dark"] {
         let Some(mut browser) = chromium(&dir.join("profile")) else {
             println!("skipped: no chromium on this machine");
@@ -84,26 +84,28 @@ fn dom_title(dom: &str, plot: usize) -> String {
 fn figures_are_well_formed() {
     let report = report_synthetic::report();
     let runs: Vec<_> = report.scenarios[0].controllers.iter().map(|c| &c.shown).collect();
-    for quantity in [weir_lab::figures::Quantity::Rate, weir_lab::figures::Quantity::Delay] {
-        let svg = weir_lab::figures::svg("The responsiveness of three algorithms", quantity, &runs);
+    for quantity in [weir_lab::publish::figures::Quantity::Rate, weir_lab::publish::figures::Quantity::Delay] {
+        let svg = weir_lab::publish::figures::svg("The responsiveness of three algorithms", quantity, &runs);
         let drawn = between(&svg, "<path class=\"line l", "/>");
         assert_eq!(drawn.len(), 3);
         assert!(drawn.iter().all(|d| d.matches('L').count() > 500), "each line has its points");
-        assert_eq!(svg.contains("class=\"cap\""), quantity == weir_lab::figures::Quantity::Rate);
+        assert_eq!(svg.contains("class=\"cap\""), quantity == weir_lab::publish::figures::Quantity::Rate);
         assert!(svg.len() < 100_000 && svg.ends_with("</svg>\n"), "{} bytes", svg.len());
     }
     let one: Vec<_> = report.scenarios[1].controllers[..1].iter().map(|c| &c.shown).collect();
-    let svg = weir_lab::figures::svg("Sending rate of GCC flows", weir_lab::figures::Quantity::Rate, &one);
+    let svg =
+        weir_lab::publish::figures::svg("Sending rate of GCC flows", weir_lab::publish::figures::Quantity::Rate, &one);
     assert_eq!(between(&svg, "<path class=\"line l", "/>").len(), 3);
     if let Some(dir) = std::env::var_os("WEIR_KEEP_REPORT") {
         let figure = |n, title: &str, q, scenario: usize| {
             let runs: Vec<_> = report.scenarios[scenario].controllers.iter().map(|c| &c.shown).collect();
             let path = Path::new(&dir).join(format!("fig{n}.svg"));
-            weir_lab::figures::write(&path, title, &weir_lab::figures::over_time(q, &runs)).expect("written");
+            weir_lab::publish::figures::write(&path, title, &weir_lab::publish::figures::over_time(q, &runs))
+                .expect("written");
         };
-        figure(1, "The responsiveness of three algorithms", weir_lab::figures::Quantity::Rate, 0);
-        figure(2, "Packet one-way delay", weir_lab::figures::Quantity::Delay, 0);
-        figure(3, "Sending rates of three flows", weir_lab::figures::Quantity::Rate, 1);
-        figure(6, "RMCAT flow sharing links with TCP", weir_lab::figures::Quantity::Rate, 2);
+        figure(1, "The responsiveness of three algorithms", weir_lab::publish::figures::Quantity::Rate, 0);
+        figure(2, "Packet one-way delay", weir_lab::publish::figures::Quantity::Delay, 0);
+        figure(3, "Sending rates of three flows", weir_lab::publish::figures::Quantity::Rate, 1);
+        figure(6, "RMCAT flow sharing links with TCP", weir_lab::publish::figures::Quantity::Rate, 2);
     }
 }

@@ -41,12 +41,9 @@ pub use listener::DccpListener;
 pub use port::{DccpPort, PortConfig, PortCounters};
 pub use socket::{DccpSocket, Interest};
 pub use weir_dccp::listener::ListenerConfig;
+pub use weir_dccp::packet::DCCP_UDP_PORT;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// DCCP-UDP's own port (RFC 6773, section 3.8): for a service of the whole system. Applications take an ephemeral one and
-/// tell it by other means.
-pub const DCCP_UDP_PORT: u16 = 6_511;
 
 /// A panic elsewhere is told by other means: see [`DccpError::Driver`].
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! Calls, link emulation and testbeds in real time.
+//! Calls and link emulation in real time.
 //!
 //! This is the only room with sockets, TUN devices, network namespaces and a clock. Its algorithms are those of the rooms
 //! below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
@@ -12,12 +12,12 @@ pub mod dccp;
 pub mod emulate;
 #[cfg(target_os = "linux")]
 pub mod netns;
+#[cfg(target_os = "linux")]
+pub mod realtime;
 pub mod sdp;
 #[cfg(unix)]
 pub mod signal;
 pub mod srtp;
-#[cfg(target_os = "linux")]
-pub mod testbed;
 #[cfg(target_os = "linux")]
 pub mod tun;
 #[cfg(target_os = "linux")]

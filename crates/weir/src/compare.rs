@@ -6,11 +6,11 @@ use crate::session::{Session, threads};
 use crate::{Done, tables};
 use serde::Serialize;
 use std::path::Path;
-use weir_lab::compare::{Outcome, OutcomeJson, Plan, Repeat};
-use weir_lab::papers::PaperData;
-use weir_lab::report::{self, Report};
-use weir_lab::reproduce::{Cell, Claim, Reproduction, reproduce};
-use weir_lab::scenario::ScenarioFile;
+use weir_lab::measure::compare::{Outcome, OutcomeJson, Plan, Repeat};
+use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::publish::papers::PaperData;
+use weir_lab::publish::report::{self, Report};
+use weir_lab::publish::reproduce::{Cell, Claim, Reproduction, reproduce};
 
 /// Compared when no scenario is named.
 const DEFAULT_PAPER: &str = "rmcat-comparison";
@@ -80,7 +80,7 @@ pub(crate) fn report_of(title: &str, outcome: &Outcome, reproduction: Option<Rep
         summary: format!("{} simulated runs.", outcome.runs().count()),
         command: format!("weir {}", args.join(" ")).trim_end().into(),
         reproduction,
-        scenarios: outcome.sections(),
+        scenarios: weir_lab::publish::report::sections(outcome),
     }
 }
 

@@ -5,8 +5,8 @@ use crate::args::ListArgs;
 use crate::output::print;
 use crate::session::Session;
 use crate::tables::table;
-use weir_lab::papers::papers;
-use weir_lab::scenario::{ScenarioFile, builtin_scenarios};
+use weir_lab::measure::scenario::{ScenarioFile, builtin_scenarios};
+use weir_lab::publish::papers::papers;
 
 /// Variants of a scenario that a list shows.
 const SHOWN_VARIANTS: usize = 6;

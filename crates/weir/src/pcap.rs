@@ -6,7 +6,7 @@ use crate::output::{Failure, remark};
 use crate::run::{failure, stem};
 use crate::session::Session;
 use std::path::PathBuf;
-use weir_lab::capture::{self, CaptureError};
+use weir_lab::publish::capture::{self, CaptureError};
 
 pub(crate) fn pcap(session: &Session, args: &PcapArgs) -> Done {
     let (scenario, seed) = session.one(&args.one)?;

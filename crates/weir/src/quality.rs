@@ -9,8 +9,8 @@ use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Cursor, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use weir_lab::results::write_whole;
-use weir_lab::scenario::InputError;
+use weir_lab::measure::scenario::InputError;
+use weir_lab::publish::atomic_write::write_atomically;
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::quality::{Activity, Comparer, Comparison, Distribution, LumaRange, Measures, PlaneErrors, SiTi};
 use weir_media::y4m::{RawReader, Unseekable, Y4mReader, Y4mWriter};
@@ -252,7 +252,7 @@ pub(crate) fn quality(session: &Session, args: &QualityArgs) -> Done {
 /// Writes a file that comes into being whole or not at all, whatever fails.
 fn whole<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<T, Failure>) -> Result<T, Failure> {
     let mut done = None;
-    let written = write_whole(path, |out| {
+    let written = write_atomically(path, |out| {
         let result = fill(out);
         let failed = result.is_err();
         done = Some(result);

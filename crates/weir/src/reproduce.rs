@@ -6,8 +6,8 @@ use crate::output::{print, print_json};
 use crate::session::Session;
 use crate::{Done, tables};
 use std::num::NonZeroU32;
-use weir_lab::compare::Repeat;
-use weir_lab::papers::PaperData;
+use weir_lab::measure::compare::Repeat;
+use weir_lab::publish::papers::PaperData;
 
 /// Runs of each scenario where neither the reader nor the paper says how many.
 const DEFAULT_RUNS: u32 = 5;
@@ -21,7 +21,7 @@ pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
     let repeat = Repeat { runs, own: args.runs.is_none(), seed: args.seed };
     let outcome = run_all(session, &data.scenarios(), None, repeat, &args.work)?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
-    let reproduction = weir_lab::reproduce::reproduce(&data.paper, &runs);
+    let reproduction = weir_lab::publish::reproduce::reproduce(&data.paper, &runs);
     if args.json {
         print_json(&reproduction)?;
     } else {

@@ -4,14 +4,14 @@ use crate::args::RunArgs;
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
 use crate::{Done, tables};
-use weir_lab::run::RunError;
-use weir_lab::series::write_series;
+use weir_lab::measure::run::RunError;
+use weir_lab::publish::series_files::write_series;
 
 pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     let (scenario, seed) = session.one(&args.one)?;
     let series = args.series.is_some();
-    let result =
-        session.with_progress(args.one.quiet, series, |o| weir_lab::run::run(&scenario, seed, o).map_err(failure))?;
+    let result = session
+        .with_progress(args.one.quiet, series, |o| weir_lab::measure::run::run(&scenario, seed, o).map_err(failure))?;
     if args.json {
         print_json(&result)?;
     } else {

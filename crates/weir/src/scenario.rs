@@ -3,7 +3,7 @@
 use crate::Done;
 use crate::output::print;
 use crate::session::Session;
-use weir_lab::scenario::ScenarioFile;
+use weir_lab::measure::scenario::ScenarioFile;
 
 pub(crate) fn check(session: &Session, files: &[String]) -> Done {
     for name in files {
@@ -20,5 +20,5 @@ pub(crate) fn show(session: &Session, name: &str) -> Done {
 }
 
 pub(crate) fn schema() -> Done {
-    print(&weir_lab::scenario::schema())
+    print(&weir_lab::measure::scenario::schema())
 }

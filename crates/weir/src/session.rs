@@ -7,8 +7,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cc::Registry;
-use weir_lab::run::RunOptions;
-use weir_lab::scenario::{Scenario, ScenarioFile};
+use weir_lab::measure::run::RunOptions;
+use weir_lab::measure::scenario::{Scenario, ScenarioFile};
 
 /// Steps of the progress bar.
 const STEPS: u64 = 1_000;

@@ -3,9 +3,9 @@
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use std::collections::BTreeMap;
-use weir_lab::compare::Outcome;
-use weir_lab::reproduce::Reproduction;
-use weir_lab::results::{Aggregate, FlowKind, RunResult, Stat};
+use weir_lab::measure::compare::Outcome;
+use weir_lab::measure::results::{Aggregate, FlowKind, RunResult, Stat};
+use weir_lab::publish::reproduce::Reproduction;
 
 /// Flows of a run that a table shows; the others are counted.
 const MAX_FLOWS: usize = 12;
@@ -92,7 +92,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
 /// The table of one run.
 pub(crate) fn run(label: &str, run: &RunResult) -> String {
     let mut t = table(&HEADER, 2);
-    if let Some(a) = weir_lab::results::aggregate(std::slice::from_ref(run)) {
+    if let Some(a) = weir_lab::measure::results::aggregate(std::slice::from_ref(run)) {
         rows(&mut t, &a);
     }
     format!("{label}, seed {}\n{t}\n", run.seed)

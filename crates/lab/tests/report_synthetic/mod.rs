@@ -1,9 +1,9 @@
 //! Made-up runs with the shapes of real ones: rate laws over a fluid queue, told to a recorder packet by packet.
 
-use weir_lab::metrics::{Capacity, DropCause, FlowInfo, LinkInfo, Recorder, RecorderConfig, Window};
-use weir_lab::report::{ControllerRuns, Report, ScenarioReport};
-use weir_lab::reproduce::{Check, ClaimSpec, Note, Paper, Published, TableTitle, reproduce};
-use weir_lab::results::{FlowKind, RunResult};
+use weir_lab::measure::metrics::{Capacity, DropCause, FlowInfo, LinkInfo, Recorder, RecorderConfig, Window};
+use weir_lab::measure::results::{FlowKind, RunResult};
+use weir_lab::publish::report::{ControllerRuns, Report, ScenarioReport};
+use weir_lab::publish::reproduce::{Check, ClaimSpec, Note, Paper, Published, TableTitle, reproduce};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 const SECONDS: i64 = 200;

@@ -72,7 +72,7 @@ impl Driver {
         let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK_NS);
         let shared = self.shared.clone();
         if let Some(priority) = shared.config.realtime {
-            crate::testbed::hurry(priority);
+            crate::realtime::request_realtime(priority);
         }
         match catch_unwind(AssertUnwindSafe(|| self.drive())) {
             Ok(Ok(())) => {}

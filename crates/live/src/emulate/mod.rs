@@ -15,7 +15,7 @@ pub use accuracy::{Accuracy, DelayError, LinkAccuracy, SideCounts};
 
 use crate::clock::Clock;
 use crate::netns::{Namespace, SetupError};
-use crate::testbed::hurry;
+use crate::realtime::request_realtime;
 use crate::tun::{Side, Tun, overruns};
 use exit::Exit;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -211,7 +211,7 @@ impl<O: Observer> Emulator<O> {
 
     /// Asks for real-time scheduling of the calling thread, on which [`Self::run`] is to be called. Takes some ms.
     pub fn hurry(&mut self) {
-        self.realtime = hurry(2);
+        self.realtime = request_realtime(2);
     }
 
     /// Carries packets by `clock`, whose zero is the links' time zero, until `end` of their time, where it is given, or until

@@ -13,8 +13,8 @@ use cpu_time::ThreadTime;
 use ns3::Beside;
 use serde::Serialize;
 use weir_cc::drive::{Drive, PACKETS_PER_STEP};
-use weir_lab::run::{RunError, RunOptions, call_speed, run};
-use weir_lab::scenario::{Scenario, ScenarioFile};
+use weir_lab::measure::run::{RunError, RunOptions, call_speed, run};
+use weir_lab::measure::scenario::{Scenario, ScenarioFile};
 use weir_sim::speed::SCENARIOS;
 use weir_units::TimeDelta;
 

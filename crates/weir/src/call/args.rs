@@ -4,7 +4,7 @@ use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
 use weir_cc::{Limits, Registry, Transport, tunable::SetupError};
-use weir_lab::scenario::InputError;
+use weir_lab::measure::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel};
 use weir_live::srtp::Suite;
 use weir_media::{FrameRate, MediaError};

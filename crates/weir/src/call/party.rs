@@ -6,7 +6,7 @@ use super::video;
 use crate::Done;
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
-use weir_lab::scenario::InputError;
+use weir_lab::measure::scenario::InputError;
 use weir_live::call::{Party, PartySummary, VideoCall, run_party};
 use weir_live::sdp::Direction;
 use weir_live::signal::{SignalError, Signalling};

@@ -9,12 +9,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_lab::scenario::{Scenario, ScenarioFile};
-use weir_lab::testbed::{emulated_link, emulated_path};
+use weir_lab::measure::scenario::{Scenario, ScenarioFile};
 use weir_live::clock::Clock;
 use weir_live::emulate::{Config, Emulator, EmulatorError, Network};
 use weir_live::netns::{Namespace, Process, SetupError};
 use weir_live::tun::Side;
+use weir_testbed::{emulated_link, emulated_path};
 use weir_units::{TimeDelta, Timestamp};
 
 /// Head start of the right program, so that a server is there when its client comes.

@@ -1,0 +1,45 @@
+//! Lists the files of `scenarios/` and `papers/` for the program to hold: a file in a folder there is all that it takes.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join("../..").canonicalize()?;
+    let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
+    for folder in ["scenarios", "papers"] {
+        let from = root.join(folder);
+        println!("cargo::rerun-if-changed={}", from.display());
+        fs::write(out.join(format!("{folder}.rs")), listing(&from)?)?;
+    }
+    Ok(())
+}
+
+/// Rust source of a slice with each file's path below `folder`, by `/`, and its text. Files of the folder itself and
+/// hidden ones are left out; order is that of the paths.
+pub(crate) fn listing(folder: &Path) -> io::Result<String> {
+    let mut files = Vec::new();
+    walk(folder, "", &mut files)?;
+    files.sort();
+    let mut source = String::from("&[\n");
+    for (below, path) in files {
+        // Writing into a string does not fail.
+        let _ = writeln!(source, "    ({below:?}, include_str!({:?})),", path.display().to_string());
+    }
+    source.push_str("]\n");
+    Ok(source)
+}
+
+fn walk(folder: &Path, below: &str, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let Some(name) = path.file_name().and_then(|n| n.to_str()).filter(|n| !n.starts_with('.')) else { continue };
+        let here = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+        if path.is_dir() {
+            walk(&path, &here, files)?;
+        } else if !below.is_empty() {
+            files.push((here, path));
+        }
+    }
+    Ok(())
+}

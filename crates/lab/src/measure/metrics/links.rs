@@ -1,0 +1,63 @@
+//! What is counted for one link.
+
+use super::{LinkInfo, seconds};
+use crate::measure::histogram::Histogram;
+use crate::measure::series::LinkSeries;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// A change of capacity must hold this long to be one that a flow can settle after.
+const LASTING: TimeDelta = TimeDelta::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct LinkMeter {
+    pub(super) delay: Histogram,
+    pub(super) bytes: Histogram,
+    pub(super) now: Option<(Timestamp, DataSize, TimeDelta)>,
+    /// Integral of the delay in ms times s, and the time it covers in s.
+    pub(super) area: (f64, f64),
+    bytes_area: f64,
+    row_area: (f64, f64),
+    row_bytes_area: f64,
+    pub(super) changes: Vec<(Timestamp, DataRate)>,
+    pub(super) series: Option<LinkSeries>,
+}
+
+impl LinkMeter {
+    pub(super) fn new(l: &LinkInfo, series: bool) -> Self {
+        Self {
+            delay: Histogram::new(),
+            bytes: Histogram::new(),
+            now: None,
+            area: (0.0, 0.0),
+            bytes_area: 0.0,
+            row_area: (0.0, 0.0),
+            row_bytes_area: 0.0,
+            changes: l.capacity.lasting_changes(LASTING),
+            series: series.then(|| LinkSeries { name: l.name.clone(), ..<_>::default() }),
+        }
+    }
+    pub(super) fn hold(&mut self, now: Timestamp) {
+        let Some((since, bytes, delay)) = self.now else { return };
+        let held = now.saturating_since(since);
+        if held <= TimeDelta::ZERO {
+            return;
+        }
+        let weight = held.as_nanos().unsigned_abs();
+        self.delay.record_weighted(delay.as_nanos().max(0).unsigned_abs(), weight);
+        self.bytes.record_weighted(bytes.as_bytes(), weight);
+        self.area.0 += delay.as_millis_f64() * seconds(held);
+        self.area.1 += seconds(held);
+        self.bytes_area += bytes.as_bytes() as f64 * seconds(held);
+        self.now = Some((now, bytes, delay));
+    }
+    pub(super) fn end_row(&mut self, info: &LinkInfo, start: Timestamp, end: Timestamp) {
+        self.hold(end);
+        let Some(series) = &mut self.series else { return };
+        let covered = self.area.1 - self.row_area.1;
+        let mean = |area: f64| if covered > 0.0 { area / covered } else { f64::NAN };
+        series.capacity_bps.push(info.capacity.bits(start, end) / seconds(end - start));
+        series.queue_delay_ms.push(mean(self.area.0 - self.row_area.0));
+        series.queue_bytes.push(mean(self.bytes_area - self.row_bytes_area));
+        (self.row_area, self.row_bytes_area) = (self.area, self.bytes_area);
+    }
+}

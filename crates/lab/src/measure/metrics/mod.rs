@@ -1,0 +1,200 @@
+//! What is measured during a run, and how each metric is defined.
+//!
+//! A [`Recorder`] is told what happens while a run goes on and gives a [`RunResult`](crate::measure::results::RunResult) at its end. Its memory
+//! does not grow with simulated time unless time series are asked for (then by one row a sampling interval).
+//!
+//! # Definitions
+//! "Paper" is Zhang, Lei, Zhang and Guan, *Congestion Control for RTP Media: A Comparison on Simulated Environment*.
+//! A flow is *active* from its start to its stop. The *trailing rate* is goodput over the last second. A flow's *fair
+//! share* is its bottleneck's capacity less what UDP flows put into it, divided by the number of active RTP flows and of
+//! TCP flows that sent within the last second. An RTP flow under the `fixed` controller (audio, mostly) shares nothing:
+//! for the fair share it counts as a UDP flow, and fairness and `tcp_share` leave it out.
+//!
+//! | metric | definition | source |
+//! |---|---|---|
+//! | `utilisation` | media bits generated (of flows without a source that tells: bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
+//! | `utilisation_goodput` | the same with goodput bits | RFC 8868 §3 (10) |
+//! | goodput | bytes received less bytes discarded by playout, repair packets not counted | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
+//! | `one_way_delay_ms` | arrival less departure of each packet that arrived (of TCP: each segment) | RFC 8868 §3 (4) |
+//! | queue `delay_ms`, `bytes` | what a packet that came now would wait behind, weighted by time, each value held until the next | RFC 5166 §2.1.2 |
+//! | `loss` | packets dropped on the path over packets sent, repair packets not counted | RFC 8868 §3 (5) |
+//! | `discard` | packets that came too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
+//! | `loss_or_discard` | packets lost or discarded over packets sent: what papers whose receivers drop late packets call loss rate | RFC 8868 §3 (5) |
+//! | `received`, `network_loss`, `rejected` | packets that arrived, were lost on the path, or were refused by the transport's send queue, over all that the application handed over | Jero 2013, table 4.1 |
+//! | `i_frames` | key frames over frames coded | Jero 2013, table 4.2 |
+//! | `undecodable` | pictures in whose place the last one stayed over pictures; with a model of an encoder, frames whose first packet did not arrive over frames coded | Jero 2013, table 4.2, section 4.1.1 |
+//! | `psnr_below_20db` | share of pictures with a PSNR below 20 dB | Jero 2013, section 4.1.1 |
+//! | `tcp_fairness_ratio` | a / b of `tcp_share`: 1 is even, 2 twice what TCP has | Jero 2013, section 4.1.1 |
+//! | `rtt_ms` | round-trip time that the sender's session measured last (from LSR and DLSR, or per-packet feedback), mean over the time since the first | RFC 3550 §6.4.1 |
+//! | `ramp_up_s` | from the start until the trailing rate first reaches 90 % of the fair share | RFC 8868 §3 (8) |
+//! | `settling` | for each change of capacity by 10 % or more that holds for 5 s: from the change until the trailing rate enters ±20 % of the fair share and stays there for 2 s; at least 1 s, the averaging time | RFC 8868 §3 (8), RFC 5166 §2.1.4 |
+//! | `rate_variation` | standard deviation over mean of the media rate (sent rate where no source reports) in whole seconds | RFC 5166 §2.1.4.1: coefficient of variation |
+//! | Jain's index | (Σx)² / (n Σx²), x the trailing rate over the fair share, of the RTP flows that have been active for a second, where there are two or more; `jain_end` takes mean goodputs over the tail | RFC 5166 §2.2, Jain 1984 |
+//! | tail | the last 20 s of the run, or its last quarter where that is shorter | |
+//! | `tcp_share` | a / (a + b), a and b the mean goodput of an RTP and of a TCP flow over the sampling intervals in which both kinds are active | RFC 8868 §3 (7) |
+//! | `active_bps` | bytes that a TCP flow had acknowledged over the time in which it had something to send; `tcp_throughput_bps` is its mean over the TCP flows | Nagy and others 2014 §5.3 |
+//! | `tcp_goodput_bps` | goodput of all TCP flows together | |
+//! | `tcp_fair_share` (TFS) | `tcp_throughput_bps` over capacity divided by the number of RTP and TCP flows; the capacity stands for the total throughput, as in the paper's own numbers | Nagy and others 2014 §5.1 |
+//! | `residual_loss` | media packets lost and not recovered by repair over those sent | Matsuzono and others 2012 §4.1 |
+//! | `recovery` | media packets recovered over those lost | Matsuzono and others 2012 §4.4 |
+//! | `ffre` | frames recovered over frames that were protected and lost packets (FEC frame recovery efficiency) | Nagy and others 2014 §5.1 |
+//! | `frcc` | times that probing by FEC raised or kept the rate over times that it was enabled (FEC rate-control correctness) | Nagy and others 2014 §5.1 |
+//! | `lost_frames` | frames that were not played: never complete, or complete after their playout time | Nagy and others 2014 §5 |
+//! | `psnr` | mean over the pictures captured of the luma PSNR in dB of what is on the screen at their playout time, the last picture shown where theirs is missing; 100 dB stands for no difference | ITU-T J.340; Nagy and others 2014 §5.5 |
+//! | `ssim` | mean structural similarity of luma over 8 x 8 windows side by side, of the same pictures | Wang and others 2004 |
+//! | frame delay | from capture to the arrival of the frame's last packet | |
+//! | stall | a gap between played frames of more than max(3δ, δ + 150 ms), δ the mean of the last 30 gaps; its length is the gap | W3C webrtc-stats, `freezeCount` |
+//!
+//! Ramp-up, settling, Jain's index over time and `tcp_share` are seen once a sampling interval, so to that precision.
+
+mod capacity;
+mod course;
+mod frames;
+mod links;
+mod meter;
+mod recorder;
+
+pub use capacity::Capacity;
+pub use recorder::Recorder;
+
+use crate::measure::results::{CodedFrames, FlowKind, PictureQuantiles, QualitySummary, TransferSummary};
+use weir_units::{TimeDelta, Timestamp};
+
+/// One flow to be measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowInfo {
+    /// Name in the scenario.
+    pub name: String,
+    /// Controller, or TCP variant.
+    pub controller: String,
+    /// What it carries.
+    pub kind: FlowKind,
+    /// Whether it adapts its rate to the path. A flow that does not takes its rate, and the others share the rest.
+    pub adapts: bool,
+    /// Start.
+    pub start: Timestamp,
+    /// Stop; `None` for the end of the run.
+    pub stop: Option<Timestamp>,
+    /// Playout deadline after capture, where there is one; only told again in the result.
+    pub playout_deadline: Option<TimeDelta>,
+    /// Index of the link whose capacity the flow is measured against.
+    pub bottleneck: usize,
+}
+
+impl FlowInfo {
+    /// Whether it is an RTP or DCCP flow that adapts.
+    pub fn is_adaptive_media(&self) -> bool {
+        matches!(self.kind, FlowKind::Rtp | FlowKind::Dccp) && self.adapts
+    }
+}
+
+/// One link to be measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkInfo {
+    /// Name in the scenario.
+    pub name: String,
+    /// Capacity over time.
+    pub capacity: Capacity,
+}
+
+/// A named span of time to be summed up by itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Window {
+    /// Label, as a table's condition ("20-40s").
+    pub label: String,
+    /// Start.
+    pub start: Timestamp,
+    /// End.
+    pub end: Timestamp,
+}
+
+/// What a [`Recorder`] is made from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecorderConfig {
+    /// Scenario by name.
+    pub scenario: String,
+    /// Variant of the scenario, or nothing.
+    pub condition: String,
+    /// The controller compared, or several joined by "+".
+    pub controller: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// The flows; events name them by index.
+    pub flows: Vec<FlowInfo>,
+    /// The links; events name them by index.
+    pub links: Vec<LinkInfo>,
+    /// Index of the link whose queue is the run's.
+    pub bottleneck: usize,
+    /// Length of a row of the series and precision of the metrics over time; at least 1 ms is used.
+    pub sampling: TimeDelta,
+    /// Whether to keep time series.
+    pub series: bool,
+    /// Simulated time that the run is to take.
+    pub duration: TimeDelta,
+    /// Spans to be summed up by themselves.
+    pub windows: Vec<Window>,
+}
+
+/// Why a packet did not arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropCause {
+    /// A full queue.
+    Queue,
+    /// Active queue management.
+    Aqm,
+    /// The channel: random loss.
+    Channel,
+    /// The sender gave it up before it left, so that it is no part of `sent`.
+    Sender,
+}
+
+/// What a flow tells of itself when the run ends.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FlowEnd {
+    /// The controller's internals by name; those without a value are left out.
+    pub internals: Vec<(&'static str, f64)>,
+    /// Frames that the source made and whose playout time came before the end.
+    pub frames: Option<u64>,
+    /// Mean round-trip time as the sender's session measured it, in ms.
+    pub rtt_ms: Option<f64>,
+    /// Media packets that repair brought back in time.
+    pub recovered: u64,
+    /// Frames that repair made whole.
+    pub frames_recovered: u64,
+    /// Frames that were protected, lost packets and were not made whole.
+    pub frames_unrecovered: u64,
+    /// Frames that the source made.
+    pub coded: Option<CodedFrames>,
+    /// When the circuit breaker stopped the flow, and by which rule.
+    pub tripped: Option<(Timestamp, String)>,
+    /// Quality of the pictures shown.
+    pub quality: Option<QualitySummary>,
+    /// How it was spread.
+    pub picture_quantiles: Option<PictureQuantiles>,
+    /// Transfers of a TCP flow that makes several.
+    pub transfers: Option<TransferSummary>,
+}
+
+/// What became of one media frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameRecord {
+    /// When it was captured.
+    pub captured: Timestamp,
+    /// When it was complete at the receiver; `None` where it never was.
+    pub completed: Option<Timestamp>,
+    /// When it was played; `None` where it was late or lost.
+    pub played: Option<Timestamp>,
+}
+
+/// A span in s, rounded once, so that 0.3 s is told as 0.3.
+fn seconds(span: TimeDelta) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
+/// An instant in s after the beginning of the run.
+fn instant(at: Timestamp) -> f64 {
+    at.as_nanos() as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests;

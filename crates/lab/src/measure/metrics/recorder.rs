@@ -1,0 +1,434 @@
+//! The recorder: told what happens, gives the result.
+
+use super::course::CourseMeter;
+use super::links::LinkMeter;
+use super::meter::{Meter, RowContext, TRAILING, Totals};
+use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
+use crate::measure::results::{
+    Distribution, Fairness, FlowKind, FlowSummary, FlowWindow, LinkSummary, RunResult, WindowSummary,
+};
+use crate::measure::series::Series;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// The tail of a run, where it is not longer than a quarter of it.
+const TAIL: TimeDelta = TimeDelta::from_secs(20);
+/// An instant after every other.
+const NEVER: Timestamp = Timestamp::MAX;
+
+/// Measures one run. Flows and links are named by their index in the configuration; an index out of range is the
+/// caller's bug and panics. Calls carry times that never go back.
+///
+/// Events at the very end of a row or window count into the next one; states (target, link, internals) told at that
+/// instant still count into the one that ends, so a runner that tells them at each [`Recorder::next_row`], before the
+/// packets of that instant, has them in the row they belong to.
+pub struct Recorder {
+    config: RecorderConfig,
+    row_length: TimeDelta,
+    tail_start: Timestamp,
+    meters: Vec<Meter>,
+    links: Vec<LinkMeter>,
+    windows: Vec<WindowMeter>,
+    /// Starts and ends of windows and the start of the tail, latest first.
+    edges: Vec<(Timestamp, Edge)>,
+    row_end: Timestamp,
+    /// The earlier of the next row's end and the next edge.
+    boundary: Timestamp,
+    time_s: Vec<f64>,
+    jain: Vec<f64>,
+    fairness: FairnessMeter,
+    course: CourseMeter,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Edge {
+    WindowEnd(usize),
+    WindowStart(usize),
+    Tail,
+}
+
+#[derive(Debug, Default)]
+struct WindowMeter {
+    start: Vec<Totals>,
+    start_area: Vec<(f64, f64)>,
+    summary: Option<WindowSummary>,
+}
+
+#[derive(Debug, Default)]
+struct FairnessMeter {
+    jain_sum: f64,
+    jain_rows: u64,
+    jain_min: Option<f64>,
+    /// Goodput bytes of a mean RTP and of a mean TCP flow while both kinds were active.
+    rtp: f64,
+    tcp: f64,
+    /// Scratch: RTP and TCP flows that share each link, and UDP bytes put into it.
+    sharing: Vec<(u64, u64)>,
+}
+
+impl Recorder {
+    /// A recorder of one run that begins at time zero.
+    pub fn new(config: RecorderConfig) -> Self {
+        let end = Timestamp::ZERO + config.duration;
+        let row_length = config.sampling.max(TimeDelta::from_millis(1));
+        let rows_a_second = (TRAILING.as_nanos() / row_length.as_nanos()).max(1) as usize;
+        let tail_start = end - TAIL.min(config.duration / 4);
+        let mut edges = vec![(tail_start, Edge::Tail)];
+        for (i, w) in config.windows.iter().enumerate() {
+            edges.extend([(w.start, Edge::WindowStart(i)), (w.end, Edge::WindowEnd(i))]);
+        }
+        edges.sort_unstable_by(|a, b| b.cmp(a));
+        let mut recorder = Self {
+            row_length,
+            tail_start,
+            meters: config.flows.iter().map(|f| Meter::new(f.clone(), end, config.series, rows_a_second)).collect(),
+            links: config.links.iter().map(|l| LinkMeter::new(l, config.series)).collect(),
+            windows: config.windows.iter().map(|_| WindowMeter::default()).collect(),
+            edges,
+            row_end: Timestamp::ZERO + row_length,
+            boundary: Timestamp::ZERO,
+            time_s: Vec::new(),
+            jain: Vec::new(),
+            course: CourseMeter::default(),
+            fairness: FairnessMeter { sharing: vec![(0, 0); config.links.len()], ..<_>::default() },
+            config,
+        };
+        recorder.set_boundary();
+        recorder
+    }
+    /// When the row under way ends: the moment to tell targets, links and internals.
+    pub fn next_row(&self) -> Timestamp {
+        self.row_end
+    }
+    /// Whether time series are kept, so that internals are worth telling.
+    pub fn wants_series(&self) -> bool {
+        self.config.series
+    }
+    /// A flow's packet has left: its RTP bytes (TCP payload), and the same with UDP or TCP and IP headers.
+    #[inline]
+    pub fn sent(&mut self, flow: usize, now: Timestamp, size: DataSize, wire: DataSize) {
+        self.event(now);
+        let m = &mut self.meters[flow];
+        m.last_sent = Some(now);
+        m.totals.sent += size.as_bytes();
+        m.totals.wire += wire.as_bytes();
+        m.totals.packets.sent += 1;
+    }
+    /// A flow's repair packet has left. It counts in the rates sent and in nothing else.
+    pub fn repair_sent(&mut self, flow: usize, now: Timestamp, size: DataSize, wire: DataSize) {
+        self.event(now);
+        let t = &mut self.meters[flow].totals;
+        t.sent += size.as_bytes();
+        t.wire += wire.as_bytes();
+        t.repair += size.as_bytes();
+        t.repair_sent += 1;
+    }
+    /// A flow's repair packet has arrived.
+    pub fn repair_received(&mut self, flow: usize, now: Timestamp) {
+        self.event(now);
+        self.meters[flow].totals.repair_received += 1;
+    }
+    /// A flow's packet that left at `sent_at` has arrived.
+    #[inline]
+    pub fn received(&mut self, flow: usize, now: Timestamp, sent_at: Timestamp, size: DataSize) {
+        self.event(now);
+        let m = &mut self.meters[flow];
+        m.totals.received += size.as_bytes();
+        m.totals.packets.received += 1;
+        m.on_delay(now.saturating_since(sent_at));
+    }
+    /// A flow's packet was dropped.
+    #[inline]
+    pub fn dropped(&mut self, flow: usize, now: Timestamp, cause: DropCause) {
+        self.event(now);
+        let p = &mut self.meters[flow].totals.packets;
+        match cause {
+            DropCause::Queue => p.dropped_queue += 1,
+            DropCause::Aqm => p.dropped_aqm += 1,
+            DropCause::Channel => p.dropped_channel += 1,
+            DropCause::Sender => p.dropped_sender += 1,
+        }
+    }
+    /// A packet that arrived was of no use: too late for playout.
+    #[inline]
+    pub fn discarded(&mut self, flow: usize, now: Timestamp, size: DataSize) {
+        self.event(now);
+        let m = &mut self.meters[flow];
+        m.totals.discarded += size.as_bytes();
+        m.totals.packets.discarded += 1;
+    }
+    /// The source has made media.
+    #[inline]
+    pub fn generated(&mut self, flow: usize, now: Timestamp, size: DataSize) {
+        self.event(now);
+        self.meters[flow].totals.generated += size.as_bytes();
+    }
+    /// The controller's target media rate, held until told again. Telling it on each change gives an exact mean.
+    pub fn target(&mut self, flow: usize, now: Timestamp, rate: DataRate) {
+        self.state(now);
+        self.meters[flow].on_target(now, rate);
+    }
+    /// What became of a frame, told in order of capture.
+    pub fn frame(&mut self, flow: usize, frame: FrameRecord) {
+        self.meters[flow].frames.get_or_insert_with(|| Box::new(FrameMeter::new())).on_frame(frame);
+    }
+    /// Bytes in a link's queue and the time that a packet coming now waits, held until told again.
+    pub fn link(&mut self, link: usize, now: Timestamp, queue: DataSize, delay: TimeDelta) {
+        self.state(now);
+        let l = &mut self.links[link];
+        l.hold(now);
+        l.now = Some((now, queue, delay));
+    }
+    /// One of the controller's internals by name; kept only with time series.
+    pub fn metric(&mut self, flow: usize, now: Timestamp, name: &'static str, value: f64) {
+        if self.config.series {
+            self.state(now);
+            self.meters[flow].on_internal(name, value);
+        }
+    }
+    /// What is only known of a flow when the run ends.
+    pub fn flow_end(&mut self, flow: usize, end: FlowEnd) {
+        self.meters[flow].end = end;
+    }
+    /// Ends the run. Rows and windows that `end` cuts off count up to it; a last row cut short is left out of the series.
+    pub fn finish(mut self, end: Timestamp) -> RunResult {
+        self.pass(end);
+        for l in &mut self.links {
+            l.hold(end);
+        }
+        while let Some((_, edge)) = self.edges.pop() {
+            self.on_edge(end, edge);
+        }
+        let length = instant(end);
+        let links: Vec<LinkSummary> = (self.links.iter().zip(&self.config.links))
+            .map(|(m, info)| LinkSummary {
+                name: info.name.clone(),
+                capacity_bps: if length > 0.0 { info.capacity.bits(Timestamp::ZERO, end) / length } else { 0.0 },
+                delay_ms: Distribution::of(&m.delay, 1e-6),
+                bytes: Distribution::of(&m.bytes, 1.0),
+            })
+            .collect();
+        let windows = self.windows.iter_mut().filter_map(|w| w.summary.take()).collect();
+        let tail = end.saturating_since(self.tail_start);
+        let (mut flows, mut flow_series) = (Vec::new(), Vec::new());
+        for m in self.meters {
+            let capacity = (self.config.links.get(m.info.bottleneck))
+                .map_or(0.0, |l| l.capacity.bits(m.info.start, m.stop.min(end)));
+            let bottleneck = self.config.links.get(m.info.bottleneck).map_or(String::new(), |l| l.name.clone());
+            let (mut summary, series) = m.finish(end, tail, capacity);
+            summary.bottleneck = bottleneck;
+            flows.push(summary);
+            flow_series.extend(series);
+        }
+        let active: Vec<f64> = flows.iter().filter_map(|f| f.rates.active_bps).collect();
+        let tcp_throughput_bps = (!active.is_empty()).then(|| active.iter().sum::<f64>() / active.len() as f64);
+        let tcp = || flows.iter().filter(|f| f.kind == FlowKind::Tcp);
+        let tcp_goodput_bps = tcp().next().map(|_| tcp().map(|f| f.rates.goodput_bps).sum());
+        let sharing = flows.iter().filter(|f| f.kind != FlowKind::Udp).count() as f64;
+        let capacity = links.get(self.config.bottleneck).map_or(0.0, |l| l.capacity_bps);
+        let tcp_fair_share = tcp_throughput_bps.filter(|_| capacity > 0.0).map(|t| t * sharing / capacity);
+        let series = self.config.series.then(|| Series {
+            interval_s: seconds(self.row_length),
+            time_s: self.time_s,
+            flows: flow_series,
+            links: self.links.into_iter().filter_map(|l| l.series).collect(),
+            jain: self.jain,
+        });
+        RunResult {
+            scenario: self.config.scenario,
+            condition: self.config.condition,
+            controller: self.config.controller,
+            seed: self.config.seed,
+            duration_s: length,
+            fairness: Fairness {
+                tcp_throughput_bps,
+                tcp_goodput_bps,
+                tcp_fair_share,
+                ..self.fairness.finish(&flows, self.tail_start)
+            },
+            flows,
+            queue: links.get(self.config.bottleneck).cloned(),
+            links,
+            live: None,
+            windows,
+            course: self.course.finish(),
+            series,
+        }
+    }
+
+    /// Values in vectors that could grow, for the test that they do not.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let meters = self.meters.iter().map(Meter::held).sum::<usize>();
+        self.time_s.capacity() + self.jain.capacity() + self.edges.len() + meters
+    }
+
+    #[inline]
+    fn event(&mut self, now: Timestamp) {
+        if now >= self.boundary {
+            self.pass(now);
+        }
+    }
+    #[inline]
+    fn state(&mut self, now: Timestamp) {
+        if now > self.boundary {
+            self.pass(now - TimeDelta::from_nanos(1));
+        }
+    }
+    /// Ends every row and passes every edge up to and including `upto`.
+    #[cold]
+    fn pass(&mut self, upto: Timestamp) {
+        while self.boundary <= upto {
+            let at = self.boundary;
+            while let Some(&(when, edge)) = self.edges.last().filter(|e| e.0 <= at) {
+                self.edges.pop();
+                self.on_edge(when, edge);
+            }
+            if self.row_end <= at {
+                self.end_row();
+                self.row_end += self.row_length;
+            }
+            self.set_boundary();
+        }
+    }
+    fn set_boundary(&mut self) {
+        self.boundary = self.row_end.min(self.edges.last().map_or(NEVER, |e| e.0));
+    }
+    fn on_edge(&mut self, at: Timestamp, edge: Edge) {
+        match edge {
+            Edge::Tail => self.meters.iter_mut().for_each(|m| m.tail = m.totals),
+            Edge::WindowStart(i) => {
+                self.links.iter_mut().for_each(|l| l.hold(at));
+                self.windows[i].start = self.meters.iter().map(|m| m.totals).collect();
+                self.windows[i].start_area = self.links.iter().map(|l| l.area).collect();
+            }
+            Edge::WindowEnd(i) => {
+                self.links.iter_mut().for_each(|l| l.hold(at));
+                let window = &self.config.windows[i];
+                if at > window.start && self.windows[i].start.len() == self.meters.len() {
+                    self.windows[i].summary = Some(self.window_summary(window, &self.windows[i], at));
+                }
+            }
+        }
+    }
+    fn window_summary(&self, window: &Window, from: &WindowMeter, end: Timestamp) -> WindowSummary {
+        let length = seconds(end - window.start);
+        let flow = |(m, s): (&Meter, &Totals)| {
+            let t = &m.totals;
+            let (generated, goodput) = (t.generated - s.generated, t.goodput().saturating_sub(s.goodput()));
+            let capacity = self.config.links.get(m.info.bottleneck).map_or(0.0, |l| l.capacity.bits(window.start, end));
+            let of_capacity = |bytes: u64| if capacity > 0.0 { bytes as f64 * 8.0 / capacity } else { 0.0 };
+            let arrived = t.packets.received - s.packets.received;
+            let sent = t.packets.sent - s.packets.sent;
+            FlowWindow {
+                name: m.info.name.clone(),
+                generated_bps: generated as f64 * 8.0 / length,
+                goodput_bps: goodput as f64 * 8.0 / length,
+                utilisation: of_capacity(t.offered().saturating_sub(s.offered())),
+                utilisation_goodput: of_capacity(goodput),
+                one_way_delay_ms: (arrived > 0).then(|| (t.delay - s.delay) as f64 * 1e-6 / arrived as f64),
+                loss: if sent > 0 { (t.lost() - s.lost()) as f64 / sent as f64 } else { 0.0 },
+            }
+        };
+        let queue = |(l, s): (&LinkMeter, &(f64, f64))| {
+            let covered = l.area.1 - s.1;
+            (covered > 0.0).then(|| (l.area.0 - s.0) / covered)
+        };
+        WindowSummary {
+            label: window.label.clone(),
+            start_s: instant(window.start),
+            end_s: instant(end),
+            flows: self.meters.iter().zip(&from.start).map(flow).collect(),
+            queue_delay_ms: self.links.iter().zip(&from.start_area).map(queue).collect(),
+        }
+    }
+    fn end_row(&mut self) {
+        let (end, length) = (self.row_end, self.row_length);
+        let start = end - length;
+        self.fairness.sharing.fill((0, 0));
+        let (mut rtp, mut tcp) = ((0u64, 0u64), (0u64, 0u64));
+        for m in &self.meters {
+            let active = m.is_active(end);
+            let mut shares = active;
+            match m.info.kind {
+                FlowKind::Rtp | FlowKind::Dccp if active && m.info.adapts => rtp = (rtp.0 + 1, rtp.1 + m.row_goodput()),
+                FlowKind::Tcp if active => {
+                    tcp = (tcp.0 + 1, tcp.1 + m.row_goodput());
+                    shares = m.last_sent.is_some_and(|t| end - t <= TRAILING);
+                }
+                _ => shares = false,
+            }
+            if let Some(link) = self.fairness.sharing.get_mut(m.info.bottleneck) {
+                link.0 += u64::from(shares);
+                let takes = !m.info.adapts;
+                link.1 += if takes { m.row_wire() } else { 0 };
+            }
+        }
+        let target = self.meters.iter().find(|m| m.info.is_adaptive_media()).and_then(Meter::target_bps);
+        self.course.on_row(seconds(length), rtp, tcp, target);
+        if rtp.0 > 0 && tcp.0 > 0 {
+            self.fairness.rtp += rtp.1 as f64 / rtp.0 as f64;
+            self.fairness.tcp += tcp.1 as f64 / tcp.0 as f64;
+        }
+        let fair = |link: usize, sharing: &[(u64, u64)]| {
+            let Some(&(flows, udp)) = sharing.get(link).filter(|s| s.0 > 0) else { return 0.0 };
+            let bits = self.config.links[link].capacity.bits(start, end) - udp as f64 * 8.0;
+            bits.max(0.0) / seconds(length) / flows as f64
+        };
+        let shares: Vec<f64> = (0..self.links.len()).map(|l| fair(l, &self.fairness.sharing)).collect();
+        let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for m in &mut self.meters {
+            let fair_bps = shares.get(m.info.bottleneck).copied().unwrap_or(0.0);
+            let changes = self.links.get(m.info.bottleneck).map_or(&[][..], |l| &l.changes);
+            m.end_row(RowContext { end, length, fair_bps, changes });
+            if m.info.is_adaptive_media() && m.is_active(end) && end - m.info.start >= TRAILING && fair_bps > 0.0 {
+                let x = m.trailing_bps(length) / fair_bps;
+                n += 1.0;
+                sum += x;
+                squares += x * x;
+            }
+        }
+        let jain = (n >= 2.0 && squares > 0.0).then(|| sum * sum / (n * squares));
+        self.fairness.on_jain(jain);
+        for (l, info) in self.links.iter_mut().zip(&self.config.links) {
+            l.end_row(info, start, end);
+        }
+        if self.config.series {
+            self.time_s.push(instant(end));
+            self.jain.push(jain.unwrap_or(f64::NAN));
+        }
+    }
+}
+
+impl FairnessMeter {
+    fn on_jain(&mut self, jain: Option<f64>) {
+        let Some(j) = jain else { return };
+        self.jain_sum += j;
+        self.jain_rows += 1;
+        self.jain_min = Some(self.jain_min.map_or(j, |m| m.min(j)));
+    }
+    fn finish(&self, flows: &[FlowSummary], tail: Timestamp) -> Fairness {
+        let tails: Vec<f64> = (flows.iter())
+            .filter(|f| {
+                matches!(f.kind, FlowKind::Rtp | FlowKind::Dccp)
+                    && f.adapts
+                    && f.start_s <= instant(tail)
+                    && f.stop_s > instant(tail)
+            })
+            .map(|f| f.tail_goodput_bps)
+            .collect();
+        let several = tails.len() >= 2;
+        let (sum, squares) = tails.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+        let (low, high) = tails.iter().fold((f64::INFINITY, 0.0f64), |(l, h), &x| (l.min(x), h.max(x)));
+        let both = self.rtp + self.tcp;
+        Fairness {
+            jain_mean: (self.jain_rows > 0).then(|| self.jain_sum / self.jain_rows as f64),
+            jain_min: self.jain_min,
+            jain_end: (several && squares > 0.0).then(|| sum * sum / (tails.len() as f64 * squares)),
+            end_ratio: (several && low > 0.0).then(|| high / low),
+            tcp_share: (both > 0.0).then(|| self.rtp / both),
+            tcp_throughput_bps: None,
+            tcp_goodput_bps: None,
+            tcp_fair_share: None,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Scenario files, runs of them, and what is measured in a run.
+
+pub mod compare;
+pub mod histogram;
+pub mod metrics;
+pub mod results;
+pub mod run;
+pub mod scenario;
+pub mod series;

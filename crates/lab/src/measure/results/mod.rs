@@ -1,0 +1,433 @@
+//! What one run gives: a summary that serialises to JSON, and the time series beside it.
+
+mod aggregate;
+mod course;
+mod live;
+mod student;
+mod transfers;
+
+pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
+pub use course::{Course, PictureQuantiles};
+pub(crate) use course::{QUANTILES, quantiles};
+pub use live::Live;
+pub use student::student_t_975;
+pub use transfers::TransferSummary;
+
+use crate::measure::histogram::Histogram;
+use crate::measure::series::Series;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// What a flow carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowKind {
+    /// Media under a congestion controller.
+    Rtp,
+    /// A TCP connection.
+    Tcp,
+    /// Datagrams without congestion control.
+    Udp,
+    /// A DCCP connection without RTP.
+    Dccp,
+}
+
+/// Shape of a distribution. Quantiles are within 0.4 %, the rest is exact.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+impl Distribution {
+    /// The shape of a histogram, each value multiplied by `scale`; `None` where it is empty.
+    pub fn of(h: &Histogram, scale: f64) -> Option<Self> {
+        let q = |q| h.quantile(q).map(|v| v * scale);
+        Some(Self {
+            mean: h.mean()? * scale,
+            p50: q(0.5)?,
+            p95: q(0.95)?,
+            p99: q(0.99)?,
+            min: h.min()? as f64 * scale,
+            max: h.max()? as f64 * scale,
+        })
+    }
+}
+
+/// Mean rates over a flow's active time, in bit/s.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Rates {
+    /// The controller's target, held between changes; `None` for flows without one.
+    pub target_bps: Option<f64>,
+    /// Media that the source made.
+    pub generated_bps: f64,
+    /// RTP bytes that left (headers, padding and repair included), or TCP segments, retransmissions included.
+    pub sent_bps: f64,
+    /// The same with UDP or TCP and IP headers.
+    pub wire_bps: f64,
+    /// Bytes that arrived.
+    pub received_bps: f64,
+    /// Bytes that arrived and were of use: received less discarded, without repair packets.
+    pub goodput_bps: f64,
+    /// Repair packets' RTP bytes that left; part of `sent_bps`.
+    #[serde(default)]
+    pub repair_bps: f64,
+    /// Bytes acknowledged over the time in which a TCP flow had something to send; `None` for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_bps: Option<f64>,
+}
+
+/// Packet counts. Repair packets are counted in [`RepairSummary`] only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PacketCounts {
+    /// Packets that left.
+    pub sent: u64,
+    /// Packets that arrived.
+    pub received: u64,
+    /// Dropped by a full queue.
+    pub dropped_queue: u64,
+    /// Dropped by active queue management.
+    pub dropped_aqm: u64,
+    /// Lost on the channel (random loss).
+    pub dropped_channel: u64,
+    /// Given up by the sender before they left; no part of `sent` nor of the loss.
+    pub dropped_sender: u64,
+    /// Arrived too late for playout.
+    pub discarded: u64,
+}
+
+/// Frames of a media flow.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FrameSummary {
+    /// Frames whose fate is known.
+    pub frames: u64,
+    /// Played.
+    pub played: u64,
+    /// Complete, but after their playout time.
+    pub late: u64,
+    /// Never complete, or not before playout had gone on.
+    pub lost: u64,
+    /// Capture to completion in ms, of complete frames.
+    pub delay_ms: Option<Distribution>,
+    /// Number of stalls.
+    pub stalls: u64,
+    /// Time in stalls, in s.
+    pub stalled_s: f64,
+    /// The longest stall, in s.
+    pub longest_stall_s: f64,
+}
+
+/// Forward error correction of a media flow.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RepairSummary {
+    /// Repair packets that left.
+    pub sent: u64,
+    /// Repair packets that arrived.
+    pub received: u64,
+    /// Media packets brought back.
+    pub recovered: u64,
+    /// Frames that repair made whole.
+    pub frames_recovered: u64,
+    /// Frames that were protected, lost packets and were not made whole.
+    pub frames_unrecovered: u64,
+    /// Frames recovered over frames lost under protection (FFRE, Nagy and others 2014, section 5.1).
+    pub ffre: Option<f64>,
+    /// Media packets lost and not recovered, as a share of those sent.
+    pub residual_loss: f64,
+    /// Media packets recovered over those lost.
+    pub recovery: Option<f64>,
+}
+
+/// Frames that a media flow's source made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CodedFrames {
+    /// All of them.
+    pub frames: u64,
+    /// Key frames among them.
+    pub key: u64,
+    /// Those whose first packet, which holds the frame's header, was refused by the transport or lost on the path.
+    pub headless: u64,
+}
+
+impl CodedFrames {
+    /// So many of them as a share of all.
+    pub fn share(&self, part: u64) -> Option<f64> {
+        (self.frames > 0).then(|| part as f64 / self.frames as f64)
+    }
+}
+
+/// Pictures of a flow whose frames have content, as the receiver showed them, against those that were coded.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct QualitySummary {
+    /// Pictures compared: all that were captured and whose playout time came. One that was not shown is compared with the last
+    /// that was.
+    pub pictures: u64,
+    /// Pictures shown.
+    pub shown: u64,
+    /// Of them, those of which parts were guessed.
+    pub concealed: u64,
+    /// Frames that arrived and gave no picture.
+    pub undecodable: u64,
+    /// Pictures in whose place the last one stayed.
+    pub frozen: u64,
+    /// Freezes (W3C webrtc-stats).
+    pub freezes: u64,
+    /// Their time together, in s.
+    pub frozen_s: f64,
+    /// Key frames coded.
+    pub key_frames: u64,
+    /// PSNR of luma in dB.
+    pub psnr_db: Option<Distribution>,
+    /// Structural similarity of luma over 8 x 8 windows (Wang and others 2004).
+    pub ssim: Option<Distribution>,
+    /// Share of the pictures with a PSNR below 20 dB, which Jero, 2013, section 3.4.1, calls unwatchable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below_20_db: Option<f64>,
+}
+
+/// How often forward error correction was used to probe, and how it ended.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Probing {
+    /// Times that it was enabled.
+    pub enabled: u64,
+    /// Times that the rate went up after it.
+    pub raised: u64,
+    /// Times that the rate was kept.
+    pub kept: u64,
+    /// Times that congestion ended it.
+    pub failed: u64,
+    /// (raised + kept) / enabled (FRCC, Nagy and others 2014, section 5.1).
+    pub frcc: Option<f64>,
+}
+
+/// How a flow took one change of its bottleneck's capacity.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Settling {
+    /// When the capacity changed, in s.
+    pub at_s: f64,
+    /// Capacity after the change, in bit/s.
+    pub capacity_bps: f64,
+    /// Time to settle, in s; `None` where it never did before the next change.
+    pub settled_after_s: Option<f64>,
+}
+
+fn adapts() -> bool {
+    true
+}
+
+/// One flow over one run. [`crate::measure::metrics`] defines every metric.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// Name in the scenario.
+    pub name: String,
+    /// Controller, or TCP variant.
+    pub controller: String,
+    /// What it carries.
+    pub kind: FlowKind,
+    /// Whether it adapts its rate to the path; written where it does not.
+    #[serde(default = "adapts", skip_serializing_if = "Clone::clone")]
+    pub adapts: bool,
+    /// The link that it is measured against.
+    #[serde(default)]
+    pub bottleneck: String,
+    /// Start in s.
+    pub start_s: f64,
+    /// Stop in s.
+    pub stop_s: f64,
+    /// Mean rates.
+    pub rates: Rates,
+    /// Generated rate (sent rate of TCP and UDP) over capacity, 0 to 1 or a little more (paper, equation 12).
+    pub utilisation: f64,
+    /// Goodput over capacity, 0 to 1.
+    pub utilisation_goodput: f64,
+    /// One-way delay of arrived packets in ms.
+    pub one_way_delay_ms: Option<Distribution>,
+    /// Mean round-trip time in ms as the sender's session last measured it, weighted by time; for RTP flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_ms: Option<f64>,
+    /// Packets lost on the path, as a share of those sent.
+    pub loss: f64,
+    /// Packets discarded by playout, as a share of those received.
+    pub discard: f64,
+    /// Packet counts.
+    pub packets: PacketCounts,
+    /// Time to ramp up in s; `None` where it never did.
+    pub ramp_up_s: Option<f64>,
+    /// Reaction to each change of capacity.
+    pub settling: Vec<Settling>,
+    /// Coefficient of variation of the media rate over whole seconds.
+    pub rate_variation: Option<f64>,
+    /// Mean goodput over the tail of the run, in bit/s.
+    pub tail_goodput_bps: f64,
+    /// Playout deadline in ms, where the flow has one.
+    pub playout_deadline_ms: Option<f64>,
+    /// Frames, for flows that report them.
+    pub frames: Option<FrameSummary>,
+    /// Transfers, for TCP flows that make several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<TransferSummary>,
+    /// Forward error correction, for flows that sent any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairSummary>,
+    /// Frames that the source made, for media flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coded: Option<CodedFrames>,
+    /// Quality of pictures, for flows that carry some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<QualitySummary>,
+    /// How the quality of those pictures was spread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture_quantiles: Option<PictureQuantiles>,
+    /// Probing by forward error correction, for controllers that do so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probing: Option<Probing>,
+    /// When the circuit breaker stopped the flow, in s, and by which rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tripped: Option<(f64, String)>,
+    /// The controller's internals at the end by name, those without a value left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub internals: BTreeMap<String, f64>,
+}
+
+/// One link over one run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// Name in the scenario.
+    pub name: String,
+    /// Mean capacity in bit/s.
+    pub capacity_bps: f64,
+    /// Delay in the queue in ms, weighted by time.
+    pub delay_ms: Option<Distribution>,
+    /// Bytes in the queue, weighted by time.
+    pub bytes: Option<Distribution>,
+}
+
+/// How the flows shared.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Fairness {
+    /// Jain's index of the RTP flows, mean over time; `None` with fewer than two.
+    pub jain_mean: Option<f64>,
+    /// The lowest that it was.
+    pub jain_min: Option<f64>,
+    /// Jain's index of mean goodputs over the tail of the run.
+    pub jain_end: Option<f64>,
+    /// Largest tail goodput of an RTP flow over the smallest.
+    pub end_ratio: Option<f64>,
+    /// An RTP flow's goodput against a TCP flow's while both are active: 0.5 is even, 0 is starved.
+    pub tcp_share: Option<f64>,
+    /// Mean over the TCP flows of the rate while they had something to send, in bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_throughput_bps: Option<f64>,
+    /// Goodput of all TCP flows together, in bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_goodput_bps: Option<f64>,
+    /// The throughput over the capacity's even share among all flows: TCP fair share (TFS, Nagy and others 2014, section 5.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_fair_share: Option<f64>,
+}
+
+/// One flow in one window of time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FlowWindow {
+    /// Name of the flow.
+    pub name: String,
+    /// Generated rate in bit/s.
+    pub generated_bps: f64,
+    /// Goodput in bit/s.
+    pub goodput_bps: f64,
+    /// Generated rate over capacity.
+    pub utilisation: f64,
+    /// Goodput over capacity.
+    pub utilisation_goodput: f64,
+    /// Mean one-way delay in ms.
+    pub one_way_delay_ms: Option<f64>,
+    /// Loss in this window (drops over packets sent).
+    pub loss: f64,
+}
+
+/// One named window of time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WindowSummary {
+    /// Its label, as a table's condition ("20-40s").
+    pub label: String,
+    /// Start in s.
+    pub start_s: f64,
+    /// End in s.
+    pub end_s: f64,
+    /// The flows, in the order of the run.
+    pub flows: Vec<FlowWindow>,
+    /// Mean queueing delay in ms of each link, in the order of the run.
+    pub queue_delay_ms: Vec<Option<f64>>,
+}
+
+/// Everything that one run gives.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Scenario by name.
+    pub scenario: String,
+    /// Variant of the scenario ("1%"), or nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub condition: String,
+    /// The controller compared, or several joined by "+".
+    pub controller: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Simulated time in s.
+    pub duration_s: f64,
+    /// The flows.
+    pub flows: Vec<FlowSummary>,
+    /// How they shared.
+    pub fairness: Fairness,
+    /// Queue of the bottleneck.
+    pub queue: Option<LinkSummary>,
+    /// Every link's queue.
+    pub links: Vec<LinkSummary>,
+    /// Set where the run was made in real time, on kernel sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<Live>,
+    /// The windows asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowSummary>,
+    /// The run over time in few numbers; no part of the JSON.
+    #[serde(skip)]
+    pub course: Course,
+    /// Time series, where they were asked for; no part of the JSON.
+    #[serde(skip)]
+    pub series: Option<Series>,
+}
+
+impl RunResult {
+    /// A flow by name.
+    pub fn flow(&self, name: &str) -> Option<&FlowSummary> {
+        self.flows.iter().find(|f| f.name == name)
+    }
+    /// The RTP flows.
+    pub fn rtp_flows(&self) -> impl Iterator<Item = &FlowSummary> {
+        self.flows.iter().filter(|f| f.kind == FlowKind::Rtp)
+    }
+    /// A window by label.
+    pub fn window(&self, label: &str) -> Option<&WindowSummary> {
+        self.windows.iter().find(|w| w.label == label)
+    }
+    /// SHA-256, in hexadecimal, of the summary and of the series' exact bits: equal for equal results only.
+    pub fn digest(&self) -> String {
+        let mut sha = Sha256::new();
+        // Writing into memory fails only on a map with keys that are no strings, and there is none.
+        sha.update(serde_json::to_vec(self).expect("plain structs serialise"));
+        if let Some(series) = &self.series {
+            series.feed(&mut |bytes| sha.update(bytes));
+        }
+        sha.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    }
+}

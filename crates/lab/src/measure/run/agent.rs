@@ -1,0 +1,265 @@
+//! The agents of a scenario: call ends, and the simulator's own traffic.
+
+use super::dccp::{CallOverDccp, DccpEnd};
+use super::station::StationAgent;
+use super::video::Viewer;
+use crate::measure::results::{Distribution, TransferSummary};
+use crate::measure::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
+use weir_dccp::connection::Connection;
+use weir_media::PlayoutEvent;
+use weir_session::{Datagram, Endpoint};
+use weir_sim::{Packet, udp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// Bytes of IPv4 and UDP headers.
+pub const UDP_OVERHEAD: u64 = 28;
+
+/// Any agent of a scenario.
+pub(crate) enum Agent {
+    Call(Box<CallEnd>),
+    Traffic(Box<weir_sim::Endpoint>),
+    Stepped(Box<SteppedUdp>),
+    Station(Box<StationAgent>),
+    Dccp(Box<DccpEnd>),
+    CallOverDccp(Box<CallOverDccp>),
+}
+
+/// One end of a call in the simulator.
+pub(crate) struct CallEnd {
+    pub endpoint: Endpoint,
+    /// The last instant it was told.
+    now: Timestamp,
+    /// UDP and IP headers around each datagram.
+    header_overhead: DataSize,
+    /// Who sees what arrives, where it has content.
+    viewer: Option<Box<Viewer>>,
+}
+
+impl CallEnd {
+    pub(crate) fn new(endpoint: Endpoint, header_overhead: DataSize, viewer: Option<Box<Viewer>>) -> Self {
+        Self { endpoint, now: Timestamp::ZERO, header_overhead, viewer }
+    }
+}
+
+impl Agent {
+    pub(crate) fn call(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Call(c) => Some(&c.endpoint),
+            Self::CallOverDccp(c) => c.endpoint(),
+            _ => None,
+        }
+    }
+    /// The DCCP connection of an end that has one.
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        match self {
+            Self::Dccp(d) => d.connection(),
+            Self::CallOverDccp(c) => c.end().map(weir_session::dccp::DccpEnd::connection),
+            _ => None,
+        }
+    }
+    /// Packets that the transport has refused or dropped before they left, and frames of whose packets it refused the first.
+    pub(crate) fn refused(&self) -> (u64, u64) {
+        let of_queue = |c: &Connection| {
+            let queue = c.queue().counters();
+            queue.refused + queue.displaced + queue.expired
+        };
+        match self {
+            Self::CallOverDccp(c) => {
+                c.end().map_or((0, 0), |e| (of_queue(e.connection()), e.counters().first_rejected))
+            }
+            _ => (self.connection().map_or(0, of_queue), 0),
+        }
+    }
+    pub(crate) fn viewer(&self) -> Option<&Viewer> {
+        match self {
+            Self::Call(c) => c.viewer.as_deref(),
+            Self::CallOverDccp(c) => c.viewer.as_deref(),
+            _ => None,
+        }
+    }
+    /// What became of a TCP flow's transfers up to `stop`, where it makes several.
+    pub(crate) fn transfers(&self, flow: &Flow, stop: Timestamp) -> Option<TransferSummary> {
+        let FlowKind::Tcp(TcpFlow { traffic: TcpTraffic::OnOff { .. } | TcpTraffic::Short { .. }, .. }) = flow.kind
+        else {
+            return None;
+        };
+        let over = |size: DataSize, time: TimeDelta| DataRate::from_size_over(size, time).map(DataRate::as_bps_f64);
+        let whole = stop.saturating_since(Timestamp::ZERO + flow.start);
+        match self {
+            Self::Traffic(t) => match &**t {
+                weir_sim::Endpoint::TcpSender(s) => {
+                    let stats = s.stats();
+                    let mean = stats.transfer_rates.as_bps_f64() / stats.transfers as f64;
+                    Some(TransferSummary {
+                        completed: stats.transfers,
+                        unfinished: u64::from(s.is_active()),
+                        refused: 0,
+                        goodput_bps: over(stats.acked, whole).unwrap_or(0.0),
+                        active_bps: over(stats.acked, s.active_time(stop)),
+                        mean_throughput_bps: (stats.transfers > 0).then_some(mean),
+                        completion_s: None,
+                    })
+                }
+                weir_sim::Endpoint::ShortSender(s) => {
+                    let stats = s.stats();
+                    let times = &stats.completion_times;
+                    let q = |q| times.quantile(q).map(TimeDelta::as_secs_f64);
+                    let shape = || {
+                        let (min, max) = times.range()?;
+                        Some(Distribution {
+                            mean: times.mean()?.as_secs_f64(),
+                            p50: q(0.5)?,
+                            p95: q(0.95)?,
+                            p99: q(0.99)?,
+                            min: min.as_secs_f64(),
+                            max: max.as_secs_f64(),
+                        })
+                    };
+                    Some(TransferSummary {
+                        completed: stats.completed,
+                        unfinished: stats.alive,
+                        refused: stats.refused,
+                        goodput_bps: over(stats.acked, whole).unwrap_or(0.0),
+                        active_bps: over(stats.completed_size, stats.active_time),
+                        mean_throughput_bps: stats.mean_throughput.map(DataRate::as_bps_f64),
+                        completion_s: shape(),
+                    })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+    /// Tells a base station what waits in front of its link.
+    pub(crate) fn set_queue(&mut self, queue: DataSize) {
+        if let Self::Station(s) = self {
+            s.set_queue(queue);
+        }
+    }
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        match self {
+            Self::Call(c) => c.endpoint.set_paused(paused),
+            Self::CallOverDccp(c) => c.set_paused(paused),
+            _ => {}
+        }
+    }
+    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        match self {
+            Self::Call(c) => {
+                let event = c.endpoint.poll_playout(now)?;
+                if let Some(viewer) = &mut c.viewer {
+                    viewer.on_playout(&mut c.endpoint, &event, now);
+                }
+                Some(event)
+            }
+            Self::CallOverDccp(c) => c.poll_playout(now),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $agent:ident => $call:expr) => {
+        match $self {
+            Self::Call($agent) => $call,
+            Self::Traffic($agent) => $call,
+            Self::Stepped($agent) => $call,
+            Self::Station($agent) => $call,
+            Self::Dccp($agent) => $call,
+            Self::CallOverDccp($agent) => $call,
+        }
+    };
+}
+
+impl weir_sim::Agent for Agent {
+    fn on_start(&mut self, now: Timestamp) {
+        each!(self, a => a.on_start(now));
+    }
+    #[inline]
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        each!(self, a => a.on_packet(now, packet));
+    }
+    #[inline]
+    fn on_timeout(&mut self, now: Timestamp) {
+        each!(self, a => a.on_timeout(now));
+    }
+    #[inline]
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        each!(self, a => a.poll_timeout())
+    }
+    #[inline]
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        each!(self, a => a.poll_transmit(now, packet))
+    }
+}
+
+impl weir_sim::Agent for CallEnd {
+    fn on_start(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        self.now = now;
+        let datagram = Datagram { bytes: &packet.bytes, payload: packet.payload, ecn: packet.ecn };
+        self.endpoint.handle_datagram(now, &datagram);
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.now = now;
+        self.endpoint.handle_timeout(now);
+    }
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        self.endpoint.poll_timeout(self.now)
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        let Some(t) = self.endpoint.poll_transmit(now, &mut packet.bytes) else { return false };
+        packet.payload = t.payload;
+        packet.size = t.size + self.header_overhead;
+        packet.ecn = t.ecn;
+        true
+    }
+}
+
+/// Constant-rate UDP whose rate changes at given instants: one source a step, the first packet at the step itself.
+pub(crate) struct SteppedUdp {
+    /// Start of each step and its source, in order.
+    steps: Vec<(Timestamp, udp::Source)>,
+    current: usize,
+}
+
+impl SteppedUdp {
+    pub(crate) fn new(steps: Vec<(Timestamp, udp::Source)>) -> Self {
+        Self { steps, current: 0 }
+    }
+    fn next_step(&self) -> Option<Timestamp> {
+        self.steps.get(self.current + 1).map(|s| s.0)
+    }
+    fn source(&mut self) -> Option<&mut udp::Source> {
+        self.steps.get_mut(self.current).map(|s| &mut s.1)
+    }
+}
+
+impl weir_sim::Agent for SteppedUdp {
+    fn on_start(&mut self, now: Timestamp) {
+        while self.next_step().is_some_and(|at| at <= now) {
+            self.current += 1;
+        }
+        if let Some(s) = self.source() {
+            s.on_start(now);
+        }
+    }
+    fn on_packet(&mut self, _: Timestamp, _: &Packet) {}
+    fn on_timeout(&mut self, now: Timestamp) {
+        if self.next_step().is_some_and(|at| at <= now) {
+            self.on_start(now);
+        } else if let Some(s) = self.source() {
+            s.on_timeout(now);
+        }
+    }
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        let step = self.next_step();
+        let packet = self.source().and_then(|s| s.poll_timeout());
+        step.into_iter().chain(packet).min()
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        self.source().is_some_and(|s| s.poll_transmit(now, packet))
+    }
+}

@@ -1,0 +1,280 @@
+//! DCCP in the simulator: a source and its sink, and calls over it.
+
+use super::RunError;
+use super::video::Viewer;
+use crate::measure::scenario::{DccpFlow, DccpSettings, Flow, RtpFlow};
+use std::sync::Arc;
+use weir_dccp::ccid::Registry;
+use weir_dccp::connection::{Ccids, Config, Connection, Datagram};
+use weir_dccp::packet::ServiceCode;
+use weir_dccp::queue::Message;
+use weir_media::PlayoutEvent;
+use weir_session::Endpoint;
+use weir_session::dccp::{DccpConfig, QueueSizing};
+use weir_sim::{Body, Packet, mix};
+use weir_units::{DataSize, TimeDelta, Timestamp};
+
+/// Room beyond a full packet for headers and options, so that no packet of a scenario is too long for its path.
+const HEADER_ROOM: u64 = 400;
+
+/// A connection's configuration; `payload` is the most application data of a packet.
+pub fn config(d: &DccpSettings, payload: DataSize, seed: u64) -> Config {
+    let mtu = d.header_overhead + payload + DataSize::from_bytes(HEADER_ROOM);
+    let params = d.params.iter().map(|(name, value)| (d.ccid, name.clone(), *value)).collect();
+    Config {
+        registry: Arc::new(Registry::builtin()),
+        ccids: Ccids { send: vec![d.ccid], receive: vec![d.ccid], params },
+        service_code: ServiceCode::UNSPECIFIED,
+        ecn: d.ecn,
+        short_sequence_numbers: d.short_sequence_numbers,
+        sequence_window: d.sequence_window,
+        queue: d.queue,
+        initial_mtu: mtu,
+        max_mtu: mtu,
+        header_overhead: d.header_overhead,
+        seed,
+        ..Config::default()
+    }
+}
+
+/// Puts what a connection sends into a simulated packet.
+pub(crate) fn fill(packet: &mut Packet, t: &weir_dccp::connection::Transmit, overhead: DataSize) {
+    packet.payload = t.payload;
+    packet.size = t.size + overhead;
+    packet.ecn = t.ecn;
+    packet.body = Body::Dccp { header: u16::try_from(t.header).unwrap_or(u16::MAX) };
+}
+
+/// A call's end over DCCP before its connection, and with it.
+enum Call {
+    /// A server's end before the first Request.
+    Waiting(Box<(Endpoint, Config)>),
+    Connected(Box<weir_session::dccp::DccpEnd>),
+}
+
+/// One end of a call over DCCP.
+pub(crate) struct CallOverDccp {
+    /// Never empty but while it changes.
+    call: Option<Call>,
+    settings: DccpConfig,
+    header_overhead: DataSize,
+    /// The last instant it was told.
+    now: Timestamp,
+    /// Who sees what arrives, where it has content.
+    pub viewer: Option<Box<Viewer>>,
+}
+
+/// How a session runs over the connection.
+/// How a session uses the connection.
+pub fn session_config(d: &DccpSettings) -> DccpConfig {
+    let sizing = d.sized_by_frames.then(QueueSizing::default);
+    DccpConfig { sizing, max_wait: d.max_wait, ..DccpConfig::default() }
+}
+
+/// Both ends of a call over DCCP: who sends media connects.
+pub(crate) fn calls(
+    flow: &Flow,
+    rtp: &RtpFlow,
+    d: &DccpSettings,
+    (sender, receiver, viewer): super::build::Call,
+    seed: u64,
+) -> Result<(CallOverDccp, CallOverDccp), RunError> {
+    let now = Timestamp::ZERO + flow.start;
+    let settings = session_config(d);
+    let config = |side: u64| {
+        let service_code = ServiceCode::RTP_VIDEO;
+        Config { service_code, ..config(d, rtp.payload, mix(seed, 10 + side)) }
+    };
+    let error = |e: weir_cc::tunable::SetupError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
+    let client = weir_session::dccp::DccpEnd::connect(sender, config(0), settings, now).map_err(error)?;
+    let end =
+        |call, viewer| CallOverDccp { call: Some(call), settings, header_overhead: d.header_overhead, now, viewer };
+    let server = Call::Waiting(Box::new((receiver, config(1))));
+    Ok((end(Call::Connected(Box::new(client)), None), end(server, viewer)))
+}
+
+impl CallOverDccp {
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        match self.call.as_ref()? {
+            Call::Waiting(w) => Some(&w.0),
+            Call::Connected(c) => Some(c.endpoint()),
+        }
+    }
+    pub(crate) fn end(&self) -> Option<&weir_session::dccp::DccpEnd> {
+        if let Some(Call::Connected(c)) = &self.call { Some(c) } else { None }
+    }
+    fn end_mut(&mut self) -> Option<&mut weir_session::dccp::DccpEnd> {
+        if let Some(Call::Connected(c)) = &mut self.call { Some(c) } else { None }
+    }
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        if let Some(end) = self.end_mut() {
+            end.set_paused(paused);
+        }
+    }
+    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
+        let endpoint = match self.call.as_mut()? {
+            Call::Waiting(w) => &mut w.0,
+            Call::Connected(c) => c.endpoint_mut(),
+        };
+        let event = endpoint.poll_playout(now)?;
+        if let Some(viewer) = &mut self.viewer {
+            viewer.on_playout(endpoint, &event, now);
+        }
+        Some(event)
+    }
+
+    /// The first Request makes the connection; what is none comes too late or from nowhere.
+    fn accept(&mut self, now: Timestamp, request: &Datagram<'_>) {
+        let Some(Call::Waiting(waiting)) = &self.call else { return };
+        let Ok(connection) = Connection::accept(waiting.1.clone(), now, request, None) else { return };
+        let Some(Call::Waiting(waiting)) = self.call.take() else { return };
+        let end = weir_session::dccp::DccpEnd::new(waiting.0, connection, self.settings, now);
+        self.call = Some(Call::Connected(Box::new(end)));
+    }
+}
+
+impl weir_sim::Agent for CallOverDccp {
+    fn on_start(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        self.now = now;
+        let datagram = Datagram { bytes: &packet.bytes, payload: packet.payload, ecn: packet.ecn };
+        match self.end_mut() {
+            Some(end) => end.handle_datagram(now, &datagram),
+            None => self.accept(now, &datagram),
+        }
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.now = now;
+        match self.call.as_mut() {
+            Some(Call::Connected(end)) => end.handle_timeout(now),
+            Some(Call::Waiting(w)) => w.0.handle_timeout(now),
+            None => {}
+        }
+    }
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        let now = self.now;
+        match self.call.as_mut()? {
+            Call::Connected(end) => end.poll_timeout(now),
+            // Nothing can be sent yet.
+            Call::Waiting(_) => None,
+        }
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        let overhead = self.header_overhead;
+        let Some(t) = self.end_mut().and_then(|end| end.poll_transmit(now, &mut packet.bytes)) else { return false };
+        fill(packet, &t.transmit, overhead);
+        true
+    }
+}
+
+/// The application at one end.
+enum Role {
+    /// As much as leaves.
+    Bulk,
+    /// A packet at each of these instants.
+    Live { interval: TimeDelta, next: Timestamp },
+    /// Takes what comes.
+    Sink,
+}
+
+/// One end of a DCCP flow without RTP.
+pub(crate) struct DccpEnd {
+    /// None at a server's end before the first Request.
+    connection: Option<Connection>,
+    /// What a server's end makes it from.
+    config: Option<Config>,
+    role: Role,
+    payload: u32,
+    header_overhead: DataSize,
+    /// The last instant it was told.
+    now: Timestamp,
+    buffer: Vec<u8>,
+}
+
+/// Both ends of a flow.
+pub(crate) fn ends(flow: &Flow, d: &DccpFlow, seed: u64) -> Result<(DccpEnd, DccpEnd), RunError> {
+    let now = Timestamp::ZERO + flow.start;
+    let error = |e: weir_cc::tunable::SetupError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
+    let interval = d.rate.and_then(|r| r.time_for(d.payload));
+    let end = |connection, config, role| DccpEnd {
+        connection,
+        config,
+        role,
+        payload: d.payload.as_bytes() as u32,
+        header_overhead: d.connection.header_overhead,
+        now,
+        buffer: Vec::new(),
+    };
+    let client = Connection::connect(config(&d.connection, d.payload, mix(seed, 1)), now).map_err(error)?;
+    let server = config(&d.connection, d.payload, mix(seed, 2));
+    let role = interval.map_or(Role::Bulk, |interval| Role::Live { interval, next: now });
+    Ok((end(Some(client), None, role), end(None, Some(server), Role::Sink)))
+}
+
+impl DccpEnd {
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+
+    /// Offers a packet; whether the queue took it.
+    fn offer(&mut self, now: Timestamp) -> bool {
+        let message = Message { payload: self.payload, ..Message::default() };
+        self.connection.as_mut().is_some_and(|c| c.send(now, &message).is_ok())
+    }
+
+    fn has_room(&self) -> bool {
+        self.connection.as_ref().map(Connection::queue).is_some_and(|q| q.len() < q.config().capacity)
+    }
+}
+
+impl weir_sim::Agent for DccpEnd {
+    fn on_start(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+    fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
+        self.now = now;
+        let datagram = Datagram { bytes: &packet.bytes, payload: packet.payload, ecn: packet.ecn };
+        match &mut self.connection {
+            Some(connection) => {
+                connection.handle_datagram(now, &datagram);
+                while connection.receive(&mut self.buffer).is_some() {}
+            }
+            None => {
+                // What is no Request comes too late or from nowhere.
+                self.connection = self.config.clone().and_then(|c| Connection::accept(c, now, &datagram, None).ok());
+            }
+        }
+    }
+    fn on_timeout(&mut self, now: Timestamp) {
+        self.now = now;
+        if let Role::Live { interval, next } = &mut self.role {
+            let mut due = 0;
+            while *next <= now {
+                *next += *interval;
+                due += 1;
+            }
+            for _ in 0..due {
+                self.offer(now);
+            }
+        }
+        if let Some(connection) = &mut self.connection {
+            connection.handle_timeout(now);
+        }
+    }
+    fn poll_timeout(&mut self) -> Option<Timestamp> {
+        let next = if let Role::Live { next, .. } = self.role { Some(next) } else { None };
+        self.connection.as_mut().and_then(|c| c.poll_timeout(self.now)).into_iter().chain(next).min()
+    }
+    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        if matches!(self.role, Role::Bulk) {
+            while self.has_room() && self.offer(now) {}
+        }
+        let Some(t) = self.connection.as_mut().and_then(|c| c.poll_transmit(now, &mut packet.bytes)) else {
+            return false;
+        };
+        fill(packet, &t, self.header_overhead);
+        true
+    }
+}

@@ -1,0 +1,290 @@
+//! One scenario and one seed to one result, and many of them on several threads.
+
+mod agent;
+mod build;
+mod clips;
+mod dccp;
+mod look;
+mod many;
+mod speed;
+mod station;
+mod video;
+mod watch;
+
+pub use many::{Job, run_many};
+pub use speed::{CallSpeed, call_speed};
+
+use crate::measure::metrics::{FlowEnd, Recorder};
+use crate::measure::results::{CodedFrames, RunResult};
+use crate::measure::scenario::Scenario;
+use agent::Agent;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use watch::Watch;
+use weir_cc::{Registry, tunable::SetupError};
+use weir_dccp::connection::Connection;
+use weir_sim::{AgentId, LinkId, Outcome, Simulator};
+use weir_units::{Ecn, TimeDelta, Timestamp};
+
+/// What a run in real time has in common with a simulated one: its ends, what is looked at, and what the recorder is told.
+pub mod parts {
+    pub use super::LOOK_INTERVAL;
+    pub use super::agent::UDP_OVERHEAD;
+    pub use super::build::{Call, REPAIR_PAYLOAD_TYPES, access_link, call, distribution, recorder_config, udp_source};
+    pub use super::dccp::{config as dccp_config, session_config as dccp_session_config};
+    pub use super::look::{SenderLook, Told, discarded, frame_record, pauses};
+    pub use super::video::Viewer;
+}
+
+/// Queues, targets and generated media are looked at this often, or at the sampling interval where that is shorter.
+pub const LOOK_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
+/// Simulator events between two looks at the stop flag.
+const EVENTS_PER_CHECK: u64 = 50_000;
+
+/// A packet as a capture sees it, when it leaves its sender.
+#[derive(Clone, Copy, Debug)]
+pub struct SentPacket<'a> {
+    /// When it left.
+    pub now: Timestamp,
+    /// Index of its flow in the scenario.
+    pub flow: usize,
+    /// Whether it goes with the media rather than with the feedback.
+    pub forward: bool,
+    /// Whether it is a DCCP packet rather than RTP or RTCP.
+    pub is_dccp: bool,
+    /// UDP payload, or its beginning.
+    pub bytes: &'a [u8],
+    /// Bytes that follow and are carried as a length only.
+    pub payload: u32,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+/// Takes packets of a run, for captures. Only RTP and DCCP flows have bytes to show.
+pub type PacketSink<'a> = &'a mut dyn FnMut(&SentPacket<'_>);
+
+/// How to run.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// Where controllers are looked up.
+    pub registry: &'a Registry,
+    /// Whether to keep time series.
+    pub series: bool,
+    /// Ends the run early when it becomes true.
+    pub stop: &'a AtomicBool,
+    /// Told the share of the run that is done, 0 to 1.
+    pub progress: &'a (dyn Fn(f64) + Sync),
+}
+
+/// Why a run gave no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A controller could not be made.
+    #[error("flow `{flow}`: {source}")]
+    Controller {
+        /// The flow.
+        flow: String,
+        /// Why.
+        source: Box<SetupError>,
+    },
+    /// A link cannot be built.
+    #[error("link `{link}`: {source}")]
+    Link {
+        /// The link.
+        link: String,
+        /// Why.
+        source: weir_path::ConfigError,
+    },
+    /// A flow's traffic cannot be built.
+    #[error("flow `{flow}`: {message}")]
+    Traffic {
+        /// The flow.
+        flow: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The stop flag was raised.
+    #[error("stopped at {at} of simulated time")]
+    Stopped {
+        /// How far the run had come.
+        at: Timestamp,
+    },
+    /// Time stands still: packets go round at one instant.
+    #[error("the simulation makes no progress at {at}: flows answer each other without any delay")]
+    Stuck {
+        /// The instant.
+        at: Timestamp,
+    },
+}
+
+/// Runs a scenario with one seed. The result depends on nothing but the two and the registry's controllers.
+///
+/// Errors: what the scenario refers to cannot be made, or the stop flag was raised.
+pub fn run(scenario: &Scenario, seed: u64, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    run_with(scenario, seed, options, None)
+}
+
+/// As [`run`], handing every packet to `sink` as well.
+pub fn run_with(
+    scenario: &Scenario,
+    seed: u64,
+    options: &RunOptions<'_>,
+    sink: Option<PacketSink<'_>>,
+) -> Result<RunResult, RunError> {
+    let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series));
+    let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
+    let told = vec![look::Told::default(); scenario.flows.len()];
+    Run { scenario, options, network, told }.go()
+}
+
+/// A scenario's simulator and where its parts are.
+pub(crate) struct Network<O> {
+    pub sim: Simulator<Agent, O>,
+    pub links: Vec<LinkId>,
+    /// Each flow's sending and receiving agent.
+    pub flows: Vec<(AgentId, AgentId)>,
+    /// Base stations and the index of the link of each.
+    pub stations: Vec<(AgentId, usize)>,
+}
+
+struct Run<'a, 'p> {
+    scenario: &'a Scenario,
+    options: &'a RunOptions<'a>,
+    network: Network<Watch<'p>>,
+    /// What the recorder has been told of each flow.
+    told: Vec<look::Told>,
+}
+
+impl Run<'_, '_> {
+    fn go(mut self) -> Result<RunResult, RunError> {
+        let end = Timestamp::ZERO + self.scenario.duration;
+        let look = LOOK_INTERVAL.min(self.scenario.sample_interval).max(TimeDelta::from_millis(1));
+        let mut now = Timestamp::ZERO;
+        let pauses = self.pauses();
+        let mut next_pause = pauses.iter().peekable();
+        let mut percent = -1;
+        while now < end {
+            let mut until = (now + look).min(end);
+            if let Some((at, ..)) = next_pause.peek().filter(|p| p.0 < until) {
+                until = (*at).max(now);
+            }
+            self.advance(until)?;
+            while let Some(&&(_, flow, paused)) = next_pause.peek().filter(|p| p.0 <= until) {
+                self.network.sim.with_agent(self.network.flows[flow].0, |a, _| a.set_paused(paused));
+                next_pause.next();
+            }
+            now = until;
+            self.look(now);
+            let done = (100.0 * (now.as_secs_f64() / end.as_secs_f64())) as i32;
+            if done != percent {
+                percent = done;
+                (self.options.progress)(f64::from(done) / 100.0);
+            }
+        }
+        for flow in 0..self.network.flows.len() {
+            self.end_flow(flow, end);
+        }
+        Ok(self.network.sim.into_observer().finish(end))
+    }
+
+    /// Tells the recorder what is only known of a flow at the end.
+    fn end_flow(&mut self, flow: usize, stop: Timestamp) {
+        let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
+        let about = &self.scenario.flows[flow];
+        let stop = stop.min(Timestamp::ZERO + about.stop);
+        let headless = sim.agent(ids.0).refused().1 + sim.observer_mut().heads_lost(flow);
+        let ends = sim.agent(ids.0).call().zip(sim.agent(ids.1).call());
+        let transfers = sim.agent(ids.0).transfers(about, stop);
+        let (quality, picture_quantiles) = sim.agent(ids.1).viewer().map(|v| v.summary()).unzip();
+        let counters = ends.map(|e| e.0.send_counters());
+        let coded = counters.filter(|c| c.frames > 0);
+        let coded = coded.map(|c| CodedFrames { frames: c.frames, key: c.key_frames, headless });
+        let connection = sim.agent(ids.0).connection();
+        let mut end = FlowEnd { transfers, quality, picture_quantiles, coded, ..self.told[flow].end(ends) };
+        if let Some(c) = connection {
+            c.metrics(&mut |name, value| end.internals.push((name, value)));
+        }
+        sim.observer_mut().recorder.flow_end(flow, end);
+    }
+
+    /// Runs up to just before `until`, so that what is told at `until` belongs to the row that ends there.
+    fn advance(&mut self, until: Timestamp) -> Result<(), RunError> {
+        let stop = self.options.stop;
+        let hook = |_| if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let before = until - TimeDelta::from_nanos(1);
+        let outcome = self.network.sim.run_until_with(before, EVENTS_PER_CHECK, hook);
+        let at = self.network.sim.now();
+        match outcome {
+            Outcome::Reached if stop.load(Ordering::Relaxed) => Err(RunError::Stopped { at }),
+            Outcome::Reached => Ok(()),
+            Outcome::Cancelled => Err(RunError::Stopped { at }),
+            Outcome::Stuck => Err(RunError::Stuck { at }),
+        }
+    }
+
+    /// Tells the recorder what only a look from outside shows.
+    fn look(&mut self, now: Timestamp) {
+        let sim = &mut self.network.sim;
+        for (i, id) in self.network.links.iter().enumerate() {
+            let link = sim.link(*id);
+            let (size, delay) = (link.queue_size(now), link.queue_delay(now));
+            sim.observer_mut().recorder.link(i, now, size, delay);
+        }
+        for &(id, link) in &self.network.stations {
+            let queue = sim.link(self.network.links[link]).queue_size(now);
+            sim.with_agent(id, |a, _| a.set_queue(queue));
+        }
+        let row = now >= sim.observer_mut().recorder.next_row();
+        for (i, (told, ids)) in self.told.iter_mut().zip(&self.network.flows).enumerate() {
+            let flow = &self.scenario.flows[i];
+            if now < Timestamp::ZERO + flow.start || now > Timestamp::ZERO + flow.stop {
+                continue;
+            }
+            let sender = sim.agent(ids.0);
+            let over_dccp = sender.connection().map(Connection::rtt);
+            let refused = sender.refused().0;
+            if over_dccp.is_some() {
+                told.refused(&mut sim.observer_mut().recorder, i, now, refused, over_dccp.flatten());
+            }
+            let Some(call) = sim.agent(ids.0).call() else { continue };
+            let seen = look::SenderLook::of(call).with_transport(over_dccp.is_some());
+            let mut internals: Vec<(&'static str, f64)> = Vec::new();
+            if row && self.options.series {
+                let psnr = sim.agent(ids.1).viewer().and_then(|v| v.last_psnr());
+                internals.extend(psnr.map(|db| ("psnr_db", db)));
+                call.metrics(&mut |name, value| internals.push((name, value)));
+                if let Some(other) = sim.agent(ids.1).call() {
+                    other.metrics(&mut |name, value| internals.push((name, value)));
+                }
+            }
+            let recorder = &mut sim.observer_mut().recorder;
+            told.sender(recorder, self.scenario, i, now, &seen);
+            for (name, value) in internals {
+                recorder.metric(i, now, name, value);
+            }
+        }
+        for flow in 0..self.network.flows.len() {
+            self.look_at_playout(flow, now);
+        }
+    }
+
+    fn look_at_playout(&mut self, flow: usize, now: Timestamp) {
+        let sim = &mut self.network.sim;
+        let receiver = self.network.flows[flow].1;
+        let Some(discards) = sim.agent(receiver).call().and_then(look::discarded) else { return };
+        while let Some(e) = sim.with_agent(receiver, |a, _| a.poll_playout(now)) {
+            let frame = look::frame_record(&e, &self.scenario.flows[flow]);
+            sim.observer_mut().recorder.frame(flow, frame);
+        }
+        self.told[flow].discards(&mut sim.observer_mut().recorder, flow, now, discards);
+    }
+
+    /// Instants at which sources pause and resume, in order.
+    fn pauses(&self) -> Vec<(Timestamp, usize, bool)> {
+        let of = |(i, flow)| look::pauses(flow).map(move |(at, paused)| (at, i, paused));
+        let mut all: Vec<_> = self.scenario.flows.iter().enumerate().flat_map(of).collect();
+        all.sort_unstable();
+        all
+    }
+}

@@ -1,0 +1,166 @@
+//! What the recorder and a capture see of a run.
+
+use super::build::REPAIR_PAYLOAD_TYPES;
+use super::{PacketSink, SentPacket};
+use crate::measure::metrics::{DropCause, Recorder};
+use std::collections::VecDeque;
+use weir_path::DropReason;
+use weir_sim::{AgentId, Body, Observer, Packet, Place};
+use weir_units::{DataSize, Timestamp};
+
+/// The flow of an agent, and whether it sends the flow's media or data.
+#[derive(Clone, Copy)]
+struct Role {
+    flow: usize,
+    forward: bool,
+}
+
+pub(crate) struct Watch<'a> {
+    pub recorder: Recorder,
+    sink: Option<PacketSink<'a>>,
+    roles: Vec<Role>,
+    /// By flow.
+    heads: Vec<Heads>,
+}
+
+/// First packets kept of frames that are on their way.
+const MAX_HEADS: usize = 1_024;
+
+/// First packets of a flow's frames, which hold the frames' headers.
+#[derive(Default)]
+struct Heads {
+    timestamp: Option<u32>,
+    /// Sequence numbers of first packets, the oldest first.
+    on_their_way: VecDeque<u16>,
+    lost: u64,
+}
+
+/// RTP sequence number and timestamp.
+fn sequence_and_timestamp(rtp: &[u8]) -> Option<(u16, u32)> {
+    let fields = rtp.get(2..8)?;
+    Some((u16::from_be_bytes([fields[0], fields[1]]), u32::from_be_bytes([fields[2], fields[3], fields[4], fields[5]])))
+}
+
+impl Heads {
+    fn on_sent(&mut self, rtp: &[u8]) {
+        let Some((sequence, timestamp)) = sequence_and_timestamp(rtp) else { return };
+        if self.timestamp.replace(timestamp) != Some(timestamp) {
+            if self.on_their_way.len() == MAX_HEADS {
+                self.on_their_way.pop_front();
+            }
+            self.on_their_way.push_back(sequence);
+        }
+    }
+    fn on_dropped(&mut self, rtp: &[u8]) {
+        let Some((sequence, _)) = sequence_and_timestamp(rtp) else { return };
+        self.lost += u64::from(self.on_their_way.contains(&sequence));
+    }
+}
+
+/// What a packet carries for its application, or its beginning.
+fn data(packet: &Packet) -> &[u8] {
+    match packet.body {
+        Body::Dccp { header } => packet.bytes.get(usize::from(header)..).unwrap_or(&[]),
+        _ => &packet.bytes,
+    }
+}
+
+/// A packet that belongs to what a flow carries.
+enum Carried {
+    Media(usize, DataSize),
+    Repair(usize, DataSize),
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(recorder: Recorder, sink: Option<PacketSink<'a>>) -> Self {
+        Self { recorder, sink, roles: Vec::new(), heads: Vec::new() }
+    }
+    /// Frames of a flow whose first packet to leave was lost on the path.
+    pub(crate) fn heads_lost(&self, flow: usize) -> u64 {
+        self.heads.get(flow).map_or(0, |h| h.lost)
+    }
+    fn heads(&mut self, flow: usize) -> &mut Heads {
+        if self.heads.len() <= flow {
+            self.heads.resize_with(flow + 1, Heads::default);
+        }
+        &mut self.heads[flow]
+    }
+    pub(crate) fn finish(self, end: Timestamp) -> crate::measure::results::RunResult {
+        self.recorder.finish(end)
+    }
+
+    /// The flow and the bytes that count, where the packet carries media or data rather than feedback.
+    fn carried(&self, from: AgentId, packet: &Packet) -> Option<Carried> {
+        let role = self.roles.get(from.index()).filter(|r| r.forward)?;
+        let data = data(packet);
+        let size = match &packet.body {
+            Body::Dccp { .. } if data.is_empty() && packet.payload == 0 => return None,
+            Body::Dccp { .. } if data.is_empty() => u64::from(packet.payload),
+            Body::Tcp(segment) if segment.len == 0 => return None,
+            Body::Tcp(segment) => u64::from(segment.len),
+            Body::Raw if packet.bytes.is_empty() => packet.size.as_bytes(),
+            _ if weir_wire::kind_of(data) == Some(weir_wire::Kind::Rtcp) => return None,
+            _ => data.len() as u64 + u64::from(packet.payload),
+        };
+        let size = DataSize::from_bytes(size);
+        // The payload type tells media from repair (RFC 3550, section 5.1).
+        let repair = data.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
+        Some(if repair { Carried::Repair(role.flow, size) } else { Carried::Media(role.flow, size) })
+    }
+}
+
+/// An observer that learns which agent belongs to which flow.
+pub(crate) trait Watching: Observer {
+    /// Agents are told in the order in which the simulator numbers them.
+    fn add_agent(&mut self, flow: usize, forward: bool) {
+        let _ = (flow, forward);
+    }
+}
+
+impl Watching for () {}
+
+impl Watching for Watch<'_> {
+    fn add_agent(&mut self, flow: usize, forward: bool) {
+        self.roles.push(Role { flow, forward });
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
+        match self.carried(from, packet) {
+            Some(Carried::Media(flow, size)) => {
+                self.recorder.sent(flow, now, size, packet.size);
+                self.heads(flow).on_sent(data(packet));
+            }
+            Some(Carried::Repair(flow, size)) => self.recorder.repair_sent(flow, now, size, packet.size),
+            None => {}
+        }
+        if let Some(sink) = &mut self.sink
+            && let Some(role) = self.roles.get(from.index())
+            && !packet.bytes.is_empty()
+        {
+            let (bytes, payload) = (&packet.bytes[..], packet.payload);
+            let is_dccp = matches!(packet.body, Body::Dccp { .. });
+            sink(&SentPacket { now, flow: role.flow, forward: role.forward, is_dccp, bytes, payload, ecn: packet.ecn });
+        }
+    }
+    fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
+        let cause = match place {
+            Place::Link(_, DropReason::Queue) => DropCause::Queue,
+            Place::Link(..) => DropCause::Channel,
+            // The receiver has left: no loss of the path.
+            Place::Agent(_) => return,
+        };
+        if let Some(Carried::Media(flow, _)) = self.carried(from, packet) {
+            self.recorder.dropped(flow, now, cause);
+            self.heads(flow).on_dropped(data(packet));
+        }
+    }
+    fn on_delivered(&mut self, now: Timestamp, _: AgentId, from: AgentId, packet: &Packet) {
+        match self.carried(from, packet) {
+            Some(Carried::Media(flow, size)) => self.recorder.received(flow, now, packet.sent, size),
+            Some(Carried::Repair(flow, _)) => self.recorder.repair_received(flow, now),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A scenario file: read once, checked for every variant and controller, then run in any of them.
+
+use super::builtin;
+use super::error::InputError;
+use super::model::Scenario;
+use super::raw::RawScenario;
+use super::request::Request;
+use super::resolve::resolve;
+use super::resolve_flow::PLACEHOLDER;
+use super::suggest;
+use super::traces::{Folder, Traces, read_text};
+use super::tree::{Text, versions};
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::DeTable;
+use weir_cc::Registry;
+
+/// Compared where a file has the placeholder and does not say what to compare.
+const DEFAULT_COMPARE: [&str; 3] = ["gcc", "nada", "scream"];
+const MAX_SCENARIO: usize = 4 << 20;
+
+/// A scenario file that has been read and checked as a whole.
+#[derive(Debug)]
+pub struct ScenarioFile {
+    name: String,
+    text: Text,
+    versions: Vec<(Option<String>, RawScenario)>,
+    compare: Vec<String>,
+    traces: Traces,
+}
+
+impl ScenarioFile {
+    /// A scenario by the name of a built-in one, whole or only its last part, or by the path of a file.
+    /// Errors: neither exists, or see [`Self::parse`].
+    pub fn open(name_or_path: &str, registry: &Registry) -> Result<Self, InputError> {
+        if let Some(name) = builtin::scenario_name(name_or_path) {
+            return Self::builtin(name, registry);
+        }
+        let path = Path::new(name_or_path);
+        if path.exists() || name_or_path.ends_with(".toml") {
+            return Self::read(path, registry);
+        }
+        let known: Vec<&str> = builtin::scenarios().map(|s| s.0).collect();
+        let short: Vec<&str> = known.iter().filter_map(|n| n.rsplit('/').next()).collect();
+        let near = suggest::nearest(name_or_path, known.iter().chain(&short).copied());
+        let help = near.map_or_else(
+            || "`weir list scenarios` shows the built-in ones".into(),
+            |n| format!("did you mean `{n}`? `weir list scenarios` shows all"),
+        );
+        Err(InputError::whole(name_or_path, "neither a built-in scenario nor a file").help(help))
+    }
+
+    /// A scenario file from disk. Errors: it cannot be read, or see [`Self::parse`].
+    pub fn read(path: &Path, registry: &Registry) -> Result<Self, InputError> {
+        let shown = path.display().to_string();
+        let text = read_text(path).map_err(|why| InputError::whole(&shown, why))?;
+        let name = path.file_stem().map_or(shown.clone(), |s| s.to_string_lossy().into_owned());
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        Self::load(name, Text { file: shown, text }, Folder::Disk(folder), registry)
+    }
+
+    /// A built-in scenario by its whole name. Errors: there is none, or it asks for a controller that the registry lacks.
+    pub fn builtin(name: &str, registry: &Registry) -> Result<Self, InputError> {
+        let text = builtin::scenarios().find(|s| s.0 == name).map(|s| s.1);
+        let text = text.ok_or_else(|| InputError::whole(name, "no built-in scenario has this name"))?;
+        let folder = name.rsplit_once('/').map_or(String::new(), |f| f.0.to_owned());
+        let text = Text { file: format!("{name}.toml"), text: text.into() };
+        Self::load(name.into(), text, Folder::BuiltIn(folder), registry)
+    }
+
+    /// A scenario from text; files that it names are looked for in `folder`.
+    /// Errors: what is wrong, where, and the way out. Every variant is checked with every controller to compare.
+    pub fn parse(name: &str, text: &str, folder: &Path, registry: &Registry) -> Result<Self, InputError> {
+        let text = Text { file: name.into(), text: text.into() };
+        Self::load(name.into(), text, Folder::Disk(folder.into()), registry)
+    }
+
+    fn load(name: String, text: Text, folder: Folder, registry: &Registry) -> Result<Self, InputError> {
+        if text.text.len() > MAX_SCENARIO {
+            return Err(InputError::whole(&text.file, format!("larger than {} MiB", MAX_SCENARIO >> 20)));
+        }
+        let source: Arc<str> = text.text.clone();
+        let trees = versions(&text, &source)?;
+        let read = |tree: Spanned<DeTable<'_>>| {
+            RawScenario::deserialize(toml::de::Deserializer::from(tree)).map_err(|e| text.parse_error(&e))
+        };
+        let versions = trees.into_iter().map(|v| Ok((v.name, read(v.tree)?))).collect::<Result<Vec<_>, _>>()?;
+        let uses_placeholder =
+            versions.iter().any(|(_, raw)| raw.rtp.iter().any(|(_, f)| f.value.controller.value == PLACEHOLDER));
+        let first = &versions[0].1;
+        for c in first.controllers.iter().map(|(name, _)| name).chain(first.compare.iter().flatten()) {
+            if registry.get(&c.value).is_none() {
+                let known: Vec<&str> = registry.specs().iter().map(|s| s.name.as_str()).collect();
+                return Err(text
+                    .error(c.span.clone(), format!("no controller is named `{}`", c.value))
+                    .help(suggest::help(&c.value, &known)));
+            }
+        }
+        let compare = match &first.compare {
+            _ if !uses_placeholder => Vec::new(),
+            Some(names) => names.iter().map(|n| n.value.clone()).collect(),
+            None => DEFAULT_COMPARE.map(str::to_owned).to_vec(),
+        };
+        if uses_placeholder && compare.is_empty() {
+            return Err(InputError::whole(&text.file, "nothing to compare").field("compare"));
+        }
+        let mut file = Self { name, text, versions, compare, traces: Traces::new(folder) };
+        file.check(registry)?;
+        Ok(file)
+    }
+
+    fn check(&mut self, registry: &Registry) -> Result<(), InputError> {
+        let mut traces = self.traces.clone();
+        for variant in self.variants() {
+            for controller in self.each_controller(None) {
+                self.resolve(variant, controller.as_deref(), registry, &mut traces)?;
+            }
+        }
+        self.traces = traces;
+        Ok(())
+    }
+
+    /// Name by which it is found: `folder/stem` where built in, the file's stem otherwise.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// One line for lists.
+    pub fn title(&self) -> &str {
+        &self.versions[0].1.title
+    }
+    /// What the scenario shows and where it comes from.
+    pub fn doc(&self) -> &str {
+        self.versions[0].1.doc.trim()
+    }
+    /// The file's text.
+    pub fn text(&self) -> &str {
+        &self.text.text
+    }
+    /// The variants' names in order; one `None` where the file has no variants.
+    pub fn variants(&self) -> Vec<Option<&str>> {
+        self.versions.iter().map(|v| v.0.as_deref()).collect()
+    }
+    /// The controllers that take the place of `$controller`; none where the file has no placeholder.
+    pub fn controllers(&self) -> &[String] {
+        &self.compare
+    }
+
+    /// The scenario of one variant and controller. `controller` is needed where the file has the placeholder and
+    /// taken no notice of where it has none. Errors: a name that does not exist.
+    pub fn scenario(
+        &self,
+        variant: Option<&str>,
+        controller: Option<&str>,
+        registry: &Registry,
+    ) -> Result<Scenario, InputError> {
+        self.resolve(variant, controller, registry, &mut self.traces.clone())
+    }
+
+    /// Every variant with every controller: those given, or those that the file compares.
+    /// Errors: a name that does not exist, a controller that cannot be set up as the file says.
+    pub fn scenarios(&self, controllers: Option<&[String]>, registry: &Registry) -> Result<Vec<Scenario>, InputError> {
+        let mut all = Vec::new();
+        let mut traces = self.traces.clone();
+        for variant in self.variants() {
+            for controller in self.each_controller(controllers) {
+                all.push(self.resolve(variant, controller.as_deref(), registry, &mut traces)?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn each_controller(&self, given: Option<&[String]>) -> Vec<Option<String>> {
+        if self.compare.is_empty() {
+            return vec![None];
+        }
+        given.unwrap_or(&self.compare).iter().cloned().map(Some).collect()
+    }
+
+    fn resolve(
+        &self,
+        variant: Option<&str>,
+        controller: Option<&str>,
+        registry: &Registry,
+        traces: &mut Traces,
+    ) -> Result<Scenario, InputError> {
+        let known = || self.versions.iter().filter_map(|v| v.0.as_deref()).collect::<Vec<_>>();
+        let found = self.versions.iter().find(|v| v.0.as_deref() == variant);
+        let (_, raw) = found.ok_or_else(|| {
+            let e = InputError::whole(
+                &self.text.file,
+                match variant {
+                    Some(v) => format!("no variant is named \"{v}\""),
+                    None => "the file has variants: name one".into(),
+                },
+            );
+            e.help(suggest::help(variant.unwrap_or_default(), &known()))
+        })?;
+        let controller = controller.filter(|_| !self.compare.is_empty());
+        if controller.is_none() && !self.compare.is_empty() {
+            let names: Vec<&str> = self.compare.iter().map(String::as_str).collect();
+            return Err(InputError::whole(&self.text.file, "the file compares controllers: name one")
+                .help(suggest::help("", &names)));
+        }
+        if let Some(c) = controller
+            && registry.get(c).is_none()
+        {
+            let known: Vec<&str> = registry.specs().iter().map(|s| s.name.as_str()).collect();
+            return Err(InputError::whole(&self.text.file, format!("no controller is named `{c}`"))
+                .help(suggest::help(c, &known)));
+        }
+        resolve(&self.text, raw, traces, &Request { name: &self.name, variant, controller, registry })
+    }
+}

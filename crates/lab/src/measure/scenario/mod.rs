@@ -1,0 +1,65 @@
+//! Scenario files: what they may say, how they are read and what they become.
+//!
+//! A file is TOML with units in its quantities; `scenarios/schema.json` describes every field. It is read by
+//! [`ScenarioFile`], which checks every variant with every controller at once, and becomes one [`Scenario`] for
+//! each run: plain values, nothing left to look up.
+//!
+//! ```
+//! use weir_cc::Registry;
+//! use weir_lab::measure::scenario::ScenarioFile;
+//! let text = r#"
+//!     title = "One flow on a small link"
+//!     duration = "10 s"
+//!     [links.bottleneck]
+//!     rate = "2 Mbps"
+//!     delay = "50 ms"
+//!     [rtp.video]
+//!     controller = "fixed"
+//!     start_rate = "1 Mbps"
+//! "#;
+//! let registry = Registry::builtin();
+//! let file = ScenarioFile::parse("small", text, ".".as_ref(), &registry)?;
+//! let scenario = file.scenario(None, None, &registry)?;
+//! assert_eq!(scenario.flows[0].name, "video");
+//! # Ok::<(), weir_lab::measure::scenario::InputError>(())
+//! ```
+
+mod builtin;
+mod dccp;
+mod error;
+mod file;
+mod link;
+mod media;
+mod model;
+mod quantity;
+mod raw;
+mod raw_any_flow;
+mod raw_choice;
+mod raw_dccp;
+mod raw_flow;
+mod raw_source;
+mod request;
+mod resolve;
+mod resolve_capacity;
+mod resolve_checks;
+mod resolve_dccp;
+mod resolve_flow;
+mod resolve_source;
+mod resolve_traffic;
+mod resolve_video;
+mod schema;
+mod spanned;
+pub(crate) mod suggest;
+mod traces;
+mod tree;
+
+pub use builtin::scenarios as builtin_scenarios;
+pub use dccp::{DccpFlow, DccpSettings};
+pub use error::InputError;
+pub use file::ScenarioFile;
+pub use media::*;
+pub use model::*;
+pub use schema::schema;
+
+#[cfg(test)]
+mod tests;

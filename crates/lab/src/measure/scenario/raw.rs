@@ -1,0 +1,262 @@
+//! A scenario file as it is written. The doc comments become the descriptions in the JSON schema.
+
+use super::quantity::{Queue, Rate, Time};
+pub(super) use super::raw_any_flow::RawDirection;
+use super::raw_choice::{RawCapacity, RawLoss};
+pub(super) use super::raw_dccp::*;
+pub(super) use super::raw_flow::*;
+use super::spanned::{At, Named};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A Weir scenario: a network, the flows that cross it, and what is varied between runs.
+/// Quantities are strings with a unit: rates "2 Mbps", times "100 ms", sizes "75 kB".
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Scenario")]
+pub(super) struct RawScenario {
+    /// One line for headings.
+    pub(super) title: String,
+    /// What the scenario shows and where it comes from.
+    #[serde(default)]
+    pub(super) doc: String,
+    /// Simulated time of a run.
+    pub(super) duration: At<Time>,
+    /// Seed of the first run; 1 if absent.
+    pub(super) seed: Option<u64>,
+    /// Runs of each variant under each controller when a paper is reproduced and nobody says how many; the paper's if absent.
+    pub(super) runs: Option<At<u32>>,
+    /// Distance between two points of the time series; "100 ms" if absent.
+    pub(super) sample_interval: Option<At<Time>>,
+    /// Shape of the network; "point-to-point" if absent.
+    #[serde(default)]
+    pub(super) topology: RawTopology,
+    /// Controllers that take the place of "$controller", one run each; "gcc", "nada" and "scream" if absent.
+    pub(super) compare: Option<Vec<At<String>>>,
+    /// The link whose capacity utilisation is measured against; the first one if absent.
+    pub(super) bottleneck: Option<At<String>>,
+    /// Spans of time whose results are also given apart.
+    #[serde(default)]
+    pub(super) windows: Vec<At<RawWindow>>,
+    /// Links by name. In a parking lot they lie in a row in the order of the file.
+    pub(super) links: Named<RawLink>,
+    /// A dumbbell's access links, one pair for each flow, unless the flow says otherwise.
+    pub(super) access: Option<RawAccess>,
+    /// Settings for each controller, used by flows that do not set them themselves.
+    #[serde(default)]
+    pub(super) controllers: Named<RawController>,
+    /// Media flows by name.
+    #[serde(default)]
+    pub(super) rtp: Named<RawRtp>,
+    /// TCP flows by name.
+    #[serde(default)]
+    pub(super) tcp: Named<RawTcp>,
+    /// UDP flows without congestion control, by name.
+    #[serde(default)]
+    pub(super) udp: Named<RawUdp>,
+    /// DCCP flows without RTP, by name. RTP goes over DCCP under controllers such as "ccid2" and "ccid3".
+    #[serde(default)]
+    pub(super) dccp: Named<RawDccp>,
+    /// Named versions of the scenario. Each lays its own fields over those of the file.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawVariant>")]
+    #[expect(dead_code, reason = "taken out before the rest is read")]
+    pub(super) variants: (),
+    /// Fields that take several values; every combination is a variant.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawMatrix>")]
+    #[expect(dead_code, reason = "taken out before the rest is read")]
+    pub(super) matrix: (),
+}
+
+/// Shape of the network.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Topology")]
+pub(super) enum RawTopology {
+    /// One link each way.
+    #[default]
+    PointToPoint,
+    /// One shared link each way, and access links for every flow.
+    Dumbbell,
+    /// Links in a row; a flow crosses those in its `path`.
+    ParkingLot,
+    /// Links in any order; a flow crosses those in its `path`, in the order written there.
+    Network,
+}
+
+/// One version of the scenario: a name, and any field of the file with another value.
+/// `links.bottleneck.loss = 0.05` changes one field and leaves the others.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[schemars(rename = "Variant")]
+#[expect(dead_code, reason = "stands for the schema; the fields are laid over the file before it is read")]
+pub(super) struct RawVariant {
+    /// Name in results.
+    name: String,
+    /// Other fields of the scenario.
+    #[serde(flatten)]
+    rest: serde_json::Map<String, serde_json::Value>,
+}
+
+/// One field that takes several values.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Matrix")]
+#[expect(dead_code, reason = "stands for the schema; the values are laid over the file before it is read")]
+pub(super) struct RawMatrix {
+    /// The field's path, such as "links.bottleneck.loss".
+    set: String,
+    /// Its values.
+    values: Vec<serde_json::Value>,
+    /// Names of the values in results; the values themselves if absent.
+    names: Option<Vec<String>>,
+}
+
+/// A span of time.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Window")]
+pub(super) struct RawWindow {
+    /// Name in results.
+    pub(super) name: String,
+    /// Beginning.
+    pub(super) from: Time,
+    /// End, not included.
+    pub(super) to: Time,
+}
+
+/// A hop: its forward direction, and the reverse one if that is not simply fast and of the same delay.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Link")]
+pub(super) struct RawLink {
+    /// Capacity: a rate, "unlimited", steps or a trace file.
+    pub(super) rate: At<RawCapacity>,
+    /// One-way propagation delay.
+    pub(super) delay: Time,
+    /// Room of the drop-tail queue; "300 ms" if absent.
+    pub(super) queue: Option<At<Queue>>,
+    /// Queue above which ECN-capable packets are marked; never if absent.
+    pub(super) ecn_threshold: Option<At<Queue>>,
+    /// Random loss; none if absent.
+    pub(super) loss: Option<At<RawLoss>>,
+    /// Where random loss happens; "egress" if absent.
+    #[serde(default)]
+    pub(super) loss_place: RawLossPlace,
+    /// Random extra delay; none if absent.
+    pub(super) jitter: Option<At<RawJitter>>,
+    /// Packets held back so that later ones pass them; none if absent.
+    pub(super) reorder: Option<At<RawReorder>>,
+    /// Probability that a packet arrives twice; 0 if absent.
+    pub(super) duplicate: Option<At<f64>>,
+    /// A base station at this direction of the link, which tells RTP flows its capacity; none if absent.
+    pub(super) assist: Option<At<RawAssist>>,
+    /// The other direction; unlimited and of the same delay if absent.
+    pub(super) reverse: Option<RawReverse>,
+}
+
+/// The other direction of a hop. What is absent is: an unlimited rate, the forward direction's delay, no impairments.
+#[derive(Deserialize, JsonSchema, Default, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Reverse")]
+pub(super) struct RawReverse {
+    /// Capacity.
+    pub(super) rate: Option<At<RawCapacity>>,
+    /// One-way propagation delay.
+    pub(super) delay: Option<Time>,
+    /// Room of the drop-tail queue; "300 ms" if absent.
+    pub(super) queue: Option<At<Queue>>,
+    /// Queue above which ECN-capable packets are marked.
+    pub(super) ecn_threshold: Option<At<Queue>>,
+    /// Random loss.
+    pub(super) loss: Option<At<RawLoss>>,
+    /// Where random loss happens; "egress" if absent.
+    #[serde(default)]
+    pub(super) loss_place: RawLossPlace,
+    /// Random extra delay.
+    pub(super) jitter: Option<At<RawJitter>>,
+    /// Packets held back.
+    pub(super) reorder: Option<At<RawReorder>>,
+    /// Probability that a packet arrives twice.
+    pub(super) duplicate: Option<At<f64>>,
+    /// A base station at this direction, which tells RTP flows its capacity.
+    pub(super) assist: Option<At<RawAssist>>,
+}
+
+/// A base station that tells RTP flows what its link can carry, by RTCP TMMBR messages of its own.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Assist")]
+pub(super) struct RawAssist {
+    /// Which end it tells.
+    pub(super) tells: RawTells,
+    /// Interval of notices while the capacity changes little; "1 s" if absent.
+    pub(super) interval: Option<At<Time>>,
+    /// Change of the rate, as a share of the one told last, that is told at once; 0.05 if absent.
+    pub(super) threshold: Option<At<f64>>,
+    /// How long a notice takes to the end; "20 ms" if absent.
+    pub(super) delay: Option<Time>,
+    /// Time in which the queue in front of the link is to drain: the rate told is less by as much. Absent: the queue is left out.
+    pub(super) drain: Option<At<Time>>,
+}
+
+/// Which end of a flow a base station tells.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Tells")]
+pub(super) enum RawTells {
+    /// The media sender: the link is its uplink.
+    Sender,
+    /// The media receiver: the link is its downlink.
+    Receiver,
+    /// Both.
+    Both,
+}
+
+/// Where random loss happens.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "LossPlace")]
+pub(super) enum RawLossPlace {
+    /// Before the queue.
+    Ingress,
+    /// After the link, as in a receiving device.
+    #[default]
+    Egress,
+}
+
+/// Random extra delay.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Jitter")]
+pub(super) struct RawJitter {
+    /// Most extra delay.
+    pub(super) max: Time,
+    /// Standard deviation of a normal distribution around half of `max`; uniform if absent.
+    pub(super) sigma: Option<Time>,
+    /// Whether packets may pass one another; false if absent.
+    #[serde(default)]
+    pub(super) reordering: bool,
+}
+
+/// Packets held back.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Reorder")]
+pub(super) struct RawReorder {
+    /// Probability that a packet is held back.
+    pub(super) probability: At<f64>,
+    /// How long.
+    pub(super) delay: Time,
+}
+
+/// Access links of a dumbbell's flows.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Access")]
+pub(super) struct RawAccess {
+    /// Rate; not limited if absent.
+    pub(super) rate: Option<At<Rate>>,
+    /// One-way delay of the links at both ends together.
+    pub(super) delay: Option<Time>,
+}

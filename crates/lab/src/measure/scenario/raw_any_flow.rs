@@ -1,0 +1,46 @@
+//! The fields that flows of every kind have.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Direction of a flow.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Direction")]
+pub(super) enum RawDirection {
+    /// Along the links.
+    #[default]
+    Forward,
+    /// Against them.
+    Reverse,
+}
+
+macro_rules! flow {
+    ($(#[$meta:meta])* $name:ident as $schema:literal { $($(#[$fmeta:meta])* $field:ident : $ty:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(Deserialize, JsonSchema, Debug)]
+        #[serde(deny_unknown_fields)]
+        #[schemars(rename = $schema)]
+        pub(super) struct $name {
+            /// When it starts; at once if absent.
+            pub(super) start: Option<At<Time>>,
+            /// When it stops; at the end of the run if absent.
+            pub(super) stop: Option<At<Time>>,
+            /// How many flows of this kind there are, named `name-1`, `name-2` and so on; one if absent.
+            pub(super) count: Option<At<u32>>,
+            /// Time between the starts of those flows; none if absent.
+            pub(super) stagger: Option<Time>,
+            /// "forward" if absent.
+            #[serde(default)]
+            pub(super) direction: RawDirection,
+            /// Links that it crosses, neighbours in the order of the file (in a network any, in the order given here); all of them if absent.
+            pub(super) path: Option<At<Vec<At<String>>>>,
+            /// One-way delay of its own access links together; the file's `access.delay` if absent.
+            pub(super) access_delay: Option<Time>,
+            /// Rate of its own access links; the file's `access.rate` if absent.
+            pub(super) access_rate: Option<At<Rate>>,
+            $($(#[$fmeta])* pub(super) $field: $ty,)*
+        }
+    };
+}
+pub(super) use flow;

@@ -1,0 +1,65 @@
+//! DCCP as a file writes it.
+
+use super::quantity::{Rate, Size, Time};
+use super::raw_any_flow::{RawDirection, flow};
+use super::raw_choice::RawNumber;
+use super::spanned::{At, Named};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Settings of a DCCP connection.
+#[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "DccpSettings")]
+pub(super) struct RawDccpSettings {
+    /// Parameters of the CCID by name: numbers in the parameter's unit, or strings with a unit. `weir dccp list` tells them.
+    #[serde(default)]
+    pub(super) params: Named<RawNumber>,
+    /// Whether packets are sent as ECN-capable; false if absent.
+    #[serde(default)]
+    pub(super) ecn: bool,
+    /// Whether data and acknowledgements have 24-bit sequence numbers (RFC 4340, section 7.6); false if absent.
+    #[serde(default)]
+    pub(super) short_sequence_numbers: bool,
+    /// Sequence Window (RFC 4340, section 7.5.2), 32 to 1,000,000; 10,000 if absent.
+    pub(super) sequence_window: Option<At<u64>>,
+    /// Packets that wait for congestion control at most, before frames say how many are needed; 5, the Linux kernel's, if absent.
+    pub(super) queue: Option<At<u32>>,
+    /// What goes when that queue is full; "refuse" if absent.
+    #[serde(default)]
+    pub(super) when_full: RawQueuePolicy,
+    /// Whether that queue is made twice as long by a frame that does not fit it, and as long as the largest of a thousand frames
+    /// after these (Jero, 2013, section 3.2.1), under RTP; true if absent.
+    pub(super) sized_by_frames: Option<bool>,
+    /// How long after its capture a frame's packets may still leave the queue, under RTP; without limit if absent.
+    pub(super) max_wait: Option<At<Time>>,
+}
+
+/// What goes when a send queue is full.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "QueuePolicy")]
+pub(super) enum RawQueuePolicy {
+    /// What comes is refused.
+    #[default]
+    Refuse,
+    /// What waits longest and matters least makes room.
+    DropOldest,
+}
+
+flow! {
+    /// A DCCP flow without RTP: as much as congestion control lets through, or a live source's data (`rate`).
+    RawDccp as "DccpFlow" {
+        /// Congestion control by its number, both ways; `weir dccp list` tells them.
+        ccid: At<u8>,
+        /// Rate of a live source's data, without headers; what the send queue has no room for is refused.
+        rate: Option<At<Rate>>,
+        /// Application data of a packet; "1400 B" if absent.
+        payload: Option<At<Size>>,
+        /// UDP and IP headers around each packet; "28 B" (IPv4) if absent.
+        header_overhead: Option<At<Size>>,
+        /// The connection.
+        #[serde(default)]
+        connection: RawDccpSettings,
+    }
+}

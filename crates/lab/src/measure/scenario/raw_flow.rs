@@ -1,0 +1,205 @@
+//! Flows as a file writes them, one field a key.
+
+use super::quantity::{Rate, Size, Time};
+use super::raw_any_flow::{RawDirection, flow};
+use super::raw_choice::{RawCapacity, RawDistribution, RawNumber};
+use super::raw_dccp::RawDccpSettings;
+use super::raw_source::RawSource;
+use super::spanned::{At, Named};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Changes to a controller's per-packet feedback; without effect on controllers that take none.
+#[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Feedback")]
+pub(super) struct RawFeedback {
+    /// Sent exactly this often; instead of the two below.
+    pub(super) interval: Option<At<Time>>,
+    /// Never more often than this.
+    pub(super) min_interval: Option<At<Time>>,
+    /// Never less often than this.
+    pub(super) max_interval: Option<At<Time>>,
+    /// Share of the received media rate that feedback may use.
+    pub(super) bandwidth_share: Option<At<f64>>,
+}
+
+/// What all flows of a controller take unless they say otherwise.
+#[derive(Deserialize, JsonSchema, Default, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Controller")]
+pub(super) struct RawController {
+    /// Least media rate; "150 kbps" if absent.
+    pub(super) floor: Option<At<Rate>>,
+    /// Greatest media rate; "1.5 Mbps" if absent.
+    pub(super) ceiling: Option<At<Rate>>,
+    /// Media rate before the first feedback; the floor if absent.
+    pub(super) start_rate: Option<At<Rate>>,
+    /// The controller's own parameters by name: numbers in the parameter's unit, or strings with a unit.
+    #[serde(default)]
+    pub(super) params: Named<RawNumber>,
+    /// Changes to its per-packet feedback.
+    #[serde(default)]
+    pub(super) feedback: RawFeedback,
+}
+
+flow! {
+    /// A media flow.
+    RawRtp as "RtpFlow" {
+        /// A controller's name, or "$controller" for each of those in `compare`.
+        controller: At<String>,
+        /// Least media rate; the controller's setting if absent.
+        floor: Option<At<Rate>>,
+        /// Greatest media rate; the controller's setting if absent.
+        ceiling: Option<At<Rate>>,
+        /// Media rate before the first feedback; the controller's setting if absent.
+        start_rate: Option<At<Rate>>,
+        /// Parameters of this flow's controller, laid over the controller's settings.
+        #[serde(default)]
+        params: Named<RawNumber>,
+        /// Changes to per-packet feedback, laid over the controller's settings.
+        #[serde(default)]
+        feedback: RawFeedback,
+        /// Spans in which the source is paused.
+        #[serde(default)]
+        pauses: Vec<At<RawPause>>,
+        /// The media source; "perfect-packets" if absent.
+        source: Option<At<RawSource>>,
+        /// Most payload of an RTP packet; "1000 B" if absent.
+        payload: Option<At<Size>>,
+        /// Delay after sending at which a frame is played; packets that come later count as discarded.
+        playout_deadline: Option<At<Time>>,
+        /// UDP and IP headers around each packet; "28 B" (IPv4) if absent, none in ns-2.
+        header_overhead: Option<At<Size>>,
+        /// The RTP session's bandwidth, of which RTCP takes 5 % (RFC 3550, section 6.2); the greatest media rate if absent.
+        session_bandwidth: Option<At<Rate>>,
+        /// Least average distance of regular RTCP reports (RFC 4585, section 3.4), where the controller does not ask for its
+        /// own; "1 s" if absent.
+        rtcp_interval: Option<At<Time>>,
+        /// Rules by which the flow stops for good when its path stays congested or silent; none if absent.
+        circuit_breaker: Option<RawCircuitBreaker>,
+        /// Error resilience: mechanisms such as ["nack", "uep"], ["auto"] to choose them by loss and delay (Singh's
+        /// dissertation, figure 5.4); none if absent. Its longest delay is `playout_deadline`.
+        error_resilience: Option<At<Vec<RawResilience>>>,
+        /// Whether receiver reports count packets that were sent again as received, as WebRTC's did while they went in the
+        /// media stream itself (libwebrtc, as of 2013); false if absent. Needs "nack" or "auto" in `error_resilience`.
+        count_retransmissions: Option<At<bool>>,
+        /// Whether packets are sent as ECN-capable; false if absent.
+        #[serde(default)]
+        ecn: bool,
+        /// Settings of the DCCP connection, for controllers that go over one.
+        dccp: Option<At<RawDccpSettings>>,
+    }
+}
+
+/// A circuit breaker.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "CircuitBreaker")]
+pub(super) enum RawCircuitBreaker {
+    /// RFC 8083 with its recommended values.
+    Rfc8083,
+    /// The rules before it with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
+    #[serde(rename = "thesis-2013")]
+    Thesis2013,
+    /// The same with TCP's full throughput equation.
+    #[serde(rename = "thesis-2013-full")]
+    Thesis2013Full,
+}
+
+/// A mechanism of error resilience.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Resilience")]
+pub(super) enum RawResilience {
+    /// All of them, as far as they fit the path; stands alone.
+    Auto,
+    /// Lost packets are asked for and sent again (RFC 4585, RFC 4588).
+    Nack,
+    /// Slices get smaller with loss, where the encoder has slices.
+    Ssa,
+    /// The encoder goes back to pictures that have arrived, where it can.
+    Rps,
+    /// Repair packets for key frames and frames that others refer to.
+    Uep,
+}
+
+/// A pause.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Pause")]
+pub(super) struct RawPause {
+    /// Beginning.
+    pub(super) from: Time,
+    /// End.
+    pub(super) to: Time,
+}
+
+flow! {
+    /// A TCP flow: bulk, a live source's data (`rate`), one object after another (`size` and `idle`), or short flows
+    /// that come and go (`size` and `arrivals`), which count as one flow in results.
+    RawTcp as "TcpFlow" {
+        /// Congestion control.
+        algorithm: RawTcpAlgorithm,
+        /// Size of an object: a size, or a distribution of sizes.
+        size: Option<At<RawDistribution<Size>>>,
+        /// Idle time after an object: a time, or a distribution of times.
+        idle: Option<At<RawDistribution<Time>>>,
+        /// Short flows that begin in a second, on average: a Poisson process, each flow one object on a new connection.
+        arrivals: Option<At<f64>>,
+        /// Rate of a live source's data, without headers; what the network has not taken waits at the sender.
+        rate: Option<At<Rate>>,
+        /// Whether an on-off flow starts with an object; otherwise with an idle time. True if absent.
+        starts_on: Option<At<bool>>,
+        /// Whether an on-off flow's objects share one connection and its window, as in ns-2; otherwise each opens its
+        /// own. False if absent.
+        persistent: Option<At<bool>>,
+        /// Payload of a full segment; "1448 B" if absent.
+        segment: Option<At<Size>>,
+        /// Whether acknowledgements are delayed; true if absent.
+        delayed_acks: Option<bool>,
+        /// Segments that a new connection sends at first; 10 (RFC 6928) if absent, 2 in ns-2.
+        initial_window: Option<At<u32>>,
+        /// Segments in flight at most, whatever the network would bear; 16 MiB if absent, 20 in ns-2.
+        max_window: Option<At<u32>>,
+        /// Selective acknowledgements (RFC 6675); true if absent. False gives the recovery of RFC 6582.
+        sack: Option<bool>,
+        /// Timestamps, which take 12 bytes of each segment; true if absent.
+        timestamps: Option<bool>,
+        /// Whether connections open with a handshake; true if absent, never in ns-2.
+        handshake: Option<bool>,
+        /// Least retransmission timeout; "1 s" (RFC 6298) if absent, "200 ms" in ns-2 and Linux.
+        min_rto: Option<At<Time>>,
+    }
+}
+
+/// TCP congestion control.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "TcpAlgorithm")]
+pub(super) enum RawTcpAlgorithm {
+    /// RFC 5681 with RFC 6582 and RFC 6675.
+    NewReno,
+    /// RFC 9438.
+    Cubic,
+    /// Brakmo and Peterson, 1995.
+    Vegas,
+    /// RFC 3649.
+    HighSpeed,
+    /// Kelly, 2003.
+    Scalable,
+}
+
+flow! {
+    /// A UDP flow at a set rate.
+    RawUdp as "UdpFlow" {
+        /// Rate on the network while on, headers included: a rate or steps.
+        rate: At<RawCapacity>,
+        /// Payload of a packet; "1000 B" if absent.
+        payload: Option<At<Size>>,
+        /// Length of an on time: a time or a distribution; always on if absent.
+        on: Option<At<RawDistribution<Time>>>,
+        /// Length of an off time.
+        off: Option<At<RawDistribution<Time>>>,
+    }
+}

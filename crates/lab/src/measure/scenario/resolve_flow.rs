@@ -1,0 +1,410 @@
+//! The flows of a scenario: paths, controllers with their settings, sources and traffic.
+
+use super::error::InputError;
+use super::media::Source;
+use super::model::*;
+use super::quantity::{Rate, Size, Time};
+use super::raw::*;
+use super::raw_choice::*;
+use super::request::Request;
+use super::resolve_checks::{check_name, positive, probability};
+use super::spanned::{At, Named};
+use super::suggest;
+use super::traces::Traces;
+use super::tree::Text;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use weir_cc::tunable::ParamInfo;
+use weir_cc::{FeedbackPlan, Limits, Setup, Spec};
+use weir_media::resilience::{Choice, Mechanisms};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// Stands for every controller in `compare`.
+pub(super) const PLACEHOLDER: &str = "$controller";
+/// RFC 8867, section 4.3: bit rate range and start-up rate.
+const DEFAULT_FLOOR: DataRate = DataRate::from_kbps(150);
+const DEFAULT_CEILING: DataRate = DataRate::from_kbps(1_500);
+/// libwebrtc's for video.
+const DEFAULT_RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// UDP and IPv4 headers.
+pub(super) const DEFAULT_HEADER_OVERHEAD: DataSize = DataSize::from_bytes(28);
+pub(super) const DEFAULT_PAYLOAD: DataSize = DataSize::from_bytes(1_000);
+const MIN_PAYLOAD: u64 = 16;
+const MAX_PAYLOAD: u64 = 65_000;
+const MAX_FLOWS: u32 = 100_000;
+
+/// A hop's name and the indices of its two directions.
+pub(super) struct Hop {
+    pub(super) name: String,
+    pub(super) forward: usize,
+    pub(super) reverse: usize,
+}
+
+pub(super) struct Flows<'a> {
+    pub(super) text: &'a Text,
+    pub(super) raw: &'a RawScenario,
+    pub(super) request: &'a Request<'a>,
+    pub(super) duration: TimeDelta,
+    pub(super) hops: &'a [Hop],
+}
+
+/// The fields that every kind of flow has.
+struct Common<'a> {
+    start: &'a Option<At<Time>>,
+    stop: &'a Option<At<Time>>,
+    count: &'a Option<At<u32>>,
+    stagger: Option<Time>,
+    direction: RawDirection,
+    path: &'a Option<At<Vec<At<String>>>>,
+    access_delay: Option<Time>,
+    access_rate: &'a Option<At<Rate>>,
+}
+
+macro_rules! common {
+    ($f:expr) => {
+        Common {
+            start: &$f.start,
+            stop: &$f.stop,
+            count: &$f.count,
+            stagger: $f.stagger,
+            direction: $f.direction,
+            path: &$f.path,
+            access_delay: $f.access_delay,
+            access_rate: &$f.access_rate,
+        }
+    };
+}
+
+impl Flows<'_> {
+    pub(super) fn resolve(&self, traces: &mut Traces) -> Result<Vec<Flow>, InputError> {
+        let mut placed: Vec<(usize, Vec<Flow>)> = Vec::new();
+        for (name, f) in self.raw.rtp.iter() {
+            let kind = FlowKind::Rtp(self.rtp(&f.value, &f.span, traces)?);
+            placed.push((name.span.start, self.spread(name, &common!(f.value), kind)?));
+        }
+        for (name, f) in self.raw.tcp.iter() {
+            let kind = FlowKind::Tcp(self.tcp(&f.value, &f.span)?);
+            placed.push((name.span.start, self.spread(name, &common!(f.value), kind)?));
+        }
+        for (name, f) in self.raw.udp.iter() {
+            let kind = FlowKind::Udp(self.udp(&f.value, &f.span, traces)?);
+            placed.push((name.span.start, self.spread(name, &common!(f.value), kind)?));
+        }
+        for (name, f) in self.raw.dccp.iter() {
+            let kind = FlowKind::Dccp(self.dccp(&f.value)?);
+            placed.push((name.span.start, self.spread(name, &common!(f.value), kind)?));
+        }
+        placed.sort_by_key(|p| p.0);
+        let flows: Vec<Flow> = placed.into_iter().flat_map(|p| p.1).collect();
+        let whole = |message: String| InputError::whole(&self.text.file, message);
+        if flows.is_empty() {
+            return Err(whole("a scenario needs at least one flow".into())
+                .help("for example: [rtp.video] with controller = \"$controller\""));
+        }
+        if flows.len() > MAX_FLOWS as usize {
+            return Err(whole(format!("more than {MAX_FLOWS} flows")));
+        }
+        let mut seen = BTreeSet::new();
+        match flows.iter().find(|f| !seen.insert(&f.name)) {
+            Some(twice) => Err(whole(format!("two flows are named `{}`", twice.name))
+                .help("RTP, TCP, UDP and DCCP flows share their names, and a `count` adds `-1`, `-2` and so on")),
+            None => Ok(flows),
+        }
+    }
+
+    /// One flow, or as many as `count` says.
+    fn spread(&self, name: &At<String>, c: &Common<'_>, kind: FlowKind) -> Result<Vec<Flow>, InputError> {
+        check_name(self.text, name)?;
+        let start = c.start.as_ref().map_or(TimeDelta::ZERO, |t| t.value.0);
+        let stop = c.stop.as_ref().map_or(self.duration, |t| t.value.0).min(self.duration);
+        let count = c.count.as_ref().map_or(1, |n| n.value);
+        if count > MAX_FLOWS {
+            let at = c.count.as_ref().map_or(name.span.clone(), |n| n.span.clone());
+            return Err(self.text.error(at, format!("expected no more than {MAX_FLOWS} flows")));
+        }
+        let stagger = c.stagger.map_or(TimeDelta::ZERO, |t| t.0);
+        let last = start + stagger * i64::from(count.saturating_sub(1));
+        if last >= stop {
+            let at = c.start.as_ref().or(c.stop.as_ref()).map_or(name.span.clone(), |t| t.span.clone());
+            return Err(self.text.error(at, format!("the flow would start at {last} but stop at {stop}")));
+        }
+        let (forward, reverse) = self.path(c)?;
+        let access = self.raw.access.as_ref();
+        let dumbbell = self.raw.topology == RawTopology::Dumbbell;
+        let own = c.access_delay.is_some() || c.access_rate.is_some();
+        if own && !dumbbell {
+            let at = c.access_rate.as_ref().map_or(name.span.clone(), |r| r.span.clone());
+            return Err(self
+                .text
+                .error(at, "only flows of a dumbbell have access links")
+                .help("say topology = \"dumbbell\""));
+        }
+        let access_rate = c.access_rate.as_ref().or(access.and_then(|a| a.rate.as_ref()));
+        if let Some(zero) = access_rate.filter(|r| r.value.0.as_bps() == 0) {
+            return Err(self.text.error(zero.span.clone(), "a constant rate must be above zero"));
+        }
+        let flow = |i: u32| Flow {
+            name: if c.count.is_some() { format!("{}-{}", name.value, i + 1) } else { name.value.clone() },
+            forward: forward.clone(),
+            reverse: reverse.clone(),
+            access_delay: c.access_delay.or(access.and_then(|a| a.delay)).map_or(TimeDelta::ZERO, |t| t.0),
+            access_rate: access_rate.map(|r| r.value.0),
+            start: start + stagger * i64::from(i),
+            stop,
+            kind: kind.clone(),
+        };
+        Ok((0..count).map(flow).collect())
+    }
+
+    fn path(&self, c: &Common<'_>) -> Result<(Vec<usize>, Vec<usize>), InputError> {
+        let mut hops: Vec<usize> = (0..self.hops.len()).collect();
+        if let Some(path) = c.path {
+            hops.clear();
+            for name in &path.value {
+                let hop = self.hops.iter().position(|h| h.name == name.value).ok_or_else(|| {
+                    let known: Vec<&str> = self.hops.iter().map(|h| h.name.as_str()).collect();
+                    self.text
+                        .error(name.span.clone(), format!("no link is named `{}`", name.value))
+                        .help(suggest::help(&name.value, &known))
+                })?;
+                let network = self.raw.topology == RawTopology::Network;
+                if network && hops.contains(&hop) {
+                    return Err(self.text.error(name.span.clone(), "a path crosses each link once"));
+                }
+                if !network && hops.last().is_some_and(|last| last + 1 != hop) {
+                    return Err(self
+                        .text
+                        .error(name.span.clone(), "a path names neighbouring links in the order of the file")
+                        .help("for the other direction say direction = \"reverse\""));
+                }
+                hops.push(hop);
+            }
+            if hops.is_empty() {
+                return Err(self.text.error(path.span.clone(), "a path needs at least one link"));
+            }
+        }
+        let there: Vec<usize> = hops.iter().map(|h| self.hops[*h].forward).collect();
+        let back: Vec<usize> = hops.iter().rev().map(|h| self.hops[*h].reverse).collect();
+        Ok(match c.direction {
+            RawDirection::Forward => (there, back),
+            RawDirection::Reverse => (back, there),
+        })
+    }
+
+    fn rtp(&self, f: &RawRtp, span: &Range<usize>, traces: &mut Traces) -> Result<RtpFlow, InputError> {
+        let placeholder = f.controller.value == PLACEHOLDER;
+        let name = if placeholder { self.request.controller.unwrap_or(PLACEHOLDER) } else { &f.controller.value };
+        let registry = self.request.registry;
+        let spec = registry.get(name).ok_or_else(|| {
+            let mut known: Vec<&str> = registry.specs().iter().map(|s| s.name.as_str()).collect();
+            known.push(PLACEHOLDER);
+            self.text
+                .error(f.controller.span.clone(), format!("no controller is named `{name}`"))
+                .help(suggest::help(name, &known))
+        })?;
+        let none = RawController::default();
+        let c = self.raw.controllers.get(name).unwrap_or(&none);
+        let pick = |own: &Option<At<Rate>>, shared: &Option<At<Rate>>, default| {
+            own.as_ref().or(shared.as_ref()).map_or(default, |r| r.value.0)
+        };
+        let floor = pick(&f.floor, &c.floor, DEFAULT_FLOOR);
+        let ceiling = pick(&f.ceiling, &c.ceiling, DEFAULT_CEILING);
+        let start_rate = pick(&f.start_rate, &c.start_rate, floor);
+        if floor > ceiling || floor.as_bps() == 0 {
+            let at = f.floor.as_ref().or(f.ceiling.as_ref()).or(c.floor.as_ref()).or(c.ceiling.as_ref());
+            let at = at.map_or(span.clone(), |r| r.span.clone());
+            let message = format!("expected a floor above zero and no higher than the ceiling: {floor} and {ceiling}");
+            return Err(self.text.error(at, message));
+        }
+        let mut params = self.params(spec, &c.params)?;
+        for (name, value) in self.params(spec, &f.params)? {
+            params.retain(|p| p.0 != name);
+            params.push((name, value));
+        }
+        let feedback = match spec.feedback {
+            None => None,
+            Some(plan) => Some(self.feedback(self.feedback(plan, &c.feedback)?, &f.feedback)?),
+        };
+        let setup = Setup {
+            limits: Limits { floor, ceiling },
+            start_rate,
+            now: Timestamp::ZERO,
+            seed: 0,
+            params: params.clone(),
+        };
+        if let Err(e) = registry.make(name, &setup) {
+            return Err(self.text.error(f.controller.span.clone(), e.to_string()));
+        }
+        let source = self.source(f.source.as_ref(), traces)?;
+        if let (Source::Encoder(_), Some(raw), None) = (&source, &f.source, &f.playout_deadline) {
+            let message = "pictures are shown at a `playout_deadline`: give the flow one, such as \"400 ms\"";
+            return Err(self.text.error(raw.span.clone(), message));
+        }
+        let resilience = self.resilience(f.error_resilience.as_ref())?;
+        Ok(RtpFlow {
+            controller: name.into(),
+            params,
+            floor,
+            ceiling,
+            start_rate,
+            pauses: self.pauses(f)?,
+            source,
+            payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,
+            playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
+            feedback,
+            reports: spec.reports,
+            rtcp_interval: f
+                .rtcp_interval
+                .as_ref()
+                .map(|t| positive(self.text, t))
+                .transpose()?
+                .unwrap_or(DEFAULT_RTCP_INTERVAL),
+            circuit_breaker: f.circuit_breaker.map(|c| match c {
+                RawCircuitBreaker::Rfc8083 => CircuitBreaker::Rfc8083,
+                RawCircuitBreaker::Thesis2013 => CircuitBreaker::Thesis2013,
+                RawCircuitBreaker::Thesis2013Full => CircuitBreaker::Thesis2013Full,
+            }),
+            resilience,
+            count_retransmissions: self.count_retransmissions(f.count_retransmissions.as_ref(), resilience)?,
+            header_overhead: self.header_overhead(f.header_overhead.as_ref())?,
+            session_bandwidth: f.session_bandwidth.as_ref().map_or(ceiling, |r| r.value.0),
+            ecn: spec.ecn_where(f.ecn),
+            adapts: spec.adapts,
+            dccp: self.rtp_over_dccp(spec, f)?,
+        })
+    }
+
+    fn resilience(&self, raw: Option<&At<Vec<RawResilience>>>) -> Result<Option<Choice>, InputError> {
+        let Some(raw) = raw else { return Ok(None) };
+        let mut all = Mechanisms::NONE;
+        for m in &raw.value {
+            all = all
+                | match m {
+                    RawResilience::Auto if raw.value.len() == 1 => return Ok(Some(Choice::Auto)),
+                    RawResilience::Auto => {
+                        let message = "expected \"auto\" alone, or the mechanisms that are to be on";
+                        return Err(self.text.error(raw.span.clone(), message));
+                    }
+                    RawResilience::Nack => Mechanisms::NACK,
+                    RawResilience::Ssa => Mechanisms::SLICES,
+                    RawResilience::Rps => Mechanisms::REFERENCES,
+                    RawResilience::Uep => Mechanisms::PROTECTION,
+                };
+        }
+        Ok((all != Mechanisms::NONE).then_some(Choice::Pinned(all)))
+    }
+
+    fn count_retransmissions(&self, raw: Option<&At<bool>>, choice: Option<Choice>) -> Result<bool, InputError> {
+        let Some(raw) = raw.filter(|r| r.value) else { return Ok(false) };
+        match choice {
+            Some(Choice::Auto) => Ok(true),
+            Some(Choice::Pinned(all)) if all.contains(Mechanisms::NACK) => Ok(true),
+            _ => Err(self
+                .text
+                .error(raw.span.clone(), "nothing is sent again on this flow")
+                .help("say error_resilience = [\"nack\"]")),
+        }
+    }
+
+    pub(super) fn header_overhead(&self, raw: Option<&At<Size>>) -> Result<DataSize, InputError> {
+        match raw {
+            None => Ok(DEFAULT_HEADER_OVERHEAD),
+            Some(size) if size.value.0.as_bytes() <= 1_000 => Ok(size.value.0),
+            Some(size) => Err(self.text.error(size.span.clone(), "expected at most 1,000 B of headers")),
+        }
+    }
+
+    fn params(&self, spec: &Spec, given: &Named<RawNumber>) -> Result<Vec<(String, f64)>, InputError> {
+        let mut out = Vec::new();
+        for (name, value) in given.iter() {
+            let Some(info) = spec.params.iter().find(|p| p.name == name.value) else {
+                let known: Vec<&str> = spec.params.iter().map(|p| p.name).collect();
+                return Err(self
+                    .text
+                    .error(name.span.clone(), format!("controller `{}` has no parameter `{}`", spec.name, name.value))
+                    .help(suggest::help(&name.value, &known)));
+            };
+            out.push((name.value.clone(), self.param_in_range(info, value)?));
+        }
+        Ok(out)
+    }
+
+    /// A parameter's value in its own unit.
+    pub(super) fn param_in_range(&self, info: &ParamInfo, value: &At<RawNumber>) -> Result<f64, InputError> {
+        let n = param_value(info, &value.value).map_err(|why| self.text.error(value.span.clone(), why))?;
+        if (info.min..=info.max).contains(&n) {
+            return Ok(n);
+        }
+        let ParamInfo { min, max, unit, .. } = info;
+        let unit = if *unit == "1" { String::new() } else { format!(" (unit: {unit})") };
+        let message = format!("expected a number between {min} and {max}{unit}, found {n}");
+        Err(self.text.error(value.span.clone(), message).help(info.doc))
+    }
+
+    fn feedback(&self, mut plan: FeedbackPlan, raw: &RawFeedback) -> Result<FeedbackPlan, InputError> {
+        if let Some(t) = &raw.interval {
+            if let Some(other) = raw.min_interval.as_ref().or(raw.max_interval.as_ref()) {
+                let message = "`interval` sets both bounds: leave it or `min_interval` and `max_interval` out";
+                return Err(self.text.error(other.span.clone(), message));
+            }
+            plan.min_interval = positive(self.text, t)?;
+            plan.max_interval = plan.min_interval;
+        }
+        if let Some(t) = &raw.min_interval {
+            plan.min_interval = positive(self.text, t)?;
+            plan.max_interval = plan.max_interval.max(plan.min_interval);
+        }
+        if let Some(t) = &raw.max_interval {
+            plan.max_interval = positive(self.text, t)?;
+            if plan.max_interval < plan.min_interval {
+                let message = format!("expected no less than the least interval, {}", plan.min_interval);
+                return Err(self.text.error(t.span.clone(), message));
+            }
+        }
+        if let Some(share) = &raw.bandwidth_share {
+            plan.bandwidth_share = probability(self.text, share)?;
+        }
+        Ok(plan)
+    }
+
+    fn pauses(&self, f: &RawRtp) -> Result<Vec<(TimeDelta, TimeDelta)>, InputError> {
+        let mut pauses: Vec<(TimeDelta, TimeDelta)> = Vec::new();
+        for p in &f.pauses {
+            let (from, to) = (p.value.from.0, p.value.to.0);
+            if from >= to || pauses.last().is_some_and(|last| from <= last.1) {
+                let message = "expected `from` before `to`, and pauses in order and apart";
+                return Err(self.text.error(p.span.clone(), message));
+            }
+            pauses.push((from, to));
+        }
+        Ok(pauses)
+    }
+
+    pub(super) fn payload(
+        &self,
+        raw: Option<&At<super::quantity::Size>>,
+        default: DataSize,
+    ) -> Result<DataSize, InputError> {
+        match raw {
+            Some(s) if !(MIN_PAYLOAD..=MAX_PAYLOAD).contains(&s.value.0.as_bytes()) => Err(self
+                .text
+                .error(s.span.clone(), format!("expected between {MIN_PAYLOAD} and {MAX_PAYLOAD} bytes in a packet"))),
+            Some(s) => Ok(s.value.0),
+            None => Ok(default),
+        }
+    }
+}
+
+/// A parameter's number in its own unit.
+fn param_value(info: &ParamInfo, raw: &RawNumber) -> Result<f64, String> {
+    let text = match raw {
+        RawNumber::Plain(n) => return Ok(*n),
+        RawNumber::Text(t) => t,
+    };
+    match info.unit {
+        "ms" => Time::read(text).map(|t| t.0.as_millis_f64()),
+        "kbit/s" => Rate::read(text).map(|r| r.0.as_kbps_f64()),
+        "bytes" => super::quantity::Size::read(text).map(|s| s.0.as_bytes() as f64),
+        unit => Err(format!("expected a plain number (unit: {unit}), found \"{text}\"")),
+    }
+}

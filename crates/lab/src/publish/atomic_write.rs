@@ -1,0 +1,44 @@
+//! Files that come into being whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Writes a file under a temporary name beside `path` and renames it when it is complete, so that whatever stops the
+/// program, `path` is absent, as it was, or whole. Errors are those of the file system and of `fill`.
+pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?;
+    let mut part = name.to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(part);
+    let written = (|| {
+        let mut out = BufWriter::new(File::create(&part)?);
+        fill(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+        fs::rename(&part, path)
+    })();
+    if written.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_what_was_there() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("file.txt");
+        write_atomically(&path, |out| out.write_all(b"first")).expect("written");
+        let failed = write_atomically(&path, |out| {
+            out.write_all(b"second")?;
+            Err(io::Error::other("interrupted"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_to_string(&path).expect("there"), "first");
+        assert_eq!(fs::read_dir(dir.path()).expect("there").count(), 1);
+    }
+}

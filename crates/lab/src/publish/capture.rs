@@ -1,0 +1,87 @@
+//! A run's packets as a file.
+
+use crate::measure::run::{RunError, RunOptions, run_with};
+use crate::measure::scenario::Scenario;
+use crate::publish::atomic_write::write_atomically;
+use crate::publish::pcap::{Announcement, Datagram, Direction, PacketKind, Payload, PcapFileError, PcapWriter};
+use std::io;
+use std::path::Path;
+use weir_units::Timestamp;
+
+/// Why there is no capture.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The run failed or was stopped.
+    #[error(transparent)]
+    Run(Box<RunError>),
+    /// The file could not be written.
+    #[error("cannot write {file}: {source}")]
+    Write {
+        /// The file.
+        file: String,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Runs a scenario and writes its RTP, RTCP and DCCP packets as pcapng, the last as IP protocol 33; the file comes into being
+/// whole or not at all.
+/// With `zeros`, payloads that exist as a length only are written as zeros; otherwise such packets are cut short.
+/// Gives the number of packets.
+pub fn write(
+    scenario: &Scenario,
+    seed: u64,
+    options: &RunOptions<'_>,
+    path: &Path,
+    zeros: bool,
+) -> Result<u64, CaptureError> {
+    let payload_type = weir_session::EndpointConfig::default().payload_type;
+    let payload = if zeros { Payload::Zeros } else { Payload::Snapped };
+    let mut packets = 0;
+    let mut stopped = None;
+    let fail = |e: PcapFileError| io::Error::other(e.to_string());
+    let written = write_atomically(path, |out| {
+        let mut writer = PcapWriter::new(out, &scenario.label(), payload).map_err(fail)?;
+        for a in announcements(scenario, payload_type) {
+            writer.announce(Timestamp::ZERO, &a).map_err(fail)?;
+        }
+        let mut error = None;
+        let mut sink = |p: &crate::measure::run::SentPacket<'_>| {
+            let Ok(flow) = u16::try_from(p.flow) else { return };
+            if error.is_some() {
+                return;
+            }
+            let direction = if p.forward { Direction::Forward } else { Direction::Reverse };
+            let length = p.bytes.len() + p.payload as usize;
+            let kind = if p.is_dccp { PacketKind::Dccp } else { PacketKind::Udp };
+            match writer.packet(&Datagram { now: p.now, flow, direction, kind, bytes: p.bytes, length, ecn: p.ecn }) {
+                Ok(()) => packets += 1,
+                Err(e) => error = Some(e),
+            }
+        };
+        let result = run_with(scenario, seed, options, Some(&mut sink));
+        if let Some(e) = error {
+            return Err(fail(e));
+        }
+        writer.finish().map_err(fail)?;
+        if let Err(e) = result {
+            stopped = Some(e);
+            return Err(io::Error::other("the run failed"));
+        }
+        Ok(())
+    });
+    match (stopped, written) {
+        (Some(e), _) => Err(CaptureError::Run(Box::new(e))),
+        (None, Err(source)) => Err(CaptureError::Write { file: path.display().to_string(), source }),
+        (None, Ok(())) => Ok(packets),
+    }
+}
+
+/// The RTP flows of a scenario, to be announced in a capture.
+pub fn announcements(scenario: &Scenario, payload_type: u8) -> impl Iterator<Item = Announcement<'_>> {
+    scenario.flows.iter().enumerate().filter_map(move |(i, flow)| {
+        let kind = if flow.rtp()?.dccp.is_some() { PacketKind::Dccp } else { PacketKind::Udp };
+        Some(Announcement { flow: u16::try_from(i).ok()?, name: &flow.name, kind, payload_type })
+    })
+}

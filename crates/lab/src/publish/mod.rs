@@ -1,0 +1,11 @@
+//! What is made of results: series files, reports, figures, papers' numbers beside measured ones, and captures.
+
+pub mod atomic_write;
+pub mod capture;
+pub mod figures;
+pub mod papers;
+pub mod pcap;
+pub mod report;
+pub mod reproduce;
+pub mod series_files;
+mod smooth;

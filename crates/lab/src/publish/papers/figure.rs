@@ -1,0 +1,228 @@
+//! A paper's figures: what each shows, and how it is drawn from runs.
+
+use crate::measure::results::RunResult;
+use crate::publish::figures::{self, Overlay, Quantity, SweepLine};
+use crate::publish::reproduce;
+use serde::Deserialize;
+use weir_cc::dpfec;
+use weir_units::TimeDelta;
+
+/// A figure of a paper.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// The paper's own number.
+    pub figure: String,
+    /// Its title.
+    pub title: String,
+    /// The scenario behind it, by the last part of its name.
+    pub scenario: String,
+    /// Controllers in it; those that the scenario compares where empty.
+    #[serde(default)]
+    pub controllers: Vec<String>,
+    /// Variants in it; all where empty.
+    #[serde(default)]
+    pub variants: Vec<String>,
+    /// What it shows.
+    pub plot: Plot,
+    /// Names of the controller's internals, for [`Plot::Internals`].
+    #[serde(default)]
+    pub internals: Vec<String>,
+    /// What the vertical axis shows, where the plot does not say so by itself.
+    #[serde(default)]
+    pub label: String,
+    /// What [`Plot::Cdf`] is of.
+    #[serde(default)]
+    pub of: figures::Of,
+    /// Where the vertical axis of [`Plot::Throughput`] ends, in Mbit/s; at the highest value if absent.
+    #[serde(default)]
+    pub most: Option<f64>,
+    /// The paper's own curves, for [`Plot::Goodput`], [`Plot::Repair`] and [`Plot::Internals`].
+    #[serde(default)]
+    pub curves: Vec<Curve>,
+    /// What is swept, for [`Plot::Sweep`].
+    #[serde(default)]
+    pub sweep: Option<Sweep>,
+}
+
+/// What a figure shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Plot {
+    /// Sending rates over time.
+    Rate,
+    /// One-way delay over time.
+    Delay,
+    /// Goodputs over time, one panel a run.
+    Goodput,
+    /// Media and repair rates over time.
+    Repair,
+    /// Rates of all flows over time, stacked.
+    Stacked,
+    /// A controller's internals over time.
+    Internals,
+    /// A metric over variants.
+    Sweep,
+    /// Cumulative distributions, means over all runs with 95 % confidence intervals.
+    Cdf,
+    /// Media throughput over TCP's, over time, likewise.
+    Fairness,
+    /// Throughput of the first media flow over time, one line a controller.
+    Throughput,
+    /// DP-FEC's greatest acceptable change of the loss interval over the loss interval: its equations, without runs.
+    Acceptable,
+}
+
+/// A curve of the paper, read from its drawing: a CSV of time in s and a value.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Curve {
+    /// The variant that it belongs to; nothing where the scenario has none.
+    #[serde(default)]
+    pub variant: String,
+    /// The controller that it belongs to; any where empty.
+    #[serde(default)]
+    pub controller: String,
+    /// What it shows.
+    pub label: String,
+    /// File beside the paper's description.
+    pub file: String,
+}
+
+/// A metric over variants.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// The metric, as in published numbers.
+    pub metric: String,
+    /// The flow, as in [`crate::publish::reproduce::Place::flow`].
+    #[serde(default)]
+    pub flow: Option<String>,
+    /// What its values are multiplied by; 1 if absent.
+    #[serde(default)]
+    pub scale: Option<f64>,
+    /// What the horizontal axis shows.
+    pub x_label: String,
+    /// Where it is measured.
+    pub x: Vec<f64>,
+    /// The lines.
+    pub lines: Vec<LineSpec>,
+}
+
+/// One line of a sweep.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineSpec {
+    /// Name in the legend; the controller's where empty.
+    #[serde(default)]
+    pub label: String,
+    /// The scenario, where it is not the figure's.
+    #[serde(default)]
+    pub scenario: Option<String>,
+    /// Controller; any where empty.
+    #[serde(default)]
+    pub controller: String,
+    /// The variants' name with `{x}` in the place of the number on the horizontal axis.
+    pub variant: String,
+}
+
+impl Figure {
+    /// The scenarios that it is drawn from.
+    pub(super) fn scenarios(&self) -> impl Iterator<Item = &String> {
+        let lines = self.sweep.iter().flat_map(|s| &s.lines).filter_map(|l| l.scenario.as_ref());
+        std::iter::once(&self.scenario).chain(lines)
+    }
+
+    /// Its panels; none where no run bears on it. `overlays` are its curves, read.
+    pub(super) fn draw(&self, runs: &[&RunResult], overlays: &[Overlay]) -> Vec<figures::Plot> {
+        if let Some(sweep) = &self.sweep {
+            return self.draw_sweep(sweep, runs);
+        }
+        if self.plot == Plot::Acceptable {
+            return acceptable(&self.label);
+        }
+        let of_scenario = |r: &&&RunResult| r.scenario.rsplit('/').next() == Some(&self.scenario);
+        let among = |list: &[String], name: &String| list.is_empty() || list.contains(name);
+        let wanted = |r: &&&RunResult| among(&self.controllers, &r.controller) && among(&self.variants, &r.condition);
+        let every: Vec<&RunResult> = runs.iter().filter(of_scenario).filter(wanted).copied().collect();
+        match self.plot {
+            _ if every.is_empty() => return vec![],
+            Plot::Cdf => return figures::cdf(&every, self.of, &self.label),
+            Plot::Fairness => return figures::fairness(&every),
+            _ => {}
+        }
+        let shown: Vec<&RunResult> = every.into_iter().filter(|r| r.series.is_some()).collect();
+        if shown.is_empty() {
+            return vec![];
+        }
+        match self.plot {
+            Plot::Rate => figures::over_time(Quantity::Rate, &shown),
+            Plot::Delay => figures::over_time(Quantity::Delay, &shown),
+            Plot::Goodput => figures::goodput(&shown, overlays),
+            Plot::Repair => figures::repair(&shown, overlays),
+            Plot::Stacked => figures::stacked(&shown),
+            Plot::Internals => figures::internals(&shown, &self.internals, &self.label, overlays),
+            Plot::Throughput => figures::throughput(&shown, self.most),
+            Plot::Sweep | Plot::Acceptable | Plot::Cdf | Plot::Fairness => vec![],
+        }
+    }
+
+    fn draw_sweep(&self, sweep: &Sweep, runs: &[&RunResult]) -> Vec<figures::Plot> {
+        let scale = sweep.scale.unwrap_or(1.0);
+        let line = |l: &LineSpec| {
+            let scenario = l.scenario.as_ref().unwrap_or(&self.scenario);
+            let at = |&x: &f64| {
+                let values =
+                    reproduce::values(runs, scenario, &l.variant.replace("{x}", &x.to_string()), &l.controller)
+                        .of(sweep.flow.as_deref(), &sweep.metric);
+                (x, values.into_iter().map(|v| v * scale).collect())
+            };
+            let label = if l.label.is_empty() { l.controller.clone() } else { l.label.clone() };
+            SweepLine { label, points: sweep.x.iter().map(at).collect() }
+        };
+        let lines: Vec<SweepLine> = sweep.lines.iter().map(line).collect();
+        if lines.iter().all(|l| l.points.iter().all(|p| p.1.is_empty())) {
+            return vec![];
+        }
+        figures::sweep(&lines, &sweep.x_label, &self.label)
+    }
+}
+
+/// Equation 5 of Matsuzono and others at a stream of 30 Mbit/s in packets of 1,500 bytes, for two thresholds.
+fn acceptable(label: &str) -> Vec<figures::Plot> {
+    const PACKETS_A_SECOND: f64 = 2_500.0;
+    let line = |threshold: f64| {
+        let config = dpfec::Config { threshold, ..dpfec::Config::default() };
+        let at = |ms: i32| {
+            let interval = TimeDelta::from_millis(i64::from(ms));
+            let most = dpfec::max_interval_loss(&config, interval, PACKETS_A_SECOND);
+            (f64::from(ms), vec![most.as_millis_f64()])
+        };
+        SweepLine {
+            label: format!("Threshold FEC Impact {threshold}"),
+            points: (10..=1_000).step_by(10).map(at).collect(),
+        }
+    };
+    figures::sweep(&[line(0.1), line(0.3)], "Loss interval LI, ms", label)
+}
+
+/// Reads a curve's file: a header, then time and value a line. Errors name the line.
+pub(super) fn curve(text: &str) -> Result<Vec<(f64, f64)>, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+    let row = |(i, line): (usize, &str)| {
+        let pair = line.split_once(',').and_then(|(t, v)| Some((number(t)?, number(v)?)));
+        pair.ok_or_else(|| format!("line {}: expected a time and a value, found \"{line}\"", i + 1))
+    };
+    text.lines().enumerate().skip(1).filter(|l| !l.1.is_empty()).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_are_read_or_say_where_they_are_wrong() {
+        assert_eq!(curve("time_s,rate_kbps\n1,2.5\n2,3\n"), Ok(vec![(1.0, 2.5), (2.0, 3.0)]));
+        assert!(curve("time_s,rate_kbps\n1;2\n").expect_err("no comma").contains("line 2"));
+    }
+}

@@ -1,0 +1,133 @@
+//! A paper's claims as checks.
+
+use super::measure;
+use crate::measure::results::{RunResult, Stat};
+use serde::{Deserialize, Serialize};
+
+/// A claim as a paper's data files state it: it holds where every check does.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ClaimSpec {
+    /// Short name.
+    pub id: String,
+    /// The claim in the paper's sense.
+    pub statement: String,
+    /// Where the paper makes it.
+    pub source: String,
+    /// The checks in words, with where their numbers come from.
+    pub criterion: String,
+    /// The checks.
+    pub checks: Vec<Check>,
+}
+
+/// A bound on the mean over runs of one metric.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Scenario, as in a published cell.
+    pub scenario: String,
+    /// Condition; any where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Controller.
+    pub controller: String,
+    /// Metric, by the name that [`crate::measure::results::RunResult::values`] or [`crate::measure::results::FlowSummary::values`] gives.
+    pub metric: String,
+    /// The metric is at least this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// The metric is at most this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// The metric is below that of each of these controllers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<String>,
+    /// The metric is above that of each of these controllers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above: Vec<String>,
+}
+
+/// A number behind a claim.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// Controller.
+    pub controller: String,
+    /// Scenario, with its condition where one is named.
+    pub scenario: String,
+    /// Metric.
+    pub metric: String,
+    /// Mean over the runs; `None` where no run measured it.
+    pub value: Option<f64>,
+    /// Standard deviation over the runs; `None` with fewer than two.
+    pub sigma: Option<f64>,
+    /// Runs that measured it.
+    pub runs: usize,
+}
+
+/// A claim and what the runs say to it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Claim {
+    /// The paper by name.
+    pub paper: String,
+    /// Short name.
+    pub id: String,
+    /// The claim in the paper's sense.
+    pub statement: String,
+    /// Where the paper makes it.
+    pub source: String,
+    /// The checks in words.
+    pub criterion: String,
+    /// Whether it holds here; `None` where a number for it was not measured.
+    pub holds: Option<bool>,
+    /// The numbers behind it.
+    pub measured: Vec<Measured>,
+}
+
+pub(super) fn check(paper: &str, spec: &ClaimSpec, runs: &[RunResult]) -> Claim {
+    let mut measured: Vec<Measured> = Vec::new();
+    let mut holds = Some(true);
+    for c in &spec.checks {
+        let mut mean = |controller: &str| -> Option<f64> {
+            let stat = measure(runs, &c.scenario, c.condition.as_deref(), controller, &c.metric);
+            let scenario = match &c.condition {
+                Some(condition) => format!("{} {condition}", c.scenario),
+                None => c.scenario.clone(),
+            };
+            let number = Measured {
+                controller: controller.into(),
+                scenario,
+                metric: c.metric.clone(),
+                value: stat.map(|s: Stat| s.mean),
+                sigma: stat.and_then(|s| s.sigma),
+                runs: stat.map_or(0, |s| s.runs),
+            };
+            if !measured.contains(&number) {
+                measured.push(number);
+            }
+            stat.map(|s| s.mean)
+        };
+        let own = mean(&c.controller);
+        let mut results = vec![
+            c.at_least.map_or(Some(true), |bound| own.map(|v| v >= bound)),
+            c.at_most.map_or(Some(true), |bound| own.map(|v| v <= bound)),
+        ];
+        results.extend(c.below.iter().map(|other| mean(other).and_then(|o| own.map(|v| v < o))));
+        results.extend(c.above.iter().map(|other| mean(other).and_then(|o| own.map(|v| v > o))));
+        for result in results {
+            // One failed check refutes the claim, whatever is missing.
+            holds = match (holds, result) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (None, _) | (_, None) => None,
+                _ => Some(true),
+            };
+        }
+    }
+    Claim {
+        paper: paper.into(),
+        id: spec.id.clone(),
+        statement: spec.statement.clone(),
+        source: spec.source.clone(),
+        criterion: spec.criterion.clone(),
+        holds: holds.filter(|_| !spec.checks.is_empty()),
+        measured,
+    }
+}

@@ -1,0 +1,62 @@
+//! What the build puts into the program.
+
+#[path = "../build.rs"]
+#[expect(dead_code, reason = "only the listing is tested")]
+mod build;
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn a_file_that_is_added_is_listed_without_a_word_about_it_elsewhere() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let put = |path: &str| {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        fs::write(path, "x").expect("written");
+    };
+    let listed = || {
+        let source = build::listing(dir.path()).expect("reads");
+        let names = source.lines().filter_map(|l| l.trim().strip_prefix("(\"")?.split('"').next().map(str::to_owned));
+        names.collect::<Vec<_>>()
+    };
+    ["schema.json", "b/late.toml", "b/.hidden", "a/one.toml"].into_iter().for_each(put);
+    assert_eq!(listed(), ["a/one.toml", "b/late.toml"]);
+    ["a/deep/trace.csv", "c/new.toml"].into_iter().for_each(put);
+    assert_eq!(listed(), ["a/deep/trace.csv", "a/one.toml", "b/late.toml", "c/new.toml"]);
+}
+
+/// Paths of the files of a folder of the project, but those of the folder itself.
+fn on_disk(folder: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+    let (mut found, mut next) = (Vec::new(), vec![root.clone()]);
+    while let Some(dir) = next.pop() {
+        for path in fs::read_dir(&dir).expect("readable").flatten().map(|e| e.path()) {
+            if path.is_dir() {
+                next.push(path);
+            } else if dir != root {
+                found.push(path.strip_prefix(&root).expect("inside").to_string_lossy().replace('\\', "/"));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_scenario_and_every_paper_of_the_project_is_in_the_program() {
+    let scenarios: Vec<String> =
+        weir_lab::measure::scenario::builtin_scenarios().map(|(name, _)| format!("{name}.toml")).collect();
+    let files = on_disk("scenarios");
+    assert!(files.len() > 40, "{} files: the search has gone blind", files.len());
+    assert_eq!(scenarios, files.into_iter().filter(|f| f.ends_with(".toml")).collect::<Vec<_>>());
+    let papers: Vec<String> =
+        weir_lab::publish::papers::papers().map(|(name, _)| format!("{name}/reproduce.toml")).collect();
+    let described: Vec<String> = on_disk("papers").into_iter().filter(|f| f.ends_with("/reproduce.toml")).collect();
+    assert!(described.len() >= 5);
+    assert_eq!(papers, described);
+    for name in described.iter().filter_map(|d| d.strip_suffix("/reproduce.toml")) {
+        // With the files that its description names.
+        weir_lab::publish::papers::PaperData::open(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+}

@@ -1,0 +1,186 @@
+//! DCCP on real sockets: flows without RTP, a source and its sink, and what carries calls.
+
+use super::error::LiveError;
+use super::flow_run::FlowRun;
+use super::looks::{Shared, see_connection};
+use super::start::sleep_until;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::Ordering;
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+use weir_dccp::connection::{Config, State};
+use weir_dccp::packet::ServiceCode;
+use weir_lab::measure::run::parts::{LOOK_INTERVAL, dccp_config, dccp_session_config};
+use weir_lab::measure::scenario::{DccpFlow, DccpSettings, Flow, RtpFlow};
+use weir_live::call::Carrier;
+use weir_live::dccp::{DccpError, DccpListener, DccpPort, DccpSocket, Interest, ListenerConfig, PortConfig};
+use weir_live::realtime::request_realtime;
+use weir_live::tun::MTU;
+use weir_live::udp::UdpConfig;
+use weir_session::Endpoint;
+use weir_session::dccp::DccpEnd;
+use weir_sim::mix;
+use weir_units::{DataSize, TimeDelta, Timestamp};
+
+/// Real-time priority of the ports' threads and the source.
+const PRIORITY: u8 = 1;
+/// How late an end is seen.
+const TICK: Duration = Duration::from_millis(20);
+/// Datagrams handed over at a time.
+const BATCH: usize = 16;
+
+/// Bytes of an IP packet that the emulator's devices take.
+const DEVICE_MTU: DataSize = DataSize::from_bytes(MTU as u64);
+/// Application data of a packet that fits there with 28 bytes of IP and UDP, and whatever options DCCP may add.
+const MAX_DATA: DataSize = DataSize::from_bytes(MTU as u64 - 28 - 92);
+
+/// Application data of a packet of a flow when it runs live: as in the scenario, or what fits.
+pub(super) fn live_payload(d: &DccpFlow) -> DataSize {
+    d.payload.min(MAX_DATA)
+}
+
+/// Both ends, with their sockets in place.
+pub(super) struct LiveDccp {
+    name: String,
+    client: DccpPort,
+    listener: DccpListener,
+    to: SocketAddr,
+    config: Config,
+    payload: usize,
+    interval: Option<TimeDelta>,
+}
+
+impl LiveDccp {
+    /// Ends on bound sockets, the source's first; `seed` is not used but for what is not drawn anew.
+    pub(super) fn new(flow: &Flow, d: &DccpFlow, seed: u64, sockets: [UdpSocket; 2]) -> Result<Self, LiveError> {
+        let error = |e: DccpError| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) };
+        // When the run is over nothing is to stay behind.
+        let (time_wait, give_up_after) = (TimeDelta::from_millis(1), TimeDelta::from_secs(10));
+        let payload = live_payload(d);
+        let config = dccp_config(&d.connection, payload, seed);
+        let (initial_mtu, max_mtu) = (DEVICE_MTU, DEVICE_MTU);
+        let config = Config { time_wait, give_up_after, initial_mtu, max_mtu, ..config };
+        // Segmentation offload would show the link packets that are no packets of the connection's.
+        let udp = UdpConfig { segmentation: false, ..UdpConfig::default() };
+        let port = PortConfig { udp, realtime: Some(PRIORITY), ..PortConfig::default() };
+        let [left, right] = sockets;
+        let client = DccpPort::of(left, port).map_err(error)?;
+        let server = DccpPort::of(right, port).map_err(error)?;
+        let listener = server.listen(ListenerConfig::new(config.clone(), [0; 32])).map_err(error)?;
+        Ok(Self {
+            name: flow.name.clone(),
+            client,
+            to: listener.local_addr(),
+            listener,
+            config,
+            payload: payload.as_bytes() as usize,
+            interval: d.rate.and_then(|r| r.time_for(payload)),
+        })
+    }
+
+    /// Runs both ends until the span is over.
+    pub(super) fn spawn<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        run: FlowRun<'s>,
+    ) -> Vec<ScopedJoinHandle<'s, Result<(), LiveError>>> {
+        let FlowRun { looks, start, ended, .. } = run;
+        let (begin, stop) = (Timestamp::ZERO + run.flow().start, Timestamp::ZERO + run.flow().stop);
+        let source = scope.spawn(move || {
+            request_realtime(PRIORITY);
+            let clock = start.wait();
+            sleep_until(&clock, begin, ended);
+            let over = || clock.now() >= stop || ended.load(Ordering::Relaxed);
+            self.send(&over, looks).map_err(|e| {
+                ended.store(true, Ordering::Relaxed);
+                LiveError::Cannot { what: format!("flow `{}`: {e}", self.name) }
+            })
+        });
+        let sink = scope.spawn(move || {
+            let clock = start.wait();
+            let over = || clock.now() >= stop || ended.load(Ordering::Relaxed);
+            self.receive(&over);
+            Ok(())
+        });
+        vec![source, sink]
+    }
+
+    fn send(&self, over: &dyn Fn() -> bool, looks: &Shared) -> Result<(), DccpError> {
+        let socket = self.client.begin_connect(self.to, self.config.clone())?;
+        let done = self.send_on(&socket, over, looks);
+        // The emulator goes with the run: there is nobody to close with.
+        socket.abort();
+        done
+    }
+
+    fn send_on(&self, socket: &DccpSocket, over: &dyn Fn() -> bool, looks: &Shared) -> Result<(), DccpError> {
+        let data = vec![0; self.payload];
+        let batch = [&data[..]; BATCH];
+        let mut next = socket.now();
+        let mut look = next;
+        socket.set_nonblocking(self.interval.is_some());
+        socket.set_write_timeout(Some(TICK));
+        while !over() {
+            let now = socket.now();
+            if now >= look {
+                look = now + LOOK_INTERVAL;
+                see_connection(looks, socket.queue_counters(), socket.rtt());
+            }
+            let Some(interval) = self.interval else {
+                // As much as there is room for, so that nothing is refused.
+                let room = socket.queue().capacity.saturating_sub(socket.queued().0).min(BATCH);
+                if room == 0 {
+                    socket.wait(Interest::Room, Some(TICK))?;
+                } else {
+                    would_block(socket.send_many(&batch[..room]).map(|_| ()))?;
+                }
+                continue;
+            };
+            while next <= now {
+                next += interval;
+                would_block(socket.send(&data))?;
+            }
+            let wait = next.saturating_since(socket.now()).min(TimeDelta::from_millis(20));
+            std::thread::sleep(Duration::from_nanos(wait.as_nanos().max(0).unsigned_abs()));
+        }
+        Ok(())
+    }
+
+    fn receive(&self, over: &dyn Fn() -> bool) {
+        let mut buffer = Vec::new();
+        while !over() {
+            let Ok(socket) = self.listener.accept_timeout(TICK) else { continue };
+            socket.set_read_timeout(Some(TICK));
+            while !over() && socket.state() != State::Closed {
+                match socket.recv_into(&mut buffer) {
+                    Err(e) if !e.is_would_block() => break,
+                    _ => {}
+                }
+            }
+            socket.abort();
+        }
+    }
+}
+
+/// What carries the ends of a call over DCCP; the one that sends media connects when the flow begins.
+pub(super) fn carriers(
+    flow: &Flow,
+    rtp: &RtpFlow,
+    d: &DccpSettings,
+    (sender, receiver): (Endpoint, Endpoint),
+    seed: u64,
+) -> Result<[Carrier; 2], LiveError> {
+    let settings = dccp_session_config(d);
+    let config = |side: u64| Config {
+        service_code: ServiceCode::RTP_VIDEO,
+        ..dccp_config(d, rtp.payload, mix(seed, 10 + side))
+    };
+    let end = DccpEnd::connect(sender, config(0), settings, Timestamp::ZERO + flow.start);
+    let end = end.map_err(|e| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) })?;
+    Ok([end.into(), Carrier::listening(receiver, config(1), settings)])
+}
+
+/// What a live source cannot leave at once is gone.
+fn would_block(done: Result<(), DccpError>) -> Result<(), DccpError> {
+    done.or_else(|e| if e.is_would_block() { Ok(()) } else { Err(e) })
+}

@@ -1,0 +1,29 @@
+//! What the threads of one flow of a run share.
+
+use super::looks::Shared;
+use super::start::Start;
+use std::sync::atomic::AtomicBool;
+use weir_lab::measure::scenario::{Flow, Scenario};
+use weir_units::TimeDelta;
+
+/// One flow's place in a run.
+#[derive(Clone, Copy)]
+pub(super) struct FlowRun<'s> {
+    pub(super) scenario: &'s Scenario,
+    /// Index of the flow in the scenario.
+    pub(super) index: usize,
+    /// Where its ends are seen.
+    pub(super) looks: &'s Shared,
+    pub(super) start: &'s Start,
+    /// Whether the run has ended.
+    pub(super) ended: &'s AtomicBool,
+    /// Interval between looks at the controller's internals; `None` where nobody wants them.
+    pub(super) internals_every: Option<TimeDelta>,
+}
+
+impl<'s> FlowRun<'s> {
+    /// The flow as the scenario describes it.
+    pub(super) fn flow(&self) -> &'s Flow {
+        &self.scenario.flows[self.index]
+    }
+}

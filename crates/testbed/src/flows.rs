@@ -1,0 +1,313 @@
+//! A scenario's flows on real sockets.
+
+use super::dccp::{LiveDccp, carriers, live_payload};
+use super::ends::{End, EndOf};
+use super::error::LiveError;
+use super::flow_run::FlowRun;
+use super::iperf::{Bulk, BulkServer, check_congestion};
+use super::kernel_tcp::{Span, TcpTraffic as Traffic, Workload};
+use super::start::{TICK, sleep_until};
+use super::udp::{UdpRun, drive_udp};
+use std::io::Read;
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use weir_cc::Registry;
+use weir_lab::measure::results::{Distribution, PictureQuantiles, QualitySummary, TransferSummary};
+use weir_lab::measure::run::RunError;
+use weir_lab::measure::run::parts::{Viewer, call, distribution, udp_source};
+use weir_lab::measure::scenario::{Flow, FlowKind, TcpAlgorithm, TcpFlow, TcpTraffic};
+use weir_lab::publish::pcap::RTP_PORT;
+use weir_live::call::{LiveEnd, Peer, RunUntil};
+use weir_live::dccp::DCCP_UDP_PORT;
+use weir_live::netns::{Namespace, Process, SetupError};
+use weir_live::realtime::request_realtime;
+use weir_live::tun::{MTU, Side};
+use weir_live::udp::UdpConfig;
+use weir_session::Endpoint;
+use weir_sim::{Agent, mix};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// The receivers' ports: this and the flow's number.
+const TCP_PORT: u16 = 5_201;
+const UDP_PORT: u16 = 9;
+/// Most short flows a second.
+const MAX_ARRIVALS: f64 = 50.0;
+/// Bytes of IPv4 and TCP headers.
+const TCP_HEADERS: u64 = 40;
+/// Bytes of TCP timestamps, which the kernel takes from the payload of a segment.
+const TIMESTAMPS: u64 = 12;
+/// A flow with its sockets and programs in place.
+pub(super) enum LiveFlow {
+    Call { ends: Box<[LiveEnd; 2]>, viewer: Option<Box<Viewer>> },
+    Bulk { bulk: Bulk, left: Arc<Namespace>, _server: BulkServer },
+    Traffic { traffic: Box<Traffic>, left: Arc<Namespace> },
+    Dccp(Box<LiveDccp>),
+    Udp { source: Box<dyn Agent + Send>, socket: UdpSocket, to: SocketAddr, _sink: UdpSocket },
+}
+
+/// What the flows are made with.
+pub(super) struct Ground<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) seed: u64,
+    /// Congestion control of every TCP flow, in place of the scenario's.
+    pub(super) congestion: Option<&'a str>,
+    pub(super) left: &'a Arc<Namespace>,
+    pub(super) right: &'a Arc<Namespace>,
+}
+
+impl Ground<'_> {
+    pub(super) fn flow(&self, index: usize, flow: &Flow) -> Result<LiveFlow, LiveError> {
+        let host = u16::try_from(index).unwrap_or(u16::MAX);
+        let seed = mix(self.seed, 1_000 + index as u64);
+        match &flow.kind {
+            FlowKind::Rtp(rtp) => {
+                let (a, b, viewer) = call(flow, rtp, seed, self.registry)?;
+                let port = if rtp.dccp.is_some() { DCCP_UDP_PORT } else { RTP_PORT };
+                let sockets = [Side::Left, Side::Right].map(|side| self.bind(side, host, port));
+                let [left, right] = sockets;
+                // Segmentation offload would show the link packets that are no packets of the session's.
+                let udp = UdpConfig { segmentation: false, ..UdpConfig::default() };
+                let call_error = |e| LiveError::Call { flow: flow.name.clone(), source: Box::new(e) };
+                let peer = |side: Side| Peer::At((side.ipv4(host), port).into());
+                let [a, b] = match &rtp.dccp {
+                    Some(d) => carriers(flow, rtp, d, (a, b), seed)?,
+                    None => [a.into(), b.into()],
+                };
+                let a = LiveEnd::new(left?, udp, peer(Side::Right), a).map_err(call_error)?;
+                let b = LiveEnd::new(right?, udp, peer(Side::Left), b).map_err(call_error)?;
+                Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer })
+            }
+            FlowKind::Tcp(tcp) => self.tcp(host, flow, tcp, seed),
+            FlowKind::Dccp(d) => {
+                let sockets = [self.bind(Side::Left, host, 0)?, self.bind(Side::Right, host, DCCP_UDP_PORT)?];
+                Ok(LiveFlow::Dccp(Box::new(LiveDccp::new(flow, d, seed, sockets)?)))
+            }
+            FlowKind::Udp(_) => {
+                let source = udp_source(flow, seed, self.registry)?;
+                let socket = self.bind(Side::Left, host, 0)?;
+                let _sink = self.bind(Side::Right, host, UDP_PORT)?;
+                let to = (Side::Right.ipv4(host), UDP_PORT).into();
+                Ok(LiveFlow::Udp { source, socket, to, _sink })
+            }
+        }
+    }
+
+    fn bind(&self, side: Side, host: u16, port: u16) -> Result<UdpSocket, LiveError> {
+        let namespace = if side == Side::Left { self.left } else { self.right };
+        let address = (side.ipv4(host), port);
+        let socket = namespace.run(move || UdpSocket::bind(address))?;
+        socket.map_err(|source| {
+            let what = format!("cannot open a UDP socket at {}:{port}", address.0);
+            LiveError::Setup(SetupError::System { what, source })
+        })
+    }
+
+    fn tcp(&self, host: u16, flow: &Flow, tcp: &TcpFlow, seed: u64) -> Result<LiveFlow, LiveError> {
+        let congestion = self.congestion.unwrap_or(kernel_name(tcp.algorithm));
+        check_congestion(self.left, congestion)?;
+        let drawn = |d| distribution(d).map_err(|message| RunError::Traffic { flow: flow.name.clone(), message });
+        let workload = match tcp.traffic {
+            TcpTraffic::Bulk => return self.bulk(host, tcp, congestion),
+            TcpTraffic::Stream { rate } => Workload::Stream(rate),
+            TcpTraffic::Short { arrivals, .. } if arrivals > MAX_ARRIVALS => {
+                let what = format!(
+                    "flow `{}`: {arrivals} short flows a second are more than the {MAX_ARRIVALS} that run live",
+                    flow.name
+                );
+                return Err(LiveError::Cannot { what });
+            }
+            TcpTraffic::Short { arrivals, size } => Workload::Short { arrivals_per_s: arrivals, size: drawn(size)? },
+            TcpTraffic::OnOff { size, idle, starts_on, persistent } => {
+                Workload::Objects { size: drawn(size)?, idle: drawn(idle)?, starts_on, persistent }
+            }
+        };
+        let ends = (Side::Left.ipv4(host), SocketAddrV4::new(Side::Right.ipv4(host), TCP_PORT + host));
+        let traffic = Traffic::new(self.right, ends, congestion, workload, seed)?;
+        Ok(LiveFlow::Traffic { traffic: Box::new(traffic), left: self.left.clone() })
+    }
+
+    fn bulk(&self, host: u16, tcp: &TcpFlow, congestion: &str) -> Result<LiveFlow, LiveError> {
+        let own = u64::from(MTU) - TCP_HEADERS - TIMESTAMPS;
+        let segment = tcp.segment.as_bytes();
+        let bulk = Bulk {
+            from: Side::Left.ipv4(host),
+            to: Side::Right.ipv4(host),
+            port: TCP_PORT + host,
+            congestion: congestion.to_owned(),
+            segment: (segment < own).then_some(segment + TIMESTAMPS),
+            window: tcp.max_window.map(|w| u64::from(w) * segment),
+        };
+        let _server = bulk.serve(self.right)?;
+        Ok(LiveFlow::Bulk { bulk, left: self.left.clone(), _server })
+    }
+}
+
+fn kernel_name(algorithm: TcpAlgorithm) -> &'static str {
+    match algorithm {
+        TcpAlgorithm::NewReno => "reno",
+        TcpAlgorithm::Cubic => "cubic",
+        TcpAlgorithm::Vegas => "vegas",
+        TcpAlgorithm::HighSpeed => "highspeed",
+        TcpAlgorithm::Scalable => "scalable",
+    }
+}
+
+/// What of a flow is not as the scenario says when it runs live.
+pub(super) fn remark(flow: &Flow, congestion: Option<&str>) -> Option<String> {
+    let name = &flow.name;
+    match &flow.kind {
+        FlowKind::Rtp(r) if r.header_overhead != DataSize::from_bytes(weir_lab::measure::run::parts::UDP_OVERHEAD) => {
+            let told = r.header_overhead.as_bytes();
+            Some(format!("{name}: real IPv4 and UDP headers have 28 bytes, those of the scenario {told}"))
+        }
+        FlowKind::Dccp(d) if live_payload(d) != d.payload => {
+            let (told, fits) = (d.payload.as_bytes(), live_payload(d).as_bytes());
+            Some(format!("{name}: {fits} bytes of data a packet, which fit with all of DCCP's options, and not {told}"))
+        }
+        FlowKind::Tcp(t) => {
+            let algorithm = congestion.unwrap_or(kernel_name(t.algorithm));
+            let iperf = ", by iperf3, whose data begin some round trips late";
+            let by = if t.traffic == TcpTraffic::Bulk { iperf } else { "" };
+            Some(format!("{name}: the kernel's own TCP {algorithm}{by}"))
+        }
+        _ => None,
+    }
+}
+
+impl LiveFlow {
+    /// Threads that [`Self::spawn`] begins.
+    pub(super) fn threads(&self) -> usize {
+        if matches!(self, Self::Call { .. } | Self::Dccp(_)) { 2 } else { 1 }
+    }
+
+    /// Both ends of a call.
+    pub(super) fn endpoints(&self) -> Option<(&Endpoint, &Endpoint)> {
+        match self {
+            Self::Call { ends, .. } => Some((ends[0].endpoint(), ends[1].endpoint())),
+            _ => None,
+        }
+    }
+
+    /// Packets that the send queue of a call over DCCP has refused.
+    pub(super) fn refused(&self, now: Timestamp) -> Option<u64> {
+        match self {
+            Self::Call { ends, .. } => ends[0].summary(now).dccp.map(|d| d.rejected),
+            _ => None,
+        }
+    }
+
+    /// What the receiver of a call has seen, where its frames have content.
+    pub(super) fn quality(&self) -> Option<(QualitySummary, PictureQuantiles)> {
+        match self {
+            Self::Call { viewer, .. } => viewer.as_ref().map(|v| v.summary()),
+            _ => None,
+        }
+    }
+
+    /// What became of the transfers of a TCP flow that makes several.
+    pub(super) fn transfers(&self, flow: &Flow) -> Option<TransferSummary> {
+        let (Self::Traffic { traffic, .. }, FlowKind::Tcp(tcp)) = (self, &flow.kind) else { return None };
+        if matches!(tcp.traffic, TcpTraffic::Stream { .. }) {
+            return None;
+        }
+        let s = traffic.stats();
+        let over = |time| DataRate::from_size_over(s.size, time).map(DataRate::as_bps_f64);
+        let times = &s.times;
+        let shape = || {
+            let q = |q| times.quantile(q).map(TimeDelta::as_secs_f64);
+            let (min, max) = times.range()?;
+            let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
+            Some(Distribution {
+                mean: times.mean()?.as_secs_f64(),
+                p50: q(0.5)?,
+                p95: q(0.95)?,
+                p99: q(0.99)?,
+                min,
+                max,
+            })
+        };
+        Some(TransferSummary {
+            completed: s.completed,
+            unfinished: s.unfinished + s.failed,
+            refused: s.refused,
+            goodput_bps: over(flow.stop - flow.start).unwrap_or(0.0),
+            active_bps: over(s.active),
+            mean_throughput_bps: (s.completed > 0).then(|| s.rates / s.completed as f64),
+            completion_s: matches!(tcp.traffic, TcpTraffic::Short { .. }).then(shape).flatten(),
+        })
+    }
+
+    /// Runs the flow on threads of its own until its end, or until `ended`; a thread that fails raises that.
+    pub(super) fn spawn<'s>(
+        &'s mut self,
+        scope: &'s std::thread::Scope<'s, '_>,
+        run: FlowRun<'s>,
+    ) -> Vec<std::thread::ScopedJoinHandle<'s, Result<(), LiveError>>> {
+        let FlowRun { scenario, start, ended, .. } = run;
+        let flow = run.flow();
+        let (begin, stop) = (Timestamp::ZERO + flow.start, Timestamp::ZERO + flow.stop);
+        match self {
+            Self::Call { ends, viewer } => {
+                let run_end = |(end, side): (&'s mut LiveEnd, EndOf<'s>)| {
+                    let sends = matches!(side, EndOf::Sender);
+                    let mut observer = End::new(&run, side);
+                    let until = if sends { stop } else { Timestamp::ZERO + scenario.duration };
+                    scope.spawn(move || {
+                        request_realtime(1);
+                        let clock = start.wait();
+                        sleep_until(&clock, begin, ended);
+                        let until = RunUntil { at: Some(until), stop: ended, ended: None, bye: false };
+                        let done = end.run(&clock, &until, &mut observer);
+                        done.map_err(|e| {
+                            ended.store(true, Ordering::Relaxed);
+                            LiveError::Call { flow: flow.name.clone(), source: Box::new(e) }
+                        })
+                    })
+                };
+                let [a, b] = &mut **ends;
+                [(a, EndOf::Sender), (b, EndOf::Receiver(viewer.as_deref_mut()))].into_iter().map(run_end).collect()
+            }
+            Self::Bulk { bulk, left, .. } => vec![scope.spawn(move || {
+                let clock = start.wait();
+                sleep_until(&clock, begin, ended);
+                let done = bulk.send(left).map_err(LiveError::Setup).and_then(|mut client| {
+                    while clock.now() < stop && !ended.load(Ordering::Relaxed) {
+                        std::thread::sleep(TICK);
+                        check_client(&mut client, &flow.name)?;
+                    }
+                    Ok(())
+                });
+                if done.is_err() {
+                    ended.store(true, Ordering::Relaxed);
+                }
+                done
+            })],
+            Self::Traffic { traffic, left } => vec![scope.spawn(move || {
+                start.wait();
+                if let Some(clock) = start.clock.get() {
+                    traffic.run(scope, left, Span { clock, start: begin, stop, ended });
+                }
+                Ok(())
+            })],
+            Self::Dccp(flow) => flow.spawn(scope, run),
+            Self::Udp { source, socket, to, .. } => vec![scope.spawn(move || {
+                request_realtime(1);
+                let clock = start.wait();
+                drive_udp(&mut **source, &UdpRun { socket, to: *to, clock: &clock, start: begin, stop, ended });
+                Ok(())
+            })],
+        }
+    }
+}
+
+/// That a program which is to send until it is stopped still runs.
+fn check_client(client: &mut Process, flow: &str) -> Result<(), LiveError> {
+    let Ok(Some(status)) = client.try_wait() else { return Ok(()) };
+    let mut said = String::new();
+    if let Some(out) = client.take_stderr() {
+        // What it had to say is a help, and not more.
+        let _ = out.take(2_000).read_to_string(&mut said);
+    }
+    Err(LiveError::Cannot { what: format!("flow `{flow}`: iperf3 has ended early with {status}: {}", said.trim()) })
+}

@@ -1,0 +1,29 @@
+//! Scenarios in real time: the same network between two namespaces, the same calls on real sockets, kernel TCP in place
+//! of simulated TCP, and the same measurements as of a simulated run.
+//!
+//! It needs Linux: TUN devices, network namespaces and the kernel's choice of TCP congestion control. Elsewhere this crate is empty.
+
+#![cfg(target_os = "linux")]
+
+mod capture;
+mod dccp;
+mod difference;
+mod ends;
+mod error;
+mod flow_run;
+mod flows;
+mod iperf;
+mod kernel_tcp;
+mod looks;
+mod network;
+mod run;
+mod start;
+#[cfg(test)]
+mod tests;
+mod udp;
+mod watch;
+
+pub use difference::{Difference, FlowDifference};
+pub use error::LiveError;
+pub use network::{emulated, emulated_link, emulated_path};
+pub use run::{LiveOptions, LiveRun, run_live};

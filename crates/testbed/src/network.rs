@@ -1,0 +1,91 @@
+//! A scenario's network as the emulator takes it.
+
+use weir_lab::measure::run::parts::access_link;
+use weir_lab::measure::scenario::{Flow, Scenario};
+use weir_live::emulate::{Config, Route};
+
+/// All links and flows of a scenario. Links come in the order in which the simulator is given them, so that their random
+/// draws are the same.
+pub fn emulated(scenario: &Scenario, seed: u64) -> Config {
+    config(scenario, &scenario.flows, seed)
+}
+
+/// The path of a scenario's first flow, with all its links.
+pub fn emulated_path(scenario: &Scenario, seed: u64) -> Config {
+    config(scenario, &scenario.flows[..1.min(scenario.flows.len())], seed)
+}
+
+/// One hop of a scenario, by the name of either of its directions; `None` where there is none of the name.
+pub fn emulated_link(scenario: &Scenario, name: &str, seed: u64) -> Option<Config> {
+    let forward = scenario.link(name)?;
+    let other = match name.strip_suffix(".reverse") {
+        Some(hop) => hop.to_owned(),
+        None => format!("{name}.reverse"),
+    };
+    let route = Route { forward: vec![0], reverse: vec![1] };
+    let links = [forward, scenario.link(&other)?].map(|i| &scenario.links[i]);
+    let links = links.map(|l| (l.name.clone(), l.config()));
+    Some(Config { links: links.to_vec(), flows: vec![route], seed })
+}
+
+fn config(scenario: &Scenario, flows: &[Flow], seed: u64) -> Config {
+    let mut links: Vec<_> = scenario.links.iter().map(|l| (l.name.clone(), l.config())).collect();
+    let mut routes = Vec::new();
+    for flow in flows {
+        let mut route = |ids: &[usize], way: &str| {
+            let mut all = Vec::new();
+            if let Some((name, access)) = access_link(flow) {
+                all.push(links.len());
+                links.push((format!("{name}{way}"), access));
+            }
+            all.extend(ids);
+            all
+        };
+        routes.push(Route { forward: route(&flow.forward, ""), reverse: route(&flow.reverse, ", reverse") });
+    }
+    Config { links, flows: routes, seed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_cc::Registry;
+    use weir_lab::measure::scenario::ScenarioFile;
+
+    fn scenario(text: &str) -> Scenario {
+        let registry = Registry::builtin();
+        let file = ScenarioFile::parse("t", text, ".".as_ref(), &registry).expect("sound");
+        file.scenario(None, file.controllers().first().map(String::as_str), &registry).expect("sound")
+    }
+
+    #[test]
+    fn routes_lead_over_access_links_first() {
+        let s = scenario(
+            r#"
+            title = "t"
+            duration = "5 s"
+            topology = "dumbbell"
+            [access]
+            delay = "7 ms"
+            [links.shared]
+            rate = "2 Mbps"
+            delay = "20 ms"
+            [rtp.a]
+            controller = "fixed"
+            [tcp.b]
+            algorithm = "cubic"
+            "#,
+        );
+        let c = emulated(&s, 3);
+        let names: Vec<&str> = c.links.iter().map(|l| &l.0[..]).collect();
+        let access = ["access of a", "access of a, reverse", "access of b", "access of b, reverse"];
+        assert_eq!(names, [&["shared", "shared.reverse"][..], &access].concat());
+        assert_eq!(c.flows[0], Route { forward: vec![2, 0], reverse: vec![3, 1] });
+        assert_eq!(c.flows[1], Route { forward: vec![4, 0], reverse: vec![5, 1] });
+        assert_eq!(c.links[5].1.delay.as_millis(), 7);
+        assert_eq!(emulated_path(&s, 3).links.len(), 4);
+        let one = emulated_link(&s, "shared.reverse", 3).expect("there");
+        assert_eq!((&one.links[0].0[..], &one.links[1].0[..]), ("shared.reverse", "shared"));
+        assert_eq!(emulated_link(&s, "none", 3), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! One scenario and one seed in real time.
+
+use super::capture::{self, capture};
+use super::error::LiveError;
+use super::flow_run::FlowRun;
+use super::flows::{Ground, LiveFlow, remark};
+use super::looks::{Shared, tell};
+use super::network::emulated;
+use super::start::Start;
+use super::watch::LiveWatch;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use weir_lab::measure::metrics::{FlowEnd, Recorder};
+use weir_lab::measure::results::{self, Live, RunResult};
+use weir_lab::measure::run::parts::{LOOK_INTERVAL, Told, recorder_config};
+use weir_lab::measure::run::{RunError, RunOptions};
+use weir_lab::measure::scenario::{Capacity, FlowKind, Scenario, Source};
+use weir_live::emulate::{Accuracy, Emulator, Network};
+use weir_live::tun::Side;
+use weir_units::{DataRate, Timestamp};
+
+/// Flows that one machine is asked to run at once.
+const MAX_FLOWS: usize = 40;
+/// Fastest link that is emulated.
+const MAX_RATE: DataRate = DataRate::from_mbps(200);
+/// Samples of luma a second that are coded in the thread of a call's end: 640x480 at 30 pictures a second. OpenH264 takes
+/// some 1 to 4 ms a picture of that size, and the packets wait as long.
+const MAX_SAMPLES: f64 = 640.0 * 480.0 * 30.0;
+/// How often progress is told and the stop flag seen.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How to run in real time.
+#[derive(Clone, Copy)]
+pub struct LiveOptions<'a> {
+    /// As for a simulated run.
+    pub run: RunOptions<'a>,
+    /// The kernel's congestion control for every TCP flow, such as `bbr`; the scenario's own where absent.
+    pub congestion: Option<&'a str>,
+    /// Where to write every packet that enters the emulator, as pcapng.
+    pub capture: Option<&'a Path>,
+}
+
+/// What a run in real time gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LiveRun {
+    /// The same as a simulated run, with [`RunResult::live`] set.
+    pub result: RunResult,
+    /// How well the emulator kept to its plan.
+    pub accuracy: Accuracy,
+    /// Packets in the capture, where there is one.
+    pub captured: Option<u64>,
+}
+
+/// Refuses what one machine cannot do in real time.
+fn check(s: &Scenario) -> Result<(), LiveError> {
+    let cannot = |what: String| Err(LiveError::Cannot { what: format!("{what}: run it simulated, by `weir run`") });
+    if s.flows.len() > MAX_FLOWS {
+        return cannot(format!("{} flows are more than the {MAX_FLOWS} that run live", s.flows.len()));
+    }
+    for link in &s.links {
+        if link.assist.is_some() {
+            return cannot(format!("link `{}`: there is no base station in the emulator", link.name));
+        }
+        let fastest = match &link.capacity {
+            Capacity::Unlimited => continue,
+            Capacity::Constant(rate) => *rate,
+            Capacity::Steps { steps, .. } => steps.iter().map(|s| s.1).max().unwrap_or(DataRate::ZERO),
+            Capacity::Trace(_) => link.capacity.config().rate_at(Timestamp::ZERO),
+        };
+        if fastest > MAX_RATE {
+            return cannot(format!("link `{}` with {fastest} is faster than the {MAX_RATE} that run live", link.name));
+        }
+    }
+    for flow in &s.flows {
+        if let FlowKind::Rtp(r) = &flow.kind
+            && r.payload.as_bytes() > 1_400
+        {
+            let (name, size) = (&flow.name, r.payload.as_bytes());
+            return cannot(format!("flow `{name}`: RTP payloads of {size} bytes do not fit into packets of 1500"));
+        }
+    }
+    check_pictures(s)
+}
+
+/// Refuses pictures that the ends' own threads, and the machine's cores, would not code in time.
+fn check_pictures(s: &Scenario) -> Result<(), LiveError> {
+    let cores = thread::available_parallelism().map_or(1, usize::from) as f64;
+    let cannot = |what: String| {
+        let way_out = "give it a smaller `picture` or `fps`, or run it simulated, by `weir run`";
+        Err(LiveError::Cannot { what: format!("{what}: {way_out}") })
+    };
+    let mut all = 0.0;
+    for flow in &s.flows {
+        let Some(Source::Encoder(video)) = flow.rtp().map(|r| &r.source) else { continue };
+        // A file that cannot be read is refused with its reasons when the flow is made.
+        let Some((width, height)) = video.clip.size() else { continue };
+        let samples = f64::from(width) * f64::from(height) * video.fps;
+        all += samples;
+        let (name, fps) = (&flow.name, video.fps);
+        if samples > MAX_SAMPLES {
+            return cannot(format!(
+                "flow `{name}`: pictures of {width}x{height} at {fps} a second are coded between its packets, \
+                 which those of more than 640x480 at 30 a second would hold up"
+            ));
+        }
+        if all > cores * MAX_SAMPLES {
+            return cannot(format!(
+                "flow `{name}`: with the flows before it {:.1} million samples a second are to be coded, more than the \
+                 {:.1} million of 640x480 at 30 for each of {cores} cores",
+                all / 1e6,
+                cores * MAX_SAMPLES / 1e6
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Runs a scenario in real time: network namespaces, the emulated links, calls on sockets, the kernel's TCP. Takes as long
+/// as the scenario says. Nothing is left behind, however it ends.
+///
+/// Errors: what cannot run live, the privilege or program that is missing, or the stop flag.
+pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Result<LiveRun, LiveError> {
+    check(scenario)?;
+    let mut config = recorder_config(scenario, seed, options.run.series);
+    for flow in config.flows.iter_mut().filter(|f| f.kind == results::FlowKind::Tcp) {
+        if let Some(name) = options.congestion {
+            flow.controller = name.to_owned();
+        }
+    }
+    let recorder = Recorder::new(config);
+    let (sink, captured) = options.capture.map(|_| capture()).unzip();
+    let emulator = Emulator::new(&emulated(scenario, seed), LiveWatch::new(scenario, recorder, sink))?;
+    let (left, right) = (emulator.namespace(Side::Left).clone(), emulator.namespace(Side::Right).clone());
+    let ground =
+        Ground { registry: options.run.registry, seed, congestion: options.congestion, left: &left, right: &right };
+    let flows = scenario.flows.iter().enumerate().map(|(i, f)| ground.flow(i, f));
+    let mut flows = flows.collect::<Result<Vec<LiveFlow>, LiveError>>()?;
+
+    let looks: Vec<Shared> = flows.iter().map(|_| Shared::default()).collect();
+    let start = Start::new(1 + flows.iter().map(LiveFlow::threads).sum::<usize>());
+    let ended = AtomicBool::new(false);
+    let (carried, captured) = thread::scope(|scope| {
+        let (start, ended, looks) = (&start, &ended, &looks);
+        let writer = options.capture.zip(captured).map(|(path, packets)| {
+            scope.spawn(move || {
+                let written = capture::write(path, scenario, &packets, &start.clock);
+                written.map_err(|source| LiveError::Capture { file: path.display().to_string(), source })
+            })
+        });
+        let mut threads = Vec::new();
+        for (i, (flow, looks)) in flows.iter_mut().zip(looks).enumerate() {
+            let internals_every = options.run.series.then_some(scenario.sample_interval);
+            threads.extend(flow.spawn(scope, FlowRun { scenario, index: i, looks, start, ended, internals_every }));
+        }
+        let emulating = scope.spawn(move || carry(scenario, emulator, looks, start, ended));
+        let clock = start.begin();
+        let total = scenario.duration.as_secs_f64().max(1e-9);
+        while !emulating.is_finished() {
+            thread::sleep(TICK);
+            (options.run.progress)((clock.now().as_secs_f64() / total).min(1.0));
+            if options.run.stop.load(Ordering::Relaxed) {
+                ended.store(true, Ordering::Relaxed);
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+        let at = clock.now();
+        // With the emulator goes its end of the capture, so that the writer comes to an end.
+        let carried = join(emulating);
+        let failed = threads.into_iter().filter_map(|t| join(t).err()).collect::<Vec<_>>();
+        let captured = writer.map(join).transpose()?;
+        if options.run.stop.load(Ordering::Relaxed) {
+            return Err(RunError::Stopped { at }.into());
+        }
+        match failed.into_iter().next() {
+            Some(e) => Err(e),
+            None => Ok((carried.map_err(LiveError::Device)?, captured)),
+        }
+    })?;
+    let Carried { accuracy, mut recorder, mut told } = carried;
+    let end = Timestamp::ZERO + scenario.duration;
+    for (i, (flow, told)) in flows.iter().zip(&mut told).enumerate() {
+        if let Some(refused) = flow.refused(end) {
+            told.refused(&mut recorder, i, end, refused, None);
+        }
+        let transfers = flow.transfers(&scenario.flows[i]);
+        let (quality, picture_quantiles) = flow.quality().unzip();
+        recorder.flow_end(i, FlowEnd { transfers, quality, picture_quantiles, ..told.end(flow.endpoints()) });
+    }
+    let mut result = recorder.finish(end);
+    let remarks = scenario.flows.iter().filter_map(|f| remark(f, options.congestion));
+    result.live = Some(live(&accuracy, scenario.bottleneck, remarks.collect()));
+    Ok(LiveRun { result, accuracy, captured })
+}
+
+/// What the emulator's thread gives.
+struct Carried {
+    accuracy: Accuracy,
+    recorder: Recorder,
+    told: Vec<Told>,
+}
+
+/// The emulator's thread: packets, and at every look the queues and what the ends have shown.
+fn carry(
+    scenario: &Scenario,
+    mut emulator: Emulator<LiveWatch>,
+    looks: &[Shared],
+    start: &Start,
+    ended: &AtomicBool,
+) -> io::Result<Carried> {
+    emulator.hurry();
+    let clock = start.wait();
+    let mut told = vec![Told::default(); scenario.flows.len()];
+    let look = |now: Timestamp, network: &mut Network<LiveWatch>| {
+        for i in 0..scenario.links.len() {
+            let link = network.link(i);
+            let (size, delay) = (link.queue_size(now), link.queue_delay(now));
+            network.observer_mut().recorder.link(i, now, size, delay);
+        }
+        let recorder = &mut network.observer_mut().recorder;
+        let row = recorder.wants_series() && now >= recorder.next_row();
+        for (i, (looks, told)) in looks.iter().zip(&mut told).enumerate() {
+            tell(looks, told, recorder, scenario, i, now, row);
+        }
+        ControlFlow::Continue(())
+    };
+    let every = LOOK_INTERVAL.min(scenario.sample_interval);
+    let accuracy = emulator.run(&clock, Some(Timestamp::ZERO + scenario.duration), ended, every, look)?;
+    Ok(Carried { accuracy, recorder: emulator.into_observer().recorder, told })
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn live(a: &Accuracy, bottleneck: usize, remarks: Vec<String>) -> Live {
+    let link = a.links.get(bottleneck);
+    let load = std::fs::read_to_string("/proc/loadavg").ok();
+    let error = a.delay_error;
+    Live {
+        delay_error_mean_ms: error.map_or(0.0, |e| e.mean_ms),
+        delay_error_p99_ms: error.map_or(0.0, |e| e.p99_ms),
+        delay_error_max_ms: error.map_or(0.0, |e| e.max_ms),
+        late_packets: error.map_or(0, |e| e.late),
+        overruns: a.left.overruns + a.right.overruns,
+        rate_ratio: link.and_then(|l| Some(l.saturated_bps? / l.capacity_bps?)),
+        emulator_cpu: a.cpu_share,
+        load: load.and_then(|l| l.split_whitespace().next()?.parse().ok()),
+        realtime: a.realtime,
+        remarks,
+    }
+}

@@ -1,0 +1,178 @@
+//! What the recorder and a capture see of the packets of a run in real time.
+
+use super::capture::Capture;
+use weir_lab::measure::metrics::{DropCause, Recorder};
+use weir_lab::measure::run::parts::REPAIR_PAYLOAD_TYPES;
+use weir_lab::measure::scenario::{FlowKind, Scenario};
+use weir_live::emulate::flow_of;
+use weir_live::tun::Side;
+use weir_path::DropReason;
+use weir_sim::{AgentId, Observer, Packet, Place};
+use weir_units::{DataSize, Timestamp};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Rtp,
+    RtpOverDccp,
+    Tcp,
+    Udp,
+    Dccp,
+}
+
+/// What a packet carries of its flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Carried {
+    Media(DataSize),
+    Repair(DataSize),
+}
+
+/// Tells the recorder of the emulator's packets, as the simulator's observer does of its own.
+pub(super) struct LiveWatch {
+    pub(super) recorder: Recorder,
+    kinds: Vec<Kind>,
+    capture: Option<Capture>,
+}
+
+impl LiveWatch {
+    pub(super) fn new(scenario: &Scenario, recorder: Recorder, capture: Option<Capture>) -> Self {
+        let kind = |k: &FlowKind| match k {
+            FlowKind::Rtp(r) if r.dccp.is_some() => Kind::RtpOverDccp,
+            FlowKind::Rtp(_) => Kind::Rtp,
+            FlowKind::Tcp(_) => Kind::Tcp,
+            FlowKind::Udp(_) => Kind::Udp,
+            FlowKind::Dccp(_) => Kind::Dccp,
+        };
+        Self { recorder, kinds: scenario.flows.iter().map(|f| kind(&f.kind)).collect(), capture }
+    }
+
+    /// The flow and what counts of the packet, where it carries media or data rather than feedback.
+    fn carried(&self, from: AgentId, packet: &Packet) -> Option<(usize, Carried)> {
+        let (flow, side) = flow_of(from);
+        let kind = *self.kinds.get(flow).filter(|_| side == Side::Left)?;
+        Some((flow, carried(kind, &packet.bytes)?))
+    }
+}
+
+/// Transport header and what follows it, and the protocol's number, of an IP packet without extension headers.
+fn transport(ip: &[u8]) -> Option<(u8, &[u8])> {
+    match ip.first()? >> 4 {
+        4 => Some((*ip.get(9)?, ip.get(usize::from(ip[0] & 15) * 4..)?)),
+        6 => Some((*ip.get(6)?, ip.get(40..)?)),
+        _ => None,
+    }
+}
+
+fn carried(kind: Kind, ip: &[u8]) -> Option<Carried> {
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    let size = |bytes: &[u8]| DataSize::from_bytes(bytes.len() as u64);
+    match (kind, transport(ip)?) {
+        (Kind::Tcp, (TCP, segment)) => {
+            let payload = segment.get(usize::from(segment.get(12)? >> 4) * 4..)?;
+            (!payload.is_empty()).then(|| Carried::Media(size(payload)))
+        }
+        // As of simulated sources: all that a link sees.
+        (Kind::Udp, (UDP, _)) => Some(Carried::Media(size(ip))),
+        (Kind::Dccp, (UDP, datagram)) => {
+            let packet = weir_dccp::packet::parse(datagram.get(8..)?, 0).ok()?;
+            let counts = packet.header.packet_type.is_data() && !packet.data.is_empty();
+            counts.then(|| Carried::Media(size(packet.data)))
+        }
+        (Kind::RtpOverDccp, (UDP, datagram)) => {
+            let packet = weir_dccp::packet::parse(datagram.get(8..)?, 0).ok()?;
+            if packet.header.packet_type.is_data() { media(packet.data) } else { None }
+        }
+        (Kind::Rtp, (UDP, datagram)) => media(datagram.get(8..)?),
+        _ => None,
+    }
+}
+
+fn media(rtp: &[u8]) -> Option<Carried> {
+    if weir_wire::kind_of(rtp) != Some(weir_wire::Kind::Rtp) {
+        return None;
+    }
+    // The payload type tells media from repair (RFC 3550, section 5.1).
+    let repair = rtp.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
+    let size = DataSize::from_bytes(rtp.len() as u64);
+    Some(if repair { Carried::Repair(size) } else { Carried::Media(size) })
+}
+
+impl Observer for LiveWatch {
+    fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
+        match self.carried(from, packet) {
+            Some((flow, Carried::Media(size))) => self.recorder.sent(flow, now, size, packet.size),
+            Some((flow, Carried::Repair(size))) => self.recorder.repair_sent(flow, now, size, packet.size),
+            None => {}
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, &packet.bytes);
+        }
+    }
+    fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
+        let cause = match place {
+            Place::Link(_, DropReason::Queue) => DropCause::Queue,
+            Place::Link(..) => DropCause::Channel,
+            Place::Agent(_) => return,
+        };
+        if let Some((flow, Carried::Media(_))) = self.carried(from, packet) {
+            self.recorder.dropped(flow, now, cause);
+        }
+    }
+    fn on_delivered(&mut self, now: Timestamp, _: AgentId, from: AgentId, packet: &Packet) {
+        match self.carried(from, packet) {
+            Some((flow, Carried::Media(size))) => self.recorder.received(flow, now, packet.sent, size),
+            Some((flow, Carried::Repair(_))) => self.recorder.repair_received(flow, now),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ipv4(protocol: u8, rest: &[u8]) -> Vec<u8> {
+        let mut p = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 1, 0, 1];
+        p.extend_from_slice(rest);
+        p
+    }
+
+    #[test]
+    fn what_counts_of_a_packet() {
+        let size = |n| DataSize::from_bytes(n);
+        // A TCP header of 32 bytes, then data or none.
+        let mut segment = vec![0; 32];
+        segment[12] = 8 << 4;
+        assert_eq!(carried(Kind::Tcp, &ipv4(6, &segment)), None);
+        segment.extend([1; 100]);
+        assert_eq!(carried(Kind::Tcp, &ipv4(6, &segment)), Some(Carried::Media(size(100))));
+        assert_eq!(carried(Kind::Udp, &ipv4(17, &[0; 108])), Some(Carried::Media(size(128))));
+        let rtp = |payload_type: u8| {
+            let mut d = vec![0; 8];
+            d.extend([0x80, payload_type, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9, 7, 7]);
+            ipv4(17, &d)
+        };
+        assert_eq!(carried(Kind::Rtp, &rtp(96)), Some(Carried::Media(size(14))));
+        assert_eq!(carried(Kind::Rtp, &rtp(REPAIR_PAYLOAD_TYPES[0])), Some(Carried::Repair(size(14))));
+        // The same over DCCP: a Data packet with 12 bytes of header; what has no data carries nothing.
+        let dccp = |packet_type: u8, data: &[u8]| {
+            let mut d = vec![0; 8];
+            d.extend([0, 1, 0, 2, 3, 0, 0, 0, packet_type << 1, 0, 0, 9]);
+            d.extend_from_slice(data);
+            ipv4(17, &d)
+        };
+        let inside = &rtp(96)[28..];
+        assert_eq!(carried(Kind::RtpOverDccp, &dccp(2, inside)), Some(Carried::Media(size(14))));
+        assert_eq!(carried(Kind::RtpOverDccp, &dccp(2, &rtp(201)[28..])), None);
+        assert_eq!(carried(Kind::Dccp, &dccp(2, &[1; 90])), Some(Carried::Media(size(90))));
+        assert_eq!(carried(Kind::Dccp, &dccp(2, &[])), None);
+        assert_eq!(carried(Kind::Dccp, &dccp(11, &[1; 90])), None, "a reserved type");
+        // A receiver report is feedback.
+        assert_eq!(carried(Kind::Rtp, &rtp(201)), None);
+        for cut in 0..40 {
+            let whole = ipv4(6, &segment);
+            let _ = carried(Kind::Tcp, &whole[..cut]);
+            let _ = carried(Kind::Rtp, &rtp(96)[..cut.min(42)]);
+        }
+    }
+}

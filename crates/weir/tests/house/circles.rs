@@ -1,0 +1,506 @@
+//! No circle among sibling modules inside a room: read from the paths that begin with `crate::`, `super::` and `self::`.
+//!
+//! A module and what is below it count as one when they are set beside their siblings. What a module shares with its parent
+//! is no circle. A path that names a re-export leads to where the item is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Circles that are known: a module and those of its children that reach each other. This list may only become shorter.
+const KNOWN: &[(&str, &str)] = &[
+    ("dccp", "connection feature"),
+    ("dccp", "option packet"),
+    ("dccp::ccid", "ccid3 ccid4"),
+    ("dccp::connection", "incoming options"),
+    ("lab::measure::run", "agent build dccp station watch"),
+    ("live::call", "end observer"),
+    ("live::dccp", "driver link listener port seat socket"),
+    ("media", "codec perfect scenes source statistical trace"),
+    ("path", "chance config"),
+    ("session", "content receiver"),
+    ("sim", "agent engine observer packet slab tcp topology"),
+    ("weir", "args call dccp emulate quality session"),
+];
+
+/// Path of a module from the room's root.
+type ModulePath = Vec<String>;
+
+/// One source file before its tests.
+#[derive(Debug, Default)]
+struct Module {
+    file: PathBuf,
+    /// Names defined in it.
+    defined: BTreeSet<String>,
+    /// What `use` brings in: name, and the path as it is written.
+    imports: BTreeMap<String, Vec<String>>,
+    /// Paths after which `use` writes a star.
+    globs: Vec<Vec<String>>,
+    /// Every path that begins with `crate`, `super` or `self`, and its line.
+    paths: Vec<(Vec<String>, usize)>,
+    /// Children that are built for tests alone.
+    test_children: BTreeSet<String>,
+}
+
+/// A room's modules.
+#[derive(Debug, Default)]
+struct Room {
+    modules: BTreeMap<ModulePath, Module>,
+}
+
+/// The text without comments, and without what stands between quotes; line breaks stay.
+fn without_comments_and_strings(text: &str) -> String {
+    let bytes: Vec<char> = text.chars().collect();
+    let (mut out, mut i) = (String::with_capacity(text.len()), 0);
+    let at = |i: usize| bytes.get(i).copied().unwrap_or('\0');
+    while i < bytes.len() {
+        let c = bytes[i];
+        match c {
+            '/' if at(i + 1) == '/' => {
+                while i < bytes.len() && bytes[i] != '\n' {
+                    i += 1;
+                }
+            }
+            '/' if at(i + 1) == '*' => {
+                i += 2;
+                while i < bytes.len() && !(bytes[i] == '*' && at(i + 1) == '/') {
+                    if bytes[i] == '\n' {
+                        out.push('\n');
+                    }
+                    i += 1;
+                }
+                i += 2;
+            }
+            'r' if (at(i + 1) == '"' || (at(i + 1) == '#' && matches!(at(i + 2), '"' | '#'))) && !in_word(&out) => {
+                let hashes = bytes[i + 1..].iter().take_while(|c| **c == '#').count();
+                i += hashes + 2;
+                while i < bytes.len() && !(bytes[i] == '"' && (1..=hashes).all(|h| at(i + h) == '#')) {
+                    if bytes[i] == '\n' {
+                        out.push('\n');
+                    }
+                    i += 1;
+                }
+                i += hashes + 1;
+            }
+            '"' => {
+                i += 1;
+                while i < bytes.len() && bytes[i] != '"' {
+                    if bytes[i] == '\\' {
+                        i += 1;
+                    }
+                    if at(i) == '\n' {
+                        out.push('\n');
+                    }
+                    i += 1;
+                }
+                i += 1;
+            }
+            // A character, not a lifetime.
+            '\'' if at(i + 1) == '\\' || at(i + 2) == '\'' => {
+                i += if at(i + 1) == '\\' { 3 } else { 2 };
+                while i < bytes.len() && bytes[i] != '\'' {
+                    i += 1;
+                }
+                i += 1;
+            }
+            _ => {
+                out.push(c);
+                i += 1;
+            }
+        }
+    }
+    out
+}
+
+fn in_word(before: &str) -> bool {
+    before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Words, `::` and single signs, each with its line.
+fn tokens(text: &str) -> Vec<(String, usize)> {
+    let chars: Vec<char> = text.chars().collect();
+    let (mut out, mut line, mut i) = (Vec::new(), 1, 0);
+    while i < chars.len() {
+        let c = chars[i];
+        if c.is_alphanumeric() || c == '_' {
+            let from = i;
+            while i < chars.len() && (chars[i].is_alphanumeric() || chars[i] == '_') {
+                i += 1;
+            }
+            out.push((chars[from..i].iter().collect(), line));
+            continue;
+        }
+        if c == ':' && chars.get(i + 1) == Some(&':') {
+            out.push(("::".into(), line));
+            i += 2;
+            continue;
+        }
+        line += usize::from(c == '\n');
+        if !c.is_whitespace() {
+            out.push((c.to_string(), line));
+        }
+        i += 1;
+    }
+    out
+}
+
+/// The tokens without items for tests, and the names of modules that are such items.
+fn without_tests(tokens: Vec<(String, usize)>) -> (Vec<(String, usize)>, BTreeSet<String>) {
+    let (mut kept, mut tests, mut i) = (Vec::new(), BTreeSet::new(), 0);
+    let starts = |i: usize| {
+        let want = ["#", "[", "cfg", "(", "test", ")", "]"];
+        want.iter().enumerate().all(|(k, w)| tokens.get(i + k).is_some_and(|t| t.0 == *w))
+    };
+    while i < tokens.len() {
+        if !starts(i) {
+            kept.push(tokens[i].clone());
+            i += 1;
+            continue;
+        }
+        i += 7;
+        if let Some(at) = tokens[i..].iter().take(3).position(|t| t.0 == "mod") {
+            tests.extend(tokens.get(i + at + 1).map(|t| t.0.clone()));
+        }
+        let mut depth = 0;
+        while let Some((word, _)) = tokens.get(i) {
+            i += 1;
+            match word.as_str() {
+                "{" | "(" | "[" => depth += 1,
+                "}" | ")" | "]" => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 && matches!(word.as_str(), "}" | ";" | ",") {
+                break;
+            }
+        }
+    }
+    (kept, tests)
+}
+
+/// Reads the tree of a `use` from `i` on; gives where it ends.
+fn use_tree(tokens: &[(String, usize)], mut i: usize, prefix: &[String], found: &mut Vec<Use>) -> usize {
+    let mut path = prefix.to_vec();
+    loop {
+        let Some((word, line)) = tokens.get(i) else { return i };
+        match word.as_str() {
+            "::" => i += 1,
+            "{" => {
+                i += 1;
+                while tokens.get(i).is_some_and(|t| t.0 != "}") {
+                    i = use_tree(tokens, i, &path, found);
+                    if tokens.get(i).is_some_and(|t| t.0 == ",") {
+                        i += 1;
+                    }
+                }
+                return i + 1;
+            }
+            "*" => {
+                found.push(Use { path, name: "*".into(), line: *line });
+                return i + 1;
+            }
+            "," | "}" | ";" => break,
+            "as" => {
+                let name = tokens.get(i + 1).map_or(String::new(), |t| t.0.clone());
+                found.push(Use { path, name, line: *line });
+                return i + 2;
+            }
+            _ => {
+                path.push(word.clone());
+                i += 1;
+            }
+        }
+    }
+    if path.last().is_some_and(|l| l == "self") && path.len() > 1 {
+        path.pop();
+    }
+    let line = tokens.get(i).map_or(0, |t| t.1);
+    if let Some(name) = path.last().cloned() {
+        found.push(Use { path, name, line });
+    }
+    i
+}
+
+/// One name that a `use` brings in.
+struct Use {
+    path: Vec<String>,
+    name: String,
+    line: usize,
+}
+
+fn read(file: &Path, text: &str) -> Module {
+    let (tokens, test_children) = without_tests(tokens(&without_comments_and_strings(text)));
+    let mut module = Module { file: file.into(), test_children, ..Module::default() };
+    let is_root = |word: &str| matches!(word, "crate" | "super" | "self");
+    let mut i = 0;
+    while i < tokens.len() {
+        let (word, line) = &tokens[i];
+        let next = tokens.get(i + 1).map_or("", |t| t.0.as_str());
+        if word == "use" && next != "<" {
+            let mut found = Vec::new();
+            i = use_tree(&tokens, i + 1, &[], &mut found);
+            for u in found {
+                if u.path.first().is_some_and(|p| is_root(p)) {
+                    module.paths.push((u.path.clone(), u.line));
+                }
+                if u.name == "*" {
+                    module.globs.push(u.path);
+                } else {
+                    module.imports.insert(u.name, u.path);
+                }
+            }
+            continue;
+        }
+        if is_root(word) && next == "::" {
+            let mut path = vec![word.clone()];
+            while tokens.get(i + 1).is_some_and(|t| t.0 == "::")
+                && tokens.get(i + 2).is_some_and(|t| t.0.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+            {
+                path.push(tokens[i + 2].0.clone());
+                i += 2;
+            }
+            module.paths.push((path, *line));
+        }
+        let defines = ["struct", "enum", "fn", "trait", "type", "const", "static", "union", "macro_rules"];
+        if defines.contains(&word.as_str()) && next != "!" {
+            module.defined.insert(next.to_owned());
+        }
+        i += 1;
+    }
+    module
+}
+
+impl Room {
+    fn open(src: &Path) -> Self {
+        let mut room = Self::default();
+        room.walk(src, &mut Vec::new());
+        let tests: Vec<ModulePath> = (room.modules.iter())
+            .flat_map(|(path, m)| m.test_children.iter().map(|c| [path.as_slice(), std::slice::from_ref(c)].concat()))
+            .collect();
+        let named_tests = |path: &ModulePath| path.iter().any(|p| p == "tests" || p.ends_with("_tests"));
+        room.modules.retain(|path, _| !named_tests(path) && !tests.iter().any(|t| path.starts_with(t)));
+        room
+    }
+
+    fn walk(&mut self, dir: &Path, at: &mut ModulePath) {
+        let Ok(entries) = fs::read_dir(dir) else { return };
+        for path in entries.flatten().map(|e| e.path()) {
+            let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+            if path.is_dir() {
+                at.push(stem);
+                self.walk(&path, at);
+                at.pop();
+            } else if path.extension().is_some_and(|e| e == "rs") && !(stem == "main" && at.is_empty()) {
+                let mut module = at.clone();
+                if stem != "mod" && !(stem == "lib" && at.is_empty()) {
+                    module.push(stem);
+                }
+                let text = fs::read_to_string(&path).expect("UTF-8");
+                self.modules.insert(module, read(&path, &text));
+            }
+        }
+    }
+
+    fn is_module(&self, path: &[String]) -> bool {
+        self.modules.contains_key(path)
+    }
+
+    /// The module that holds what `path`, written in `from`, names.
+    fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<ModulePath> {
+        if depth > 16 {
+            return None;
+        }
+        let mut at = from.to_vec();
+        for (i, part) in path.iter().enumerate() {
+            match part.as_str() {
+                "crate" => at.clear(),
+                "self" => {}
+                "super" => {
+                    at.pop()?;
+                }
+                name => {
+                    at.push(name.to_owned());
+                    if self.is_module(&at) {
+                        continue;
+                    }
+                    at.pop();
+                    let module = self.modules.get(&at)?;
+                    if module.defined.contains(name) {
+                        return Some(at);
+                    }
+                    let rest = &path[i + 1..];
+                    let through = |import: &Vec<String>| {
+                        let on: Vec<String> = import.iter().chain(rest).cloned().collect();
+                        self.resolve(&at, &on, depth + 1)
+                    };
+                    if let Some(import) = module.imports.get(name) {
+                        // A name of another crate is an item of the module that imports it.
+                        let inside = self.begins_inside(&at, &import[0]);
+                        return if inside && *import != path[..=i] { through(import) } else { Some(at) };
+                    }
+                    for glob in module.globs.iter().filter(|g| self.begins_inside(&at, &g[0])) {
+                        let on: Vec<String> = glob.iter().chain([part]).cloned().collect();
+                        let held = self.resolve(&at, &on, depth + 1);
+                        if held.as_ref().is_some_and(|h| self.modules[h].defined.contains(name)) {
+                            return held;
+                        }
+                    }
+                    return Some(at);
+                }
+            }
+        }
+        Some(at)
+    }
+
+    fn begins_inside(&self, at: &[String], first: &String) -> bool {
+        let child = [at, std::slice::from_ref(first)].concat();
+        matches!(first.as_str(), "crate" | "super" | "self") || self.is_module(&child)
+    }
+
+    /// By parent: which child reaches which other, and where it says so.
+    fn edges(&self) -> BTreeMap<ModulePath, BTreeMap<(String, String), String>> {
+        let mut all: BTreeMap<ModulePath, BTreeMap<(String, String), String>> = BTreeMap::new();
+        for (from, module) in &self.modules {
+            for (path, line) in &module.paths {
+                let Some(to) = self.resolve(from, path, 0) else { continue };
+                let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+                if let (Some(a), Some(b)) = (from.get(shared), to.get(shared)) {
+                    let place = format!("{}:{line} {}", module.file.display(), path.join("::"));
+                    let edges = all.entry(from[..shared].to_vec()).or_default();
+                    edges.entry((a.clone(), b.clone())).or_insert(place);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Groups of nodes that reach each other.
+fn circles(edges: &BTreeMap<(String, String), String>) -> Vec<BTreeSet<String>> {
+    let reach = |from: &String| {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![from.clone()]);
+        while let Some(at) = next.pop() {
+            for (a, b) in edges.keys() {
+                if *a == at && seen.insert(b.clone()) {
+                    next.push(b.clone());
+                }
+            }
+        }
+        seen
+    };
+    let all: BTreeSet<String> = edges.keys().map(|e| e.0.clone()).collect();
+    let reached: BTreeMap<&String, BTreeSet<String>> = all.iter().map(|n| (n, reach(n))).collect();
+    let mut found: Vec<BTreeSet<String>> = Vec::new();
+    for (node, seen) in &reached {
+        let group: BTreeSet<String> =
+            seen.iter().filter(|b| reached.get(b).is_some_and(|back| back.contains(*node))).cloned().collect();
+        if group.len() > 1 && !found.contains(&group) {
+            found.push(group);
+        }
+    }
+    found
+}
+
+/// Circles of all rooms under `crates`: the module's name, its children, and the paths that make the circle.
+fn circles_of_rooms(crates: &Path) -> Vec<(String, BTreeSet<String>, String)> {
+    let mut rooms: Vec<PathBuf> = fs::read_dir(crates).expect("readable").flatten().map(|e| e.path()).collect();
+    rooms.sort();
+    let mut found = Vec::new();
+    for dir in rooms.iter().filter(|d| d.join("src").is_dir()) {
+        let name = dir.file_name().expect("a folder").to_string_lossy().into_owned();
+        for (parent, edges) in Room::open(&dir.join("src")).edges() {
+            let place = std::iter::once(&name).chain(&parent).cloned().collect::<Vec<_>>().join("::");
+            for group in circles(&edges) {
+                let mut why = String::new();
+                for ((a, b), at) in edges.iter().filter(|((a, b), _)| group.contains(a) && group.contains(b)) {
+                    writeln!(why, "    {a} -> {b}: {at}").expect("memory");
+                }
+                found.push((place.clone(), group, why));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn modules_of_a_room_make_no_circles() {
+    let found = circles_of_rooms(&super::root().join("crates"));
+    let is = |known: &(&str, &str), (place, group, _): &(String, BTreeSet<String>, String)| {
+        known.0 == place && known.1.split(' ').eq(group)
+    };
+    let mut wrong = String::new();
+    for circle @ (place, group, why) in &found {
+        if !KNOWN.iter().any(|known| is(known, circle)) {
+            let group: Vec<&str> = group.iter().map(String::as_str).collect();
+            writeln!(wrong, "{place}: a circle of {}:\n{why}", group.join(" ")).expect("memory");
+        }
+    }
+    for known in KNOWN {
+        if !found.iter().any(|circle| is(known, circle)) {
+            writeln!(wrong, "{}: no circle of {} any more: shorten the list", known.0, known.1).expect("memory");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// A room made of these files, and its circles.
+fn circles_in(files: &[(&str, &str)]) -> Vec<(String, BTreeSet<String>, String)> {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (path, text) in files {
+        let path = dir.path().join("room/src").join(path);
+        fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+    circles_of_rooms(dir.path())
+}
+
+#[test]
+fn a_circle_is_found_whichever_way_it_is_written() {
+    let group = |found: &[(String, BTreeSet<String>, String)]| {
+        found.iter().map(|f| (f.0.clone(), f.1.iter().cloned().collect::<Vec<_>>().join(" "))).collect::<Vec<_>>()
+    };
+    let lib = ("lib.rs", "mod a;\nmod b;\nmod c;\npub use b::Made;\n");
+    // By a re-export at the root one way, by a path in a function the other.
+    let found = circles_in(&[
+        lib,
+        ("a.rs", "use crate::{Made, c};\nstruct A;\n"),
+        ("b.rs", "pub struct Made;\nfn f() { super::a::go('\"', \"\\\"\"); }\n"),
+        ("c.rs", "struct C;\n"),
+    ]);
+    assert_eq!(group(&found), [("room".to_owned(), "a b".to_owned())]);
+    assert!(found[0].2.contains("a -> b") && found[0].2.contains("a.rs:1 crate::Made"), "{}", found[0].2);
+    // Three in a ring, from folders, one by a glob.
+    let found = circles_in(&[
+        lib,
+        ("a/mod.rs", "mod deep;"),
+        ("a/deep.rs", "use super::super::b::*;"),
+        ("b.rs", "use crate::c::{self, x as y};"),
+        ("c.rs", "use super::{\n    a::deep::Z,\n};"),
+    ]);
+    assert_eq!(group(&found), [("room".to_owned(), "a b c".to_owned())]);
+    // Below the root, through a name that the parent brings in.
+    let found = circles_in(&[
+        ("lib.rs", "mod p;"),
+        ("p/mod.rs", "mod a;\nmod b;\nuse a::A;"),
+        ("p/a.rs", "pub struct A;\nuse super::b::B;"),
+        ("p/b.rs", "use super::A;\npub struct B;"),
+    ]);
+    assert_eq!(group(&found), [("room::p".to_owned(), "a b".to_owned())]);
+}
+
+#[test]
+fn what_is_no_circle_is_not_found() {
+    let found = circles_in(&[
+        ("lib.rs", "mod a;\nmod b;\n#[cfg(test)]\nmod tests;\npub struct Root;\n"),
+        // Its parent, itself, comments, text and tests.
+        ("a.rs", "use crate::Root;\nuse super::b::B;\npub struct A;\n"),
+        (
+            "b.rs",
+            "use crate::Root; // crate::a::A\n/* super::a::A */\npub struct B;\nconst T: &str = \"crate::a::A\";\n\
+             const R: &str = r#\"crate::a::\"A\"#;\n#[cfg(test)]\nmod tests { use crate::a::A; }\n\
+             #[cfg(test)]\nuse crate::a::A;\n",
+        ),
+        ("tests.rs", "use crate::a::A; use crate::b::B;"),
+    ]);
+    assert!(found.is_empty(), "{found:?}");
+}

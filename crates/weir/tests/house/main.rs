@@ -1,0 +1,166 @@
+//! The invariants at the top of ARCHITECTURE.md that source text can prove.
+
+mod circles;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms by floor; a room may depend only on rooms of lower floors.
+const FLOORS: [(&str, u32); 15] = [
+    ("units", 0),
+    ("cc", 1),
+    ("wire", 1),
+    ("fec", 1),
+    ("path", 1),
+    ("media", 2),
+    ("sim", 2),
+    ("dccp", 2),
+    ("session", 3),
+    ("codecs", 3),
+    ("live", 4),
+    ("lab", 4),
+    ("testbed", 5),
+    ("weir", 6),
+    ("weir-rtc", 6),
+];
+/// Rooms that never see a clock, a socket, a thread or the operating system's randomness.
+const SANS_IO: [&str; 9] = ["units", "cc", "wire", "fec", "path", "media", "sim", "dccp", "session"];
+/// Lines before the tests of a file. A few past the house's 400 are let be; more is a file that wants splitting.
+const MAX_LINES: usize = 480;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
+}
+
+fn sources(room: &str) -> Vec<(PathBuf, String)> {
+    fn walk(dir: &Path, out: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(dir).expect("readable").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, out);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                out.push((path.clone(), fs::read_to_string(&path).expect("UTF-8")));
+            }
+        }
+    }
+    let mut out = Vec::new();
+    walk(&root().join("crates").join(room).join("src"), &mut out);
+    assert!(!out.is_empty(), "{room} has sources");
+    out
+}
+
+/// The code of a file before its tests, without comment lines.
+fn code(text: &str) -> Vec<&str> {
+    text.lines().take_while(|l| !l.starts_with("#[cfg(test)]")).filter(|l| !l.trim_start().starts_with("//")).collect()
+}
+
+#[test]
+fn rooms_import_only_lower_floors() {
+    for (room, floor) in FLOORS {
+        let manifest = fs::read_to_string(root().join("crates").join(room).join("Cargo.toml")).expect("manifest");
+        let normal = manifest.split("[dev-dependencies]").next().expect("a first part");
+        for (other, other_floor) in FLOORS {
+            let imports = normal.lines().any(|l| l.starts_with(&format!("weir-{other}.")));
+            assert!(!imports || other_floor < floor, "{room} (floor {floor}) imports {other} (floor {other_floor})");
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_is_in_kernels_and_foreign_calls_alone() {
+    for (room, _) in FLOORS {
+        for (path, text) in sources(room) {
+            let unsafe_line = code(&text).iter().any(|l| l.contains("unsafe ") && !l.contains("unsafe_code"));
+            // Kernels for the processor at hand, and calls of foreign libraries.
+            let allowed = room == "codecs" || (room == "fec" && path.components().any(|c| c.as_os_str() == "kernel"));
+            assert!(!unsafe_line || allowed, "{} holds unsafe code", path.display());
+        }
+    }
+}
+
+#[test]
+fn rooms_below_the_lab_touch_no_clock_socket_thread_or_system_randomness() {
+    let banned = [
+        "Instant::now",
+        "SystemTime",
+        "std::net",
+        "std::thread",
+        "thread::spawn",
+        "std::fs",
+        "std::env",
+        "rand::rng(",
+        "thread_rng",
+        "OsRng",
+        "getrandom",
+        "HashMap",
+        "HashSet",
+    ];
+    for room in SANS_IO {
+        for (path, text) in sources(room) {
+            for line in code(&text) {
+                let hit = banned.iter().find(|b| line.contains(*b));
+                assert!(hit.is_none(), "{} uses {}: {line}", path.display(), hit.expect("found"));
+            }
+        }
+    }
+}
+
+#[test]
+fn only_live_the_lab_and_the_command_line_use_threads() {
+    for room in FLOORS.iter().filter(|(_, floor)| *floor < 4).map(|(room, _)| room) {
+        for (path, text) in sources(room) {
+            assert!(!code(&text).iter().any(|l| l.contains("thread::")), "{} uses threads", path.display());
+        }
+    }
+}
+
+#[test]
+fn files_stay_short_enough_to_read() {
+    for (room, _) in FLOORS {
+        for (path, text) in sources(room) {
+            let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+            if name.contains("test") {
+                continue;
+            }
+            let lines = text.lines().take_while(|l| !l.starts_with("#[cfg(test)]")).count();
+            assert!(lines <= MAX_LINES, "{} has {lines} lines before its tests", path.display());
+        }
+    }
+}
+
+/// The quoted paths of a text that go upwards.
+fn upward_paths(text: &str) -> impl Iterator<Item = &str> {
+    text.split('"').filter(|q| q.starts_with("../") || q.starts_with("/../"))
+}
+
+/// Whether `path`, followed from `dir` by its words alone, stays in `root`.
+fn stays_inside(root: &Path, dir: &Path, path: &str) -> bool {
+    let mut at = dir.to_path_buf();
+    path.split('/').filter(|part| !part.is_empty()).all(|part| {
+        if part == ".." {
+            at.pop();
+        } else {
+            at.push(part);
+        }
+        at.starts_with(root)
+    })
+}
+
+#[test]
+fn nothing_that_is_built_in_lies_outside_the_project() {
+    let root = root();
+    let mut seen = 0;
+    for (room, _) in FLOORS {
+        let manifest_dir = root.join("crates").join(room);
+        for (path, text) in sources(room) {
+            for quoted in upward_paths(&text) {
+                // A leading slash follows CARGO_MANIFEST_DIR.
+                let from = if quoted.starts_with('/') { &manifest_dir } else { path.parent().expect("in a folder") };
+                assert!(stays_inside(&root, from, quoted), "{} reaches for {quoted}", path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 8, "only {seen} paths found: the search has gone blind");
+    assert!(!stays_inside(&root, &root.join("crates/lab"), "/../../../elsewhere/data.csv"));
+}
