@@ -20,19 +20,20 @@ fn media_and_reports_share_a_connection_under_each_congestion_control() {
         let (recorder, source) = constant(1_000);
         let mut c = Call::new(sending(source, recorder.sender()), ccid, DccpConfig::default(), Link::new(10_000, 20));
         c.run_until(at(30_000));
-        let (a, b) = (c.a.counters(), c.receiver().endpoint().receive_counters());
+        let (a, b) = (c.a.counters(), c.b.endpoint().receive_counters());
         // 1 Mbit/s in frames of 5 packets of 1,000 bytes, 25 a second; the first ones, under slow start, may be refused in part.
         assert!((745..=751).contains(&a.frames), "{ccid}: {a:?}");
         // CCID 4 lets a packet leave each 10 ms at most (RFC 5622, section 5): 100 of 125 a second.
         let (least, most) = if ccid == 4 { (2_900, 3_010) } else { (3_600, 3_755) };
         assert!((least..=most).contains(&a.accepted) && a.accepted + a.rejected <= 3_755, "{ccid}: {a:?}");
         assert!(a.accepted - b.packets < 12 && b.invalid == 0, "{ccid}: {a:?} {b:?}");
-        assert_eq!(c.a.connection().ccids(), Some((ccid, ccid)));
+        assert_eq!(c.sending().ccids(), Some((ccid, ccid)));
         // Both ends' RTCP comes through.
-        let ends = [c.a.endpoint().counters(), c.receiver().endpoint().counters()];
+        let ends = [c.a.endpoint().counters(), c.b.endpoint().counters()];
         assert!(ends.iter().all(|e| e.rtcp_received >= 15 && e.malformed + e.unknown_source == 0), "{ccid}: {ends:?}");
         let rtt = c.a.endpoint().rtt().expect("by reports").as_millis_f64();
-        assert!((40.0..80.0).contains(&rtt), "{ccid}: {rtt}");
+        // A report may wait behind a queue of five packets, which CCID 4 sends 10 ms apart.
+        assert!((40.0..if ccid == 4 { 95.0 } else { 80.0 }).contains(&rtt), "{ccid}: {rtt}");
         // The transport tells its rate with each frame: some of what a link of 10 Mbit/s bears, smoothed or not.
         let rates = recorder.rates.lock().unwrap();
         assert!((600..=751).contains(&rates.len()), "{ccid}: {}", rates.len());
@@ -43,9 +44,9 @@ fn media_and_reports_share_a_connection_under_each_congestion_control() {
         // A goodbye, and then the connection closes at both ends.
         c.a.leave();
         c.run_until(at(31_000));
-        assert_eq!(c.receiver().endpoint().counters().byes, 1);
-        assert_eq!(c.a.connection().end().map(|e| e.reason), Some(EndReason::Closed));
-        assert_eq!(c.receiver().connection().end().map(|e| e.reason), Some(EndReason::Closed));
+        assert_eq!(c.b.endpoint().counters().byes, 1);
+        assert_eq!(c.sending().end().map(|e| e.reason), Some(EndReason::Closed));
+        assert_eq!(c.receiving().end().map(|e| e.reason), Some(EndReason::Closed));
     }
 }
 
@@ -59,7 +60,7 @@ fn media_waits_for_the_connection_and_begins_with_a_key_frame() {
     there.lose = Box::new(|n| n == 1);
     let mut c = Call::new(sending(source, recorder.sender()), 2, DccpConfig::default(), there);
     c.run_until(at(1_030));
-    assert!(!c.a.is_open() && c.sent.iter().all(|p| !p.has_data) && c.a.connection().state() == State::Request);
+    assert!(!c.a.is_open() && c.sent.iter().all(|p| !p.has_data) && c.sending().state() == State::Request);
     c.run_until(at(3_000));
     assert!(c.a.is_open());
     let first = c.sent.iter().find(|p| p.rtp_timestamp().is_some()).expect("media");
@@ -80,7 +81,7 @@ fn the_queue_grows_with_frames_and_shrinks_after_a_thousand() {
         Call::new(sending(source, Recorder::new(4_000).sender()), 2, DccpConfig::default(), Link::new(100_000, 10));
     // I-frames of 4 Mbit/s have 20,000 x 4 bytes and more: 80 packets. They come each 10 s, 250 frames.
     c.run_until(at(60_000));
-    let grown = c.a.connection().queue().config().capacity;
+    let grown = c.sending().queue().config().capacity;
     assert!((80..=160).contains(&grown) && grown.is_multiple_of(5), "{grown}");
     let counters = c.a.counters();
     assert!((4..=5).contains(&counters.queue_grown) || counters.queue_shrunk > 0, "{counters:?}");
@@ -92,7 +93,7 @@ fn the_queue_grows_with_frames_and_shrinks_after_a_thousand() {
     let source = scenes(MaterialConfig::conference(), 5);
     let mut c = Call::new(sending(source, Recorder::new(4_000).sender()), 2, fixed, Link::new(100_000, 10));
     c.run_until(at(60_000));
-    assert_eq!(c.a.connection().queue().config(), QueueConfig::default());
+    assert_eq!(c.sending().queue().config(), QueueConfig::default());
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn refused_packets_are_told_once_a_frame_and_lost() {
     let behind = counters.accepted - u64::from(packets);
     assert!(behind < 500 && u64::from(packets) < counters.accepted, "{packets} {counters:?}");
     // RTCP waited for room, and came through.
-    assert!(c.receiver().endpoint().counters().rtcp_received >= 10);
+    assert!(c.b.endpoint().counters().rtcp_received >= 10);
 }
 
 /// What a controller makes of the thesis's long path: share of packets refused, share of I-frames, and Mbit/s that arrived.
@@ -133,7 +134,7 @@ fn long_path(name: &str, params: &[(&str, f64)], seed: u64) -> (f64, f64, f64) {
     let counters = c.a.counters();
     let frames = frames.lock().expect("one thread");
     let keys = frames.iter().filter(|f| f.kind == FrameKind::Key).count();
-    let received = c.receiver().connection().counters().data_bytes_received as f64 * 8.0 / 120e6;
+    let received = c.receiving().counters().data_bytes_received as f64 * 8.0 / 120e6;
     let refused = counters.rejected as f64 / (counters.accepted + counters.rejected) as f64;
     (refused, keys as f64 / frames.len() as f64, received)
 }
@@ -174,7 +175,7 @@ fn a_queue_that_drops_keeps_key_frames() {
             let i = left.partition_point(|&t| t < f.rtp_timestamp);
             *gone += left[i..].iter().take_while(|&&t| t == f.rtp_timestamp).count() as u64;
         }
-        let counters = c.a.connection().queue().counters();
+        let counters = c.sending().queue().counters();
         assert_eq!(counters.displaced > 0, policy == QueuePolicy::DropOldest, "{counters:?}");
         shares.map(|(made, gone)| gone as f64 / made as f64)
     };
@@ -196,7 +197,7 @@ fn bindings_are_kept_while_media_is_paused() {
     let (frames, sent) = (c.a.counters().frames, c.a.counters().keep_alives);
     // Each 300 ms, but for RTCP's once a second or so.
     assert!((15..=34).contains(&sent), "{sent}");
-    assert_eq!(c.receiver().endpoint().counters().malformed, 0);
+    assert_eq!(c.b.endpoint().counters().malformed, 0);
     c.a.set_paused(false);
     c.run_until(at(13_000));
     assert!((20..=26).contains(&(c.a.counters().frames - frames)));
@@ -208,19 +209,16 @@ fn another_connection_takes_the_place_of_one_that_has_ended() {
     let mut c =
         Call::new(sending(source, Recorder::new(1_000).sender()), 2, DccpConfig::default(), Link::new(10_000, 20));
     c.run_until(at(5_000));
-    c.receiver();
-    if let Some(b) = &mut c.b {
-        b.connection_mut().abort(at(5_000));
-    }
+    c.b.connection_mut().unwrap().abort(at(5_000));
     c.run_until(at(6_000));
-    assert!(!c.a.is_open() && c.a.connection().end().is_some());
-    let before = c.receiver().endpoint().receive_counters().packets;
+    assert!(!c.a.is_open() && c.sending().end().is_some());
+    let before = c.b.endpoint().receive_counters().packets;
     let config = Config { seed: 7, ..video_connection(2) };
     let connection = weir_dccp::connection::Connection::connect(config, at(6_000)).unwrap();
-    assert!(c.a.set_connection(connection, at(6_000)).end().is_some());
+    assert!(c.a.set_connection(connection, at(6_000)).is_some_and(|before| before.end().is_some()));
     c.run_until(at(10_000));
     assert!(c.a.is_open());
-    let packets = c.receiver().endpoint().receive_counters().packets;
+    let packets = c.b.endpoint().receive_counters().packets;
     assert!(packets > before + 300, "{before} {packets}");
 }
 
@@ -242,7 +240,7 @@ fn packets_fit_the_path() {
     let most = longest(&mut c, 5_000);
     assert!((1_400..=1_500).contains(&most), "{most}");
     // A router says otherwise, and the frame after fits.
-    c.a.connection_mut().on_path_mtu(at(5_000), DataSize::from_bytes(1_350));
+    c.a.connection_mut().unwrap().on_path_mtu(at(5_000), DataSize::from_bytes(1_350));
     let less = longest(&mut c, 7_000);
     assert!((1_250..=1_350).contains(&less), "{less}");
     // It is not believed for ever.
@@ -289,7 +287,7 @@ fn what_expires_in_the_queue_is_told_as_well() {
     let dccp = DccpConfig { max_wait: Some(TimeDelta::from_millis(100)), ..DccpConfig::default() };
     let mut c = Call::with(sending(source, recorder.sender()), config, dccp, Link::new(1_000, 20));
     c.run_until(at(10_000));
-    let (told, counters) = (recorder.rejected.lock().unwrap(), c.a.connection().queue().counters());
+    let (told, counters) = (recorder.rejected.lock().unwrap(), c.sending().queue().counters());
     let packets = told.iter().map(|r| u64::from(r.packets)).sum::<u64>();
     assert!(counters.expired > 1_000 && c.a.counters().rejected == 0, "{counters:?}");
     // All but those since the last frame.
@@ -339,15 +337,13 @@ fn whatever_comes_the_call_goes_on() {
             forged += 1;
             let datagram = Datagram { bytes: &bytes, payload, ecn: Ecn::Ce };
             let now = c.now;
-            match (draw(2), &mut c.b) {
-                (0, Some(b)) => b.handle_datagram(now, &datagram),
-                _ => c.a.handle_datagram(now, &datagram),
-            }
+            let end = if draw(2) == 0 { &mut c.b } else { &mut c.a };
+            end.handle_datagram(now, &datagram);
         }
     }
-    assert_eq!((forged, c.a.is_open(), c.a.connection().end()), (12_000, true, None));
-    let packets = c.receiver().endpoint().receive_counters().packets;
+    assert_eq!((forged, c.a.is_open(), c.sending().end()), (12_000, true, None));
+    let packets = c.b.endpoint().receive_counters().packets;
     assert!(packets > 2_000, "{packets}");
-    let counters = c.receiver().connection().counters();
+    let counters = c.receiving().counters();
     assert!(counters.malformed > 500 && counters.sequence_invalid > 500, "{counters:?}");
 }

@@ -177,7 +177,7 @@ pub(super) fn carriers(
     };
     let end = DccpEnd::connect(sender, config(0), settings, Timestamp::ZERO + flow.start);
     let end = end.map_err(|e| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) })?;
-    Ok([end.into(), Carrier::listening(receiver, config(1), settings)])
+    Ok([end.into(), DccpEnd::listen(receiver, config(1), settings).into()])
 }
 
 /// What a live source cannot leave at once is gone.

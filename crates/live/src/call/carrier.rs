@@ -12,22 +12,11 @@ use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::{Kind, kind_of};
 
 /// What carries a call's packets.
-pub struct Carrier {
-    /// Never empty but while it changes.
-    inner: Option<Inner>,
-}
+pub struct Carrier(Inner);
 
 enum Inner {
     Udp(Box<Endpoint>),
     Dccp(Box<DccpEnd>),
-    /// A connection is waited for.
-    Listening(Box<Listening>),
-}
-
-struct Listening {
-    endpoint: Endpoint,
-    connection: Config,
-    config: DccpConfig,
 }
 
 /// Packets that may wait at first: a kernel's five would lose the first key frame.
@@ -89,79 +78,67 @@ pub struct DccpSummary {
 
 impl From<Endpoint> for Carrier {
     fn from(endpoint: Endpoint) -> Self {
-        Self { inner: Some(Inner::Udp(Box::new(endpoint))) }
+        Self(Inner::Udp(Box::new(endpoint)))
     }
 }
 
 impl From<DccpEnd> for Carrier {
     fn from(end: DccpEnd) -> Self {
-        Self { inner: Some(Inner::Dccp(Box::new(end))) }
+        Self(Inner::Dccp(Box::new(end)))
     }
 }
 
 impl Carrier {
-    /// An end that waits for a DCCP connection, made from this configuration.
-    pub fn listening(endpoint: Endpoint, connection: Config, config: DccpConfig) -> Self {
-        Self { inner: Some(Inner::Listening(Box::new(Listening { endpoint, connection, config }))) }
-    }
-
-    fn inner(&self) -> &Inner {
-        self.inner.as_ref().expect("it is empty only within `handle_dccp`")
-    }
-    fn inner_mut(&mut self) -> &mut Inner {
-        self.inner.as_mut().expect("it is empty only within `handle_dccp`")
-    }
-
     pub(super) fn endpoint(&self) -> &Endpoint {
-        match self.inner() {
+        match &self.0 {
             Inner::Udp(e) => e,
             Inner::Dccp(e) => e.endpoint(),
-            Inner::Listening(l) => &l.endpoint,
         }
     }
     pub(super) fn endpoint_mut(&mut self) -> &mut Endpoint {
-        match self.inner_mut() {
+        match &mut self.0 {
             Inner::Udp(e) => e,
             Inner::Dccp(e) => e.endpoint_mut(),
-            Inner::Listening(l) => &mut l.endpoint,
         }
     }
     pub(super) fn is_dccp(&self) -> bool {
-        !matches!(self.inner(), Inner::Udp(_))
+        matches!(self.0, Inner::Dccp(_))
+    }
+    fn connection(&self) -> Option<&Connection> {
+        match &self.0 {
+            Inner::Udp(_) => None,
+            Inner::Dccp(e) => e.connection(),
+        }
     }
     /// Whether the call can no longer go on.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.inner(), Inner::Dccp(e) if e.connection().end().is_some())
+        self.connection().is_some_and(|c| c.end().is_some())
     }
 
     pub(super) fn leave(&mut self) {
-        match self.inner_mut() {
+        match &mut self.0 {
             Inner::Udp(e) => e.leave(),
             Inner::Dccp(e) => e.leave(),
-            Inner::Listening(_) => {}
         }
     }
-    /// Whether nothing more is to be said after [`Self::leave`].
+    /// Whether nothing more is to be sent after [`Self::leave`].
     pub(super) fn has_left(&self) -> bool {
-        !matches!(self.inner(), Inner::Dccp(e) if e.connection().end().is_none())
+        self.connection().is_none_or(|c| c.end().is_some())
     }
     pub(super) fn handle_timeout(&mut self, now: Timestamp) {
-        match self.inner_mut() {
+        match &mut self.0 {
             Inner::Udp(e) => e.handle_timeout(now),
             Inner::Dccp(e) => e.handle_timeout(now),
-            Inner::Listening(l) => l.endpoint.handle_timeout(now),
         }
     }
     pub(super) fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
-        match self.inner_mut() {
+        match &mut self.0 {
             Inner::Udp(e) => e.poll_timeout(now),
             Inner::Dccp(e) => e.poll_timeout(now),
-            // Nothing can leave before somebody comes.
-            Inner::Listening(_) => None,
         }
     }
     pub(super) fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Outgoing> {
-        match self.inner_mut() {
+        match &mut self.0 {
             Inner::Udp(e) => {
                 let t = e.poll_transmit(now, out)?;
                 let kind = Some(if t.is_rtp { Kind::Rtp } else { Kind::Rtcp });
@@ -173,57 +150,39 @@ impl Carrier {
                 let kind = if t.has_data { kind_of(&out[data_at..]) } else { None };
                 Some(Outgoing { payload: t.transmit.payload, ecn: t.transmit.ecn, data_at, kind })
             }
-            Inner::Listening(_) => None,
         }
     }
     /// A datagram of the call has come by UDP.
     pub(super) fn handle_udp(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn, from: std::net::SocketAddr) {
         self.endpoint_mut().handle_datagram_from(now, &Datagram { bytes, payload: 0, ecn }, from);
     }
-    /// A DCCP packet has come; gives the RTP or RTCP in it.
+    /// A DCCP packet has arrived; returns the RTP or RTCP in it, where there is a connection for it.
     pub(super) fn handle_dccp<'a>(&mut self, now: Timestamp, bytes: &'a [u8], ecn: Ecn) -> Option<&'a [u8]> {
-        let datagram = DccpDatagram { bytes, payload: 0, ecn };
-        let data = parse(bytes, 0).ok().filter(|p| p.header.packet_type.is_data()).map(|p| p.data);
-        match self.inner_mut() {
-            Inner::Udp(_) => None,
-            Inner::Dccp(e) => {
-                e.handle_datagram(now, &datagram);
-                data
-            }
-            Inner::Listening(l) => {
-                // Whatever else comes is of nobody.
-                let connection = Connection::accept(l.connection.clone(), now, &datagram, None).ok()?;
-                if let Some(Inner::Listening(l)) = self.inner.take() {
-                    let end = DccpEnd::new(l.endpoint, connection, l.config, now);
-                    self.inner = Some(Inner::Dccp(Box::new(end)));
-                }
-                None
-            }
-        }
+        let Inner::Dccp(end) = &mut self.0 else { return None };
+        let was_connected = end.connection().is_some();
+        end.handle_datagram(now, &DccpDatagram { bytes, payload: 0, ecn });
+        let packet = parse(bytes, 0).ok().filter(|p| was_connected && p.header.packet_type.is_data())?;
+        Some(packet.data)
     }
 
     pub(super) fn summary(&self) -> Option<DccpSummary> {
-        match self.inner() {
-            Inner::Udp(_) => None,
-            Inner::Listening(_) => Some(DccpSummary::default()),
-            Inner::Dccp(end) => {
-                let (c, counters, session) = (end.connection(), end.connection().counters(), end.counters());
-                Some(DccpSummary {
-                    ccid: c.ccids().map(|n| n.0),
-                    rejected: session.rejected,
-                    frames_rejected: session.frames_rejected,
-                    queue_capacity: c.queue().config().capacity,
-                    rate_bps: c.rate().map(weir_units::DataRate::as_bps),
-                    rtt_ms: c.rtt().map(TimeDelta::as_millis_f64),
-                    packets_sent: counters.packets_sent,
-                    packets_received: counters.packets_received,
-                    data_lost: counters.data_lost,
-                    data_marked: counters.data_marked,
-                    strangers: counters.malformed + counters.strangers + counters.sequence_invalid,
-                    end: c.end().map(|e| reason(&e.reason)),
-                })
-            }
-        }
+        let Inner::Dccp(end) = &self.0 else { return None };
+        let Some(c) = end.connection() else { return Some(DccpSummary::default()) };
+        let (counters, session) = (c.counters(), end.counters());
+        Some(DccpSummary {
+            ccid: c.ccids().map(|n| n.0),
+            rejected: session.rejected,
+            frames_rejected: session.frames_rejected,
+            queue_capacity: c.queue().config().capacity,
+            rate_bps: c.rate().map(weir_units::DataRate::as_bps),
+            rtt_ms: c.rtt().map(TimeDelta::as_millis_f64),
+            packets_sent: counters.packets_sent,
+            packets_received: counters.packets_received,
+            data_lost: counters.data_lost,
+            data_marked: counters.data_marked,
+            strangers: counters.malformed + counters.strangers + counters.sequence_invalid,
+            end: c.end().map(|e| reason(&e.reason)),
+        })
     }
 }
 

@@ -106,8 +106,8 @@ impl std::fmt::Debug for LiveEnd {
 }
 
 impl LiveEnd {
-    /// An end on a bound socket: an [`Endpoint`] on plain datagrams, a [`DccpEnd`](weir_session::dccp::DccpEnd) that connects, or
-    /// one that waits for that ([`Carrier::listening`]).
+    /// An end on a bound socket: an [`Endpoint`] on plain datagrams, or a [`DccpEnd`](weir_session::dccp::DccpEnd) that connects
+    /// or listens.
     ///
     /// # Errors
     /// Where the socket cannot do what batches, marks and times need.

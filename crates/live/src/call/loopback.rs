@@ -126,7 +126,7 @@ fn join(
         let [own, theirs] = [(); 2].map(|()| over_dccp(config, Ccids::both(ccid), config.v6));
         let (own, theirs) = (own?, theirs?);
         let a = DccpEnd::connect(a, own.0, own.1, clock.now())?;
-        let b = Carrier::listening(b, theirs.0, theirs.1);
+        let b = DccpEnd::listen(b, theirs.0, theirs.1);
         let a = LiveEnd::new(socket_a, config.udp, Peer::At(at_b), a)?;
         return Ok((a, LiveEnd::new(socket_b, config.udp, Peer::At(at_a), b)?));
     }

@@ -269,7 +269,7 @@ fn carry(
     if theirs.setup == DccpSetup::Active {
         return Ok(DccpEnd::connect(endpoint, connection, dccp, now)?.into());
     }
-    Ok(Carrier::listening(endpoint, connection, dccp))
+    Ok(DccpEnd::listen(endpoint, connection, dccp).into())
 }
 
 /// The pictures of a call with another process.

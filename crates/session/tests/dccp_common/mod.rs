@@ -171,11 +171,11 @@ impl Left {
     }
 }
 
-/// Two ends: the first sends and connects.
+/// Two ends: the first sends and connects, the second listens.
 pub struct Call {
     pub a: DccpEnd,
-    pub b: Option<DccpEnd>,
-    pub config: (Config, DccpConfig),
+    pub b: DccpEnd,
+    pub config: Config,
     pub there: Link,
     pub back: Link,
     pub now: Timestamp,
@@ -189,30 +189,24 @@ impl Call {
     }
     pub fn with(endpoint: Endpoint, config: Config, dccp: DccpConfig, there: Link) -> Self {
         let a = DccpEnd::connect(endpoint, config.clone(), dccp, Timestamp::ZERO).unwrap();
+        let receive = ReceiveConfig::default();
+        let endpoint = Endpoint::new(endpoint_config(22, 11), None, Some(receive), Timestamp::ZERO);
+        let b = DccpEnd::listen(endpoint, Config { seed: 99, ..config.clone() }, dccp);
         let back = Link::new(100_000, there.delay.as_millis());
-        Self { a, b: None, config: (config, dccp), there, back, now: Timestamp::ZERO, sent: Vec::new() }
+        Self { a, b, config, there, back, now: Timestamp::ZERO, sent: Vec::new() }
     }
 
     fn arrive(&mut self, bytes: &[u8], payload: u32, ecn: Ecn) {
         let datagram = Datagram { bytes, payload, ecn };
-        let over = |b: &DccpEnd| b.connection().end().is_some() && bytes[8] >> 1 & 15 == 0;
-        if self.b.is_none() || self.b.as_ref().is_some_and(over) {
-            let config = Config { seed: 99, ..self.config.0.clone() };
+        let is_request = bytes[8] >> 1 & 15 == 0;
+        if is_request && self.b.connection().is_some_and(|c| c.end().is_some()) {
+            let config = Config { seed: 99, ..self.config.clone() };
             if let Ok(connection) = Connection::accept(config, self.now, &datagram, None) {
-                match &mut self.b {
-                    Some(b) => _ = b.set_connection(connection, self.now),
-                    None => {
-                        let receive = ReceiveConfig::default();
-                        let endpoint = Endpoint::new(endpoint_config(22, 11), None, Some(receive), self.now);
-                        self.b = Some(DccpEnd::new(endpoint, connection, self.config.1, self.now));
-                    }
-                }
+                self.b.set_connection(connection, self.now);
             }
             return;
         }
-        if let Some(b) = &mut self.b {
-            b.handle_datagram(self.now, &datagram);
-        }
+        self.b.handle_datagram(self.now, &datagram);
     }
 
     fn drain(&mut self) {
@@ -223,7 +217,7 @@ impl Call {
             self.sent.push(Left { now: self.now, bytes: out.clone(), header, size, has_data });
             self.there.push(self.now, out.clone(), t.transmit.payload, t.transmit.ecn);
         }
-        while let Some(t) = self.b.as_mut().and_then(|b| b.poll_transmit(self.now, &mut out)) {
+        while let Some(t) = self.b.poll_transmit(self.now, &mut out) {
             self.back.push(self.now, out.clone(), t.transmit.payload, t.transmit.ecn);
         }
     }
@@ -233,7 +227,7 @@ impl Call {
         loop {
             self.drain();
             let fronts = [&self.there, &self.back].map(|l| l.inside.front().map(|p| p.0));
-            let timers = [self.a.poll_timeout(self.now), self.b.as_mut().and_then(|b| b.poll_timeout(self.now))];
+            let timers = [self.a.poll_timeout(self.now), self.b.poll_timeout(self.now)];
             let next = fronts.into_iter().chain(timers).flatten().fold(end, Timestamp::min);
             if next >= end {
                 self.now = end;
@@ -249,13 +243,16 @@ impl Call {
                 self.a.handle_datagram(self.now, &Datagram { bytes: &bytes, payload, ecn });
             }
             self.a.handle_timeout(self.now);
-            if let Some(b) = &mut self.b {
-                b.handle_timeout(self.now);
-            }
+            self.b.handle_timeout(self.now);
         }
     }
 
-    pub fn receiver(&self) -> &DccpEnd {
-        self.b.as_ref().expect("accepted")
+    /// The receiver's connection.
+    pub fn receiving(&self) -> &Connection {
+        self.b.connection().expect("accepted")
+    }
+    /// The sender's connection.
+    pub fn sending(&self) -> &Connection {
+        self.a.connection().expect("it connects")
     }
 }

@@ -1,6 +1,6 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
-use super::dccp::{CallOverDccp, DccpEnd};
+use super::dccp::{CallOverDccp, FlowEnd};
 use super::station::StationAgent;
 use super::video::Viewer;
 use crate::measure::results::{Distribution, TransferSummary};
@@ -20,7 +20,7 @@ pub(crate) enum Agent {
     Traffic(Box<weir_sim::Endpoint>),
     Stepped(Box<SteppedUdp>),
     Station(Box<StationAgent>),
-    Dccp(Box<DccpEnd>),
+    Dccp(Box<FlowEnd>),
     CallOverDccp(Box<CallOverDccp>),
 }
 
@@ -45,7 +45,7 @@ impl Agent {
     pub(crate) fn call(&self) -> Option<&Endpoint> {
         match self {
             Self::Call(c) => Some(&c.endpoint),
-            Self::CallOverDccp(c) => c.endpoint(),
+            Self::CallOverDccp(c) => Some(c.endpoint()),
             _ => None,
         }
     }
@@ -53,7 +53,7 @@ impl Agent {
     pub(crate) fn connection(&self) -> Option<&Connection> {
         match self {
             Self::Dccp(d) => d.connection(),
-            Self::CallOverDccp(c) => c.end().map(weir_session::dccp::DccpEnd::connection),
+            Self::CallOverDccp(c) => c.end().connection(),
             _ => None,
         }
     }
@@ -64,9 +64,7 @@ impl Agent {
             queue.refused + queue.displaced + queue.expired
         };
         match self {
-            Self::CallOverDccp(c) => {
-                c.end().map_or((0, 0), |e| (of_queue(e.connection()), e.counters().first_rejected))
-            }
+            Self::CallOverDccp(c) => (c.end().connection().map_or(0, of_queue), c.end().counters().first_rejected),
             _ => (self.connection().map_or(0, of_queue), 0),
         }
     }

@@ -10,7 +10,7 @@ use weir_dccp::packet::ServiceCode;
 use weir_dccp::queue::Message;
 use weir_media::PlayoutEvent;
 use weir_session::Endpoint;
-use weir_session::dccp::{DccpConfig, QueueSizing};
+use weir_session::dccp::{DccpConfig, DccpEnd, QueueSizing};
 use weir_sim::{Body, Packet, mix};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
@@ -45,18 +45,9 @@ pub(crate) fn fill(packet: &mut Packet, t: &weir_dccp::connection::Transmit, ove
     packet.body = Body::Dccp { header: u16::try_from(t.header).unwrap_or(u16::MAX) };
 }
 
-/// A call's end over DCCP before its connection, and with it.
-enum Call {
-    /// A server's end before the first Request.
-    Waiting(Box<(Endpoint, Config)>),
-    Connected(Box<weir_session::dccp::DccpEnd>),
-}
-
 /// One end of a call over DCCP.
 pub(crate) struct CallOverDccp {
-    /// Never empty but while it changes.
-    call: Option<Call>,
-    settings: DccpConfig,
+    end: DccpEnd,
     header_overhead: DataSize,
     /// The last instant it was told.
     now: Timestamp,
@@ -64,7 +55,6 @@ pub(crate) struct CallOverDccp {
     pub viewer: Option<Box<Viewer>>,
 }
 
-/// How a session runs over the connection.
 /// How a session uses the connection.
 pub fn session_config(d: &DccpSettings) -> DccpConfig {
     let sizing = d.sized_by_frames.then(QueueSizing::default);
@@ -86,50 +76,29 @@ pub(crate) fn calls(
         Config { service_code, ..config(d, rtp.payload, mix(seed, 10 + side)) }
     };
     let error = |e: weir_cc::tunable::SetupError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
-    let client = weir_session::dccp::DccpEnd::connect(sender, config(0), settings, now).map_err(error)?;
-    let end =
-        |call, viewer| CallOverDccp { call: Some(call), settings, header_overhead: d.header_overhead, now, viewer };
-    let server = Call::Waiting(Box::new((receiver, config(1))));
-    Ok((end(Call::Connected(Box::new(client)), None), end(server, viewer)))
+    let client = DccpEnd::connect(sender, config(0), settings, now).map_err(error)?;
+    let server = DccpEnd::listen(receiver, config(1), settings);
+    let call = |end, viewer| CallOverDccp { end, header_overhead: d.header_overhead, now, viewer };
+    Ok((call(client, None), call(server, viewer)))
 }
 
 impl CallOverDccp {
-    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
-        match self.call.as_ref()? {
-            Call::Waiting(w) => Some(&w.0),
-            Call::Connected(c) => Some(c.endpoint()),
-        }
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        self.end.endpoint()
     }
-    pub(crate) fn end(&self) -> Option<&weir_session::dccp::DccpEnd> {
-        if let Some(Call::Connected(c)) = &self.call { Some(c) } else { None }
-    }
-    fn end_mut(&mut self) -> Option<&mut weir_session::dccp::DccpEnd> {
-        if let Some(Call::Connected(c)) = &mut self.call { Some(c) } else { None }
+    pub(crate) fn end(&self) -> &DccpEnd {
+        &self.end
     }
     pub(crate) fn set_paused(&mut self, paused: bool) {
-        if let Some(end) = self.end_mut() {
-            end.set_paused(paused);
-        }
+        self.end.set_paused(paused);
     }
     pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
-        let endpoint = match self.call.as_mut()? {
-            Call::Waiting(w) => &mut w.0,
-            Call::Connected(c) => c.endpoint_mut(),
-        };
+        let endpoint = self.end.endpoint_mut();
         let event = endpoint.poll_playout(now)?;
         if let Some(viewer) = &mut self.viewer {
             viewer.on_playout(endpoint, &event, now);
         }
         Some(event)
-    }
-
-    /// The first Request makes the connection; what is none comes too late or from nowhere.
-    fn accept(&mut self, now: Timestamp, request: &Datagram<'_>) {
-        let Some(Call::Waiting(waiting)) = &self.call else { return };
-        let Ok(connection) = Connection::accept(waiting.1.clone(), now, request, None) else { return };
-        let Some(Call::Waiting(waiting)) = self.call.take() else { return };
-        let end = weir_session::dccp::DccpEnd::new(waiting.0, connection, self.settings, now);
-        self.call = Some(Call::Connected(Box::new(end)));
     }
 }
 
@@ -140,31 +109,18 @@ impl weir_sim::Agent for CallOverDccp {
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
         self.now = now;
         let datagram = Datagram { bytes: &packet.bytes, payload: packet.payload, ecn: packet.ecn };
-        match self.end_mut() {
-            Some(end) => end.handle_datagram(now, &datagram),
-            None => self.accept(now, &datagram),
-        }
+        self.end.handle_datagram(now, &datagram);
     }
     fn on_timeout(&mut self, now: Timestamp) {
         self.now = now;
-        match self.call.as_mut() {
-            Some(Call::Connected(end)) => end.handle_timeout(now),
-            Some(Call::Waiting(w)) => w.0.handle_timeout(now),
-            None => {}
-        }
+        self.end.handle_timeout(now);
     }
     fn poll_timeout(&mut self) -> Option<Timestamp> {
-        let now = self.now;
-        match self.call.as_mut()? {
-            Call::Connected(end) => end.poll_timeout(now),
-            // Nothing can be sent yet.
-            Call::Waiting(_) => None,
-        }
+        self.end.poll_timeout(self.now)
     }
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
-        let overhead = self.header_overhead;
-        let Some(t) = self.end_mut().and_then(|end| end.poll_transmit(now, &mut packet.bytes)) else { return false };
-        fill(packet, &t.transmit, overhead);
+        let Some(t) = self.end.poll_transmit(now, &mut packet.bytes) else { return false };
+        fill(packet, &t.transmit, self.header_overhead);
         true
     }
 }
@@ -179,12 +135,16 @@ enum Role {
     Sink,
 }
 
+/// What an end of a flow without RTP has of a connection.
+enum Stage {
+    /// The first Request makes the connection.
+    Listening(Box<Config>),
+    Connected(Box<Connection>),
+}
+
 /// One end of a DCCP flow without RTP.
-pub(crate) struct DccpEnd {
-    /// None at a server's end before the first Request.
-    connection: Option<Connection>,
-    /// What a server's end makes it from.
-    config: Option<Config>,
+pub(crate) struct FlowEnd {
+    stage: Stage,
     role: Role,
     payload: u32,
     header_overhead: DataSize,
@@ -194,13 +154,12 @@ pub(crate) struct DccpEnd {
 }
 
 /// Both ends of a flow.
-pub(crate) fn ends(flow: &Flow, d: &DccpFlow, seed: u64) -> Result<(DccpEnd, DccpEnd), RunError> {
+pub(crate) fn ends(flow: &Flow, d: &DccpFlow, seed: u64) -> Result<(FlowEnd, FlowEnd), RunError> {
     let now = Timestamp::ZERO + flow.start;
     let error = |e: weir_cc::tunable::SetupError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
     let interval = d.rate.and_then(|r| r.time_for(d.payload));
-    let end = |connection, config, role| DccpEnd {
-        connection,
-        config,
+    let end = |stage, role| FlowEnd {
+        stage,
         role,
         payload: d.payload.as_bytes() as u32,
         header_overhead: d.connection.header_overhead,
@@ -210,40 +169,46 @@ pub(crate) fn ends(flow: &Flow, d: &DccpFlow, seed: u64) -> Result<(DccpEnd, Dcc
     let client = Connection::connect(config(&d.connection, d.payload, mix(seed, 1)), now).map_err(error)?;
     let server = config(&d.connection, d.payload, mix(seed, 2));
     let role = interval.map_or(Role::Bulk, |interval| Role::Live { interval, next: now });
-    Ok((end(Some(client), None, role), end(None, Some(server), Role::Sink)))
+    Ok((end(Stage::Connected(Box::new(client)), role), end(Stage::Listening(Box::new(server)), Role::Sink)))
 }
 
-impl DccpEnd {
+impl FlowEnd {
+    /// The connection; `None` while this end listens.
     pub(crate) fn connection(&self) -> Option<&Connection> {
-        self.connection.as_ref()
+        if let Stage::Connected(c) = &self.stage { Some(c) } else { None }
+    }
+    fn connection_mut(&mut self) -> Option<&mut Connection> {
+        if let Stage::Connected(c) = &mut self.stage { Some(c) } else { None }
     }
 
     /// Offers a packet; whether the queue took it.
     fn offer(&mut self, now: Timestamp) -> bool {
         let message = Message { payload: self.payload, ..Message::default() };
-        self.connection.as_mut().is_some_and(|c| c.send(now, &message).is_ok())
+        self.connection_mut().is_some_and(|c| c.send(now, &message).is_ok())
     }
 
     fn has_room(&self) -> bool {
-        self.connection.as_ref().map(Connection::queue).is_some_and(|q| q.len() < q.config().capacity)
+        self.connection().map(Connection::queue).is_some_and(|q| q.len() < q.config().capacity)
     }
 }
 
-impl weir_sim::Agent for DccpEnd {
+impl weir_sim::Agent for FlowEnd {
     fn on_start(&mut self, now: Timestamp) {
         self.now = now;
     }
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
         self.now = now;
         let datagram = Datagram { bytes: &packet.bytes, payload: packet.payload, ecn: packet.ecn };
-        match &mut self.connection {
-            Some(connection) => {
+        match &mut self.stage {
+            Stage::Connected(connection) => {
                 connection.handle_datagram(now, &datagram);
                 while connection.receive(&mut self.buffer).is_some() {}
             }
-            None => {
-                // What is no Request comes too late or from nowhere.
-                self.connection = self.config.clone().and_then(|c| Connection::accept(c, now, &datagram, None).ok());
+            Stage::Listening(config) => {
+                // Datagrams that are no Request are dropped.
+                if let Ok(connection) = Connection::accept(config.as_ref().clone(), now, &datagram, None) {
+                    self.stage = Stage::Connected(Box::new(connection));
+                }
             }
         }
     }
@@ -259,19 +224,19 @@ impl weir_sim::Agent for DccpEnd {
                 self.offer(now);
             }
         }
-        if let Some(connection) = &mut self.connection {
+        if let Some(connection) = self.connection_mut() {
             connection.handle_timeout(now);
         }
     }
     fn poll_timeout(&mut self) -> Option<Timestamp> {
-        let next = if let Role::Live { next, .. } = self.role { Some(next) } else { None };
-        self.connection.as_mut().and_then(|c| c.poll_timeout(self.now)).into_iter().chain(next).min()
+        let (now, next) = (self.now, if let Role::Live { next, .. } = self.role { Some(next) } else { None });
+        self.connection_mut().and_then(|c| c.poll_timeout(now)).into_iter().chain(next).min()
     }
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
         if matches!(self.role, Role::Bulk) {
             while self.has_room() && self.offer(now) {}
         }
-        let Some(t) = self.connection.as_mut().and_then(|c| c.poll_transmit(now, &mut packet.bytes)) else {
+        let Some(t) = self.connection_mut().and_then(|c| c.poll_transmit(now, &mut packet.bytes)) else {
             return false;
         };
         fill(packet, &t, self.header_overhead);
