@@ -10,7 +10,8 @@ mod cubic;
 mod tests;
 
 pub use super::ccid2::Receiver;
-pub use cubic::{Config, Cubic};
+pub use cubic::Cubic;
+pub use weir_cc::cubic::Config;
 
 use super::ccid2::{Config as Shared, REQUIREMENTS, WindowSender};
 use super::{Setup, Spec};
