@@ -30,15 +30,15 @@
 
 mod ccids;
 mod close;
-mod config;
 mod dropped;
-mod inbox;
 mod incoming;
+mod incoming_packet;
 pub(crate) mod limit;
 mod mtu;
 mod open;
 mod options;
 mod outgoing;
+mod receive_queue;
 mod reset;
 mod sent;
 mod sequence;
@@ -49,7 +49,7 @@ mod timing;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use config::{Ccids, Config};
+pub use crate::config::{Ccids, Config};
 pub use open::AcceptError;
 pub use reset::reset_for;
 pub use state::{Counters, Datagram, End, EndReason, Received, Role, SendError, State, Transmit};
@@ -82,7 +82,7 @@ pub struct Connection {
     features: Negotiation,
     halves: ccids::Halves,
     queue: SendQueue,
-    inbox: inbox::Inbox,
+    received: receive_queue::ReceiveQueue,
     dropped: dropped::Dropped,
     timing: timing::Timing,
     timers: timers::Timers,
@@ -196,7 +196,7 @@ impl Connection {
     }
     /// The oldest datagram that has come, into `out` in place of what is there.
     pub fn receive(&mut self, out: &mut Vec<u8>) -> Option<Received> {
-        self.inbox.pop(out)
+        self.received.pop(out)
     }
     /// Asks for another value of a feature: those that this end takes, the best first (RFC 4340, section 6). `false` where the
     /// feature is not known, a value is not valid, or the other end alone may change it. CCIDs are settled when the connection opens.

@@ -8,7 +8,7 @@ mod write;
 pub use table::Location;
 
 use crate::ccid::{Registry, Requirements};
-use crate::connection::Config;
+use crate::config::Config;
 use crate::option::FeatureNumber;
 use crate::packet::{PacketType, ResetCode};
 use std::sync::Arc;

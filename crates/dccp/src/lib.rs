@@ -6,10 +6,13 @@
 
 pub mod ack_vector;
 pub mod ccid;
+mod config;
 pub mod connection;
 pub mod data_dropped;
 pub mod feature;
 pub mod listener;
 pub mod option;
 pub mod packet;
+mod packet_type;
 pub mod queue;
+mod reset_code;

@@ -7,7 +7,7 @@ mod write;
 pub use read::{BadOption, Entries, Entry, OptionFault, OptionIter, Options};
 pub use time::{from_ticks, ticks, timestamp};
 
-use crate::packet::PacketType;
+use crate::packet_type::PacketType;
 
 /// What can be negotiated, by number (RFC 4340, table 4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

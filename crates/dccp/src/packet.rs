@@ -3,7 +3,6 @@
 mod checksum;
 mod data_checksum;
 mod parse;
-mod reset;
 mod sequence;
 mod service_code;
 mod write;
@@ -11,13 +10,14 @@ mod write;
 pub use checksum::{Coverage, PROTOCOL, PseudoHeader, covered_checksum};
 pub use data_checksum::data_checksum;
 pub use parse::parse;
-pub use reset::ResetCode;
 pub use sequence::WireSequence;
 pub use service_code::{ServiceCode, ServiceCodeError};
 pub use write::PacketWriter;
 
+pub use crate::packet_type::PacketType;
+pub use crate::reset_code::ResetCode;
+
 use crate::option::Options;
-use core::fmt;
 
 /// DCCP-UDP's own port (RFC 6773, section 3.8): for a service of the whole system. Applications take an ephemeral one and
 /// tell it by other means.
@@ -28,84 +28,6 @@ pub const SHORT_HEADER: usize = 12;
 pub const LONG_HEADER: usize = 16;
 /// Most bytes of header and options: what Data Offset can tell, in words of four.
 pub const MAX_HEADER: usize = 255 * 4;
-
-/// The type of a packet (RFC 4340, table 1).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-pub enum PacketType {
-    /// A client wants a connection.
-    Request = 0,
-    /// The server's answer to it.
-    Response = 1,
-    /// Application data without acknowledgement.
-    Data = 2,
-    /// An acknowledgement without data.
-    Ack = 3,
-    /// Both.
-    DataAck = 4,
-    /// The server wants the client to close.
-    CloseReq = 5,
-    /// One end closes.
-    Close = 6,
-    /// The connection is at its end.
-    Reset = 7,
-    /// Which numbers are current? (RFC 4340, section 7.5.4).
-    Sync = 8,
-    /// The answer to it.
-    SyncAck = 9,
-}
-
-impl PacketType {
-    /// All of them, by number.
-    pub const ALL: [Self; 10] = [
-        Self::Request,
-        Self::Response,
-        Self::Data,
-        Self::Ack,
-        Self::DataAck,
-        Self::CloseReq,
-        Self::Close,
-        Self::Reset,
-        Self::Sync,
-        Self::SyncAck,
-    ];
-    /// The type of this number; `None` where it is reserved.
-    pub fn from_number(n: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(n)).copied()
-    }
-    /// Its number.
-    pub const fn number(self) -> u8 {
-        self as u8
-    }
-    /// Whether it has an acknowledgement number.
-    pub const fn has_acknowledgement(self) -> bool {
-        !matches!(self, Self::Request | Self::Data)
-    }
-    /// Whether it may have 24-bit sequence numbers.
-    pub const fn may_be_short(self) -> bool {
-        matches!(self, Self::Data | Self::Ack | Self::DataAck)
-    }
-    /// Whether what follows its options is the application's (RFC 4340, sections 5.2 to 5.7): error text of a Reset is not.
-    /// On a Request or a Response, no bytes are no data; on the others they are a datagram of no bytes (section 5.4).
-    pub const fn may_carry_data(self) -> bool {
-        matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
-    }
-    /// Whether it always carries a datagram of the application's, be it one of no bytes.
-    pub const fn is_data(self) -> bool {
-        matches!(self, Self::Data | Self::DataAck)
-    }
-    /// Whether it is a non-data packet, which NDP Count counts (RFC 4340, section 7.7). Requests and Responses are none,
-    /// whether there are data in them or not.
-    pub const fn is_non_data(self) -> bool {
-        !self.may_carry_data()
-    }
-}
-
-impl fmt::Display for PacketType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DCCP-{self:?}")
-    }
-}
 
 /// The generic header's fields that every packet has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,21 +7,21 @@ use crate::packet::PacketWriter;
 use std::collections::VecDeque;
 use weir_units::Seq48;
 
-/// Packets that are remembered; the oldest are forgotten first. Telling is a courtesy for congestion control, so that is safe.
+/// Packets that are remembered; the oldest are forgotten first. Reports only help congestion control, so that is safe.
 const MAX_DROPPED: usize = 128;
-/// Acknowledgements that are waited for at a time.
-const MAX_TOLD: usize = 32;
+/// Reports whose acknowledgement is waited for at a time.
+const MAX_REPORTS: usize = 32;
 /// Most bytes of one option, and packets before which it can leave others out.
 const MAX_BLOCKS: usize = 253;
 const MAX_GAP: u64 = MAX_BLOCKS as u64 * 128;
 
-/// What was dropped and is not yet known to be known.
+/// Packets dropped that the other end may not know of yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dropped {
     /// In the order of numbers.
     packets: VecDeque<(Seq48, DropCode)>,
-    /// Acknowledgements that told: their number, and the newest packet that they told of.
-    told: VecDeque<(Seq48, Seq48)>,
+    /// Acknowledgements that reported drops: their number, and the newest packet that they cover.
+    reports: VecDeque<(Seq48, Seq48)>,
     /// Scratch.
     blocks: Vec<u8>,
 }
@@ -58,18 +58,18 @@ impl Dropped {
         }
         let len = self.blocks.len().min(MAX_BLOCKS);
         let wrote = len > 0 && out.option(&DccpOption::DataDropped(&self.blocks[..len]));
-        if wrote && self.told.len() < MAX_TOLD {
-            self.told.push_back((sequence, acknowledged));
+        if wrote && self.reports.len() < MAX_REPORTS {
+            self.reports.push_back((sequence, acknowledged));
         }
         wrote
     }
-    /// The other end has acknowledged a packet of ours, so it knows what that told.
+    /// The other end has acknowledged a packet of ours, so it knows what that reported.
     pub(super) fn on_acknowledged(&mut self, ack: Seq48) {
-        while let Some(&(ours, newest)) = self.told.front() {
+        while let Some(&(ours, newest)) = self.reports.front() {
             if ours.is_after(ack) {
                 break;
             }
-            self.told.pop_front();
+            self.reports.pop_front();
             if ours == ack {
                 self.packets.retain(|p| p.0.is_after(newest));
             }
@@ -78,11 +78,11 @@ impl Dropped {
     /// The same by the other end's Ack Vector, newest run first.
     pub(super) fn on_ack_runs(&mut self, runs: impl Iterator<Item = AckRun> + Clone) {
         let came = |n: Seq48| runs.clone().any(|r| r.state.came() && n.is_within(r.oldest(), r.newest));
-        if let Some(&(ours, _)) = self.told.iter().rev().find(|t| came(t.0)) {
+        if let Some(&(ours, _)) = self.reports.iter().rev().find(|t| came(t.0)) {
             self.on_acknowledged(ours);
         }
     }
-    /// Whether there is anything to tell.
+    /// Whether there is nothing to report.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.packets.is_empty()
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_until_a_packet_that_told_is_acknowledged() {
+    fn a_drop_is_reported_until_a_packet_that_reported_it_is_acknowledged() {
         let mut d = Dropped::default();
         d.on_dropped(Seq48::new(10), DropCode::CORRUPT);
         assert_eq!(written(&mut d, 10, 500), Some(vec![0xb0]));
@@ -136,7 +136,7 @@ mod tests {
         d.on_dropped(Seq48::new(301), DropCode::APPLICATION_NOT_LISTENING);
         d.on_acknowledged(Seq48::new(499));
         assert!(!d.is_empty());
-        // 501 told of 10 and not of 301.
+        // 501 reported 10 and not 301.
         d.on_acknowledged(Seq48::new(501));
         assert_eq!(written(&mut d, 302, 502), Some(vec![0, 0x90]));
         d.on_acknowledged(Seq48::new(502));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_of_the_other_end_acknowledges_what_told_too() {
+    fn an_ack_vector_of_the_other_end_acknowledges_reports_too() {
         let mut d = Dropped::default();
         d.on_dropped(Seq48::new(10), DropCode::CORRUPT);
         for sequence in [500, 503] {
@@ -165,6 +165,6 @@ mod tests {
         for s in 0..100 {
             written(&mut d, 999, s);
         }
-        assert!(d.told.len() <= MAX_TOLD && d.packets.len() <= MAX_DROPPED);
+        assert!(d.reports.len() <= MAX_REPORTS && d.packets.len() <= MAX_DROPPED);
     }
 }

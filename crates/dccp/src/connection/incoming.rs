@@ -1,6 +1,7 @@
 //! Packets that come: the steps of RFC 4340, section 8.5, in their order and by their numbers.
 
-use super::options::Told;
+use super::incoming_packet::Incoming;
+use super::options::PacketOptions;
 use super::outgoing::ResetOut;
 use super::{Connection, Datagram, Role, State, reset};
 use crate::ack_vector::AckState;
@@ -9,31 +10,6 @@ use crate::data_dropped::DropCode;
 use crate::option::FeatureNumber;
 use crate::packet::{Coverage, Packet, PacketType, ResetCode, data_checksum, parse};
 use weir_units::{DataSize, Ecn, Seq48, Timestamp};
-
-/// A packet that has come, its numbers whole.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Incoming<'a> {
-    pub(super) now: Timestamp,
-    pub(super) packet: Packet<'a>,
-    pub(super) packet_type: PacketType,
-    pub(super) sequence: Seq48,
-    pub(super) ack: Option<Seq48>,
-    /// Bytes of data that are carried as a length only.
-    pub(super) payload: u32,
-    pub(super) ecn: Ecn,
-}
-
-impl Incoming<'_> {
-    pub(super) fn data_size(&self) -> DataSize {
-        let bytes =
-            if self.packet_type.may_carry_data() { self.packet.data.len() as u64 + u64::from(self.payload) } else { 0 };
-        DataSize::from_bytes(bytes)
-    }
-    /// Whether there is a datagram of the application's in it.
-    fn has_data(&self) -> bool {
-        self.packet_type.is_data() || !self.data_size().is_zero()
-    }
-}
 
 impl Connection {
     /// Takes a datagram in.
@@ -147,10 +123,10 @@ impl Connection {
     fn process_valid(&mut self, p: &Incoming<'_>) {
         let now = p.now;
         // Step 8: process options and mark acknowledgeable. Options of a Reset can do nothing any more, and no Reset answers one.
-        let mut told = Told::default();
+        let mut options = PacketOptions::default();
         if p.packet_type != PacketType::Reset {
-            told = match self.process_options(p) {
-                Ok(told) => told,
+            options = match self.process_options(p) {
+                Ok(options) => options,
                 Err((code, data)) => {
                     self.reset_with(now, code, data, super::close::reason(code, data, false));
                     return;
@@ -160,8 +136,8 @@ impl Connection {
             if handshake_over && !self.open_half_connections(now) {
                 return;
             }
-            self.mark_acknowledgeable(p, &told);
-            self.process_acknowledgement(p, &told);
+            self.mark_acknowledgeable(p, &options);
+            self.process_acknowledgement(p, &options);
         }
 
         // Step 9: process Reset.
@@ -223,8 +199,8 @@ impl Connection {
 
         // Step 16: process data. A Data Checksum is looked at on the other types too (section 9.3).
         if p.has_data() {
-            self.process_data(p, &told);
-        } else if !data_checksum_fits(p, &told) {
+            self.process_data(p, &options);
+        } else if !data_checksum_fits(p, &options) {
             self.dropped.on_dropped(p.sequence, DropCode::CORRUPT);
         }
         self.close_if_emptied(now);
@@ -269,7 +245,7 @@ impl Connection {
         self.due.reset.get_or_insert(ResetOut::Answer { code, data, sequence, ack });
     }
 
-    fn mark_acknowledgeable(&mut self, p: &Incoming<'_>, told: &Told<'_>) {
+    fn mark_acknowledgeable(&mut self, p: &Incoming<'_>, options: &PacketOptions<'_>) {
         let state = if p.ecn == Ecn::Ce { AckState::Marked } else { AckState::Received };
         let rtt = self.rtt();
         let Some(receiver) = &mut self.halves.receiver else { return };
@@ -281,13 +257,13 @@ impl Connection {
             data: p.data_size(),
             ecn: p.ecn,
             ccval: p.packet.header.ccval,
-            ndp_count: told.ndp_count,
+            ndp_count: options.ndp_count,
             rtt,
             options: p.packet.options,
         });
     }
 
-    fn process_data(&mut self, p: &Incoming<'_>, told: &Told<'_>) {
+    fn process_data(&mut self, p: &Incoming<'_>, options: &PacketOptions<'_>) {
         if p.packet_type.is_data() {
             self.counters.data_received += 1;
             self.counters.data_bytes_received += p.data_size().as_bytes();
@@ -298,9 +274,9 @@ impl Connection {
             Some(DropCode::PROTOCOL_CONSTRAINTS)
         } else if self.deaf {
             Some(DropCode::APPLICATION_NOT_LISTENING)
-        } else if !data_checksum_fits(p, told) {
+        } else if !data_checksum_fits(p, options) {
             Some(DropCode::CORRUPT)
-        } else if !self.inbox.push(p.packet.data, p.payload, p.ecn, p.sequence) {
+        } else if !self.received.push(p.packet.data, p.payload, p.ecn, p.sequence) {
             Some(DropCode::RECEIVE_BUFFER)
         } else {
             None
@@ -313,6 +289,6 @@ impl Connection {
 }
 
 /// Whether the data are those that a Data Checksum was made of, where there is one.
-fn data_checksum_fits(p: &Incoming<'_>, told: &Told<'_>) -> bool {
-    told.data_checksum.is_none_or(|sum| sum == data_checksum(p.packet.data, p.payload))
+fn data_checksum_fits(p: &Incoming<'_>, options: &PacketOptions<'_>) -> bool {
+    options.data_checksum.is_none_or(|sum| sum == data_checksum(p.packet.data, p.payload))
 }

@@ -6,7 +6,7 @@ use super::timers::Timers;
 use super::timing::Timing;
 use super::{Config, Connection, Counters, Datagram, Role, State};
 use super::{RESETS_PER_SECOND, SYNC_ACKS_PER_SECOND, SYNCS_PER_SECOND};
-use crate::connection::{ccids::Halves, dropped::Dropped, inbox::Inbox, limit::RateLimit, mtu::PathMtu};
+use crate::connection::{ccids::Halves, dropped::Dropped, limit::RateLimit, mtu::PathMtu, receive_queue::ReceiveQueue};
 use crate::feature::Negotiation;
 use crate::packet::{PacketError, PacketType, parse};
 use crate::queue::SendQueue;
@@ -108,7 +108,7 @@ impl Connection {
             features: Negotiation::new(&config, role == Role::Server),
             halves: Halves::default(),
             queue: SendQueue::new(config.queue),
-            inbox: Inbox::new(config.receive_capacity, config.receive_capacity.saturating_mul(most)),
+            received: ReceiveQueue::new(config.receive_capacity, config.receive_capacity.saturating_mul(most)),
             dropped: Dropped::default(),
             timing: Timing::default(),
             timers: Timers::default(),

@@ -1,6 +1,6 @@
 //! Options that come (RFC 4340, section 5.8), and what acknowledgements tell.
 
-use super::incoming::Incoming;
+use super::incoming_packet::Incoming;
 use super::{Connection, Role};
 use crate::ack_vector::runs;
 use crate::ccid::{Acknowledgement, CcidSender};
@@ -11,9 +11,9 @@ use weir_units::TimeDelta;
 
 type ResetCause = (ResetCode, [u8; 3]);
 
-/// What the options of one packet tell that is told on with its acknowledgement or its data.
+/// The options of one packet that are processed with its acknowledgement number or its data.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told<'a> {
+pub(super) struct PacketOptions<'a> {
     pub(super) ndp_count: Option<u64>,
     pub(super) data_checksum: Option<u32>,
     elapsed: Option<TimeDelta>,
@@ -63,11 +63,11 @@ fn blocks_of(option: DccpOption<'_>) -> Option<&[u8]> {
 
 impl Connection {
     /// Step 8 of section 8.5.
-    pub(super) fn process_options<'a>(&mut self, p: &Incoming<'a>) -> Result<Told<'a>, ResetCause> {
+    pub(super) fn process_options<'a>(&mut self, p: &Incoming<'a>) -> Result<PacketOptions<'a>, ResetCause> {
         self.features.begin_packet(p.packet_type, p.sequence, p.ack);
-        let mut told = Told::default();
+        let mut options = PacketOptions::default();
         if p.packet.options.is_empty() {
-            return Ok(told);
+            return Ok(options);
         }
         self.cookies_of_this_response = false;
         for entry in p.packet.options.entries() {
@@ -78,7 +78,7 @@ impl Connection {
                 self.counters.bad_options += 1;
                 continue;
             };
-            let understood = self.process_option(p, &option, entry.mandatory, &mut told)?;
+            let understood = self.process_option(p, &option, entry.mandatory, &mut options)?;
             if entry.mandatory && !understood {
                 return Err((ResetCode::MANDATORY_ERROR, entry.reset_data()));
             }
@@ -87,7 +87,7 @@ impl Connection {
         if self.features.poll_changed().is_some() {
             self.apply_features();
         }
-        Ok(told)
+        Ok(options)
     }
 
     /// Whether the option was understood. All stand where they may.
@@ -96,7 +96,7 @@ impl Connection {
         p: &Incoming<'a>,
         option: &DccpOption<'a>,
         mandatory: bool,
-        told: &mut Told<'a>,
+        options: &mut PacketOptions<'a>,
     ) -> Result<bool, ResetCause> {
         use DccpOption as O;
         match *option {
@@ -105,13 +105,13 @@ impl Connection {
             }
             O::SlowReceiver => {
                 self.peer_slow_at = Some(p.now);
-                told.slow_receiver = true;
+                options.slow_receiver = true;
             }
-            O::NdpCount(n) => told.ndp_count = Some(n),
-            O::DataChecksum(sum) => told.data_checksum = Some(sum),
-            O::ElapsedTime(t) => told.elapsed = Some(from_ticks(t)),
-            O::AckVector { runs, .. } => told.ack_vector.add(runs),
-            O::DataDropped(blocks) => told.data_dropped.add(blocks),
+            O::NdpCount(n) => options.ndp_count = Some(n),
+            O::DataChecksum(sum) => options.data_checksum = Some(sum),
+            O::ElapsedTime(t) => options.elapsed = Some(from_ticks(t)),
+            O::AckVector { runs, .. } => options.ack_vector.add(runs),
+            O::DataDropped(blocks) => options.data_dropped.add(blocks),
             O::Timestamp(t) => self.timing.to_echo = Some((t, p.now)),
             O::TimestampEcho { echo, elapsed } => self.timing.on_echo(p.now, echo, elapsed),
             // Section 8.1.4: the client gives back those of the Response that it acknowledges. A listener has looked at its
@@ -134,7 +134,7 @@ impl Connection {
     }
 
     /// Tells the CCID and the books what a packet acknowledges.
-    pub(super) fn process_acknowledgement(&mut self, p: &Incoming<'_>, told: &Told<'_>) {
+    pub(super) fn process_acknowledgement(&mut self, p: &Incoming<'_>, options: &PacketOptions<'_>) {
         // A Sync's number may be of a packet that was not looked at (section 5.7).
         if let Some(acknowledged) = p.ack.filter(|_| p.packet_type != PacketType::Sync) {
             self.dropped.on_acknowledged(acknowledged);
@@ -143,7 +143,7 @@ impl Connection {
         let acknowledges = matches!(p.packet_type, PacketType::Ack | PacketType::DataAck);
         let Some(acknowledged) = p.ack.filter(|_| acknowledges) else {
             if let Some(sender) = &mut self.halves.sender {
-                sender.on_unacknowledging_packet(p.now, p.sequence, told.ndp_count);
+                sender.on_unacknowledging_packet(p.now, p.sequence, options.ndp_count);
             }
             return;
         };
@@ -152,13 +152,13 @@ impl Connection {
             now: p.now,
             sequence: p.sequence,
             packet_type: p.packet_type,
-            ndp_count: told.ndp_count,
+            ndp_count: options.ndp_count,
             acknowledged,
-            ack_vector: told.ack_vector.whole(&p.packet.options, &mut self.sending.vectors, runs_of),
-            elapsed: told.elapsed,
+            ack_vector: options.ack_vector.whole(&p.packet.options, &mut self.sending.vectors, runs_of),
+            elapsed: options.elapsed,
             echo_rtt: self.timing.echo_rtt.take(),
-            data_dropped: told.data_dropped.whole(&p.packet.options, &mut self.sending.drops, blocks_of),
-            slow_receiver: told.slow_receiver,
+            data_dropped: options.data_dropped.whole(&p.packet.options, &mut self.sending.drops, blocks_of),
+            slow_receiver: options.slow_receiver,
             ecn: p.ecn,
             options: p.packet.options,
         };
@@ -166,9 +166,9 @@ impl Connection {
             match block.code {
                 // No more data are ever taken there (section 11.7.2).
                 Some(DropCode::APPLICATION_NOT_LISTENING) => self.peer_deaf = true,
-                // None are taken now. What is told of a packet again and again holds data up once.
+                // None are taken now. A packet that is reported again and again holds data up once.
                 Some(DropCode::PROTOCOL_CONSTRAINTS)
-                    if self.sending.constrained.is_none_or(|(told, _)| block.newest.is_after(told)) =>
+                    if self.sending.constrained.is_none_or(|(newest, _)| block.newest.is_after(newest)) =>
                 {
                     self.sending.constrained = Some((block.newest, p.now + rtt));
                 }

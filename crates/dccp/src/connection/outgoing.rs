@@ -342,7 +342,7 @@ impl Connection {
             self.timing.stamped_at = Some(now);
             out.option(&DccpOption::Timestamp(timestamp(now)));
         }
-        if self.slow_receiver || self.inbox.is_filling() {
+        if self.slow_receiver || self.received.is_filling() {
             out.option(&DccpOption::SlowReceiver);
         }
         if acknowledges {

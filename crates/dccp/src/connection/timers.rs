@@ -114,7 +114,7 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Timestamp) {
         let due = |t: &mut Option<Timestamp>| t.is_some_and(|at| at <= now) && t.take().is_some();
         if due(&mut self.timers.idle) {
-            self.inbox.shrink();
+            self.received.shrink();
             self.sending.log.shrink();
             self.halves.vector.shrink();
             if let Some(sender) = &mut self.halves.sender {

@@ -1,7 +1,7 @@
 //! What a configuration asks for.
 
 use super::table::{Location, Slot, Values};
-use crate::connection::Config;
+use crate::config::Config;
 use crate::option::FeatureNumber;
 
 /// The values of a feature that suit a configuration, the best first, and whether they are to be asked for.

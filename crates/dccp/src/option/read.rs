@@ -3,7 +3,8 @@ use super::{
     ELAPSED_TIME, FIRST_CCID, FIRST_LONG, FeatureNumber, INIT_COOKIE, MANDATORY, NDP_COUNT, PADDING, SLOW_RECEIVER,
     TIMESTAMP, TIMESTAMP_ECHO, is_permitted,
 };
-use crate::packet::{PacketType, ResetCode};
+use crate::packet_type::PacketType;
+use crate::reset_code::ResetCode;
 
 /// What is wrong with an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

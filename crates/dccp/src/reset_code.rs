@@ -1,3 +1,5 @@
+//! Why a connection was reset.
+
 use core::fmt;
 
 /// Why a connection was reset (RFC 4340, section 5.6; 12 is RFC 6773's).

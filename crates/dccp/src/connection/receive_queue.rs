@@ -1,4 +1,4 @@
-//! What has come and waits for the application.
+//! Datagrams received that wait for the application.
 
 use super::Received;
 use std::collections::VecDeque;
@@ -6,15 +6,15 @@ use weir_units::{Ecn, Seq48};
 
 /// Datagrams one behind the other in one ring of bytes, so that steady traffic allocates nothing.
 #[derive(Clone, Debug)]
-pub(super) struct Inbox {
+pub(super) struct ReceiveQueue {
     bytes: VecDeque<u8>,
-    entries: VecDeque<Entry>,
+    entries: VecDeque<Datagram>,
     capacity: usize,
     max_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Datagram {
     len: usize,
     payload: u32,
     ecn: Ecn,
@@ -24,7 +24,7 @@ struct Entry {
 /// Bytes of room that an empty ring keeps.
 const KEPT: usize = 2_048;
 
-impl Inbox {
+impl ReceiveQueue {
     /// Room for so many datagrams, and so many bytes of them.
     pub(super) fn new(capacity: usize, max_bytes: usize) -> Self {
         Self { bytes: VecDeque::new(), entries: VecDeque::new(), capacity: capacity.max(1), max_bytes }
@@ -35,13 +35,13 @@ impl Inbox {
             && (self.entries.is_empty() || self.bytes.len() + bytes.len() <= self.max_bytes);
         if fits {
             self.bytes.extend(bytes);
-            self.entries.push_back(Entry { len: bytes.len(), payload, ecn, sequence });
+            self.entries.push_back(Datagram { len: bytes.len(), payload, ecn, sequence });
         }
         fits
     }
     /// The oldest, into `out` in place of what is there.
     pub(super) fn pop(&mut self, out: &mut Vec<u8>) -> Option<Received> {
-        let Entry { len, payload, ecn, sequence } = self.entries.pop_front()?;
+        let Datagram { len, payload, ecn, sequence } = self.entries.pop_front()?;
         out.clear();
         let (front, back) = self.bytes.as_slices();
         let first = front.len().min(len);
@@ -58,7 +58,7 @@ impl Inbox {
     pub(super) fn shrink(&mut self) {
         if self.entries.is_empty() {
             self.bytes.shrink_to(KEPT);
-            self.entries.shrink_to(KEPT / size_of::<Entry>());
+            self.entries.shrink_to(KEPT / size_of::<Datagram>());
         }
     }
 }
@@ -69,19 +69,19 @@ mod tests {
 
     #[test]
     fn what_went_in_comes_out_until_it_is_full() {
-        let mut inbox = Inbox::new(3, 100);
+        let mut queue = ReceiveQueue::new(3, 100);
         let mut out = Vec::new();
-        let put = |inbox: &mut Inbox, bytes: &[u8]| inbox.push(bytes, 7, Ecn::Ce, Seq48::new(9));
+        let put = |queue: &mut ReceiveQueue, bytes: &[u8]| queue.push(bytes, 7, Ecn::Ce, Seq48::new(9));
         for round in 0..50u8 {
-            assert!(put(&mut inbox, &[round; 40]) && put(&mut inbox, &[]) && put(&mut inbox, &[1]));
-            assert!(inbox.is_filling() && !put(&mut inbox, &[2]));
+            assert!(put(&mut queue, &[round; 40]) && put(&mut queue, &[]) && put(&mut queue, &[1]));
+            assert!(queue.is_filling() && !put(&mut queue, &[2]));
             let expected = Received { payload: 7, ecn: Ecn::Ce, sequence: Seq48::new(9) };
-            assert_eq!(inbox.pop(&mut out), Some(expected));
+            assert_eq!(queue.pop(&mut out), Some(expected));
             assert_eq!(out, [round; 40]);
-            assert!(inbox.pop(&mut out).is_some() && out.is_empty());
-            assert!(inbox.pop(&mut out).is_some() && out == [1] && inbox.pop(&mut out).is_none());
+            assert!(queue.pop(&mut out).is_some() && out.is_empty());
+            assert!(queue.pop(&mut out).is_some() && out == [1] && queue.pop(&mut out).is_none());
         }
         // A datagram longer than all the room still passes an empty ring, nothing behind it.
-        assert!(put(&mut inbox, &[0; 200]) && !put(&mut inbox, &[0; 1]));
+        assert!(put(&mut queue, &[0; 200]) && !put(&mut queue, &[0; 1]));
     }
 }

@@ -1,3 +1,5 @@
+//! What a connection is made from.
+
 use crate::ccid::Registry;
 use crate::packet::ServiceCode;
 use crate::queue::QueueConfig;
