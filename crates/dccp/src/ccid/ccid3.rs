@@ -29,6 +29,7 @@ mod corrupt;
 mod history;
 mod intervals;
 mod options;
+mod packet_size;
 mod receiver;
 mod reported;
 mod rtt;
@@ -39,6 +40,7 @@ mod smoothed;
 mod window_counter;
 
 pub use config::Config;
+pub use packet_size::{AnySize, PacketSize};
 pub use receiver::Receiver;
 pub(super) use schedule::Schedule;
 pub use sender::Sender;

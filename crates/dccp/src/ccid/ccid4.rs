@@ -12,8 +12,8 @@
 
 mod small_packets;
 
-pub use super::ccid3::{Receiver, Sender};
-pub(super) use small_packets::SmallPackets;
+pub use super::ccid3::Receiver;
+pub use small_packets::SmallPackets;
 
 use super::{Spec, ccid3};
 use std::sync::Arc;
@@ -31,6 +31,9 @@ weir_cc::tunables! {
         min_interval: TimeDelta = 10.0, 0.0 => 1_000.0;
     }
 }
+
+/// The half at the data's sender.
+pub type Sender = ccid3::Sender<SmallPackets>;
 
 const NAME: &str = "CCID 4";
 
@@ -54,7 +57,7 @@ pub fn spec() -> Spec {
         sender: Arc::new(|setup| {
             let (base, own) = configs(&setup.params)?;
             let small = SmallPackets::new(&own, setup.max_packet_size, base.t_gran, setup.now);
-            Ok(super::Sender::Ccid4(Box::new(Sender::with(base, setup, Some(small)))))
+            Ok(super::Sender::Ccid4(Box::new(Sender::with(base, setup, small))))
         }),
         receiver: Arc::new(|setup| {
             let (base, own) = configs(&setup.params)?;

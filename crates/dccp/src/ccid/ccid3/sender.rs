@@ -2,13 +2,13 @@
 
 use super::config::Config;
 use super::options::Report;
+use super::packet_size::{AnySize, PacketSize};
 use super::reported::ReportedIntervals;
 use super::rtt::Rtt;
 use super::schedule::Schedule;
 use super::sent::{Sent, SentLog};
 use super::smoothed::Smoothed;
 use super::window_counter::WindowCounter;
-use crate::ccid::ccid4::SmallPackets;
 use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
 use crate::data_dropped::{DropCode, blocks};
 use weir_cc::tfrc::{AllowedRate, Feedback, MAX_RATE, Terms};
@@ -27,9 +27,9 @@ const MAX_BLOCKS: usize = 256;
 
 /// The sender's half of CCID 3 and its relatives. Rates in bits a second.
 #[derive(Clone, Debug)]
-pub struct Sender {
+pub struct Sender<S = AnySize> {
     config: Config,
-    small: Option<SmallPackets>,
+    packet_size: S,
     sent: SentLog,
     counter: WindowCounter,
     schedule: Schedule,
@@ -68,11 +68,13 @@ impl Sender {
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
         let mut config = Config::default();
         config.set_all("CCID 3", &setup.params)?;
-        Ok(Self::with(config, setup, None))
+        Ok(Self::with(config, setup, AnySize))
     }
+}
 
+impl<S: PacketSize> Sender<S> {
     /// One of CCID 3's relatives.
-    pub(in crate::ccid) fn with(config: Config, setup: &Setup, small: Option<SmallPackets>) -> Self {
+    pub(in crate::ccid) fn with(config: Config, setup: &Setup, packet_size: S) -> Self {
         let now = setup.now;
         let rtt = setup.rtt.map(Rtt::first);
         let segment = setup.max_packet_size.as_bytes().max(1) as f64;
@@ -81,8 +83,8 @@ impl Sender {
             sent: SentLog::default(),
             counter: WindowCounter::default(),
             schedule: Schedule::new(now),
-            intervals: ReportedIntervals::new(small.is_some(), config.discounting),
-            small,
+            intervals: ReportedIntervals::new(S::COUNTS_LOSSES_OF_SHORT_INTERVALS, config.discounting),
+            packet_size,
             // A packet a second (RFC 5348, section 4.2).
             rate: AllowedRate::new(segment * 8.0, now),
             x_inst: segment * 8.0,
@@ -125,15 +127,14 @@ impl Sender {
 
     /// The TCP flow of the throughput equation.
     fn tcp(&self) -> TcpFlow {
-        let segment = self.small.as_ref().map_or(self.segment, |s| s.segment(self.segment));
-        let segment = DataSize::from_bytes((segment + 0.5) as u64);
+        let segment = DataSize::from_bytes((self.packet_size.segment(self.segment) + 0.5) as u64);
         let flow = TcpFlow::new(segment, self.r());
         TcpFlow { rto: flow.rto.max(self.config.min_rto), packets_per_ack: self.config.packets_per_ack, ..flow }
     }
 
     /// What the least time between packets allows.
     fn most(&self) -> f64 {
-        self.small.as_ref().map_or(MAX_RATE, |s| s.most(self.segment))
+        self.packet_size.max_rate(self.segment).unwrap_or(MAX_RATE)
     }
 
     /// s / t_mbi.
@@ -295,10 +296,9 @@ impl Sender {
     }
 }
 
-impl CcidSender for Sender {
+impl<S: PacketSize> CcidSender for Sender<S> {
     fn may_send(&self, now: Timestamp, _: DataSize) -> Permission {
-        let at = self.schedule.next() - self.early();
-        let at = self.small.as_ref().map_or(at, |s| at.max(s.next()));
+        let at = self.packet_size.earliest(self.schedule.next() - self.early());
         if at <= now { Permission::Now } else { Permission::At(at) }
     }
 
@@ -306,9 +306,7 @@ impl CcidSender for Sender {
         let now = packet.now;
         if packet.packet_type.is_data() {
             self.schedule.on_sent(now, packet.data, self.x_inst, self.credit());
-            if let Some(small) = &mut self.small {
-                small.on_sent(now);
-            }
+            self.packet_size.on_sent(now);
         }
         self.take_sent(packet, self.schedule.next() > now);
     }

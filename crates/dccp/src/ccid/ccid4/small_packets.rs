@@ -1,6 +1,7 @@
 //! What TFRC-SP changes at the sender (RFC 4828, section 3).
 
 use super::Config;
+use crate::ccid::ccid3::PacketSize;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Packets that may leave within as many intervals (RFC 5622, section 5).
@@ -8,7 +9,7 @@ const BURST: usize = 3;
 
 /// The equation's segment, and the spacing of packets.
 #[derive(Clone, Debug)]
-pub(in crate::ccid) struct SmallPackets {
+pub struct SmallPackets {
     nominal: f64,
     header: f64,
     interval: TimeDelta,
@@ -29,18 +30,21 @@ impl SmallPackets {
             last: [None; BURST],
         }
     }
+}
+
+impl PacketSize for SmallPackets {
+    const COUNTS_LOSSES_OF_SHORT_INTERVALS: bool = true;
 
     /// The segment of the equation with which it gives X for packets of this mean size, headers taken off.
-    pub(in crate::ccid) fn segment(&self, mean: f64) -> f64 {
+    fn segment(&self, mean: f64) -> f64 {
         self.nominal * mean / (mean + self.header)
     }
 
-    /// Nothing leaves before this.
-    pub(in crate::ccid) fn next(&self) -> Timestamp {
-        self.next
+    fn earliest(&self, at: Timestamp) -> Timestamp {
+        at.max(self.next)
     }
 
-    pub(in crate::ccid) fn on_sent(&mut self, now: Timestamp) {
+    fn on_sent(&mut self, now: Timestamp) {
         self.last.rotate_right(1);
         self.last[0] = Some(now);
         let spaced = self.next.max(now - self.slack) + self.interval;
@@ -48,9 +52,8 @@ impl SmallPackets {
         self.next = spaced.max(oldest);
     }
 
-    /// The most that packets of this mean size make, in bits a second.
-    pub(in crate::ccid) fn most(&self, mean: f64) -> f64 {
-        mean * 8.0 / self.interval.as_secs_f64().max(1e-9)
+    fn max_rate(&self, mean: f64) -> Option<f64> {
+        Some(mean * 8.0 / self.interval.as_secs_f64().max(1e-9))
     }
 }
 
@@ -70,16 +73,16 @@ mod tests {
         // The path carries 1,400 bytes. Packets of 36 bytes are half header.
         assert_eq!(small(0).segment(36.0), 700.0);
         assert_eq!(small(0).segment(144.0), 1_120.0);
-        assert_eq!(small(0).most(160.0), 128e3);
+        assert_eq!(small(0).max_rate(160.0), Some(128e3));
     }
 
     #[test]
     fn packets_are_ten_milliseconds_apart() {
         let mut s = small(0);
         for ms in [0, 10, 27, 37] {
-            assert!(s.next() <= at(ms));
+            assert!(s.next <= at(ms));
             s.on_sent(at(ms));
-            assert_eq!(s.next(), at(ms + 10));
+            assert_eq!(s.next, at(ms + 10));
         }
     }
 
@@ -88,11 +91,11 @@ mod tests {
         let mut s = small(10);
         s.on_sent(at(0));
         s.on_sent(at(17));
-        assert_eq!(s.next(), at(20));
+        assert_eq!(s.next, at(20));
         s.on_sent(at(20));
-        assert_eq!(s.next(), at(30));
+        assert_eq!(s.next, at(30));
         s.on_sent(at(39));
         // By its slack it would be 40; 17, 20 and 39 lie within thirty before 47.
-        assert_eq!(s.next(), at(47));
+        assert_eq!(s.next, at(47));
     }
 }

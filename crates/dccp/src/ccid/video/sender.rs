@@ -1,7 +1,7 @@
 //! The data sender: see the rules in [`super`].
 
 use super::Config;
-use crate::ccid::ccid3::{self, Schedule, Smoothed};
+use crate::ccid::ccid3::{self, AnySize, Schedule, Smoothed};
 use crate::ccid::{Acknowledgement, CcidSender, Chunk, Permission, SentPacket, Setup};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -40,7 +40,7 @@ pub struct Sender {
 
 impl Sender {
     pub(super) fn new(base: ccid3::Config, config: Config, setup: &Setup) -> Self {
-        let tfrc = ccid3::Sender::with(base, setup, None);
+        let tfrc = ccid3::Sender::with(base, setup, AnySize);
         let mut smoothed = Smoothed::new(&base, setup.now);
         smoothed.start(setup.now, tfrc.allowed());
         Self {
