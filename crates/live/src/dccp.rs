@@ -24,21 +24,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod config;
+mod connect;
 mod driver;
 mod error;
+mod handshakes;
 mod link;
 mod listener;
+mod outlet;
 mod port;
-mod seat;
+mod random;
+mod resets;
+mod shared;
 mod socket;
 pub mod speed;
 #[cfg(test)]
 mod tests;
 pub mod transfer;
 
+pub use config::{PortConfig, PortCounters};
 pub use error::DccpError;
 pub use listener::DccpListener;
-pub use port::{DccpPort, PortConfig, PortCounters};
+pub use port::DccpPort;
 pub use socket::{DccpSocket, Interest};
 pub use weir_dccp::listener::ListenerConfig;
 pub use weir_dccp::packet::DCCP_UDP_PORT;

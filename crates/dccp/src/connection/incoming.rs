@@ -9,7 +9,7 @@ use crate::ccid::{CcidReceiver, ReceivedPacket};
 use crate::data_dropped::DropCode;
 use crate::option::FeatureNumber;
 use crate::packet::{Coverage, Packet, PacketType, ResetCode, data_checksum, parse};
-use weir_units::{DataSize, Ecn, Seq48, Timestamp};
+use weir_units::{Ecn, Seq48, Timestamp};
 
 impl Connection {
     /// Takes a datagram in.

@@ -1,6 +1,6 @@
 //! Both ends of a call in one process, each on a thread and a socket of its own.
 
-use crate::call::carrier::{Carrier, over_dccp};
+use crate::call::carrier::over_dccp;
 use crate::call::config::{CallConfig, endpoints, endpoints_of};
 use crate::call::decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 use crate::call::encode::{EncodeSummary, SendingVideo, VideoSend};

@@ -2,8 +2,8 @@
 
 use super::link::{Key, Link, Outcome, low_sequence, message};
 use super::lock;
-use super::port::{Shared, Table};
-use super::seat::Resets;
+use super::resets::Resets;
+use super::shared::{Shared, Table};
 use crate::udp::{PathError, UdpPort};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -66,7 +66,7 @@ impl Driver {
         Self { shared, inlet, timers: BTreeMap::new(), resets: Resets::default(), reply: Vec::new(), failures: 0 }
     }
 
-    /// Runs until all handles and connections are gone. Whatever ends it otherwise is told to all who wait.
+    /// Runs until all handles and connections are gone. Where it fails, all who wait get the reason.
     pub(super) fn run(mut self) {
         // Without it deadlines are a little late.
         let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK_NS);
@@ -87,12 +87,12 @@ impl Driver {
                 self.timers.insert((at, link.id), link);
             }
             let sent = self.run_timers();
-            if let Some(seat) = lock(&self.shared.listener).as_mut() {
-                let shared = &self.shared;
-                seat.tick(shared.clock.now(), &mut self.reply, |way, bytes| shared.send(way, bytes));
+            if let Some(handshakes) = lock(&self.shared.handshakes).as_mut() {
+                let outlet = &self.shared.outlet;
+                handshakes.tick(outlet.clock.now(), &mut self.reply, |to, bytes| outlet.send(to, bytes));
             }
             if sent {
-                lock(&self.shared.outlet).flush();
+                self.shared.outlet.flush();
             }
             self.tell();
             if self.shared.closing.load(Ordering::SeqCst) && lock(&self.shared.table).links.is_empty() {
@@ -117,7 +117,7 @@ impl Driver {
 
     /// How long to sleep, told to others before the last look at what they have put down.
     fn sleep_time(&self) -> Duration {
-        let now = self.shared.clock.now();
+        let now = self.shared.outlet.clock.now();
         let next = self.timers.first_key_value().map_or(Timestamp::MAX, |(k, _)| k.0);
         let until = next.min(now + MAX_WAIT);
         self.shared.sleeps_until.store(until.as_nanos(), Ordering::SeqCst);
@@ -130,7 +130,7 @@ impl Driver {
     fn run_timers(&mut self) -> bool {
         let mut sent = false;
         for _ in 0..MAX_TIMERS {
-            let now = self.shared.clock.now();
+            let now = self.shared.outlet.clock.now();
             let Some(first) = self.timers.first_entry().filter(|e| e.key().0 <= now) else { break };
             let at = first.key().0;
             let link = first.remove();
@@ -138,7 +138,7 @@ impl Driver {
             if !Link::is_due(&mut inner, at) {
                 continue;
             }
-            let (_, outcome) = link.with(&mut inner, &self.shared, now, |c, now| {
+            let (_, outcome) = link.with(&mut inner, &self.shared.outlet, now, |c, now| {
                 if c.poll_timeout(now).is_some_and(|t| t <= now) {
                     c.handle_timeout(now);
                 }
@@ -176,7 +176,7 @@ impl Driver {
             };
             self.failures = 0;
             self.take_batch(count);
-            lock(&self.shared.outlet).flush();
+            self.shared.outlet.flush();
             if count < quinn_udp::BATCH_SIZE {
                 break;
             }
@@ -186,7 +186,7 @@ impl Driver {
 
     /// Gives a batch to its connections; those that follow each other to the same one under one lock.
     fn take_batch(&mut self, count: usize) {
-        let reading = self.shared.clock.reading();
+        let reading = self.shared.outlet.clock.reading();
         let several = self.inlet.local_addr().is_ok_and(|a| a.ip().is_unspecified());
         let mut index = 0;
         while index < count {
@@ -218,7 +218,7 @@ impl Driver {
                 let datagram = Datagram { bytes: d.bytes, payload: 0, ecn: d.ecn };
                 let at = reading.arrival(d.kernel_time);
                 let act = |c: &mut Connection, now| c.handle_datagram(now, &datagram);
-                let (_, outcome) = link.with(&mut inner, &self.shared, at, act);
+                let (_, outcome) = link.with(&mut inner, &self.shared.outlet, at, act);
                 all.due = outcome.due.or(all.due);
                 all.is_over = outcome.is_over;
             }
@@ -233,24 +233,24 @@ impl Driver {
         lock(&self.shared.counters).strays += 1;
         let datagram = Datagram { bytes: d.bytes, payload: 0, ecn: d.ecn };
         self.reply.clear();
-        let way = (key.peer, key.local_ip);
-        let mut seat = lock(&self.shared.listener);
-        let event = match seat.as_mut() {
-            Some(seat) => {
+        let addresses = key.addresses();
+        let mut handshakes = lock(&self.shared.handshakes);
+        let event = match handshakes.as_mut() {
+            Some(handshakes) => {
                 let is_busy = lock(&self.shared.table).is_full(&self.shared.config);
                 let is_used = || {
                     let table = lock(&self.shared.table);
-                    table.links.keys().any(|k| (k.peer, k.local_ip) == way)
+                    table.links.keys().any(|k| k.addresses() == addresses)
                 };
-                seat.handle(now, way, is_busy, is_used, &datagram, &mut self.reply)
+                handshakes.handle(now, addresses, is_busy, is_used, &datagram, &mut self.reply)
             }
             None if self.resets.answer(now, &datagram, &mut self.reply) => ListenerEvent::Reply,
             None => ListenerEvent::Nothing,
         };
-        drop(seat);
+        drop(handshakes);
         match event {
             ListenerEvent::Nothing => {}
-            ListenerEvent::Reply => self.shared.send(way, &self.reply),
+            ListenerEvent::Reply => self.shared.outlet.send(addresses, &self.reply),
             ListenerEvent::Accepted(connection) => self.take_connection(now, key, *connection),
         }
     }
@@ -269,7 +269,7 @@ impl Driver {
             drop(table);
             connection.abort(now);
             while connection.poll_transmit(now, &mut self.reply).is_some() {
-                self.shared.send((key.peer, key.local_ip), &self.reply);
+                self.shared.outlet.send(key.addresses(), &self.reply);
             }
         }
         let mut c = lock(&self.shared.counters);
@@ -322,9 +322,9 @@ impl Driver {
     }
 
     fn apply(&mut self, link: &Arc<Link>, act: impl FnOnce(&mut Connection, Timestamp)) {
-        let now = self.shared.clock.now();
+        let now = self.shared.outlet.clock.now();
         let mut inner = link.lock();
-        let (_, outcome) = link.with(&mut inner, &self.shared, now, act);
+        let (_, outcome) = link.with(&mut inner, &self.shared.outlet, now, act);
         drop(inner);
         self.settle(link, outcome);
     }

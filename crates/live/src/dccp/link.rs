@@ -2,7 +2,7 @@
 
 use super::error::DccpError;
 use super::lock;
-use super::port::Shared;
+use super::outlet::{Addresses, Outlet};
 use std::any::Any;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -33,6 +33,14 @@ pub(super) struct Key {
     pub(super) remote_port: u16,
 }
 
+impl Key {
+    /// The addresses of its datagrams.
+    pub(super) fn addresses(&self) -> Addresses {
+        Addresses { peer: self.peer, local_ip: self.local_ip }
+    }
+}
+
+/// A connection, its lock, and those who wait for it.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) key: Key,
@@ -119,7 +127,7 @@ impl Link {
     pub(super) fn with<T>(
         &self,
         inner: &mut Inner,
-        shared: &Shared,
+        outlet: &Outlet,
         at: Timestamp,
         act: impl FnOnce(&mut Connection, Timestamp) -> T,
     ) -> (Option<T>, Outcome) {
@@ -130,7 +138,7 @@ impl Link {
         inner.told = now;
         let done = catch_unwind(AssertUnwindSafe(|| {
             let result = act(&mut inner.connection, now);
-            let sent = self.transmit(inner, shared, now);
+            let sent = self.transmit(inner, outlet, now);
             let due = inner.connection.poll_timeout(now).unwrap_or(Timestamp::MAX);
             let state = inner.connection.state();
             (result, sent, if sent >= MAX_BURST { now } else { due }, state)
@@ -168,9 +176,9 @@ impl Link {
         (Some(result), outcome)
     }
 
-    fn transmit(&self, inner: &mut Inner, shared: &Shared, now: Timestamp) -> u32 {
+    fn transmit(&self, inner: &mut Inner, outlet: &Outlet, now: Timestamp) -> u32 {
         let mut packet = std::mem::take(&mut inner.packet);
-        let mut outlet = None;
+        let mut socket = None;
         let mut sent = 0;
         while sent < MAX_BURST
             && let Some(t) = inner.connection.poll_transmit(now, &mut packet)
@@ -179,8 +187,8 @@ impl Link {
             // A payload may have a length and no content.
             packet.resize(packet.len() + t.payload as usize, 0);
             inner.sent = low_sequence(&packet).unwrap_or(inner.sent);
-            let out = outlet.get_or_insert_with(|| lock(&shared.outlet));
-            out.send_from(self.key.local_ip, self.key.peer, t.ecn, &packet);
+            let socket = socket.get_or_insert_with(|| lock(&outlet.socket));
+            socket.send_from(self.key.local_ip, self.key.peer, t.ecn, &packet);
         }
         inner.packet = packet;
         sent
@@ -214,8 +222,8 @@ impl Link {
     }
 
     /// Why nothing more can be sent or received; `None` where it can.
-    pub(super) fn ended(&self, inner: &Inner, shared: &Shared) -> Option<DccpError> {
-        if let Some(why) = inner.broken.as_ref().or(shared.failure.get()) {
+    pub(super) fn ended(&self, inner: &Inner, outlet: &Outlet) -> Option<DccpError> {
+        if let Some(why) = inner.broken.as_ref().or(outlet.failure.get()) {
             return Some(DccpError::Driver(why.clone()));
         }
         let end = inner.connection.end()?;
@@ -229,17 +237,17 @@ impl Link {
     pub(super) fn wait<'a, T>(
         &'a self,
         mut inner: MutexGuard<'a, Inner>,
-        shared: &Shared,
+        outlet: &Outlet,
         reads: bool,
         time: Option<TimeDelta>,
         mut ready: impl FnMut(&mut Inner) -> Option<T>,
     ) -> (MutexGuard<'a, Inner>, Option<T>) {
-        let until = time.map(|t| shared.clock.now() + t);
+        let until = time.map(|t| outlet.clock.now() + t);
         loop {
             if let Some(done) = ready(&mut inner) {
                 return (inner, Some(done));
             }
-            let left = until.map(|u| u.saturating_since(shared.clock.now()));
+            let left = until.map(|u| u.saturating_since(outlet.clock.now()));
             if left.is_some_and(|l| l <= TimeDelta::ZERO) {
                 return (inner, None);
             }

@@ -1,9 +1,10 @@
 //! Connections that others open.
 
+use super::config::PortConfig;
 use super::error::DccpError;
+use super::handshakes::Handshakes;
 use super::lock;
-use super::port::{DccpPort, PortConfig};
-use super::seat::Seat;
+use super::port::DccpPort;
 use super::socket::DccpSocket;
 use std::net::SocketAddr;
 use std::sync::PoisonError;
@@ -25,6 +26,24 @@ pub struct DccpListener {
     is_nonblocking: AtomicBool,
 }
 
+impl DccpPort {
+    /// Begins to accept connections. The configuration's secret is drawn here, and IP's overhead is the port's.
+    ///
+    /// # Errors
+    /// Where it does so already, the configuration cannot be, or there are no random numbers.
+    pub fn listen(&self, config: ListenerConfig) -> Result<DccpListener, DccpError> {
+        let shared = self.shared();
+        let mut handshakes = lock(&shared.handshakes);
+        if handshakes.is_some() {
+            return Err(DccpError::Config(format!("{} is listened on already", self.local_addr())));
+        }
+        *handshakes = Some(Handshakes::new(config, self.local_addr())?);
+        lock(&shared.table).is_listening = true;
+        drop(handshakes);
+        Ok(DccpListener { port: self.clone(), is_nonblocking: AtomicBool::new(false) })
+    }
+}
+
 impl DccpListener {
     /// Takes a UDP port, any where the address says 0, and accepts connections of this configuration there, on its local DCCP
     /// port and for its service.
@@ -33,18 +52,6 @@ impl DccpListener {
     /// Where the system refuses the socket or the thread, or the configuration cannot be.
     pub fn bind(address: SocketAddr, connection: Config) -> Result<Self, DccpError> {
         DccpPort::bind(address, PortConfig::default())?.listen(ListenerConfig::new(connection, [0; 32]))
-    }
-
-    pub(super) fn on(port: DccpPort, config: ListenerConfig) -> Result<Self, DccpError> {
-        let shared = port.shared();
-        let mut seat = lock(&shared.listener);
-        if seat.is_some() {
-            return Err(DccpError::Config(format!("{} is listened on already", port.local_addr())));
-        }
-        *seat = Some(Seat::new(config, port.local_addr())?);
-        lock(&shared.table).is_listening = true;
-        drop(seat);
-        Ok(Self { port, is_nonblocking: AtomicBool::new(false) })
     }
 
     /// Waits for the next connection, whose handshake is over by then.
@@ -66,17 +73,17 @@ impl DccpListener {
 
     fn accept_until(&self, time: Option<TimeDelta>) -> Result<DccpSocket, DccpError> {
         let shared = self.port.shared();
-        let until = time.map(|t| shared.clock.now() + t);
+        let until = time.map(|t| shared.outlet.clock.now() + t);
         let mut table = lock(&shared.table);
         loop {
             if let Some(link) = table.ready.pop_front() {
                 drop(table);
                 return Ok(DccpSocket::new(self.port.clone(), link));
             }
-            if let Some(why) = shared.failure.get() {
+            if let Some(why) = shared.outlet.failure.get() {
                 return Err(DccpError::Driver(why.clone()));
             }
-            let left = until.map(|u| u.saturating_since(shared.clock.now()));
+            let left = until.map(|u| u.saturating_since(shared.outlet.clock.now()));
             if left.is_some_and(|l| l <= TimeDelta::ZERO) {
                 return Err(DccpError::WouldBlock);
             }
@@ -104,7 +111,7 @@ impl DccpListener {
 impl Drop for DccpListener {
     fn drop(&mut self) {
         let shared = self.port.shared();
-        *lock(&shared.listener) = None;
+        *lock(&shared.handshakes) = None;
         let waiting = {
             let mut table = lock(&shared.table);
             table.is_listening = false;

@@ -2,18 +2,16 @@
 
 use super::error::DccpError;
 use super::link::{Inner, Link, Outcome};
-use super::port::{DccpPort, PortConfig};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use super::port::DccpPort;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 use weir_dccp::ccid::Chunk;
-use weir_dccp::connection::{Config, Connection, Counters, Received, State};
+use weir_dccp::connection::{Connection, Counters, Received, State};
 use weir_dccp::queue::{Message, QueueConfig, QueueCounters};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// How long [`DccpSocket::connect`] waits for the other end.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Stands for no timeout.
 const FOREVER: i64 = i64::MAX;
 
@@ -34,7 +32,7 @@ pub enum Interest {
 /// background. A process that ends meanwhile cuts that short: see [`Self::finish`].
 #[derive(Debug)]
 pub struct DccpSocket {
-    link: Arc<Link>,
+    pub(super) link: Arc<Link>,
     port: DccpPort,
     is_nonblocking: AtomicBool,
     /// In ns.
@@ -53,41 +51,6 @@ impl DccpSocket {
         Self { link, port, is_nonblocking: AtomicBool::new(false), read_timeout, write_timeout }
     }
 
-    /// Opens a connection from an ephemeral UDP port of its own, and waits for the other end for 20 s.
-    ///
-    /// # Errors
-    /// As [`Self::connect_timeout`].
-    pub fn connect(peer: SocketAddr, config: Config) -> Result<Self, DccpError> {
-        Self::connect_timeout(peer, config, CONNECT_TIMEOUT)
-    }
-
-    /// Opens a connection from an ephemeral UDP port of its own, and waits for the other end for a time.
-    ///
-    /// # Errors
-    /// Where the configuration cannot be, the other end cannot be reached, refuses or does not answer, or the system refuses
-    /// the socket.
-    pub fn connect_timeout(peer: SocketAddr, config: Config, time: Duration) -> Result<Self, DccpError> {
-        let socket = Self::begin_connect(peer, config)?;
-        if socket.wait(Interest::Open, Some(time))? {
-            return Ok(socket);
-        }
-        let kind = socket.link.lock().unreachable;
-        socket.abort();
-        Err(match kind {
-            Some(kind) => DccpError::Unreachable { peer, kind },
-            None => DccpError::TimedOut { peer, seconds: time.as_secs_f64() },
-        })
-    }
-
-    /// Begins to open a connection from an ephemeral UDP port of its own; [`Self::wait`] tells when it is open.
-    ///
-    /// # Errors
-    /// Where the configuration cannot be, or the system refuses the socket.
-    pub fn begin_connect(peer: SocketAddr, config: Config) -> Result<Self, DccpError> {
-        let any = if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        DccpPort::bind(SocketAddr::new(any, 0), PortConfig::default())?.begin_connect(peer, config)
-    }
-
     /// Does something with the connection now, and what follows from it.
     fn with<T>(&self, act: impl FnOnce(&mut Connection, Timestamp) -> T) -> Option<T> {
         let inner = self.link.lock();
@@ -102,7 +65,7 @@ impl DccpSocket {
         act: impl FnOnce(&mut Connection, Timestamp) -> T,
     ) -> (Option<T>, Outcome) {
         let shared = self.port.shared();
-        self.link.with(&mut inner, shared, shared.clock.now(), act)
+        self.link.with(&mut inner, &shared.outlet, shared.outlet.clock.now(), act)
     }
 
     fn time(&self, timeout: &AtomicI64) -> Option<TimeDelta> {
@@ -146,10 +109,10 @@ impl DccpSocket {
 
     fn send_all(&self, messages: &[Message<'_>]) -> Result<usize, DccpError> {
         let shared = self.port.shared();
-        let until = self.time(&self.write_timeout).map(|t| shared.clock.now() + t);
+        let until = self.time(&self.write_timeout).map(|t| shared.outlet.clock.now() + t);
         loop {
             let inner = self.link.lock();
-            if let Some(e) = self.link.ended(&inner, shared) {
+            if let Some(e) = self.link.ended(&inner, &shared.outlet) {
                 return Err(e);
             }
             let (result, outcome) = self.act(inner, |c, now| {
@@ -169,11 +132,12 @@ impl DccpSocket {
                 Some((0, Some(e))) => DccpError::from(e),
                 Some((taken, _)) => return Ok(taken),
             };
-            let left = until.map(|u| u.saturating_since(shared.clock.now()));
+            let left = until.map(|u| u.saturating_since(shared.outlet.clock.now()));
             if !error.is_would_block() || left.is_some_and(|l| l <= TimeDelta::ZERO) {
                 return Err(error);
             }
-            let (inner, _) = self.link.wait(self.link.lock(), shared, false, left, |i| self.has_room(i).then_some(()));
+            let (inner, _) =
+                self.link.wait(self.link.lock(), &shared.outlet, false, left, |i| self.has_room(i).then_some(()));
             drop(inner);
         }
     }
@@ -181,7 +145,7 @@ impl DccpSocket {
     /// Whether the queue may take something, or it is no use to wait for that.
     fn has_room(&self, inner: &Inner) -> bool {
         let queue = inner.connection.queue();
-        queue.len() < queue.config().capacity || self.link.ended(inner, self.port.shared()).is_some()
+        queue.len() < queue.config().capacity || self.link.ended(inner, &self.port.shared().outlet).is_some()
     }
 
     /// Takes the next datagram; its length. What does not fit into the buffer is lost, as with other datagram sockets.
@@ -213,7 +177,7 @@ impl DccpSocket {
     fn receive<T>(&self, mut take: impl FnMut(&mut Inner) -> Option<T>) -> Result<T, DccpError> {
         let shared = self.port.shared();
         let ready = |inner: &mut Inner| {
-            let end = self.link.ended(inner, shared);
+            let end = self.link.ended(inner, &shared.outlet);
             // A connection that has panicked is not touched any more.
             if matches!(end, Some(DccpError::Driver(_))) {
                 return end.map(Err);
@@ -221,7 +185,7 @@ impl DccpSocket {
             take(inner).map(Ok).or(end.map(Err))
         };
         let time = self.time(&self.read_timeout);
-        let (inner, done) = self.link.wait(self.link.lock(), shared, true, time, ready);
+        let (inner, done) = self.link.wait(self.link.lock(), &shared.outlet, true, time, ready);
         drop(inner);
         done.unwrap_or(Err(DccpError::WouldBlock))
     }
@@ -239,14 +203,14 @@ impl DccpSocket {
                 Interest::Room => inner.connection.queue().len() < inner.connection.queue().config().capacity,
                 Interest::End => matches!(state, State::TimeWait | State::Closed),
             };
-            let end = self.link.ended(inner, shared);
+            let end = self.link.ended(inner, &shared.outlet);
             match (is_there, interest) {
                 (_, Interest::End) if end.is_some() => Some(Ok(())),
                 (true, _) if end.is_none() => Some(Ok(())),
                 _ => end.map(Err),
             }
         };
-        let (inner, done) = self.link.wait(self.link.lock(), shared, false, time.map(delta), ready);
+        let (inner, done) = self.link.wait(self.link.lock(), &shared.outlet, false, time.map(delta), ready);
         drop(inner);
         done.transpose().map(|d| d.is_some())
     }
@@ -332,7 +296,7 @@ impl DccpSocket {
     }
     /// The connection's time, which deadlines are told in.
     pub fn now(&self) -> Timestamp {
-        self.port.shared().clock.now()
+        self.port.shared().outlet.clock.now()
     }
     /// The other end's address and UDP port.
     pub fn peer_addr(&self) -> SocketAddr {
@@ -364,7 +328,7 @@ impl DccpSocket {
     pub fn finish(&self, time: Duration) -> Result<bool, DccpError> {
         self.close();
         let done = self.wait(Interest::End, Some(time))?;
-        match self.link.ended(&self.link.lock(), self.port.shared()) {
+        match self.link.ended(&self.link.lock(), &self.port.shared().outlet) {
             Some(e) if !e.is_closed() => Err(e),
             _ => Ok(done),
         }
