@@ -6,8 +6,8 @@ mod tap;
 pub use pushed::{FramePusher, PushedSource};
 pub use tap::{Captured, Originals, Tap};
 
-use crate::codec::RateMeter;
 use crate::frame::{Numbering, ticks_at};
+use crate::rate_meter::RateMeter;
 use crate::{
     Codec, CodedFrame, Frame, FrameSource, MediaError, ParamError, ParamValue, PayloadFormat, Payloads, Picture,
     PictureSource, RateChange, SourceFeedback, VideoEncoder,

@@ -24,15 +24,18 @@ mod encoded;
 mod error;
 mod frame;
 mod frame_rate;
+mod frame_source;
 mod laplace;
 mod layered;
 mod layers;
+mod model_codec;
 mod packetiser;
 mod payload_format;
 mod perfect;
 mod picture;
 mod playout;
 pub mod quality;
+mod rate_meter;
 pub mod resilience;
 mod scale;
 mod scenes;
@@ -46,14 +49,16 @@ mod video;
 mod video_receiver;
 pub mod y4m;
 
-pub use codec::{Codec, ModelCodec, ParamError, ParamValue};
+pub use codec::{Codec, ParamError, ParamValue};
 pub use content::{Payloads, ReceivedFrame, ReceivedPayload, SourceFeedback};
 pub use encoded::{Captured, EncodedSource, EncodedStats, FramePusher, Originals, PushedSource, Tap};
 pub use error::MediaError;
 pub use frame::{AUDIO_CLOCK_HZ, Frame, FrameKind, MediaKind, RTP_CLOCK_HZ};
 pub use frame_rate::FrameRate;
+pub use frame_source::FrameSource;
 pub use layered::{LayeredConfig, LayeredSource};
 pub use layers::{LayerId, LayerInfo, LayerRates, Layering, MAX_SPATIAL_LAYERS, MAX_TEMPORAL_LAYERS, TemporalStep};
+pub use model_codec::ModelCodec;
 pub use packetiser::{Packetiser, Payload, Split};
 pub use payload_format::{
     Depacketiser, DepacketiserStats, LEAST_MAX_PAYLOAD, PayloadFormat, PictureId, Unpacked, h264_profile_level_id,
@@ -65,7 +70,7 @@ pub use playout::{AdaptivePlayout, DelayStats, MediaPacket, Playout, PlayoutEven
 pub use scale::scale;
 pub use scenes::{Material, MaterialConfig, ScenesConfig, ScenesSource};
 pub use simulcast::{SimulcastCamera, SimulcastView};
-pub use source::{FrameSource, Source};
+pub use source::Source;
 pub use statistical::{StatisticalConfig, StatisticalSource};
 pub use trace::{FrameTraces, TraceSource};
 pub use video::{

@@ -112,10 +112,6 @@ impl EncodedAudio {
     pub const fn settings(&self) -> AudioSettings {
         self.settings
     }
-    /// This as a source of a sender.
-    pub fn into_source(self) -> crate::Source {
-        crate::Source::Custom(Box::new(self))
-    }
 
     fn follow(&mut self) {
         if self.target == DataRate::ZERO {

@@ -17,7 +17,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("lab::measure::run", "agent build dccp station watch"),
     ("live::call", "end observer"),
     ("live::dccp", "driver link listener port seat socket"),
-    ("media", "codec perfect scenes source statistical trace"),
     ("path", "chance config"),
     ("session", "content receiver"),
     ("sim", "agent engine observer packet slab tcp topology"),

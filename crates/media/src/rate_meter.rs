@@ -1,0 +1,30 @@
+//! The rate that a codec really gives.
+
+use crate::Frame;
+use std::collections::VecDeque;
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+const WINDOW: TimeDelta = TimeDelta::from_secs(1);
+
+/// The rate of the frames of the last second.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RateMeter {
+    began: Option<Timestamp>,
+    given: VecDeque<(Timestamp, DataSize)>,
+}
+
+impl RateMeter {
+    pub(crate) fn add(&mut self, frame: &Frame) {
+        self.began.get_or_insert(frame.captured);
+        self.given.push_back((frame.captured, frame.size));
+        while self.given.pop_front_if(|f| frame.captured - f.0 >= WINDOW).is_some() {}
+    }
+
+    /// Over the last second, or since it began.
+    pub(crate) fn rate(&self, now: Timestamp, frame_interval: TimeDelta) -> DataRate {
+        let recent = self.given.iter().filter(|f| now - f.0 <= WINDOW).map(|f| f.1).sum();
+        // A frame is for the interval behind it: what has begun counts as long as it lasts.
+        let span = self.began.map_or(WINDOW, |t| (now - t + frame_interval).min(WINDOW));
+        DataRate::from_size_over(recent, span).unwrap_or(DataRate::ZERO)
+    }
+}
