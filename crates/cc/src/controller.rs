@@ -1,7 +1,7 @@
 //! The interface that every controller implements.
 
 use crate::cue::{CapacityNotice, Cue, FramePlayout, NadaMode, QueueState, ReceivedPacket, SentPacket};
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
 
 /// Bounds that the application sets on the media rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +16,10 @@ impl Limits {
     /// The rate brought between floor and ceiling; the floor wins where they cross.
     pub fn clamp(&self, rate: DataRate) -> DataRate {
         rate.min(self.ceiling).max(self.floor)
+    }
+    /// The same for a rate in bit/s.
+    pub(crate) fn clamp_bps(&self, bps: f64) -> f64 {
+        bps.min(self.ceiling.as_bps_f64()).max(self.floor.as_bps_f64())
     }
 }
 
@@ -71,6 +75,11 @@ impl Target {
             max_queue_age: None,
             repair: RepairPlan::Off,
         }
+    }
+
+    /// A target paced at a multiple of its media rate, and never below it.
+    pub(crate) fn paced_by(media_rate: DataRate, pacing: Gain) -> Self {
+        Self::paced(media_rate, (media_rate * pacing).max(media_rate))
     }
 }
 

@@ -142,6 +142,13 @@ pub struct ReportBlock {
     pub rtt: Option<TimeDelta>,
 }
 
+impl ReportBlock {
+    /// The share lost, from 0 to 1; what is not a number counts as none.
+    pub(crate) fn loss(&self) -> f64 {
+        if self.fraction_lost > 0.0 { self.fraction_lost.min(1.0) } else { 0.0 }
+    }
+}
+
 /// Which message carried a receiver's estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EstimateKind {

@@ -8,14 +8,13 @@
 use crate::controller::{Controller, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, Fate, QueueState, SentPacket};
 use crate::fbra::probe::{Outcome, Probing};
+use crate::rtt;
 use crate::spec::{Setup, Spec, Start};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// What a controller's name ends in to have its steps probed.
 pub const SUFFIX: &str = "+fec";
-/// Round-trip times count up to this, so that a forged one cannot hold a probe for long.
-const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
 
 crate::tunables! {
     /// Configuration of the probing; the controller inside has its own.
@@ -61,7 +60,7 @@ pub struct FecProbing<C> {
 
 /// What a cue says of the open probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
+enum ProbeResult {
     /// Nothing yet.
     Open,
     Clean,
@@ -107,7 +106,7 @@ impl<C: Controller> FecProbing<C> {
         })
     }
 
-    fn verdict(&mut self, cue: &Cue<'_>) -> Verdict {
+    fn result(&mut self, cue: &Cue<'_>) -> ProbeResult {
         let rtt = match cue {
             Cue::TransportFeedback(f) => f.rtt,
             Cue::ReportBlock(b) => b.rtt,
@@ -116,9 +115,9 @@ impl<C: Controller> FecProbing<C> {
             _ => None,
         };
         if let Some(rtt) = rtt {
-            self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+            self.rtt = rtt::bounded(rtt);
         }
-        let Some(first_repair) = self.first_repair else { return Verdict::Open };
+        let Some(first_repair) = self.first_repair else { return ProbeResult::Open };
         let (mut covers, mut lost, mut all) = (false, 0u64, 0u64);
         let mut count = |departure: Timestamp, is_lost: bool| {
             if departure >= self.probe_began {
@@ -134,21 +133,21 @@ impl<C: Controller> FecProbing<C> {
             _ if cue.now() - first_repair <= self.rtt => {}
             Cue::ReportBlock(b) => {
                 let lossy = b.fraction_lost > self.config.step_loss;
-                return if lossy { Verdict::Lossy } else { Verdict::Clean };
+                return if lossy { ProbeResult::Lossy } else { ProbeResult::Clean };
             }
-            _ => return Verdict::Clean,
+            _ => return ProbeResult::Clean,
         }
         if lost as f64 > self.config.step_loss * all as f64 {
-            Verdict::Lossy
+            ProbeResult::Lossy
         } else if covers {
-            Verdict::Clean
+            ProbeResult::Clean
         } else {
-            Verdict::Open
+            ProbeResult::Open
         }
     }
 
     /// Takes in what the controller wants after an event.
-    fn follow(&mut self, now: Timestamp, verdict: Verdict) {
+    fn follow(&mut self, now: Timestamp, result: ProbeResult) {
         let target = self.inner.target();
         let wanted = target.media_rate;
         if self.transparent || target.repair != RepairPlan::Off {
@@ -158,9 +157,9 @@ impl<C: Controller> FecProbing<C> {
             (self.media, self.waits_since) = (wanted, None);
         } else if let Some(interval) = self.probing.interval() {
             let probed = self.media + self.step(interval);
-            if verdict == Verdict::Lossy || wanted < probed {
+            if result == ProbeResult::Lossy || wanted < probed {
                 self.end(Outcome::Kept, now);
-            } else if verdict == Verdict::Clean {
+            } else if result == ProbeResult::Clean {
                 self.end(Outcome::Raised, now);
                 self.media = self.limits.clamp(probed).min(wanted);
             } else if self.first_repair.is_none() && now - self.probe_began >= self.config.step_patience {
@@ -209,26 +208,26 @@ impl<C: Controller> Controller for FecProbing<C> {
         if packet.is_repair && self.probing.interval().is_some() {
             self.first_repair.get_or_insert(packet.now);
         }
-        self.follow(packet.now, Verdict::Open);
+        self.follow(packet.now, ProbeResult::Open);
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
         self.inner.on_cue(cue);
-        let verdict = self.verdict(cue);
-        self.follow(cue.now(), verdict);
+        let result = self.result(cue);
+        self.follow(cue.now(), result);
     }
     fn on_limits(&mut self, limits: Limits, now: Timestamp) {
         self.inner.on_limits(limits, now);
         self.limits = limits;
         self.media = limits.clamp(self.media);
-        self.follow(now, Verdict::Open);
+        self.follow(now, ProbeResult::Open);
     }
     fn on_queue(&mut self, queue: &QueueState) {
         self.inner.on_queue(queue);
-        self.follow(queue.now, Verdict::Open);
+        self.follow(queue.now, ProbeResult::Open);
     }
     fn on_timeout(&mut self, now: Timestamp) {
         self.inner.on_timeout(now);
-        self.follow(now, Verdict::Open);
+        self.follow(now, ProbeResult::Open);
     }
     fn target(&self) -> Target {
         let inner = self.inner.target();

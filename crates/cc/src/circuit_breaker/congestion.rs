@@ -26,7 +26,7 @@ pub(super) struct Rates {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum Compared {
     /// Too few reports, or too few packets, to tell.
     Unknown,
     Within,
@@ -80,16 +80,16 @@ impl Congestion {
         rtt: Option<TimeDelta>,
         timing: &Timing,
         config: &Config,
-    ) -> Verdict {
+    ) -> Compared {
         let first = !std::mem::replace(&mut self.begun, true);
-        let Some(sent) = sent.filter(|s| s.duration > TimeDelta::ZERO) else { return Verdict::Unknown };
+        let Some(sent) = sent.filter(|s| s.duration > TimeDelta::ZERO) else { return Compared::Unknown };
         let record = Record { fraction_lost, duration: sent.duration, bytes: sent.bytes };
         match config.rules {
             Rules::Thesis2013 => self.judge_each(record, segment, rtt, config),
             Rules::Rfc8083 => {
                 let often_enough = sent.longest_pause <= timing.tdr.max(timing.tr);
                 if first || !often_enough {
-                    return Verdict::Unknown;
+                    return Compared::Unknown;
                 }
                 self.records.push_back(record);
                 self.judge_mean(segment, rtt, config)
@@ -102,13 +102,13 @@ impl Congestion {
         self.cb_interval = timing.cb_interval();
     }
 
-    fn judge_mean(&mut self, segment: DataSize, rtt: Option<TimeDelta>, config: &Config) -> Verdict {
+    fn judge_mean(&mut self, segment: DataSize, rtt: Option<TimeDelta>, config: &Config) -> Compared {
         let wanted = self.cb_interval as usize;
         while self.records.len() > wanted {
             self.records.pop_front();
         }
         if self.records.len() < wanted {
-            return Verdict::Unknown;
+            return Compared::Unknown;
         }
         let (mut lost, mut time, mut bytes) = (0.0, TimeDelta::ZERO, DataSize::ZERO);
         for r in &self.records {
@@ -120,10 +120,10 @@ impl Congestion {
         self.compare(loss, bytes, time, segment, rtt, config)
     }
 
-    fn judge_each(&mut self, r: Record, segment: DataSize, rtt: Option<TimeDelta>, config: &Config) -> Verdict {
+    fn judge_each(&mut self, r: Record, segment: DataSize, rtt: Option<TimeDelta>, config: &Config) -> Compared {
         let verdict = self.compare(r.fraction_lost, r.bytes, r.duration, segment, rtt, config);
-        self.consecutive = if verdict == Verdict::Exceeded { self.consecutive + 1 } else { 0 };
-        if verdict == Verdict::Exceeded && self.consecutive < THESIS_REPORTS { Verdict::Unknown } else { verdict }
+        self.consecutive = if verdict == Compared::Exceeded { self.consecutive + 1 } else { 0 };
+        if verdict == Compared::Exceeded && self.consecutive < THESIS_REPORTS { Compared::Unknown } else { verdict }
     }
 
     fn compare(
@@ -134,11 +134,11 @@ impl Congestion {
         segment: DataSize,
         rtt: Option<TimeDelta>,
         config: &Config,
-    ) -> Verdict {
+    ) -> Compared {
         let sending = DataRate::from_size_over(bytes, time).unwrap_or(DataRate::ZERO);
         let tcp = rtt.and_then(|rtt| TcpFlow::new(segment, rtt).throughput(config.equation, loss));
         self.rates = Some(Rates { loss, sending, tcp });
         let factor = Gain::new(config.factor).unwrap_or(Gain::ONE);
-        if tcp.is_some_and(|tcp| sending > tcp * factor) { Verdict::Exceeded } else { Verdict::Within }
+        if tcp.is_some_and(|tcp| sending > tcp * factor) { Compared::Exceeded } else { Compared::Within }
     }
 }

@@ -23,7 +23,7 @@ pub use config::{Config, RtcpIntervals, Rules, Usability};
 
 use crate::cue::{ReportBlock, SentPacket};
 use config::Timing;
-use congestion::{Congestion, Verdict};
+use congestion::{Compared, Congestion};
 use connectivity::{MediaTimeout, RtcpTimeout, is_sending, reports_last};
 use sent::Sent;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
@@ -147,7 +147,7 @@ impl CircuitBreaker {
             let reports = self.media.reports().unwrap_or(1);
             return self.cease(Reason::MediaTimeout, now, reports_last(reports, &self.timing));
         }
-        let lost = if block.fraction_lost > 0.0 { block.fraction_lost.min(1.0) } else { 0.0 };
+        let lost = block.loss();
         self.judge_congestion(lost, marked, block);
         self.judge_usability(lost, now);
         self.congestion.update(&self.timing);
@@ -173,18 +173,18 @@ impl CircuitBreaker {
         let segment = self.sent.mean_size();
         let loss = (lost + marks).min(1.0);
         match self.congestion.on_report(loss, sent, segment, rtt, &self.timing, &self.config) {
-            Verdict::Unknown => self.count_report(),
-            Verdict::Within => {
+            Compared::Unknown => self.count_report(),
+            Compared::Within => {
                 self.count_report();
                 self.ease();
             }
-            Verdict::Exceeded if self.config.may_reduce && self.reduction.is_none() => {
+            Compared::Exceeded if self.config.may_reduce && self.reduction.is_none() => {
                 let before = self.congestion.rates().map_or(DataRate::ZERO, |r| r.sending);
                 let tenth = Gain::new(1.0 / self.config.factor).unwrap_or(Gain::ONE);
                 self.reduction = Some(Reduction { cap: before * tenth, before, reports: 0 });
                 self.congestion.forget();
             }
-            Verdict::Exceeded => {
+            Compared::Exceeded => {
                 let pause = match self.config.rules {
                     Rules::Rfc8083 => reports_last(self.congestion.cb_interval(), &self.timing),
                     Rules::Thesis2013 => reports_last(2, &self.timing),

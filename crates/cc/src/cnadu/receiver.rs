@@ -5,24 +5,21 @@ use super::lateness::Lateness;
 use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::{FramePlayout, ReceivedPacket};
 use crate::frames::{Framed, Frames};
-use crate::gcc_remb::convergence::Convergence;
 use crate::incoming_rate::IncomingRate;
+use crate::receiver_estimate::{Convergence, DEFAULT_RTT, ReportTimer};
+use crate::rtt;
 use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// Round-trip time before it is measured.
-const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
-/// Round-trip times count up to this, so that a forged one cannot stop the control.
-const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
 /// Weight of a packet in the mean size.
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 /// What is kept of the average rate at which frames were late.
 const KEPT: f64 = 0.8;
 /// Standard deviations around that average which are near it.
 const NEAR: f64 = 3.0;
-/// A fall of the estimate below this share of what was told last is told at once.
-const TOLD_AT_ONCE: f64 = 0.97;
+/// A fall of the estimate below this share of what was reported last is reported at once.
+const REPORTED_AT_ONCE: f64 = 0.97;
 
 /// Estimates the path's rate from when frames come and whether they can be played.
 #[derive(Clone, Debug)]
@@ -46,9 +43,7 @@ pub struct CnaduReceiver {
     discarded: Option<u32>,
     discards_pending: bool,
     rtt: TimeDelta,
-    told: Option<f64>,
-    told_at: Timestamp,
-    news: bool,
+    report: ReportTimer,
 }
 
 impl CnaduReceiver {
@@ -71,9 +66,7 @@ impl CnaduReceiver {
             discarded: None,
             discards_pending: false,
             rtt: DEFAULT_RTT,
-            told: None,
-            told_at: start.now,
-            news: false,
+            report: ReportTimer::new(start.now),
         })
     }
 
@@ -100,8 +93,7 @@ impl CnaduReceiver {
         } else if self.lateness.row() == 0 && !answered {
             self.increase(incoming, passed);
         }
-        let (floor, ceiling) = (self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
-        self.estimate = self.estimate.min(ceiling).max(floor);
+        self.estimate = self.limits.clamp_bps(self.estimate);
     }
 
     fn decrease(&mut self, incoming: f64, now: Timestamp) {
@@ -136,7 +128,7 @@ impl CnaduReceiver {
     }
 
     fn fell(&self) -> bool {
-        self.told.is_some_and(|told| self.estimate < TOLD_AT_ONCE * told)
+        self.report.reported_bps().is_some_and(|reported| self.estimate < REPORTED_AT_ONCE * reported)
     }
 }
 
@@ -144,7 +136,7 @@ impl ReceiverController for CnaduReceiver {
     fn on_packet_received(&mut self, packet: &ReceivedPacket) {
         self.incoming.on_packet(packet.size, packet.now);
         self.incoming_bps = self.incoming.bps(packet.now);
-        self.news = true;
+        self.report.on_packet();
         let size = packet.size.as_bytes().min(1 << 16) as f64;
         self.packet += if self.packet == 0.0 { size } else { SIZE_WEIGHT * (size - self.packet) };
         match self.frames.on_packet(packet) {
@@ -157,7 +149,7 @@ impl ReceiverController for CnaduReceiver {
         }
     }
     fn on_rtt(&mut self, rtt: TimeDelta, _: Timestamp) {
-        self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+        self.rtt = rtt::bounded(rtt);
     }
     fn on_playout(&mut self, frame: &FramePlayout) {
         // Frames that are missing for a loss are the sender's to judge.
@@ -167,13 +159,13 @@ impl ReceiverController for CnaduReceiver {
         }
     }
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.news.then(|| self.told_at + self.interval())
+        self.report.due_at(self.interval())
     }
     fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
-        if self.poll_timeout()? > now && !self.fell() {
+        if !self.report.is_due(now, self.interval(), self.fell()) {
             return None;
         }
-        (self.told, self.told_at, self.news) = (Some(self.estimate), now, false);
+        self.report.on_report(self.estimate, now);
         Some(Report::NextDataUnit { rate: DataRate::from_bps_f64(self.estimate) })
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {

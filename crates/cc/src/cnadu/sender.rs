@@ -8,13 +8,12 @@ use crate::cue::{Cue, Fate, IntervalPacket, IntervalReport, NextDataUnit, Report
 use crate::feedback_timeout::FeedbackTimeout;
 use crate::mean_size::MeanSize;
 use crate::nada::loss_intervals::LossIntervals;
+use crate::rtt;
 use crate::spec::{Algorithm, Pair, ReportPlan, Setup, Spec, Start};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
-/// Round-trip times count up to this, so that a forged one cannot stop the sender.
-const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
 /// What is left of the rate when reports have stayed away for the timeout.
 const TIMEOUT_FACTOR: f64 = 0.5;
 /// Packets that one report block may stand for where there are no run lengths.
@@ -104,8 +103,7 @@ impl Cnadu {
     }
 
     fn clip(&mut self) {
-        let (floor, ceiling) = (self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
-        self.rate = self.rate.min(ceiling).max(floor);
+        self.rate = self.limits.clamp_bps(self.rate);
     }
 
     fn merge(&self) -> TimeDelta {
@@ -113,9 +111,8 @@ impl Cnadu {
     }
 
     fn on_block(&mut self, block: &ReportBlock) {
-        self.rtt = block.rtt.map(|r| r.max(TimeDelta::ZERO).min(MAX_RTT)).or(self.rtt);
-        // Not a number counts as no loss.
-        let fraction = if block.fraction_lost > 0.0 { block.fraction_lost.min(1.0) } else { 0.0 };
+        self.rtt = block.rtt.map(rtt::bounded).or(self.rtt);
+        let fraction = block.loss();
         self.lossy = fraction > 0.0;
         if !self.extended {
             let expected = block.expected.min(MAX_EXPECTED);
@@ -131,7 +128,7 @@ impl Cnadu {
 
     fn on_interval(&mut self, report: &IntervalReport<'_>) {
         self.extended = true;
-        self.rtt = report.rtt.map(|r| r.max(TimeDelta::ZERO).min(MAX_RTT)).or(self.rtt);
+        self.rtt = report.rtt.map(rtt::bounded).or(self.rtt);
         if report.packets.is_empty() {
             return;
         }
@@ -272,7 +269,7 @@ impl Controller for Cnadu {
     }
     fn target(&self) -> Target {
         let rate = self.limits.clamp(DataRate::from_bps_f64(self.rate));
-        Target::paced(rate, (rate * self.pacing).max(rate))
+        Target::paced_by(rate, self.pacing)
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         self.silence.poll()

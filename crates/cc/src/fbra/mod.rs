@@ -69,7 +69,7 @@ pub struct Fbra {
     silence_ends: Option<Timestamp>,
     /// Bits of repair sent since the last report.
     repair_bits: f64,
-    told: Told,
+    last_report: ReportedValues,
     early_reports: u64,
     ignored_reports: u64,
 }
@@ -81,9 +81,9 @@ struct Disabled {
     next_report: bool,
 }
 
-/// What the last report told, for plots.
+/// Values of the last report, for plots.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct ReportedValues {
     delay_ms: f64,
     low_ms: f64,
     high_ms: f64,
@@ -114,7 +114,7 @@ impl Fbra {
             bounce: None,
             silence_ends: None,
             repair_bits: 0.0,
-            told: Told { delay_ms: unknown, low_ms: unknown, high_ms: unknown, goodput_bps: unknown },
+            last_report: ReportedValues { delay_ms: unknown, low_ms: unknown, high_ms: unknown, goodput_bps: unknown },
             early_reports: 0,
             ignored_reports: 0,
         })
@@ -132,7 +132,7 @@ impl Fbra {
             let repair = since_last.map_or(0.0, |t| repair_bits / t.as_secs_f64().max(1e-3));
             // The combined rate is never below the other two.
             self.rates.push(now, m.sending + repair);
-            self.told.goodput_bps = m.goodput;
+            self.last_report.goodput_bps = m.goodput;
             if !losses.any_lost {
                 self.initial_goodput.get_or_insert(m.goodput);
             }
@@ -182,8 +182,8 @@ impl Fbra {
         if !losses.any_lost && !losses.any_discarded {
             self.delays.push(current);
         }
-        self.told.delay_ms = current;
-        (self.told.low_ms, self.told.high_ms) = (low.unwrap_or(f64::NAN), high.unwrap_or(f64::NAN));
+        self.last_report.delay_ms = current;
+        (self.last_report.low_ms, self.last_report.high_ms) = (low.unwrap_or(f64::NAN), high.unwrap_or(f64::NAN));
         let correlated = |mark: Option<f64>| mark.filter(|&m| m > 0.0).map_or(1.0, |m| current / m);
         (correlated(high), correlated(low))
     }
@@ -337,17 +337,17 @@ impl Controller for Fbra {
     fn target(&self) -> Target {
         let rate = self.limits.clamp(DataRate::from_bps_f64(self.rate));
         let repair = self.probing.interval().map_or(RepairPlan::Off, |interval| RepairPlan::Parity { interval });
-        Target { repair, ..Target::paced(rate, (rate * self.pacing).max(rate)) }
+        Target { repair, ..Target::paced_by(rate, self.pacing) }
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.silence_ends?, TimeoutReason::FeedbackMissing))
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("state", self.state.number());
-        out("owd_ms", self.told.delay_ms);
-        out("owd_p40_ms", self.told.low_ms);
-        out("owd_p80_ms", self.told.high_ms);
-        out("goodput_bps", self.told.goodput_bps);
+        out("owd_ms", self.last_report.delay_ms);
+        out("owd_p40_ms", self.last_report.low_ms);
+        out("owd_p80_ms", self.last_report.high_ms);
+        out("goodput_bps", self.last_report.goodput_bps);
         out("early_reports", self.early_reports as f64);
         out("ignored_reports", self.ignored_reports as f64);
         self.probing.metrics(out);

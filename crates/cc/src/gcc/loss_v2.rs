@@ -69,7 +69,7 @@ struct Observation {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Channel {
+struct ChannelParameters {
     bandwidth: f64,
     inherent: f64,
 }
@@ -94,7 +94,7 @@ pub(super) struct LossV2 {
     lost: u64,
     /// Departure of the last packet of the newest observation.
     last_sent: Option<Timestamp>,
-    best: Option<Channel>,
+    best: Option<ChannelParameters>,
     acked: Option<f64>,
     loss: f64,
     upper_bound: f64,
@@ -153,7 +153,8 @@ impl LossV2 {
     pub(super) fn update(&mut self, packets: &[PacketResult], acked: Option<f64>, delay: Option<f64>, in_alr: bool) {
         self.acked = acked.or(self.acked);
         let Some(now) = self.observe(packets) else { return };
-        let Some(current) = self.best.or(delay.map(|d| Channel { bandwidth: d, inherent: INITIAL_INHERENT })) else {
+        let Some(current) = self.best.or(delay.map(|d| ChannelParameters { bandwidth: d, inherent: INITIAL_INHERENT }))
+        else {
             return;
         };
         if self.best.is_none() {
@@ -169,9 +170,9 @@ impl LossV2 {
         }
         let bounded = best.bandwidth.min(self.upper_bound).min(delay).max(self.lower_bound());
         self.best = Some(if bounded < best.bandwidth {
-            Channel { bandwidth: bounded, inherent: 0.0 }
+            ChannelParameters { bandwidth: bounded, inherent: 0.0 }
         } else {
-            Channel { bandwidth: best.bandwidth.max(self.lower_bound()), inherent: best.inherent }
+            ChannelParameters { bandwidth: best.bandwidth.max(self.lower_bound()), inherent: best.inherent }
         });
         if !self.holds(bounded, delay, now) {
             self.change_state(bounded, delay, now);
@@ -272,7 +273,7 @@ impl LossV2 {
         }
     }
 
-    fn choose(&self, current: Channel, delay: f64, in_alr: bool, now: Timestamp) -> Channel {
+    fn choose(&self, current: ChannelParameters, delay: f64, in_alr: bool, now: Timestamp) -> ChannelParameters {
         let bound = if self.is_limited() { self.window_limit } else { self.ceiling }.max(current.bandwidth);
         let padding = self.padding.is_some_and(|(_, t)| t + PADDING_DURATION >= now);
         let acked = self.acked.filter(|_| !in_alr || padding);
@@ -280,7 +281,7 @@ impl LossV2 {
         let rates = FACTORS.map(|f| Some(f * current.bandwidth)).into_iter().chain([acked, delay]).flatten();
         let mut best = (f64::MIN, current);
         for rate in rates {
-            let mut c = Channel { bandwidth: rate.min(bound), inherent: current.inherent };
+            let mut c = ChannelParameters { bandwidth: rate.min(bound), inherent: current.inherent };
             c.inherent = feasible(c);
             c.inherent = self.newton(c);
             let objective = self.objective(c);
@@ -292,7 +293,7 @@ impl LossV2 {
     }
 
     /// One step towards the inherent loss that makes the observations likeliest.
-    fn newton(&self, c: Channel) -> f64 {
+    fn newton(&self, c: ChannelParameters) -> f64 {
         let (mut first, mut second) = (0.0, 0.0);
         for (o, w) in self.weighed() {
             let p = loss_probability(c, o.rate);
@@ -301,11 +302,11 @@ impl LossV2 {
             second -= w * (lost / (p * p) + kept / ((1.0 - p) * (1.0 - p)));
         }
         let second = if second < 0.0 { second } else { -1e-6 };
-        feasible(Channel { inherent: c.inherent - NEWTON_STEP * first / second, ..c })
+        feasible(ChannelParameters { inherent: c.inherent - NEWTON_STEP * first / second, ..c })
     }
 
     /// Log-likelihood of the observations with the bias.
-    fn objective(&self, c: Channel) -> f64 {
+    fn objective(&self, c: ChannelParameters) -> f64 {
         let kbps = c.bandwidth / 1e3;
         let turn = (BIAS_TURN.0 - self.loss) / (BIAS_TURN.1 + (BIAS_TURN.0 - self.loss).abs());
         let bias = turn * (BIAS * kbps + LOG_BIAS * libm::log(1.0 + kbps));
@@ -318,7 +319,7 @@ impl LossV2 {
     }
 
     /// While loss limits, growth is bounded in time and by what is acknowledged.
-    fn bound_growth(&self, best: &mut Channel, current: Channel, now: Timestamp) {
+    fn bound_growth(&self, best: &mut ChannelParameters, current: ChannelParameters, now: Timestamp) {
         if self.recovering_since.is_some_and(|t| t + INCREASE_WINDOW > now) {
             best.bandwidth = best.bandwidth.min(self.window_limit);
         }
@@ -376,12 +377,12 @@ impl LossV2 {
     }
 }
 
-fn feasible(c: Channel) -> f64 {
+fn feasible(c: ChannelParameters) -> f64 {
     let most = if c.bandwidth > 0.0 { (INHERENT_OFFSET + INHERENT_BALANCE / c.bandwidth).min(1.0) } else { 1.0 };
     c.inherent.max(MIN_INHERENT).min(most)
 }
 
-fn loss_probability(c: Channel, rate: f64) -> f64 {
+fn loss_probability(c: ChannelParameters, rate: f64) -> f64 {
     let excess = if rate > c.bandwidth { (rate - c.bandwidth) / rate } else { 0.0 };
     let p = c.inherent + (1.0 - c.inherent) * excess;
     p.clamp(1e-6, 1.0 - 1e-6)
@@ -450,10 +451,10 @@ mod tests {
 
     #[test]
     fn probability_is_inherent_loss_and_excess() {
-        let c = Channel { bandwidth: 800.0, inherent: 0.1 };
+        let c = ChannelParameters { bandwidth: 800.0, inherent: 0.1 };
         assert!((loss_probability(c, 500.0) - 0.1).abs() < 1e-12);
         // A fifth exceeds the bandwidth: 0.1 + 0.9 * 0.2.
         assert!((loss_probability(c, 1_000.0) - 0.28).abs() < 1e-12);
-        assert_eq!(feasible(Channel { bandwidth: 1e6, inherent: 0.9 }), 0.15000000000000002);
+        assert_eq!(feasible(ChannelParameters { bandwidth: 1e6, inherent: 0.9 }), 0.15000000000000002);
     }
 }

@@ -1,11 +1,7 @@
 //! The Kalman filter of the delay variation's mean (section 5.3).
 
 use super::config::Config;
-
-/// K, groups over which the highest rate of groups is taken (libwebrtc: 60; the draft gives no number).
-const RATE_HISTORY: usize = 60;
-/// The longest departure interval that the noise filter reckons with, in ms.
-const LONGEST_INTERVAL: f64 = 1_000.0;
+use crate::receiver_estimate::ShortestInterval;
 
 /// A scalar Kalman filter; all in milliseconds.
 #[derive(Clone, Debug)]
@@ -17,24 +13,21 @@ pub(super) struct ArrivalFilter {
     /// var_v_hat.
     noise: f64,
     groups: u32,
-    intervals: [f64; RATE_HISTORY],
-    oldest: usize,
-    /// The shortest of the intervals and the share of noise that is kept, which changes with it alone.
-    shortest: f64,
+    shortest: ShortestInterval,
+    /// The share of noise that is kept, which changes with the shortest interval alone.
     kept: f64,
 }
 
 impl ArrivalFilter {
     pub(super) fn new(config: &Config) -> Self {
+        let shortest = ShortestInterval::new();
         Self {
             mean: 0.0,
             error: config.initial_error,
             noise: config.initial_noise,
             groups: 0,
-            intervals: [LONGEST_INTERVAL; RATE_HISTORY],
-            oldest: 0,
-            shortest: LONGEST_INTERVAL,
-            kept: noise_kept(LONGEST_INTERVAL, config),
+            kept: noise_kept(shortest.get(), config),
+            shortest,
         }
     }
 
@@ -53,7 +46,9 @@ impl ArrivalFilter {
 
     /// Takes d(i) and T(i) - T(i-1), both in ms.
     pub(super) fn update(&mut self, delay: f64, departure: f64, config: &Config) {
-        self.note_interval(departure.clamp(0.0, LONGEST_INTERVAL), config);
+        if self.shortest.update(departure) {
+            self.kept = noise_kept(self.shortest.get(), config);
+        }
         self.groups = self.groups.saturating_add(1);
         let residual = delay - self.mean;
         self.update_noise(residual);
@@ -61,22 +56,6 @@ impl ArrivalFilter {
         let gain = predicted / (self.noise + predicted);
         self.mean += residual * gain;
         self.error = (1.0 - gain) * predicted;
-    }
-
-    fn note_interval(&mut self, interval: f64, config: &Config) {
-        let dropped = core::mem::replace(&mut self.intervals[self.oldest], interval);
-        self.oldest = (self.oldest + 1) % RATE_HISTORY;
-        let shortest = if interval <= self.shortest {
-            interval
-        } else if dropped > self.shortest {
-            self.shortest
-        } else {
-            self.intervals.iter().copied().fold(LONGEST_INTERVAL, f64::min)
-        };
-        if shortest != self.shortest {
-            self.shortest = shortest;
-            self.kept = noise_kept(shortest, config);
-        }
     }
 
     fn update_noise(&mut self, residual: f64) {

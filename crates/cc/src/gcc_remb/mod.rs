@@ -7,9 +7,8 @@
 
 mod arrival_filter;
 mod config;
-pub(crate) mod convergence;
 mod inter_arrival;
-pub(crate) mod overuse;
+mod overuse;
 mod rate_control;
 mod receiver;
 mod sender;

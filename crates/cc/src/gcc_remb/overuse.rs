@@ -1,29 +1,11 @@
 //! The over-use detector and its adaptive threshold (section 5.4).
 
 use super::config::Config;
+use crate::receiver_estimate::OveruseSignal;
 use weir_units::{TimeDelta, Timestamp};
 
 /// The longest interval that the threshold is adapted by at once (libwebrtc: 100 ms).
 const LONGEST_ADAPTATION: TimeDelta = TimeDelta::from_millis(100);
-
-/// What the detector tells the rate control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Signal {
-    Underuse,
-    Normal,
-    Overuse,
-}
-
-impl Signal {
-    /// For plots: under-use -1, normal 0, over-use 1.
-    pub(crate) fn number(self) -> f64 {
-        match self {
-            Self::Underuse => -1.0,
-            Self::Normal => 0.0,
-            Self::Overuse => 1.0,
-        }
-    }
-}
 
 /// Compares the filtered delay variation with a threshold that follows it.
 #[derive(Clone, Debug)]
@@ -33,7 +15,7 @@ pub(super) struct OveruseDetector {
     previous: f64,
     updated: Option<Timestamp>,
     above_since: Option<Timestamp>,
-    signal: Signal,
+    signal: OveruseSignal,
 }
 
 impl OveruseDetector {
@@ -43,11 +25,11 @@ impl OveruseDetector {
             previous: 0.0,
             updated: None,
             above_since: None,
-            signal: Signal::Normal,
+            signal: OveruseSignal::Normal,
         }
     }
 
-    pub(super) fn signal(&self) -> Signal {
+    pub(super) fn signal(&self) -> OveruseSignal {
         self.signal
     }
     /// del_var_th(i) in ms.
@@ -60,11 +42,11 @@ impl OveruseDetector {
         if offset > self.threshold {
             let since = *self.above_since.get_or_insert(now);
             if now - since >= config.overuse_time && offset >= self.previous {
-                self.signal = Signal::Overuse;
+                self.signal = OveruseSignal::Overuse;
             }
         } else {
             self.above_since = None;
-            self.signal = if offset < -self.threshold { Signal::Underuse } else { Signal::Normal };
+            self.signal = if offset < -self.threshold { OveruseSignal::Underuse } else { OveruseSignal::Normal };
         }
         self.previous = offset;
         self.adapt(offset.abs(), now, config);
@@ -126,7 +108,7 @@ mod tests {
             };
             offsets.iter().enumerate().map(one).collect::<Vec<_>>()
         };
-        use Signal::{Normal, Overuse, Underuse};
+        use OveruseSignal::{Normal, Overuse, Underuse};
         assert_eq!(run(&[13.0, 13.0, 13.0, 12.0]), [Normal, Normal, Overuse, Normal]);
         assert_eq!(run(&[13.0, 15.0, 14.0, 14.0]), [Normal, Normal, Normal, Overuse]);
         assert_eq!(run(&[13.0, 12.0, 13.0, 13.0]), [Normal; 4]);

@@ -1,8 +1,7 @@
 //! The rate control at the receiver (section 5.5).
 
 use super::config::Config;
-use super::convergence::Convergence;
-use super::overuse::Signal;
+use crate::receiver_estimate::{Convergence, OveruseSignal, RateState};
 use weir_units::{TimeDelta, Timestamp};
 
 /// Reaction time of estimator and detector in the response time.
@@ -12,18 +11,10 @@ const REDUCTION_INTERVAL: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(10), 
 /// Smoothing of the average incoming rate at decreases (the draft's 0.95 is what is kept).
 const KEPT: f64 = 0.95;
 
-/// The subsystem's state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
-    Hold,
-    Increase,
-    Decrease,
-}
-
 /// Turns signals and the incoming rate into A_hat.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
-    state: State,
+    state: RateState,
     /// A_hat in bit/s.
     estimate: f64,
     updated: Timestamp,
@@ -33,10 +24,10 @@ pub(super) struct RateControl {
 
 impl RateControl {
     pub(super) fn new(start_bps: f64, now: Timestamp) -> Self {
-        Self { state: State::Increase, estimate: start_bps, updated: now, decreased: None, convergence: None }
+        Self { state: RateState::Increase, estimate: start_bps, updated: now, decreased: None, convergence: None }
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> RateState {
         self.state
     }
     /// A_hat in bit/s.
@@ -48,36 +39,36 @@ impl RateControl {
     pub(super) fn run(
         &mut self,
         now: Timestamp,
-        signal: Signal,
+        signal: OveruseSignal,
         incoming: Option<f64>,
         rtt: TimeDelta,
         config: &Config,
     ) {
         let response = REACTION + rtt;
         match signal {
-            Signal::Overuse => {
+            OveruseSignal::Overuse => {
                 let (least, most) = REDUCTION_INTERVAL;
                 let pause = rtt.max(least).min(most);
                 if self.decreased.is_none_or(|t| now - t >= pause) {
-                    self.state = State::Decrease;
+                    self.state = RateState::Decrease;
                     self.decrease(now, incoming, config);
                 }
             }
-            Signal::Underuse => {
-                self.state = State::Hold;
+            OveruseSignal::Underuse => {
+                self.state = RateState::Hold;
                 self.updated = now;
             }
-            Signal::Normal if now - self.updated >= response => {
+            OveruseSignal::Normal if now - self.updated >= response => {
                 self.state = match self.state {
-                    State::Decrease => State::Hold,
-                    State::Hold | State::Increase => State::Increase,
+                    RateState::Decrease => RateState::Hold,
+                    RateState::Hold | RateState::Increase => RateState::Increase,
                 };
-                if self.state == State::Increase {
+                if self.state == RateState::Increase {
                     self.increase(now - self.updated, incoming, response, config);
                 }
                 self.updated = now;
             }
-            Signal::Normal => {}
+            OveruseSignal::Normal => {}
         }
     }
 
@@ -127,7 +118,7 @@ mod tests {
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
     }
-    fn run(r: &mut RateControl, ms: i64, signal: Signal, incoming: f64) -> State {
+    fn run(r: &mut RateControl, ms: i64, signal: OveruseSignal, incoming: f64) -> RateState {
         r.run(at(ms), signal, Some(incoming), RTT, &Config::default());
         r.state()
     }
@@ -143,57 +134,57 @@ mod tests {
     #[test]
     fn moves_between_states_as_the_table() {
         let mut r = RateControl::new(1e6, at(0));
-        assert_eq!(r.state(), State::Increase);
-        assert_eq!(run(&mut r, 300, Signal::Normal, 1e6), State::Increase);
-        assert_eq!(run(&mut r, 310, Signal::Underuse, 1e6), State::Hold);
-        assert_eq!(run(&mut r, 320, Signal::Underuse, 1e6), State::Hold);
-        assert_eq!(run(&mut r, 330, Signal::Normal, 1e6), State::Hold);
-        assert_eq!(run(&mut r, 620, Signal::Normal, 1e6), State::Increase);
-        assert_eq!(run(&mut r, 630, Signal::Overuse, 1e6), State::Decrease);
-        assert_eq!(run(&mut r, 931, Signal::Normal, 1e6), State::Hold);
-        assert_eq!(run(&mut r, 940, Signal::Overuse, 1e6), State::Decrease);
-        assert_eq!(run(&mut r, 950, Signal::Underuse, 1e6), State::Hold);
+        assert_eq!(r.state(), RateState::Increase);
+        assert_eq!(run(&mut r, 300, OveruseSignal::Normal, 1e6), RateState::Increase);
+        assert_eq!(run(&mut r, 310, OveruseSignal::Underuse, 1e6), RateState::Hold);
+        assert_eq!(run(&mut r, 320, OveruseSignal::Underuse, 1e6), RateState::Hold);
+        assert_eq!(run(&mut r, 330, OveruseSignal::Normal, 1e6), RateState::Hold);
+        assert_eq!(run(&mut r, 620, OveruseSignal::Normal, 1e6), RateState::Increase);
+        assert_eq!(run(&mut r, 630, OveruseSignal::Overuse, 1e6), RateState::Decrease);
+        assert_eq!(run(&mut r, 931, OveruseSignal::Normal, 1e6), RateState::Hold);
+        assert_eq!(run(&mut r, 940, OveruseSignal::Overuse, 1e6), RateState::Decrease);
+        assert_eq!(run(&mut r, 950, OveruseSignal::Underuse, 1e6), RateState::Hold);
     }
 
     #[test]
     fn decreases_to_beta_of_the_incoming_rate_once_a_round_trip() {
         let mut r = RateControl::new(1e6, at(0));
-        run(&mut r, 10, Signal::Overuse, 900e3);
+        run(&mut r, 10, OveruseSignal::Overuse, 900e3);
         assert!(near(r.bps(), 765e3));
-        run(&mut r, 100, Signal::Overuse, 500e3);
+        run(&mut r, 100, OveruseSignal::Overuse, 500e3);
         assert!(near(r.bps(), 765e3));
-        run(&mut r, 210, Signal::Overuse, 500e3);
+        run(&mut r, 210, OveruseSignal::Overuse, 500e3);
         assert!(near(r.bps(), 425e3));
-        run(&mut r, 410, Signal::Overuse, 2e6);
+        run(&mut r, 410, OveruseSignal::Overuse, 2e6);
         assert!(near(r.bps(), 425e3));
     }
 
     #[test]
     fn increases_by_8_percent_a_second_far_from_convergence() {
         let mut r = RateControl::new(1e6, at(0));
-        run(&mut r, 500, Signal::Normal, 1e6);
+        run(&mut r, 500, OveruseSignal::Normal, 1e6);
         assert!(near(r.bps(), 1e6 * libm::pow(1.08, 0.5)));
-        run(&mut r, 5_500, Signal::Normal, 1e6);
+        run(&mut r, 5_500, OveruseSignal::Normal, 1e6);
         assert!(near(r.bps(), 1e6 * libm::pow(1.08, 1.5)));
         // Not beyond 1.5 times what comes in, but not down to it either.
-        run(&mut r, 6_000, Signal::Normal, 760e3);
+        run(&mut r, 6_000, OveruseSignal::Normal, 760e3);
         assert!(near(r.bps(), 1.14e6), "{}", r.bps());
-        run(&mut r, 7_000, Signal::Normal, 100e3);
+        run(&mut r, 7_000, OveruseSignal::Normal, 100e3);
         assert!(near(r.bps(), 1.14e6), "{}", r.bps());
     }
 
     #[test]
     fn increases_by_half_a_packet_a_response_time_near_convergence() {
         let mut r = RateControl::new(1e6, at(0));
-        run(&mut r, 0, Signal::Overuse, 1e6);
-        run(&mut r, 300, Signal::Normal, 1e6);
-        assert_eq!(r.state(), State::Hold);
-        run(&mut r, 600, Signal::Normal, 1e6);
+        run(&mut r, 0, OveruseSignal::Overuse, 1e6);
+        run(&mut r, 300, OveruseSignal::Normal, 1e6);
+        assert_eq!(r.state(), RateState::Hold);
+        run(&mut r, 600, OveruseSignal::Normal, 1e6);
         // 850,000 / 30 = 28,333 bits in 3 packets; half of one.
         assert!(near(r.bps(), 850e3 + 850e3 / 30.0 / 3.0 / 2.0), "{}", r.bps());
         // 3 standard deviations are 3 * sqrt(0.4 * 1000) = 60 kbit/s: beyond, the average is forgotten.
         let before = r.bps();
-        run(&mut r, 1_600, Signal::Normal, 1.07e6);
+        run(&mut r, 1_600, OveruseSignal::Normal, 1.07e6);
         assert!(near(r.bps(), before * 1.08));
         assert!(r.convergence.is_none());
     }
@@ -201,21 +192,21 @@ mod tests {
     #[test]
     fn a_slow_slope_gains_a_kilobit_at_least() {
         let mut r = RateControl::new(20e3, at(0));
-        run(&mut r, 0, Signal::Overuse, 20e3);
-        run(&mut r, 300, Signal::Normal, 20e3);
-        run(&mut r, 600, Signal::Normal, 20e3);
+        run(&mut r, 0, OveruseSignal::Overuse, 20e3);
+        run(&mut r, 300, OveruseSignal::Normal, 20e3);
+        run(&mut r, 600, OveruseSignal::Normal, 20e3);
         assert!(near(r.bps(), 18e3));
     }
 
     #[test]
     fn averages_the_rate_at_decreases() {
         let mut r = RateControl::new(2e6, at(0));
-        run(&mut r, 0, Signal::Overuse, 1_000e3);
-        run(&mut r, 1_000, Signal::Overuse, 1_040e3);
+        run(&mut r, 0, OveruseSignal::Overuse, 1_000e3);
+        run(&mut r, 1_000, OveruseSignal::Overuse, 1_040e3);
         let c = r.convergence.expect("two decreases");
         // 0.95 * 1000 + 0.05 * 1040 = 1002; error 38: 0.95 * 0.4 + 0.05 * 38^2 / 1002.
         assert!(near(c.average, 1_002.0) && near(c.variance, 0.38 + 0.05 * 1_444.0 / 1_002.0));
-        run(&mut r, 2_000, Signal::Overuse, 500e3);
+        run(&mut r, 2_000, OveruseSignal::Overuse, 500e3);
         assert!(near(r.convergence.expect("anew").average, 500.0));
     }
 }

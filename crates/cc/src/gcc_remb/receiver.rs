@@ -4,18 +4,15 @@ use super::arrival_filter::ArrivalFilter;
 use super::config::Config;
 use super::inter_arrival::{Grouped, InterArrival};
 use super::overuse::OveruseDetector;
-use super::rate_control::{RateControl, State};
+use super::rate_control::RateControl;
 use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;
 use crate::incoming_rate::IncomingRate;
+use crate::receiver_estimate::{DEFAULT_RTT, ReportTimer};
+use crate::rtt;
 use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
-
-/// Round-trip time before it is measured (libwebrtc: 200 ms).
-const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
-/// Round-trip times count up to this, so that a forged one cannot stop the control.
-const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
 
 /// Estimates the available bandwidth from arrivals and tells it in REMB messages.
 ///
@@ -32,10 +29,7 @@ pub struct GccRembReceiver {
     rate: RateControl,
     rtt: TimeDelta,
     incoming_bps: Option<f64>,
-    told: Option<DataRate>,
-    told_at: Timestamp,
-    /// Whether a packet has arrived since the last message.
-    news: bool,
+    report: ReportTimer,
 }
 
 impl GccRembReceiver {
@@ -52,9 +46,7 @@ impl GccRembReceiver {
             rate: RateControl::new(start.limits.clamp(start.rate).as_bps_f64(), start.now),
             rtt: DEFAULT_RTT,
             incoming_bps: None,
-            told: None,
-            told_at: start.now,
-            news: false,
+            report: ReportTimer::new(start.now),
         })
     }
 
@@ -64,7 +56,7 @@ impl GccRembReceiver {
 
     fn fell(&self) -> bool {
         let keep = 1.0 - self.config.remb_decrease;
-        self.told.is_some_and(|told| self.rate.bps() < keep * told.as_bps_f64())
+        self.report.reported_bps().is_some_and(|reported| self.rate.bps() < keep * reported)
     }
 }
 
@@ -90,20 +82,20 @@ impl ReceiverController for GccRembReceiver {
         self.incoming_bps = self.incoming.bps(now);
         self.rate.run(now, self.detector.signal(), self.incoming_bps, self.rtt, config);
         self.rate.clamp(self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
-        self.news = true;
+        self.report.on_packet();
     }
     fn on_rtt(&mut self, rtt: TimeDelta, _: Timestamp) {
-        self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+        self.rtt = rtt::bounded(rtt);
     }
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.news.then(|| self.told_at + self.config.remb_interval)
+        self.report.due_at(self.config.remb_interval)
     }
     fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
-        if self.poll_timeout()? > now && !self.fell() {
+        if !self.report.is_due(now, self.config.remb_interval, self.fell()) {
             return None;
         }
         let rate = self.estimate();
-        (self.told, self.told_at, self.news) = (Some(rate), now, false);
+        self.report.on_report(rate.as_bps_f64(), now);
         Some(Report::Remb { rate })
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
@@ -114,17 +106,8 @@ impl ReceiverController for GccRembReceiver {
         out("kalman_noise", self.filter.noise());
         out("threshold_ms", self.detector.threshold());
         out("signal", self.detector.signal().number());
-        out("state", state_number(self.rate.state()));
+        out("state", self.rate.state().number());
         out("rtt_ms", self.rtt.as_millis_f64());
-    }
-}
-
-/// Hold 0, increase 1, decrease 2.
-fn state_number(state: State) -> f64 {
-    match state {
-        State::Hold => 0.0,
-        State::Increase => 1.0,
-        State::Decrease => 2.0,
     }
 }
 

@@ -4,6 +4,7 @@ use super::config::Config;
 use super::receiver::GccRembReceiver;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
+use crate::rtt;
 use crate::spec::{Algorithm, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
@@ -11,8 +12,6 @@ use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 /// What is left of the rate, each [`TIMEOUT_INTERVAL`], once reports have stayed away (libwebrtc: 0.8, 1 s).
 const TIMEOUT_FACTOR: f64 = 0.8;
 const TIMEOUT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// Round-trip times count up to this, so that a forged one cannot stop the reaction to loss.
-const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
 
 /// The sender: the least of the receiver's estimate and its own, which follows loss.
 #[derive(Clone, Debug)]
@@ -60,19 +59,16 @@ impl GccRemb {
     }
 
     fn clip(&mut self) {
-        let (floor, ceiling) = (self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
-        self.by_loss = self.by_loss.min(ceiling).max(floor);
+        self.by_loss = self.limits.clamp_bps(self.by_loss);
     }
 
     fn on_block(&mut self, block: &ReportBlock) {
         if let Some(rtt) = block.rtt {
-            self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+            self.rtt = rtt::bounded(rtt);
         }
-        // Not a number counts as no loss.
-        let fraction = if block.fraction_lost > 0.0 { block.fraction_lost.min(1.0) } else { 0.0 };
         let expected = block.expected as f64;
         self.expected += expected;
-        self.lost += fraction * expected;
+        self.lost += block.loss() * expected;
         if self.expected < f64::from(self.config.loss_packets) {
             return;
         }
@@ -149,7 +145,7 @@ impl Controller for GccRemb {
     }
     fn target(&self) -> Target {
         let rate = self.rate();
-        Target::paced(rate, (rate * self.pacing).max(rate))
+        Target::paced_by(rate, self.pacing)
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.lower_at?, TimeoutReason::FeedbackMissing))

@@ -1,7 +1,7 @@
 //! The receiver half of the receiver-side variant (RFC 8698, sections 4.2 and 5.1).
 
 use super::config::Config;
-use super::signal::{Aggregator, Signal, mode_number};
+use super::signal::{Aggregator, CongestionSignal, mode_number};
 use super::window::Arrival;
 use crate::controller::{ReceiverController, Report};
 use crate::cue::ReceivedPacket;
@@ -75,7 +75,7 @@ impl ReceiverController for NadaReceiver {
         self.news = false;
         self.reported = now;
         self.aggregator.advance(now - Timestamp::ZERO, &self.config);
-        let Signal { mode, x_curr, receive_rate, .. } = *self.aggregator.report(&self.config);
+        let CongestionSignal { mode, x_curr, receive_rate, .. } = *self.aggregator.report(&self.config);
         Some(Report::Nada {
             mode,
             aggregate_delay: TimeDelta::from_millis_f64(x_curr),

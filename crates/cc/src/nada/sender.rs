@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::rate::ReferenceRate;
 use super::receiver::NadaReceiver;
-use super::signal::{Aggregator, Signal, mode_number};
+use super::signal::{Aggregator, CongestionSignal, mode_number};
 use super::window::Arrival;
 use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, NadaReport, QueueState, SentPacket, TransportFeedback};
@@ -21,7 +21,7 @@ pub struct Nada {
     rate: ReferenceRate,
     /// `None` where the receiver computes the signal.
     aggregator: Option<Box<Aggregator>>,
-    last: Signal,
+    last: CongestionSignal,
     queued: DataSize,
     /// When the oldest packet left that no feedback has followed.
     waiting_since: Option<Timestamp>,
@@ -44,7 +44,12 @@ impl Nada {
             config,
             rate: ReferenceRate::new(start.rate, start.limits, start.now),
             aggregator,
-            last: Signal { receive_rate: f64::NAN, d_queue: f64::NAN, d_tilde: f64::NAN, ..Signal::default() },
+            last: CongestionSignal {
+                receive_rate: f64::NAN,
+                d_queue: f64::NAN,
+                d_tilde: f64::NAN,
+                ..CongestionSignal::default()
+            },
             queued: DataSize::ZERO,
             waiting_since: None,
         })

@@ -13,7 +13,7 @@ const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(10);
 
 /// One report's worth of numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Signal {
+pub(super) struct CongestionSignal {
     /// rmode.
     pub(super) mode: NadaMode,
     /// x_curr in milliseconds.
@@ -32,7 +32,7 @@ pub(super) struct Signal {
     pub(super) loss_interval: f64,
 }
 
-impl Default for Signal {
+impl Default for CongestionSignal {
     fn default() -> Self {
         Self {
             mode: NadaMode::AcceleratedRampUp,
@@ -56,7 +56,7 @@ pub(super) struct Aggregator {
     /// Packets missing since the last arrival in order.
     missing: u32,
     rtt: TimeDelta,
-    signal: Signal,
+    signal: CongestionSignal,
 }
 
 impl Aggregator {
@@ -67,12 +67,12 @@ impl Aggregator {
             losses: LossIntervals::default(),
             missing: 0,
             rtt: TimeDelta::ZERO,
-            signal: Signal::default(),
+            signal: CongestionSignal::default(),
         }
     }
 
     /// The last report.
-    pub(super) fn signal(&self) -> &Signal {
+    pub(super) fn signal(&self) -> &CongestionSignal {
         &self.signal
     }
 
@@ -113,7 +113,7 @@ impl Aggregator {
     }
 
     /// Computes a report. Smooths the ratios once a call, so it is called once a feedback interval.
-    pub(super) fn report(&mut self, config: &Config) -> &Signal {
+    pub(super) fn report(&mut self, config: &Config) -> &CongestionSignal {
         let lost = self.window.lost() + u64::from(self.missing);
         let sent = (self.window.sent() + u64::from(self.missing)) as f64;
         let s = &mut self.signal;

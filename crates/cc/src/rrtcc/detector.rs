@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::rate_control::Region;
-use crate::gcc_remb::overuse::Signal;
+use crate::receiver_estimate::OveruseSignal;
 use weir_units::Timestamp;
 
 /// Compares the filtered delay variation with gamma_1.
@@ -11,15 +11,15 @@ pub(super) struct Detector {
     previous: f64,
     above_since: Option<Timestamp>,
     above_frames: u32,
-    signal: Signal,
+    signal: OveruseSignal,
 }
 
 impl Detector {
     pub(super) fn new() -> Self {
-        Self { previous: 0.0, above_since: None, above_frames: 0, signal: Signal::Normal }
+        Self { previous: 0.0, above_since: None, above_frames: 0, signal: OveruseSignal::Normal }
     }
 
-    pub(super) fn signal(&self) -> Signal {
+    pub(super) fn signal(&self) -> OveruseSignal {
         self.signal
     }
 
@@ -37,11 +37,11 @@ impl Detector {
             self.above_frames = self.above_frames.saturating_add(1);
             let lasted = now - since >= config.overuse_time && self.above_frames >= config.overuse_frames;
             if lasted && offset >= self.previous {
-                self.signal = Signal::Overuse;
+                self.signal = OveruseSignal::Overuse;
             }
         } else {
             (self.above_since, self.above_frames) = (None, 0);
-            self.signal = if offset < -threshold { Signal::Underuse } else { Signal::Normal };
+            self.signal = if offset < -threshold { OveruseSignal::Underuse } else { OveruseSignal::Normal };
         }
         self.previous = offset;
     }
@@ -51,7 +51,7 @@ impl Detector {
 mod tests {
     use super::*;
 
-    fn run(offsets: &[f64], spacing_ms: i64, region: Region) -> Vec<Signal> {
+    fn run(offsets: &[f64], spacing_ms: i64, region: Region) -> Vec<OveruseSignal> {
         // libwebrtc's share.
         let (c, mut d) = (Config { near_threshold: 0.5, ..Config::default() }, Detector::new());
         let one = |(k, &o): (usize, &f64)| {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn over_use_must_last_and_not_fall() {
-        use Signal::{Normal, Overuse, Underuse};
+        use OveruseSignal::{Normal, Overuse, Underuse};
         let unknown = Region::MaxUnknown;
         assert_eq!(run(&[26.0, 27.0, 28.0, 24.0], 50, unknown), [Normal, Normal, Overuse, Normal]);
         // Two frames at least, and no decision on a falling offset.
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn the_threshold_may_be_less_near_the_maximum_and_never_adapts() {
         let offsets = [13.0; 100];
-        assert_eq!(run(&offsets, 50, Region::NearMax)[99], Signal::Overuse);
-        assert_eq!(run(&offsets, 50, Region::AboveMax)[99], Signal::Overuse);
-        assert_eq!(run(&offsets, 50, Region::MaxUnknown), [Signal::Normal; 100]);
-        assert_eq!(run(&[12.0; 100], 50, Region::NearMax), [Signal::Normal; 100]);
+        assert_eq!(run(&offsets, 50, Region::NearMax)[99], OveruseSignal::Overuse);
+        assert_eq!(run(&offsets, 50, Region::AboveMax)[99], OveruseSignal::Overuse);
+        assert_eq!(run(&offsets, 50, Region::MaxUnknown), [OveruseSignal::Normal; 100]);
+        assert_eq!(run(&[12.0; 100], 50, Region::NearMax), [OveruseSignal::Normal; 100]);
     }
 }

@@ -1,11 +1,7 @@
 //! The Kalman filter of the channel (section 3.3).
 
 use super::config::Config;
-
-/// K, frames over which the highest frame rate is taken (libwebrtc: 60; the draft gives no number).
-const RATE_HISTORY: usize = 60;
-/// The longest departure interval that the filter reckons with, in ms.
-const LONGEST_INTERVAL: f64 = 1_000.0;
+use crate::receiver_estimate::ShortestInterval;
 
 /// theta_hat = [1 / C, m]: ms a byte and ms.
 #[derive(Clone, Debug)]
@@ -17,20 +13,26 @@ pub(super) struct ChannelFilter {
     /// var_v_hat.
     noise: f64,
     frames: u32,
-    intervals: [f64; RATE_HISTORY],
-    oldest: usize,
+    shortest: ShortestInterval,
+    /// 30 / (1000 f_max) with f_max in frames per ms, and the share of noise that is kept: both change with the shortest
+    /// interval alone.
+    period: f64,
+    kept: f64,
 }
 
 impl ChannelFilter {
     pub(super) fn new(config: &Config) -> Self {
+        let shortest = ShortestInterval::new();
+        let period = period(&shortest);
         Self {
             slope: config.initial_slope,
             offset: 0.0,
             error: (config.initial_slope_error, config.initial_offset_error, 0.0),
             noise: config.initial_noise,
             frames: 0,
-            intervals: [LONGEST_INTERVAL; RATE_HISTORY],
-            oldest: 0,
+            shortest,
+            period,
+            kept: noise_kept(period, config),
         }
     }
 
@@ -54,14 +56,14 @@ impl ChannelFilter {
     /// Takes d(i) in ms, dL(i) in bytes and T(i) - T(i-1) in ms.
     pub(super) fn update(&mut self, delay: f64, size: f64, departure: f64, config: &Config) {
         self.frames = self.frames.saturating_add(1);
-        self.intervals[self.oldest] = departure.clamp(0.0, LONGEST_INTERVAL);
-        self.oldest = (self.oldest + 1) % RATE_HISTORY;
-        // 30 / (1000 f_max) with f_max in frames per ms.
-        let period = self.intervals.iter().copied().fold(LONGEST_INTERVAL, f64::min) * 30.0 / 1_000.0;
+        if self.shortest.update(departure) {
+            self.period = period(&self.shortest);
+            self.kept = noise_kept(self.period, config);
+        }
+        let (period, kept) = (self.period, self.kept);
         let residual = delay - size * self.slope - self.offset;
         let outlier = 3.0 * libm::sqrt(self.noise);
         let bounded = residual.clamp(-outlier, outlier);
-        let kept = libm::pow(1.0 - config.noise_alpha, period);
         // At least 1, as libwebrtc has it, so that a quiet path does not make the filter jump.
         self.noise = (kept * self.noise + (1.0 - kept) * bounded * bounded).max(1.0);
         let (e0, e1, e01) = self.error;
@@ -84,6 +86,14 @@ impl ChannelFilter {
             }
         }
     }
+}
+
+fn period(shortest: &ShortestInterval) -> f64 {
+    shortest.get() * 30.0 / 1_000.0
+}
+
+fn noise_kept(period: f64, config: &Config) -> f64 {
+    libm::pow(1.0 - config.noise_alpha, period)
 }
 
 #[cfg(test)]

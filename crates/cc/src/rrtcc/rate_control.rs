@@ -1,8 +1,7 @@
 //! The rate control at the receiver (section 3.5).
 
 use super::config::Config;
-use crate::gcc_remb::convergence::Convergence;
-use crate::gcc_remb::overuse::Signal;
+use crate::receiver_estimate::{Convergence, OveruseSignal, RateState};
 use weir_units::{TimeDelta, Timestamp};
 
 /// What the system takes to react, beside a round-trip time (libwebrtc: 300 ms and the mean time between changes).
@@ -21,14 +20,6 @@ const KEPT: f64 = 0.95;
 /// Standard deviations above the average from which it may no longer hold, and from which it is forgotten.
 const ABOVE: (f64, f64) = (2.5, 3.0);
 
-/// The subsystem's state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
-    Hold,
-    Increase,
-    Decrease,
-}
-
 /// Where the rate stands to the greatest that the path is known to take (libwebrtc).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Region {
@@ -40,7 +31,7 @@ pub(super) enum Region {
 /// Turns signals and the incoming rate into A_hat.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
-    state: State,
+    state: RateState,
     region: Region,
     /// A_hat in bit/s.
     estimate: f64,
@@ -51,7 +42,7 @@ pub(super) struct RateControl {
 
 /// What the increase depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Channel {
+pub(super) struct PathMeasures {
     /// R_hat in bit/s.
     pub(super) incoming: Option<f64>,
     /// RTT.
@@ -62,11 +53,11 @@ pub(super) struct Channel {
 
 impl RateControl {
     pub(super) fn new(start_bps: f64, now: Timestamp) -> Self {
-        let (state, region) = (State::Increase, Region::MaxUnknown);
+        let (state, region) = (RateState::Increase, Region::MaxUnknown);
         Self { state, region, estimate: start_bps, updated: now, decreased: None, maximum: None }
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> RateState {
         self.state
     }
     pub(super) fn region(&self) -> Region {
@@ -79,36 +70,36 @@ impl RateControl {
 
     /// Runs the control with each frame: decreases at once, but no more than once a round-trip time, and increases
     /// for the time since the last frame.
-    pub(super) fn run(&mut self, now: Timestamp, signal: Signal, channel: &Channel, config: &Config) {
+    pub(super) fn run(&mut self, now: Timestamp, signal: OveruseSignal, channel: &PathMeasures, config: &Config) {
         let passed = now.saturating_since(self.updated);
         match signal {
-            Signal::Overuse => {
+            OveruseSignal::Overuse => {
                 let (least, most) = REDUCTION_INTERVAL;
                 let pause = channel.rtt.max(least).min(most);
                 if self.decreased.is_none_or(|t| now - t >= pause) {
-                    self.state = State::Decrease;
+                    self.state = RateState::Decrease;
                     self.decrease(now, channel, config);
                 }
                 self.updated = now;
             }
-            Signal::Underuse => {
-                self.state = State::Hold;
+            OveruseSignal::Underuse => {
+                self.state = RateState::Hold;
                 self.updated = now;
             }
             // From decrease to hold and on to increase, each for a response time.
-            Signal::Normal if self.state == State::Increase => {
+            OveruseSignal::Normal if self.state == RateState::Increase => {
                 self.increase(passed, channel, config);
                 self.updated = now;
             }
-            Signal::Normal if passed >= REACTION + channel.rtt => {
-                self.state = if self.state == State::Decrease { State::Hold } else { State::Increase };
+            OveruseSignal::Normal if passed >= REACTION + channel.rtt => {
+                self.state = if self.state == RateState::Decrease { RateState::Hold } else { RateState::Increase };
                 self.updated = now;
             }
-            Signal::Normal => {}
+            OveruseSignal::Normal => {}
         }
     }
 
-    fn decrease(&mut self, now: Timestamp, channel: &Channel, config: &Config) {
+    fn decrease(&mut self, now: Timestamp, channel: &PathMeasures, config: &Config) {
         let Some(incoming) = channel.incoming else { return };
         let share = if self.region == Region::NearMax { config.near_beta } else { config.beta };
         self.estimate = self.estimate.min(share * incoming);
@@ -117,7 +108,7 @@ impl RateControl {
         self.decreased = Some(now);
     }
 
-    fn increase(&mut self, passed: TimeDelta, channel: &Channel, config: &Config) {
+    fn increase(&mut self, passed: TimeDelta, channel: &PathMeasures, config: &Config) {
         let Some(incoming) = channel.incoming else { return };
         if let Some(deviations) = self.maximum.map(|m| m.deviations(incoming * 1e-3)) {
             if deviations > ABOVE.1 {
@@ -144,7 +135,7 @@ impl RateControl {
 }
 
 /// eta - 1: the shorter the response time and the less noise there is, the more.
-fn increase(channel: &Channel, config: &Config) -> f64 {
+fn increase(channel: &PathMeasures, config: &Config) -> f64 {
     let response = (REACTION + channel.rtt).as_millis_f64();
     let x = STEEPNESS * (RESPONSE_WEIGHT * response - (NOISE_WEIGHT * channel.noise + MIDDLE));
     config.least_increase + config.fast_increase / (1.0 + libm::exp(x))
@@ -159,10 +150,10 @@ mod tests {
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-3
     }
-    fn channel(incoming: f64) -> Channel {
-        Channel { incoming: Some(incoming), rtt: RTT, noise: 4.0 }
+    fn channel(incoming: f64) -> PathMeasures {
+        PathMeasures { incoming: Some(incoming), rtt: RTT, noise: 4.0 }
     }
-    fn run(r: &mut RateControl, ms: i64, signal: Signal, incoming: f64) -> State {
+    fn run(r: &mut RateControl, ms: i64, signal: OveruseSignal, incoming: f64) -> RateState {
         // libwebrtc's multiples.
         let c = Config { unknown_increase: 3.0, near_increase: 0.5, ..Config::default() };
         r.run(Timestamp::from_millis(ms), signal, &channel(incoming), &c);
@@ -176,7 +167,8 @@ mod tests {
     #[test]
     fn increases_less_the_longer_the_response_time() {
         let c = Config::default();
-        let at = |rtt_ms, noise| increase(&Channel { incoming: None, rtt: TimeDelta::from_millis(rtt_ms), noise }, &c);
+        let at =
+            |rtt_ms, noise| increase(&PathMeasures { incoming: None, rtt: TimeDelta::from_millis(rtt_ms), noise }, &c);
         assert!(near(at(200, 4.0), eta()) && (0.033..0.034).contains(&eta()), "{}", eta());
         assert!(at(50, 4.0) > at(200, 4.0) && at(200, 4.0) > at(1_000, 4.0) && at(200, 4.0) > at(200, 100.0));
         assert!((0.005..0.006).contains(&at(3_000, 100.0)) && at(0, 1.0) < 0.0457);
@@ -185,47 +177,47 @@ mod tests {
     #[test]
     fn moves_between_states_and_regions() {
         let mut r = RateControl::new(1e6, Timestamp::ZERO);
-        assert_eq!(run(&mut r, 1_000, Signal::Normal, 1e6), State::Increase);
+        assert_eq!(run(&mut r, 1_000, OveruseSignal::Normal, 1e6), RateState::Increase);
         // Three times the increase while the maximum is unknown.
         assert!(near(r.bps(), 1e6 * (1.0 + 3.0 * eta()) + 1e3));
-        assert_eq!(run(&mut r, 1_100, Signal::Overuse, 1e6), State::Decrease);
+        assert_eq!(run(&mut r, 1_100, OveruseSignal::Overuse, 1e6), RateState::Decrease);
         assert!(near(r.bps(), 0.9e6));
         assert_eq!(r.region(), Region::NearMax);
         // No second decrease before a round-trip time, which counts up to 200 ms; then by the gentler share.
-        run(&mut r, 1_299, Signal::Overuse, 0.9e6);
+        run(&mut r, 1_299, OveruseSignal::Overuse, 0.9e6);
         assert!(near(r.bps(), 0.9e6));
-        run(&mut r, 1_300, Signal::Overuse, 0.9e6);
+        run(&mut r, 1_300, OveruseSignal::Overuse, 0.9e6);
         assert!(near(r.bps(), 0.855e6));
-        assert_eq!(run(&mut r, 1_700, Signal::Normal, 0.9e6), State::Decrease);
-        assert_eq!(run(&mut r, 1_800, Signal::Normal, 0.9e6), State::Hold);
-        assert_eq!(run(&mut r, 1_900, Signal::Underuse, 0.9e6), State::Hold);
-        assert_eq!(run(&mut r, 2_399, Signal::Normal, 0.9e6), State::Hold);
-        assert_eq!(run(&mut r, 2_400, Signal::Normal, 0.9e6), State::Increase);
+        assert_eq!(run(&mut r, 1_700, OveruseSignal::Normal, 0.9e6), RateState::Decrease);
+        assert_eq!(run(&mut r, 1_800, OveruseSignal::Normal, 0.9e6), RateState::Hold);
+        assert_eq!(run(&mut r, 1_900, OveruseSignal::Underuse, 0.9e6), RateState::Hold);
+        assert_eq!(run(&mut r, 2_399, OveruseSignal::Normal, 0.9e6), RateState::Hold);
+        assert_eq!(run(&mut r, 2_400, OveruseSignal::Normal, 0.9e6), RateState::Increase);
         assert!(near(r.bps(), 0.855e6));
-        run(&mut r, 3_400, Signal::Normal, 0.9e6);
+        run(&mut r, 3_400, OveruseSignal::Normal, 0.9e6);
         assert!(near(r.bps(), 0.855e6 * (1.0 + 0.5 * eta()) + 1e3));
     }
 
     #[test]
     fn forgets_the_maximum_that_it_passes() {
         let mut r = RateControl::new(1e6, Timestamp::ZERO);
-        run(&mut r, 0, Signal::Overuse, 1e6);
-        run(&mut r, 500, Signal::Normal, 1e6);
-        run(&mut r, 1_000, Signal::Normal, 1e6);
-        assert_eq!((r.state(), r.region()), (State::Increase, Region::NearMax));
+        run(&mut r, 0, OveruseSignal::Overuse, 1e6);
+        run(&mut r, 500, OveruseSignal::Normal, 1e6);
+        run(&mut r, 1_000, OveruseSignal::Normal, 1e6);
+        assert_eq!((r.state(), r.region()), (RateState::Increase, Region::NearMax));
         // A standard deviation is sqrt(0.4 * 1000) = 20 kbit/s.
-        run(&mut r, 1_100, Signal::Normal, 1.055e6);
+        run(&mut r, 1_100, OveruseSignal::Normal, 1.055e6);
         assert_eq!(r.region(), Region::AboveMax);
-        run(&mut r, 1_200, Signal::Normal, 1.065e6);
+        run(&mut r, 1_200, OveruseSignal::Normal, 1.065e6);
         assert_eq!(r.region(), Region::MaxUnknown);
     }
 
     #[test]
     fn stays_below_a_multiple_of_what_comes_in() {
         let mut r = RateControl::new(1e6, Timestamp::ZERO);
-        run(&mut r, 1_000, Signal::Normal, 0.7e6);
+        run(&mut r, 1_000, OveruseSignal::Normal, 0.7e6);
         assert!(near(r.bps(), 1.05e6));
-        run(&mut r, 2_000, Signal::Normal, 0.1e6);
+        run(&mut r, 2_000, OveruseSignal::Normal, 0.1e6);
         assert!(near(r.bps(), 1.05e6));
     }
 }

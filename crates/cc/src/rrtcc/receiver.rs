@@ -3,19 +3,16 @@
 use super::config::Config;
 use super::detector::Detector;
 use super::filter::ChannelFilter;
-use super::rate_control::{Channel, RateControl, Region, State};
+use super::rate_control::{PathMeasures, RateControl, Region};
 use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;
 use crate::frames::{Framed, Frames};
 use crate::incoming_rate::IncomingRate;
+use crate::receiver_estimate::{DEFAULT_RTT, ReportTimer};
+use crate::rtt;
 use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
-
-/// Round-trip time before it is measured (libwebrtc: 200 ms).
-const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
-/// Round-trip times count up to this, so that a forged one cannot stop the control.
-const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
 
 /// Estimates the available bandwidth from the arrival of frames and tells it in TMMBR messages.
 #[derive(Clone, Debug)]
@@ -29,10 +26,7 @@ pub struct RrtccReceiver {
     rate: RateControl,
     rtt: TimeDelta,
     incoming_bps: Option<f64>,
-    told: Option<f64>,
-    told_at: Timestamp,
-    /// Whether a packet has arrived since the last message.
-    news: bool,
+    report: ReportTimer,
 }
 
 impl RrtccReceiver {
@@ -49,9 +43,7 @@ impl RrtccReceiver {
             rate: RateControl::new(start.limits.clamp(start.rate).as_bps_f64(), start.now),
             rtt: DEFAULT_RTT,
             incoming_bps: None,
-            told: None,
-            told_at: start.now,
-            news: false,
+            report: ReportTimer::new(start.now),
         })
     }
 
@@ -70,13 +62,13 @@ impl RrtccReceiver {
                 self.detector.update(offset, self.rate.region(), now, config);
             }
         }
-        let channel = Channel { incoming: self.incoming_bps, rtt: self.rtt, noise: self.filter.noise() };
+        let channel = PathMeasures { incoming: self.incoming_bps, rtt: self.rtt, noise: self.filter.noise() };
         self.rate.run(now, self.detector.signal(), &channel, config);
         self.rate.clamp(self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
     }
 
     fn fell(&self) -> bool {
-        self.config.early && self.told.is_some_and(|told| self.rate.bps() < told)
+        self.config.early && self.report.reported_bps().is_some_and(|reported| self.rate.bps() < reported)
     }
 }
 
@@ -87,19 +79,19 @@ impl ReceiverController for RrtccReceiver {
         self.incoming_bps = self.incoming.bps(packet.now);
         let framed = self.frames.on_packet(packet);
         self.on_frame(framed, packet.now);
-        self.news = true;
+        self.report.on_packet();
     }
     fn on_rtt(&mut self, rtt: TimeDelta, _: Timestamp) {
-        self.rtt = rtt.max(TimeDelta::ZERO).min(MAX_RTT);
+        self.rtt = rtt::bounded(rtt);
     }
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.news.then(|| self.told_at + self.config.interval)
+        self.report.due_at(self.config.interval)
     }
     fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
-        if self.poll_timeout()? > now && !self.fell() {
+        if !self.report.is_due(now, self.config.interval, self.fell()) {
             return None;
         }
-        (self.told, self.told_at, self.news) = (Some(self.rate.bps()), now, false);
+        self.report.on_report(self.rate.bps(), now);
         Some(Report::Tmmbr { rate: DataRate::from_bps_f64(self.rate.bps()) })
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
@@ -111,13 +103,7 @@ impl ReceiverController for RrtccReceiver {
         out("kalman_noise", self.filter.noise());
         out("threshold_ms", Detector::threshold(self.rate.region(), &self.config));
         out("signal", self.detector.signal().number());
-        // Hold 0, increase 1, decrease 2.
-        let state = match self.rate.state() {
-            State::Hold => 0.0,
-            State::Increase => 1.0,
-            State::Decrease => 2.0,
-        };
-        out("state", state);
+        out("state", self.rate.state().number());
         // Maximum unknown 0, above it 1, near it 2.
         let region = match self.rate.region() {
             Region::MaxUnknown => 0.0,

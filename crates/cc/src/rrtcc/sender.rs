@@ -6,6 +6,7 @@ use crate::controller::{Controller, Limits, Target, TimeoutReason};
 use crate::cue::{Cue, ReportBlock, SentPacket};
 use crate::feedback_timeout::FeedbackTimeout;
 use crate::mean_size::MeanSize;
+use crate::rtt;
 use crate::spec::{Algorithm, Pair, ReportPlan, Setup, Spec, Start};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
@@ -13,8 +14,6 @@ use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// Added before the multiplication of a raise (section 4: 1 kbit/s).
 const RAISE: f64 = 1_000.0;
-/// Round-trip times count up to this, so that a forged one cannot stop the sender.
-const MAX_RTT: TimeDelta = TimeDelta::from_secs(3);
 /// Receiver reports: one a second, with the TMMBR message (libwebrtc's interval for video).
 const REPORTS: ReportPlan = ReportPlan {
     min_round_trips: 0.0,
@@ -72,11 +71,9 @@ impl Rrtcc {
     }
 
     fn on_block(&mut self, block: &ReportBlock) {
-        self.rtt = block.rtt.map(|r| r.max(TimeDelta::ZERO).min(MAX_RTT)).or(self.rtt);
-        // Not a number counts as no loss.
-        let loss = if block.fraction_lost > 0.0 { block.fraction_lost.min(1.0) } else { 0.0 };
+        self.rtt = block.rtt.map(rtt::bounded).or(self.rtt);
         if block.expected > 0 {
-            self.follow(loss);
+            self.follow(block.loss());
         }
     }
 
@@ -144,7 +141,7 @@ impl Controller for Rrtcc {
     }
     fn target(&self) -> Target {
         let rate = self.rate();
-        Target::paced(rate, (rate * self.pacing).max(rate))
+        Target::paced_by(rate, self.pacing)
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         self.silence.poll()

@@ -140,7 +140,7 @@ impl Controller for TmmbrA {
         let known = lesser(self.notice, self.request);
         let rate = known.map(|c| DataRate::from_bps_f64(c.as_bps_f64() * self.config.share));
         let rate = self.limits.clamp(rate.unwrap_or(self.start));
-        Target::paced(rate, (rate * self.config.pacing()).max(rate))
+        Target::paced_by(rate, self.config.pacing())
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("way_out_bps", bps(self.notice));
@@ -218,7 +218,7 @@ impl Controller for TmmbrB {
         let rate = lesser(self.own.own().map(DataRate::from_bps_f64), self.request)
             .map_or(self.own.target().media_rate, |bound| bound.min(self.own.target().media_rate));
         let rate = self.limits.clamp(rate);
-        Target::paced(rate, (rate * self.config.pacing()).max(rate))
+        Target::paced_by(rate, self.config.pacing())
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         self.own.poll_timeout()

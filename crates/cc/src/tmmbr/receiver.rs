@@ -5,6 +5,7 @@ use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;
 use crate::frames::{Framed, Frames, Step};
 use crate::incoming_rate::IncomingRate;
+use crate::receiver_estimate::ReportTimer;
 use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Timestamp};
@@ -33,9 +34,7 @@ pub struct TmmbrReceiver {
     over: u32,
     /// The estimate in bit/s.
     estimate: f64,
-    told: Option<f64>,
-    told_at: Timestamp,
-    news: bool,
+    report: ReportTimer,
 }
 
 impl TmmbrReceiver {
@@ -56,9 +55,7 @@ impl TmmbrReceiver {
             ratio: f64::NAN,
             over: 0,
             estimate: start.limits.clamp(start.rate).as_bps_f64(),
-            told: None,
-            told_at: start.now,
-            news: false,
+            report: ReportTimer::new(start.now),
         })
     }
 
@@ -99,8 +96,7 @@ impl TmmbrReceiver {
             let raised = self.estimate * libm::pow(1.0 + self.config.increase, passed);
             self.estimate = raised.min(self.config.incoming_bound * incoming).max(self.estimate);
         }
-        let (floor, ceiling) = (self.limits.floor.as_bps_f64(), self.limits.ceiling.as_bps_f64());
-        self.estimate = self.estimate.min(ceiling).max(floor);
+        self.estimate = self.limits.clamp_bps(self.estimate);
     }
 }
 
@@ -108,7 +104,7 @@ impl ReceiverController for TmmbrReceiver {
     fn on_packet_received(&mut self, packet: &ReceivedPacket) {
         self.incoming.on_packet(packet.size, packet.now);
         self.incoming_bps = self.incoming.bps(packet.now);
-        self.news = true;
+        self.report.on_packet();
         match self.frames.on_packet(packet) {
             Framed::Nothing => {}
             Framed::Restart => {
@@ -119,14 +115,14 @@ impl ReceiverController for TmmbrReceiver {
         }
     }
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.news.then(|| self.told_at + self.config.interval)
+        self.report.due_at(self.config.interval)
     }
     fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
-        let fell = self.told.is_some_and(|told| self.estimate < told);
-        if self.poll_timeout()? > now && !fell {
+        let fell = self.report.reported_bps().is_some_and(|reported| self.estimate < reported);
+        if !self.report.is_due(now, self.config.interval, fell) {
             return None;
         }
-        (self.told, self.told_at, self.news) = (Some(self.estimate), now, false);
+        self.report.on_report(self.estimate, now);
         Some(Report::Tmmbr { rate: DataRate::from_bps_f64(self.estimate) })
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {

@@ -55,7 +55,7 @@ impl Controller for Tmmbr {
     }
     fn target(&self) -> Target {
         let rate = self.limits.clamp(self.rate);
-        Target::paced(rate, (rate * self.pacing).max(rate))
+        Target::paced_by(rate, self.pacing)
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("told_bps", self.rate.as_bps_f64());

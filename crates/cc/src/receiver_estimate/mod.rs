@@ -1,0 +1,17 @@
+//! What the algorithms that estimate the path's rate at the receiver share: their signals and states, the average rate at
+//! decreases, and when a report leaves.
+
+mod convergence;
+mod report_timer;
+mod shortest;
+mod signal;
+
+pub(crate) use convergence::Convergence;
+pub(crate) use report_timer::ReportTimer;
+pub(crate) use shortest::ShortestInterval;
+pub(crate) use signal::{OveruseSignal, RateState};
+
+use weir_units::TimeDelta;
+
+/// Round-trip time before it is measured (libwebrtc: 200 ms).
+pub(crate) const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
