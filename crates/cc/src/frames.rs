@@ -63,6 +63,8 @@ pub(crate) enum Framed {
 #[derive(Clone, Debug)]
 pub(crate) struct Frames {
     clock_rate: f64,
+    /// The number of ticks last asked for, and its time: frames come evenly, and ask for the same again.
+    step: (i32, TimeDelta),
     open: Option<Frame>,
     last: Option<Frame>,
     sequence: Option<u64>,
@@ -74,7 +76,16 @@ pub(crate) struct Frames {
 impl Frames {
     /// For RTP timestamps of so many ticks a second.
     pub(crate) fn new(clock_rate: f64) -> Self {
-        Self { clock_rate, open: None, last: None, sequence: None, packets: 0, missing: 0, reordered: 0 }
+        Self {
+            clock_rate,
+            step: (0, TimeDelta::ZERO),
+            open: None,
+            last: None,
+            sequence: None,
+            packets: 0,
+            missing: 0,
+            reordered: 0,
+        }
     }
 
     /// Takes a packet in order of arrival.
@@ -124,8 +135,11 @@ impl Frames {
         Framed::Restart
     }
 
-    fn time(&self, ticks: i32) -> TimeDelta {
-        TimeDelta::from_secs_f64(f64::from(ticks) / self.clock_rate)
+    fn time(&mut self, ticks: i32) -> TimeDelta {
+        if ticks != self.step.0 {
+            self.step = (ticks, TimeDelta::from_secs_f64(f64::from(ticks) / self.clock_rate));
+        }
+        self.step.1
     }
 
     fn close(&mut self) -> Framed {

@@ -15,16 +15,21 @@ pub(crate) struct IncomingRate {
     bucket: TimeDelta,
     /// Number of the newest bucket since the clock's zero.
     newest: i64,
+    /// Where it ends.
+    newest_end: Timestamp,
     first: Option<Timestamp>,
 }
 
 impl IncomingRate {
     pub(crate) fn new(window: TimeDelta) -> Self {
         let bucket = (window / BUCKETS as i64).max(TimeDelta::from_nanos(1));
-        Self { bytes: [0; BUCKETS], total: 0, bucket, newest: 0, first: None }
+        Self { bytes: [0; BUCKETS], total: 0, bucket, newest: 0, newest_end: Timestamp::ZERO + bucket, first: None }
     }
 
     fn advance(&mut self, now: Timestamp) {
+        if now < self.newest_end {
+            return;
+        }
         let number = now.as_nanos().div_euclid(self.bucket.as_nanos());
         if number - self.newest >= BUCKETS as i64 {
             (self.bytes, self.total) = ([0; BUCKETS], 0);
@@ -36,6 +41,7 @@ impl IncomingRate {
             let i = self.index();
             self.total -= core::mem::take(&mut self.bytes[i]);
         }
+        self.newest_end = Timestamp::ZERO + self.bucket * self.newest.saturating_add(1);
     }
 
     fn index(&self) -> usize {

@@ -79,10 +79,7 @@ impl OneWayDelayMeter {
                 n.ticks.saturating_add(i64::from(step))
             }
         };
-        // 128 bits hold the product however long the stream.
-        let media_ns = i128::from(ticks) * 1_000_000_000 / i128::from(self.clock_rate);
-        let media = TimeDelta::from_nanos(media_ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
-        let transit = (now - Timestamp::ZERO) - media;
+        let transit = (now - Timestamp::ZERO) - self.media_time(ticks);
         match self.newest {
             Some(n) if (transit - n.transit).abs() > RESTART => self.least = LeastTransit::default(),
             // The rest of a frame, and frames that were overtaken.
@@ -97,6 +94,17 @@ impl OneWayDelayMeter {
         i.last = queuing;
         i.sum_ns += i128::from(queuing.as_nanos());
         i.frames += 1;
+    }
+
+    /// So many ticks of the media clock.
+    fn media_time(&self, ticks: i64) -> TimeDelta {
+        const SECOND: i64 = 1_000_000_000;
+        if let Some(product) = ticks.checked_mul(SECOND) {
+            return TimeDelta::from_nanos(product / i64::from(self.clock_rate));
+        }
+        // 128 bits hold the product however long the stream; 64 do for the first day.
+        let nanos = i128::from(ticks) * i128::from(SECOND) / i128::from(self.clock_rate);
+        TimeDelta::from_nanos(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
 
     /// The session has measured the round-trip time. Zero and negative ones are ignored.

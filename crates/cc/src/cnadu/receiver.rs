@@ -6,7 +6,7 @@ use crate::controller::{Limits, ReceiverController, Report};
 use crate::cue::{FramePlayout, ReceivedPacket};
 use crate::frames::{Framed, Frames};
 use crate::incoming_rate::IncomingRate;
-use crate::receiver_estimate::{Convergence, DEFAULT_RTT, ReportTimer};
+use crate::receiver_estimate::{Convergence, DEFAULT_RTT, Growth, ReportTimer};
 use crate::rtt;
 use crate::spec::Start;
 use crate::tunable::SetupError;
@@ -37,12 +37,15 @@ pub struct CnaduReceiver {
     /// Incoming rate while frames were late: what the path takes. Until the queue has drained.
     congested_at: Option<f64>,
     known: Option<Convergence>,
+    growth: Growth,
     updated: Timestamp,
     decreased: Option<Timestamp>,
     /// Timestamp of the frame that was discarded last, and whether that has not been answered yet.
     discarded: Option<u32>,
     discards_pending: bool,
     rtt: TimeDelta,
+    /// Between two reports, at this round-trip time.
+    interval: TimeDelta,
     report: ReportTimer,
 }
 
@@ -61,18 +64,15 @@ impl CnaduReceiver {
             estimate: start.limits.clamp(start.rate).as_bps_f64(),
             congested_at: None,
             known: None,
+            growth: Growth::new(),
             updated: start.now,
             decreased: None,
             discarded: None,
             discards_pending: false,
             rtt: DEFAULT_RTT,
+            interval: interval(DEFAULT_RTT, &config),
             report: ReportTimer::new(start.now),
         })
-    }
-
-    fn interval(&self) -> TimeDelta {
-        let wanted = self.rtt.mul_f64(self.config.report_round_trips);
-        wanted.min(self.config.max_interval).max(self.config.min_interval)
     }
 
     fn on_frame(&mut self, now: Timestamp) {
@@ -80,7 +80,7 @@ impl CnaduReceiver {
         self.updated = now;
         let Some(incoming) = self.incoming_bps else { return };
         // What a decrease has done shows after a round trip and the report before it.
-        let answered = self.decreased.is_some_and(|t| now - t < self.rtt + self.interval());
+        let answered = self.decreased.is_some_and(|t| now - t < self.rtt + self.interval);
         let late = self.lateness.row() >= self.config.late_frames;
         if self.discards_pending || (late && self.lateness.is_rising()) {
             self.congested_at = Some(incoming);
@@ -119,10 +119,10 @@ impl CnaduReceiver {
         }
         let seconds = passed.as_secs_f64().min(1.0);
         let raised = if deviations.is_some_and(|d| d.abs() <= NEAR) {
-            let response = (self.rtt + self.interval()).as_secs_f64();
+            let response = (self.rtt + self.interval).as_secs_f64();
             self.estimate + self.config.near_increase * 8.0 * self.packet * seconds / response
         } else {
-            self.estimate * libm::pow(1.0 + self.config.increase, seconds)
+            self.estimate * self.growth.factor(1.0 + self.config.increase, seconds)
         };
         self.estimate = raised.min(self.config.incoming_bound * incoming).max(self.estimate);
     }
@@ -130,6 +130,11 @@ impl CnaduReceiver {
     fn fell(&self) -> bool {
         self.report.reported_bps().is_some_and(|reported| self.estimate < REPORTED_AT_ONCE * reported)
     }
+}
+
+/// Between two reports.
+fn interval(rtt: TimeDelta, config: &Config) -> TimeDelta {
+    rtt.mul_f64(config.report_round_trips).min(config.max_interval).max(config.min_interval)
 }
 
 impl ReceiverController for CnaduReceiver {
@@ -150,6 +155,7 @@ impl ReceiverController for CnaduReceiver {
     }
     fn on_rtt(&mut self, rtt: TimeDelta, _: Timestamp) {
         self.rtt = rtt::bounded(rtt);
+        self.interval = interval(self.rtt, &self.config);
     }
     fn on_playout(&mut self, frame: &FramePlayout) {
         // Frames that are missing for a loss are the sender's to judge.
@@ -159,10 +165,10 @@ impl ReceiverController for CnaduReceiver {
         }
     }
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.report.due_at(self.interval())
+        self.report.due_at(self.interval)
     }
     fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
-        if !self.report.is_due(now, self.interval(), self.fell()) {
+        if !self.report.is_due(now, self.interval, self.fell()) {
             return None;
         }
         self.report.on_report(self.estimate, now);

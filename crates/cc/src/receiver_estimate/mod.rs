@@ -2,11 +2,13 @@
 //! decreases, and when a report leaves.
 
 mod convergence;
+mod growth;
 mod report_timer;
 mod shortest;
 mod signal;
 
 pub(crate) use convergence::Convergence;
+pub(crate) use growth::Growth;
 pub(crate) use report_timer::ReportTimer;
 pub(crate) use shortest::ShortestInterval;
 pub(crate) use signal::{OveruseSignal, RateState};

@@ -1,7 +1,7 @@
 //! The rate control at the receiver (section 3.5).
 
 use super::config::Config;
-use crate::receiver_estimate::{Convergence, OveruseSignal, RateState};
+use crate::receiver_estimate::{Convergence, Growth, OveruseSignal, RateState};
 use weir_units::{TimeDelta, Timestamp};
 
 /// What the system takes to react, beside a round-trip time (libwebrtc: 300 ms and the mean time between changes).
@@ -38,6 +38,7 @@ pub(super) struct RateControl {
     updated: Timestamp,
     decreased: Option<Timestamp>,
     maximum: Option<Convergence>,
+    growth: Growth,
 }
 
 /// What the increase depends on.
@@ -54,7 +55,7 @@ pub(super) struct PathMeasures {
 impl RateControl {
     pub(super) fn new(start_bps: f64, now: Timestamp) -> Self {
         let (state, region) = (RateState::Increase, Region::MaxUnknown);
-        Self { state, region, estimate: start_bps, updated: now, decreased: None, maximum: None }
+        Self { state, region, estimate: start_bps, updated: now, decreased: None, maximum: None, growth: Growth::new() }
     }
 
     pub(super) fn state(&self) -> RateState {
@@ -124,7 +125,8 @@ impl RateControl {
         };
         let per_second = (1.0 + multiple * increase(channel, config)).min(GREATEST_INCREASE);
         let seconds = passed.as_secs_f64().min(1.0);
-        let raised = self.estimate * libm::pow(per_second, seconds) + config.increase_step.as_bps_f64() * seconds;
+        let raised =
+            self.estimate * self.growth.factor(per_second, seconds) + config.increase_step.as_bps_f64() * seconds;
         self.estimate = raised.min(config.incoming_bound * incoming).max(self.estimate);
     }
 
