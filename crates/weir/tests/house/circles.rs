@@ -10,13 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Circles that are known: a module and those of its children that reach each other. This list may only become shorter.
 const KNOWN: &[(&str, &str)] = &[
-    ("dccp", "connection feature"),
-    ("dccp", "option packet"),
-    ("dccp::ccid", "ccid3 ccid4"),
-    ("dccp::connection", "incoming options"),
     ("lab::measure::run", "agent build dccp station watch"),
     ("live::call", "end observer"),
-    ("live::dccp", "driver link listener port seat socket"),
     ("path", "chance config"),
     ("session", "content receiver"),
     ("sim", "agent engine observer packet slab tcp topology"),
