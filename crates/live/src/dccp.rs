@@ -37,7 +37,6 @@ mod random;
 mod resets;
 mod shared;
 mod socket;
-pub mod speed;
 #[cfg(test)]
 mod tests;
 pub mod transfer;

@@ -32,7 +32,6 @@ mod log_histogram;
 mod observer;
 mod packet;
 mod slab;
-pub mod speed;
 pub mod tcp;
 mod timers;
 pub mod topology;

@@ -1,5 +1,10 @@
 //! The command line's grammar and its help.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod call;
+#[cfg(target_os = "linux")]
+pub(crate) mod dccp;
+
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -91,20 +96,26 @@ Examples:
   weir emulate --rate 8mbps --delay 20ms --right 'iperf3 -s -1' -- iperf3 -c 10.1.0.1 -t 10 -C cubic
   weir emulate responsiveness --for 100s --right 'iperf3 -s -1' --left 'sleep 1; iperf3 -c $WEIR_PEER -t 90'")]
     Emulate(EmulateArgs),
-    #[cfg(target_os = "linux")]
     /// Call in real time, over this machine's network
-    #[command(after_help = crate::call::EXAMPLES)]
+    #[cfg(target_os = "linux")]
+    #[command(after_help = call::EXAMPLES)]
     Call {
         #[command(subcommand)]
-        command: crate::call::CallCommand,
+        command: call::CallCommand,
     },
-    #[cfg(target_os = "linux")]
+    /// Call in real time; on Linux only
+    #[cfg(not(target_os = "linux"))]
+    Call(OnLinuxArgs),
     /// Send and receive datagrams under congestion control: DCCP over UDP
-    #[command(after_help = crate::dccp::EXAMPLES)]
+    #[cfg(target_os = "linux")]
+    #[command(after_help = dccp::EXAMPLES)]
     Dccp {
         #[command(subcommand)]
-        command: crate::dccp::DccpCommand,
+        command: dccp::DccpCommand,
     },
+    /// Send and receive datagrams under congestion control; on Linux only
+    #[cfg(not(target_os = "linux"))]
+    Dccp(OnLinuxArgs),
     /// Measure the quality of video beside its reference: PSNR, SSIM, detail and motion
     #[command(after_help = "\
 Files are YUV4MPEG2 (.y4m) or, with --size, raw I420; - is standard input. A built-in clip may stand for its file. PSNR of
@@ -228,6 +239,14 @@ pub(crate) struct ReproduceArgs {
     pub(crate) work: WorkArgs,
 }
 
+/// A command that is there on Linux only: whatever follows it is read, so that the answer is about the system.
+#[cfg(not(target_os = "linux"))]
+#[derive(clap::Args, Debug)]
+pub(crate) struct OnLinuxArgs {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _rest: Vec<String>,
+}
+
 /// Which single run.
 #[derive(clap::Args, Debug)]
 pub(crate) struct OneArgs {
@@ -318,7 +337,7 @@ pub(crate) struct EmulateArgs {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) right: Option<String>,
     /// End after this time, such as 30s
-    #[arg(long = "for", value_name = "TIME", value_parser = crate::emulate::seconds)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) span: Option<f64>,
     /// Fixes random losses and jitter; the scenario's own if absent
     #[arg(long, value_name = "S")]
@@ -406,10 +425,10 @@ pub(crate) struct QualityArgs {
     #[arg(value_name = "DISTORTED", value_hint = ValueHint::FilePath)]
     pub(crate) distorted: String,
     /// Size of raw I420, and of a clip without one
-    #[arg(long, value_name = "WxH", value_parser = crate::quality::size)]
+    #[arg(long, value_name = "WxH", value_parser = crate::values::size)]
     pub(crate) size: Option<(u32, u32)>,
     /// Pictures a second of raw I420, and of a clip without one
-    #[arg(long, value_name = "R", default_value = "30", value_parser = crate::quality::rate)]
+    #[arg(long, value_name = "R", default_value = "30", value_parser = crate::values::frame_rate)]
     pub(crate) rate: FrameRate,
     /// What SI and TI are measured of: luma as it is stored, or stretched from 16..235 to 0..255 as ffmpeg's siti has it
     #[arg(long, value_name = "RANGE", value_enum, default_value = "stored")]
@@ -442,10 +461,10 @@ pub(crate) struct ClipArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Size; 640x480 if absent
-    #[arg(long, value_name = "WxH", value_parser = crate::quality::size)]
+    #[arg(long, value_name = "WxH", value_parser = crate::values::size)]
     pub(crate) size: Option<(u32, u32)>,
     /// Pictures a second; 30 if absent
-    #[arg(long, value_name = "R", value_parser = crate::quality::rate)]
+    #[arg(long, value_name = "R", value_parser = crate::values::frame_rate)]
     pub(crate) rate: Option<FrameRate>,
     /// How many pictures; 300 if absent
     #[arg(long, value_name = "N")]

@@ -1,16 +1,13 @@
 //! `weir call`.
 
-mod args;
 mod party;
 mod progress;
 mod video;
 
-pub(crate) use args::{CallCommand, EXAMPLES};
-
 use crate::Done;
+use crate::args::call::{CallCommand, LoopbackArgs};
 use crate::output::{Failure, print, print_json};
 use crate::session::Session;
-use args::LoopbackArgs;
 use progress::Progress;
 use weir_live::call::{CpuShares, LoopbackSummary, Times, Unobserved, loopback, loopback_video};
 

@@ -1,13 +1,11 @@
 //! `weir dccp`.
 
-mod args;
 mod list;
 mod send;
 mod serve;
 
-pub(crate) use args::{DccpCommand, EXAMPLES};
-
 use crate::Done;
+use crate::args::dccp::DccpCommand;
 use crate::output::Failure;
 use crate::session::Session;
 use weir_live::dccp::DccpError;

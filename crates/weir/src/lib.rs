@@ -19,6 +19,7 @@ mod scenario;
 mod session;
 mod tables;
 mod testbed;
+mod values;
 
 use args::{Args, Command, ScenarioCommand};
 use clap::Parser;
@@ -55,6 +56,10 @@ pub fn main(registry: Registry) -> ExitCode {
         Some(Command::Call { command }) => call::call(&session, &command),
         #[cfg(target_os = "linux")]
         Some(Command::Dccp { command }) => dccp::dccp(&session, &command),
+        #[cfg(not(target_os = "linux"))]
+        Some(Command::Call(_)) => output::needs_linux("weir call", "the kernel's packet timestamps and eventfd"),
+        #[cfg(not(target_os = "linux"))]
+        Some(Command::Dccp(_)) => output::needs_linux("weir dccp", "the kernel's packet timestamps and eventfd"),
         Some(Command::Quality(a)) => quality::quality(&session, &a),
         Some(Command::Clip(a)) => quality::clip(&session, &a),
         Some(Command::Testbed(a)) => testbed::testbed(&session, &a),

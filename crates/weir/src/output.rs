@@ -63,6 +63,12 @@ impl Failure {
     }
 }
 
+/// The answer of a command that this system cannot have.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn needs_linux(command: &str, what: &str) -> Result<(), Failure> {
+    Err(Failure::Work(format!("{command} needs Linux ({what}); simulated runs, reports and papers need none of it")))
+}
+
 /// A line on standard error. That nobody reads it is no reason to fail.
 pub(crate) fn remark(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");

@@ -14,7 +14,7 @@ use weir_lab::publish::atomic_write::write_atomically;
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::quality::{Activity, Comparer, Comparison, Distribution, LumaRange, Measures, PlaneErrors, SiTi};
 use weir_media::y4m::{RawReader, Unseekable, Y4mReader, Y4mWriter};
-use weir_media::{FrameRate, MediaError, Picture, PictureSource};
+use weir_media::{MediaError, Picture, PictureSource};
 
 /// Pictures of `weir clip` where nothing is said: ten seconds at the usual rate.
 const CLIP_PICTURES: u64 = 300;
@@ -388,14 +388,4 @@ impl From<crate::args::Luma> for LumaRange {
             crate::args::Luma::Stretched => Self::Stretched,
         }
     }
-}
-
-/// A size on the command line.
-pub(crate) fn size(text: &str) -> Result<(u32, u32), String> {
-    weir_media::clip::parse_size(text).map_err(|e| e.to_string())
-}
-
-/// A rate on the command line.
-pub(crate) fn rate(text: &str) -> Result<FrameRate, String> {
-    text.parse().map_err(|e: MediaError| e.to_string())
 }

@@ -9,7 +9,9 @@ use std::path::Path;
 pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?;
     let mut part = name.to_owned();
-    part.push(format!(".{}.part", std::process::id()));
+    // WebAssembly has no processes, and no files either: there the next line says so.
+    let process = if cfg!(target_family = "wasm") { 0 } else { std::process::id() };
+    part.push(format!(".{process}.part"));
     let part = path.with_file_name(part);
     let written = (|| {
         let mut out = BufWriter::new(File::create(&part)?);

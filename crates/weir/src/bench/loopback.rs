@@ -5,7 +5,7 @@ use crate::session::Session;
 use crate::tables::table;
 use serde::Serialize;
 use std::time::Duration;
-use weir_live::dccp::speed::{Speed, Transport, speed};
+use weir_bench::loopback::{Speed, Transport, speed};
 
 /// Seconds of each at `--scale 1`.
 const SECONDS: f64 = 3.0;

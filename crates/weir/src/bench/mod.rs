@@ -12,10 +12,11 @@ use crate::tables::table;
 use cpu_time::ThreadTime;
 use ns3::Beside;
 use serde::Serialize;
+use weir_bench::call::bare_call;
+use weir_bench::simulator::SCENARIOS;
 use weir_cc::drive::{Drive, PACKETS_PER_STEP};
-use weir_lab::measure::run::{RunError, RunOptions, call_speed, run};
+use weir_lab::measure::run::{RunError, RunOptions, run};
 use weir_lab::measure::scenario::{Scenario, ScenarioFile};
-use weir_sim::speed::SCENARIOS;
 use weir_units::TimeDelta;
 
 /// Measurements of which the best counts, after one to warm up.
@@ -218,7 +219,7 @@ fn sessions(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for controller in SESSION_CONTROLLERS {
         let scenario = lasting(controller, SESSION_SECONDS)?;
-        let (call, cpu) = best(session, || call_speed(&scenario, 1, registry).map_err(Failure::work))?;
+        let (call, cpu) = best(session, || bare_call(&scenario, 1, registry).map_err(Failure::work))?;
         let summary = format!("one RTP session under {controller} over 2 Mbit/s and 100 ms, without metrics");
         rows.push(row(
             format!("session-{controller}"),

@@ -1,9 +1,9 @@
 //! `weir call listen` and `weir call connect`.
 
-use super::args::{PartyArgs, Way};
 use super::progress::Progress;
 use super::video;
 use crate::Done;
+use crate::args::call::{PartyArgs, Way};
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
 use weir_lab::measure::scenario::InputError;

@@ -1,6 +1,6 @@
 //! Cameras, encoders and decoders as the command line names them.
 
-use super::args::{CodecName, MediaArgs};
+use crate::args::call::{CodecName, MediaArgs};
 use crate::output::{Failure, remark};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, stdin};

@@ -1,7 +1,7 @@
 //! `weir dccp list`.
 
-use super::args::ListArgs;
 use crate::Done;
+use crate::args::dccp::ListArgs;
 use crate::output::{print, print_json};
 use crate::tables::table;
 use serde::Serialize;

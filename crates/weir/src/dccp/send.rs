@@ -1,8 +1,8 @@
 //! `weir dccp send`.
 
-use super::args::{SendArgs, address};
 use super::{failure, lines, mbit, percent};
 use crate::Done;
+use crate::args::dccp::{SendArgs, address};
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
 use indicatif::{ProgressBar, ProgressStyle};

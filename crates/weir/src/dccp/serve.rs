@@ -1,8 +1,8 @@
 //! `weir dccp serve`.
 
-use super::args::{ServeArgs, address};
 use super::{failure, lines, mbit, percent};
 use crate::Done;
+use crate::args::dccp::{ServeArgs, address};
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
 use serde::Serialize;

@@ -1,10 +1,10 @@
 //! The command on Linux.
 
-use super::{rate, share};
 use crate::Done;
 use crate::args::{EmulateArgs, OneArgs};
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
+use crate::values::{rate, share};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};

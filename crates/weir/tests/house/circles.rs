@@ -15,7 +15,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("path", "chance config"),
     ("session", "content receiver"),
     ("sim", "agent engine observer packet slab tcp topology"),
-    ("weir", "args call dccp emulate quality session"),
 ];
 
 /// Path of a module from the room's root.

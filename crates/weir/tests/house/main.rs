@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms by floor; a room may depend only on rooms of lower floors.
-const FLOORS: [(&str, u32); 15] = [
+const FLOORS: [(&str, u32); 16] = [
     ("units", 0),
     ("cc", 1),
     ("wire", 1),
@@ -20,6 +20,7 @@ const FLOORS: [(&str, u32); 15] = [
     ("live", 4),
     ("lab", 4),
     ("testbed", 5),
+    ("bench", 5),
     ("weir", 6),
     ("weir-rtc", 6),
 ];

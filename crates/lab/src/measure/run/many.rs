@@ -15,19 +15,23 @@ pub struct Job {
     pub seed: u64,
 }
 
-/// Makes all runs, `threads` at a time (at least one), and gives their results in the order of the jobs: which
-/// thread makes which run changes nothing. `done` is told each job's index as it ends.
+/// Makes all runs, `threads` at a time, and gives their results in the order of the jobs: which thread makes which run
+/// changes nothing. One thread is the caller's own; in WebAssembly there is no other. `done` is told each job's index as
+/// it ends.
 pub fn run_many(
     jobs: &[Job],
     threads: usize,
     options: &RunOptions<'_>,
     done: &(dyn Fn(usize) + Sync),
 ) -> Vec<Result<RunResult, RunError>> {
+    if threads.min(jobs.len()) <= 1 || cfg!(target_family = "wasm") {
+        return on_this_thread(jobs, options, done);
+    }
     let next = AtomicUsize::new(0);
     let shares: Vec<Mutex<f64>> = jobs.iter().map(|_| Mutex::new(0.0)).collect();
     let results: Vec<Mutex<Option<Result<RunResult, RunError>>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
+        for _ in 0..threads.min(jobs.len()) {
             scope.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
@@ -45,6 +49,21 @@ pub fn run_many(
         }
     });
     results.into_iter().map(|r| into_inner(r).expect("every job has been taken")).collect()
+}
+
+/// All runs one after the other, without a thread of their own.
+fn on_this_thread(
+    jobs: &[Job],
+    options: &RunOptions<'_>,
+    done: &(dyn Fn(usize) + Sync),
+) -> Vec<Result<RunResult, RunError>> {
+    let mut results = Vec::with_capacity(jobs.len());
+    for (i, job) in jobs.iter().enumerate() {
+        let progress = |share: f64| (options.progress)((i as f64 + share) / jobs.len() as f64);
+        results.push(run(&job.scenario, job.seed, &RunOptions { progress: &progress, ..*options }));
+        done(i);
+    }
+    results
 }
 
 // A poisoned lock means that another worker panicked; the scope passes that panic on.

@@ -1,18 +1,18 @@
 //! One scenario and one seed to one result, and many of them on several threads.
 
 mod agent;
+mod bare;
 mod build;
 mod clips;
 mod dccp;
 mod look;
 mod many;
-mod speed;
 mod station;
 mod video;
 mod watch;
 
+pub use bare::BareRun;
 pub use many::{Job, run_many};
-pub use speed::{CallSpeed, call_speed};
 
 use crate::measure::metrics::{FlowEnd, Recorder};
 use crate::measure::results::{CodedFrames, RunResult};

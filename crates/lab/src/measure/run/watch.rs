@@ -117,8 +117,6 @@ pub(crate) trait Watching: Observer {
     }
 }
 
-impl Watching for () {}
-
 impl Watching for Watch<'_> {
     fn add_agent(&mut self, flow: usize, forward: bool) {
         self.roles.push(Role { flow, forward });

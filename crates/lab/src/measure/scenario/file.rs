@@ -11,6 +11,7 @@ use super::suggest;
 use super::traces::{Folder, Traces, read_text};
 use super::tree::{Text, versions};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use toml::Spanned;
@@ -75,6 +76,18 @@ impl ScenarioFile {
     pub fn parse(name: &str, text: &str, folder: &Path, registry: &Registry) -> Result<Self, InputError> {
         let text = Text { file: name.into(), text: text.into() };
         Self::load(name.into(), text, Folder::Disk(folder.into()), registry)
+    }
+
+    /// A scenario from text, and the files that it names by the names that it uses, so that none is read from disk.
+    /// Errors: as of [`Self::parse`]; a file that it names was not given.
+    pub fn parse_with_files(
+        name: &str,
+        text: &str,
+        files: BTreeMap<String, Vec<u8>>,
+        registry: &Registry,
+    ) -> Result<Self, InputError> {
+        let text = Text { file: name.into(), text: text.into() };
+        Self::load(name.into(), text, Folder::Given(Arc::new(files)), registry)
     }
 
     fn load(name: String, text: Text, folder: Folder, registry: &Registry) -> Result<Self, InputError> {

@@ -548,3 +548,23 @@ proptest! {
         let _ = parse(&text);
     }
 }
+
+#[test]
+fn files_that_the_caller_gives_are_taken_by_name_and_nothing_else_is() {
+    let text =
+        SMALL.replace("\"2 Mbps\"", "{ trace = \"a.csv\" }") + "source = { model = \"trace\", file = \"frames\" }";
+    let registry = Registry::builtin();
+    let given = |files: &[(&str, &str)]| {
+        let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
+        ScenarioFile::parse_with_files("small", &text, files, &registry)
+    };
+    let trace = ("a.csv", "time_s,rate_bps\n0,1000000\n1,500000\n");
+    let file = given(&[trace, ("frames", "1000\n2000\n")]).unwrap_or_else(|e| panic!("{e}"));
+    let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+    let Capacity::Trace(t) = &s.links[0].capacity else { panic!("no trace") };
+    assert_eq!(t.capacity.rate_at(Timestamp::from_millis(1_500)), DataRate::from_bps(500_000));
+    let e = given(&[trace, ("frame", "1000\n")]).expect_err("another name");
+    assert!(e.to_string().contains("no file `frames` was given") && e.help_text().is_some(), "{e}");
+    let e = given(&[trace, ("frames", "none\n")]).expect_err("no size");
+    assert_eq!((e.file(), e.position()), ("frames", Some((1, 1))));
+}

@@ -22,6 +22,8 @@ pub(super) enum Folder {
     Disk(PathBuf),
     /// Among those that ship with Weir; names are relative to this folder.
     BuiltIn(String),
+    /// Handed in by the caller, by the names that the scenario uses.
+    Given(Arc<BTreeMap<String, Vec<u8>>>),
 }
 
 /// The files read so far.
@@ -91,7 +93,7 @@ impl Traces {
         Ok(sizes)
     }
 
-    /// A file as it is. None ships with Weir: it is always looked for on disk.
+    /// A file as it is. None ships with Weir: unless the caller has given it, it is looked for on disk.
     pub(super) fn bytes(&mut self, text: &Text, file: &At<String>) -> Result<Arc<[u8]>, InputError> {
         if let Some(known) = self.files.get(&file.value) {
             return Ok(known.clone());
@@ -99,6 +101,11 @@ impl Traces {
         let path = match &self.folder {
             Folder::Disk(folder) => folder.join(&file.value),
             Folder::BuiltIn(_) => PathBuf::from(&file.value),
+            Folder::Given(files) => {
+                let read: Arc<[u8]> = given(files, text, file)?.into();
+                self.files.insert(file.value.clone(), read.clone());
+                return Ok(read);
+            }
         };
         let error = |why: String| text.error(file.span.clone(), format!("{}: {why}", path.display()));
         let read: Arc<[u8]> = read_bytes(&path).map_err(error)?.into();
@@ -115,6 +122,10 @@ impl Traces {
                 let path = folder.join(&file.value);
                 read_text(&path).map_err(|why| text.error(file.span.clone(), format!("{}: {why}", path.display())))?
             }
+            Folder::Given(files) => {
+                let bytes = given(files, text, file)?.to_vec();
+                decode(bytes).map_err(|why| text.error(file.span.clone(), format!("{}: {why}", file.value)))?
+            }
             Folder::BuiltIn(folder) => {
                 let path = format!("{folder}/{}", file.value);
                 super::builtin::file(&path).map(Into::into).ok_or_else(|| {
@@ -127,6 +138,15 @@ impl Traces {
         self.texts.insert(file.value.clone(), read.clone());
         Ok(read)
     }
+}
+
+/// The file that the caller has given under a name.
+fn given<'a>(files: &'a BTreeMap<String, Vec<u8>>, text: &Text, file: &At<String>) -> Result<&'a [u8], InputError> {
+    files.get(&file.value).map(Vec::as_slice).ok_or_else(|| {
+        let known: Vec<&str> = files.keys().map(String::as_str).collect();
+        text.error(file.span.clone(), format!("no file `{}` was given", file.value))
+            .help(suggest::help(&file.value, &known))
+    })
 }
 
 fn trace_error(content: &Arc<str>, e: &TraceError) -> InputError {
@@ -159,7 +179,10 @@ fn read_bytes(path: &std::path::Path) -> Result<Vec<u8>, String> {
 
 /// A text file of reasonable size. Errors: why not, in words.
 pub(super) fn read_text(path: &std::path::Path) -> Result<Arc<str>, String> {
-    let bytes = read_bytes(path)?;
+    decode(read_bytes(path)?)
+}
+
+fn decode(bytes: Vec<u8>) -> Result<Arc<str>, String> {
     match String::from_utf8(bytes) {
         Ok(s) => Ok(s.into()),
         Err(e) => {

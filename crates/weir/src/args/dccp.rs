@@ -97,7 +97,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) once: bool,
     /// End after this time, such as 60s
-    #[arg(long, value_name = "TIME", value_parser = crate::emulate::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) duration: Option<f64>,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
@@ -114,7 +114,7 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<DataSize>,
     /// For how long, such as 30s
-    #[arg(long, value_name = "TIME", value_parser = crate::emulate::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) duration: Option<f64>,
     /// The application's own rate, such as 5Mbit; as fast as congestion control lets it if absent
     #[arg(long, value_name = "RATE", value_parser = rate)]
@@ -126,7 +126,7 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "N", default_value = "64")]
     pub(crate) queue: usize,
     /// How long the other end is waited for at the beginning and at the end
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = crate::emulate::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = crate::values::seconds)]
     pub(crate) patience: f64,
     /// Show progress on standard error even where that is no terminal, as a line a second
     #[arg(long, action = ArgAction::SetTrue, conflicts_with = "quiet")]
@@ -155,7 +155,7 @@ fn quantity(text: &str) -> Result<(f64, String), String> {
 }
 
 /// An amount of data: `1GB`, `64MiB`, `1500`.
-pub(super) fn size(text: &str) -> Result<DataSize, String> {
+pub(crate) fn size(text: &str) -> Result<DataSize, String> {
     let (n, unit) = quantity(text)?;
     let scale: f64 = match unit.as_str() {
         "" | "b" => 1.0,
@@ -172,7 +172,7 @@ pub(super) fn size(text: &str) -> Result<DataSize, String> {
 }
 
 /// A rate: `5Mbit`, `5mbps`, `800 kbit/s`.
-pub(super) fn rate(text: &str) -> Result<DataRate, String> {
+pub(crate) fn rate(text: &str) -> Result<DataRate, String> {
     let (n, unit) = quantity(text)?;
     let stem = ["bit/s", "bps", "bit"].iter().find_map(|e| unit.strip_suffix(e));
     let scale = match stem {
@@ -186,7 +186,7 @@ pub(super) fn rate(text: &str) -> Result<DataRate, String> {
 }
 
 /// A host with or without a port.
-pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Failure> {
+pub(crate) fn address(option: &str, text: &str) -> Result<SocketAddr, Failure> {
     let text = text.trim();
     let with_port = match text.parse::<std::net::IpAddr>() {
         Ok(ip) => return Ok(SocketAddr::new(ip, DCCP_UDP_PORT)),
@@ -211,7 +211,7 @@ fn service(text: &str) -> Result<ServiceCode, Failure> {
 
 impl ConnectionArgs {
     /// What a connection is made from; `default` are the CCIDs where none are named.
-    pub(super) fn config(&self, default: &[u8]) -> Result<Config, Failure> {
+    pub(crate) fn config(&self, default: &[u8]) -> Result<Config, Failure> {
         let registry = Registry::builtin();
         let known: Vec<String> = registry.specs().iter().map(|s| s.number.to_string()).collect();
         let mut numbers = self.ccid.clone().unwrap_or_else(|| default.to_vec());
@@ -267,7 +267,7 @@ fn param(given: &str, numbers: &[u8], registry: &Registry) -> Result<Vec<(u8, St
 }
 
 impl SendArgs {
-    pub(super) fn plan(&self) -> Result<weir_live::dccp::transfer::SendPlan, Failure> {
+    pub(crate) fn plan(&self) -> Result<weir_live::dccp::transfer::SendPlan, Failure> {
         if let Some(s) = self.packet_size.filter(|s| *s < MIN_DATAGRAM as u64 || *s > 65_000) {
             let what = format!("{s}: expected {MIN_DATAGRAM} bytes, which its number and checksum take, to 65000");
             return Err(InputError::whole("--packet-size", what).into());
@@ -279,7 +279,7 @@ impl SendArgs {
             datagram: self.packet_size.map(DataSize::from_bytes),
         })
     }
-    pub(super) fn queue(&self) -> Result<QueueConfig, Failure> {
+    pub(crate) fn queue(&self) -> Result<QueueConfig, Failure> {
         if !(1..=100_000).contains(&self.queue) {
             let what = format!("{}: expected 1 to 100000 datagrams", self.queue);
             return Err(InputError::whole("--queue", what).into());

@@ -2,23 +2,21 @@
 //!
 //! The sender's threads share one core and the receiver's another, where there are two.
 
-use super::error::DccpError;
-use super::listener::DccpListener;
-use super::socket::DccpSocket;
-use crate::clock::Clock;
-use crate::udp::{UdpConfig, UdpPort};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use serde::Serialize;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use weir_dccp::connection::{Ccids, Config};
 use weir_dccp::queue::QueueConfig;
+use weir_live::clock::Clock;
+use weir_live::dccp::{DccpError, DccpListener, DccpSocket};
+use weir_live::udp::{UdpConfig, UdpPort};
 use weir_units::{DataSize, Ecn, TimeDelta};
 
 /// What is measured.
@@ -138,8 +136,13 @@ type End<'s> = thread::ScopedJoinHandle<'s, Result<(), DccpError>>;
 type Ends<'s> = Result<(End<'s>, End<'s>), DccpError>;
 type Scope<'s, 'e> = &'s thread::Scope<'s, 'e>;
 
+/// An error of the system, with what was tried.
+fn socket_error(what: &'static str) -> impl FnOnce(io::Error) -> DccpError {
+    move |source| DccpError::Socket { what: what.into(), source }
+}
+
 fn tcp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, segment: Option<u32>) -> Ends<'s> {
-    let error = || DccpError::socket("TCP over the loopback device");
+    let error = || socket_error("TCP over the loopback device");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(error())?;
     if let Some(segment) = segment {
         // The listener's is told to the sender in the handshake.
@@ -170,7 +173,7 @@ fn tcp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, segment: Option<u32>) -> En
 }
 
 fn udp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, datagram: usize) -> Ends<'s> {
-    let error = || DccpError::socket("UDP over the loopback device");
+    let error = || socket_error("UDP over the loopback device");
     let config = UdpConfig { buffer: Some(4 << 20), ..UdpConfig::default() };
     let port = || UdpPort::new(UdpSocket::bind("127.0.0.1:0").map_err(error())?, config).map_err(error());
     let (mut from, mut at) = (port()?, port()?);

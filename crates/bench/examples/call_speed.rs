@@ -1,7 +1,7 @@
 //! Prints simulated seconds a CPU second of a whole call under each controller, at 2 Mbit/s and 100 ms.
 
+use weir_bench::call::bare_call;
 use weir_cc::Registry;
-use weir_lab::measure::run::call_speed;
 use weir_lab::measure::scenario::ScenarioFile;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for f in &mut scenario.flows {
             f.stop = scenario.duration;
         }
-        let speed = call_speed(&scenario, 1, &registry)?;
+        let speed = bare_call(&scenario, 1, &registry)?;
         println!("{name}: {speed:?}");
     }
     Ok(())

@@ -1,9 +1,9 @@
 //! Fixed scenarios whose speed is watched. Each is built and run here and timed by whoever calls; the programs in
 //! `benches/compare` run the same ones in ns-3.
 
-use crate::topology::{DuplexConfig, point_to_point};
-use crate::{AgentId, Endpoint, LinkId, Route, Simulator, tcp, udp};
 use weir_path::{Limit, LinkConfig};
+use weir_sim::topology::{DuplexConfig, point_to_point};
+use weir_sim::{AgentId, Endpoint, LinkId, Route, Simulator, tcp, udp};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Bytes on the wire of a full packet, UDP or TCP.

@@ -1,7 +1,7 @@
-//! Prints the speed of each fixed scenario as a JSON line: `cargo run --release -p weir-sim --example speed [NAME] [SECONDS]`.
+//! Prints the speed of each fixed scenario as a JSON line: `cargo run --release -p weir-bench --example simulator_speed [NAME] [SECONDS]`.
 
 use cpu_time::ProcessTime;
-use weir_sim::speed::SCENARIOS;
+use weir_bench::simulator::SCENARIOS;
 use weir_units::TimeDelta;
 
 fn main() {

@@ -1,0 +1,29 @@
+//! Calls in the simulator without metrics.
+
+use weir_cc::Registry;
+use weir_lab::measure::run::{BareRun, RunError};
+use weir_lab::measure::scenario::Scenario;
+use weir_units::{TimeDelta, Timestamp};
+
+/// What a run has done.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CallWork {
+    /// Simulated time.
+    pub simulated: TimeDelta,
+    /// RTP packets that the scenario's calls have sent.
+    pub packets: u64,
+    /// Events that the simulator has handled.
+    pub events: u64,
+    /// The last target of the first call, in bit/s, as a check that it has worked.
+    pub target_bps: u64,
+}
+
+/// Runs `scenario` to its end with real RTP and RTCP bytes and no metrics. Errors: as [`BareRun::new`] and
+/// [`BareRun::run_until`].
+pub fn bare_call(scenario: &Scenario, seed: u64, registry: &Registry) -> Result<CallWork, RunError> {
+    let mut run = BareRun::new(scenario, seed, registry)?;
+    run.run_until(Timestamp::ZERO + scenario.duration)?;
+    let packets = run.calls().map(|c| c.send_counters().packets).sum();
+    let target_bps = run.calls().next().and_then(|c| c.target()).map_or(0, |t| t.media_rate.as_bps());
+    Ok(CallWork { simulated: scenario.duration, packets, events: run.events(), target_bps })
+}

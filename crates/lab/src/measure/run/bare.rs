@@ -1,0 +1,41 @@
+//! A scenario's network with nothing that measures.
+
+use super::watch::Watching;
+use super::{Network, RunError, build};
+use crate::measure::scenario::Scenario;
+use weir_cc::Registry;
+use weir_session::Endpoint;
+use weir_sim::Outcome;
+use weir_units::Timestamp;
+
+/// A scenario's simulator and agents without metrics, run step by step by its caller.
+pub struct BareRun {
+    network: Network<()>,
+}
+
+impl Watching for () {}
+
+impl BareRun {
+    /// A run at time zero. Errors: what the scenario refers to cannot be made.
+    pub fn new(scenario: &Scenario, seed: u64, registry: &Registry) -> Result<Self, RunError> {
+        Ok(Self { network: build::network(scenario, seed, registry, ())? })
+    }
+
+    /// Runs up to and including an instant. Sources that pause as the scenario says go on here. Errors: time stands still.
+    pub fn run_until(&mut self, until: Timestamp) -> Result<(), RunError> {
+        match self.network.sim.run_until(until) {
+            Outcome::Reached => Ok(()),
+            _ => Err(RunError::Stuck { at: self.network.sim.now() }),
+        }
+    }
+
+    /// The sending ends of the scenario's calls, in the order of its flows.
+    pub fn calls(&self) -> impl Iterator<Item = &Endpoint> {
+        self.network.flows.iter().filter_map(|ids| self.network.sim.agent(ids.0).call())
+    }
+
+    /// Events that the simulator has handled.
+    pub fn events(&self) -> u64 {
+        self.network.sim.totals().events
+    }
+}

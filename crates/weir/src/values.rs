@@ -1,0 +1,73 @@
+//! Values as they are written on the command line.
+
+use weir_media::{FrameRate, MediaError};
+
+/// A time on the command line, in s: a number with ms, s, min or h, or s alone.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let scale = match text[digits..].trim() {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3_600.0,
+        other => return Err(format!("`{other}` is no unit of time: ms, s, min or h")),
+    };
+    match text[..digits].parse::<f64>() {
+        Ok(n) if n > 0.0 => Ok(n * scale),
+        _ => Err("not a time above zero, such as 30s".into()),
+    }
+}
+
+/// A rate's unit as scenario files spell it, however it is written on the command line.
+pub(crate) fn rate(text: &str) -> String {
+    let lower = text.trim().to_ascii_lowercase();
+    for (given, spelt) in [("gbps", "Gbps"), ("mbps", "Mbps"), ("kbps", "kbps"), ("bps", "bps")] {
+        if let Some(number) = lower.strip_suffix(given) {
+            return format!("{} {spelt}", number.trim());
+        }
+    }
+    text.to_owned()
+}
+
+/// A share on the command line: `1%` or `0.01`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(n) => (n.trim(), 0.01),
+        None => (text.trim(), 1.0),
+    };
+    match number.parse::<f64>().map(|n| n * scale) {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("`{text}` is no share: 0 to 1, or 0% to 100%")),
+    }
+}
+
+/// A size on the command line.
+pub(crate) fn size(text: &str) -> Result<(u32, u32), String> {
+    weir_media::clip::parse_size(text).map_err(|e| e.to_string())
+}
+
+/// A rate on the command line.
+pub(crate) fn frame_rate(text: &str) -> Result<FrameRate, String> {
+    text.parse().map_err(|e: MediaError| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_shares() {
+        assert_eq!(seconds("30s"), Ok(30.0));
+        assert_eq!(seconds("250 ms"), Ok(0.25));
+        assert_eq!(seconds("1.5min"), Ok(90.0));
+        assert_eq!(seconds("2"), Ok(2.0));
+        assert!(seconds("0").is_err() && seconds("x").is_err() && seconds("3 days").is_err());
+        assert_eq!(rate("2mbps"), "2 Mbps");
+        assert_eq!(rate("300 KBPS"), "300 kbps");
+        assert_eq!(rate("unlimited"), "unlimited");
+        assert_eq!(share("1%"), Ok(0.01));
+        assert_eq!(share("0.25"), Ok(0.25));
+        assert!(share("2").is_err() && share("-1%").is_err() && share("NaN").is_err());
+    }
+}
