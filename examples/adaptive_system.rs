@@ -41,8 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         for (i, end) in ends.iter_mut().enumerate() {
             let mut bytes = Vec::new();
             while let Some(t) = end.endpoint_mut().poll_transmit(now, &mut bytes) {
-                media += u32::from(t.is_rtp && !t.is_repair);
-                if !t.is_rtp || t.is_repair || media % 50 != 0 {
+                media += u32::from(t.is_rtp() && !t.is_repair());
+                if !t.is_rtp() || t.is_repair() || media % 50 != 0 {
                     under_way[i].push_back((now + DELAY, std::mem::take(&mut bytes), t.payload));
                 }
             }
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         now = timers.chain(arrivals).min().unwrap_or(now).max(now);
         for (i, queue) in under_way.iter_mut().enumerate() {
             while let Some((_, bytes, payload)) = queue.pop_front_if(|p| p.0 <= now) {
-                let datagram = Datagram { bytes: &bytes, payload, ecn: Ecn::NotEct };
+                let datagram = Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) };
                 ends[1 - i].endpoint_mut().handle_datagram(now, &datagram);
             }
         }

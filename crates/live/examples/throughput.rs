@@ -60,7 +60,7 @@ impl End {
                         &opened[..]
                     }
                 };
-                self.endpoint.handle_datagram(self.told, &Datagram { bytes, payload: 0, ecn });
+                self.endpoint.handle_datagram(self.told, &Datagram::new(bytes, ecn));
                 received += 1;
             }
             if count < 32 {

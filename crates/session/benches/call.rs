@@ -64,7 +64,7 @@ impl Call {
             self.now = timers.into_iter().chain(arrivals).min().unwrap_or(self.now).max(self.now);
             for (from, queue) in self.under_way.iter_mut().enumerate() {
                 while let Some((_, bytes, payload)) = queue.pop_front_if(|p| p.0 <= self.now) {
-                    let datagram = Datagram { bytes: &bytes, payload, ecn: Ecn::NotEct };
+                    let datagram = Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) };
                     self.ends[1 - from].handle_datagram(self.now, &datagram);
                     self.spare.push(bytes);
                 }

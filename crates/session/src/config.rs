@@ -1,15 +1,20 @@
 //! What a call end is made from.
 
+use crate::allocation::{Demand, MediaKind};
+use crate::feedback::TwccWriter;
+use crate::identity::{Label, StreamIdentity};
 use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
+use crate::receiver::ReceivePath;
 use crate::recovery::RepairReception;
 use crate::resilience::ResilienceConfig;
 use crate::retransmission::RetransmissionConfig;
+use crate::sender::PathConfig;
 use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker};
 use weir_media::{AdaptivePlayout, Packetiser, Source};
-use weir_units::{DataRate, Ecn, TimeDelta};
+use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
 
 /// What both directions of a call end share.
 #[derive(Clone, PartialEq, Debug)]
@@ -69,6 +74,12 @@ pub struct EndpointConfig {
     pub header_overhead: u32,
     /// Feedback on pictures.
     pub picture: PictureFeedback,
+    /// Header extension identifier of the MID (RFC 9143), 1 to 14.
+    pub mid_id: u8,
+    /// Header extension identifier of the RID (RFC 8852), 1 to 14.
+    pub rid_id: u8,
+    /// The media section that the first stream belongs to, the same at both ends; `None` sends no MID.
+    pub mid: Option<Label>,
     /// What can be changed while the session runs.
     pub params: SessionParams,
 }
@@ -103,26 +114,15 @@ impl Default for EndpointConfig {
             synchronised_clocks: false,
             header_overhead: 28,
             picture: PictureFeedback::default(),
+            mid_id: 9,
+            rid_id: 10,
+            mid: None,
             params: SessionParams::default(),
         }
     }
 }
 
-impl EndpointConfig {
-    /// The synchronisation sources of this end's repair stream and the other's.
-    pub fn repair_ssrcs(&self) -> (u32, u32) {
-        const TURNED: u32 = 1 << 31;
-        (self.repair_ssrc.unwrap_or(self.ssrc ^ TURNED), self.remote_repair_ssrc.unwrap_or(self.remote_ssrc ^ TURNED))
-    }
-    /// The same of their retransmission streams.
-    pub fn retransmission_ssrcs(&self) -> (u32, u32) {
-        const TURNED: u32 = 1 << 30;
-        let remote = self.remote_retransmission_ssrc.unwrap_or(self.remote_ssrc ^ TURNED);
-        (self.retransmission_ssrc.unwrap_or(self.ssrc ^ TURNED), remote)
-    }
-}
-
-/// The sending direction.
+/// The sending direction: its first stream, and the path that all streams leave by.
 pub struct SendConfig {
     /// Where frames come from.
     pub source: Source,
@@ -150,6 +150,8 @@ pub struct SendConfig {
     /// Frames that have waited in the RTP queue for longer since their capture are thrown away, all but the newest, and
     /// the source is asked for a key frame; `None` for no limit but the controller's own.
     pub max_queue_age: Option<TimeDelta>,
+    /// What the stream asks for of the target; by default whatever there is.
+    pub demand: Demand,
 }
 
 impl SendConfig {
@@ -167,11 +169,62 @@ impl SendConfig {
             controller,
             limits,
             max_queue_age: None,
+            demand: Demand::default(),
         }
     }
 }
 
-/// The receiving direction.
+impl SendConfig {
+    /// The first stream, and the path. `first` is the path's first transport-wide number.
+    pub(crate) fn split(self, endpoint: &EndpointConfig, first: u64) -> (OutgoingConfig, PathConfig) {
+        let stream = OutgoingConfig {
+            identity: endpoint.outgoing(),
+            demand: self.demand,
+            source: self.source,
+            packetiser: self.packetiser,
+            repair: self.repair,
+            retransmission: self.retransmission,
+            resilience: self.resilience,
+            max_queue_age: self.max_queue_age,
+            picture: endpoint.picture,
+        };
+        let path = PathConfig {
+            id: PathId::FIRST,
+            controller: self.controller,
+            per_packet_feedback: self.per_packet_feedback,
+            reports: self.reports,
+            circuit_breaker: self.circuit_breaker,
+            ecn: endpoint.ecn,
+            first,
+        };
+        (stream, path)
+    }
+}
+
+impl ReceiveConfig {
+    /// The first stream, and the path.
+    pub(crate) fn split(
+        self,
+        endpoint: &EndpointConfig,
+        twcc: TwccWriter,
+        now: Timestamp,
+    ) -> (IncomingConfig, ReceivePath) {
+        let stream = IncomingConfig {
+            identity: endpoint.incoming(),
+            media: MediaKind::default(),
+            repair: self.repair,
+            nack: self.nack,
+            resilience: self.resilience,
+            playout_deadline: self.playout_deadline,
+            adaptive_playout: self.adaptive_playout,
+            content: self.content,
+            picture: endpoint.picture,
+        };
+        (stream, ReceivePath::new(self.feedback, self.reports, self.controller, twcc, now))
+    }
+}
+
+/// The receiving direction: its first stream, and the path that all streams come by.
 #[derive(Default)]
 pub struct ReceiveConfig {
     /// Per-packet feedback that the other end's controller asks for.
@@ -197,4 +250,84 @@ pub struct ReceiveConfig {
     /// Whether the content of packets is kept for [`Endpoint::take_frame`](crate::Endpoint::take_frame); needs a playout
     /// deadline.
     pub content: bool,
+}
+
+/// One outgoing stream.
+pub struct OutgoingConfig {
+    /// How it appears in RTP.
+    pub identity: StreamIdentity,
+    /// What it asks for of the target.
+    pub demand: Demand,
+    /// Where frames come from.
+    pub source: Source,
+    /// How frames become packets.
+    pub packetiser: Packetiser,
+    /// What decides on repair packets beside the media.
+    pub repair: RepairChoice,
+    /// See [`SendConfig::retransmission`].
+    pub retransmission: Option<RetransmissionConfig>,
+    /// See [`SendConfig::resilience`].
+    pub resilience: Option<ResilienceConfig>,
+    /// See [`SendConfig::max_queue_age`].
+    pub max_queue_age: Option<TimeDelta>,
+    /// Feedback on pictures.
+    pub picture: PictureFeedback,
+}
+
+impl OutgoingConfig {
+    /// A stream of this source, with nothing else switched on.
+    pub fn new(identity: StreamIdentity, source: Source, demand: Demand) -> Self {
+        Self {
+            identity,
+            demand,
+            source,
+            packetiser: Packetiser::default(),
+            repair: RepairChoice::default(),
+            retransmission: None,
+            resilience: None,
+            max_queue_age: None,
+            picture: PictureFeedback::default(),
+        }
+    }
+}
+
+/// One incoming stream.
+#[derive(Clone, Debug)]
+pub struct IncomingConfig {
+    /// How it appears in RTP. Where its source is not known (0), the first source of its payload type that belongs to no other
+    /// stream is it, and has to have its MID and RID where it has them.
+    pub identity: StreamIdentity,
+    /// What it carries.
+    pub media: MediaKind,
+    /// Whether lost packets are repaired.
+    pub repair: RepairReception,
+    /// See [`ReceiveConfig::nack`].
+    pub nack: Option<NackConfig>,
+    /// See [`ReceiveConfig::resilience`].
+    pub resilience: Option<ResilienceConfig>,
+    /// See [`ReceiveConfig::playout_deadline`].
+    pub playout_deadline: Option<TimeDelta>,
+    /// See [`ReceiveConfig::adaptive_playout`].
+    pub adaptive_playout: Option<AdaptivePlayout>,
+    /// See [`ReceiveConfig::content`].
+    pub content: bool,
+    /// Feedback on pictures.
+    pub picture: PictureFeedback,
+}
+
+impl IncomingConfig {
+    /// A stream that is counted and reported on, and neither played nor repaired.
+    pub fn new(identity: StreamIdentity, media: MediaKind) -> Self {
+        Self {
+            identity,
+            media,
+            repair: RepairReception::default(),
+            nack: None,
+            resilience: None,
+            playout_deadline: None,
+            adaptive_playout: None,
+            content: false,
+            picture: PictureFeedback::default(),
+        }
+    }
 }

@@ -25,6 +25,7 @@ pub use config::{DccpConfig, QueueSizing, video_connection};
 pub use counters::DccpCounters;
 
 use crate::endpoint::Endpoint;
+use crate::outcome::Outcome;
 use connected::Connected;
 use weir_cc::tunable::SetupError;
 use weir_dccp::connection::{self, Connection};
@@ -137,13 +138,14 @@ impl DccpEnd {
         }
     }
 
-    /// A UDP datagram has arrived.
-    pub fn handle_datagram(&mut self, now: Timestamp, datagram: &connection::Datagram<'_>) {
+    /// A UDP datagram has arrived; what the session made of the RTP or RTCP that it brought, if any.
+    pub fn handle_datagram(&mut self, now: Timestamp, datagram: &connection::Datagram<'_>) -> Option<Outcome> {
         match &mut self.stage {
             Stage::Listening { connection, .. } => {
                 if let Ok(accepted) = Connection::accept(connection.as_ref().clone(), now, datagram, None) {
                     self.start(accepted, now);
                 }
+                None
             }
             Stage::Connected(c) => c.handle_datagram(&mut self.endpoint, now, datagram),
         }

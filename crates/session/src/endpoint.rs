@@ -5,35 +5,38 @@ mod incoming;
 mod outgoing;
 mod picture;
 mod remote;
+mod reports;
 mod resilience;
 mod transport;
 
+use crate::OutgoingId;
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::content::ContentCounters;
-use crate::feedback::{FeedbackReader, TwccWriter};
+use crate::feedback::TwccWriter;
 use crate::frames::RecoveryStats;
+use crate::identity::Label;
 use crate::nack::NackCounters;
 use crate::observer::MaybeObserver;
-use crate::picture::PictureRequests;
-use crate::receiver::{MediaReceiver, ReceiveCounters};
+use crate::receiver::{IncomingStream, ReceiveCounters, Receiver, Shared};
 use crate::recovery::RepairReceiveCounters;
 use crate::retransmission::RetransmissionCounters;
-use crate::rtcp::Heard;
+use crate::rtcp::{Heard, Scratch};
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
-use crate::sender::{MediaSender, SendCounters, earliest};
+use crate::sender::{FirstNumbers, Kind, OutgoingStream, SendCounters, Sender, earliest};
 use crate::session_params::Profile;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use remote::Remote;
 use weir_cc::circuit_breaker::Trip;
 use weir_cc::{Controller, ReceiverController, Report, ReportPlan, Target};
 use weir_media::{PlayoutEvent, PlayoutStats, ReceivedFrame};
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 
 /// A datagram that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
+    /// The path that it came by.
+    pub path: PathId,
     /// Its bytes, or those of its beginning.
     pub bytes: &'a [u8],
     /// Payload bytes that belong behind them and are carried as a length only.
@@ -42,19 +45,37 @@ pub struct Datagram<'a> {
     pub ecn: Ecn,
 }
 
+impl<'a> Datagram<'a> {
+    /// A datagram on the first path, all of whose bytes are there.
+    pub const fn new(bytes: &'a [u8], ecn: Ecn) -> Self {
+        Self { path: PathId::FIRST, bytes, payload: 0, ecn }
+    }
+}
+
 /// A datagram that is to leave; its bytes are in the buffer that the caller gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
+    /// The path that it leaves by.
+    pub path: PathId,
     /// Media payload bytes that belong behind the buffer's bytes and are carried as a length only.
     pub payload: u32,
     /// UDP payload in bytes: the buffer and the media payload.
     pub size: DataSize,
     /// The ECN field to send it with.
     pub ecn: Ecn,
+    /// The stream that it belongs to and what it is there; `None` for RTCP.
+    pub rtp: Option<(OutgoingId, Kind)>,
+}
+
+impl Transmit {
     /// Whether it is RTP rather than RTCP.
-    pub is_rtp: bool,
+    pub const fn is_rtp(&self) -> bool {
+        self.rtp.is_some()
+    }
     /// Whether it is a repair packet: forward error correction, or a packet that is sent again.
-    pub is_repair: bool,
+    pub const fn is_repair(&self) -> bool {
+        matches!(self.rtp, Some((_, Kind::Repair | Kind::Retransmission)))
+    }
 }
 
 /// Datagrams that could not be taken, and RTCP's share.
@@ -84,31 +105,24 @@ pub struct EndpointCounters {
 const REPAIR_SEED: u64 = 0x5245_5041_4952;
 /// The same of the retransmission stream.
 const RETRANSMISSION_SEED: u64 = 0x5254_5820;
+/// The same of streams that are added.
+const STREAM_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One end of a call: sends media, receives media or both, and speaks RTCP about it.
 pub struct Endpoint {
-    config: EndpointConfig,
+    pub(crate) config: EndpointConfig,
     rng: Pcg64Mcg,
     zero: NtpTime,
-    sender: Option<MediaSender>,
-    receiver: Option<MediaReceiver>,
+    pub(crate) sender: Option<Sender>,
+    pub(crate) receiver: Option<Receiver>,
     timer: RtcpTimer,
-    twcc: TwccWriter,
-    reader: FeedbackReader,
     /// A report of the receiver half that waits for its packet.
     report: Option<Report>,
-    last_sr: Option<Heard>,
-    /// The same of the other end's repair stream.
-    last_repair_sr: Option<Heard>,
-    /// The same of the other end's retransmission stream.
-    last_retransmission_sr: Option<Heard>,
     reference_heard: Option<(u32, Heard)>,
-    prior_highest: Option<u32>,
     rtt: Option<TimeDelta>,
     counters: EndpointCounters,
     paused: bool,
     bye: Bye,
-    rtp_overhead: u32,
     /// The reports that controllers plan, before parameters of the session change them.
     plan: Option<ReportPlan>,
     observer: MaybeObserver,
@@ -116,8 +130,16 @@ pub struct Endpoint {
     early_wanted: bool,
     /// A sender report is to be asked for (RFC 6051), once a reporting interval.
     sync: Sync,
-    picture: PictureRequests,
-    remote: Remote,
+    /// Sources of this end that it no longer uses, until a goodbye for them has left.
+    pub(crate) goodbyes: Vec<u32>,
+    /// Whether the other end's own source has said goodbye, at an end that receives nothing.
+    remote_bye: bool,
+    /// When this end last took other identifiers.
+    collided: Option<Timestamp>,
+    pub(crate) next_outgoing: u16,
+    pub(crate) next_incoming: u16,
+    /// What compounds are put together in.
+    scratch: Scratch,
 }
 
 /// Whether the other end's sender report is missed.
@@ -149,11 +171,26 @@ fn timer_config(config: &EndpointConfig, plan: Option<ReportPlan>, senders: u32,
     RtcpTimerConfig { session_bandwidth, t_rr_interval, minimum, members: 2, senders, we_sent, plan }
 }
 
-/// Bytes of RTP header and extensions in front of every payload.
-fn rtp_overhead(config: &EndpointConfig) -> u32 {
+/// Bytes of RTP header and extensions in front of every payload of a stream.
+fn rtp_overhead(config: &EndpointConfig, stream: &OutgoingStream) -> u32 {
     let ntp = config.params.rapid_synchronisation.element_size();
-    let elements = u32::from(config.transport_sequence) * 3 + u32::from(config.abs_send_time) * 4 + ntp;
+    let label = |l: Option<Label>| l.filter(|_| stream.is_labelled).map_or(0, |l| 1 + l.as_bytes().len() as u32);
+    let elements = u32::from(config.transport_sequence) * 3
+        + u32::from(config.abs_send_time) * 4
+        + ntp
+        + label(stream.identity.mid)
+        + label(stream.identity.rid);
     12 + if elements == 0 { 0 } else { 4 + elements.next_multiple_of(4) }
+}
+
+/// The sources of a stream that have sent packets.
+pub(crate) fn used_sources(stream: &OutgoingStream) -> [Option<u32>; 3] {
+    let [media, repair, retransmission] = stream.identity.sources();
+    [
+        Some(media),
+        (stream.counters.repair_packets > 0).then_some(repair),
+        (stream.retransmitted().0 > 0).then_some(retransmission),
+    ]
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,35 +220,62 @@ impl Endpoint {
         let timer = RtcpTimer::new(timer_config, &mut rng, now);
         // RFC 3550, section 5.1: both start at a random value.
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
-        // From a generator of its own, so that a call without repair is the same as ever.
-        let other = |seed| Pcg64Mcg::seed_from_u64(config.seed ^ seed).random::<u16>();
-        let first = [sequence, other(REPAIR_SEED), other(RETRANSMISSION_SEED)];
-        Self {
-            sender: send.map(|s| MediaSender::new(s, (config.ssrc, config.picture), first, timestamp, now)),
-            receiver: receive.map(|r| MediaReceiver::new(r, &config, now)),
+        let first = FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(config.seed) };
+        let shared = Shared { params: &config.params, session_bandwidth: config.session_bandwidth };
+        let mut endpoint = Self {
+            sender: send.map(|s| {
+                let keeps = s.reports.is_some_and(|p| p.extended);
+                let (stream, path) = s.split(&config, first.media);
+                Sender::new(OutgoingStream::new(OutgoingId::FIRST, stream, first, keeps, now), path, now)
+            }),
+            receiver: receive.map(|r| {
+                let twcc = TwccWriter::new(config.ssrc, config.remote_ssrc);
+                let (stream, path) = r.split(&config, twcc, now);
+                Receiver::new(stream, path, shared, now)
+            }),
             timer,
-            twcc: TwccWriter::new(config.ssrc, config.remote_ssrc),
-            reader: FeedbackReader::default(),
             report: None,
-            last_sr: None,
-            last_repair_sr: None,
-            last_retransmission_sr: None,
             reference_heard: None,
-            prior_highest: None,
             rtt: None,
             counters: EndpointCounters::default(),
             paused: false,
             bye: Bye::No,
-            rtp_overhead: rtp_overhead(&config),
             plan,
             observer: None,
             early_wanted: false,
             sync: Sync::No,
-            picture: PictureRequests::new(config.picture, now),
-            remote: Remote::new(now),
+            goodbyes: Vec::new(),
+            remote_bye: false,
+            collided: None,
+            next_outgoing: 1,
+            next_incoming: 1,
+            scratch: Scratch::default(),
             zero: NtpTime::from_bits(u64::from(config.ntp_epoch) << 32),
             rng,
             config,
+        };
+        let params = endpoint.config.params;
+        if let Some(r) = &mut endpoint.receiver {
+            r.set_params(&params);
+        }
+        endpoint.follow_streams();
+        endpoint
+    }
+
+    /// First numbers of a stream that is added as number `n`, from a generator of its own.
+    pub(crate) fn first_numbers(&self, n: u16) -> FirstNumbers {
+        let seed = self.config.seed ^ STREAM_SEED.wrapping_mul(u64::from(n));
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
+        FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(seed) }
+    }
+
+    /// Takes up what depends on the streams that there are, and on the session's parameters.
+    pub(crate) fn follow_streams(&mut self) {
+        if let Some(sender) = &mut self.sender {
+            for s in &mut sender.streams {
+                s.overhead = rtp_overhead(&self.config, s);
+            }
         }
     }
 
@@ -236,11 +300,8 @@ impl Endpoint {
         if let Some(s) = &mut self.sender {
             s.on_timeout(now, self.paused);
         }
-        if let Some(r) = &mut self.receiver {
-            r.run_playout(now);
-            if let Some(report) = r.poll_report(now) {
-                self.report = Some(report);
-            }
+        if let Some(report) = self.receiver.as_mut().and_then(|r| r.on_timeout(now)) {
+            self.report = Some(report);
         }
     }
 
@@ -248,89 +309,106 @@ impl Endpoint {
     pub fn target(&self) -> Option<Target> {
         self.sender.as_ref().map(|s| *s.target())
     }
-    /// What has been sent.
+    /// What has been sent, on all streams.
     pub fn send_counters(&self) -> SendCounters {
-        self.sender.as_ref().map(MediaSender::counters).unwrap_or_default()
+        self.sender.as_ref().map(Sender::counters).unwrap_or_default()
     }
-    /// What has been received.
+    /// What has been received, on all streams.
     pub fn receive_counters(&self) -> ReceiveCounters {
-        self.receiver.as_ref().map(|r| r.counters).unwrap_or_default()
+        self.receiver.as_ref().map(Receiver::counters).unwrap_or_default()
     }
     /// Why and when the circuit breaker has stopped the media, where it has. RTCP goes on.
     pub fn tripped(&self) -> Option<Trip> {
-        self.sender.as_ref()?.breaker.tripped()
+        self.sender.as_ref()?.path().breaker.tripped()
     }
     /// Repair packets received, and what recovery made of them.
     pub fn repair_counters(&self) -> RepairReceiveCounters {
-        self.receiver.as_ref().map(MediaReceiver::repair_counters).unwrap_or_default()
+        self.receiver.as_ref().map(Receiver::repair_counters).unwrap_or_default()
     }
     /// What came of the other end's NACKs.
     pub fn retransmission_counters(&self) -> RetransmissionCounters {
-        self.sender.as_ref().and_then(|s| s.retransmitter.as_ref()).map(|r| r.counters).unwrap_or_default()
+        self.first_outgoing().and_then(|s| s.retransmitter.as_ref()).map(|r| r.counters).unwrap_or_default()
     }
     /// Packets that were missing, and what came of asking for them.
     pub fn nack_counters(&self) -> NackCounters {
-        self.receiver.as_ref().and_then(|r| r.nack.as_ref()).map(|n| n.counters).unwrap_or_default()
+        self.first_incoming().and_then(|r| r.nack.as_ref()).map(|n| n.counters).unwrap_or_default()
     }
     /// What became of media packets and frames in the end; nothing where there is neither repair, NACK nor playout.
     pub fn recovery_stats(&self) -> RecoveryStats {
-        self.receiver.as_ref().map(MediaReceiver::recovery).unwrap_or_default()
+        self.receiver.as_ref().map(Receiver::recovery).unwrap_or_default()
     }
     /// What could not be taken, and RTCP's share.
     pub fn counters(&self) -> EndpointCounters {
-        let unknown = self.sender.as_ref().map_or(0, MediaSender::unknown_reports);
+        let unknown = self.sender.as_ref().map_or(0, Sender::unknown_reports);
         EndpointCounters { unknown_packet: self.counters.unknown_packet + unknown, ..self.counters }
     }
     /// Feedback that did not match what was sent.
     pub fn history_counters(&self) -> weir_cc::HistoryCounters {
-        self.sender.as_ref().map(|s| s.history().counters()).unwrap_or_default()
+        self.sender.as_ref().map(|s| s.path().history.counters()).unwrap_or_default()
     }
     /// Bytes in flight.
     pub fn bytes_in_flight(&self) -> DataSize {
-        self.sender.as_ref().map(|s| s.history().bytes_in_flight()).unwrap_or_default()
+        self.sender.as_ref().map(|s| s.path().history.bytes_in_flight()).unwrap_or_default()
     }
-    /// Media bytes that wait in the RTP queue, the age of the oldest, and packets thrown away there.
+    /// Media bytes that wait in the RTP queues of all streams, the age of the oldest, and packets dropped there.
     pub fn queue(&self, now: Timestamp) -> (DataSize, TimeDelta, u64) {
-        self.sender.as_ref().map_or((DataSize::ZERO, TimeDelta::ZERO, 0), |s| {
-            (s.queue().size(), s.queue().oldest_age(now), s.queue().dropped())
+        let nothing = (DataSize::ZERO, TimeDelta::ZERO, 0);
+        let queues = self.sender.iter().flat_map(|s| s.streams.iter().map(OutgoingStream::queue));
+        queues.fold(nothing, |(size, age, dropped), q| {
+            (size + q.size(), age.max(q.oldest_age(now)), dropped + q.dropped())
         })
     }
     /// The last round-trip time measured.
     pub fn rtt(&self) -> Option<TimeDelta> {
         self.rtt
     }
-    /// The next frame whose playout deadline has come; ask until there is none.
+    /// The next frame of the first stream whose playout deadline has come; ask until there is none.
     pub fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
-        self.receiver.as_mut()?.poll_playout(now)
+        let (stream, path) = self.receiver.as_mut()?.with_path(0);
+        stream.poll_playout(path, now)
     }
-    /// Moves what has arrived of the frame of this event into `frame`, whose buffers are used again; `false` where that is
-    /// nothing. Frames are to be taken in the order of their events: what belongs before is let go.
+    /// Moves what has arrived of the frame of this event of the first stream into `frame`, whose buffers are used again; `false`
+    /// where that is nothing. Frames are to be taken in the order of their events: what belongs before is dropped.
     pub fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
-        let content = self.receiver.as_mut().and_then(|r| r.content.as_mut());
-        let taken = content.is_some_and(|c| c.take(event, frame));
-        if taken {
-            let payload = frame.packets.first().map(|p| &p.bytes[..]);
-            self.picture.pictures.note(self.config.picture.name, frame.rtp_timestamp, payload);
-        }
-        taken
+        self.receiver.as_mut().is_some_and(|r| r.streams[0].take_frame(event, frame))
     }
-    /// What became of the content that has arrived, and its bytes that are kept now.
+    /// What became of the content of the first stream that has arrived, and its bytes that are kept now.
     pub fn content_counters(&self) -> (ContentCounters, DataSize) {
-        let content = self.receiver.as_ref().and_then(|r| r.content.as_ref());
+        let content = self.first_incoming().and_then(|r| r.content.as_ref());
         content.map_or_else(Default::default, |c| (c.counters, c.size()))
     }
-    /// What playout has seen, where there is a deadline.
+    /// What playout of the first stream has seen, where there is a deadline.
     pub fn playout_stats(&self) -> Option<PlayoutStats> {
-        Some(self.receiver.as_ref()?.playout.as_ref()?.stats())
+        Some(self.first_incoming()?.playout.as_ref()?.stats())
     }
     /// The internals of the controller's halves at this end, by name, and counts of error resilience where it is on.
     pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.resilience_metrics(out);
         if let Some(s) = &self.sender {
-            s.controller.metrics(out);
+            s.path().controller.metrics(out);
         }
-        if let Some(c) = self.receiver.as_ref().and_then(|r| r.controller.as_ref()) {
+        if let Some(c) = self.receiver.as_ref().and_then(|r| r.path.controller.as_ref()) {
             c.metrics(out);
         }
     }
+
+    /// The stream that the endpoint was made with, or the oldest that is left.
+    fn first_outgoing(&self) -> Option<&OutgoingStream> {
+        self.sender.as_ref()?.streams.first()
+    }
+    fn first_incoming(&self) -> Option<&IncomingStream> {
+        self.receiver.as_ref()?.streams.first()
+    }
+}
+
+/// The 64-bit form of a first sequence number, one cycle up so that there are numbers before it.
+fn one_cycle_up(sequence: u16) -> u64 {
+    65_536 + u64::from(sequence)
+}
+
+/// First numbers of the streams beside the media, from generators of their own, so that a call without them is the same as
+/// with them.
+fn beside(seed: u64) -> FirstNumbers {
+    let other = |apart| one_cycle_up(Pcg64Mcg::seed_from_u64(seed ^ apart).random::<u16>());
+    FirstNumbers { media: 0, repair: other(REPAIR_SEED), retransmission: other(RETRANSMISSION_SEED), timestamp: 0 }
 }

@@ -42,17 +42,18 @@ impl TwccWriter {
     }
 }
 
-/// Appends one CCFB message about some streams and tells for each the sequence number after the last packet reported on.
-pub(crate) fn write_ccfb<const N: usize>(
-    logs: [Option<(u32, &ArrivalLog)>; N],
+/// Appends one CCFB message about some streams; `reported` is given, for each by its key, the sequence number after the last
+/// packet reported on.
+pub(crate) fn write_ccfb<'a, K>(
+    logs: impl Iterator<Item = (K, (u32, &'a ArrivalLog))>,
     ssrc: u32,
     zero: NtpTime,
     now: Timestamp,
     out: &mut Vec<u8>,
-) -> [u64; N] {
+    mut reported: impl FnMut(K, u64),
+) {
     let mut w = ccfb::Writer::new(out, ssrc, now, NtpTime::at(now, zero).compact());
-    let all = logs.map(|log| {
-        let Some((source, log)) = log else { return 0 };
+    for (key, (source, log)) in logs {
         let range = log.range();
         w.stream(source, range.start as u16);
         let mut upto = range.start;
@@ -62,10 +63,9 @@ pub(crate) fn write_ccfb<const N: usize>(
             }
             upto = s + 1;
         }
-        upto
-    });
+        reported(key, upto);
+    }
     w.finish();
-    all
 }
 
 /// Brings both formats into one form.

@@ -12,6 +12,7 @@
 //! it; at the other end, with [`ReceiveConfig::content`], [`Endpoint::take_frame`] gives what has arrived of a frame when
 //! [`Endpoint::poll_playout`] tells that its time has come.
 
+pub mod allocation;
 mod arrivals;
 mod config;
 mod content;
@@ -19,9 +20,11 @@ pub mod dccp;
 mod endpoint;
 mod feedback;
 mod frames;
+mod identity;
 mod interval;
 mod nack;
 mod observer;
+mod outcome;
 mod picture;
 mod protection;
 mod queue;
@@ -37,15 +40,18 @@ mod sent;
 mod session_params;
 mod station;
 mod statistics;
+mod streams;
 pub mod system;
 
 pub use arrivals::ArrivalLog;
-pub use config::{EndpointConfig, ReceiveConfig, SendConfig};
+pub use config::{EndpointConfig, IncomingConfig, OutgoingConfig, ReceiveConfig, SendConfig};
 pub use content::ContentCounters;
 pub use endpoint::{Datagram, Endpoint, EndpointCounters, Transmit};
 pub use frames::RecoveryStats;
+pub use identity::{Label, MAX_LABEL, StreamIdentity};
 pub use nack::{NackConfig, NackCounters};
 pub use observer::{Observer, Seen};
+pub use outcome::{Outcome, Refusal, RtcpOutcome};
 pub use picture::{KeyFrameRequest, PictureCounters, PictureFeedback, PictureName};
 pub use protection::RepairChoice;
 pub use queue::{QueuedPacket, RtpQueue};
@@ -54,7 +60,8 @@ pub use recovery::{RepairReceiveCounters, RepairReception};
 pub use resilience::ResilienceConfig;
 pub use retransmission::{RetransmissionConfig, RetransmissionCounters};
 pub use rtcp_timer::{RTCP_BANDWIDTH_SHARE, RtcpTimer, RtcpTimerConfig};
-pub use sender::SendCounters;
+pub use sender::{Kind, SendCounters};
 pub use session_params::{Profile, RapidSynchronisation, SessionParams, XrBlocks};
 pub use station::{Station, StationConfig};
 pub use statistics::{BlockNumbers, ReceiveStatistics, Sequenced};
+pub use streams::{Incoming, IncomingId, MAX_STREAMS, Outgoing, OutgoingId, StreamError};

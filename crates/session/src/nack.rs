@@ -353,6 +353,11 @@ impl Nacker {
         self.poll_timeout().is_some_and(|at| at <= now)
     }
 
+    /// Whether [`Self::prepare`] found anything to ask for.
+    pub(crate) fn is_prepared(&self) -> bool {
+        !self.due.is_empty()
+    }
+
     /// Gathers what is to be asked for now; whether there is anything. [`Self::write`] writes it.
     pub(crate) fn prepare(&mut self, now: Timestamp) -> bool {
         self.due.clear();

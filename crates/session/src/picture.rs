@@ -189,7 +189,7 @@ pub(crate) struct PictureRequests {
     /// The RTP timestamp of the latest picture to be acknowledged.
     decoded: Option<u32>,
     acknowledged_at: Timestamp,
-    pub pictures: Pictures,
+    pictures: Pictures,
     pub counters: PictureCounters,
 }
 
@@ -205,6 +205,14 @@ impl PictureRequests {
             pictures: Pictures::default(),
             counters: PictureCounters::default(),
         }
+    }
+
+    pub(crate) fn config(&self) -> PictureFeedback {
+        self.config
+    }
+    /// Notes a picture that is played, by any of its payloads.
+    pub(crate) fn note(&mut self, rtp_timestamp: u32, payload: Option<&[u8]>) {
+        self.pictures.note(self.config.name, rtp_timestamp, payload);
     }
 
     /// Wants a key frame; a new command where none is outstanding.

@@ -39,46 +39,69 @@ pub(crate) fn report_block(ssrc: u32, n: &BlockNumbers, last_sr: Option<Heard>, 
     }
 }
 
-/// What a regular compound is made of.
+/// Most report blocks of one packet (RFC 3550, section 6.4.1: a count of 5 bits).
+const MAX_BLOCKS: usize = 31;
+
+/// Lists that compounds are put together in.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// About the other end's streams.
+    pub blocks: Vec<ReportBlock>,
+    /// Source and sender information of this end's other sources: further streams, repair, retransmission.
+    pub beside: Vec<(u32, SenderInfo)>,
+    /// Sources that say goodbye.
+    pub sources: Vec<u32>,
+    chunks: Vec<u32>,
+}
+
+impl Scratch {
+    pub(crate) fn clear(&mut self) {
+        self.blocks.clear();
+        self.beside.clear();
+        self.sources.clear();
+    }
+}
+
+/// What a regular compound is made of, beside the lists.
 pub(crate) struct Compound<'a> {
     pub ssrc: u32,
     pub cname: &'a str,
     pub info: Option<SenderInfo>,
-    /// About the other end's media, repair and retransmissions.
-    pub blocks: [Option<ReportBlock>; 3],
-    /// Source and sender information of this end's repair and retransmission streams.
-    pub beside: [Option<(u32, SenderInfo)>; 2],
-    /// Receiver reference time, asked for by receivers that want the round trip (RFC 3611, section 4.4).
+    /// Receiver reference time, sent by receivers that want the round trip (RFC 3611, section 4.4).
     pub reference: Option<NtpTime>,
     /// The other end's reference time to be answered: its SSRC and when it came.
     pub reference_heard: Option<(u32, Heard)>,
 }
 
 impl Compound<'_> {
-    pub(crate) fn write_into(&self, now: Timestamp, out: &mut Vec<u8>) {
+    pub(crate) fn write_into(&self, lists: &mut Scratch, now: Timestamp, out: &mut Vec<u8>) {
         let ssrc = self.ssrc;
-        let mut all = [ReportBlock::default(); 3];
-        let mut count = 0;
-        for block in self.blocks.into_iter().flatten() {
-            all[count] = block;
-            count += 1;
-        }
-        let blocks = all[..count].into();
+        let mut groups = lists.blocks.chunks(MAX_BLOCKS);
+        let blocks = groups.next().unwrap_or_default().into();
         match self.info {
             Some(info) => SenderReport { ssrc, info, blocks, extension: &[] }.write_into(out),
             None => ReceiverReport { ssrc, blocks, extension: &[] }.write_into(out),
         }
+        for blocks in groups {
+            ReceiverReport { ssrc, blocks: blocks.into(), extension: &[] }.write_into(out);
+        }
+        // Other sources of the same end join its compound (RFC 8108, section 5.3). All reports are from the end's own source, as
+        // in a reporting group (RFC 8861).
+        for &(ssrc, info) in &lists.beside {
+            SenderReport { ssrc, info, blocks: Default::default(), extension: &[] }.write_into(out);
+        }
         let items = [SdesItem { kind: SdesType::CNAME, value: self.cname.as_bytes() }];
         let items = SdesItems::Own(&items);
-        let mut chunks = [SdesChunk { ssrc, items }; 3];
-        let mut sources = 1;
-        // Other sources of the same end join its compound (RFC 8108, section 5.3).
-        for (ssrc, info) in self.beside.into_iter().flatten() {
-            SenderReport { ssrc, info, blocks: Default::default(), extension: &[] }.write_into(out);
-            chunks[sources].ssrc = ssrc;
-            sources += 1;
+        lists.chunks.clear();
+        lists.chunks.push(ssrc);
+        lists.chunks.extend(lists.beside.iter().map(|b| b.0));
+        for sources in lists.chunks.chunks(MAX_CHUNKS) {
+            let mut chunks = [SdesChunk { ssrc, items }; MAX_CHUNKS];
+            for (chunk, &ssrc) in chunks.iter_mut().zip(sources) {
+                chunk.ssrc = ssrc;
+            }
+            Sdes { chunks: SdesChunks::Own(&chunks[..sources.len()]) }.write_into(out);
         }
-        Sdes { chunks: SdesChunks::Own(&chunks[..sources]) }.write_into(out);
         if let Some(ntp) = self.reference {
             Xr { ssrc, blocks: Blocks::Own(&[Block::Rrtr(ntp)]) }.write_into(out);
         }
@@ -89,6 +112,9 @@ impl Compound<'_> {
         }
     }
 }
+
+/// Sources described by one SDES packet.
+const MAX_CHUNKS: usize = 8;
 
 /// Appends what a receiver half reports; without feedback messages where the profile has none. `next` is the packet that is decoded next and how long until then.
 pub(crate) fn write_report(

@@ -60,7 +60,7 @@ fn play(c: &mut Call, end: Timestamp) -> Vec<(Timestamp, PlayoutEvent)> {
             let taken = c.b.take_frame(&e, &mut frame);
             assert!(e.delay.is_none() || (taken && frame.whole && frame.at == e.at));
             // The first frame was captured at time zero.
-            let first = c.sent[0].iter().find(|(_, _, t)| t.is_rtp).unwrap();
+            let first = c.sent[0].iter().find(|(_, _, t)| t.is_rtp()).unwrap();
             let ticks = e.rtp_timestamp.wrapping_sub(PacketView::parse(&first.1).unwrap().timestamp());
             events.push((at(i64::from(ticks) / 90), e));
         }

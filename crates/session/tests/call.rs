@@ -46,13 +46,13 @@ fn media(call: &Call) -> u64 {
     for (_, bytes, t) in &call.sent[0] {
         assert_eq!(t.size.as_bytes(), bytes.len() as u64 + u64::from(t.payload));
     }
-    call.sent[0].iter().filter(|(_, _, t)| t.is_rtp).count() as u64
+    call.sent[0].iter().filter(|(_, _, t)| t.is_rtp()).count() as u64
 }
 
 /// RTCP datagrams from both ends.
 fn rtcp(call: &Call) -> [Vec<Vec<u8>>; 2] {
-    assert!(call.sent[1].iter().all(|(_, _, t)| !t.is_rtp), "the receiver sends no media");
-    [0, 1].map(|end| call.sent[end].iter().filter(|(_, _, t)| !t.is_rtp).map(|(_, bytes, _)| bytes.clone()).collect())
+    assert!(call.sent[1].iter().all(|(_, _, t)| !t.is_rtp()), "the receiver sends no media");
+    [0, 1].map(|end| call.sent[end].iter().filter(|(_, _, t)| !t.is_rtp()).map(|(_, bytes, _)| bytes.clone()).collect())
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn garbage_is_counted_and_changes_nothing() {
             }
         }
         for end in [&mut c.a, &mut c.b] {
-            end.handle_datagram(c.now, &Datagram { bytes: &bytes, payload: (n % 3) as u32 * 100, ecn: Ecn::Ce });
+            end.handle_datagram(c.now, &Datagram { payload: (n % 3) as u32 * 100, ..Datagram::new(&bytes, Ecn::Ce) });
         }
     }
     assert!(c.a.counters().malformed > 1_000 && c.b.counters().unknown_source > 1_000);
@@ -151,7 +151,7 @@ fn leaving_sends_a_goodbye_and_then_nothing() {
     run(&mut c, 1);
     c.a.leave();
     let mut out = Vec::new();
-    assert!(c.a.poll_transmit(c.now, &mut out).is_some_and(|t| !t.is_rtp));
+    assert!(c.a.poll_transmit(c.now, &mut out).is_some_and(|t| !t.is_rtp()));
     check_compound(&out).expect("compound");
     assert!(parse_compound(&out).flatten().any(|p| matches!(p, Packet::Bye(_))));
     assert_eq!((c.a.poll_transmit(c.now, &mut out), c.a.poll_timeout(c.now)), (None, None));

@@ -54,7 +54,7 @@ impl Room {
         let mut frame = ReceivedFrame::default();
         while self.call.now < end {
             self.call.run_until((self.call.now + ms(20)).min(end));
-            if let Some((_, bytes, _)) = self.call.sent[0].iter().find(|(_, _, t)| t.is_rtp) {
+            if let Some((_, bytes, _)) = self.call.sent[0].iter().find(|(_, _, t)| t.is_rtp()) {
                 // The first frame was captured at time zero.
                 self.rtp_offset = PacketView::parse(bytes).unwrap().timestamp();
             }
@@ -138,7 +138,7 @@ fn numbers_may_wrap() {
     let first = |seed| {
         let mut r = room(Toy::new(ms(40)), &Recorder::new(800), RepairChoice::default(), seed, |_, _| Fate::Pass);
         r.run_until(Timestamp::from_millis(200));
-        let v = PacketView::parse(&r.call.sent[0].iter().find(|s| s.2.is_rtp).unwrap().1).unwrap();
+        let v = PacketView::parse(&r.call.sent[0].iter().find(|s| s.2.is_rtp()).unwrap().1).unwrap();
         (v.sequence(), v.timestamp())
     };
     let sequences = (1..5_000).find(|&s| first(s).0 > u16::MAX - 500).unwrap();

@@ -46,7 +46,7 @@ fn sent(c: &Call, is: impl Fn(&Packet<'_>) -> bool) -> Vec<Timestamp> {
 fn tell(c: &mut Call, message: impl Fn(&mut Vec<u8>)) {
     let mut bytes = vec![];
     message(&mut bytes);
-    c.a.handle_datagram(c.now, &Datagram { bytes: &bytes, payload: 0, ecn: Ecn::NotEct });
+    c.a.handle_datagram(c.now, &Datagram::new(&bytes, Ecn::NotEct));
 }
 
 fn key_requests(life: &Mutex<Life>) -> Vec<Timestamp> {

@@ -136,7 +136,7 @@ fn the_source_that_is_there_stays_and_so_it_does_without_latching() {
         intruder.handle_timeout(to);
         while intruder.poll_transmit(to, &mut out).is_some() {
             forged += 1;
-            c.b.handle_datagram(to, &Datagram { bytes: &out, payload: 0, ecn: Ecn::NotEct });
+            c.b.handle_datagram(to, &Datagram::new(&out, Ecn::NotEct));
         }
     }
     assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(11), 0));
@@ -195,14 +195,14 @@ fn who_has_this_ends_identifier_makes_it_take_another_once() {
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
     played(&mut c, &life, at(2_000));
-    let (_, copy, _) = c.sent[0].iter().rev().find(|s| s.2.is_rtp).unwrap().clone();
+    let (_, copy, _) = c.sent[0].iter().rev().find(|s| s.2.is_rtp()).unwrap().clone();
     for _ in 0..50 {
-        c.a.handle_datagram(c.now, &Datagram { bytes: &copy, payload: 0, ecn: Ecn::NotEct });
+        c.a.handle_datagram(c.now, &Datagram::new(&copy, Ecn::NotEct));
     }
     let now = c.a.ssrc();
     assert!(now != 11 && c.a.counters().collisions == 1);
     let frames = played(&mut c, &life, at(5_000));
-    let byes: Vec<u32> = (c.sent[0].iter().filter(|s| !s.2.is_rtp))
+    let byes: Vec<u32> = (c.sent[0].iter().filter(|s| !s.2.is_rtp()))
         .flat_map(|s| parse_compound(&s.1).flatten().collect::<Vec<_>>())
         .filter_map(|p| if let Packet::Bye(b) = p { Some(b.sources.iter().collect::<Vec<_>>()) } else { None })
         .flatten()
@@ -212,8 +212,8 @@ fn who_has_this_ends_identifier_makes_it_take_another_once() {
     // The other end follows within a frame or so, and has repair at once.
     assert!(frames.len() >= 65, "{}", frames.len());
     // Its own packets come back under the new identifier: a loop, at which nothing changes.
-    let (_, looped, _) = c.sent[0].iter().rev().find(|s| s.2.is_rtp).unwrap().clone();
-    c.a.handle_datagram(c.now, &Datagram { bytes: &looped, payload: 0, ecn: Ecn::NotEct });
+    let (_, looped, _) = c.sent[0].iter().rev().find(|s| s.2.is_rtp()).unwrap().clone();
+    c.a.handle_datagram(c.now, &Datagram::new(&looped, Ecn::NotEct));
     assert_eq!((c.a.ssrc(), c.a.counters().collisions), (now, 2));
 }
 
@@ -325,8 +325,8 @@ fn whatever_comes_memory_is_bounded_and_good_media_is_played() {
                     bad[8..12].copy_from_slice(&[9; 4]);
                 }
                 let payload = if kind == 4 { 5_000_000 } else { 0 };
-                c.b.handle_datagram(c.now, &Datagram { bytes: &bad, payload, ecn: Ecn::Ce });
-                c.a.handle_datagram(c.now, &Datagram { bytes: &bad, payload: 0, ecn: Ecn::NotEct });
+                c.b.handle_datagram(c.now, &Datagram { payload, ..Datagram::new(&bad, Ecn::Ce) });
+                c.a.handle_datagram(c.now, &Datagram::new(&bad, Ecn::NotEct));
             }
         }
         let (counters, kept) = c.b.content_counters();

@@ -231,7 +231,7 @@ fn per_packet_feedback_tells_both_streams() {
         let repairs = sent.values().filter(|p| p.is_repair).count();
         assert!(repairs > 100 && sent.values().all(|p| !(p.is_repair && p.is_padding)));
         // Which transport-wide numbers the link lost, by the order in which datagrams were sent.
-        let rtp: Vec<_> = c.sent[0].iter().filter(|s| s.2.is_rtp).collect();
+        let rtp: Vec<_> = c.sent[0].iter().filter(|s| s.2.is_rtp()).collect();
         let mut resolved = BTreeMap::new();
         for t in recorder.told() {
             let Told::Feedback(packets) = t else { continue };
@@ -244,7 +244,7 @@ fn per_packet_feedback_tells_both_streams() {
         for (number, came) in resolved {
             let bytes = &rtp[(number - first) as usize].1;
             let v = PacketView::parse_header(bytes).unwrap();
-            assert_eq!(rtp[(number - first) as usize].2.is_repair, sent[&number].is_repair);
+            assert_eq!(rtp[(number - first) as usize].2.is_repair(), sent[&number].is_repair);
             assert_eq!(came, !c.there.lost.contains(&(v.ssrc(), v.sequence())), "{format:?}");
         }
         let h = c.a.history_counters();
@@ -261,8 +261,8 @@ fn the_repair_stream_has_reports_of_its_own() {
     });
     c.run_until(Timestamp::from_secs(5));
     let (mut infos, mut blocks, mut named) = (0, vec![], 0);
-    for (_, bytes, t) in c.sent.iter().flatten().filter(|s| !s.2.is_rtp) {
-        assert!(!t.is_repair);
+    for (_, bytes, t) in c.sent.iter().flatten().filter(|s| !s.2.is_rtp()) {
+        assert!(!t.is_repair());
         check_compound(bytes).expect("a compound by RFC 3550");
         for packet in parse_compound(bytes).flatten() {
             match packet {
@@ -292,7 +292,7 @@ fn forged_repair_packets_are_counted_and_bring_nothing_back() {
     let mut c = call(&recorder, None, RepairReception::Always, lose_media(|n| n % 40 == 1));
     c.run_until(Timestamp::from_secs(3));
     let (clean, frames) = (c.b.repair_counters(), c.b.recovery_stats());
-    let real = c.sent[0].iter().rev().find(|s| s.2.is_repair).cloned().unwrap();
+    let real = c.sent[0].iter().rev().find(|s| s.2.is_repair()).cloned().unwrap();
     let mut x = 12_345u64;
     let mut random = || {
         x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -310,7 +310,7 @@ fn forged_repair_packets_are_counted_and_bring_nothing_back() {
         }
         bytes.truncate(bytes.len() - random() as usize % 8);
         let payload = random() % 70_000;
-        c.b.handle_datagram(c.now, &Datagram { bytes: &bytes, payload, ecn: Ecn::NotEct });
+        c.b.handle_datagram(c.now, &Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) });
     }
     let r = c.b.repair_counters();
     assert_eq!(r.packets - clean.packets, 20_000);

@@ -59,7 +59,7 @@ fn every_packet_is_told_with_its_fate() {
         }
     });
     c.run_until(Timestamp::from_secs(20));
-    let rtp: Vec<_> = c.sent[0].iter().filter(|s| s.2.is_rtp).collect();
+    let rtp: Vec<_> = c.sent[0].iter().filter(|s| s.2.is_rtp()).collect();
     let by_number: BTreeMap<u64, _> = recorder.sent().into_iter().map(|p| (p.sequence, p)).collect();
     assert_eq!(by_number.len(), rtp.len());
     let first = *by_number.keys().next().unwrap();

@@ -150,19 +150,19 @@ fn a_retransmission_is_a_stream_of_its_own_with_reports_and_an_end() {
     c.run_until(Timestamp::from_secs(20));
     let sent = c.a.retransmission_counters();
     assert!(sent.packets > 60 && sent.unknown == 0, "{sent:?}");
-    let resent: Vec<_> = c.sent[0].iter().filter(|(_, b, t)| t.is_rtp && b[1] & 0x7f == RESENT).collect();
+    let resent: Vec<_> = c.sent[0].iter().filter(|(_, b, t)| t.is_rtp() && b[1] & 0x7f == RESENT).collect();
     assert_eq!(resent.len() as u64, sent.packets);
     assert_eq!(resent.iter().map(|r| r.2.size.as_bytes()).sum::<u64>(), sent.bytes);
     let mut last = None;
     for (at, bytes, t) in &resent {
         let view = weir_wire::rtp::PacketView::parse_header(bytes).unwrap();
-        assert!(view.ssrc() == RESENT_SSRC && t.is_repair);
+        assert!(view.ssrc() == RESENT_SSRC && t.is_repair());
         assert!(last.is_none_or(|l: u16| view.sequence() == l.wrapping_add(1)));
         last = Some(view.sequence());
         let (osn, _) = weir_wire::rtp::retransmission::read(view.payload()).unwrap();
         // What is sent again is the packet that was sent under the number, marker and timestamp included.
         let same = |(_, b, t): &&(Timestamp, Vec<u8>, weir_session::Transmit)| {
-            t.is_rtp && b[1] & 0x7f == MEDIA && b[2..4] == osn.to_be_bytes()
+            t.is_rtp() && b[1] & 0x7f == MEDIA && b[2..4] == osn.to_be_bytes()
         };
         let original = c.sent[0].iter().find(same).unwrap();
         assert!(original.0 < *at && *at - original.0 < ms(1_000));
@@ -172,7 +172,7 @@ fn a_retransmission_is_a_stream_of_its_own_with_reports_and_an_end() {
     // Sender reports of both, and a block about each at the other end.
     let (mut reports, mut blocks) = (vec![], vec![]);
     for (from, to) in [(0, &mut reports), (1, &mut blocks)] {
-        for (_, bytes, _) in c.sent[from].iter().filter(|s| !s.2.is_rtp) {
+        for (_, bytes, _) in c.sent[from].iter().filter(|s| !s.2.is_rtp()) {
             for packet in parse_compound(bytes) {
                 match packet.unwrap() {
                     Packet::SenderReport(sr) => to.push((sr.ssrc, sr.info.packets)),
@@ -257,7 +257,7 @@ fn a_storm_of_requests_is_bounded() {
         let mut out = vec![];
         Nack { sender_ssrc: 22, media_ssrc: 11, entries: (&entries).into() }.write_into(&mut out);
         requests += entries.len() as u64 * 17;
-        let datagram = Datagram { bytes: &out, payload: 0, ecn: Ecn::NotEct };
+        let datagram = Datagram::new(&out, Ecn::NotEct);
         c.a.handle_datagram(c.now, &datagram);
         c.run_until(c.now + ms(1));
     }
@@ -285,7 +285,7 @@ fn forged_retransmissions_bring_nothing_in() {
         weir_wire::rtp::Header { payload_type: RESENT, sequence: i, ssrc: RESENT_SSRC, ..Default::default() }
             .write_into(&mut out);
         out.extend_from_slice(&i.wrapping_mul(33).to_be_bytes()[..usize::from(i % 3)]);
-        c.b.handle_datagram(c.now, &Datagram { bytes: &out, payload: 0, ecn: Ecn::NotEct });
+        c.b.handle_datagram(c.now, &Datagram::new(&out, Ecn::NotEct));
     }
     let n = c.b.nack_counters();
     assert_eq!((n.retransmissions, n.recovered), (2_000, 0));
@@ -419,7 +419,7 @@ fn content_comes_again_as_it_was() {
     let (mut frame, mut whole, mut offset) = (ReceivedFrame::default(), 0, None);
     for _ in 0..500 {
         c.run_until(c.now + ms(40));
-        let first = c.sent[0].iter().find(|(_, _, t)| t.is_rtp).map(|s| &s.1);
+        let first = c.sent[0].iter().find(|(_, _, t)| t.is_rtp()).map(|s| &s.1);
         // The first frame was captured at time zero.
         let offset =
             *offset.get_or_insert_with(|| weir_wire::rtp::PacketView::parse(first.unwrap()).unwrap().timestamp());

@@ -34,7 +34,7 @@ fn notice(ssrc: u32, media_ssrc: u32) -> Vec<u8> {
 }
 
 fn hear(end: &mut Endpoint, bytes: &[u8]) {
-    end.handle_datagram(NOW, &Datagram { bytes, payload: 0, ecn: Ecn::NotEct });
+    end.handle_datagram(NOW, &Datagram::new(bytes, Ecn::NotEct));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_receiver_asks_the_sender_for_what_its_station_says() {
     let mut end = Endpoint::new(config, None, Some(receive), Timestamp::ZERO);
     hear(&mut end, &notice(8, 1));
     let mut out = Vec::new();
-    assert!(end.poll_transmit(NOW, &mut out).is_some_and(|t| !t.is_rtp));
+    assert!(end.poll_transmit(NOW, &mut out).is_some_and(|t| !t.is_rtp()));
     let asked = parse_compound(&out).find_map(|p| match p.unwrap() {
         Packet::Tmmbr(t) => t.entries.iter().next().map(|e| (t.sender_ssrc, e.ssrc, e.max_rate.rate())),
         _ => None,

@@ -199,9 +199,9 @@ fn observers_see_every_packet_and_what_was_recovered_as_it_was_sent() {
     let all = |i: usize, f: fn(&weir_session::Transmit) -> bool| {
         c.sent[i].iter().filter(|s| f(&s.2)).map(|s| (s.1.clone(), s.2.payload)).collect::<Vec<_>>()
     };
-    assert_eq!(sent.of('M'), all(0, |t| t.is_rtp && !t.is_repair));
-    assert_eq!(sent.of('F'), all(0, |t| t.is_repair));
-    assert_eq!(sent.of('C'), all(0, |t| !t.is_rtp));
+    assert_eq!(sent.of('M'), all(0, |t| t.is_rtp() && !t.is_repair()));
+    assert_eq!(sent.of('F'), all(0, |t| t.is_repair()));
+    assert_eq!(sent.of('C'), all(0, |t| !t.is_rtp()));
     assert_eq!(got.of('C'), all(1, |_| true));
     let received: Vec<_> = got.of('m');
     assert_eq!(received.len() as u64, c.b.receive_counters().packets);
@@ -283,7 +283,7 @@ fn an_early_report_leaves_at_once_and_costs_the_next() {
     // Some media first, then a regular report.
     let mut s = system(Preferences::default());
     for bytes in run_alone(&mut s, 0, 1_000).iter().filter(|b| b[1] & 0x7f == 96) {
-        b.handle_datagram(Timestamp::from_millis(500), &Datagram { bytes, payload: 100, ecn: Ecn::NotEct });
+        b.handle_datagram(Timestamp::from_millis(500), &Datagram { payload: 100, ..Datagram::new(bytes, Ecn::NotEct) });
     }
     let regular = b.poll_timeout(Timestamp::from_secs(1)).unwrap().max(Timestamp::from_secs(1));
     b.handle_timeout(regular);
@@ -292,7 +292,7 @@ fn an_early_report_leaves_at_once_and_costs_the_next() {
     let now = regular + (next - regular) / 2;
     assert!(b.poll_transmit(now, &mut out).is_none());
     assert!(b.send_early_rtcp(now));
-    assert!(b.poll_transmit(now, &mut out).is_some_and(|t| !t.is_rtp));
+    assert!(b.poll_transmit(now, &mut out).is_some_and(|t| !t.is_rtp()));
     assert!(matches!(parse_compound(&out).next(), Some(Ok(Packet::ReceiverReport(rr))) if rr.blocks.len() == 1));
     assert!(b.poll_transmit(now, &mut out).is_none());
     assert!(b.poll_timeout(now).unwrap() >= next);
@@ -318,7 +318,7 @@ fn rapid_synchronisation_tells_capture_times_before_any_sender_report() {
         } else {
             assert!(!(0.1..39.9).contains(&late), "{late}");
             let view = |bytes: &[u8]| PacketView::parse_header(bytes).unwrap().extensions().count();
-            assert!(c.sent[0].iter().filter(|s| s.2.is_rtp).all(|s| view(&s.1) == 1));
+            assert!(c.sent[0].iter().filter(|s| s.2.is_rtp()).all(|s| view(&s.1) == 1));
         }
     }
 }

@@ -7,7 +7,7 @@ use weir_dccp::connection::{Ccids, Config, Connection, Datagram as DccpDatagram,
 use weir_dccp::packet::parse;
 use weir_dccp::queue::{QueueConfig, QueuePolicy};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
-use weir_session::{Datagram, Endpoint};
+use weir_session::{Datagram, Endpoint, Outcome};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::{Kind, kind_of};
 
@@ -141,7 +141,7 @@ impl Carrier {
         match &mut self.0 {
             Inner::Udp(e) => {
                 let t = e.poll_transmit(now, out)?;
-                let kind = Some(if t.is_rtp { Kind::Rtp } else { Kind::Rtcp });
+                let kind = Some(if t.is_rtp() { Kind::Rtp } else { Kind::Rtcp });
                 Some(Outgoing { payload: t.payload, ecn: t.ecn, data_at: 0, kind })
             }
             Inner::Dccp(e) => {
@@ -153,16 +153,15 @@ impl Carrier {
         }
     }
     /// A datagram of the call has come by UDP.
-    pub(super) fn handle_udp(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn, from: std::net::SocketAddr) {
-        self.endpoint_mut().handle_datagram_from(now, &Datagram { bytes, payload: 0, ecn }, from);
+    pub(super) fn handle_udp(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn, from: std::net::SocketAddr) -> Outcome {
+        self.endpoint_mut().handle_datagram_from(now, &Datagram::new(bytes, ecn), from)
     }
-    /// A DCCP packet has arrived; returns the RTP or RTCP in it, where there is a connection for it.
-    pub(super) fn handle_dccp<'a>(&mut self, now: Timestamp, bytes: &'a [u8], ecn: Ecn) -> Option<&'a [u8]> {
+    /// A DCCP packet has arrived; returns the RTP or RTCP in it, and what the session made of that.
+    pub(super) fn handle_dccp<'a>(&mut self, now: Timestamp, bytes: &'a [u8], ecn: Ecn) -> Option<(&'a [u8], Outcome)> {
         let Inner::Dccp(end) = &mut self.0 else { return None };
-        let was_connected = end.connection().is_some();
-        end.handle_datagram(now, &DccpDatagram { bytes, payload: 0, ecn });
-        let packet = parse(bytes, 0).ok().filter(|p| was_connected && p.header.packet_type.is_data())?;
-        Some(packet.data)
+        let outcome = end.handle_datagram(now, &DccpDatagram { bytes, payload: 0, ecn })?;
+        let packet = parse(bytes, 0).ok().filter(|p| p.header.packet_type.is_data())?;
+        Some((packet.data, outcome))
     }
 
     pub(super) fn summary(&self) -> Option<DccpSummary> {

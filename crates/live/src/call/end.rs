@@ -12,9 +12,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_session::Endpoint;
+use weir_session::{Endpoint, Outcome, Refusal};
 use weir_units::{DataSize, TimeDelta, Timestamp};
-use weir_wire::rtcp::{Packet, parse_compound};
 use weir_wire::{Kind, kind_of};
 
 /// The stop flag is looked at as often as this.
@@ -283,50 +282,43 @@ impl LiveEnd {
                     continue;
                 }
                 let over_dccp = self.carrier.is_dccp();
-                if !over_dccp && kind_of(d.bytes).is_none() {
-                    self.counters.not_rtp += 1;
-                    continue;
-                }
-                let wire = d.bytes.len();
+                let size = DataSize::from_bytes(d.bytes.len() as u64);
                 let (from, ecn) = (d.from, d.ecn);
                 let opened;
-                self.cpu.enter(Part::Srtp);
                 let bytes = match &mut self.srtp {
-                    _ if over_dccp => {
-                        self.cpu.enter(Part::Session);
-                        let Some(bytes) = self.carrier.handle_dccp(at, d.bytes, ecn) else { continue };
-                        bytes
-                    }
-                    None => d.bytes,
-                    Some(srtp) => {
+                    Some(srtp) if !over_dccp => {
+                        if kind_of(d.bytes).is_none() {
+                            self.counters.not_rtp += 1;
+                            continue;
+                        }
+                        self.cpu.enter(Part::Srtp);
                         opened = srtp.open(d.bytes);
                         let Some(bytes) = &opened else { continue };
                         &bytes[..]
                     }
+                    _ => d.bytes,
                 };
-                let Some(kind) = kind_of(bytes) else { continue };
-                let is_rtp = kind == Kind::Rtp;
-                let size = DataSize::from_bytes(wire as u64);
-                let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp };
+                self.cpu.enter(Part::Session);
+                let (bytes, outcome) = if over_dccp {
+                    let Some(taken) = self.carrier.handle_dccp(at, bytes, ecn) else { continue };
+                    taken
+                } else {
+                    (bytes, self.carrier.handle_udp(at, bytes, ecn, from))
+                };
+                if outcome == Outcome::Refused(Refusal::NotRtp) {
+                    self.counters.not_rtp += 1;
+                    continue;
+                }
+                self.counters.byes += u64::from(outcome.goodbyes());
+                let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp: outcome.is_rtp() };
                 self.received.add(&packet);
                 self.cpu.enter(Part::Observer);
                 observer.on_packet(&packet);
-                self.cpu.enter(Part::Session);
-                if !is_rtp {
-                    let byes = parse_compound(bytes).filter(|p| matches!(p, Ok(Packet::Bye(_)))).count();
-                    self.counters.byes += byes as u64;
-                }
-                if over_dccp {
-                    continue;
-                }
-                let taken = self.carrier.endpoint().counters();
-                self.carrier.handle_udp(at, bytes, ecn, from);
-                if from != self.peer.addr() {
-                    let after = self.carrier.endpoint().counters();
-                    let ours = (taken.malformed, taken.unknown_source) == (after.malformed, after.unknown_source);
-                    self.counters.strangers += u64::from(!ours);
-                    if ours {
+                if !over_dccp && from != self.peer.addr() {
+                    if outcome.is_of_call() {
                         self.peer = Peer::Follow(from);
+                    } else {
+                        self.counters.strangers += 1;
                     }
                 }
             }

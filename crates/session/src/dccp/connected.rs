@@ -3,6 +3,7 @@
 use super::config::{DccpConfig, Sizing};
 use super::counters::DccpCounters;
 use crate::endpoint::{Datagram, Endpoint};
+use crate::outcome::Outcome;
 use crate::sender::earliest;
 use weir_dccp::ccid::Chunk;
 use weir_dccp::connection::{self, Connection, SendError, State};
@@ -112,16 +113,19 @@ impl Connected {
         endpoint: &mut Endpoint,
         now: Timestamp,
         datagram: &connection::Datagram<'_>,
-    ) {
+    ) -> Option<Outcome> {
+        let mut outcome = None;
         self.connection.handle_datagram(now, datagram);
         while let Some(received) = self.connection.receive(&mut self.buffer) {
             // Empty ones keep bindings.
             if !self.buffer.is_empty() {
                 let (payload, ecn) = (received.payload, received.ecn);
-                endpoint.handle_datagram(now, &Datagram { bytes: &self.buffer, payload, ecn });
+                let datagram = Datagram { payload, ..Datagram::new(&self.buffer, ecn) };
+                outcome = Some(endpoint.handle_datagram(now, &datagram));
             }
         }
         self.follow_connection(endpoint, now);
+        outcome
     }
 
     pub(super) fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Timestamp) {
@@ -187,7 +191,7 @@ impl Connected {
             return self.on_nothing(endpoint, now);
         };
         self.last_sent = now;
-        if t.is_rtp {
+        if t.is_rtp() {
             self.send_rtp(endpoint, now, t.payload);
         } else if self.has_room() || self.is_over() {
             let rtcp = core::mem::take(&mut self.buffer);

@@ -1,16 +1,16 @@
 //! What an endpoint sends: RTP from the pacer, RTCP by its timer.
 
-use super::{Bye, Endpoint, Sync, Transmit};
+use super::{Bye, Endpoint, Sync, Transmit, used_sources};
 use crate::config::EndpointConfig;
-use crate::feedback::write_ccfb;
+use crate::identity::StreamIdentity;
 use crate::observer::Seen;
-use crate::receiver::MediaReceiver;
+use crate::receiver::Receiver;
 use crate::repair_format::Format;
 use crate::rtcp::{Compound, report_block, write_bye, write_report};
-use crate::sender::{Kind, MediaSender, Outgoing, PADDING_SIZE};
+use crate::sender::{Kind, Outgoing, PADDING_SIZE, Sender};
 use crate::session_params::{Profile, RapidSynchronisation};
-use weir_cc::{FeedbackFormat, Report};
-use weir_units::{DataSize, Ecn, Timestamp};
+use weir_cc::Report;
+use weir_units::{DataSize, Ecn, PathId, Timestamp};
 use weir_wire::ntp::NtpTime;
 use weir_wire::rtcp::{SenderInfo, SrRequest};
 use weir_wire::rtp::extension::{Element, abs_send_time, ntp_64};
@@ -28,14 +28,19 @@ impl Endpoint {
 
     fn poll_rtp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let sender = self.sender.as_mut()?;
-        if !sender.poll_packet(self.rtp_overhead, now) {
+        if !sender.poll_packet(now) {
             return None;
         }
-        let kind = sender.outgoing.kind;
-        let is_repair = matches!(kind, Kind::Repair | Kind::Retransmission);
-        let plain = self.config.params.rapid_synchronisation == RapidSynchronisation::Off && !is_repair;
+        let packet = &sender.outgoing;
+        let (kind, path) = (packet.kind, packet.path);
+        let stream = &sender.streams[packet.stream];
+        let id = stream.id;
+        let is_beside = matches!(kind, Kind::Repair | Kind::Retransmission);
+        let plain =
+            self.config.params.rapid_synchronisation == RapidSynchronisation::Off && !is_beside && !stream.is_labelled;
+        let ecn = sender.path().ecn;
         let payload = if plain {
-            header(&sender.outgoing, &self.config, now).write_into(out);
+            header(packet, &stream.identity, &self.config, now).write_into(out);
             finish_packet(sender, now, out)
         } else {
             write_extended(sender, &self.config, self.zero, now, out)
@@ -49,14 +54,15 @@ impl Endpoint {
                 Kind::Retransmission => o.on_retransmission_sent(&seen),
             }
         }
-        Some(Transmit { payload, size, ecn: self.config.ecn, is_rtp: true, is_repair })
+        Some(Transmit { path, payload, size, ecn, rtp: Some((id, kind)) })
     }
 
     fn poll_rtcp(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
-        let ends = self.bye == Bye::Wanted || self.remote.given_up.is_some();
+        let ends = self.bye == Bye::Wanted || !self.goodbyes.is_empty();
         let regular = self.timer.next_regular() <= now || ends;
-        let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted || self.picture.is_due(now);
-        let due = |r: &MediaReceiver| r.feedback_due(now) || r.is_urgent() || r.nack_due(now);
+        let waits = self.report.is_some() || self.early_wanted || self.sync == Sync::Wanted;
+        let due =
+            |r: &Receiver| r.path.is_feedback_due(now) || r.is_urgent() || r.is_nack_due(now) || r.is_picture_due(now);
         if !regular && !waits && !self.receiver.as_ref().is_some_and(due) {
             return None;
         }
@@ -67,15 +73,14 @@ impl Endpoint {
     fn poll_wanted_rtcp(&mut self, regular: bool, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         let is_avpf = self.config.params.profile == Profile::Avpf;
         let may_be_early = is_avpf && self.timer.may_send_early(now);
-        let feedback = is_avpf && self.receiver.as_ref().is_some_and(|r| r.feedback_due(now));
+        let feedback = is_avpf && self.receiver.as_ref().is_some_and(|r| r.path.is_feedback_due(now));
         // NADA's report is its per-interval feedback; the others are events under the rules of early feedback.
         let periodic = is_avpf && matches!(self.report, Some(Report::Nada { .. }));
         let early = self.report.is_some() && (periodic || may_be_early);
-        let urgent =
-            may_be_early && (self.early_wanted || self.receiver.as_ref().is_some_and(MediaReceiver::is_urgent));
+        let urgent = may_be_early && (self.early_wanted || self.receiver.as_ref().is_some_and(Receiver::is_urgent));
         let asks = self.sync == Sync::Wanted && may_be_early;
-        let picture = may_be_early && self.picture.is_due(now);
-        let nack = is_avpf && self.receiver.as_mut().is_some_and(|r| r.prepare_nack(now));
+        let picture = may_be_early && self.receiver.as_ref().is_some_and(|r| r.is_picture_due(now));
+        let nack = is_avpf && self.receiver.as_mut().is_some_and(|r| r.prepare_nacks(now));
         if !(regular || feedback || early || urgent || asks || picture || nack) {
             return None;
         }
@@ -84,23 +89,20 @@ impl Endpoint {
             self.write_compound(now, out);
         }
         let ssrcs = (self.config.ssrc, self.config.remote_ssrc);
-        let mut upto = None;
-        if let Some(r) = &self.receiver
-            && let Some(log) = r.log.as_ref().filter(|_| feedback || (regular && is_avpf && r.news() > 0))
+        let (zero, mut reported) = (self.zero, false);
+        if let Some(r) = &mut self.receiver
+            && r.has_feedback()
+            && (feedback || (regular && is_avpf && r.news() > 0))
         {
-            let repair = r.repair_log().map(|log| (self.config.repair_ssrcs().1, log));
-            let resent = r.retransmission_log().map(|log| (self.config.retransmission_ssrcs().1, log));
-            upto = Some(match r.format() {
-                Some(FeedbackFormat::TransportWide) => [self.twcc.write(log, out), 0, 0],
-                _ => write_ccfb([Some((ssrcs.1, log)), repair, resent], ssrcs.0, self.zero, now, out),
-            });
+            r.write_feedback(ssrcs.0, zero, now, out);
+            reported = true;
         }
         if let Some(report) = self.report.take_if(|_| regular || early) {
-            let next = self.receiver.as_ref().map_or((0, None), |r| r.next_to_decode(now));
+            let next = self.first_incoming().map_or((0, None), |s| s.next_to_decode(now));
             write_report(&report, ssrcs, (is_avpf, self.config.header_overhead), next, out);
         }
-        if let Some(n) = self.receiver.as_mut().and_then(|r| r.nack.as_mut()).filter(|_| nack) {
-            n.write(ssrcs, now, out);
+        if let Some(r) = self.receiver.as_mut().filter(|_| nack) {
+            r.write_nacks(ssrcs.0, now, out);
         }
         if self.sync == Sync::Wanted && is_avpf {
             SrRequest { sender_ssrc: ssrcs.0, media_ssrc: ssrcs.1 }.write_into(out);
@@ -109,30 +111,28 @@ impl Endpoint {
         if is_avpf {
             self.write_picture_feedback(now, out);
         }
-        if let Some((given_up, count)) = self.remote.given_up.take() {
-            write_bye(&given_up[..count], out);
+        if !self.goodbyes.is_empty() {
+            write_bye(&self.goodbyes, out);
+            self.goodbyes.clear();
         }
         if self.bye == Bye::Wanted {
-            let mut sources = [self.config.ssrc; 3];
-            let mut count = 1;
-            for (source, packets) in [
-                (self.config.repair_ssrcs().0, self.send_counters().repair_packets),
-                (self.config.retransmission_ssrcs().0, self.retransmission_counters().packets),
-            ] {
-                sources[count] = source;
-                count += usize::from(packets > 0);
+            self.scratch.sources.clear();
+            let streams = self.sender.iter().flat_map(|s| &s.streams);
+            self.scratch.sources.extend(streams.flat_map(used_sources).flatten());
+            if !self.scratch.sources.contains(&ssrcs.0) {
+                self.scratch.sources.insert(0, ssrcs.0);
             }
-            write_bye(&sources[..count], out);
+            write_bye(&self.scratch.sources, out);
             self.bye = Bye::Sent;
         }
         let size = DataSize::from_bytes(out.len() as u64);
         let on_wire = size + DataSize::from_bytes(u64::from(self.config.header_overhead));
-        if let (Some(r), Some(upto)) = (&mut self.receiver, upto) {
-            r.on_feedback_sent(upto, on_wire, now);
+        if let Some(r) = self.receiver.as_mut().filter(|_| reported) {
+            r.on_feedback_sent(on_wire, now);
         }
         if regular {
             // It may be repeated once a reporting interval (RFC 6051, section 3.2).
-            if self.sync == Sync::Asked && self.last_sr.is_none() {
+            if self.sync == Sync::Asked && self.first_incoming().is_none_or(|s| s.heard.media.is_none()) {
                 self.sync = Sync::Wanted;
             }
             self.timer.on_regular_sent(on_wire, &mut self.rng, now);
@@ -146,71 +146,79 @@ impl Endpoint {
         }
         self.counters.rtcp_sent += 1;
         self.counters.rtcp_bytes += on_wire.as_bytes();
-        Some(Transmit { payload: 0, size, ecn: Ecn::NotEct, is_rtp: false, is_repair: false })
+        let path = self.receiver.as_ref().map_or(PathId::FIRST, |r| r.path.id);
+        Some(Transmit { path, payload: 0, size, ecn: Ecn::NotEct, rtp: None })
     }
 
     fn write_compound(&mut self, now: Timestamp, out: &mut Vec<u8>) {
         let ntp = NtpTime::at(now, self.zero);
-        let (repair_ssrc, remote_repair_ssrc) = self.config.repair_ssrcs();
-        let (resent_ssrc, remote_resent_ssrc) = self.config.retransmission_ssrcs();
-        let info = |rtp_timestamp, packets: u64, octets: u64| SenderInfo {
-            ntp,
-            rtp_timestamp,
-            packets: packets as u32,
-            octets: octets as u32,
-        };
-        let (mut media, mut beside) = (None, [None; 2]);
-        if let Some(s) = &self.sender {
-            let (rtp_timestamp, c) = (s.rtp_timestamp_at(now, self.config.clock_rate), &s.counters);
-            let (packets, payload) =
-                (c.packets.saturating_sub(c.refused_packets), c.payload.saturating_sub(c.refused_payload));
-            media = (c.packets > 0).then(|| info(rtp_timestamp, packets, payload));
-            beside[0] =
-                (c.repair_packets > 0).then(|| (repair_ssrc, info(rtp_timestamp, c.repair_packets, c.repair_payload)));
-            if let Some(c) = s.retransmitter.as_ref().map(|r| r.counters).filter(|c| c.packets > 0) {
-                beside[1] = Some((resent_ssrc, info(rtp_timestamp, c.packets, c.payload)));
+        let mut scratch = core::mem::take(&mut self.scratch);
+        scratch.clear();
+        let mut media = None;
+        for s in self.sender.iter().flat_map(|s| &s.streams) {
+            let (rtp_timestamp, c) = (s.rtp_timestamp_at(now), &s.counters);
+            let mut add = |ssrc, packets: u64, octets: u64| {
+                let info = SenderInfo { ntp, rtp_timestamp, packets: packets as u32, octets: octets as u32 };
+                if ssrc == self.config.ssrc {
+                    media = Some(info);
+                } else {
+                    scratch.beside.push((ssrc, info));
+                }
+            };
+            let [own, repair, resent] = s.identity.sources();
+            if c.packets > 0 {
+                let (packets, payload) =
+                    (c.packets.saturating_sub(c.refused_packets), c.payload.saturating_sub(c.refused_payload));
+                add(own, packets, payload);
+            }
+            if c.repair_packets > 0 {
+                add(repair, c.repair_packets, c.repair_payload);
+            }
+            let (packets, payload) = s.retransmitted();
+            if packets > 0 {
+                add(resent, packets, payload);
             }
         }
-        let mut blocks = [None; 3];
-        if let Some(r) = self.receiver.as_mut().filter(|r| r.stats.is_started() && !self.remote.has_left()) {
-            let numbers = r.stats.take_block();
-            r.on_loss_told(f64::from(numbers.fraction_lost) / 256.0);
-            blocks[0] = Some(report_block(self.config.remote_ssrc, &numbers, self.last_sr, now));
-            if let Some(stats) = r.repair.as_mut().map(|r| &mut r.stats).filter(|s| s.is_started()) {
-                let numbers = stats.take_block();
-                blocks[1] = Some(report_block(remote_repair_ssrc, &numbers, self.last_repair_sr, now));
+        for s in self.receiver.iter_mut().flat_map(|r| &mut r.streams) {
+            if !s.stats.is_started() || s.source.has_left() {
+                continue;
             }
-            if let Some(stats) = r.resent.as_mut().map(|r| &mut r.stats).filter(|s| s.is_started()) {
-                let numbers = stats.take_block();
-                blocks[2] = Some(report_block(remote_resent_ssrc, &numbers, self.last_retransmission_sr, now));
+            let [own, repair, resent] = s.identity.sources();
+            let numbers = s.stats.take_block();
+            s.on_loss_reported(f64::from(numbers.fraction_lost) / 256.0);
+            scratch.blocks.push(report_block(own, &numbers, s.heard.media, now));
+            if let Some(stats) = s.repair.as_mut().map(|r| &mut r.stats).filter(|s| s.is_started()) {
+                scratch.blocks.push(report_block(repair, &stats.take_block(), s.heard.repair, now));
+            }
+            if let Some(stats) = s.resent.as_mut().map(|r| &mut r.stats).filter(|s| s.is_started()) {
+                scratch.blocks.push(report_block(resent, &stats.take_block(), s.heard.retransmission, now));
             }
         }
-        let wants_rtt = self.receiver.as_ref().is_some_and(MediaReceiver::wants_round_trip) && media.is_none();
+        let wants_rtt = self.receiver.as_ref().is_some_and(Receiver::wants_round_trip) && media.is_none();
         Compound {
             ssrc: self.config.ssrc,
             cname: &self.config.cname,
             info: media,
-            blocks,
-            beside,
             reference: wants_rtt.then_some(ntp),
             reference_heard: self.reference_heard.take(),
         }
-        .write_into(now, out);
-        if let Some(r) = &mut self.receiver {
-            r.write_interval((self.config.ssrc, self.config.remote_ssrc), out);
+        .write_into(&mut scratch, now, out);
+        self.scratch = scratch;
+        for s in self.receiver.iter_mut().flat_map(|r| &mut r.streams) {
+            s.write_interval(self.config.ssrc, out);
         }
     }
 }
 
-/// The header of a packet of the media stream.
+/// The header of a packet of a media stream.
 #[inline(always)]
-fn header(p: &Outgoing, c: &EndpointConfig, now: Timestamp) -> Header<'static> {
+fn header(p: &Outgoing, id: &StreamIdentity, c: &EndpointConfig, now: Timestamp) -> Header<'static> {
     Header {
-        payload_type: c.payload_type,
+        payload_type: id.payload_type,
         marker: p.media.marker,
         sequence: p.sequence as u16,
         timestamp: p.media.rtp_timestamp,
-        ssrc: c.ssrc,
+        ssrc: id.ssrc,
         transport_sequence: c.transport_sequence.then_some((c.transport_sequence_id, p.transport as u16)),
         abs_send_time: c.abs_send_time.then(|| (c.abs_send_time_id, abs_send_time(now))),
         padding: if p.kind == Kind::Padding { PADDING_SIZE } else { 0 },
@@ -218,32 +226,31 @@ fn header(p: &Outgoing, c: &EndpointConfig, now: Timestamp) -> Header<'static> {
     }
 }
 
-/// What follows the header of a packet of the media stream; how much of its payload is not in `out`.
+/// What follows the header of a packet of a media stream; how much of its payload is not in `out`.
 #[inline(always)]
-fn finish_packet(sender: &mut MediaSender, now: Timestamp, out: &mut Vec<u8>) -> u32 {
+fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 {
     match sender.outgoing.kind {
         Kind::Padding => write_padding(out, PADDING_SIZE),
         _ => sender.write_content(out),
     }
-    if sender.repair.is_active() {
+    let stream = &sender.streams[sender.outgoing.stream];
+    let (protects, keeps) = (stream.repair.is_active(), stream.retransmitter.is_some());
+    if protects {
         sender.protect(out);
     }
-    if sender.retransmitter.is_some() {
+    if keeps {
         sender.keep(out, now);
     }
     sender.outgoing.media.payload.into()
 }
 
-/// Writes a packet with a timestamp of RFC 6051, one that is sent again, or a repair packet; how much of its payload is not in `out`.
+/// Writes a packet with a timestamp of RFC 6051 or labels, one that is sent again, or a repair packet; how much of its payload is
+/// not in `out`.
 #[inline(never)]
-fn write_extended(
-    sender: &mut MediaSender,
-    c: &EndpointConfig,
-    zero: NtpTime,
-    now: Timestamp,
-    out: &mut Vec<u8>,
-) -> u32 {
+fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: Timestamp, out: &mut Vec<u8>) -> u32 {
     let packet = sender.outgoing;
+    let stream = &mut sender.streams[packet.stream];
+    let identity = stream.identity;
     // RFC 6051, section 3.3: the instant that the RTP timestamp stands for.
     let ntp = ntp_64(NtpTime::at(packet.media.captured, zero));
     let element = match c.params.rapid_synchronisation {
@@ -251,25 +258,36 @@ fn write_extended(
         RapidSynchronisation::Ntp64(id) => Element::new(id, &ntp),
         RapidSynchronisation::Ntp56(id) => Element::new(id, &ntp[1..]),
     };
-    let header = Header { elements: element.as_slice(), ..header(&packet, c, now) };
-    if let Some(r) = sender.retransmitter.as_mut().filter(|_| packet.kind == Kind::Retransmission) {
-        let payload_type = c.retransmission_payload_type;
-        Header { payload_type, ssrc: c.retransmission_ssrcs().0, ..header }.write_into(out);
+    let (mid, rid) = if stream.is_labelled { (identity.mid, identity.rid) } else { (None, None) };
+    let mid = mid.as_ref().and_then(|l| Element::new(c.mid_id, l.as_bytes()));
+    let rid = rid.as_ref().and_then(|l| Element::new(c.rid_id, l.as_bytes()));
+    let mut elements = [element, mid, rid].into_iter().flatten();
+    let own = [elements.next(), elements.next(), elements.next()];
+    let elements = match own {
+        [Some(a), Some(b), Some(c)] => &[a, b, c][..],
+        [Some(a), Some(b), _] => &[a, b],
+        [Some(a), ..] => &[a],
+        _ => &[],
+    };
+    let header = Header { elements, ..header(&packet, &identity, c, now) };
+    if let Some(r) = stream.retransmitter.as_mut().filter(|_| packet.kind == Kind::Retransmission) {
+        let payload_type = identity.retransmission_payload_type;
+        Header { payload_type, ssrc: identity.retransmission(), ..header }.write_into(out);
         return r.write(packet.resent, out);
     }
-    let Some(repair) = sender.repair.take_popped() else {
+    let Some(repair) = stream.repair.take_popped() else {
         header.write_into(out);
         return finish_packet(sender, now, out);
     };
-    let source = [c.ssrc];
+    let source = [identity.ssrc];
     let (payload_type, csrcs) = match repair.format {
-        Format::FlexFec => (c.parity_payload_type, &source[..]),
-        Format::ReedSolomon => (c.reed_solomon_payload_type, &source[..0]),
+        Format::FlexFec => (identity.parity_payload_type, &source[..]),
+        Format::ReedSolomon => (identity.reed_solomon_payload_type, &source[..0]),
     };
     // RFC 8627, section 4.2.1: the time of sending, and the protected sources as CSRCs.
-    let timestamp = sender.rtp_timestamp_at(now, c.clock_rate);
-    Header { payload_type, csrcs, timestamp, ssrc: c.repair_ssrcs().0, ..header }.write_into(out);
+    let timestamp = stream.rtp_timestamp_at(now);
+    Header { payload_type, csrcs, timestamp, ssrc: identity.repair(), ..header }.write_into(out);
     out.extend_from_slice(&repair.bytes);
-    sender.repair.recycle(repair.bytes);
+    stream.repair.recycle(repair.bytes);
     repair.zeros
 }

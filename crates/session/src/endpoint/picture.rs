@@ -2,6 +2,7 @@
 
 use super::Endpoint;
 use crate::picture::PictureCounters;
+use crate::receiver::Receiver;
 use crate::sender::earliest;
 use crate::session_params::Profile;
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -16,41 +17,31 @@ impl Endpoint {
     /// until a picture is decoded intact: after a round trip and the time that an answer waits for its playout. `false`
     /// where the profile has no feedback messages.
     pub fn request_key_frame_from_peer(&mut self, now: Timestamp) -> bool {
-        let can = self.has_feedback();
-        if can {
-            self.picture.want_key_frame(now);
-        }
-        can
+        self.incoming_first().is_some_and(|mut s| s.request_key_frame(now))
     }
     /// The picture of this RTP timestamp, as in [`ReceivedFrame`](weir_media::ReceivedFrame), was decoded. `intact` where
     /// it is as the encoder has it: nothing of it was missing, nor of anything that it is predicted from. That ends what is
     /// asked for, and is acknowledged where the configuration has it so.
     pub fn on_decoded(&mut self, rtp_timestamp: u32, intact: bool, now: Timestamp) {
         let _ = now;
-        if self.has_feedback() {
-            self.picture.on_decoded(rtp_timestamp, intact);
+        if let Some(mut s) = self.incoming_first() {
+            s.on_decoded(rtp_timestamp, intact);
         }
     }
     /// Pictures behind the one of this RTP timestamp are damaged, and it was decoded intact: the other end is asked to go
     /// back to it (RPSI), again until a later picture is decoded intact, and then for a key frame. To be called with each
     /// damaged picture, or once. Where a policy of error resilience leaves references alone, it is asked for a key frame. `false` where the profile has no feedback messages.
     pub fn on_damaged(&mut self, last_decoded_rtp_timestamp: u32, now: Timestamp) -> bool {
-        let can = self.has_feedback();
-        if can && !self.selects_references() {
-            self.picture.want_key_frame(now);
-        } else if can {
-            self.picture.on_damaged(last_decoded_rtp_timestamp, now);
-        }
-        can
+        self.incoming_first().is_some_and(|mut s| s.on_damaged(last_decoded_rtp_timestamp, now))
     }
     /// Asks this end's source for slices of at most this size, or for one slice a frame; `false` where it cannot.
     pub fn set_slice_size(&mut self, size: Option<DataSize>, now: Timestamp) -> bool {
-        self.sender.as_mut().is_some_and(|s| s.set_slice_size(size, now))
+        self.sender.as_mut().is_some_and(|s| s.streams[0].set_slice_size(size, now))
     }
     /// Feedback on pictures, sent and received.
     pub fn picture_counters(&self) -> PictureCounters {
-        let sent = self.picture.counters;
-        let received = self.sender.as_ref().map(|s| s.picture.counters).unwrap_or_default();
+        let sent = self.first_incoming().map(|s| s.picture.counters).unwrap_or_default();
+        let received = self.first_outgoing().map(|s| s.picture.counters).unwrap_or_default();
         PictureCounters {
             key_requests: received.key_requests,
             key_requests_granted: received.key_requests_granted,
@@ -61,23 +52,31 @@ impl Endpoint {
         }
     }
 
-    fn has_feedback(&self) -> bool {
+    fn incoming_first(&mut self) -> Option<crate::Incoming<'_>> {
+        let id = self.first_incoming()?.id;
+        self.incoming(id)
+    }
+
+    pub(crate) fn has_feedback(&self) -> bool {
         self.receiver.is_some() && self.config.params.profile == Profile::Avpf
     }
 
     /// Wakes for feedback on pictures, where it may leave before the next regular packet.
     pub(super) fn picture_timeout(&self, at: &mut Option<Timestamp>) {
-        if let Some(due) = self.picture.due().filter(|_| self.has_feedback()) {
+        let due = self.receiver.as_ref().and_then(Receiver::picture_due);
+        if let Some(due) = due.filter(|_| self.has_feedback()) {
             let early = due.max(self.timer.early_from());
             earliest(at, (early < self.timer.next_regular()).then_some(early));
         }
     }
 
     pub(super) fn write_picture_feedback(&mut self, now: Timestamp, out: &mut Vec<u8>) {
-        let playout =
-            self.receiver.as_ref().and_then(|r| r.playout.as_ref()).map_or(TimeDelta::ZERO, |p| p.max_delay());
-        let spacing = (self.rtt.unwrap_or(FIRST_ROUND_TRIP) + playout).max(MIN_SPACING);
-        let who = (self.config.ssrc, self.config.remote_ssrc, self.config.payload_type);
-        self.picture.write(who, spacing, now, out);
+        let rtt = self.rtt.unwrap_or(FIRST_ROUND_TRIP);
+        for s in self.receiver.iter_mut().flat_map(|r| &mut r.streams) {
+            let playout = s.playout.as_ref().map_or(TimeDelta::ZERO, |p| p.max_delay());
+            let spacing = (rtt + playout).max(MIN_SPACING);
+            let who = (self.config.ssrc, s.identity.ssrc, s.identity.payload_type);
+            s.picture.write(who, spacing, now, out);
+        }
     }
 }

@@ -1,80 +1,57 @@
 //! Who the other end is: sources that begin, leave, come back under another name, or have this end's own.
 
-use super::{Datagram, Endpoint, Sync};
+use super::{Datagram, Endpoint, Sync, used_sources};
 use crate::feedback::TwccWriter;
+use crate::outcome::{Outcome, Refusal};
+use crate::receiver::{IncomingStream, SenderReports, Shared};
 use core::net::SocketAddr;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use weir_units::{Ecn, TimeDelta, Timestamp};
+use weir_units::{TimeDelta, Timestamp};
 use weir_wire::rtcp::Bye;
 use weir_wire::rtp::PacketView;
 
-/// Packets of a source that has left may still be under way for so long.
-const STRAGGLERS: TimeDelta = TimeDelta::from_secs(1);
 /// This end takes a new source identifier at most so often: what goes on under the new one is a loop (RFC 3550, section
 /// 8.2, has the order of ten reporting intervals).
 const LOOP_GUARD: TimeDelta = TimeDelta::from_secs(10);
 /// Sets the random numbers of new identifiers apart from the others.
 const COLLISION_SEED: u64 = 0x434f_4c4c_4944;
 
-/// What is known of the other end as a source.
-#[derive(Debug)]
-pub(super) struct Remote {
-    /// When it was last heard.
-    pub heard: Timestamp,
-    /// When it said goodbye.
-    left: Option<Timestamp>,
-    candidate: Option<Candidate>,
-    /// Identifiers that this end has given up, of media, repair and retransmission, and how many of them it had used; until
-    /// it has said so.
-    pub given_up: Option<([u32; 3], usize)>,
-    collided: Option<Timestamp>,
-}
-
-/// A source on probation: one packet of it has come (RFC 3550, appendix A.1).
-#[derive(Debug)]
-struct Candidate {
-    ssrc: u32,
-    next: u16,
-    /// That packet, which is taken in when the next one follows.
-    bytes: Vec<u8>,
-    payload: u32,
-    ecn: Ecn,
-}
-
-impl Remote {
-    pub(super) const fn new(now: Timestamp) -> Self {
-        Self { heard: now, left: None, candidate: None, given_up: None, collided: None }
-    }
-    pub(super) const fn has_left(&self) -> bool {
-        self.left.is_some()
-    }
-}
-
 impl Endpoint {
-    /// The other end's source of media, where it is known.
+    /// The source of the other end's first stream, where it is known.
     pub fn remote_ssrc(&self) -> Option<u32> {
         (self.config.remote_ssrc != 0).then_some(self.config.remote_ssrc)
     }
-    /// Whether the other end's source has said goodbye and no other has taken its place.
+    /// Whether the sources of all streams of the other end that were heard have said goodbye, and no others have taken their
+    /// places.
     pub fn remote_left(&self) -> bool {
-        self.remote.has_left()
+        let streams = self.receiver.iter().flat_map(|r| &r.streams);
+        let mut known =
+            streams.filter(|s| s.identity.ssrc != 0 && (s.stats.is_started() || s.source.has_left())).peekable();
+        match known.peek() {
+            Some(_) => known.all(|s| s.source.has_left()),
+            None => self.remote_bye,
+        }
     }
-    /// This end's source of media: as configured, or another one after a collision.
+    /// This end's own source, by which it reports and sends its first stream: as configured, or another one after a collision.
     pub fn ssrc(&self) -> u32 {
         self.config.ssrc
     }
 
-    /// A packet of the other end's source; whether it begins anew with it.
+    /// A packet of an incoming stream's source; the stream starts again with it where the source had left.
     #[inline]
-    pub(super) fn on_remote_rtp(&mut self, now: Timestamp) {
-        if self.remote.left.is_some_and(|at| now.saturating_since(at) > STRAGGLERS) {
-            self.take_up(self.config.remote_ssrc, now);
+    pub(super) fn on_stream_rtp(&mut self, index: usize, now: Timestamp) {
+        let Some(receiver) = &mut self.receiver else { return };
+        let source = &mut receiver.streams[index].source;
+        if source.has_come_back(now) {
+            let ssrc = receiver.streams[index].identity.ssrc;
+            self.take_up(index, ssrc, now);
+        } else {
+            source.heard = now;
         }
-        self.remote.heard = now;
     }
 
-    /// RTP of a source that is neither the other end's media nor its repair; whether it is the other end's from now on.
+    /// RTP of a source that belongs to no stream; whether it is a stream's from now on.
     #[inline(never)]
     pub(super) fn on_stranger(
         &mut self,
@@ -82,122 +59,159 @@ impl Endpoint {
         view: &PacketView<'_>,
         datagram: &Datagram<'_>,
         source: Option<&SocketAddr>,
-    ) -> bool {
+    ) -> Outcome {
         let (ssrc, sequence) = (view.ssrc(), view.sequence());
         self.on_heard(ssrc, now);
-        if ssrc == 0 || view.payload_type() != self.config.payload_type || !self.wants_source(now) {
-            return false;
-        }
-        let next = sequence.wrapping_add(1);
-        match &mut self.remote.candidate {
-            Some(c) if c.ssrc == ssrc && c.next == sequence => {}
-            Some(c) => {
-                (c.ssrc, c.next, c.payload, c.ecn) = (ssrc, next, datagram.payload, datagram.ecn);
-                c.bytes.clear();
-                c.bytes.extend_from_slice(datagram.bytes);
-                return false;
-            }
-            None => {
-                let (bytes, payload, ecn) = (datagram.bytes.to_vec(), datagram.payload, datagram.ecn);
-                self.remote.candidate = Some(Candidate { ssrc, next, bytes, payload, ecn });
-                return false;
-            }
-        }
-        let held = self.remote.candidate.take();
-        self.take_up(ssrc, now);
-        if let Some(c) = held {
-            self.on_rtp(now, &Datagram { bytes: &c.bytes, payload: c.payload, ecn: c.ecn }, source);
-        }
-        self.on_rtp(now, datagram, source);
-        true
+        let held = self.stream_wanting(view, now).and_then(|index| {
+            let stream = &mut self.receiver.as_mut()?.streams[index];
+            Some((index, stream.source.on_candidate(ssrc, sequence, datagram)?))
+        });
+        let Some((index, first)) = held else {
+            self.counters.unknown_source += 1;
+            return Outcome::Refused(Refusal::UnknownSource);
+        };
+        self.take_up(index, ssrc, now);
+        let first = Datagram { bytes: &first.bytes, payload: first.payload, ecn: first.ecn, ..*datagram };
+        self.on_rtp(now, &first, source);
+        self.on_rtp(now, datagram, source)
     }
 
-    /// Whether another source may take the other end's place.
-    fn wants_source(&self, now: Timestamp) -> bool {
-        let silent = |time| now.saturating_since(self.remote.heard) >= time;
-        self.config.remote_ssrc == 0 || self.config.latch.is_some_and(|time| self.remote.has_left() || silent(time))
+    /// The stream whose place a source may take: one of its payload type, and of its MID and RID where both have any, that has
+    /// no source yet, or whose source is gone.
+    fn stream_wanting(&self, view: &PacketView<'_>, now: Timestamp) -> Option<usize> {
+        if view.ssrc() == 0 {
+            return None;
+        }
+        let latch = self.config.latch;
+        let is_free = |s: &IncomingStream| {
+            s.identity.ssrc == 0 || latch.is_some_and(|time| s.source.has_left() || s.source.is_silent(time, now))
+        };
+        let (mid, rid) = (view.extension(self.config.mid_id), view.extension(self.config.rid_id));
+        let mut wanting = self.receiver.as_ref()?.streams.iter().enumerate().filter(|(_, s)| {
+            let is_other = |own: Option<crate::Label>, has: Option<&[u8]>| {
+                own.zip(has).is_some_and(|(own, has)| own.as_bytes() != has)
+            };
+            let named = s.identity.rid.is_none() || rid.is_some();
+            s.identity.payload_type == view.payload_type()
+                && named
+                && !is_other(s.identity.mid, mid)
+                && !is_other(s.identity.rid, rid)
+                && is_free(s)
+        });
+        wanting.next().map(|(i, _)| i)
     }
 
-    /// This source is the other end's from now on; all that is known of the one before is forgotten.
-    fn take_up(&mut self, ssrc: u32, now: Timestamp) {
-        let is_first = self.config.remote_ssrc == 0;
-        if self.config.remote_ssrc != ssrc {
-            self.config.remote_ssrc = ssrc;
+    /// This source is the stream's from now on; all that is known of the one before is dropped.
+    fn take_up(&mut self, index: usize, ssrc: u32, now: Timestamp) {
+        let Some(receiver) = &mut self.receiver else { return };
+        let identity = &mut receiver.streams[index].identity;
+        let is_first = identity.ssrc == 0;
+        if identity.ssrc != ssrc {
+            identity.ssrc = ssrc;
             if !is_first {
-                (self.config.remote_repair_ssrc, self.config.remote_retransmission_ssrc) = (None, None);
+                (identity.repair_ssrc, identity.retransmission_ssrc) = (None, None);
             }
         }
         self.counters.sources += 1;
-        let silence = now.saturating_since(self.remote.heard);
-        (self.remote.heard, self.remote.left) = (now, None);
-        (self.report, self.sync, self.last_sr, self.last_repair_sr) = (None, Sync::No, None, None);
-        (self.last_retransmission_sr, self.reference_heard, self.prior_highest) = (None, None, None);
-        self.picture.reset();
-        self.twcc = TwccWriter::new(self.config.ssrc, ssrc);
-        if let Some(r) = &mut self.receiver {
-            r.begin_anew(&self.config, silence, now);
+        let silence = receiver.streams[index].source.take_up(now);
+        receiver.streams[index].heard = SenderReports::default();
+        if let Some(s) = self.sender.as_mut().filter(|_| index == 0) {
+            s.streams.iter_mut().for_each(|s| s.prior_highest = None);
         }
-        if !is_first {
-            self.reader.begin_anew();
-            if let Some(s) = &mut self.sender {
-                s.on_new_peer(now);
-            }
+        if index == 0 {
+            self.config.remote_ssrc = ssrc;
+            (self.report, self.sync, self.reference_heard) = (None, Sync::No, None);
+            receiver.restart_path(TwccWriter::new(self.config.ssrc, ssrc), silence, now);
+            receiver.path.set_params(&self.config.params);
+        }
+        let shared = Shared { params: &self.config.params, session_bandwidth: self.config.session_bandwidth };
+        let (stream, path) = receiver.with_path(index);
+        stream.restart(path, shared, now);
+        if !is_first
+            && index == 0
+            && let Some(s) = &mut self.sender
+        {
+            s.path_mut().reader.begin_anew();
+            s.streams.iter_mut().for_each(|s| s.on_new_peer(now));
         }
     }
 
     pub(super) fn on_bye(&mut self, bye: &Bye<'_>, now: Timestamp) {
-        if bye.sources.iter().any(|s| s == self.config.remote_ssrc) && self.config.remote_ssrc != 0 {
-            self.counters.byes += 1;
-            self.remote.left.get_or_insert(now);
-            self.report = None;
-            self.picture.reset();
+        let own = self.config.remote_ssrc;
+        let mut counted = false;
+        for ssrc in bye.sources.iter().filter(|&ssrc| ssrc != 0) {
+            if let Some(s) = self.receiver.iter_mut().flat_map(|r| &mut r.streams).find(|s| s.identity.ssrc == ssrc) {
+                s.source.on_bye(now);
+                s.picture.reset();
+                counted = true;
+            }
+            // An end that receives nothing may not know the other's source.
+            if ssrc == own || (own == 0 && self.receiver.is_none()) {
+                self.report = None;
+                self.remote_bye = true;
+                counted = true;
+            }
         }
+        self.counters.byes += u64::from(counted);
     }
 
-    /// Something has come from this source.
+    /// A packet has come from this source.
     pub(super) fn on_heard(&mut self, ssrc: u32, now: Timestamp) {
-        if ssrc == self.config.remote_ssrc {
-            self.remote.heard = now;
-        } else if self.own_sources().contains(&ssrc) {
-            self.on_collision(now);
+        if let Some(s) = self.receiver.iter_mut().flat_map(|r| &mut r.streams).find(|s| s.identity.ssrc == ssrc) {
+            s.source.heard = now;
+        } else if ssrc != self.config.remote_ssrc && self.has_source(ssrc) {
+            self.on_collision(ssrc, now);
         }
     }
 
-    fn own_sources(&self) -> [u32; 3] {
-        [self.config.ssrc, self.config.repair_ssrcs().0, self.config.retransmission_ssrcs().0]
+    /// Whether a source is this end's.
+    fn has_source(&self, ssrc: u32) -> bool {
+        let streams = self.sender.iter().flat_map(|s| &s.streams);
+        self.config.outgoing().has(ssrc) || streams.map(|s| s.identity).any(|id| id.has(ssrc))
     }
 
-    /// Somebody else has this end's identifier, or this end's packets come back to it.
+    /// Somebody else has an identifier of this end, or this end's packets come back to it: the stream whose it is takes others.
     #[cold]
-    fn on_collision(&mut self, now: Timestamp) {
+    fn on_collision(&mut self, taken: u32, now: Timestamp) {
         self.counters.collisions += 1;
-        let is_loop = self.remote.collided.is_some_and(|at| now.saturating_since(at) < LOOP_GUARD);
+        let is_loop = self.collided.is_some_and(|at| now.saturating_since(at) < LOOP_GUARD);
         if self.config.latch.is_none() || is_loop {
             return;
         }
-        self.remote.collided = Some(now);
-        let mut given_up = [self.config.ssrc; 3];
-        let mut count = 1;
-        let [_, repair, retransmission] = self.own_sources();
-        let beside =
-            [(repair, self.send_counters().repair_packets), (retransmission, self.retransmission_counters().packets)];
-        for (source, packets) in beside {
-            given_up[count] = source;
-            count += usize::from(packets > 0);
+        self.collided = Some(now);
+        let ssrc = self.free_ssrc();
+        let is_own = self.config.outgoing().has(taken);
+        let stream = self.sender.iter_mut().flat_map(|s| &mut s.streams).find(|s| s.identity.has(taken));
+        match stream {
+            Some(stream) => {
+                self.goodbyes.extend(used_sources(stream).into_iter().flatten());
+                stream.identity.ssrc = ssrc;
+                (stream.identity.repair_ssrc, stream.identity.retransmission_ssrc) = (None, None);
+                stream.prior_highest = None;
+                stream.repair.set_media_ssrc(ssrc);
+            }
+            None => self.goodbyes.push(self.config.ssrc),
         }
+        if is_own {
+            self.config.ssrc = ssrc;
+            (self.config.repair_ssrc, self.config.retransmission_ssrc) = (None, None);
+            if let Some(r) = &mut self.receiver {
+                r.path.twcc = TwccWriter::new(ssrc, self.config.remote_ssrc);
+            }
+        }
+    }
+
+    /// A random identifier, apart from those that there are in the bits that streams beside the media do not invert.
+    fn free_ssrc(&self) -> u32 {
         let mut rng = Pcg64Mcg::seed_from_u64(self.config.seed ^ COLLISION_SEED ^ self.counters.collisions);
-        let (own, theirs) = (self.own_sources(), self.config.remote_ssrc);
+        let own = self.sender.iter().flat_map(|s| s.streams.iter().map(|s| s.identity));
+        let theirs = self.receiver.iter().flat_map(|r| r.streams.iter().map(|s| s.identity));
+        let all = own.chain(theirs).chain([self.config.outgoing(), self.config.incoming()]);
+        let taken: Vec<u32> = all.flat_map(|id| id.sources()).collect();
         let mut ssrc = rng.random::<u32>();
-        // Apart from those that there are in the bits that streams beside the media do not turn.
-        while ssrc == 0 || own.iter().chain([&theirs]).any(|taken| (taken ^ ssrc) << 2 == 0) {
+        while ssrc == 0 || taken.iter().any(|t| (t ^ ssrc) << 2 == 0) {
             ssrc = ssrc.wrapping_add(1);
         }
-        self.remote.given_up = Some((given_up, count));
-        (self.config.ssrc, self.prior_highest) = (ssrc, None);
-        (self.config.repair_ssrc, self.config.retransmission_ssrc) = (None, None);
-        self.twcc = TwccWriter::new(ssrc, self.config.remote_ssrc);
-        if let Some(s) = &mut self.sender {
-            s.repair.set_media_ssrc(ssrc);
-        }
+        ssrc
     }
 }

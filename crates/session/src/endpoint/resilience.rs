@@ -2,7 +2,9 @@
 
 use super::{Datagram, Endpoint};
 use crate::observer::Seen;
+use crate::outcome::{Outcome, Refusal};
 use crate::resilience::{ReceiveResilience, SendResilience};
+use crate::sender::Kind;
 use core::net::SocketAddr;
 use weir_media::resilience::{Decision, Mechanisms};
 use weir_units::Timestamp;
@@ -14,52 +16,50 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn on_retransmission(
         &mut self,
+        index: usize,
         now: Timestamp,
         view: &PacketView<'_>,
         transport: Option<u16>,
         datagram: &Datagram<'_>,
         source: Option<&SocketAddr>,
-    ) {
-        let Some(receiver) = self.receiver.as_mut().filter(|r| r.nack.is_some()) else {
+    ) -> Outcome {
+        let Some(receiver) = self.receiver.as_mut().filter(|r| r.streams[index].nack.is_some()) else {
             self.counters.unknown_source += 1;
-            return;
+            return Outcome::Refused(Refusal::NotWanted);
         };
         if let Some(o) = &mut self.observer {
             let (bytes, payload) = (datagram.bytes, datagram.payload);
             o.on_retransmission_received(&Seen { now, bytes, payload, source: source.copied() });
         }
-        receiver.on_retransmission((view, datagram.payload), transport, datagram.ecn, &mut self.observer, now);
+        let (stream, path) = receiver.with_path(index);
+        stream.on_retransmission(path, (view, datagram.payload), transport, datagram.ecn, &mut self.observer, now);
+        Outcome::Rtp { stream: stream.id, kind: Kind::Retransmission }
     }
 
     /// The other end misses packets.
-    pub(super) fn on_nack(&mut self, nack: &Nack<'_>, now: Timestamp) {
-        let Some(sender) = &mut self.sender else { return };
-        sender.breaker.on_feedback();
-        sender.on_nack(nack.sequences(), now);
+    pub(super) fn on_nack(&mut self, nack: &Nack<'_>, path: usize, now: Timestamp) {
+        let Some(sender) = self.sender.as_mut().filter(|s| s.has(nack.media_ssrc)) else { return };
+        sender.paths[path].breaker.on_feedback();
+        sender.on_nack(nack.media_ssrc, nack.sequences(), now);
     }
 
-    /// What the policies of error resilience have switched on: for what this end sends, and for what it receives. Of the
+    /// What the policies of error resilience have switched on for the first streams: for what this end sends, and for what it receives. Of the
     /// first, slices and protection are followed, of the second retransmission and references.
     pub fn resilience(&self) -> (Option<Decision>, Option<Decision>) {
-        let sending = self.sender.as_ref().and_then(|s| s.resilience.as_ref()).map(SendResilience::decision);
-        let receiving = self.receiver.as_ref().and_then(|r| r.resilience.as_ref()).map(ReceiveResilience::decision);
+        let sending = self.first_outgoing().and_then(|s| s.resilience.as_ref()).map(SendResilience::decision);
+        let receiving = self.first_incoming().and_then(|r| r.resilience.as_ref()).map(ReceiveResilience::decision);
         (sending, receiving)
-    }
-
-    /// Whether references are asked for where pictures are damaged.
-    pub(super) fn selects_references(&self) -> bool {
-        self.resilience().1.is_none_or(|d| d.mechanisms.contains(Mechanisms::REFERENCES))
     }
 
     /// Counts of error resilience, by name.
     pub(super) fn resilience_metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(r) = self.sender.as_ref().and_then(|s| s.retransmitter.as_ref()) {
+        if let Some(r) = self.first_outgoing().and_then(|s| s.retransmitter.as_ref()) {
             let c = r.counters;
             out("nacks_received", c.nacks as f64);
             out("retransmissions_sent", c.packets as f64);
             out("retransmissions_refused", c.refused as f64);
         }
-        if let Some(c) = self.receiver.as_ref().and_then(|r| r.nack.as_ref()).map(|n| n.counters) {
+        if let Some(c) = self.first_incoming().and_then(|r| r.nack.as_ref()).map(|n| n.counters) {
             out("nacks_sent", c.nacks as f64);
             out("packets_nacked", c.requested as f64);
             out("retransmissions_received", c.retransmissions as f64);

@@ -1,9 +1,10 @@
 //! Playout in the receiving direction.
 
-use super::{Incoming, MediaReceiver, Payload};
+use super::path::ReceivePath;
+use super::stream::{Incoming, IncomingStream, Payload};
 use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
-use weir_media::{MediaPacket, PlayoutEvent, Verdict};
+use weir_media::{MediaPacket, PlayoutEvent, ReceivedFrame, Verdict};
 use weir_units::{TimeDelta, Timestamp};
 
 /// Frames played or missed that wait to be polled; of more, the oldest are dropped.
@@ -13,10 +14,17 @@ const LATE_PACKETS: u32 = 20;
 const LATE_TIME: TimeDelta = TimeDelta::from_millis(500);
 const LATE_GAP: TimeDelta = TimeDelta::from_millis(200);
 
-impl MediaReceiver {
+impl IncomingStream {
     /// Gives a packet to playout; whether it came too late for that.
     #[inline]
-    pub(super) fn play(&mut self, sequence: u64, packet: &Incoming, payload: &Payload<'_>, now: Timestamp) -> bool {
+    pub(super) fn play(
+        &mut self,
+        path: &mut ReceivePath,
+        sequence: u64,
+        packet: &Incoming,
+        payload: &Payload<'_>,
+        now: Timestamp,
+    ) -> bool {
         let Some(playout) = &mut self.playout else { return false };
         if packet.is_padding {
             playout.on_padding(sequence);
@@ -34,7 +42,7 @@ impl MediaReceiver {
         if self.content.is_some() {
             self.follow_delay(rtp_timestamp, now);
         }
-        if let Some(c) = &mut self.controller {
+        if let Some(c) = &mut path.controller {
             let buffered = TimeDelta::ZERO;
             c.on_playout(&FramePlayout { now, rtp_timestamp, complete: false, discarded, buffered });
         }
@@ -43,10 +51,10 @@ impl MediaReceiver {
 
     /// Where all packets come too late for a while the path has become longer, or the clocks have drifted apart: frames are
     /// played later from then on. Adaptive playout follows by itself what its longest delay allows, drift included; beyond that it
-    /// is begun anew, and capture times that are told no longer count.
+    /// starts again, and reported capture times no longer count.
     #[cold]
     fn follow_delay(&mut self, rtp_timestamp: u32, now: Timestamp) {
-        // What comes behind a silence tells nothing of the path before it.
+        // What comes after a silence says nothing of the path before it.
         if self.late.0 == 0 || now.saturating_since(self.late.2) > LATE_GAP {
             (self.late.0, self.late.1) = (0, now);
         }
@@ -61,21 +69,18 @@ impl MediaReceiver {
         }
     }
 
-    /// The other end has told when a frame was captured, on a clock that is also this end's.
+    /// The other end has reported when a frame was captured, on a clock that is also this end's.
     pub(crate) fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
         if let Some(playout) = self.playout.as_mut().filter(|_| !self.from_fastest) {
             playout.set_capture_time(rtp_timestamp, captured);
         }
     }
 
-    /// Plays the frames that are due and tells the controller's receiver half.
-    pub(crate) fn run_playout(&mut self, now: Timestamp) {
-        if !self.runs_playout() {
-            return;
-        }
+    /// Plays the frames that are due and informs the controller's receiver half.
+    pub(super) fn play_due(&mut self, path: &mut ReceivePath, now: Timestamp) {
         let Some(playout) = &mut self.playout else { return };
         while let Some(e) = playout.poll(now) {
-            if let Some(c) = &mut self.controller {
+            if let Some(c) = &mut path.controller {
                 let buffered = e.delay.map_or(TimeDelta::ZERO, |d| (playout.delay() - d).max(TimeDelta::ZERO));
                 let (rtp_timestamp, complete) = (e.rtp_timestamp, e.delay.is_some());
                 c.on_playout(&FramePlayout { now: e.at, rtp_timestamp, complete, discarded: 0, buffered });
@@ -87,16 +92,33 @@ impl MediaReceiver {
         }
     }
 
-    /// Whether frames are played at their deadlines, and not only when somebody asks.
-    pub(super) fn runs_playout(&self) -> bool {
-        self.controller.is_some() || self.content.is_some()
+    /// Whether frames are played at their deadlines, and not only when the application asks.
+    fn plays_by_itself(&self, path: &ReceivePath) -> bool {
+        path.controller.is_some() || self.content.is_some()
     }
 
-    pub(crate) fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
-        if !self.runs_playout() {
+    /// Plays the frames that are due, where nobody asks for them.
+    pub(crate) fn run_playout(&mut self, path: &mut ReceivePath, now: Timestamp) {
+        if self.plays_by_itself(path) {
+            self.play_due(path, now);
+        }
+    }
+
+    pub(crate) fn poll_playout(&mut self, path: &mut ReceivePath, now: Timestamp) -> Option<PlayoutEvent> {
+        if !self.plays_by_itself(path) {
             return self.playout.as_mut()?.poll(now);
         }
-        self.run_playout(now);
+        self.play_due(path, now);
         self.events.pop_front()
+    }
+
+    /// Moves what has arrived of the frame of this event into `frame`; `false` where that is nothing.
+    pub(crate) fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
+        let taken = self.content.as_mut().is_some_and(|c| c.take(event, frame));
+        if taken {
+            let payload = frame.packets.first().map(|p| &p.bytes[..]);
+            self.picture.note(frame.rtp_timestamp, payload);
+        }
+        taken
     }
 }

@@ -1,6 +1,7 @@
 //! Repair in the receiving direction: what repair packets protect, and what they bring back.
 
-use super::{DEFAULT_DEADLINE, Incoming, MediaReceiver, Payload, by_transport, new_log};
+use super::path::ReceivePath;
+use super::stream::{DEFAULT_DEADLINE, Incoming, IncomingStream, Payload};
 use crate::arrivals::ArrivalLog;
 use crate::frames::{FrameLedger, RecoveryStats};
 use crate::observer::{MaybeObserver, Seen};
@@ -10,24 +11,22 @@ use crate::sent::nearest;
 use weir_units::{DataSize, Ecn, Timestamp};
 use weir_wire::rtp::PacketView;
 
-impl MediaReceiver {
+impl IncomingStream {
     pub(super) fn begin_ledger(&mut self) {
         let deadline = self.deadline.unwrap_or(DEFAULT_DEADLINE);
         self.frames.get_or_insert_with(|| FrameLedger::new(deadline));
     }
 
-    pub(super) fn begin_repair(&mut self) -> &mut RepairReceiver {
-        let deadline = self.deadline;
+    pub(super) fn begin_repair(&mut self, path: &ReceivePath) {
         self.begin_ledger();
-        self.repair.get_or_insert_with(|| {
-            let log = new_log(self.plan).filter(|_| self.plan.is_some_and(|p| !by_transport(p.format)));
-            RepairReceiver::new(deadline.unwrap_or(DEFAULT_DEADLINE), self.clock_rate, log)
-        })
+        let (deadline, clock_rate) = (self.deadline.unwrap_or(DEFAULT_DEADLINE), self.identity.clock_rate);
+        self.repair.get_or_insert_with(|| RepairReceiver::new(deadline, clock_rate, path.stream_log()));
     }
 
     /// A packet of the repair stream. `false` where repair is off.
     pub(crate) fn on_repair(
         &mut self,
+        path: &mut ReceivePath,
         (format, view, zeros): (Format, &PacketView<'_>, u32),
         transport: Option<u16>,
         ecn: Ecn,
@@ -37,8 +36,8 @@ impl MediaReceiver {
         if self.reception == RepairReception::Off {
             return false;
         }
-        let (ssrc, highest) = (self.ssrc, self.stats.highest());
-        self.begin_repair();
+        let (ssrc, highest) = (self.identity.ssrc, self.stats.highest());
+        self.begin_repair(path);
         let (Some(repair), frames, nack) = (&mut self.repair, &mut self.frames, &mut self.nack) else { return false };
         let unwrap = |s| nearest(highest, s);
         let packet = (format, view, zeros);
@@ -51,22 +50,16 @@ impl MediaReceiver {
             }
         });
         let Some(size) = size else { return true };
-        self.bytes_since_feedback += size.as_bytes();
-        if let Some(transport) = transport {
-            let number = self.unwrap_transport(transport);
-            if let Some(log) = &mut self.log {
-                log.on_packet(number, now, ecn);
-            }
-        }
-        self.schedule_feedback(now);
-        self.recover(observer, now);
+        path.on_rtp(transport, size, ecn, now);
+        self.schedule_feedback(path, now);
+        self.recover(path, observer, now);
         true
     }
 
     /// Plays what repair has brought back.
     #[inline(never)]
-    pub(super) fn recover(&mut self, observer: &mut MaybeObserver, now: Timestamp) {
-        let ssrc = self.ssrc;
+    pub(super) fn recover(&mut self, path: &mut ReceivePath, observer: &mut MaybeObserver, now: Timestamp) {
+        let ssrc = self.identity.ssrc;
         while let Some(rebuilt) = self.repair.as_mut().and_then(|r| r.poll(ssrc)) {
             // Padding that was left out of the datagram is as good as any other payload here.
             if let Ok(view) = PacketView::parse_header(&rebuilt.bytes) {
@@ -76,7 +69,7 @@ impl MediaReceiver {
                 if self.nack.is_some() {
                     self.look_for_gaps(rebuilt.sequence, (view.timestamp(), view.marker()), true, now);
                 }
-                self.on_rebuilt(rebuilt.sequence, &view, rebuilt.zeros, now);
+                self.on_rebuilt(path, rebuilt.sequence, &view, rebuilt.zeros, now);
             }
             if let Some(repair) = &mut self.repair {
                 repair.recycle(rebuilt.bytes);
@@ -86,7 +79,14 @@ impl MediaReceiver {
 
     /// A media packet that was lost has been brought back, `zeros` bytes of its payload not in `view`. `false` where it is too
     /// late for playout.
-    pub(super) fn on_rebuilt(&mut self, sequence: u64, view: &PacketView<'_>, zeros: u32, now: Timestamp) -> bool {
+    pub(super) fn on_rebuilt(
+        &mut self,
+        path: &mut ReceivePath,
+        sequence: u64,
+        view: &PacketView<'_>,
+        zeros: u32,
+        now: Timestamp,
+    ) -> bool {
         let payload = view.payload().len() as u64 + u64::from(zeros);
         let packet = Incoming {
             sequence: view.sequence(),
@@ -100,7 +100,7 @@ impl MediaReceiver {
             ecn: Ecn::NotEct,
         };
         let payload = Payload { bytes: view.payload(), zeros, repaired: true };
-        if self.play(sequence, &packet, &payload, now) {
+        if self.play(path, sequence, &packet, &payload, now) {
             return false;
         }
         if let Some(interval) = &mut self.interval {

@@ -1,13 +1,15 @@
 //! Retransmission in the receiving direction: gaps that are asked for, and packets that come again (RFC 4588).
 
-use super::{DEFAULT_DEADLINE, MediaReceiver, by_transport, new_log};
+use super::path::ReceivePath;
+use super::stream::{DEFAULT_DEADLINE, IncomingStream};
 use crate::arrivals::ArrivalLog;
+use crate::identity::StreamIdentity;
 use crate::nack::Arrived;
 use crate::observer::{MaybeObserver, Seen};
 use crate::sent::nearest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_media::resilience::Mechanisms;
-use weir_units::{Ecn, Timestamp};
+use weir_units::{DataSize, Ecn, Timestamp};
 use weir_wire::rtp::retransmission;
 use weir_wire::rtp::{Header, PacketView};
 
@@ -21,7 +23,7 @@ pub(crate) struct ResentStream {
     packet: Vec<u8>,
 }
 
-impl MediaReceiver {
+impl IncomingStream {
     /// A packet of the media stream has come, or repair has brought it back: those missing in front of it are asked for.
     #[inline(never)]
     pub(super) fn look_for_gaps(
@@ -38,8 +40,8 @@ impl MediaReceiver {
         if is_repaired { nack.on_repaired(now, packet) } else { nack.on_packet(now, packet) }
     }
 
-    /// A report tells the other end of this fraction lost.
-    pub(crate) fn on_loss_told(&mut self, fraction: f64) {
+    /// A report with this fraction lost leaves for the other end.
+    pub(crate) fn on_loss_reported(&mut self, fraction: f64) {
         let (Some(r), Some(nack)) = (&mut self.resilience, &self.nack) else { return };
         r.on_loss(fraction, nack.gaps());
         self.follow_resilience();
@@ -52,7 +54,18 @@ impl MediaReceiver {
         }
     }
 
-    pub(crate) fn nack_due(&self, now: Timestamp) -> bool {
+    /// Pictures behind this one are damaged: the other end is asked to go back to it, or for a key frame where a policy of error
+    /// resilience leaves references alone.
+    pub(crate) fn on_damaged(&mut self, last_decoded_rtp_timestamp: u32, now: Timestamp) {
+        let references = |d: weir_media::resilience::Decision| d.mechanisms.contains(Mechanisms::REFERENCES);
+        if self.resilience.as_ref().is_none_or(|r| references(r.decision())) {
+            self.picture.on_damaged(last_decoded_rtp_timestamp, now);
+        } else {
+            self.picture.want_key_frame(now);
+        }
+    }
+
+    pub(crate) fn is_nack_due(&self, now: Timestamp) -> bool {
         self.nack.as_ref().is_some_and(|n| n.is_due(now))
     }
     pub(crate) fn prepare_nack(&mut self, now: Timestamp) -> bool {
@@ -62,16 +75,17 @@ impl MediaReceiver {
     /// A packet of the retransmission stream: what is read of it, and the bytes of its payload that are not there.
     pub(crate) fn on_retransmission(
         &mut self,
+        path: &mut ReceivePath,
         (view, zeros): (&PacketView<'_>, u32),
         transport: Option<u16>,
         ecn: Ecn,
         observer: &mut MaybeObserver,
         now: Timestamp,
     ) {
-        let (plan, clock_rate) = (self.plan, self.clock_rate);
+        let clock_rate = self.identity.clock_rate;
         let resent = self.resent.get_or_insert_with(|| ResentStream {
             stats: ReceiveStatistics::new(clock_rate),
-            log: new_log(plan).filter(|_| plan.is_some_and(|p| !by_transport(p.format))),
+            log: path.stream_log(),
             packet: Vec::new(),
         });
         let Sequenced::Valid(number) = resent.stats.on_sequence(view.sequence()) else { return };
@@ -80,14 +94,8 @@ impl MediaReceiver {
         if let Some(log) = &mut resent.log {
             log.on_packet(number, now, ecn);
         }
-        self.bytes_since_feedback += size;
-        if let Some(transport) = transport {
-            let number = self.unwrap_transport(transport);
-            if let Some(log) = &mut self.log {
-                log.on_packet(number, now, ecn);
-            }
-        }
-        self.schedule_feedback(now);
+        path.on_rtp(transport, DataSize::from_bytes(size), ecn, now);
+        self.schedule_feedback(path, now);
         let highest = self.stats.highest();
         let (Some(nack), Some(resent)) = (&mut self.nack, &mut self.resent) else { return };
         nack.counters.retransmissions += 1;
@@ -108,7 +116,8 @@ impl MediaReceiver {
             self.stats.on_retransmission();
         }
         // The packet as it was sent, but for header extensions. One of nothing is padding that was asked for.
-        let (timestamp, marker, payload_type, ssrc) = (view.timestamp(), view.marker(), self.payload_type, self.ssrc);
+        let (timestamp, marker) = (view.timestamp(), view.marker());
+        let StreamIdentity { ssrc, payload_type, .. } = self.identity;
         let padding = u8::from(payload.is_empty() && zeros == 0);
         let sequence_16 = sequence as u16;
         let header =
@@ -120,7 +129,8 @@ impl MediaReceiver {
         if let Some(o) = observer.as_mut().filter(|_| was_missing) {
             o.on_rtp_recovered(&Seen { now, bytes: &original, payload: zeros, source: None });
         }
-        let in_time = PacketView::parse_header(&original).is_ok_and(|v| self.on_rebuilt(sequence, &v, zeros, now));
+        let in_time =
+            PacketView::parse_header(&original).is_ok_and(|v| self.on_rebuilt(path, sequence, &v, zeros, now));
         if let Some(resent) = &mut self.resent {
             resent.packet = original;
         }

@@ -1,6 +1,6 @@
 //! What the other end tells of pictures, and how often it may have a key frame.
 
-use super::MediaSender;
+use super::OutgoingStream;
 use crate::picture::{Named, PictureCounters, PictureFeedback, Pictures};
 use weir_media::SourceFeedback;
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -54,7 +54,7 @@ impl PictureState {
     }
 }
 
-impl MediaSender {
+impl OutgoingStream {
     /// The other end asks for a key frame, by a FIR of this sender and number or by PLI. The repetition of a FIR is answered by another
     /// key frame when two round trips have gone since the last one (RFC 5104, section 3.5.1.1).
     pub(crate) fn on_key_request(&mut self, fir: Option<(u32, u8)>, rtt: Option<TimeDelta>, now: Timestamp) {
@@ -96,11 +96,12 @@ impl MediaSender {
     #[inline(never)]
     pub(crate) fn on_picture_feedback(
         &mut self,
-        (rpsi, payload_type): (Option<Rpsi<'_>>, u8),
+        rpsi: Option<Rpsi<'_>>,
         slices_lost: bool,
         rtt: Option<TimeDelta>,
         now: Timestamp,
     ) {
+        let payload_type = self.identity.payload_type;
         let p = &mut self.picture;
         let picture = rpsi.and_then(|r| {
             let named = Named::read(p.config.name, &r).filter(|_| r.payload_type == payload_type);
@@ -137,6 +138,7 @@ impl MediaSender {
         self.want_key_frame(now);
     }
 
+    /// Asks the source for slices of at most this size.
     pub(crate) fn set_slice_size(&mut self, size: Option<DataSize>, now: Timestamp) -> bool {
         self.source.on_feedback(SourceFeedback::SliceSize(size), now)
     }

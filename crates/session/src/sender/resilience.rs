@@ -1,13 +1,13 @@
 //! Error resilience as a policy has it: slice sizes to the source, unequal protection to the codes.
 
-use super::MediaSender;
+use super::OutgoingStream;
 use crate::protection::RepairChoice;
 use crate::resilience::unequal;
 use weir_fec::SchemeError;
 use weir_media::SourceFeedback;
 use weir_units::{TimeDelta, Timestamp};
 
-impl MediaSender {
+impl OutgoingStream {
     /// A report of the media stream tells of this fraction lost.
     pub(crate) fn on_loss(&mut self, fraction: f64, rtt: Option<TimeDelta>, now: Timestamp) {
         if let Some(r) = &mut self.resilience {

@@ -148,7 +148,7 @@ impl Link {
             Fate::Delay(d) => Some(d),
         };
         let Some(later) = later else {
-            if t.is_rtp {
+            if t.is_rtp() {
                 let v = PacketView::parse_header(&bytes).unwrap();
                 self.lost.push((v.ssrc(), v.sequence()));
             }
@@ -192,10 +192,10 @@ impl Call {
             assert!(steps < 2_000_000, "time stands still at {}", self.now);
             self.now = self.now.max(at);
             if let Some((_, bytes, payload)) = self.there.inside.pop_front_if(|p| p.0 <= self.now) {
-                self.b.handle_datagram(self.now, &Datagram { bytes: &bytes, payload, ecn: Ecn::NotEct });
+                self.b.handle_datagram(self.now, &Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) });
             }
             if let Some((_, bytes, payload)) = self.back.inside.pop_front_if(|p| p.0 <= self.now) {
-                self.a.handle_datagram(self.now, &Datagram { bytes: &bytes, payload, ecn: Ecn::NotEct });
+                self.a.handle_datagram(self.now, &Datagram { payload, ..Datagram::new(&bytes, Ecn::NotEct) });
             }
             self.a.handle_timeout(self.now);
             self.b.handle_timeout(self.now);

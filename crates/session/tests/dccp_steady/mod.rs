@@ -44,8 +44,8 @@ impl End {
     }
     fn handle_datagram(&mut self, now: Timestamp, bytes: &[u8], payload: u32, ecn: Ecn) {
         match self {
-            Self::Plain(e) => e.handle_datagram(now, &Datagram { bytes, payload, ecn }),
-            Self::Dccp(e) => e.handle_datagram(now, &connection::Datagram { bytes, payload, ecn }),
+            Self::Plain(e) => _ = e.handle_datagram(now, &Datagram { payload, ..Datagram::new(bytes, ecn) }),
+            Self::Dccp(e) => _ = e.handle_datagram(now, &connection::Datagram { bytes, payload, ecn }),
         }
     }
 }

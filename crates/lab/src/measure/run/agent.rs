@@ -197,7 +197,7 @@ impl weir_sim::Agent for CallEnd {
     }
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
         self.now = now;
-        let datagram = Datagram { bytes: &packet.bytes, payload: packet.payload, ecn: packet.ecn };
+        let datagram = Datagram { payload: packet.payload, ..Datagram::new(&packet.bytes, packet.ecn) };
         self.endpoint.handle_datagram(now, &datagram);
     }
     fn on_timeout(&mut self, now: Timestamp) {

@@ -1,0 +1,308 @@
+//! What an endpoint makes of RTCP: reports and feedback become cues, requests go to the stream that they are about.
+
+use super::{Endpoint, Sync};
+use crate::rtcp::Heard;
+use crate::sent::Traces;
+use weir_cc::cue::{self, Cue, EstimateKind, NadaMode, OneWayDelay};
+use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_wire::ntp::{NtpTime, round_trip};
+use weir_wire::rtcp::xr::{Block, RleBlock, Xr};
+use weir_wire::rtcp::{NaduEntry, Packet, ReportBlock, Rpsi, SenderReport};
+
+impl Endpoint {
+    /// All packets of a compound have been read: what several of them say together goes on as one.
+    pub(super) fn end_compound(&mut self, compound: &Compound<'_>, now: Timestamp) {
+        let Some(sender) = &mut self.sender else { return };
+        sender.end_compound(compound.path);
+        // Behind the report blocks of the same compound, whatever their order in it.
+        let traces = &compound.traces[..compound.trace_count];
+        if traces.iter().any(|(_, t)| t.loss.is_some()) {
+            sender.on_traces(compound.path, traces, compound.one_way_delay, self.rtt, now);
+        }
+        for p in compound.pictures[..compound.picture_count].iter().filter(|p| p.rpsi.is_some() || p.slices_lost) {
+            if let Some(stream) = sender.by_ssrc(p.ssrc) {
+                stream.on_picture_feedback(p.rpsi, p.slices_lost, self.rtt, now);
+            }
+        }
+    }
+
+    /// Whether the source is that of one of this end's media streams.
+    fn is_own(&self, ssrc: u32) -> bool {
+        self.sender.as_ref().is_some_and(|s| s.streams.iter().any(|s| s.identity.ssrc == ssrc))
+    }
+
+    pub(super) fn on_rtcp<'a>(&mut self, packet: &Packet<'a>, compound: &mut Compound<'a>, now: Timestamp) {
+        let path = compound.path;
+        match packet {
+            Packet::SenderReport(sr) => {
+                self.on_heard(sr.ssrc, now);
+                self.on_sender_report(sr, path, now);
+            }
+            Packet::ReceiverReport(rr) => {
+                self.on_heard(rr.ssrc, now);
+                rr.blocks.iter().for_each(|b| self.on_block(&b, path, now));
+            }
+            Packet::Bye(b) => self.on_bye(b, now),
+            Packet::Xr(xr) => self.on_extended_report(xr, compound, now),
+            Packet::OneWayDelay(d) if self.is_own(d.media_ssrc) => {
+                compound.one_way_delay = Some(OneWayDelay { min: d.min, mean: d.mean, last: d.latest });
+            }
+            Packet::Nadu(n) => n.entries.iter().for_each(|e| self.on_next_unit(&e, path, now)),
+            Packet::Twcc(f) => {
+                if let Some(sender) = &mut self.sender
+                    && let Some(rtt) = sender.on_twcc(path, f, now)
+                {
+                    self.rtt = Some(rtt);
+                }
+            }
+            Packet::Ccfb(f) => {
+                let Some(sender) = &mut self.sender else { return };
+                let mut known = false;
+                for stream in f.streams() {
+                    let is_ours = sender.streams.iter().any(|s| s.identity.has(stream.ssrc));
+                    known |= is_ours;
+                    self.counters.unknown_source += u64::from(!is_ours);
+                }
+                if known && let Some(rtt) = sender.on_ccfb(path, f, now) {
+                    self.rtt = Some(rtt);
+                }
+            }
+            Packet::Remb(r) if r.sources.iter().any(|s| self.is_own(s)) => {
+                self.on_estimate(r.rate.rate(), EstimateKind::Remb, path, now);
+            }
+            Packet::Tmmbr(t) if Some(t.sender_ssrc) == self.config.station_ssrc => {
+                for e in t.entries.iter() {
+                    self.on_notice(e.ssrc, e.max_rate.rate(), path, now);
+                }
+            }
+            Packet::Tmmbr(t) => {
+                for e in t.entries.iter() {
+                    if self.is_own(e.ssrc) {
+                        self.on_estimate(e.max_rate.rate(), EstimateKind::Tmmbr, path, now);
+                    }
+                }
+            }
+            Packet::Nada(n) if self.is_own(n.media_ssrc) => {
+                let mode = if n.gradual { NadaMode::GradualUpdate } else { NadaMode::AcceleratedRampUp };
+                let report =
+                    cue::NadaReport { now, mode, aggregate_delay: n.x_curr, receive_rate: n.r_recv, rtt: self.rtt };
+                if let Some(s) = &mut self.sender {
+                    s.on_cue(path, &Cue::NadaReport(report));
+                }
+            }
+            Packet::SrRequest(r) if self.is_own(r.media_ssrc) => self.early_wanted = true,
+            Packet::Nack(n) => self.on_nack(n, path, now),
+            Packet::Pli(p) => self.on_key_request(p.media_ssrc, None, now),
+            Packet::Fir(f) => {
+                for e in f.entries.iter() {
+                    self.on_key_request(e.ssrc, Some((f.sender_ssrc, e.sequence)), now);
+                }
+            }
+            Packet::Rpsi(r) if self.is_own(r.media_ssrc) => {
+                if let Some(p) = compound.picture(r.media_ssrc) {
+                    p.rpsi = Some(*r);
+                }
+            }
+            Packet::Sli(s) if self.is_own(s.media_ssrc) => {
+                let lost = s.entries.iter().next().is_some();
+                if let Some(p) = compound.picture(s.media_ssrc) {
+                    p.slices_lost |= lost;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_key_request(&mut self, ssrc: u32, fir: Option<(u32, u8)>, now: Timestamp) {
+        if let Some(s) = self.sender.as_mut().and_then(|s| s.by_ssrc(ssrc)) {
+            s.on_key_request(fir, self.rtt, now);
+        }
+    }
+
+    fn on_sender_report(&mut self, sr: &SenderReport<'_>, path: usize, now: Timestamp) {
+        sr.blocks.iter().for_each(|b| self.on_block(&b, path, now));
+        let heard = Some(Heard { compact: sr.info.ntp.compact(), at: now });
+        let Some(receiver) = &mut self.receiver else {
+            if sr.ssrc == self.config.remote_ssrc {
+                self.sync = Sync::No;
+            }
+            return;
+        };
+        let Some(index) = receiver.index_of_source(sr.ssrc) else { return };
+        let stream = &mut receiver.streams[index];
+        let [media, repair, _] = stream.identity.sources();
+        if sr.ssrc == media {
+            stream.heard.media = heard;
+            if index == 0 {
+                self.sync = Sync::No;
+            }
+            if self.config.synchronised_clocks {
+                stream.set_capture_time(sr.info.rtp_timestamp, Timestamp::ZERO + sr.info.ntp.since(self.zero));
+            }
+        } else if sr.ssrc == repair {
+            stream.heard.repair = heard;
+        } else {
+            stream.heard.retransmission = heard;
+        }
+    }
+
+    fn on_extended_report<'a>(&mut self, xr: &Xr<'a>, compound: &mut Compound<'a>, now: Timestamp) {
+        for block in xr.blocks.iter() {
+            match block {
+                // One block of a kind and stream: what a datagram costs stays bounded.
+                Block::LossRle(t) if self.is_own(t.ssrc) => compound.trace(t, |traces| &mut traces.loss),
+                Block::DiscardRle { early: false, trace: t } if self.is_own(t.ssrc) => {
+                    compound.trace(t, |traces| &mut traces.discard);
+                }
+                Block::PostRepairLossRle(t) if self.is_own(t.ssrc) => {
+                    compound.trace(t, |traces| &mut traces.post_repair)
+                }
+                Block::Rrtr(ntp) => {
+                    self.reference_heard = Some((xr.ssrc, Heard { compact: ntp.compact(), at: now }));
+                }
+                Block::Dlrr(entries) => {
+                    let own = self.config.ssrc;
+                    for e in entries.iter().filter(|e| e.ssrc == own) {
+                        let ntp = NtpTime::at(now, self.zero);
+                        if let Some(rtt) = round_trip(ntp, e.last_rr, e.delay_since_last_rr) {
+                            self.on_rtt(rtt, now);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn on_next_unit(&mut self, e: &NaduEntry, path: usize, now: Timestamp) {
+        let Some(sender) = &mut self.sender else { return };
+        let Some(index) = sender.streams.iter().position(|s| s.identity.ssrc == e.ssrc) else { return };
+        let sequence = sender.streams[index].media.nearest(e.next_sequence);
+        let Some(next_sequence) = sender.number_of_next(index, sequence) else {
+            self.counters.unknown_packet += 1;
+            return;
+        };
+        let unit = cue::NextDataUnit { now, next_sequence, playout_delay: e.playout_delay };
+        sender.on_cue(path, &Cue::NextDataUnit(unit));
+    }
+
+    fn on_estimate(&mut self, rate: DataRate, kind: EstimateKind, path: usize, now: Timestamp) {
+        if let Some(s) = &mut self.sender {
+            s.on_cue(path, &Cue::ReceiverEstimate(cue::ReceiverEstimate { now, rate, kind }));
+        }
+    }
+
+    /// A device on the path reports what its link can carry of a source's media: on this end's way out, or on its way in.
+    fn on_notice(&mut self, about: u32, rate: DataRate, path: usize, now: Timestamp) {
+        let notice = cue::CapacityNotice { now, rate };
+        if self.is_own(about)
+            && let Some(s) = &mut self.sender
+        {
+            s.on_cue(path, &Cue::CapacityNotice(notice));
+        } else if let Some(r) = self.receiver.as_mut().filter(|r| r.streams.iter().any(|s| s.identity.ssrc == about)) {
+            if let Some(report) = r.path.on_notice(&notice) {
+                self.report = Some(report);
+            }
+        } else {
+            self.counters.unknown_source += 1;
+        }
+    }
+
+    fn on_block(&mut self, b: &ReportBlock, path: usize, now: Timestamp) {
+        let Some(sender) = &mut self.sender else { return };
+        let Some(index) = sender.streams.iter().position(|s| s.identity.ssrc == b.ssrc) else {
+            if sender.streams.iter().any(|s| s.identity.has(b.ssrc)) {
+                sender.paths[path].breaker.on_feedback();
+            }
+            return;
+        };
+        let stream = &mut sender.streams[index];
+        let rtt = round_trip(NtpTime::at(now, self.zero), b.last_sr, b.delay_since_last_sr);
+        let before = stream.prior_highest.replace(b.highest_sequence);
+        let expected = before.map_or(0, |p| b.highest_sequence.wrapping_sub(p));
+        let clock_rate = i64::from(stream.identity.clock_rate.max(1));
+        let block = cue::ReportBlock {
+            now,
+            fraction_lost: f64::from(b.fraction_lost) / 256.0,
+            cumulative_lost: i64::from(b.cumulative_lost),
+            highest_sequence: u64::from(b.highest_sequence),
+            expected: u64::from(expected),
+            jitter: TimeDelta::from_nanos(i64::from(b.jitter) * 1_000_000_000 / clock_rate),
+            rtt,
+        };
+        // The other end knows the stream: what names it need not be sent any more.
+        if core::mem::take(&mut stream.is_labelled) {
+            stream.overhead = super::rtp_overhead(&self.config, stream);
+        }
+        sender.on_block(path, block);
+        let stream = &mut sender.streams[index];
+        if stream.resilience.is_some() {
+            stream.on_loss(block.fraction_lost, rtt, now);
+        }
+        if sender.paths[path].breaker.tripped().is_some() {
+            sender.cease();
+        }
+        if let Some(rtt) = rtt {
+            self.on_rtt(rtt, now);
+        }
+    }
+
+    fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
+        self.rtt = Some(rtt);
+        self.timer.on_round_trip(rtt);
+        if let Some(r) = &mut self.receiver {
+            r.on_rtt(rtt, now);
+        }
+        for r in self.sender.iter_mut().flat_map(|s| &mut s.streams).filter_map(|s| s.retransmitter.as_mut()) {
+            r.on_rtt(rtt);
+        }
+    }
+}
+
+/// Most streams of which one compound may bring run lengths, and as many for feedback on pictures.
+const MAX_TOLD: usize = 8;
+
+/// Feedback on one stream's pictures.
+#[derive(Clone, Copy, Default)]
+struct PictureNews<'a> {
+    ssrc: u32,
+    rpsi: Option<Rpsi<'a>>,
+    slices_lost: bool,
+}
+
+/// What a compound says in several packets and goes on as one cue.
+#[derive(Default)]
+pub(super) struct Compound<'a> {
+    /// The place in the list of the path that it came by.
+    pub path: usize,
+    traces: [(u32, Traces<'a>); MAX_TOLD],
+    trace_count: usize,
+    one_way_delay: Option<OneWayDelay>,
+    pictures: [PictureNews<'a>; MAX_TOLD],
+    picture_count: usize,
+}
+
+impl<'a> Compound<'a> {
+    pub(super) fn on_path(path: usize) -> Self {
+        Self { path, ..Self::default() }
+    }
+
+    /// Keeps the first trace of a kind of each stream.
+    fn trace(&mut self, block: RleBlock<'a>, kind: for<'t> fn(&'t mut Traces<'a>) -> &'t mut Option<RleBlock<'a>>) {
+        let known = self.traces[..self.trace_count].iter().position(|(ssrc, _)| *ssrc == block.ssrc);
+        let index = known.unwrap_or(self.trace_count);
+        let Some((ssrc, traces)) = self.traces.get_mut(index) else { return };
+        *ssrc = block.ssrc;
+        self.trace_count = self.trace_count.max(index + 1);
+        kind(traces).get_or_insert(block);
+    }
+
+    fn picture(&mut self, ssrc: u32) -> Option<&mut PictureNews<'a>> {
+        let known = self.pictures[..self.picture_count].iter().position(|p| p.ssrc == ssrc);
+        let index = known.unwrap_or(self.picture_count);
+        let news = self.pictures.get_mut(index)?;
+        news.ssrc = ssrc;
+        self.picture_count = self.picture_count.max(index + 1);
+        Some(news)
+    }
+}

@@ -1,0 +1,138 @@
+//! How a stream appears in RTP: its synchronisation sources, payload types and clock.
+
+use crate::config::EndpointConfig;
+use core::fmt;
+
+/// Most bytes of a MID or RID: what a header extension element with a one-byte header holds (RFC 8285, section 4.2).
+pub const MAX_LABEL: usize = 16;
+
+/// The value of a MID or RID header extension: 1 to 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label {
+    bytes: [u8; MAX_LABEL],
+    len: u8,
+}
+
+impl Label {
+    /// The label of this text, which may hold letters, digits, `-` and `_` (RFC 8851, section 4; a MID is a token, RFC 5888,
+    /// section 4); `None` where it holds others, or is empty or too long.
+    pub fn new(text: &str) -> Option<Self> {
+        let allowed = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        Self::from_bytes(text.as_bytes()).filter(|_| allowed)
+    }
+    /// The label as a packet holds it; `None` where it is empty or too long.
+    pub fn from_bytes(data: &[u8]) -> Option<Self> {
+        let mut bytes = [0; MAX_LABEL];
+        bytes.get_mut(..data.len())?.copy_from_slice(data);
+        (!data.is_empty()).then_some(Self { bytes, len: data.len() as u8 })
+    }
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.as_bytes()))
+    }
+}
+
+/// How a stream and the streams beside it (repair, retransmission) appear in RTP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamIdentity {
+    /// Synchronisation source of the media; 0 for an incoming stream whose source is not known yet.
+    pub ssrc: u32,
+    /// RTP payload type of the media.
+    pub payload_type: u8,
+    /// RTP clock in Hz: 90,000 for video, 48,000 for Opus.
+    pub clock_rate: u32,
+    /// RTP payload type of parity repair packets (FlexFEC, RFC 8627).
+    pub parity_payload_type: u8,
+    /// RTP payload type of Reed-Solomon repair packets.
+    pub reed_solomon_payload_type: u8,
+    /// RTP payload type of retransmissions (RFC 4588).
+    pub retransmission_payload_type: u8,
+    /// Synchronisation source of the repair stream; `None` takes [`Self::ssrc`] with its top bit inverted.
+    pub repair_ssrc: Option<u32>,
+    /// Synchronisation source of the retransmission stream; `None` takes [`Self::ssrc`] with its second bit inverted.
+    pub retransmission_ssrc: Option<u32>,
+    /// The media section that the stream belongs to (RFC 9143), sent as a header extension until the stream is reported on.
+    pub mid: Option<Label>,
+    /// The encoding of a simulcast (RFC 8852), sent in the same way.
+    pub rid: Option<Label>,
+}
+
+impl StreamIdentity {
+    /// The synchronisation source of the repair stream.
+    pub fn repair(&self) -> u32 {
+        self.repair_ssrc.unwrap_or(self.ssrc ^ (1 << 31))
+    }
+    /// The synchronisation source of the retransmission stream.
+    pub fn retransmission(&self) -> u32 {
+        self.retransmission_ssrc.unwrap_or(self.ssrc ^ (1 << 30))
+    }
+    /// All three, the media first.
+    pub fn sources(&self) -> [u32; 3] {
+        [self.ssrc, self.repair(), self.retransmission()]
+    }
+    /// Whether the source is one of them.
+    pub fn has(&self, ssrc: u32) -> bool {
+        self.sources().contains(&ssrc)
+    }
+}
+
+impl EndpointConfig {
+    /// The first outgoing stream.
+    pub fn outgoing(&self) -> StreamIdentity {
+        StreamIdentity {
+            ssrc: self.ssrc,
+            payload_type: self.payload_type,
+            clock_rate: self.clock_rate,
+            parity_payload_type: self.parity_payload_type,
+            reed_solomon_payload_type: self.reed_solomon_payload_type,
+            retransmission_payload_type: self.retransmission_payload_type,
+            repair_ssrc: self.repair_ssrc,
+            retransmission_ssrc: self.retransmission_ssrc,
+            mid: self.mid,
+            rid: None,
+        }
+    }
+    /// The first incoming stream.
+    pub fn incoming(&self) -> StreamIdentity {
+        StreamIdentity {
+            ssrc: self.remote_ssrc,
+            repair_ssrc: self.remote_repair_ssrc,
+            retransmission_ssrc: self.remote_retransmission_ssrc,
+            ..self.outgoing()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_hold_sixteen_plain_characters_at_most() {
+        assert_eq!(Label::new("cam-hi_0").map(|l| l.to_string()), Some("cam-hi_0".into()));
+        assert_eq!(Label::new("0123456789abcdef").map(|l| l.as_bytes().len()), Some(16));
+        for bad in ["", "0123456789abcdefg", "a b", "a\n"] {
+            assert_eq!(Label::new(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn sources_beside_the_media_follow_it_unless_they_are_named() {
+        let mut id = EndpointConfig { ssrc: 5, ..EndpointConfig::default() }.outgoing();
+        assert_eq!(id.sources(), [5, 5 | 1 << 31, 5 | 1 << 30]);
+        id.repair_ssrc = Some(9);
+        assert!(id.has(9) && !id.has(5 | 1 << 31));
+    }
+}

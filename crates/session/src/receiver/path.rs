@@ -1,0 +1,217 @@
+//! What belongs to a path in the receiving direction: what feedback reports of it and when, and the controller's receiver half.
+
+use super::stream::Incoming;
+use crate::arrivals::ArrivalLog;
+use crate::feedback::TwccWriter;
+use crate::sent::nearest;
+use crate::session_params::{Profile, SessionParams};
+use weir_cc::cue::{CapacityNotice, ReceivedPacket};
+use weir_cc::{FeedbackFormat, FeedbackPlan, Receiver, ReceiverController, Report, ReportPlan};
+use weir_units::{DataRate, DataSize, Ecn, PathId, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_wire::rtp::extension::abs_send_time_since;
+
+/// Weight of a new message in the mean size of feedback, as RFC 3550 averages RTCP (section 6.3.3).
+const SIZE_WEIGHT: f64 = 1.0 / 16.0;
+/// First guess of a feedback message's size in bytes, with UDP and IP: a header, and one report each for 20 packets.
+const FIRST_FEEDBACK_SIZE: f64 = 90.0;
+
+/// A log of arrivals for this plan.
+fn new_log(plan: FeedbackPlan) -> ArrivalLog {
+    // RFC 8888 lets reports overlap, TWCC's practice is to report each packet once.
+    ArrivalLog::new(plan.format == FeedbackFormat::CongestionControl)
+}
+
+pub(crate) struct ReceivePath {
+    pub id: PathId,
+    /// Arrivals by transport-wide numbers, where feedback goes by them.
+    pub log: Option<ArrivalLog>,
+    /// The highest transport-wide number, unwrapped.
+    transport: Option<u64>,
+    pub twcc: TwccWriter,
+    plan: Option<FeedbackPlan>,
+    pub reports: Option<ReportPlan>,
+    /// Whether the profile has feedback messages.
+    feedback_allowed: bool,
+    pub controller: Option<Receiver>,
+    pub feedback_due: Option<Timestamp>,
+    last_feedback: Timestamp,
+    bytes_since_feedback: u64,
+    /// Over the last feedback interval.
+    received_rate: DataRate,
+    feedback_size: f64,
+    /// Last absolute send time as sent, and unwrapped.
+    departure: Option<(u32, RemoteTimestamp)>,
+    /// The time of the first departure.
+    first_departure: RemoteTimestamp,
+    /// The number of the newest packet of any stream that the controller has seen, where there are several streams.
+    newest: u64,
+}
+
+impl ReceivePath {
+    pub(crate) fn new(
+        plan: Option<FeedbackPlan>,
+        reports: Option<ReportPlan>,
+        controller: Option<Receiver>,
+        twcc: TwccWriter,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id: PathId::FIRST,
+            log: plan.filter(|p| p.format == FeedbackFormat::TransportWide).map(new_log),
+            transport: None,
+            twcc,
+            plan,
+            reports,
+            feedback_allowed: true,
+            controller,
+            feedback_due: None,
+            last_feedback: now,
+            bytes_since_feedback: 0,
+            received_rate: DataRate::ZERO,
+            feedback_size: FIRST_FEEDBACK_SIZE,
+            departure: None,
+            // Not from zero, so that packets sent a little earlier stay after the clock's zero.
+            first_departure: RemoteTimestamp::from_secs(64),
+            newest: 65_536,
+        }
+    }
+
+    /// The other end has started again after this time of silence: what was logged is void, the controller goes on.
+    pub(crate) fn restart(&mut self, twcc: TwccWriter, silence: TimeDelta, now: Timestamp) {
+        let first_departure = self.departure.map_or(self.first_departure, |(_, at)| at + silence);
+        let next = Self::new(self.plan, self.reports, self.controller.take(), twcc, now);
+        let (feedback_allowed, newest) = (self.feedback_allowed, self.newest);
+        *self = Self { first_departure, feedback_allowed, newest, ..next };
+    }
+
+    pub(crate) fn set_params(&mut self, params: &SessionParams) {
+        self.feedback_allowed = params.profile == Profile::Avpf;
+        if !self.feedback_allowed {
+            self.feedback_due = None;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn format(&self) -> Option<FeedbackFormat> {
+        self.plan.map(|p| p.format)
+    }
+
+    /// A log of a stream's arrivals by its own numbers, where feedback goes by them.
+    pub(crate) fn stream_log(&self) -> Option<ArrivalLog> {
+        self.plan.filter(|p| p.format == FeedbackFormat::CongestionControl).map(new_log)
+    }
+
+    /// An RTP packet of so many bytes has come; where it has a transport-wide number, it is logged by that.
+    #[inline]
+    pub(crate) fn on_rtp(&mut self, transport: Option<u16>, size: DataSize, ecn: Ecn, now: Timestamp) {
+        self.bytes_since_feedback += size.as_bytes();
+        if let Some(number) = transport {
+            let number = self.unwrap_transport(number);
+            self.log_packet(number, ecn, now);
+        }
+    }
+    #[inline]
+    pub(crate) fn log_packet(&mut self, number: u64, ecn: Ecn, now: Timestamp) {
+        if let Some(log) = &mut self.log {
+            log.on_packet(number, now, ecn);
+        }
+    }
+
+    /// The 64-bit form of a transport-wide number, one cycle up as receive statistics have it.
+    fn unwrap_transport(&mut self, number: u16) -> u64 {
+        let number = self.transport.map_or(65_536 + u64::from(number), |last| nearest(last, number));
+        self.transport = self.transport.max(Some(number));
+        number
+    }
+
+    /// Whether feedback is to be scheduled where there is news.
+    #[inline]
+    pub(crate) fn wants_schedule(&self) -> bool {
+        self.feedback_allowed && self.feedback_due.is_none() && self.plan.is_some()
+    }
+    /// Sets when feedback leaves: something has arrived since the last.
+    pub(crate) fn schedule_feedback(&mut self, now: Timestamp) {
+        let Some(plan) = self.plan else { return };
+        // The interval runs from the last message; after a silence the first packet starts it again.
+        let silent = now.saturating_since(self.last_feedback) > plan.max_interval;
+        let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
+        self.feedback_due = Some(due.max(now));
+    }
+
+    /// Distance between feedback messages: the plan's share of the received rate, between its bounds.
+    fn interval(&self) -> TimeDelta {
+        let Some(plan) = &self.plan else { return TimeDelta::MAX };
+        let bps = self.received_rate.as_bps_f64() * plan.bandwidth_share;
+        let wanted = TimeDelta::from_secs_f64(self.feedback_size * 8.0 / bps.max(1.0));
+        wanted.min(plan.max_interval).max(plan.min_interval)
+    }
+
+    pub(crate) fn is_feedback_due(&self, now: Timestamp) -> bool {
+        self.feedback_due.is_some_and(|at| at <= now)
+    }
+
+    /// Feedback has been written into a datagram of `size`. Gives the interval to the next.
+    pub(crate) fn on_feedback_sent(&mut self, size: DataSize, now: Timestamp) -> TimeDelta {
+        self.feedback_size += SIZE_WEIGHT * (size.as_bytes() as f64 - self.feedback_size);
+        let bytes = DataSize::from_bytes(self.bytes_since_feedback);
+        if let Some(rate) = DataRate::from_size_over(bytes, now.saturating_since(self.last_feedback)) {
+            self.received_rate = rate;
+        }
+        let interval = self.interval();
+        self.last_feedback = now;
+        self.bytes_since_feedback = 0;
+        self.feedback_due = None;
+        interval
+    }
+    pub(crate) fn feedback_in(&mut self, interval: TimeDelta, now: Timestamp) {
+        if self.feedback_allowed {
+            self.feedback_due = Some(now + interval);
+        }
+    }
+
+    fn unwrap_departure(&mut self, time: u32) -> RemoteTimestamp {
+        let at = match self.departure {
+            None => self.first_departure,
+            Some((last, at)) => at + abs_send_time_since(time, last),
+        };
+        self.departure = Some((time, at));
+        at
+    }
+
+    /// The number that the controller knows a packet by where several streams come by this path: each stream's steps count, so
+    /// that what one of them misses is missing here too.
+    pub(crate) fn joint_number(&mut self, step: i64) -> u64 {
+        let number = self.newest.saturating_add_signed(step);
+        self.newest = self.newest.max(number);
+        number
+    }
+
+    /// A packet for the controller's receiver half.
+    #[inline]
+    pub(crate) fn tell_controller(&mut self, sequence: u64, packet: &Incoming, now: Timestamp) {
+        let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
+        let received = ReceivedPacket {
+            now,
+            departure,
+            size: packet.size,
+            payload: packet.payload,
+            sequence,
+            rtp_timestamp: packet.rtp_timestamp,
+            marker: packet.marker,
+            ecn: packet.ecn,
+        };
+        if let Some(c) = &mut self.controller {
+            c.on_packet_received(&received);
+        }
+    }
+
+    /// A device on the path has reported the capacity of the way in; the report that it gives rise to.
+    pub(crate) fn on_notice(&mut self, notice: &CapacityNotice) -> Option<Report> {
+        let c = self.controller.as_mut()?;
+        c.on_notice(notice);
+        c.poll_report(notice.now)
+    }
+    pub(crate) fn poll_report(&mut self, now: Timestamp) -> Option<Report> {
+        self.controller.as_mut()?.poll_report(now)
+    }
+}

@@ -1,0 +1,53 @@
+//! Sources that start again: what of an incoming stream goes on, and what does not.
+
+use super::path::ReceivePath;
+use super::stream::{IncomingStream, Shared};
+use weir_units::Timestamp;
+
+/// Timestamps that differ by more from what the clock says are of a source that has started again.
+const PLAUSIBLE_SECONDS: u32 = 10;
+
+impl IncomingStream {
+    /// Sequence numbers have jumped from `before` to `sequence`. That is no loss; where the timestamps have jumped too, the
+    /// source has started again.
+    #[cold]
+    pub(super) fn on_jump(&mut self, (before, sequence): (u64, u64), rtp_timestamp: u32, now: Timestamp) {
+        self.goes_on_at = Some(before.wrapping_add(self.ahead).wrapping_add(1));
+        let clock_rate = self.identity.clock_rate;
+        let elapsed = now.saturating_since(self.newest.1).as_nanos() as i128 * i128::from(clock_rate) / 1_000_000_000;
+        let expected = self.newest.0.wrapping_add(elapsed as u32);
+        let off = (rtp_timestamp.wrapping_sub(expected) as i32).unsigned_abs();
+        if off > clock_rate.saturating_mul(PLAUSIBLE_SECONDS) {
+            self.restart_playout();
+            self.from_fastest = false;
+            self.events.clear();
+            if let Some(playout) = &mut self.playout {
+                // The packet before this one was not believed: what begins here may not be a frame.
+                playout.on_padding(sequence - 2);
+            }
+            if let Some(content) = &mut self.content {
+                content.clear();
+            }
+        }
+    }
+
+    /// Another source takes the place of the one so far. Counters go on.
+    pub(crate) fn restart(&mut self, path: &ReceivePath, shared: Shared<'_>, now: Timestamp) {
+        let goes_on_at = self.stats.is_started().then(|| self.stats.highest().wrapping_add(self.ahead).wrapping_add(1));
+        let next = Self::new(self.id, self.config(), path, shared, now);
+        let next = Self { counters: self.counters, goes_on_at, is_single: self.is_single, ..next };
+        let before = core::mem::replace(self, next);
+        // The path is the same, and so is who asks for pictures.
+        self.resilience = before.resilience;
+        self.follow_resilience();
+        self.picture = before.picture;
+        self.picture.reset();
+        if let (Some(nack), Some(old)) = (&mut self.nack, before.nack) {
+            nack.counters = old.counters;
+        }
+        if let (Some(content), Some(mut old)) = (&mut self.content, before.content) {
+            old.clear();
+            content.counters = old.counters;
+        }
+    }
+}

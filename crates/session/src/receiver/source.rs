@@ -1,0 +1,75 @@
+//! Who sends an incoming stream: sources that begin, leave, or come back under another identifier.
+
+use weir_units::{Ecn, TimeDelta, Timestamp};
+
+/// Packets of a source that has left may still be under way for so long.
+const STRAGGLERS: TimeDelta = TimeDelta::from_secs(1);
+
+/// What is known of the source of an incoming stream.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// When it was last heard.
+    pub heard: Timestamp,
+    /// When it said goodbye.
+    left: Option<Timestamp>,
+    candidate: Option<Candidate>,
+}
+
+/// A source on probation: one packet of it has come (RFC 3550, appendix A.1).
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub ssrc: u32,
+    next: u16,
+    /// That packet, which is taken in when the next one follows.
+    pub bytes: Vec<u8>,
+    pub payload: u32,
+    pub ecn: Ecn,
+}
+
+impl Source {
+    pub(crate) const fn new(now: Timestamp) -> Self {
+        Self { heard: now, left: None, candidate: None }
+    }
+    pub(crate) const fn has_left(&self) -> bool {
+        self.left.is_some()
+    }
+    /// Whether it left so long ago that a packet of it means that it has started again.
+    pub(crate) fn has_come_back(&self, now: Timestamp) -> bool {
+        self.left.is_some_and(|at| now.saturating_since(at) > STRAGGLERS)
+    }
+    pub(crate) fn is_silent(&self, time: TimeDelta, now: Timestamp) -> bool {
+        now.saturating_since(self.heard) >= time
+    }
+    pub(crate) fn on_bye(&mut self, now: Timestamp) {
+        self.left.get_or_insert(now);
+    }
+    /// It is the stream's from now on; how long nothing had been heard.
+    pub(crate) fn take_up(&mut self, now: Timestamp) -> TimeDelta {
+        let silence = now.saturating_since(self.heard);
+        (self.heard, self.left) = (now, None);
+        silence
+    }
+
+    /// A packet of another source that may take this one's place. The second one in sequence gives the first back.
+    pub(crate) fn on_candidate(
+        &mut self,
+        ssrc: u32,
+        sequence: u16,
+        datagram: &crate::Datagram<'_>,
+    ) -> Option<Candidate> {
+        let next = sequence.wrapping_add(1);
+        match &mut self.candidate {
+            Some(c) if c.ssrc == ssrc && c.next == sequence => return self.candidate.take(),
+            Some(c) => {
+                (c.ssrc, c.next, c.payload, c.ecn) = (ssrc, next, datagram.payload, datagram.ecn);
+                c.bytes.clear();
+                c.bytes.extend_from_slice(datagram.bytes);
+            }
+            None => {
+                let (bytes, payload, ecn) = (datagram.bytes.to_vec(), datagram.payload, datagram.ecn);
+                self.candidate = Some(Candidate { ssrc, next, bytes, payload, ecn });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,384 @@
+//! What belongs to an incoming stream: its statistics, playout, repair, retransmission and pictures.
+
+use super::path::ReceivePath;
+use super::retransmission::ResentStream;
+use crate::allocation::MediaKind;
+use crate::arrivals::ArrivalLog;
+use crate::config::IncomingConfig;
+use crate::content::ContentStore;
+use crate::frames::FrameLedger;
+use crate::identity::StreamIdentity;
+use crate::interval::IntervalLog;
+use crate::nack::{NackConfig, Nacker};
+use crate::observer::MaybeObserver;
+use crate::picture::PictureRequests;
+use crate::recovery::{RepairReceiver, RepairReception};
+use crate::resilience::ReceiveResilience;
+use crate::rtcp::Heard;
+use crate::session_params::{Profile, SessionParams, XrBlocks};
+use crate::statistics::{ReceiveStatistics, Sequenced};
+use std::collections::VecDeque;
+use weir_cc::cue::OneWayDelay;
+use weir_cc::{OneWayDelayMeter, ReportPlan};
+use weir_media::{AdaptivePlayout, Playout, PlayoutEvent};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_wire::rtcp::OneWayDelayReport;
+
+/// What the receiving direction has seen so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReceiveCounters {
+    /// RTP packets received and counted, of the media stream.
+    pub packets: u64,
+    /// Their RTP bytes: headers, payload and padding.
+    pub bytes: u64,
+    /// Packets set aside for an unknown source or an unexplained jump of sequence numbers.
+    pub invalid: u64,
+}
+
+impl core::ops::AddAssign for ReceiveCounters {
+    fn add_assign(&mut self, o: Self) {
+        self.packets += o.packets;
+        self.bytes += o.bytes;
+        self.invalid += o.invalid;
+    }
+}
+
+/// One RTP packet, as read from a datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Incoming {
+    pub sequence: u16,
+    /// Transport-wide sequence number, where feedback goes by it and the packet has it.
+    pub transport: Option<u16>,
+    pub rtp_timestamp: u32,
+    pub marker: bool,
+    /// Header, extensions, payload and padding.
+    pub size: DataSize,
+    /// Payload without header, extensions and padding.
+    pub payload: DataSize,
+    pub is_padding: bool,
+    pub abs_send_time: Option<u32>,
+    pub ecn: Ecn,
+}
+
+impl Incoming {
+    /// What frames are distinguished by; nothing for padding.
+    pub(super) fn frame(&self) -> Option<(u32, bool)> {
+        (!self.is_padding).then_some((self.rtp_timestamp, self.marker))
+    }
+}
+
+/// The payload of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payload<'a> {
+    /// What of it is there.
+    pub bytes: &'a [u8],
+    /// Zeros that belong behind.
+    pub zeros: u32,
+    /// Whether its packet was lost and brought back.
+    pub repaired: bool,
+}
+
+/// Time that packets wait for repair where no playout deadline sets one.
+pub(super) const DEFAULT_DEADLINE: TimeDelta = TimeDelta::from_secs(1);
+
+fn new_playout(deadline: Option<TimeDelta>, adaptive: Option<AdaptivePlayout>) -> Option<Playout> {
+    adaptive.map(Playout::adaptive).or(deadline.map(Playout::new))
+}
+
+/// The sender reports heard from the other end's sources of one stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SenderReports {
+    pub media: Option<Heard>,
+    pub repair: Option<Heard>,
+    pub retransmission: Option<Heard>,
+}
+
+pub(crate) struct IncomingStream {
+    pub id: crate::IncomingId,
+    pub identity: StreamIdentity,
+    pub media: MediaKind,
+    pub stats: ReceiveStatistics,
+    /// Arrivals by the stream's own numbers, where feedback goes by them.
+    pub log: Option<ArrivalLog>,
+    pub(super) reception: RepairReception,
+    pub(super) deadline: Option<TimeDelta>,
+    pub(super) adaptive: Option<AdaptivePlayout>,
+    /// Whether adaptive playout counts from the fastest frame although capture times are known: by those all is too late.
+    pub(super) from_fastest: bool,
+    pub repair: Option<RepairReceiver>,
+    pub nack: Option<Nacker>,
+    pub resilience: Option<ReceiveResilience>,
+    /// The retransmission stream, once it has begun.
+    pub resent: Option<ResentStream>,
+    pub(super) frames: Option<FrameLedger>,
+    pub(super) xr: XrBlocks,
+    /// Packets since the last report, and their delay, where reports describe them.
+    pub interval: Option<IntervalLog>,
+    pub one_way_delay: Option<OneWayDelayMeter>,
+    pub playout: Option<Playout>,
+    /// What has arrived of the frames that playout waits for, where the application wants it.
+    pub content: Option<ContentStore>,
+    /// Frames that playout has released and nobody has polled yet.
+    pub(super) events: VecDeque<PlayoutEvent>,
+    pub counters: ReceiveCounters,
+    /// What is added to sequence numbers, so that a jump is no loss to the controller, and the number that the next packet
+    /// has there where one has happened.
+    pub(super) ahead: u64,
+    pub(super) goes_on_at: Option<u64>,
+    /// Packets in a row that came too late for playout, and when the first and the last of them came.
+    pub(super) late: (u32, Timestamp, Timestamp),
+    /// RTP timestamp of the newest packet, and when it came.
+    pub(super) newest: (u32, Timestamp),
+    /// The number of the newest packet that the controller's receiver half has seen of this stream.
+    pub(super) told: Option<u64>,
+    pub picture: PictureRequests,
+    pub heard: SenderReports,
+    pub source: super::source::Source,
+    /// Whether it is the only one: see [`ReceivePath::joint_number`].
+    pub(super) is_single: bool,
+}
+
+/// What a stream shares with the others of its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shared<'a> {
+    pub params: &'a SessionParams,
+    pub session_bandwidth: DataRate,
+}
+
+impl IncomingStream {
+    pub(crate) fn new(
+        id: crate::IncomingId,
+        config: IncomingConfig,
+        path: &ReceivePath,
+        shared: Shared<'_>,
+        now: Timestamp,
+    ) -> Self {
+        let clock_rate = config.identity.clock_rate;
+        let deadline = config.adaptive_playout.map(|a| a.max).or(config.playout_deadline);
+        let mut r = Self {
+            id,
+            identity: config.identity,
+            media: config.media,
+            stats: ReceiveStatistics::new(clock_rate),
+            log: path.stream_log(),
+            reception: config.repair,
+            deadline,
+            adaptive: config.adaptive_playout,
+            from_fastest: false,
+            repair: None,
+            nack: config
+                .nack
+                .or(config.resilience.map(|_| NackConfig::default()))
+                .map(|c| Nacker::new(c, shared.session_bandwidth, now)),
+            resilience: config.resilience.map(ReceiveResilience::new),
+            resent: None,
+            frames: deadline.map(FrameLedger::new),
+            xr: XrBlocks::default(),
+            interval: None,
+            one_way_delay: None,
+            events: VecDeque::new(),
+            playout: new_playout(deadline, config.adaptive_playout),
+            content: deadline.filter(|_| config.content).map(ContentStore::new),
+            counters: ReceiveCounters::default(),
+            ahead: 0,
+            goes_on_at: None,
+            late: (0, now, now),
+            newest: (0, now),
+            told: None,
+            picture: PictureRequests::new(config.picture, now),
+            heard: SenderReports::default(),
+            source: super::source::Source::new(now),
+            is_single: true,
+        };
+        if r.reception == RepairReception::Always {
+            r.begin_repair(path);
+        }
+        if r.nack.is_some() {
+            r.begin_ledger();
+        }
+        r.set_params(shared.params, path.reports.as_ref());
+        r.follow_resilience();
+        r
+    }
+
+    /// The configuration that the stream has now.
+    pub(super) fn config(&self) -> IncomingConfig {
+        IncomingConfig {
+            identity: self.identity,
+            media: self.media,
+            repair: self.reception,
+            nack: self.nack.as_ref().map(Nacker::config),
+            resilience: None,
+            playout_deadline: self.deadline,
+            adaptive_playout: self.adaptive,
+            content: self.content.is_some(),
+            picture: self.picture.config(),
+        }
+    }
+    pub(super) fn restart_playout(&mut self) {
+        self.playout = new_playout(self.deadline, self.adaptive);
+    }
+    /// Takes up the session's parameters.
+    pub(crate) fn set_params(&mut self, params: &SessionParams, reports: Option<&ReportPlan>) {
+        self.xr = params.xr.unwrap_or(XrBlocks::of_plan(reports));
+        let follows = self.xr.has_traces() || reports.is_some();
+        self.interval = if follows { self.interval.take().or_else(|| Some(IntervalLog::default())) } else { None };
+        let clock_rate = self.identity.clock_rate;
+        let meter = self.one_way_delay.take().or_else(|| Some(OneWayDelayMeter::new(clock_rate)));
+        self.one_way_delay = meter.filter(|_| self.xr.one_way_delay);
+        if let Some(nack) = &mut self.nack {
+            nack.allow(params.profile == Profile::Avpf);
+        }
+    }
+
+    /// A packet of the media stream: what is read of it, its bytes and its payload.
+    pub(crate) fn on_rtp(
+        &mut self,
+        path: &mut ReceivePath,
+        packet: &Incoming,
+        (bytes, payload): (&[u8], Payload<'_>),
+        observer: &mut MaybeObserver,
+        now: Timestamp,
+    ) {
+        let before = self.stats.highest();
+        let Sequenced::Valid(sequence) = self.stats.on_sequence(packet.sequence) else {
+            self.counters.invalid += 1;
+            return;
+        };
+        if self.stats.take_jump() {
+            self.on_jump((before, sequence), packet.rtp_timestamp, now);
+        }
+        self.newest = (packet.rtp_timestamp, now);
+        self.stats.on_arrival(now, packet.rtp_timestamp);
+        self.counters.packets += 1;
+        self.counters.bytes += packet.size.as_bytes();
+        path.on_rtp(packet.transport, packet.size, packet.ecn, now);
+        if let Some(log) = &mut self.log {
+            log.on_packet(sequence, now, packet.ecn);
+        } else if packet.transport.is_none() && self.is_single {
+            // While there is one stream, its numbers are the path's.
+            path.log_packet(sequence, packet.ecn, now);
+        }
+        self.schedule_feedback(path, now);
+        let discarded = self.play(path, sequence, packet, &payload, now);
+        if let Some(interval) = &mut self.interval {
+            interval.on_packet(sequence, discarded);
+        }
+        if let Some(meter) = self.one_way_delay.as_mut().filter(|_| !packet.is_padding) {
+            meter.on_packet(now, packet.rtp_timestamp);
+        }
+        if let Some(frames) = &mut self.frames {
+            frames.on_packet(now, sequence, packet.frame(), discarded);
+        }
+        if self.nack.is_some() {
+            self.look_for_gaps(sequence, (packet.rtp_timestamp, packet.marker), false, now);
+        }
+        if let Some(repair) = &mut self.repair {
+            repair.on_media(now, sequence, bytes, payload.zeros);
+            self.recover(path, observer, now);
+        }
+        if path.controller.is_some() {
+            if let Some(next) = self.goes_on_at.take() {
+                self.ahead = next.wrapping_sub(sequence);
+            }
+            let sequence = sequence.wrapping_add(self.ahead);
+            let number = if self.is_single { sequence } else { self.joint_number(path, sequence) };
+            path.tell_controller(number, packet, now);
+        }
+    }
+
+    /// The path's number of a packet, where several streams come by it.
+    fn joint_number(&mut self, path: &mut ReceivePath, sequence: u64) -> u64 {
+        let step = self.told.map_or(1, |newest| sequence.wrapping_sub(newest) as i64);
+        self.told = self.told.max(Some(sequence));
+        path.joint_number(step)
+    }
+
+    /// Packets of this stream that have arrived since the last feedback, where they are logged here.
+    pub(crate) fn news(&self) -> u32 {
+        let repair = self.repair.as_ref().and_then(|r| r.log.as_ref()).map_or(0, ArrivalLog::news);
+        let resent = self.resent.as_ref().and_then(|r| r.log.as_ref()).map_or(0, ArrivalLog::news);
+        self.log.as_ref().map_or(0, ArrivalLog::news) + repair + resent
+    }
+
+    /// Schedules feedback where there is news of this stream.
+    #[inline]
+    pub(super) fn schedule_feedback(&self, path: &mut ReceivePath, now: Timestamp) {
+        if path.wants_schedule() && self.news() + path.log.as_ref().map_or(0, ArrivalLog::news) > 0 {
+            path.schedule_feedback(now);
+        }
+    }
+
+    /// Whether a loss or discard since the last report is to be reported early.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.interval.as_ref().is_some_and(IntervalLog::has_news)
+    }
+
+    /// Whether the round trip is of use to the stream.
+    pub(crate) fn wants_round_trip(&self) -> bool {
+        self.xr.reference_time || self.nack.is_some()
+    }
+
+    pub(crate) fn on_rtt(&mut self, rtt: TimeDelta) {
+        if let Some(meter) = &mut self.one_way_delay {
+            meter.on_rtt(rtt);
+        }
+        if let Some(nack) = &mut self.nack {
+            nack.on_rtt(rtt);
+        }
+        if let Some(r) = &mut self.resilience {
+            r.on_rtt(rtt);
+        }
+    }
+
+    /// Appends what a regular report has of the packets since the last one, where a plan asks for it.
+    pub(crate) fn write_interval(&mut self, ssrc: u32, out: &mut Vec<u8>) {
+        if !self.stats.is_started() {
+            return;
+        }
+        let media_ssrc = self.identity.ssrc;
+        let range = match &mut self.interval {
+            Some(interval) if self.xr.has_traces() => {
+                interval.write((ssrc, media_ssrc), &self.xr, self.repair.is_some() || self.nack.is_some(), out)
+            }
+            Some(interval) => interval.skip(),
+            None => (0, 0),
+        };
+        if let Some(OneWayDelay { min, mean, last: latest }) =
+            self.one_way_delay.as_mut().and_then(|m| m.take_interval())
+        {
+            let (begin, end) = range;
+            OneWayDelayReport { sender_ssrc: ssrc, media_ssrc, begin, end, min, mean, latest }.write_into(out);
+        }
+    }
+
+    /// The packet that is decoded next, as its sequence number stands in it, and how long until then. Nothing waiting,
+    /// it is the one after the newest.
+    pub(crate) fn next_to_decode(&self, now: Timestamp) -> (u16, Option<TimeDelta>) {
+        match self.playout.as_ref().and_then(Playout::next_to_play) {
+            Some((sequence, deadline)) => (sequence as u16, Some((deadline - now).max(TimeDelta::ZERO))),
+            None => (self.stats.highest().wrapping_add(1) as u16, None),
+        }
+    }
+
+    /// Feedback up to these numbers has left.
+    pub(crate) fn on_reported(&mut self, upto: super::Reported) {
+        if let Some(log) = &mut self.log {
+            log.on_reported(upto.media);
+        }
+        if let Some(log) = self.repair_log_mut() {
+            log.on_reported(upto.repair);
+        }
+        if let Some(log) = self.retransmission_log_mut() {
+            log.on_reported(upto.retransmission);
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self, has_controller: bool) -> Option<Timestamp> {
+        let mut at = self.nack.as_ref().and_then(Nacker::poll_timeout);
+        if has_controller || self.content.is_some() {
+            crate::sender::earliest(&mut at, self.playout.as_ref().and_then(Playout::next_event));
+        }
+        at
+    }
+}

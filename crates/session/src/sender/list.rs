@@ -1,0 +1,83 @@
+//! The list of outgoing streams while a call runs: added, stopped, changed and removed.
+
+use super::{FirstNumbers, OutgoingStream, Sender};
+use crate::OutgoingId;
+use crate::allocation::{Demand, Share};
+use crate::config::OutgoingConfig;
+use weir_media::Source;
+use weir_units::Timestamp;
+
+impl OutgoingStream {
+    /// Takes a share of the target: the source is given its rate, and one that goes on again begins with a key frame.
+    pub(super) fn follow_share(&mut self, share: Share, now: Timestamp) {
+        let before = core::mem::replace(&mut self.share, share);
+        if share.is_on && !before.is_on {
+            self.want_key_frame(now);
+        }
+        if !share.is_on && before.is_on {
+            self.discard_all();
+        }
+        if share.rate != before.rate && self.held.is_none() {
+            self.set_rate(share.rate, now);
+        }
+    }
+
+    /// Whether frames of the source are thrown away: the application has stopped it, or it has no share.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_paused || !self.share.is_on
+    }
+}
+
+impl Sender {
+    pub(crate) fn index_of(&self, id: OutgoingId) -> Option<usize> {
+        self.streams.iter().position(|s| s.id == id)
+    }
+
+    /// Another stream, which leaves by the same path. From here on streams have numbers of their own beside the path's.
+    pub(crate) fn add(&mut self, id: OutgoingId, config: OutgoingConfig, first: FirstNumbers, now: Timestamp) {
+        for s in &mut self.streams {
+            s.media.keep();
+        }
+        let target = *self.target();
+        let mut stream = OutgoingStream::new(id, config, first, true, now);
+        // It begins with whatever fits at once.
+        stream.share = Share::new();
+        stream.follow_plan(target.repair, now);
+        stream.follow_resilience(now);
+        self.streams.push(stream);
+        self.share_out(now);
+    }
+
+    /// Takes a stream away; what waits of it does not leave.
+    pub(crate) fn remove(&mut self, index: usize, now: Timestamp) -> OutgoingStream {
+        let stream = self.streams.remove(index);
+        self.share_out(now);
+        stream
+    }
+
+    pub(crate) fn set_demand(&mut self, index: usize, demand: Demand, now: Timestamp) {
+        self.streams[index].demand = demand;
+        self.share_out(now);
+    }
+
+    pub(crate) fn set_stream_paused(&mut self, index: usize, is_paused: bool, now: Timestamp) {
+        let s = &mut self.streams[index];
+        if core::mem::replace(&mut s.is_paused, is_paused) == is_paused {
+            return;
+        }
+        if is_paused {
+            s.discard_all();
+        } else {
+            s.want_key_frame(now);
+        }
+        self.share_out(now);
+    }
+
+    pub(crate) fn set_source(&mut self, index: usize, source: Source, now: Timestamp) {
+        let single = self.streams.len() == 1;
+        let target = self.target().media_rate;
+        let s = &mut self.streams[index];
+        let rate = if single && s.demand == Demand::default() { target } else { s.rate() };
+        s.set_source(source, rate, now);
+    }
+}

@@ -1,0 +1,252 @@
+//! What belongs to a path in the sending direction: its controller, what was sent on it, its pacer and numbers.
+
+use super::breaker::Breaker;
+use crate::feedback::FeedbackReader;
+use weir_cc::cue::{Cue, PacketResult, ReportBlock, SentPacket, TransportFeedback};
+use weir_cc::{Controller, Pacer, PacerDecision, ReportPlan, ReportedPacket, Sender, SentHistory, Target};
+use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
+
+/// Packets without any report leave the flight after this long, so that a window never closes for good.
+/// Far above any round trip that a call survives (RFC 8298 leaves the value open).
+const GIVE_UP_AFTER: TimeDelta = TimeDelta::from_secs(3);
+/// Probe clusters taken from a controller at one instant.
+const MAX_PROBES_AT_ONCE: u32 = 8;
+
+/// What a path is made from.
+pub(crate) struct PathConfig {
+    pub id: PathId,
+    pub controller: Sender,
+    /// Whether the other end reports on each packet; what is sent is remembered only then.
+    pub per_packet_feedback: bool,
+    pub reports: Option<ReportPlan>,
+    pub circuit_breaker: Option<weir_cc::circuit_breaker::Config>,
+    /// ECN field of RTP on this path.
+    pub ecn: Ecn,
+    /// The first transport-wide sequence number, unwrapped.
+    pub first: u64,
+}
+
+pub(crate) struct SendPath {
+    pub id: PathId,
+    pub controller: Sender,
+    pub history: SentHistory,
+    remembers: bool,
+    /// Whether reports carry run lengths, for which every stream remembers what it sent.
+    pub has_traces: bool,
+    pub ecn: Ecn,
+    pacer: Pacer,
+    /// Rate up to which padding fills in for streams that are off, so that the target can rise until they go on.
+    fill: DataRate,
+    /// What the controller wants, and what of it holds.
+    wanted: Target,
+    target: Target,
+    results: Vec<PacketResult>,
+    /// Transport-wide number of the next packet.
+    next_transport: u64,
+    pub breaker: Breaker,
+    pub reader: FeedbackReader,
+    blocks: BlockSum,
+    window_closed: bool,
+}
+
+impl SendPath {
+    pub(crate) fn new(config: PathConfig, now: Timestamp) -> Self {
+        let target = config.controller.target();
+        Self {
+            id: config.id,
+            controller: config.controller,
+            history: SentHistory::new(),
+            remembers: config.per_packet_feedback,
+            has_traces: config.reports.is_some_and(|p| p.extended),
+            ecn: config.ecn,
+            pacer: Pacer::new(&target, now),
+            fill: DataRate::ZERO,
+            wanted: target,
+            target,
+            results: Vec::new(),
+            next_transport: config.first,
+            breaker: Breaker::new(config.circuit_breaker),
+            reader: FeedbackReader::default(),
+            blocks: BlockSum::default(),
+            window_closed: false,
+        }
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+    /// What the controller wants, whatever of it holds.
+    pub(crate) fn wanted(&self) -> Target {
+        self.wanted
+    }
+    /// The transport-wide number of the packet sent last.
+    pub(crate) fn last_transport(&self) -> u64 {
+        self.next_transport.saturating_sub(1)
+    }
+    /// The transport-wide number of the next packet.
+    pub(crate) fn next_transport(&self) -> u64 {
+        self.next_transport
+    }
+    /// Takes the number of a packet that leaves.
+    pub(crate) fn take_number(&mut self) -> u64 {
+        self.next_transport += 1;
+        self.next_transport - 1
+    }
+
+    /// Whether the controller wants something else than before, or the circuit breaker may hold it back.
+    pub(crate) fn wants_news(&self) -> Option<Target> {
+        let wanted = self.controller.target();
+        (wanted != self.wanted || self.breaker.is_on()).then_some(wanted)
+    }
+
+    /// Follows a target whose media rate the application may have set, as far as the circuit breaker lets it; gives the target
+    /// before where that changes it.
+    pub(crate) fn apply(&mut self, wanted: Target, media_rate: DataRate, now: Timestamp) -> Option<Target> {
+        self.wanted = wanted;
+        let target = self.breaker.within_cap(Target { media_rate, ..wanted });
+        if target == self.target {
+            return None;
+        }
+        let before = core::mem::replace(&mut self.target, target);
+        self.set_pacer(now);
+        Some(before)
+    }
+
+    fn set_pacer(&mut self, now: Timestamp) {
+        let fill = self.fill.min(self.target.media_rate);
+        let target = Target { padding_rate: self.target.padding_rate.max(fill), ..self.target };
+        self.pacer.set_target(&target, now);
+    }
+
+    /// Streams that are off would go on with a target of this rate: padding fills in for them up to it, and up to the target.
+    pub(crate) fn fill_up_to(&mut self, needed: Option<DataRate>, now: Timestamp) {
+        let fill = needed.unwrap_or(DataRate::ZERO);
+        if fill != self.fill {
+            self.fill = fill;
+            self.set_pacer(now);
+        }
+    }
+
+    pub(crate) fn take_probes(&mut self, now: Timestamp) {
+        for _ in 0..MAX_PROBES_AT_ONCE {
+            match self.controller.poll_probe(now) {
+                Some(probe) => self.pacer.add_probe(probe, now),
+                None => break,
+            }
+        }
+    }
+
+    /// What the pacer allows; nothing where the window is closed for a packet of `size`.
+    #[inline]
+    pub(crate) fn poll_pacer(&mut self, now: Timestamp, is_queued: bool) -> PacerDecision {
+        self.pacer.poll(now, is_queued)
+    }
+
+    /// Whether the window is open for a packet of this size. An empty flight always lets one go: a window smaller than a
+    /// packet must not stop the call.
+    #[inline]
+    pub(crate) fn has_room(&mut self, size: DataSize) -> bool {
+        let in_flight = self.history.bytes_in_flight();
+        self.window_closed = self.target.window.is_some_and(|w| in_flight + size > w && !in_flight.is_zero());
+        !self.window_closed
+    }
+
+    /// A packet has left.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, mut sent: SentPacket) {
+        if self.remembers {
+            self.history.on_sent(&sent);
+        }
+        sent.bytes_in_flight = self.history.bytes_in_flight();
+        self.controller.on_packet_sent(&sent);
+        self.breaker.on_packet_sent(&sent);
+        self.pacer.on_sent(sent.now, sent.size, sent.is_padding, sent.probe);
+    }
+
+    /// Joins per-packet feedback with what was sent, and tells the controller. `holding` is how long the receiver held the
+    /// report after the packet arrived that it reports received last, where the format has that. Gives the round-trip time.
+    pub(crate) fn on_reports(
+        &mut self,
+        reports: impl IntoIterator<Item = ReportedPacket>,
+        holding: impl Fn(&PacketResult) -> TimeDelta,
+        now: Timestamp,
+    ) -> Option<TimeDelta> {
+        self.history.resolve(reports, &mut self.results);
+        let latest = self.results.iter().rev().find(|p| p.arrival.is_some());
+        let rtt = latest.map(|p| (now.saturating_since(p.departure) - holding(p)).max(TimeDelta::from_nanos(1)));
+        let bytes_in_flight = self.history.bytes_in_flight();
+        let feedback = TransportFeedback { now, packets: &self.results, bytes_in_flight, rtt };
+        self.controller.on_cue(&Cue::TransportFeedback(feedback));
+        rtt
+    }
+
+    pub(crate) fn on_block(&mut self, block: ReportBlock) {
+        self.breaker.on_block(&block);
+        self.controller.on_cue(&Cue::ReportBlock(block));
+    }
+
+    /// A report block of one of several streams, to be joined with those of the same compound.
+    pub(crate) fn add_block(&mut self, block: ReportBlock) {
+        self.blocks.add(block);
+    }
+    /// The blocks of a compound as one, where there were any.
+    pub(crate) fn take_blocks(&mut self) -> Option<ReportBlock> {
+        self.blocks.take()
+    }
+
+    /// Runs the controller where its time has come; whether it did.
+    pub(crate) fn run_controller(&mut self, now: Timestamp) -> bool {
+        let due = self.controller.poll_timeout().is_some_and(|(at, _)| at <= now);
+        if due {
+            self.controller.on_timeout(now);
+        }
+        due
+    }
+
+    pub(crate) fn give_up(&mut self, now: Timestamp) {
+        self.history.give_up_before(now - GIVE_UP_AFTER);
+    }
+
+    /// When packets may leave, or an empty window opens, whichever is waited for.
+    pub(crate) fn next_departure(&mut self, now: Timestamp, is_queued: bool) -> Option<Timestamp> {
+        if self.window_closed {
+            return self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1));
+        }
+        match self.pacer.poll(now, is_queued) {
+            PacerDecision::Wait(t) => Some(t),
+            _ => None,
+        }
+    }
+}
+
+/// Report blocks of several streams, joined for a controller that knows one path: losses and packets are added up, and so are
+/// sequence numbers, whose differences count packets.
+#[derive(Clone, Debug, Default)]
+struct BlockSum {
+    sum: Option<ReportBlock>,
+    lost: f64,
+}
+
+impl BlockSum {
+    fn add(&mut self, block: ReportBlock) {
+        let lost = block.fraction_lost * block.expected as f64;
+        let Some(sum) = &mut self.sum else {
+            (self.sum, self.lost) = (Some(block), lost);
+            return;
+        };
+        self.lost += lost;
+        sum.cumulative_lost += block.cumulative_lost;
+        sum.highest_sequence += block.highest_sequence;
+        sum.expected += block.expected;
+        sum.jitter = sum.jitter.max(block.jitter);
+        sum.rtt = block.rtt.or(sum.rtt);
+    }
+
+    fn take(&mut self) -> Option<ReportBlock> {
+        let mut sum = self.sum.take()?;
+        if sum.expected > 0 {
+            sum.fraction_lost = self.lost / sum.expected as f64;
+        }
+        Some(sum)
+    }
+}
