@@ -1,20 +1,17 @@
 //! What a call end is made from.
 
 use crate::allocation::{Demand, MediaKind};
-use crate::feedback::TwccWriter;
 use crate::identity::{Label, StreamIdentity};
 use crate::nack::NackConfig;
 use crate::picture::PictureFeedback;
 use crate::protection::RepairChoice;
-use crate::receiver::ReceivePath;
 use crate::recovery::RepairReception;
 use crate::resilience::ResilienceConfig;
 use crate::retransmission::RetransmissionConfig;
-use crate::sender::PathConfig;
 use crate::session_params::SessionParams;
 use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker};
 use weir_media::{AdaptivePlayout, Packetiser, Source};
-use weir_units::{DataRate, Ecn, PathId, TimeDelta, Timestamp};
+use weir_units::{DataRate, Ecn, TimeDelta};
 
 /// What both directions of a call end share.
 #[derive(Clone, PartialEq, Debug)]
@@ -122,6 +119,33 @@ impl Default for EndpointConfig {
     }
 }
 
+impl EndpointConfig {
+    /// The first outgoing stream.
+    pub fn outgoing(&self) -> StreamIdentity {
+        StreamIdentity {
+            ssrc: self.ssrc,
+            payload_type: self.payload_type,
+            clock_rate: self.clock_rate,
+            parity_payload_type: self.parity_payload_type,
+            reed_solomon_payload_type: self.reed_solomon_payload_type,
+            retransmission_payload_type: self.retransmission_payload_type,
+            repair_ssrc: self.repair_ssrc,
+            retransmission_ssrc: self.retransmission_ssrc,
+            mid: self.mid,
+            rid: None,
+        }
+    }
+    /// The first incoming stream.
+    pub fn incoming(&self) -> StreamIdentity {
+        StreamIdentity {
+            ssrc: self.remote_ssrc,
+            repair_ssrc: self.remote_repair_ssrc,
+            retransmission_ssrc: self.remote_retransmission_ssrc,
+            ..self.outgoing()
+        }
+    }
+}
+
 /// The sending direction: its first stream, and the path that all streams leave by.
 pub struct SendConfig {
     /// Where frames come from.
@@ -171,56 +195,6 @@ impl SendConfig {
             max_queue_age: None,
             demand: Demand::default(),
         }
-    }
-}
-
-impl SendConfig {
-    /// The first stream, and the path. `first` is the path's first transport-wide number.
-    pub(crate) fn split(self, endpoint: &EndpointConfig, first: u64) -> (OutgoingConfig, PathConfig) {
-        let stream = OutgoingConfig {
-            identity: endpoint.outgoing(),
-            demand: self.demand,
-            source: self.source,
-            packetiser: self.packetiser,
-            repair: self.repair,
-            retransmission: self.retransmission,
-            resilience: self.resilience,
-            max_queue_age: self.max_queue_age,
-            picture: endpoint.picture,
-        };
-        let path = PathConfig {
-            id: PathId::FIRST,
-            controller: self.controller,
-            per_packet_feedback: self.per_packet_feedback,
-            reports: self.reports,
-            circuit_breaker: self.circuit_breaker,
-            ecn: endpoint.ecn,
-            first,
-        };
-        (stream, path)
-    }
-}
-
-impl ReceiveConfig {
-    /// The first stream, and the path.
-    pub(crate) fn split(
-        self,
-        endpoint: &EndpointConfig,
-        twcc: TwccWriter,
-        now: Timestamp,
-    ) -> (IncomingConfig, ReceivePath) {
-        let stream = IncomingConfig {
-            identity: endpoint.incoming(),
-            media: MediaKind::default(),
-            repair: self.repair,
-            nack: self.nack,
-            resilience: self.resilience,
-            playout_deadline: self.playout_deadline,
-            adaptive_playout: self.adaptive_playout,
-            content: self.content,
-            picture: endpoint.picture,
-        };
-        (stream, ReceivePath::new(self.feedback, self.reports, self.controller, twcc, now))
     }
 }
 

@@ -1,6 +1,5 @@
 //! What has arrived of the media's content, kept until its frame is played.
 
-use crate::receiver::Payload;
 use std::collections::VecDeque;
 use weir_media::{PlayoutEvent, ReceivedFrame, ReceivedPayload};
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -14,6 +13,17 @@ const KEPT: TimeDelta = TimeDelta::from_secs(2);
 /// Buffers that wait for their next use at most, and the largest kept.
 const MAX_SPARE: usize = 1 << 10;
 const MAX_SPARE_SIZE: usize = 1 << 14;
+
+/// The payload of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payload<'a> {
+    /// What of it is there.
+    pub bytes: &'a [u8],
+    /// Zeros that belong behind.
+    pub zeros: u32,
+    /// Whether its packet was lost and brought back.
+    pub repaired: bool,
+}
 
 /// Content that has arrived, and what became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

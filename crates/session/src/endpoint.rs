@@ -7,14 +7,18 @@ mod picture;
 mod remote;
 mod reports;
 mod resilience;
+mod split;
+mod streams;
 mod transport;
 
-use crate::OutgoingId;
+pub use streams::{Incoming, MAX_STREAMS, Outgoing, StreamError};
+
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::content::ContentCounters;
 use crate::feedback::TwccWriter;
 use crate::frames::RecoveryStats;
 use crate::identity::Label;
+use crate::ids::OutgoingId;
 use crate::nack::NackCounters;
 use crate::observer::MaybeObserver;
 use crate::receiver::{IncomingStream, ReceiveCounters, Receiver, Shared};
@@ -22,61 +26,16 @@ use crate::recovery::RepairReceiveCounters;
 use crate::retransmission::RetransmissionCounters;
 use crate::rtcp::{Heard, Scratch};
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
-use crate::sender::{FirstNumbers, Kind, OutgoingStream, SendCounters, Sender, earliest};
+use crate::sender::{FirstNumbers, OutgoingStream, SendCounters, Sender};
 use crate::session_params::Profile;
+use crate::timers::earliest;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_cc::circuit_breaker::Trip;
 use weir_cc::{Controller, ReceiverController, Report, ReportPlan, Target};
 use weir_media::{PlayoutEvent, PlayoutStats, ReceivedFrame};
-use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
-
-/// A datagram that has arrived.
-#[derive(Clone, Copy, Debug)]
-pub struct Datagram<'a> {
-    /// The path that it came by.
-    pub path: PathId,
-    /// Its bytes, or those of its beginning.
-    pub bytes: &'a [u8],
-    /// Payload bytes that belong behind them and are carried as a length only.
-    pub payload: u32,
-    /// The ECN field on arrival.
-    pub ecn: Ecn,
-}
-
-impl<'a> Datagram<'a> {
-    /// A datagram on the first path, all of whose bytes are there.
-    pub const fn new(bytes: &'a [u8], ecn: Ecn) -> Self {
-        Self { path: PathId::FIRST, bytes, payload: 0, ecn }
-    }
-}
-
-/// A datagram that is to leave; its bytes are in the buffer that the caller gave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transmit {
-    /// The path that it leaves by.
-    pub path: PathId,
-    /// Media payload bytes that belong behind the buffer's bytes and are carried as a length only.
-    pub payload: u32,
-    /// UDP payload in bytes: the buffer and the media payload.
-    pub size: DataSize,
-    /// The ECN field to send it with.
-    pub ecn: Ecn,
-    /// The stream that it belongs to and what it is there; `None` for RTCP.
-    pub rtp: Option<(OutgoingId, Kind)>,
-}
-
-impl Transmit {
-    /// Whether it is RTP rather than RTCP.
-    pub const fn is_rtp(&self) -> bool {
-        self.rtp.is_some()
-    }
-    /// Whether it is a repair packet: forward error correction, or a packet that is sent again.
-    pub const fn is_repair(&self) -> bool {
-        matches!(self.rtp, Some((_, Kind::Repair | Kind::Retransmission)))
-    }
-}
 
 /// Datagrams that could not be taken, and RTCP's share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,6 +1,5 @@
 //! How a stream appears in RTP: its synchronisation sources, payload types and clock.
 
-use crate::config::EndpointConfig;
 use core::fmt;
 
 /// Most bytes of a MID or RID: what a header extension element with a one-byte header holds (RFC 8285, section 4.2).
@@ -88,36 +87,10 @@ impl StreamIdentity {
     }
 }
 
-impl EndpointConfig {
-    /// The first outgoing stream.
-    pub fn outgoing(&self) -> StreamIdentity {
-        StreamIdentity {
-            ssrc: self.ssrc,
-            payload_type: self.payload_type,
-            clock_rate: self.clock_rate,
-            parity_payload_type: self.parity_payload_type,
-            reed_solomon_payload_type: self.reed_solomon_payload_type,
-            retransmission_payload_type: self.retransmission_payload_type,
-            repair_ssrc: self.repair_ssrc,
-            retransmission_ssrc: self.retransmission_ssrc,
-            mid: self.mid,
-            rid: None,
-        }
-    }
-    /// The first incoming stream.
-    pub fn incoming(&self) -> StreamIdentity {
-        StreamIdentity {
-            ssrc: self.remote_ssrc,
-            repair_ssrc: self.remote_repair_ssrc,
-            retransmission_ssrc: self.remote_retransmission_ssrc,
-            ..self.outgoing()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EndpointConfig;
 
     #[test]
     fn labels_hold_sixteen_plain_characters_at_most() {

@@ -1,7 +1,7 @@
 //! What a datagram that arrived turned out to be.
 
-use crate::IncomingId;
-use crate::sender::Kind;
+use crate::datagram::Kind;
+use crate::ids::IncomingId;
 
 /// What [`Endpoint::handle_datagram`](crate::Endpoint::handle_datagram) made of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,25 +1,28 @@
 //! The receiving direction: streams, and the paths that they come by.
 
+mod packet;
 mod path;
 mod playing;
 mod repair;
+mod resent;
 mod restart;
 mod retransmission;
 pub(crate) mod source;
 mod stream;
 
+pub(crate) use packet::Incoming;
 pub(crate) use path::ReceivePath;
 pub use stream::ReceiveCounters;
-pub(crate) use stream::{Incoming, IncomingStream, Payload, SenderReports, Shared};
+pub(crate) use stream::{IncomingStream, SenderReports, Shared};
 
-use crate::IncomingId;
 use crate::arrivals::ArrivalLog;
 use crate::config::IncomingConfig;
 use crate::feedback::{TwccWriter, write_ccfb};
 use crate::frames::RecoveryStats;
+use crate::ids::IncomingId;
 use crate::recovery::RepairReceiveCounters;
-use crate::sender::earliest;
 use crate::session_params::SessionParams;
+use crate::timers::earliest;
 use weir_cc::{FeedbackFormat, ReceiverController, Report};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;

@@ -1,6 +1,7 @@
 //! The sending direction: streams, the paths that they leave by, and what joins the two.
 
 mod breaker;
+mod key_frames;
 mod list;
 mod packets;
 mod path;
@@ -10,12 +11,13 @@ mod stream;
 
 pub(crate) use packets::Outgoing;
 pub(crate) use path::{PathConfig, SendPath};
+pub use stream::SendCounters;
 pub(crate) use stream::{FirstNumbers, NextPacket, OutgoingStream};
-pub use stream::{Kind, SendCounters};
 
 use crate::allocation::{self, Demand, Hysteresis, Share};
 use crate::feedback::ccfb_packets;
 use crate::sent::Traces;
+use crate::timers::earliest;
 use weir_cc::cue::{Cue, IntervalPacket, IntervalReport, OneWayDelay, QueueState, ReportBlock};
 use weir_cc::{Controller, RepairPlan, Target};
 use weir_units::{DataRate, DataSize, PathId, RemoteTimestamp, TimeDelta, Timestamp};
@@ -368,12 +370,4 @@ impl Sender {
     pub(crate) fn cease(&mut self) {
         self.streams.iter_mut().for_each(OutgoingStream::discard_all);
     }
-}
-
-/// Moves `at` forward to `other` where that is sooner.
-pub(crate) fn earliest(at: &mut Option<Timestamp>, other: Option<Timestamp>) {
-    *at = match (*at, other) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
 }

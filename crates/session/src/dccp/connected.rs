@@ -2,9 +2,10 @@
 
 use super::config::{DccpConfig, Sizing};
 use super::counters::DccpCounters;
-use crate::endpoint::{Datagram, Endpoint};
+use crate::datagram::Datagram;
+use crate::endpoint::Endpoint;
 use crate::outcome::Outcome;
-use crate::sender::earliest;
+use crate::timers::earliest;
 use weir_dccp::ccid::Chunk;
 use weir_dccp::connection::{self, Connection, SendError, State};
 use weir_dccp::queue::{Message, QueueConfig, QueuePolicy};

@@ -1,12 +1,14 @@
 //! What an endpoint does with the datagrams that arrive: media goes to its stream, RTCP on to the reports.
 
 use super::reports::Compound;
-use super::{Datagram, Endpoint, Sync};
+use super::{Endpoint, Sync};
+use crate::content::Payload;
+use crate::datagram::Datagram;
+use crate::datagram::Kind as PacketKind;
 use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal, RtcpOutcome};
-use crate::receiver::{Incoming, Payload};
+use crate::receiver::Incoming;
 use crate::repair_format::Format;
-use crate::sender::Kind as PacketKind;
 use crate::session_params::RapidSynchronisation;
 use core::net::SocketAddr;
 use weir_cc::FeedbackFormat;

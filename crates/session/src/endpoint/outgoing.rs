@@ -1,13 +1,14 @@
 //! What an endpoint sends: RTP from the pacer, RTCP by its timer.
 
-use super::{Bye, Endpoint, Sync, Transmit, used_sources};
+use super::{Bye, Endpoint, Sync, used_sources};
 use crate::config::EndpointConfig;
+use crate::datagram::{Kind, Transmit};
 use crate::identity::StreamIdentity;
 use crate::observer::Seen;
 use crate::receiver::Receiver;
 use crate::repair_format::Format;
 use crate::rtcp::{Compound, report_block, write_bye, write_report};
-use crate::sender::{Kind, Outgoing, PADDING_SIZE, Sender};
+use crate::sender::{Outgoing, PADDING_SIZE, Sender};
 use crate::session_params::{Profile, RapidSynchronisation};
 use weir_cc::Report;
 use weir_units::{DataSize, Ecn, PathId, Timestamp};

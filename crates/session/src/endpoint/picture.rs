@@ -3,8 +3,8 @@
 use super::Endpoint;
 use crate::picture::PictureCounters;
 use crate::receiver::Receiver;
-use crate::sender::earliest;
 use crate::session_params::Profile;
+use crate::timers::earliest;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Round trip that requests are spaced by until one is measured.
@@ -52,7 +52,7 @@ impl Endpoint {
         }
     }
 
-    fn incoming_first(&mut self) -> Option<crate::Incoming<'_>> {
+    fn incoming_first(&mut self) -> Option<super::Incoming<'_>> {
         let id = self.first_incoming()?.id;
         self.incoming(id)
     }

@@ -1,6 +1,7 @@
 //! Who the other end is: sources that begin, leave, come back under another name, or have this end's own.
 
-use super::{Datagram, Endpoint, Sync, used_sources};
+use super::{Endpoint, Sync, used_sources};
+use crate::datagram::Datagram;
 use crate::feedback::TwccWriter;
 use crate::outcome::{Outcome, Refusal};
 use crate::receiver::{IncomingStream, SenderReports, Shared};
@@ -88,7 +89,7 @@ impl Endpoint {
         };
         let (mid, rid) = (view.extension(self.config.mid_id), view.extension(self.config.rid_id));
         let mut wanting = self.receiver.as_ref()?.streams.iter().enumerate().filter(|(_, s)| {
-            let is_other = |own: Option<crate::Label>, has: Option<&[u8]>| {
+            let is_other = |own: Option<crate::identity::Label>, has: Option<&[u8]>| {
                 own.zip(has).is_some_and(|(own, has)| own.as_bytes() != has)
             };
             let named = s.identity.rid.is_none() || rid.is_some();

@@ -1,10 +1,11 @@
 //! Error resilience at an endpoint: NACKs that arrive, packets that come again, and what is switched on.
 
-use super::{Datagram, Endpoint};
+use super::Endpoint;
+use crate::datagram::Datagram;
+use crate::datagram::Kind;
 use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal};
 use crate::resilience::{ReceiveResilience, SendResilience};
-use crate::sender::Kind;
 use core::net::SocketAddr;
 use weir_media::resilience::{Decision, Mechanisms};
 use weir_units::Timestamp;

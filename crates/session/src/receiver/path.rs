@@ -1,6 +1,6 @@
 //! What belongs to a path in the receiving direction: what feedback reports of it and when, and the controller's receiver half.
 
-use super::stream::Incoming;
+use super::packet::Incoming;
 use crate::arrivals::ArrivalLog;
 use crate::feedback::TwccWriter;
 use crate::sent::nearest;

@@ -1,7 +1,9 @@
 //! Playout in the receiving direction.
 
+use super::packet::Incoming;
 use super::path::ReceivePath;
-use super::stream::{Incoming, IncomingStream, Payload};
+use super::stream::IncomingStream;
+use crate::content::Payload;
 use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
 use weir_media::{MediaPacket, PlayoutEvent, ReceivedFrame, Verdict};

@@ -1,8 +1,10 @@
 //! Repair in the receiving direction: what repair packets protect, and what they bring back.
 
+use super::packet::Incoming;
 use super::path::ReceivePath;
-use super::stream::{DEFAULT_DEADLINE, Incoming, IncomingStream, Payload};
+use super::stream::{DEFAULT_DEADLINE, IncomingStream};
 use crate::arrivals::ArrivalLog;
+use crate::content::Payload;
 use crate::frames::{FrameLedger, RecoveryStats};
 use crate::observer::{MaybeObserver, Seen};
 use crate::recovery::{RepairReceiveCounters, RepairReceiver, RepairReception};

@@ -1,6 +1,7 @@
 //! Retransmission in the receiving direction: gaps that are asked for, and packets that come again (RFC 4588).
 
 use super::path::ReceivePath;
+use super::resent::ResentStream;
 use super::stream::{DEFAULT_DEADLINE, IncomingStream};
 use crate::arrivals::ArrivalLog;
 use crate::identity::StreamIdentity;
@@ -12,16 +13,6 @@ use weir_media::resilience::Mechanisms;
 use weir_units::{DataSize, Ecn, Timestamp};
 use weir_wire::rtp::retransmission;
 use weir_wire::rtp::{Header, PacketView};
-
-/// The other end's retransmission stream as received.
-#[derive(Debug)]
-pub(crate) struct ResentStream {
-    pub stats: ReceiveStatistics,
-    /// Arrivals, where feedback goes by the streams' own numbers.
-    pub log: Option<ArrivalLog>,
-    /// The original packet.
-    packet: Vec<u8>,
-}
 
 impl IncomingStream {
     /// A packet of the media stream has come, or repair has brought it back: those missing in front of it are asked for.

@@ -1,5 +1,6 @@
 //! Who sends an incoming stream: sources that begin, leave, or come back under another identifier.
 
+use crate::datagram::Datagram;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// Packets of a source that has left may still be under way for so long.
@@ -51,12 +52,7 @@ impl Source {
     }
 
     /// A packet of another source that may take this one's place. The second one in sequence gives the first back.
-    pub(crate) fn on_candidate(
-        &mut self,
-        ssrc: u32,
-        sequence: u16,
-        datagram: &crate::Datagram<'_>,
-    ) -> Option<Candidate> {
+    pub(crate) fn on_candidate(&mut self, ssrc: u32, sequence: u16, datagram: &Datagram<'_>) -> Option<Candidate> {
         let next = sequence.wrapping_add(1);
         match &mut self.candidate {
             Some(c) if c.ssrc == ssrc && c.next == sequence => return self.candidate.take(),

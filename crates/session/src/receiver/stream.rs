@@ -1,13 +1,15 @@
 //! What belongs to an incoming stream: its statistics, playout, repair, retransmission and pictures.
 
+use super::packet::Incoming;
 use super::path::ReceivePath;
-use super::retransmission::ResentStream;
+use super::resent::ResentStream;
 use crate::allocation::MediaKind;
 use crate::arrivals::ArrivalLog;
 use crate::config::IncomingConfig;
-use crate::content::ContentStore;
+use crate::content::{ContentStore, Payload};
 use crate::frames::FrameLedger;
 use crate::identity::StreamIdentity;
+use crate::ids::IncomingId;
 use crate::interval::IntervalLog;
 use crate::nack::{NackConfig, Nacker};
 use crate::observer::MaybeObserver;
@@ -21,7 +23,7 @@ use std::collections::VecDeque;
 use weir_cc::cue::OneWayDelay;
 use weir_cc::{OneWayDelayMeter, ReportPlan};
 use weir_media::{AdaptivePlayout, Playout, PlayoutEvent};
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtcp::OneWayDelayReport;
 
 /// What the receiving direction has seen so far.
@@ -43,41 +45,6 @@ impl core::ops::AddAssign for ReceiveCounters {
     }
 }
 
-/// One RTP packet, as read from a datagram.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Incoming {
-    pub sequence: u16,
-    /// Transport-wide sequence number, where feedback goes by it and the packet has it.
-    pub transport: Option<u16>,
-    pub rtp_timestamp: u32,
-    pub marker: bool,
-    /// Header, extensions, payload and padding.
-    pub size: DataSize,
-    /// Payload without header, extensions and padding.
-    pub payload: DataSize,
-    pub is_padding: bool,
-    pub abs_send_time: Option<u32>,
-    pub ecn: Ecn,
-}
-
-impl Incoming {
-    /// What frames are distinguished by; nothing for padding.
-    pub(super) fn frame(&self) -> Option<(u32, bool)> {
-        (!self.is_padding).then_some((self.rtp_timestamp, self.marker))
-    }
-}
-
-/// The payload of a packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Payload<'a> {
-    /// What of it is there.
-    pub bytes: &'a [u8],
-    /// Zeros that belong behind.
-    pub zeros: u32,
-    /// Whether its packet was lost and brought back.
-    pub repaired: bool,
-}
-
 /// Time that packets wait for repair where no playout deadline sets one.
 pub(super) const DEFAULT_DEADLINE: TimeDelta = TimeDelta::from_secs(1);
 
@@ -94,7 +61,7 @@ pub(crate) struct SenderReports {
 }
 
 pub(crate) struct IncomingStream {
-    pub id: crate::IncomingId,
+    pub id: IncomingId,
     pub identity: StreamIdentity,
     pub media: MediaKind,
     pub stats: ReceiveStatistics,
@@ -147,7 +114,7 @@ pub(crate) struct Shared<'a> {
 
 impl IncomingStream {
     pub(crate) fn new(
-        id: crate::IncomingId,
+        id: IncomingId,
         config: IncomingConfig,
         path: &ReceivePath,
         shared: Shared<'_>,
@@ -377,7 +344,7 @@ impl IncomingStream {
     pub(crate) fn poll_timeout(&self, has_controller: bool) -> Option<Timestamp> {
         let mut at = self.nack.as_ref().and_then(Nacker::poll_timeout);
         if has_controller || self.content.is_some() {
-            crate::sender::earliest(&mut at, self.playout.as_ref().and_then(Playout::next_event));
+            crate::timers::earliest(&mut at, self.playout.as_ref().and_then(Playout::next_event));
         }
         at
     }

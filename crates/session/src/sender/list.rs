@@ -1,9 +1,9 @@
 //! The list of outgoing streams while a call runs: added, stopped, changed and removed.
 
 use super::{FirstNumbers, OutgoingStream, Sender};
-use crate::OutgoingId;
 use crate::allocation::{Demand, Share};
 use crate::config::OutgoingConfig;
+use crate::ids::OutgoingId;
 use weir_media::Source;
 use weir_units::Timestamp;
 

@@ -1,7 +1,8 @@
 //! Packets as the pacer lets them go.
 
-use super::{Kind, NextPacket, Sender};
+use super::{NextPacket, Sender};
 use crate::allocation::MediaKind;
+use crate::datagram::Kind;
 use crate::queue::QueuedPacket;
 use crate::sent::Sent;
 use weir_cc::PacerDecision;

@@ -1,58 +1,13 @@
 //! What the other end tells of pictures, and how often it may have a key frame.
 
-use super::OutgoingStream;
-use crate::picture::{Named, PictureCounters, PictureFeedback, Pictures};
+use super::stream::OutgoingStream;
+use crate::picture::Named;
 use weir_media::SourceFeedback;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::Rpsi;
 
 /// Round trip that repetitions of a FIR are told by until one is measured.
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(250);
-
-/// Key frames as they are asked for and made.
-#[derive(Debug)]
-pub(crate) struct PictureState {
-    config: PictureFeedback,
-    /// When the source was last asked for a key frame, and when it last made one.
-    asked: Option<Timestamp>,
-    made: Option<Timestamp>,
-    /// A key frame is to be asked for as soon as there may be another.
-    wanted: bool,
-    /// Who sent the last FIR, and its number.
-    fir: Option<(u32, u8)>,
-    /// The picture that was acknowledged last.
-    decoded: Option<u32>,
-    /// By the source's timestamps.
-    pub(super) pictures: Pictures,
-    pub counters: PictureCounters,
-}
-
-impl PictureState {
-    pub(super) fn new(config: PictureFeedback) -> Self {
-        Self {
-            config,
-            asked: None,
-            made: None,
-            wanted: false,
-            fir: None,
-            decoded: None,
-            pictures: Pictures::default(),
-            counters: PictureCounters::default(),
-        }
-    }
-
-    pub(super) fn on_key_frame(&mut self, now: Timestamp) {
-        (self.made, self.wanted) = (Some(now), false);
-    }
-    /// A picture is made of these payloads.
-    pub(super) fn on_picture(&mut self, rtp_timestamp: u32, payload: Option<&[u8]>) {
-        self.pictures.note(self.config.name, rtp_timestamp, payload);
-    }
-
-    fn may_ask(&self, now: Timestamp) -> bool {
-        self.asked.max(self.made).is_none_or(|t| now.saturating_since(t) >= self.config.min_key_frame_interval)
-    }
-}
 
 impl OutgoingStream {
     /// The other end asks for a key frame, by a FIR of this sender and number or by PLI. The repetition of a FIR is answered by another

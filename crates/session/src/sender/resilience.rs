@@ -1,6 +1,6 @@
 //! Error resilience as a policy has it: slice sizes to the source, unequal protection to the codes.
 
-use super::OutgoingStream;
+use super::stream::OutgoingStream;
 use crate::protection::RepairChoice;
 use crate::resilience::unequal;
 use weir_fec::SchemeError;

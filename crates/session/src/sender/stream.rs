@@ -1,10 +1,12 @@
 //! What belongs to an outgoing stream: its source, packetiser, queue, repair, retransmission and pictures.
 
 use super::PADDING_SIZE;
-use super::picture::PictureState;
+use super::key_frames::PictureState;
 use crate::allocation::{Demand, Share};
 use crate::config::OutgoingConfig;
+use crate::datagram::Kind;
 use crate::identity::StreamIdentity;
+use crate::ids::OutgoingId;
 use crate::protection::{RepairPacket, RepairSender};
 use crate::queue::{QueuedPacket, RtpQueue};
 use crate::resilience::{Room, SendResilience};
@@ -83,7 +85,7 @@ pub(crate) struct FirstNumbers {
 }
 
 pub(crate) struct OutgoingStream {
-    pub id: crate::OutgoingId,
+    pub id: OutgoingId,
     pub identity: StreamIdentity,
     pub demand: Demand,
     pub share: Share,
@@ -121,7 +123,7 @@ pub(crate) struct OutgoingStream {
 
 impl OutgoingStream {
     pub(crate) fn new(
-        id: crate::OutgoingId,
+        id: OutgoingId,
         config: OutgoingConfig,
         first: FirstNumbers,
         keeps: bool,
@@ -374,18 +376,4 @@ pub(crate) struct NextPacket {
 
 impl NextPacket {
     pub(super) const PADDING: Self = Self { kind: Kind::Padding, payload: PADDING_SIZE as u64 };
-}
-
-/// What a packet of a stream is, in either direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Kind {
-    /// A packet of the source.
-    #[default]
-    Media,
-    /// Padding alone, on the media stream.
-    Padding,
-    /// Forward error correction, on the repair stream.
-    Repair,
-    /// A media packet that is sent again, on the retransmission stream.
-    Retransmission,
 }

@@ -13,7 +13,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("lab::measure::run", "agent build dccp station watch"),
     ("live::call", "end observer"),
     ("path", "chance config"),
-    ("session", "content receiver"),
     ("sim", "agent engine observer packet slab tcp topology"),
 ];
 

@@ -1,33 +1,17 @@
 //! Streams of an endpoint by their identifiers: added, changed and removed while a call runs.
 
+use super::Endpoint;
 use crate::allocation::Demand;
 use crate::config::{IncomingConfig, OutgoingConfig};
 use crate::content::ContentCounters;
-use crate::endpoint::Endpoint;
 use crate::frames::RecoveryStats;
 use crate::identity::StreamIdentity;
+use crate::ids::{IncomingId, OutgoingId};
 use crate::receiver::{IncomingStream, ReceiveCounters, Receiver, Shared};
 use crate::sender::{OutgoingStream, SendCounters, Sender};
 use core::fmt;
 use weir_media::{Codec, PlayoutEvent, PlayoutStats, ReceivedFrame, Source};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
-
-/// Names an outgoing stream of an endpoint, for as long as that lives.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct OutgoingId(pub(crate) u16);
-
-/// Names an incoming stream of an endpoint, for as long as that lives.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct IncomingId(pub(crate) u16);
-
-impl OutgoingId {
-    /// The stream that the endpoint was made with.
-    pub const FIRST: Self = Self(0);
-}
-impl IncomingId {
-    /// The stream that the endpoint was made with.
-    pub const FIRST: Self = Self(0);
-}
 
 /// Most streams in each direction: report blocks of all fit a datagram, and a share-out stays cheap.
 pub const MAX_STREAMS: usize = 32;
@@ -127,7 +111,7 @@ impl Endpoint {
         let stream = sender.remove(index, now);
         // The end's own source goes on reporting.
         let reports = self.config.ssrc;
-        self.goodbyes.extend(crate::endpoint::used_sources(&stream).into_iter().flatten().filter(|s| *s != reports));
+        self.goodbyes.extend(super::used_sources(&stream).into_iter().flatten().filter(|s| *s != reports));
         self.follow_streams();
         Ok(())
     }

@@ -1,0 +1,27 @@
+//! A packet of an incoming stream.
+
+use weir_units::{DataSize, Ecn};
+
+/// One RTP packet, as read from a datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Incoming {
+    pub sequence: u16,
+    /// Transport-wide sequence number, where feedback goes by it and the packet has it.
+    pub transport: Option<u16>,
+    pub rtp_timestamp: u32,
+    pub marker: bool,
+    /// Header, extensions, payload and padding.
+    pub size: DataSize,
+    /// Payload without header, extensions and padding.
+    pub payload: DataSize,
+    pub is_padding: bool,
+    pub abs_send_time: Option<u32>,
+    pub ecn: Ecn,
+}
+
+impl Incoming {
+    /// What frames are distinguished by; nothing for padding.
+    pub(super) fn frame(&self) -> Option<(u32, bool)> {
+        (!self.is_padding).then_some((self.rtp_timestamp, self.marker))
+    }
+}
