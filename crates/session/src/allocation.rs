@@ -16,6 +16,7 @@
 //! only once it would fit a target lower by [`Hysteresis::margin`], and that for [`Hysteresis::hold`]; one that is on stays
 //! on while it fits.
 
+pub use weir_media::MediaKind;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// How much a stream counts beside the others (RFC 8835, section 4; RFC 8837, section 5). Each has twice the weight of the
@@ -38,16 +39,6 @@ impl Priority {
     pub const fn weight(self) -> u64 {
         1 << self as u64
     }
-}
-
-/// What a stream carries.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum MediaKind {
-    /// Speech or music: served before video.
-    Audio,
-    /// Pictures.
-    #[default]
-    Video,
 }
 
 /// What one stream, or one encoding of a simulcast, asks for.
@@ -189,7 +180,8 @@ impl Round<'_> {
     /// Streams in the order in which they are served, each by its lowest encoding.
     fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.demands.len()).filter(|&i| self.is_lowest(i)).collect();
-        order.sort_by_key(|&i| (self.demands[i].media, core::cmp::Reverse(self.demands[i].priority)));
+        let is_video = |i: usize| self.demands[i].media != MediaKind::Audio;
+        order.sort_by_key(|&i| (is_video(i), core::cmp::Reverse(self.demands[i].priority)));
         order
     }
     fn least(&self, i: usize) -> u64 {

@@ -13,6 +13,7 @@ mod transport;
 
 pub use streams::{Incoming, MAX_STREAMS, Outgoing, StreamError};
 
+use crate::allocation::MediaKind;
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::content::ContentCounters;
 use crate::feedback::TwccWriter;
@@ -218,6 +219,7 @@ impl Endpoint {
             r.set_params(&params);
         }
         endpoint.follow_streams();
+        endpoint.set_packet_overheads(now);
         endpoint
     }
 
@@ -235,6 +237,15 @@ impl Endpoint {
             for s in &mut sender.streams {
                 s.overhead = rtp_overhead(&self.config, s);
             }
+        }
+    }
+
+    /// The share of audio, whose packets are small, covers their headers too: its sources need to know how large those are.
+    fn set_packet_overheads(&mut self, now: Timestamp) {
+        let below = self.config.header_overhead;
+        for s in self.sender.iter_mut().flat_map(|s| &mut s.streams).filter(|s| s.demand.media == MediaKind::Audio) {
+            let headers = DataSize::from_bytes(u64::from(s.overhead + below));
+            s.source_mut().set_packet_overhead(headers, now);
         }
     }
 

@@ -257,7 +257,11 @@ fn sources_in_use_and_too_many_streams_are_refused() {
 #[test]
 fn losses_of_each_stream_are_repaired_by_its_own_retransmissions() {
     let mut c =
-        call("fixed", 4_000, |n, bytes| if n % 11 == 0 && bytes[1] & 0x7f == 100 { Fate::Lose } else { Fate::Pass });
+        call(
+            "fixed",
+            4_000,
+            |n, bytes| if n.is_multiple_of(11) && bytes[1] & 0x7f == 100 { Fate::Lose } else { Fate::Pass },
+        );
     let mut ids = vec![];
     for (ssrc, payload_type, demand) in videos() {
         let identity = identity(ssrc, payload_type);
@@ -297,7 +301,8 @@ fn controllers_that_go_by_reports_hear_of_all_streams_at_once() {
     let other = EndpointConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config.clone() };
     let a = Endpoint::new(config, Some(send), None, Timestamp::ZERO);
     let b = Endpoint::new(other, None, Some(receive), Timestamp::ZERO);
-    let rule = |n: u64, bytes: &[u8]| if n % 10 == 0 && bytes[1] & 0x7f == 100 { Fate::Lose } else { Fate::Pass };
+    let rule =
+        |n: u64, bytes: &[u8]| if n.is_multiple_of(10) && bytes[1] & 0x7f == 100 { Fate::Lose } else { Fate::Pass };
     let mut c = Call::new(a, b, Link::new(kbps(4_000), rule));
     add(&mut c);
     run(&mut c, 30);
@@ -324,7 +329,11 @@ fn controllers_that_go_by_reports_hear_of_all_streams_at_once() {
 fn repair_packets_protect_their_own_stream() {
     use weir_fec::{Protection, Scheme};
     let mut c =
-        call("fixed", 4_000, |n, bytes| if n % 17 == 0 && bytes[1] & 0x7f == 100 { Fate::Lose } else { Fate::Pass });
+        call(
+            "fixed",
+            4_000,
+            |n, bytes| if n.is_multiple_of(17) && bytes[1] & 0x7f == 100 { Fate::Lose } else { Fate::Pass },
+        );
     let mut ids = vec![];
     for (ssrc, payload_type, demand) in videos() {
         let identity = identity(ssrc, payload_type);

@@ -97,6 +97,7 @@ impl Endpoint {
         self.next_outgoing += 1;
         sender.add(id, config, first, now);
         self.follow_streams();
+        self.set_packet_overheads(now);
         Ok(id)
     }
     /// Removes an outgoing stream: what waits of it does not leave, and the next compound says goodbye for its sources.

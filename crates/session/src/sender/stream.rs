@@ -298,15 +298,19 @@ impl OutgoingStream {
             self.counters.key_frames += 1;
             self.picture.on_key_frame(now);
         }
-        let importance = if frame.kind == FrameKind::Key { Importance::Key } else { Importance::Reference };
+        let importance = match frame.kind {
+            FrameKind::Key => Importance::Key,
+            _ if frame.discardable => Importance::Other,
+            _ => Importance::Reference,
+        };
         let packet = QueuedPacket { payload: 0, marker: false, rtp_timestamp, captured, importance };
         self.payloads.clear();
         let added = if self.source.take_payloads(self.packetiser.max_payload, &mut self.payloads) {
-            self.enqueue_content(packet, frame.rtp_timestamp)
+            self.enqueue_content(packet, frame)
         } else {
             for p in self.packetiser.split(frame.size) {
                 let payload = u16::try_from(p.size.as_bytes()).unwrap_or(u16::MAX);
-                self.queue.push(QueuedPacket { payload, marker: p.marker, ..packet });
+                self.queue.push(QueuedPacket { payload, marker: p.marker && frame.marker, ..packet });
             }
             frame.size
         };
@@ -316,18 +320,18 @@ impl OutgoingStream {
 
     /// Queues the payloads of a frame, of which `packet` has what they have in common; gives their size.
     #[inline(never)]
-    fn enqueue_content(&mut self, packet: QueuedPacket, own_timestamp: u32) -> DataSize {
+    fn enqueue_content(&mut self, packet: QueuedPacket, frame: &Frame) -> DataSize {
         if self.payloads.iter().any(|(bytes, _)| bytes.len() > usize::from(u16::MAX)) {
             self.counters.oversized_frames += 1;
             return DataSize::ZERO;
         }
-        self.picture.on_picture(own_timestamp, self.payloads.iter().next().map(|p| p.0));
+        self.picture.on_picture(frame.rtp_timestamp, self.payloads.iter().next().map(|p| p.0));
         let mut left = self.payloads.len();
         for (bytes, discardable) in self.payloads.iter() {
             left -= 1;
             let unneeded = discardable && packet.importance != Importance::Key;
             let importance = if unneeded { Importance::Other } else { packet.importance };
-            let (payload, marker) = (bytes.len() as u16, left == 0);
+            let (payload, marker) = (bytes.len() as u16, left == 0 && frame.marker);
             self.queue.push_content(QueuedPacket { payload, marker, importance, ..packet }, bytes);
         }
         self.payloads.size()
