@@ -67,6 +67,9 @@ pub struct EndpointConfig {
     /// Whether both ends' clocks show the same time, so that sender reports tell playout when frames were captured.
     /// Where they do not, the first packet is taken to have been captured as it arrives.
     pub synchronised_clocks: bool,
+    /// Whether the streams of the other end are played by one clock, as their sender reports show it, where clocks are not
+    /// synchronised: sound and pictures of one instant come out together.
+    pub lip_synchronisation: bool,
     /// Bytes of UDP and IP headers around each datagram, which RTCP bandwidth counts (RFC 3550, section 6.2): 28 for IPv4.
     pub header_overhead: u32,
     /// Feedback on pictures.
@@ -109,6 +112,7 @@ impl Default for EndpointConfig {
             // 1 January 2026, 00:00 UTC.
             ntp_epoch: 3_976_214_400,
             synchronised_clocks: false,
+            lip_synchronisation: false,
             header_overhead: 28,
             picture: PictureFeedback::default(),
             mid_id: 9,
@@ -214,6 +218,8 @@ pub struct ReceiveConfig {
     /// By what it is chosen whether packets and references are asked for; `None` asks for packets as [`Self::nack`] has it, and
     /// for references whenever the application does.
     pub resilience: Option<ResilienceConfig>,
+    /// What the first stream carries.
+    pub media: MediaKind,
     /// The controller's receiver half.
     pub controller: Option<Receiver>,
     /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.

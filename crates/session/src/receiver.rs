@@ -1,5 +1,6 @@
 //! The receiving direction: streams, and the paths that they come by.
 
+mod lips;
 mod packet;
 mod path;
 mod playing;
@@ -82,6 +83,17 @@ impl Receiver {
         self.path.set_params(params);
         for s in &mut self.streams {
             s.set_params(params, self.path.reports.as_ref());
+        }
+    }
+
+    /// Plays all streams by the clock that their sender reports show. What that differs from this end's clock by is not known;
+    /// the fastest packet of any stream is taken to have come at once.
+    pub(crate) fn synchronise(&mut self) {
+        let Some(least) = self.streams.iter().filter_map(|s| s.clock.least_lag()).min() else { return };
+        for s in &mut self.streams {
+            if let Some((rtp_timestamp, wall)) = s.clock.report() {
+                s.set_capture_time(rtp_timestamp, wall + least);
+            }
         }
     }
 

@@ -136,8 +136,12 @@ impl Endpoint {
             if index == 0 {
                 self.sync = Sync::No;
             }
+            let wall = Timestamp::ZERO + sr.info.ntp.since(self.zero);
+            stream.clock.on_report(sr.info.rtp_timestamp, wall);
             if self.config.synchronised_clocks {
-                stream.set_capture_time(sr.info.rtp_timestamp, Timestamp::ZERO + sr.info.ntp.since(self.zero));
+                stream.set_capture_time(sr.info.rtp_timestamp, wall);
+            } else if self.config.lip_synchronisation {
+                receiver.synchronise();
             }
         } else if sr.ssrc == repair {
             stream.heard.repair = heard;

@@ -1,6 +1,5 @@
 //! What an endpoint is made from, as streams and paths.
 
-use crate::allocation::MediaKind;
 use crate::config::{EndpointConfig, IncomingConfig, OutgoingConfig, ReceiveConfig, SendConfig};
 use crate::feedback::TwccWriter;
 use crate::receiver::ReceivePath;
@@ -44,7 +43,7 @@ impl ReceiveConfig {
     ) -> (IncomingConfig, ReceivePath) {
         let stream = IncomingConfig {
             identity: endpoint.incoming(),
-            media: MediaKind::default(),
+            media: self.media,
             repair: self.repair,
             nack: self.nack,
             resilience: self.resilience,

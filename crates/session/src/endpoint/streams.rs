@@ -10,6 +10,7 @@ use crate::ids::{IncomingId, OutgoingId};
 use crate::receiver::{IncomingStream, ReceiveCounters, Receiver, Shared};
 use crate::sender::{OutgoingStream, SendCounters, Sender};
 use core::fmt;
+use weir_media::audio::{AudioPlayoutStats, AudioSlot};
 use weir_media::{Codec, PlayoutEvent, PlayoutStats, ReceivedFrame, Source};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -250,6 +251,21 @@ impl Incoming<'_> {
     pub fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
         let (stream, path) = self.receiver.with_path(self.index);
         stream.poll_playout(path, now)
+    }
+    /// The next slot of audio that is due, with its payload where [`IncomingConfig::content`] has it kept; ask until there is
+    /// none.
+    pub fn poll_audio(&mut self, now: Timestamp) -> Option<AudioSlot> {
+        self.receiver.streams[self.index].poll_audio(now)
+    }
+    /// What playout of audio has seen, where the stream is audio and has a deadline.
+    pub fn audio_stats(&self) -> Option<AudioPlayoutStats> {
+        Some(*self.stream().audio.as_ref()?.stats())
+    }
+    /// How late the frame or slot that was played last came out after its capture, by the other end's clock as its sender
+    /// reports show it: right but for what the two ends' clocks differ by. The difference of two streams' is how far sound and
+    /// pictures are apart.
+    pub fn playout_lag(&self) -> Option<TimeDelta> {
+        self.stream().clock.played_lag()
     }
     /// Moves what has arrived of the frame of this event into `frame`; see [`Endpoint::take_frame`].
     pub fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {

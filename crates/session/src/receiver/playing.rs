@@ -6,6 +6,7 @@ use super::stream::IncomingStream;
 use crate::content::Payload;
 use weir_cc::ReceiverController;
 use weir_cc::cue::FramePlayout;
+use weir_media::audio::{AudioPacket, AudioSlot, AudioSlotContent};
 use weir_media::{MediaPacket, PlayoutEvent, ReceivedFrame, Verdict};
 use weir_units::{TimeDelta, Timestamp};
 
@@ -27,6 +28,9 @@ impl IncomingStream {
         payload: &Payload<'_>,
         now: Timestamp,
     ) -> bool {
+        if self.audio.is_some() {
+            return self.play_audio(sequence, packet, payload, now);
+        }
         let Some(playout) = &mut self.playout else { return false };
         if packet.is_padding {
             playout.on_padding(sequence);
@@ -73,6 +77,9 @@ impl IncomingStream {
 
     /// The other end has reported when a frame was captured, on a clock that is also this end's.
     pub(crate) fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
+        if let Some(audio) = &mut self.audio {
+            audio.set_capture_time(rtp_timestamp, captured);
+        }
         if let Some(playout) = self.playout.as_mut().filter(|_| !self.from_fastest) {
             playout.set_capture_time(rtp_timestamp, captured);
         }
@@ -94,6 +101,43 @@ impl IncomingStream {
         }
     }
 
+    /// Gives a packet to the playout of audio; whether it came too late for that.
+    #[inline(never)]
+    fn play_audio(&mut self, sequence: u64, packet: &Incoming, payload: &Payload<'_>, now: Timestamp) -> bool {
+        let Some(audio) = self.audio.as_mut().filter(|_| !packet.is_padding) else { return false };
+        let sized = AudioPacket::sized(sequence, packet.rtp_timestamp, packet.payload);
+        let packet = if payload.zeros == 0 && self.keeps_slots {
+            let Ok(packet) = AudioPacket::opus(sequence, packet.rtp_timestamp, payload.bytes) else {
+                self.counters.undecodable += 1;
+                return false;
+            };
+            packet
+        } else {
+            sized
+        };
+        matches!(audio.on_packet(now, &packet), Verdict::Discarded { .. })
+    }
+
+    /// Plays the slots of audio that are due.
+    fn play_slots(&mut self, now: Timestamp) {
+        let Some(audio) = &mut self.audio else { return };
+        while let Some(slot) = audio.poll(now) {
+            if matches!(slot.content, AudioSlotContent::Packet(_)) {
+                self.clock.on_played(slot.rtp_timestamp, self.identity.clock_rate, slot.at);
+            }
+            if self.keeps_slots {
+                if self.slots.len() == MAX_EVENTS {
+                    self.slots.pop_front();
+                }
+                self.slots.push_back(slot);
+            }
+        }
+    }
+    pub(crate) fn poll_audio(&mut self, now: Timestamp) -> Option<AudioSlot> {
+        self.play_slots(now);
+        self.slots.pop_front()
+    }
+
     /// Whether frames are played at their deadlines, and not only when the application asks.
     fn plays_by_itself(&self, path: &ReceivePath) -> bool {
         path.controller.is_some() || self.content.is_some()
@@ -101,17 +145,25 @@ impl IncomingStream {
 
     /// Plays the frames that are due, where nobody asks for them.
     pub(crate) fn run_playout(&mut self, path: &mut ReceivePath, now: Timestamp) {
+        if self.audio.is_some() {
+            self.play_slots(now);
+        }
         if self.plays_by_itself(path) {
             self.play_due(path, now);
         }
     }
 
     pub(crate) fn poll_playout(&mut self, path: &mut ReceivePath, now: Timestamp) -> Option<PlayoutEvent> {
-        if !self.plays_by_itself(path) {
-            return self.playout.as_mut()?.poll(now);
+        let event = if self.plays_by_itself(path) {
+            self.play_due(path, now);
+            self.events.pop_front()
+        } else {
+            self.playout.as_mut()?.poll(now)
+        }?;
+        if !self.is_single && event.delay.is_some() {
+            self.clock.on_played(event.rtp_timestamp, self.identity.clock_rate, event.at);
         }
-        self.play_due(path, now);
-        self.events.pop_front()
+        Some(event)
     }
 
     /// Moves what has arrived of the frame of this event into `frame`; `false` where that is nothing.

@@ -1,5 +1,6 @@
 //! What belongs to an incoming stream: its statistics, playout, repair, retransmission and pictures.
 
+use super::lips::SenderClock;
 use super::packet::Incoming;
 use super::path::ReceivePath;
 use super::resent::ResentStream;
@@ -22,6 +23,7 @@ use crate::statistics::{ReceiveStatistics, Sequenced};
 use std::collections::VecDeque;
 use weir_cc::cue::OneWayDelay;
 use weir_cc::{OneWayDelayMeter, ReportPlan};
+use weir_media::audio::{AudioDelay, AudioPlayout, AudioSlot};
 use weir_media::{AdaptivePlayout, Playout, PlayoutEvent};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtcp::OneWayDelayReport;
@@ -35,6 +37,8 @@ pub struct ReceiveCounters {
     pub bytes: u64,
     /// Packets set aside for an unknown source or an unexplained jump of sequence numbers.
     pub invalid: u64,
+    /// Payloads of audio that do not parse.
+    pub undecodable: u64,
 }
 
 impl core::ops::AddAssign for ReceiveCounters {
@@ -42,14 +46,21 @@ impl core::ops::AddAssign for ReceiveCounters {
         self.packets += o.packets;
         self.bytes += o.bytes;
         self.invalid += o.invalid;
+        self.undecodable += o.undecodable;
     }
 }
 
 /// Time that packets wait for repair where no playout deadline sets one.
 pub(super) const DEFAULT_DEADLINE: TimeDelta = TimeDelta::from_secs(1);
 
-fn new_playout(deadline: Option<TimeDelta>, adaptive: Option<AdaptivePlayout>) -> Option<Playout> {
-    adaptive.map(Playout::adaptive).or(deadline.map(Playout::new))
+fn new_playout(media: MediaKind, deadline: Option<TimeDelta>, adaptive: Option<AdaptivePlayout>) -> Option<Playout> {
+    let is_video = media != MediaKind::Audio;
+    adaptive.map(Playout::adaptive).or(deadline.map(Playout::new)).filter(|_| is_video)
+}
+
+fn new_audio(media: MediaKind, deadline: Option<TimeDelta>, adaptive: Option<AdaptivePlayout>) -> Option<AudioPlayout> {
+    let delay = adaptive.map(|a| AudioDelay::up_to(a.max)).or(deadline.map(AudioDelay::fixed))?;
+    (media == MediaKind::Audio).then(|| AudioPlayout::new(delay))
 }
 
 /// The sender reports heard from the other end's sources of one stream.
@@ -83,10 +94,15 @@ pub(crate) struct IncomingStream {
     pub interval: Option<IntervalLog>,
     pub one_way_delay: Option<OneWayDelayMeter>,
     pub playout: Option<Playout>,
+    /// The same of audio, which takes the place of [`Self::playout`].
+    pub audio: Option<AudioPlayout>,
     /// What has arrived of the frames that playout waits for, where the application wants it.
     pub content: Option<ContentStore>,
     /// Frames that playout has released and nobody has polled yet.
     pub(super) events: VecDeque<PlayoutEvent>,
+    /// Slots of audio that playout has released and nobody has polled yet, where the application wants them.
+    pub(super) keeps_slots: bool,
+    pub(super) slots: VecDeque<AudioSlot>,
     pub counters: ReceiveCounters,
     /// What is added to sequence numbers, so that a jump is no loss to the controller, and the number that the next packet
     /// has there where one has happened.
@@ -100,6 +116,8 @@ pub(crate) struct IncomingStream {
     pub(super) told: Option<u64>,
     pub picture: PictureRequests,
     pub heard: SenderReports,
+    /// The other end's clock, by the stream's sender reports.
+    pub clock: SenderClock,
     pub source: super::source::Source,
     /// Whether it is the only one: see [`ReceivePath::joint_number`].
     pub(super) is_single: bool,
@@ -139,13 +157,16 @@ impl IncomingStream {
                 .map(|c| Nacker::new(c, shared.session_bandwidth, now)),
             resilience: config.resilience.map(ReceiveResilience::new),
             resent: None,
-            frames: deadline.map(FrameLedger::new),
+            frames: deadline.filter(|_| config.media != MediaKind::Audio).map(FrameLedger::new),
             xr: XrBlocks::default(),
             interval: None,
             one_way_delay: None,
             events: VecDeque::new(),
-            playout: new_playout(deadline, config.adaptive_playout),
-            content: deadline.filter(|_| config.content).map(ContentStore::new),
+            playout: new_playout(config.media, deadline, config.adaptive_playout),
+            audio: new_audio(config.media, deadline, config.adaptive_playout),
+            content: deadline.filter(|_| config.content && config.media != MediaKind::Audio).map(ContentStore::new),
+            keeps_slots: config.content,
+            slots: VecDeque::new(),
             counters: ReceiveCounters::default(),
             ahead: 0,
             goes_on_at: None,
@@ -154,6 +175,7 @@ impl IncomingStream {
             told: None,
             picture: PictureRequests::new(config.picture, now),
             heard: SenderReports::default(),
+            clock: SenderClock::default(),
             source: super::source::Source::new(now),
             is_single: true,
         };
@@ -178,12 +200,13 @@ impl IncomingStream {
             resilience: None,
             playout_deadline: self.deadline,
             adaptive_playout: self.adaptive,
-            content: self.content.is_some(),
+            content: self.content.is_some() || self.keeps_slots,
             picture: self.picture.config(),
         }
     }
     pub(super) fn restart_playout(&mut self) {
-        self.playout = new_playout(self.deadline, self.adaptive);
+        self.playout = new_playout(self.media, self.deadline, self.adaptive);
+        self.audio = new_audio(self.media, self.deadline, self.adaptive);
     }
     /// Takes up the session's parameters.
     pub(crate) fn set_params(&mut self, params: &SessionParams, reports: Option<&ReportPlan>) {
@@ -217,6 +240,9 @@ impl IncomingStream {
         }
         self.newest = (packet.rtp_timestamp, now);
         self.stats.on_arrival(now, packet.rtp_timestamp);
+        if !self.is_single {
+            self.clock.on_packet(packet.rtp_timestamp, self.identity.clock_rate, now);
+        }
         self.counters.packets += 1;
         self.counters.bytes += packet.size.as_bytes();
         path.on_rtp(packet.transport, packet.size, packet.ecn, now);
@@ -343,6 +369,7 @@ impl IncomingStream {
 
     pub(crate) fn poll_timeout(&self, has_controller: bool) -> Option<Timestamp> {
         let mut at = self.nack.as_ref().and_then(Nacker::poll_timeout);
+        crate::timers::earliest(&mut at, self.audio.as_ref().and_then(AudioPlayout::next_event));
         if has_controller || self.content.is_some() {
             crate::timers::earliest(&mut at, self.playout.as_ref().and_then(Playout::next_event));
         }
