@@ -2,7 +2,10 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use weir_path::{Capacity, GilbertElliott, Limit, Link, LinkConfig, Loss, Opportunities, Schedule, Step};
+use weir_path::queue::codel;
+use weir_path::{
+    Capacity, Discipline, GilbertElliott, Limit, Link, LinkConfig, Loss, Opportunities, Packet, Schedule, Step, Verdict,
+};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 const PACKETS: u64 = 10_000;
@@ -17,7 +20,8 @@ fn run(link: &mut Link<u32>, load: f64) -> u64 {
         while let Some(at) = link.next_event().filter(|&at| at <= now) {
             sum += u64::from(link.pop(at).is_some());
         }
-        sum += u64::from(link.push(now, size, Ecn::Ect0, i as u32) == weir_path::Verdict::Queued);
+        let packet = Packet { item: i as u32, size, ecn: Ecn::Ect0, flow: 0 };
+        sum += u64::from(link.push(now, packet) == Verdict::Queued);
     }
     sum
 }
@@ -41,6 +45,8 @@ fn bench(c: &mut Criterion) {
     let cases = [
         ("light", plain(), 0.9),
         ("overload", plain(), 1.2),
+        ("codel_light", changed(&|c| c.discipline = Discipline::CoDel(codel::Config::default())), 0.9),
+        ("codel_overload", changed(&|c| c.discipline = Discipline::CoDel(codel::Config::default())), 1.2),
         ("schedule", changed(&|c| c.capacity = Capacity::Schedule(steps(600))), 0.95),
         ("opportunities", changed(&|c| c.capacity = Capacity::Opportunities(trace.clone())), 0.9),
         ("bursty_loss", changed(&|c| c.loss = Loss::GilbertElliott(GilbertElliott::bursts(0.02, 3.0))), 0.9),

@@ -9,11 +9,11 @@ pub struct ConfigError {
     /// What stands there.
     pub value: String,
     /// What may stand there.
-    pub expected: &'static str,
+    pub expected: String,
 }
 
 impl ConfigError {
-    pub(crate) fn new(field: &'static str, value: impl Display, expected: &'static str) -> Self {
-        Self { field, value: value.to_string(), expected }
+    pub(crate) fn new(field: &'static str, value: impl Display, expected: impl Into<String>) -> Self {
+        Self { field, value: value.to_string(), expected: expected.into() }
     }
 }

@@ -1,4 +1,4 @@
-use crate::DropReason;
+use crate::stats::DropReason;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use weir_units::{Ecn, TimeDelta, Timestamp};
@@ -54,6 +54,12 @@ impl<P> Ord for Ordered<P> {
 impl<P> Flight<P> {
     pub(crate) fn new(sorted: bool) -> Self {
         if sorted { Self::Sorted { heap: BinaryHeap::new(), count: 0 } } else { Self::InOrder(VecDeque::new()) }
+    }
+
+    /// Whether packets may overtake each other.
+    #[inline]
+    pub(crate) const fn is_sorted(&self) -> bool {
+        matches!(self, Self::Sorted { .. })
     }
 
     #[inline]

@@ -5,12 +5,13 @@
 //! live emulator on the packets' bytes. The same configuration and seed give the same packets at the same times.
 //!
 //! ```
-//! use weir_path::{Departure, Limit, Link, LinkConfig, Verdict};
+//! use weir_path::{Departure, Limit, Link, LinkConfig, Packet, Verdict};
 //! use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 //! let mut config = LinkConfig::constant(DataRate::from_mbps(2), TimeDelta::from_millis(50));
 //! config.limit = Limit::Size(DataSize::from_bytes(75_000));
 //! let mut link = Link::new(&config, 1)?;
-//! let verdict = link.push(Timestamp::ZERO, DataSize::from_bytes(1_000), Ecn::NotEct, "a packet");
+//! let packet = Packet { item: "a packet", size: DataSize::from_bytes(1_000), ecn: Ecn::NotEct, flow: 0 };
+//! let verdict = link.push(Timestamp::ZERO, packet);
 //! assert_eq!(verdict, Verdict::Queued);
 //! // 1,000 bytes take 4 ms at 2 Mbit/s, and the way 50 ms more.
 //! assert_eq!(link.next_event(), Some(Timestamp::from_millis(54)));
@@ -20,23 +21,27 @@
 //! ```
 
 mod capacity;
-mod chance;
 mod config;
 mod error;
 mod flight;
+mod impairment;
+mod limit;
 mod link;
 mod opportunities;
 pub mod presets;
+pub mod queue;
 mod schedule;
 mod stats;
 mod trace;
 
 pub use capacity::Capacity;
-pub use chance::{GilbertElliott, Jitter, JitterShape, Loss, LossPosition, Reordering};
-pub use config::{Discipline, Limit, LinkConfig};
+pub use config::LinkConfig;
 pub use error::ConfigError;
-pub use link::{Delivery, Departure, Dropped, Link, Verdict};
+pub use impairment::{GilbertElliott, Jitter, JitterShape, Loss, LossPosition, Reordering};
+pub use limit::Limit;
+pub use link::{Delivery, Departure, Dropped, Link, Packet, Verdict};
 pub use opportunities::{OPPORTUNITY, Opportunities};
+pub use queue::Discipline;
 pub use schedule::{Schedule, Step};
-pub use stats::{Count, DropReason, LinkStats};
+pub use stats::{Action, Count, DropReason, LinkStats};
 pub use trace::{TraceError, TraceFormat};

@@ -1,9 +1,24 @@
-use crate::capacity::Server;
-use crate::chance::{Chance, Draw};
+use crate::capacity::{Capacity, Server};
+use crate::config::LinkConfig;
+use crate::error::ConfigError;
 use crate::flight::{Flight, InFlight};
-use crate::{Capacity, ConfigError, Discipline, DropReason, Limit, LinkConfig, LinkStats, LossPosition};
-use std::collections::VecDeque;
+use crate::impairment::{Draw, Impairments, LossPosition};
+use crate::queue::{AnyQueue, Discarded, Ledger, Queue, Queued, Room, Setup};
+use crate::stats::{Action, DropReason, LinkStats};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+
+/// A packet for a link, and what the link reads of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet<P> {
+    /// The packet, which the link gives back as it is.
+    pub item: P,
+    /// Bytes on the wire. More than 4 GiB count as 4 GiB.
+    pub size: DataSize,
+    /// Its ECN field, which the link may mark.
+    pub ecn: Ecn,
+    /// The flow that it belongs to, for disciplines that tell flows apart; any number that its flow alone has.
+    pub flow: u32,
+}
 
 /// What became of a packet that was given to a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,15 +67,6 @@ pub enum Departure<P> {
     Dropped(Dropped<P>),
 }
 
-#[derive(Clone, Debug)]
-struct Waiting<P> {
-    item: P,
-    arrived: Timestamp,
-    bytes: u32,
-    ecn: Ecn,
-    draw: Draw,
-}
-
 /// One direction of a link: a queue, a transmitter and a way to the far end.
 ///
 /// Packets wait in a queue until the transmitter is free, take their size at the capacity to leave it, then
@@ -69,20 +75,16 @@ struct Waiting<P> {
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     delay: TimeDelta,
-    limit: Limit,
-    discipline: Discipline,
-    mark_above: Option<Limit>,
     capacity: Capacity,
     server: Server,
-    chance: Option<Box<Chance>>,
+    impairments: Option<Box<Impairments>>,
     loss_position: LossPosition,
     /// Set where jitter holds packets in order: when the last one arrives.
     hold_behind: Option<Timestamp>,
-    waiting: VecDeque<Waiting<P>>,
-    waiting_bytes: u64,
+    queue: AnyQueue<P>,
+    ledger: Ledger<P>,
     flight: Flight<P>,
     now: Timestamp,
-    stats: LinkStats,
 }
 
 impl<P: Clone> Link<P> {
@@ -91,75 +93,66 @@ impl<P: Clone> Link<P> {
         config.check()?;
         let overtaking = config.jitter.is_some_and(|j| j.may_reorder) || config.reordering.is_some();
         let held = config.jitter.is_some() && !overtaking;
+        let room = Room::new(config.limit, config.capacity.clone());
         Ok(Self {
             delay: config.delay,
-            limit: config.limit,
-            discipline: config.discipline,
-            mark_above: config.mark_above,
             capacity: config.capacity.clone(),
             server: Server::new(&config.capacity),
-            chance: Chance::new(config, seed).map(Box::new),
+            impairments: Impairments::new(config.random(), seed).map(Box::new),
             loss_position: config.loss_position,
             hold_behind: held.then_some(Timestamp::ZERO),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            queue: config.discipline.queue(Setup { room, seed: !seed }),
+            ledger: Ledger::default(),
             flight: Flight::new(overtaking),
             now: Timestamp::ZERO,
-            stats: LinkStats::default(),
         })
     }
 
-    /// Takes a packet in, or drops it. A size above 4 GiB counts as 4 GiB.
+    /// Takes a packet in, or drops it.
     #[inline]
-    pub fn push(&mut self, now: Timestamp, size: DataSize, ecn: Ecn, item: P) -> Verdict<P> {
+    pub fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Verdict<P> {
         self.advance(now);
+        let Packet { item, size, ecn, flow } = packet;
         let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-        self.stats.offered.add(bytes);
-        let mut packet = Waiting { item, arrived: self.now, bytes, ecn, draw: Draw::default() };
-        if let Some(chance) = &mut self.chance {
-            packet.draw = chance.draw();
+        self.ledger.stats.offered.add(bytes);
+        let mut packet = Queued { item, arrived: self.now, bytes, flow, ecn, draw: Draw::default() };
+        if let Some(impairments) = &mut self.impairments {
+            packet.draw = impairments.draw();
             if packet.draw.lost && self.loss_position == LossPosition::Entry {
-                self.stats.count_drop(DropReason::RandomLoss, bytes);
-                return Verdict::Dropped(DropReason::RandomLoss, packet.item);
+                return self.refuse(DropReason::RandomLoss, packet);
             }
         }
-        if self.refuses(bytes) {
-            self.stats.count_drop(DropReason::Queue, bytes);
-            return Verdict::Dropped(DropReason::Queue, packet.item);
+        if let Err((reason, packet)) = self.queue.enqueue(self.now, packet, &mut self.ledger) {
+            return self.refuse(reason, packet);
         }
-        if let Some(threshold) = self.mark_above
-            && ecn.is_capable()
-            && ecn != Ecn::Ce
-            && self.exceeds(threshold, bytes)
-        {
-            packet.ecn = Ecn::Ce;
-            self.stats.marked.add(bytes);
-        }
-        if self.waiting.is_empty() && self.server.next_start(self.now) <= self.now {
-            self.transmit(packet);
-        } else {
-            self.waiting_bytes += u64::from(bytes);
-            self.waiting.push_back(packet);
-        }
+        self.serve();
         Verdict::Queued
     }
 
     /// The earliest instant at which [`Self::pop`] may give something, or `None` where it never will as things are.
     ///
-    /// Where packets may overtake each other the instant can be too early, and `pop` then gives nothing; it is
-    /// never too late.
+    /// Where packets may overtake each other, or the queue drops packets that have waited, the instant can be too
+    /// early, and `pop` then gives nothing; it is never too late.
     #[inline]
     pub fn next_event(&mut self) -> Option<Timestamp> {
-        let at = match (&self.flight, self.flight.next_at()) {
-            (Flight::InOrder(_), Some(at)) => at,
-            // The head of the queue may come before, or be all there is.
-            (_, at) => match (at, self.waiting.front()) {
-                (None, None) => return None,
-                (Some(at), None) => at,
-                (at, Some(w)) => (self.server.next_start(w.arrived) + self.delay).min(at.unwrap_or(Timestamp::MAX)),
-            },
-        };
+        let mut at = self.flight.next_at().unwrap_or(Timestamp::MAX);
+        // Behind a packet in flight that none overtakes, what waits comes later.
+        if at == Timestamp::MAX || self.flight.is_sorted() {
+            at = at.min(self.next_start(Timestamp::ZERO) + self.delay);
+        }
+        if let Some(earliest) = self.queue.next_drop() {
+            at = at.min(self.next_start(earliest));
+        }
+        if let Some(discarded) = self.ledger.discarded.front() {
+            at = at.min(discarded.at);
+        }
         (at < Timestamp::MAX).then_some(at)
+    }
+
+    /// Whether a packet that is pushed may bring [`Self::next_event`] forward. Where not, each packet's events come
+    /// after those of the packets before it.
+    pub fn may_bring_forward(&self) -> bool {
+        self.flight.is_sorted() || self.queue.next_drop().is_some()
     }
 
     /// The next packet that has left the link by `now`, in order of time.
@@ -169,50 +162,63 @@ impl<P: Clone> Link<P> {
         if self.now == Timestamp::MAX {
             return None;
         }
+        if !self.ledger.discarded.is_empty()
+            && let Some(discarded) = self.pop_discarded()
+        {
+            return Some(discarded);
+        }
         let InFlight { item, at, queued_for, bytes, ecn, lost } = self.flight.pop_due(self.now)?;
         let size = DataSize::from_bytes(u64::from(bytes));
         Some(match lost {
             None => {
-                self.stats.delivered.add(bytes);
+                self.ledger.stats.delivered.add(bytes);
                 Departure::Delivered(Delivery { item, at, size, ecn, queued_for })
             }
             Some(reason) => {
-                self.stats.count_drop(reason, bytes);
+                self.ledger.stats.count(Action::Dropped(reason), bytes);
                 Departure::Dropped(Dropped { item, at, size, reason })
             }
         })
     }
 
+    /// The packet that the queue has dropped, if none has arrived before.
+    fn pop_discarded(&mut self) -> Option<Departure<P>> {
+        let arrival = self.flight.next_at().unwrap_or(Timestamp::MAX);
+        let Discarded { item, at, bytes, reason } = self.ledger.discarded.pop_front_if(|d| d.at <= arrival)?;
+        self.ledger.stats.count(Action::Dropped(reason), bytes);
+        Some(Departure::Dropped(Dropped { item, at, size: DataSize::from_bytes(u64::from(bytes)), reason }))
+    }
+
     /// Bytes that wait at `now`, without the packet in transmission.
     pub fn queue_size(&mut self, now: Timestamp) -> DataSize {
         self.advance(now);
-        DataSize::from_bytes(self.waiting_bytes)
+        DataSize::from_bytes(self.queue.bytes())
     }
 
     /// Packets that wait at `now`, without the packet in transmission.
     pub fn queue_packets(&mut self, now: Timestamp) -> usize {
         self.advance(now);
-        self.waiting.len()
+        self.queue.packets()
     }
 
-    /// How long a packet that came at `now` would wait for its transmission to begin, the rest of the present one
-    /// included; [`TimeDelta::MAX`] where the capacity stays at zero.
+    /// How long a packet that came at `now` would wait for its transmission to begin if all that waits were sent, the
+    /// rest of the present one included; [`TimeDelta::MAX`] where the capacity stays at zero.
     pub fn queue_delay(&mut self, now: Timestamp) -> TimeDelta {
         self.advance(now);
-        match self.server.start_behind(self.now, DataSize::from_bytes(self.waiting_bytes)) {
+        match self.server.start_behind(self.now, DataSize::from_bytes(self.queue.bytes())) {
             Timestamp::MAX => TimeDelta::MAX,
             at => at - self.now,
         }
     }
 
-    /// Packets inside the link: waiting, in transmission or on their way.
+    /// Packets inside the link: waiting, in transmission, on their way, or dropped and not yet given back.
     pub fn packets_inside(&self) -> usize {
-        self.waiting.len() + self.flight.len()
+        self.queue.packets() + self.flight.len() + self.ledger.discarded.len()
     }
 
     /// What has happened so far.
     pub fn stats(&self) -> LinkStats {
-        self.stats
+        self.ledger.stats
     }
 
     /// The capacity at an instant: see [`Capacity::rate_at`].
@@ -220,27 +226,48 @@ impl<P: Clone> Link<P> {
         self.capacity.rate_at(at)
     }
 
+    #[inline]
+    fn refuse(&mut self, reason: DropReason, packet: Queued<P>) -> Verdict<P> {
+        self.ledger.stats.count(Action::Dropped(reason), packet.bytes);
+        Verdict::Dropped(reason, packet.item)
+    }
+
+    /// When the next transmission begins, but not before `earliest`; `Timestamp::MAX` where nothing waits.
+    #[inline]
+    fn next_start(&mut self, earliest: Timestamp) -> Timestamp {
+        match self.queue.head_arrival() {
+            Some(arrived) => self.server.next_start(arrived).max(earliest),
+            None => Timestamp::MAX,
+        }
+    }
+
     /// Begins every transmission that is due by `now`.
     #[inline]
     fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
-        while let Some(head) = self.waiting.front() {
-            if self.server.next_start(head.arrived) > self.now {
+        self.serve();
+    }
+
+    #[inline]
+    fn serve(&mut self) {
+        while let Some(arrived) = self.queue.head_arrival() {
+            let start = self.server.next_start(arrived);
+            if start > self.now {
                 break;
             }
-            let Some(packet) = self.waiting.pop_front() else { break };
-            self.waiting_bytes -= u64::from(packet.bytes);
-            self.transmit(packet);
+            if let Some(packet) = self.queue.dequeue(start, &mut self.ledger) {
+                self.transmit(packet);
+            }
         }
     }
 
     #[inline]
-    fn transmit(&mut self, packet: Waiting<P>) {
-        let Waiting { item, arrived, bytes, ecn, draw } = packet;
+    fn transmit(&mut self, packet: Queued<P>) {
+        let Queued { item, arrived, bytes, ecn, draw, .. } = packet;
         let (start, end) = self.server.serve(arrived, bytes);
         let mut at = end + self.delay;
         let mut lost = None;
-        if self.chance.is_some() {
+        if self.impairments.is_some() {
             at += draw.extra;
             if let Some(last) = &mut self.hold_behind {
                 at = at.max(*last + (end - start));
@@ -252,31 +279,8 @@ impl<P: Clone> Link<P> {
         let copy = (draw.duplicated && !draw.lost && at < Timestamp::MAX).then(|| packet.clone());
         self.flight.push(packet);
         if let Some(copy) = copy {
-            self.stats.duplicated.add(bytes);
+            self.ledger.stats.duplicated.add(bytes);
             self.flight.push(copy);
-        }
-    }
-
-    /// Whether the discipline drops a packet that comes now. One that drops at the head does so in [`Self::advance`]
-    /// and puts the packet in flight as lost.
-    #[inline]
-    fn refuses(&self, bytes: u32) -> bool {
-        match self.discipline {
-            Discipline::DropTail => self.exceeds(self.limit, bytes),
-        }
-    }
-
-    /// Whether the queue with `bytes` more would hold more than `limit`.
-    #[inline]
-    fn exceeds(&self, limit: Limit, bytes: u32) -> bool {
-        let after = self.waiting_bytes + u64::from(bytes);
-        match limit {
-            Limit::Unlimited => false,
-            Limit::Size(s) => after > s.as_bytes(),
-            Limit::Packets(n) => self.waiting.len() >= n as usize,
-            Limit::Time(t) => {
-                !self.waiting.is_empty() && after > self.capacity.above_zero_at(self.now).size_in(t).as_bytes()
-            }
         }
     }
 }

@@ -1,4 +1,4 @@
-use crate::ConfigError;
+use crate::error::ConfigError;
 use crate::schedule::{Schedule, Step};
 use std::sync::Arc;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};

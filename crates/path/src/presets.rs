@@ -2,6 +2,7 @@
 
 pub mod umts;
 
+use crate::queue::{Discipline, drop_tail};
 use crate::{
     Capacity, GilbertElliott, Jitter, JitterShape, Limit, LinkConfig, Loss, Opportunities, Reordering, Schedule, Step,
 };
@@ -122,7 +123,8 @@ fn bursty() -> LinkConfig {
 
 fn ecn() -> LinkConfig {
     let mut c = rmcat();
-    c.mark_above = Some(Limit::Time(TimeDelta::from_millis(20)));
+    let ecn_threshold = Limit::Time(TimeDelta::from_millis(20));
+    c.discipline = Discipline::DropTail(drop_tail::Config { ecn_threshold });
     c
 }
 

@@ -1,4 +1,4 @@
-use crate::ConfigError;
+use crate::error::ConfigError;
 use std::sync::Arc;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 

@@ -2,12 +2,25 @@ use weir_units::DataSize;
 
 /// Why a packet was not delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
 pub enum DropReason {
     /// The queue was full.
     Queue,
+    /// The queue discipline chose it, with room left: active queue management.
+    Aqm,
     /// The loss model took it.
     RandomLoss,
+}
+
+/// What a link does to a packet that it does not pass on as it came.
+///
+/// Neither this nor [`DropReason`] is `non_exhaustive`: whoever counts them matches every one, so that the compiler
+/// names each place where a further one has to be counted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Action {
+    /// It is dropped.
+    Dropped(DropReason),
+    /// It gets the CE mark.
+    Marked,
 }
 
 /// Packets and their bytes.
@@ -20,6 +33,7 @@ pub struct Count {
 }
 
 impl Count {
+    #[inline]
     pub(crate) fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.size += DataSize::from_bytes(u64::from(bytes));
@@ -35,6 +49,8 @@ pub struct LinkStats {
     pub delivered: Count,
     /// Dropped by a full queue.
     pub dropped_queue: Count,
+    /// Dropped by active queue management; those that had waited are counted when the link gives them back.
+    pub dropped_aqm: Count,
     /// Taken by the loss model; counted when the packet leaves the link.
     pub dropped_random: Count,
     /// Marked CE by this link; packets that came with the mark are not counted.
@@ -44,15 +60,18 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
-    pub(crate) fn count_drop(&mut self, reason: DropReason, bytes: u32) {
-        match reason {
-            DropReason::Queue => self.dropped_queue.add(bytes),
-            DropReason::RandomLoss => self.dropped_random.add(bytes),
+    #[inline]
+    pub(crate) fn count(&mut self, action: Action, bytes: u32) {
+        match action {
+            Action::Dropped(DropReason::Queue) => self.dropped_queue.add(bytes),
+            Action::Dropped(DropReason::Aqm) => self.dropped_aqm.add(bytes),
+            Action::Dropped(DropReason::RandomLoss) => self.dropped_random.add(bytes),
+            Action::Marked => self.marked.add(bytes),
         }
     }
     /// Packets and bytes that did not get through, for whatever reason.
     pub fn dropped(&self) -> Count {
-        let (a, b) = (self.dropped_queue, self.dropped_random);
-        Count { packets: a.packets + b.packets, size: a.size + b.size }
+        let parts = [self.dropped_queue, self.dropped_aqm, self.dropped_random];
+        Count { packets: parts.iter().map(|c| c.packets).sum(), size: parts.iter().map(|c| c.size).sum() }
     }
 }

@@ -1,7 +1,7 @@
 //! Every preset is measured from outside and must be what its name says, within bounds on both sides.
 
 use weir_path::presets::{ALL, by_name};
-use weir_path::{Delivery, Departure, Link, LinkStats};
+use weir_path::{Delivery, Departure, Link, LinkStats, Packet};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 const SIZE: DataSize = DataSize::from_bytes(1_000);
@@ -36,7 +36,7 @@ fn measure(name: &str, load: DataRate, seconds: i64) -> Measured {
             break;
         }
         // Nobody waits for the verdict: what is dropped never arrives.
-        let _ = link.push(now, SIZE, Ecn::Ect1, sent.len() as u32);
+        let _ = link.push(now, Packet { item: sent.len() as u32, size: SIZE, ecn: Ecn::Ect1, flow: 0 });
         arrived.push(false);
         sent.push(now);
         now += gap;

@@ -36,9 +36,9 @@ enum Life {
 #[derive(Debug)]
 struct LinkSeat {
     link: Link<u32>,
-    /// Whether the link makes copies, or lets packets overtake each other, which takes more care.
+    /// Whether the link makes copies, or may have an event before those announced, which takes more care.
     duplicates: bool,
-    overtakes: bool,
+    may_bring_forward: bool,
 }
 
 /// Where packets go, and where their links are in `Simulator::routes`.
@@ -164,8 +164,8 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub fn add_link(&mut self, config: &LinkConfig) -> Result<LinkId, ConfigError> {
         let id = self.links.len();
         let link = Link::new(config, mix(self.seed, id as u64))?;
-        let overtakes = config.reordering.is_some() || config.jitter.is_some_and(|j| j.may_reorder);
-        self.links.push(LinkSeat { link, duplicates: config.duplication > 0.0, overtakes });
+        let may_bring_forward = link.may_bring_forward();
+        self.links.push(LinkSeat { link, duplicates: config.duplication > 0.0, may_bring_forward });
         self.link_timers.grow(id + 1);
         Ok(LinkId(id as u32))
     }

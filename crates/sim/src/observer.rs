@@ -30,6 +30,10 @@ pub trait Observer {
     fn on_forwarded(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet, queued_for: TimeDelta) {
         let _ = (now, link, from, packet, queued_for);
     }
+    /// A link has set the CE mark of a packet; called before [`Self::on_forwarded`], and `packet` has the mark.
+    fn on_marked(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet) {
+        let _ = (now, link, from, packet);
+    }
     /// A packet is lost.
     fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
         let _ = (now, place, from, packet);
@@ -52,6 +56,9 @@ macro_rules! forward {
         }
         fn on_forwarded(&mut $self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet, queued_for: TimeDelta) {
             $($self.$part.on_forwarded(now, link, from, packet, queued_for);)+
+        }
+        fn on_marked(&mut $self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet) {
+            $($self.$part.on_marked(now, link, from, packet);)+
         }
         fn on_dropped(&mut $self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
             $($self.$part.on_dropped(now, place, from, packet);)+

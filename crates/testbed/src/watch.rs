@@ -7,7 +7,7 @@ use weir_lab::measure::scenario::{FlowKind, Scenario};
 use weir_live::emulate::flow_of;
 use weir_live::tun::Side;
 use weir_path::DropReason;
-use weir_sim::{AgentId, Observer, Packet, Place};
+use weir_sim::{AgentId, LinkId, Observer, Packet, Place};
 use weir_units::{DataSize, Timestamp};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,10 +108,16 @@ impl Observer for LiveWatch {
             capture.packet(now, &packet.bytes);
         }
     }
+    fn on_marked(&mut self, now: Timestamp, _: LinkId, from: AgentId, packet: &Packet) {
+        if let Some((flow, Carried::Media(_))) = self.carried(from, packet) {
+            self.recorder.marked(flow, now);
+        }
+    }
     fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
         let cause = match place {
             Place::Link(_, DropReason::Queue) => DropCause::Queue,
-            Place::Link(..) => DropCause::Channel,
+            Place::Link(_, DropReason::Aqm) => DropCause::Aqm,
+            Place::Link(_, DropReason::RandomLoss) => DropCause::Channel,
             Place::Agent(_) => return,
         };
         if let Some((flow, Carried::Media(_))) = self.carried(from, packet) {

@@ -46,6 +46,8 @@ pub struct LinkAccuracy {
     pub delivered: u64,
     /// Dropped by the full queue.
     pub dropped_queue: u64,
+    /// Dropped by active queue management.
+    pub dropped_aqm: u64,
     /// Taken by the loss model.
     pub dropped_random: u64,
     /// Marked CE.
@@ -63,14 +65,17 @@ pub struct LinkAccuracy {
 impl LinkAccuracy {
     pub(super) fn new(name: &str, stats: &LinkStats, s: &Saturated) -> Self {
         let rate = |time: TimeDelta| (s.bits > 0 && time > TimeDelta::ZERO).then(|| s.bits as f64 / time.as_secs_f64());
+        // Without `..`, so that a count which the link adds is told here, too.
+        let LinkStats { offered, delivered, dropped_queue, dropped_aqm, dropped_random, marked, duplicated } = *stats;
         Self {
             name: name.to_owned(),
-            offered: stats.offered.packets,
-            delivered: stats.delivered.packets,
-            dropped_queue: stats.dropped_queue.packets,
-            dropped_random: stats.dropped_random.packets,
-            marked: stats.marked.packets,
-            duplicated: stats.duplicated.packets,
+            offered: offered.packets,
+            delivered: delivered.packets,
+            dropped_queue: dropped_queue.packets,
+            dropped_aqm: dropped_aqm.packets,
+            dropped_random: dropped_random.packets,
+            marked: marked.packets,
+            duplicated: duplicated.packets,
             saturated_s: s.actual.as_secs_f64(),
             saturated_bps: rate(s.actual),
             capacity_bps: rate(s.planned),
@@ -128,10 +133,17 @@ impl fmt::Display for Accuracy {
             None => writeln!(f, "no packet passed")?,
         }
         for l in &self.links {
-            write!(f, "{}: {} in, {} out, {} dropped by the queue", l.name, l.offered, l.delivered, l.dropped_queue)?;
-            for (count, what) in
-                [(l.dropped_random, "lost at random"), (l.marked, "marked CE"), (l.duplicated, "duplicated")]
-            {
+            write!(
+                f,
+                "{}: {} in, {} out, {} dropped by the full queue",
+                l.name, l.offered, l.delivered, l.dropped_queue
+            )?;
+            for (count, what) in [
+                (l.dropped_aqm, "dropped by active queue management"),
+                (l.dropped_random, "lost at random"),
+                (l.marked, "marked CE"),
+                (l.duplicated, "duplicated"),
+            ] {
                 if count > 0 {
                     write!(f, ", {count} {what}")?;
                 }

@@ -98,11 +98,16 @@ impl<O: Observer> Observer for Exit<O> {
         self.left = Some((link, queued_for));
         self.observer.on_forwarded(now, link, from, packet, queued_for);
     }
+    fn on_marked(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet) {
+        self.observer.on_marked(now, link, from, packet);
+    }
     fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
-        if let Place::Link(link, DropReason::RandomLoss) = place
-            && let Some(s) = self.saturated.get_mut(link.index())
-        {
-            // It took its share of the capacity unseen: the span around it says nothing.
+        let has_taken_capacity = match place {
+            Place::Link(link, DropReason::RandomLoss) => Some(link),
+            Place::Link(_, DropReason::Queue | DropReason::Aqm) | Place::Agent(_) => None,
+        };
+        if let Some(s) = has_taken_capacity.and_then(|link| self.saturated.get_mut(link.index())) {
+            // Nobody has seen it pass, so that the span around it says nothing.
             s.last = None;
         }
         self.observer.on_dropped(now, place, from, packet);

@@ -4,7 +4,8 @@ use super::*;
 use crate::netns::SetupError;
 use std::net::UdpSocket;
 use std::time::Instant;
-use weir_path::{Limit, Loss};
+use weir_path::queue::drop_tail;
+use weir_path::{Discipline, Limit, Loss};
 use weir_units::DataRate;
 
 /// Bytes of IPv4 and UDP headers.
@@ -118,7 +119,9 @@ fn losses_and_marks_are_those_of_the_link() {
     let mut expected = Vec::new();
     for i in 0..200u8 {
         let now = Timestamp::from_millis(i64::from(i));
-        assert_eq!(twin.push(now, DataSize::from_bytes(100 + HEADERS), Ecn::NotEct, i), weir_path::Verdict::Queued);
+        let packet =
+            weir_path::Packet { item: i, size: DataSize::from_bytes(100 + HEADERS), ecn: Ecn::NotEct, flow: 0 };
+        assert_eq!(twin.push(now, packet), weir_path::Verdict::Queued);
     }
     while let Some(departure) = twin.pop(Timestamp::from_secs(1)) {
         if let weir_path::Departure::Delivered(d) = departure {
@@ -131,7 +134,8 @@ fn losses_and_marks_are_those_of_the_link() {
 #[test]
 fn congestion_is_marked_in_the_header() {
     let mut link = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
-    link.mark_above = Some(Limit::Packets(1));
+    let ecn_threshold = Limit::Packets(1);
+    link.discipline = Discipline::DropTail(drop_tail::Config { ecn_threshold });
     let Some(mut e) = emulator(&point_to_point(link)) else { return };
     let (a, b) = (socket(&e, Side::Left, 4_000), socket(&e, Side::Right, 4_000));
     nix::sys::socket::setsockopt(&a, nix::sys::socket::sockopt::Ipv4Tos, &i32::from(Ecn::Ect0.bits())).expect("set");

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{GilbertElliott, Jitter, JitterShape, Loss, Opportunities, Reordering, Schedule, Step};
+use crate::queue::{codel, drop_tail};
+use crate::{Discipline, GilbertElliott, Jitter, JitterShape, Limit, Loss, Opportunities, Reordering, Schedule, Step};
 use proptest::prelude::*;
 use weir_units::Gain;
 
@@ -19,8 +20,14 @@ fn link(change: impl FnOnce(&mut LinkConfig)) -> Link<u32> {
     change(&mut c);
     Link::new(&c, 1).expect("sound")
 }
+fn packet(size: DataSize, ecn: Ecn, item: u32) -> Packet<u32> {
+    Packet { item, size, ecn, flow: item % 3 }
+}
+fn marks_above(ecn_threshold: Limit) -> Discipline {
+    Discipline::DropTail(drop_tail::Config { ecn_threshold })
+}
 fn taken(link: &mut Link<u32>, at: Timestamp, n: u32) -> usize {
-    (0..n).filter(|&i| link.push(at, KB, Ecn::Ect0, i) == Verdict::Queued).count()
+    (0..n).filter(|&i| link.push(at, packet(KB, Ecn::Ect0, i)) == Verdict::Queued).count()
 }
 fn drain(link: &mut Link<u32>) -> Vec<Departure<u32>> {
     let mut all = vec![];
@@ -84,10 +91,10 @@ fn a_time_limit_follows_the_capacity_and_outlives_an_outage() {
 
 #[test]
 fn capable_packets_above_the_threshold_are_marked() {
-    let mut l = link(|c| c.mark_above = Some(Limit::Packets(3)));
+    let mut l = link(|c| c.discipline = marks_above(Limit::Packets(3)));
     let fields = [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct, Ecn::Ce, Ecn::Ect0, Ecn::NotEct, Ecn::Ce, Ecn::Ect1];
     for (i, ecn) in fields.into_iter().enumerate() {
-        assert_eq!(l.push(ms(0), KB, ecn, i as u32), Verdict::Queued);
+        assert_eq!(l.push(ms(0), packet(KB, ecn, i as u32)), Verdict::Queued);
     }
     // The first is in transmission and the next three make the queue of three; what is behind is marked.
     let got: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| d.ecn).collect();
@@ -174,10 +181,10 @@ fn recorded_opportunities_carry_the_packets() {
 fn time_that_goes_back_changes_nothing() {
     let mut l = link(|_| {});
     taken(&mut l, ms(10), 1);
-    assert_eq!(l.push(ms(3), KB, Ecn::NotEct, 9), Verdict::Queued);
+    assert_eq!(l.push(ms(3), packet(KB, Ecn::NotEct, 9)), Verdict::Queued);
     let out: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| (d.at, d.queued_for)).collect();
     assert_eq!(out, [(ms(64), millis(0)), (ms(68), millis(4))]);
-    assert_eq!(l.push(Timestamp::from_nanos(i64::MIN), KB, Ecn::NotEct, 9), Verdict::Queued);
+    assert_eq!(l.push(Timestamp::from_nanos(i64::MIN), packet(KB, Ecn::NotEct, 9)), Verdict::Queued);
 }
 
 #[test]
@@ -233,30 +240,28 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     );
     let reordering =
         proptest::option::of((0.0..1.0, 0i64..100).prop_map(|(share, t)| Reordering { share, extra: millis(t) }));
-    (
-        capacity,
-        limit.clone(),
-        proptest::option::of(limit),
-        (loss, any::<bool>()),
-        jitter,
-        reordering,
-        0i64..100,
-        0.0..0.5,
+    let discipline = prop_oneof![
+        Just(Discipline::default()),
+        limit.clone().prop_map(marks_above),
+        (1i64..20, 1i64..200, any::<bool>()).prop_map(|(target, interval, ecn)| Discipline::CoDel(codel::Config {
+            target: millis(target),
+            interval: millis(interval),
+            ecn
+        })),
+    ];
+    (capacity, limit, discipline, (loss, any::<bool>()), jitter, reordering, 0i64..100, 0.0..0.5).prop_map(
+        |(capacity, limit, discipline, (loss, entry), jitter, reordering, delay, duplication)| LinkConfig {
+            capacity,
+            delay: millis(delay),
+            limit,
+            discipline,
+            loss,
+            loss_position: if entry { LossPosition::Entry } else { LossPosition::Exit },
+            jitter,
+            reordering,
+            duplication: if delay % 2 == 0 { 0.0 } else { duplication },
+        },
     )
-        .prop_map(|(capacity, limit, mark_above, (loss, entry), jitter, reordering, delay, duplication)| {
-            LinkConfig {
-                capacity,
-                delay: millis(delay),
-                limit,
-                discipline: Discipline::DropTail,
-                mark_above,
-                loss,
-                loss_position: if entry { LossPosition::Entry } else { LossPosition::Exit },
-                jitter,
-                reordering,
-                duplication: if delay % 2 == 0 { 0.0 } else { duplication },
-            }
-        })
 }
 
 /// Packets of some size, some microseconds after each other, many at the same instant.
@@ -284,7 +289,7 @@ proptest! {
             prop_assert_eq!(l.pop(arrival), None);
             now = arrival;
             pushed.push(arrival);
-            let verdict = l.push(now, DataSize::from_bytes(size), Ecn::Ect0, i as u32);
+            let verdict = l.push(now, packet(DataSize::from_bytes(size), Ecn::Ect0, i as u32));
             dropped += u64::from(verdict != Verdict::Queued);
             let s = l.stats();
             let inside = l.packets_inside() as u64;
@@ -325,7 +330,7 @@ proptest! {
         let rate = DataRate::from_kbps(kbps);
         let mut c = LinkConfig::constant(rate, millis(7));
         c.limit = Limit::Size(DataSize::from_bytes(limit));
-        c.mark_above = Some(Limit::Size(DataSize::from_bytes(threshold)));
+        c.discipline = marks_above(Limit::Size(DataSize::from_bytes(threshold)));
         let mut l = Link::new(&c, 0).expect("sound");
         let (mut now, mut free_at, mut list, mut expected) = (Timestamp::ZERO, Timestamp::ZERO, vec![], vec![]);
         for (i, &(gap, bytes)) in packets.iter().enumerate() {
@@ -339,7 +344,7 @@ proptest! {
                 let ecn = if queue + bytes > threshold { Ecn::Ce } else { Ecn::Ect1 };
                 expected.push((i as u32, free_at + c.delay, start - now, ecn));
             }
-            let verdict = l.push(now, DataSize::from_bytes(bytes), Ecn::Ect1, i as u32);
+            let verdict = l.push(now, packet(DataSize::from_bytes(bytes), Ecn::Ect1, i as u32));
             prop_assert_eq!(verdict == Verdict::Queued, fits);
         }
         let got: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| (d.item, d.at, d.queued_for, d.ecn)).collect();
@@ -356,7 +361,7 @@ proptest! {
         let mut foretold = vec![];
         for (i, &bytes) in sizes.iter().enumerate() {
             foretold.push(l.queue_delay(ms(0)));
-            prop_assert_eq!(l.push(ms(0), DataSize::from_bytes(bytes), Ecn::NotEct, i as u32), Verdict::Queued);
+            prop_assert_eq!(l.push(ms(0), packet(DataSize::from_bytes(bytes), Ecn::NotEct, i as u32)), Verdict::Queued);
         }
         let out = delivered(&drain(&mut l));
         for d in &out {

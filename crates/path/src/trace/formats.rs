@@ -1,7 +1,9 @@
 //! Formats of published measurements of mobile networks.
 
-use super::{TraceError, cells, lines};
-use crate::{Capacity, Opportunities, Schedule, Step};
+use super::text::{TraceError, cells, lines};
+use crate::capacity::Capacity;
+use crate::opportunities::Opportunities;
+use crate::schedule::{Schedule, Step};
 use weir_units::{DataRate, TimeDelta};
 
 /// The format of a capacity trace.

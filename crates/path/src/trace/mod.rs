@@ -1,41 +1,15 @@
 //! Capacity traces as text: mahimahi's delivery opportunities, tables of time and rate, and published measurements.
 
 mod formats;
+mod text;
 
 pub use formats::TraceFormat;
+pub use text::TraceError;
 
-use crate::{Opportunities, Schedule, Step};
-use std::fmt::Display;
+use crate::opportunities::Opportunities;
+use crate::schedule::{Schedule, Step};
+use text::{cells, lines};
 use weir_units::{DataRate, TimeDelta};
-
-/// A line of a trace that cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{file}:{line}: {field} is {value:?}: expected {expected}")]
-pub struct TraceError {
-    /// The name that the caller gave the text.
-    pub file: String,
-    /// The line, counted from 1; the last one where the whole text is at fault.
-    pub line: usize,
-    /// The field or column.
-    pub field: String,
-    /// What stands there.
-    pub value: String,
-    /// What may stand there, and the way out.
-    pub expected: String,
-}
-
-impl TraceError {
-    fn new(file: &str, line: usize, field: &str, value: impl Display, expected: impl Display) -> Self {
-        let (value, expected) = (value.to_string(), expected.to_string());
-        Self { file: file.into(), line, field: field.into(), value, expected }
-    }
-}
-
-/// Lines with their numbers, without blank ones and comments that begin with `#`.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let numbered = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim().trim_start_matches('\u{feff}')));
-    numbered.filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
-}
 
 impl Opportunities {
     /// Reads mahimahi's format: a line holds the millisecond of one 1,500-byte opportunity; lines are in order, and
@@ -108,15 +82,6 @@ const TIME_NAMES: [(&str, f64); 6] =
     [("time_s", 1.0), ("time", 1.0), ("seconds", 1.0), ("time_ms", 1e-3), ("time_us", 1e-6), ("time_ns", 1e-9)];
 const RATE_NAMES: [(&str, f64); 5] =
     [("rate_kbps", 1e3), ("rate", 1e3), ("rate_bps", 1.0), ("rate_mbps", 1e6), ("capacity_kbps", 1e3)];
-
-fn cells(line: &str) -> impl Iterator<Item = &str> {
-    let separator = [',', ';'].into_iter().find(|&c| line.contains(c));
-    let (by_mark, by_blank) = match separator {
-        Some(c) => (Some(line.split(c)), None),
-        None => (None, Some(line.split_whitespace())),
-    };
-    by_mark.into_iter().flatten().chain(by_blank.into_iter().flatten()).map(|s| s.trim().trim_matches('"'))
-}
 
 impl Columns {
     fn from_header(line: &str, file: &str, number: usize) -> Result<Self, TraceError> {

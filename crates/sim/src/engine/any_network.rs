@@ -6,7 +6,8 @@ use crate::observer::StreamHash;
 use crate::tcp::{Receiver, Sender, TcpConfig, Variant, Workload};
 use crate::{Distribution, Endpoint, Route, udp};
 use proptest::prelude::*;
-use weir_path::{Capacity, Jitter, JitterShape, Limit, Loss, LossPosition, Reordering, Schedule, Step};
+use weir_path::queue::{codel, drop_tail};
+use weir_path::{Capacity, Discipline, Jitter, JitterShape, Limit, Loss, LossPosition, Reordering, Schedule, Step};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 fn any_link() -> impl Strategy<Value = LinkConfig> {
@@ -35,13 +36,18 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
     let reordering =
         (0.0..0.5, 1i64..200).prop_map(|(share, ms)| Reordering { share, extra: TimeDelta::from_millis(ms) });
     let rare = |p| prop::option::weighted(p, 1u32..100);
+    let discipline = prop_oneof![
+        3 => Just(Discipline::default()),
+        1 => (1u32..100).prop_map(|n| Discipline::DropTail(drop_tail::Config { ecn_threshold: Limit::Packets(n) })),
+        3 => Just(Discipline::CoDel(codel::Config::default())),
+    ];
     let chance = (loss, any::<bool>(), prop::option::weighted(0.3, jitter), prop::option::weighted(0.3, reordering));
-    (capacity, limit, 0i64..200, rare(0.3), rare(0.3), chance).prop_map(
-        |(capacity, limit, ms, copies, mark, (loss, entry, jitter, reordering))| {
+    (capacity, limit, 0i64..200, rare(0.3), discipline, chance).prop_map(
+        |(capacity, limit, ms, copies, discipline, (loss, entry, jitter, reordering))| {
             let mut c = LinkConfig::constant(DataRate::ZERO, TimeDelta::from_millis(ms));
             (c.capacity, c.limit, c.loss, c.jitter, c.reordering) = (capacity, limit, loss, jitter, reordering);
             c.loss_position = if entry { LossPosition::Entry } else { LossPosition::Exit };
-            c.mark_above = mark.map(Limit::Packets);
+            c.discipline = discipline;
             c.duplication = copies.map_or(0.0, |k| f64::from(k) / 200.0);
             c
         },

@@ -5,8 +5,8 @@ use crate::agent::{Agent, AgentId, LinkId};
 use crate::observer::{Observer, Place};
 use crate::slab::Head;
 use std::ops::ControlFlow;
-use weir_path::{Delivery, Departure, Verdict};
-use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_path::{self as path, Delivery, Departure, Verdict};
+use weir_units::{TimeDelta, Timestamp};
 
 /// Events at one instant after which a run counts as stuck: far above what ten thousand agents that start
 /// together make, far below a wait that a person would notice.
@@ -114,10 +114,15 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         head.hop += 1;
         let (from, next) = (head.from, head.next_hop());
         let packet = self.packets.packet_mut(d.item);
-        packet.ecn = d.ecn;
+        if packet.ecn != d.ecn {
+            packet.ecn = d.ecn;
+            self.observer.on_marked(self.now, LinkId(index as u32), from, packet);
+        }
         self.observer.on_forwarded(self.now, LinkId(index as u32), from, packet, d.queued_for);
         match next {
-            Some(hop) => self.enter(d.item, self.routes[hop], d.size, d.ecn),
+            Some(hop) => {
+                self.enter(self.routes[hop], path::Packet { item: d.item, size: d.size, ecn: d.ecn, flow: from.0 });
+            }
             None => self.arrive(d.item),
         }
     }
@@ -185,7 +190,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             let head = Head { from, to: way.to, hop: way.first, end: way.end };
             self.packets.occupy(head);
             match head.next_hop() {
-                Some(hop) => self.enter(slot, self.routes[hop], size, ecn),
+                Some(hop) => self.enter(self.routes[hop], path::Packet { item: slot, size, ecn, flow: from.0 }),
                 None => self.lose(slot, Place::Agent(from)),
             }
         }
@@ -194,14 +199,15 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
 
     /// Gives a packet to a link.
     #[inline]
-    fn enter(&mut self, slot: u32, id: LinkId, size: DataSize, ecn: Ecn) {
-        let LinkSeat { link, overtakes, .. } = &mut self.links[id.index()];
-        match link.push(self.now, size, ecn, slot) {
+    fn enter(&mut self, id: LinkId, packet: path::Packet<u32>) {
+        let LinkSeat { link, may_bring_forward, .. } = &mut self.links[id.index()];
+        let slot = packet.item;
+        match link.push(self.now, packet) {
             Verdict::Queued => {
                 self.observer.on_enqueued(self.now, id, self.packets.head(slot).from, self.packets.packet(slot));
-                // Behind another packet it comes later, unless packets overtake.
+                // Behind another packet it comes later, unless packets overtake or waiting ones are dropped.
                 let armed = self.link_timers.get(id.index());
-                if (armed == Timestamp::MAX || *overtakes)
+                if (armed == Timestamp::MAX || *may_bring_forward)
                     && let Some(at) = link.next_event()
                     && at < armed
                 {

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 const KNOWN: &[(&str, &str)] = &[
     ("lab::measure::run", "agent build dccp station watch"),
     ("live::call", "end observer"),
-    ("path", "chance config"),
     ("sim", "agent engine observer packet slab tcp topology"),
 ];
 

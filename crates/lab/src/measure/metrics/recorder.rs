@@ -148,6 +148,11 @@ impl Recorder {
             DropCause::Sender => p.dropped_sender += 1,
         }
     }
+    /// A link has marked a flow's packet CE.
+    pub fn marked(&mut self, flow: usize, now: Timestamp) {
+        self.event(now);
+        self.meters[flow].totals.packets.marked += 1;
+    }
     /// A packet that arrived was of no use: too late for playout.
     #[inline]
     pub fn discarded(&mut self, flow: usize, now: Timestamp, size: DataSize) {

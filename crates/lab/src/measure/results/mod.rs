@@ -88,6 +88,10 @@ pub struct Rates {
     pub active_bps: Option<f64>,
 }
 
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Packet counts. Repair packets are counted in [`RepairSummary`] only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PacketCounts {
@@ -99,6 +103,9 @@ pub struct PacketCounts {
     pub dropped_queue: u64,
     /// Dropped by active queue management.
     pub dropped_aqm: u64,
+    /// Marked CE by links on the way; left out where none is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked: u64,
     /// Lost on the channel (random loss).
     pub dropped_channel: u64,
     /// Given up by the sender before they left; no part of `sent` nor of the loss.

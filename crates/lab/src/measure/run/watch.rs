@@ -5,7 +5,7 @@ use super::{PacketSink, SentPacket};
 use crate::measure::metrics::{DropCause, Recorder};
 use std::collections::VecDeque;
 use weir_path::DropReason;
-use weir_sim::{AgentId, Body, Observer, Packet, Place};
+use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};
 use weir_units::{DataSize, Timestamp};
 
 /// The flow of an agent, and whether it sends the flow's media or data.
@@ -142,10 +142,16 @@ impl Observer for Watch<'_> {
             sink(&SentPacket { now, flow: role.flow, forward: role.forward, is_dccp, bytes, payload, ecn: packet.ecn });
         }
     }
+    fn on_marked(&mut self, now: Timestamp, _: LinkId, from: AgentId, packet: &Packet) {
+        if let Some(Carried::Media(flow, _)) = self.carried(from, packet) {
+            self.recorder.marked(flow, now);
+        }
+    }
     fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
         let cause = match place {
             Place::Link(_, DropReason::Queue) => DropCause::Queue,
-            Place::Link(..) => DropCause::Channel,
+            Place::Link(_, DropReason::Aqm) => DropCause::Aqm,
+            Place::Link(_, DropReason::RandomLoss) => DropCause::Channel,
             // The receiver has left: no loss of the path.
             Place::Agent(_) => return,
         };

@@ -1,7 +1,8 @@
 //! A link's description in the terms of the path model.
 
 use super::model::*;
-use weir_path::{LinkConfig, LossPosition, Reordering, Schedule, Step};
+use weir_path::queue::drop_tail;
+use weir_path::{Discipline, LinkConfig, LossPosition, Reordering, Schedule, Step};
 
 impl Link {
     /// What the path model takes.
@@ -13,8 +14,9 @@ impl Link {
                 Capacity::Unlimited => weir_path::Limit::Unlimited,
                 _ => self.queue.config(),
             },
-            discipline: weir_path::Discipline::DropTail,
-            mark_above: self.ecn_threshold.map(QueueLimit::config),
+            discipline: Discipline::DropTail(drop_tail::Config {
+                ecn_threshold: self.ecn_threshold.map_or(weir_path::Limit::Unlimited, QueueLimit::config),
+            }),
             loss: match self.loss {
                 None => weir_path::Loss::None,
                 Some(Loss::Independent { probability }) => weir_path::Loss::Independent { share: probability },
@@ -101,7 +103,8 @@ mod tests {
         assert!(c.check().is_ok());
         assert_eq!(c.capacity.rate_at(Timestamp::from_millis(61)), DataRate::from_mbps(1));
         assert_eq!(c.limit, weir_path::Limit::Size(DataSize::from_bytes(75_000)));
-        assert_eq!(c.mark_above, Some(weir_path::Limit::Time(ms(5))));
+        let ecn_threshold = weir_path::Limit::Time(ms(5));
+        assert_eq!(c.discipline, Discipline::DropTail(drop_tail::Config { ecn_threshold }));
         assert_eq!(c.loss, weir_path::Loss::Independent { share: 0.01 });
         assert_eq!((c.loss_position, c.duplication), (LossPosition::Entry, 0.2));
         let shape = c.jitter.map(|j| j.shape);

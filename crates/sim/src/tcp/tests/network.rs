@@ -15,7 +15,7 @@ fn paper_path() -> LinkConfig {
 }
 fn net(forward: LinkConfig, flows: &[(TcpConfig, Workload, i64)]) -> (Net, Vec<(AgentId, AgentId)>) {
     let mut sim = Simulator::with_observer(5, StreamHash::default());
-    let reverse = LinkConfig { limit: Limit::Unlimited, mark_above: None, ..forward.clone() };
+    let reverse = LinkConfig { limit: Limit::Unlimited, discipline: Discipline::default(), ..forward.clone() };
     let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
     let pairs = flows.iter().map(|&(config, workload, start_ms)| {
         let sender = Endpoint::TcpSender(Box::new(Sender::new(config, workload).expect("valid")));
@@ -45,7 +45,10 @@ fn a_bulk_flow_fills_the_link() {
     for variant in Variant::ALL {
         for ecn in [false, true] {
             let mut path = paper_path();
-            path.mark_above = ecn.then_some(Limit::Size(DataSize::from_bytes(40_000)));
+            if ecn {
+                let ecn_threshold = Limit::Size(DataSize::from_bytes(40_000));
+                path.discipline = Discipline::DropTail(drop_tail::Config { ecn_threshold });
+            }
             let (mut sim, pairs) = net(path, &[(TcpConfig { ecn, ..TcpConfig::of(variant) }, Workload::Bulk, 0)]);
             assert_eq!(sim.run_until(Timestamp::from_secs(120)), Outcome::Reached);
             // The data's part of 2 Mbit/s is 1448/1500.

@@ -1,6 +1,6 @@
 //! Random loss, jitter, reordering and duplication: what is drawn for each packet.
 
-use crate::{ConfigError, LinkConfig};
+use crate::error::ConfigError;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use weir_units::TimeDelta;
@@ -114,45 +114,82 @@ pub(crate) struct Draw {
     pub(crate) duplicated: bool,
 }
 
-/// The link's only source of randomness.
+/// What happens to packets at random, of all that a link's configuration says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Model {
+    pub(crate) loss: Loss,
+    pub(crate) jitter: Option<Jitter>,
+    pub(crate) reordering: Option<Reordering>,
+    pub(crate) duplication: f64,
+}
+
+impl Model {
+    /// Refuses shares and times that cannot be.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        match self.loss {
+            Loss::None => {}
+            Loss::Independent { share } => check_share("loss.share", share)?,
+            Loss::GilbertElliott(g) => {
+                check_share("loss.to_bad", g.to_bad)?;
+                check_share("loss.to_good", g.to_good)?;
+                check_share("loss.loss_good", g.loss_good)?;
+                check_share("loss.loss_bad", g.loss_bad)?;
+            }
+        }
+        match self.jitter.map(|j| j.shape) {
+            None => {}
+            Some(JitterShape::Uniform { max }) => check_delay("jitter.max", max)?,
+            Some(JitterShape::Normal { deviation, bound }) => {
+                check_delay("jitter.deviation", deviation)?;
+                if !(bound > 0.0 && bound <= 10.0) {
+                    let expected = "a number of standard deviations above 0, 10 at most (RFC 8868: 3)";
+                    return Err(ConfigError::new("jitter.bound", bound, expected));
+                }
+            }
+        }
+        if let Some(r) = self.reordering {
+            check_share("reordering.share", r.share)?;
+            check_delay("reordering.extra", r.extra)?;
+        }
+        check_share("duplication", self.duplication)
+    }
+
+    /// Whether nothing is random.
+    fn is_empty(&self) -> bool {
+        self.loss == Loss::None && self.jitter.is_none() && self.reordering.is_none() && self.duplication <= 0.0
+    }
+}
+
+/// Draws what happens to each packet: a link's only source of randomness beside its queue discipline.
 ///
 /// Each offered packet draws in this order, whatever becomes of it: loss, jitter, reordering, duplication. What is
 /// not configured draws nothing. So a change of the queue does not change which packets the loss model takes.
 #[derive(Clone, Debug)]
-pub(crate) struct Chance {
+pub(crate) struct Impairments {
     rng: Pcg64Mcg,
-    loss: Loss,
+    model: Model,
     bad: bool,
-    jitter: Option<JitterShape>,
-    reordering: Option<Reordering>,
-    duplication: f64,
 }
 
-impl Chance {
-    /// The dice of a link, or `None` where nothing is random.
-    pub(crate) fn new(config: &LinkConfig, seed: u64) -> Option<Self> {
-        if config.loss == Loss::None
-            && config.jitter.is_none()
-            && config.reordering.is_none()
-            && config.duplication <= 0.0
-        {
+impl Impairments {
+    /// The draws of a link, or `None` where nothing is random.
+    pub(crate) fn new(model: Model, seed: u64) -> Option<Self> {
+        if model.is_empty() {
             return None;
         }
         // Mixed (splitmix64's increment) so that seeds next to each other do not give related sequences.
         let mut rng = Pcg64Mcg::new((u128::from(seed) << 64) | u128::from(seed ^ 0x9e37_79b9_7f4a_7c15));
-        let bad = match config.loss {
+        let bad = match model.loss {
             Loss::GilbertElliott(g) => uniform(&mut rng) < g.share_bad(),
             _ => false,
         };
-        let jitter = config.jitter.map(|j| j.shape);
-        let (loss, reordering, duplication) = (config.loss, config.reordering, config.duplication);
-        Some(Self { rng, loss, bad, jitter, reordering, duplication })
+        Some(Self { rng, model, bad })
     }
 
     pub(crate) fn draw(&mut self) -> Draw {
         let rng = &mut self.rng;
         let mut draw = Draw::default();
-        match self.loss {
+        match self.model.loss {
             Loss::None => {}
             Loss::Independent { share } => draw.lost = uniform(rng) < share,
             Loss::GilbertElliott(g) => {
@@ -161,19 +198,19 @@ impl Chance {
                 self.bad ^= uniform(rng) < leave;
             }
         }
-        match self.jitter {
+        match self.model.jitter.map(|j| j.shape) {
             None => {}
             Some(JitterShape::Uniform { max }) => draw.extra += max.mul_f64(uniform(rng)),
             Some(JitterShape::Normal { deviation, bound }) => {
                 draw.extra += deviation.mul_f64(bound + normal(rng).clamp(-bound, bound));
             }
         }
-        if let Some(r) = self.reordering
+        if let Some(r) = self.model.reordering
             && uniform(rng) < r.share
         {
             draw.extra += r.extra;
         }
-        draw.duplicated = self.duplication > 0.0 && uniform(rng) < self.duplication;
+        draw.duplicated = self.model.duplication > 0.0 && uniform(rng) < self.model.duplication;
         draw
     }
 }
@@ -187,36 +224,6 @@ fn uniform(rng: &mut Pcg64Mcg) -> f64 {
 fn normal(rng: &mut Pcg64Mcg) -> f64 {
     let (radius, angle) = (1.0 - uniform(rng), uniform(rng));
     libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(core::f64::consts::TAU * angle)
-}
-
-/// Checks the random part of a configuration.
-pub(crate) fn check(config: &LinkConfig) -> Result<(), ConfigError> {
-    match config.loss {
-        Loss::None => {}
-        Loss::Independent { share } => check_share("loss.share", share)?,
-        Loss::GilbertElliott(g) => {
-            check_share("loss.to_bad", g.to_bad)?;
-            check_share("loss.to_good", g.to_good)?;
-            check_share("loss.loss_good", g.loss_good)?;
-            check_share("loss.loss_bad", g.loss_bad)?;
-        }
-    }
-    match config.jitter.map(|j| j.shape) {
-        None => {}
-        Some(JitterShape::Uniform { max }) => check_delay("jitter.max", max)?,
-        Some(JitterShape::Normal { deviation, bound }) => {
-            check_delay("jitter.deviation", deviation)?;
-            if !(bound > 0.0 && bound <= 10.0) {
-                let expected = "a number of standard deviations above 0, 10 at most (RFC 8868: 3)";
-                return Err(ConfigError::new("jitter.bound", bound, expected));
-            }
-        }
-    }
-    if let Some(r) = config.reordering {
-        check_share("reordering.share", r.share)?;
-        check_delay("reordering.extra", r.extra)?;
-    }
-    check_share("duplication", config.duplication)
 }
 
 fn check_share(field: &'static str, value: f64) -> Result<(), ConfigError> {
@@ -235,16 +242,21 @@ fn check_delay(field: &'static str, value: TimeDelta) -> Result<(), ConfigError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_units::DataRate;
 
     const N: usize = 200_000;
 
-    fn draws(change: impl FnOnce(&mut LinkConfig)) -> Vec<Draw> {
-        let mut config = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
-        change(&mut config);
-        check(&config).expect("sound");
-        let mut c = Chance::new(&config, 7).expect("random");
-        (0..N).map(|_| c.draw()).collect()
+    fn model(change: impl FnOnce(&mut Model)) -> Model {
+        let mut model = Model { loss: Loss::None, jitter: None, reordering: None, duplication: 0.0 };
+        change(&mut model);
+        model
+    }
+    fn list(model: Model, seed: u64, n: usize) -> Vec<Draw> {
+        model.check().expect("sound");
+        let mut c = Impairments::new(model, seed).expect("random");
+        (0..n).map(|_| c.draw()).collect()
+    }
+    fn draws(change: impl FnOnce(&mut Model)) -> Vec<Draw> {
+        list(model(change), 7, N)
     }
     fn share(draws: &[Draw], f: impl Fn(&Draw) -> bool) -> f64 {
         draws.iter().filter(|d| f(d)).count() as f64 / draws.len() as f64
@@ -307,7 +319,7 @@ mod tests {
     #[test]
     fn shares_are_kept_and_seeds_differ() {
         let extra = TimeDelta::from_millis(20);
-        let change = |c: &mut LinkConfig| {
+        let change = |c: &mut Model| {
             c.reordering = Some(Reordering { share: 0.1, extra });
             c.duplication = 0.02;
         };
@@ -315,24 +327,15 @@ mod tests {
         near(share(&d, |d| d.extra == extra), 0.1, 0.003);
         near(share(&d, |d| d.duplicated), 0.02, 0.0015);
         assert_eq!(d, draws(change));
-        let mut config = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
-        change(&mut config);
-        let lists: Vec<Vec<Draw>> = [1, 2]
-            .map(|seed| {
-                let mut c = Chance::new(&config, seed).expect("random");
-                (0..1_000).map(|_| c.draw()).collect()
-            })
-            .into();
+        let lists = [1, 2].map(|seed| list(model(change), seed, 1_000));
         assert_ne!(lists[0], lists[1]);
     }
 
     #[test]
     fn shares_beyond_one_are_refused() {
-        let mut config = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
-        config.loss = Loss::Independent { share: 5.0 };
-        let message = config.check().expect_err("5 % written as 5").to_string();
+        let refused = |share| model(|m| m.loss = Loss::Independent { share }).check();
+        let message = refused(5.0).expect_err("5 % written as 5").to_string();
         assert_eq!(message, "link: loss.share is 5: expected a share between 0 and 1 (1 % is 0.01)");
-        config.loss = Loss::Independent { share: f64::NAN };
-        assert!(config.check().is_err());
+        assert!(refused(f64::NAN).is_err());
     }
 }

@@ -1,0 +1,66 @@
+//! Drop tail: first in, first out, and what comes when the queue is full is dropped.
+
+use super::discipline::{self, Definition, Refused, Setup};
+use super::fifo::{Fifo, Room};
+use super::parameter::parameters;
+use super::queued::{Ledger, Queued};
+use crate::limit::Limit;
+use crate::stats::DropReason;
+use weir_units::Timestamp;
+
+parameters! {
+    /// Parameters of drop tail.
+    pub struct Config {
+        /// Packets that are ECN-capable get the CE mark where the queue, this packet included, would exceed this; no
+        /// packet where it is unlimited.
+        ecn_threshold: Limit = Limit::Unlimited;
+    }
+}
+
+impl Definition for Config {
+    const NAME: &'static str = "drop-tail";
+    const SUMMARY: &'static str = "first in, first out; drops what comes when it is full";
+    const SOURCE: &'static str = "RFC 7567, section 2 (tail drop)";
+    type Queue<P> = Queue<P>;
+    fn queue<P>(&self, setup: Setup) -> Queue<P> {
+        Queue { ecn_threshold: self.ecn_threshold, room: setup.room, fifo: Fifo::default() }
+    }
+}
+
+/// A drop-tail queue.
+#[derive(Clone, Debug)]
+pub struct Queue<P> {
+    ecn_threshold: Limit,
+    room: Room,
+    fifo: Fifo<P>,
+}
+
+impl<P> discipline::Queue<P> for Queue<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Timestamp, mut packet: Queued<P>, ledger: &mut Ledger<P>) -> Result<(), Refused<P>> {
+        if self.room.is_exceeded(now, &self.fifo, &packet) {
+            return Err((DropReason::Queue, packet));
+        }
+        if self.room.exceeds(self.ecn_threshold, now, &self.fifo, &packet) {
+            ledger.mark(&mut packet);
+        }
+        self.fifo.push(packet);
+        Ok(())
+    }
+    #[inline]
+    fn dequeue(&mut self, _: Timestamp, _: &mut Ledger<P>) -> Option<Queued<P>> {
+        self.fifo.pop()
+    }
+    #[inline]
+    fn head_arrival(&self) -> Option<Timestamp> {
+        self.fifo.head_arrival()
+    }
+    #[inline]
+    fn packets(&self) -> usize {
+        self.fifo.packets()
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+}

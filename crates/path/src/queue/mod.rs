@@ -1,0 +1,135 @@
+//! Queue disciplines: which packets a link's queue takes in, marks and drops, each by name and in a file of its own.
+//!
+//! [`Queue`] is what a discipline does, [`Definition`] what it is known by. A link runs whichever [`Discipline`] its
+//! configuration names and knows none of them. A further one is a file with a `Config` and a queue, and its line in the
+//! list below; scenario files, their schema and the command line find it there with its parameters.
+//!
+//! ```
+//! use weir_path::queue::{Discipline, Value};
+//! use weir_units::TimeDelta;
+//! let mut codel = Discipline::by_name("codel").expect("a discipline");
+//! codel.set("target", Value::Time(TimeDelta::from_millis(10)))?;
+//! assert_eq!(codel.get("interval"), Some(Value::Time(TimeDelta::from_millis(100))));
+//! assert!(codel.set("target", Value::Switch(true)).is_err());
+//! # Ok::<(), weir_path::ConfigError>(())
+//! ```
+
+pub mod codel;
+mod discipline;
+pub mod drop_tail;
+mod fifo;
+mod parameter;
+mod queued;
+
+pub use discipline::{Definition, Queue, Refused, Setup};
+pub use fifo::{Fifo, Room};
+pub use parameter::{Parameter, Parameters, Setting, Value};
+pub(crate) use queued::Discarded;
+pub use queued::{Ledger, Queued};
+
+use crate::ConfigError;
+use weir_units::Timestamp;
+
+macro_rules! disciplines {
+    ($($variant:ident($module:ident),)+) => {
+        /// A queue discipline and its parameters.
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        #[expect(missing_docs, reason = "each is described by its module")]
+        #[non_exhaustive]
+        pub enum Discipline {
+            $($variant($module::Config),)+
+        }
+
+        impl Discipline {
+            /// All disciplines, with the parameters that they have by default.
+            pub fn all() -> Vec<Self> {
+                vec![$(Self::$variant($module::Config::default()),)+]
+            }
+            /// The name in scenario files and on the command line.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => <$module::Config as Definition>::NAME,)+ }
+            }
+            /// What it does, in a line.
+            pub const fn summary(&self) -> &'static str {
+                match self { $(Self::$variant(_) => <$module::Config as Definition>::SUMMARY,)+ }
+            }
+            /// Where it is specified.
+            pub const fn source(&self) -> &'static str {
+                match self { $(Self::$variant(_) => <$module::Config as Definition>::SOURCE,)+ }
+            }
+            /// Its parameters.
+            pub fn parameters(&self) -> Vec<Parameter> {
+                match self { $(Self::$variant(_) => <$module::Config as Parameters>::parameters(),)+ }
+            }
+            /// The value of a parameter.
+            pub fn get(&self, name: &str) -> Option<Value> {
+                match self { $(Self::$variant(c) => c.get(name),)+ }
+            }
+            /// Sets a parameter. Errors: a name that does not exist, a value of another kind or out of its range.
+            pub fn set(&mut self, name: &str, value: Value) -> Result<(), ConfigError> {
+                match self { $(Self::$variant(c) => c.set(name, value),)+ }
+            }
+            pub(crate) fn check(&self) -> Result<(), ConfigError> {
+                match self { $(Self::$variant(c) => c.check(),)+ }
+            }
+            pub(crate) fn queue<P>(&self, setup: Setup) -> AnyQueue<P> {
+                match self { $(Self::$variant(c) => AnyQueue::$variant(c.queue(setup)),)+ }
+            }
+        }
+
+        /// A queue of any discipline, without a trait object: the processor foretells which one a link has.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyQueue<P> {
+            $($variant($module::Queue<P>),)+
+        }
+
+        impl<P> Queue<P> for AnyQueue<P> {
+            #[inline]
+            fn enqueue(&mut self, now: Timestamp, packet: Queued<P>, ledger: &mut Ledger<P>) -> Result<(), Refused<P>> {
+                match self { $(Self::$variant(q) => q.enqueue(now, packet, ledger),)+ }
+            }
+            #[inline]
+            fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Queued<P>> {
+                match self { $(Self::$variant(q) => q.dequeue(now, ledger),)+ }
+            }
+            #[inline]
+            fn head_arrival(&self) -> Option<Timestamp> {
+                match self { $(Self::$variant(q) => q.head_arrival(),)+ }
+            }
+            #[inline]
+            fn packets(&self) -> usize {
+                match self { $(Self::$variant(q) => q.packets(),)+ }
+            }
+            #[inline]
+            fn bytes(&self) -> u64 {
+                match self { $(Self::$variant(q) => q.bytes(),)+ }
+            }
+            #[inline]
+            fn next_drop(&self) -> Option<Timestamp> {
+                match self { $(Self::$variant(q) => q.next_drop(),)+ }
+            }
+        }
+    };
+}
+
+// One line a discipline.
+disciplines! {
+    DropTail(drop_tail),
+    CoDel(codel),
+}
+
+impl Default for Discipline {
+    fn default() -> Self {
+        Self::DropTail(drop_tail::Config::default())
+    }
+}
+
+impl Discipline {
+    /// The discipline of this name, with the parameters that it has by default.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|d| d.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

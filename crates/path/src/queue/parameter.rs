@@ -1,0 +1,191 @@
+//! Parameters of disciplines, which scenario files and the command line set by name.
+
+use crate::error::ConfigError;
+use crate::limit::Limit;
+use std::cmp::Ordering;
+use std::fmt;
+use weir_units::TimeDelta;
+
+/// The value of a parameter.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// A time.
+    Time(TimeDelta),
+    /// An amount of waiting data.
+    Amount(Limit),
+    /// A number without a unit.
+    Number(f64),
+    /// On or off.
+    Switch(bool),
+}
+
+impl Value {
+    /// What kind of value it is, with its article.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Time(_) => "a time",
+            Self::Amount(_) => "an amount in bytes, packets or time",
+            Self::Number(_) => "a number",
+            Self::Switch(_) => "true or false",
+        }
+    }
+
+    /// Which of two values of one kind is greater, where the kind has an order.
+    fn compare(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Time(a), Self::Time(b)) => a.partial_cmp(b),
+            (Self::Number(a), Self::Number(b)) => a.partial_cmp(b),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(t) => t.fmt(f),
+            Self::Amount(a) => a.fmt(f),
+            Self::Number(n) => n.fmt(f),
+            Self::Switch(on) => on.fmt(f),
+        }
+    }
+}
+
+/// A type that a parameter may have.
+pub trait Setting: Copy {
+    /// The value.
+    fn value(self) -> Value;
+    /// From a value, where it is of the right kind.
+    fn from_value(value: Value) -> Option<Self>;
+}
+
+macro_rules! setting {
+    ($($ty:ty: $variant:ident,)+) => {$(
+        impl Setting for $ty {
+            fn value(self) -> Value {
+                Value::$variant(self)
+            }
+            fn from_value(value: Value) -> Option<Self> {
+                match value {
+                    Value::$variant(v) => Some(v),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+setting! { TimeDelta: Time, Limit: Amount, f64: Number, bool: Switch, }
+
+/// What there is to know of one parameter.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameter {
+    /// The name in scenario files and on the command line.
+    pub name: &'static str,
+    /// What it does and where its default comes from.
+    pub doc: String,
+    /// The value where none is given. It says of which kind the values are.
+    pub default: Value,
+    /// The least and the greatest value allowed. Amounts are above zero, switches on or off.
+    pub range: Option<(Value, Value)>,
+}
+
+impl Parameter {
+    /// What it may be, in words.
+    pub fn expected(&self) -> String {
+        match self.range {
+            Some((least, greatest)) => format!("{} between {least} and {greatest}", self.default.kind()),
+            None => self.default.kind().into(),
+        }
+    }
+
+    /// Whether it may have this value.
+    pub fn allows(&self, value: Value) -> bool {
+        let in_range = |(least, greatest): (Value, Value)| {
+            value.compare(&least).is_some_and(Ordering::is_ge) && value.compare(&greatest).is_some_and(Ordering::is_le)
+        };
+        let positive = match value {
+            Value::Amount(limit) => limit.check(self.name).is_ok(),
+            _ => true,
+        };
+        std::mem::discriminant(&value) == std::mem::discriminant(&self.default)
+            && positive
+            && self.range.is_none_or(in_range)
+    }
+}
+
+/// A set of parameters, as [`parameters!`](crate::queue::parameter) declares it.
+pub trait Parameters: Default {
+    /// All of them, in the order in which they are declared.
+    fn parameters() -> Vec<Parameter>;
+    /// The value of one.
+    fn get(&self, name: &str) -> Option<Value>;
+    /// Sets one. Errors: a name that does not exist, a value of another kind or out of its range.
+    fn set(&mut self, name: &str, value: Value) -> Result<(), ConfigError>;
+    /// Checks every value. Errors: the first one out of its range.
+    fn check(&self) -> Result<(), ConfigError>;
+}
+
+/// The error of a name that is none of these.
+pub(super) fn unknown(name: &str, known: &[Parameter]) -> ConfigError {
+    let names: Vec<&str> = known.iter().map(|p| p.name).collect();
+    let expected = if names.is_empty() { "no parameter: it has none".into() } else { names.join(", ") };
+    ConfigError::new("queue", name, expected)
+}
+
+/// Declares a discipline's parameters: a struct with public fields, its `Default`, and [`Parameters`] for it.
+macro_rules! parameters {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[doc = $doc:literal])+ $field:ident : $ty:ty = $default:expr $(, $least:expr => $greatest:expr)?;)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub struct $name { $($(#[doc = $doc])+ pub $field: $ty,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl $crate::queue::Parameters for $name {
+            fn parameters() -> Vec<$crate::queue::Parameter> {
+                use $crate::queue::parameter::{Parameter, Setting};
+                vec![$(Parameter {
+                    name: stringify!($field),
+                    doc: [$($doc.trim()),+].join(" "),
+                    default: Setting::value($default),
+                    range: None::<(_, _)>$(.or(Some((Setting::value($least), Setting::value($greatest)))))?,
+                },)*]
+            }
+            fn get(&self, name: &str) -> Option<$crate::queue::Value> {
+                use $crate::queue::parameter::Setting;
+                match name {
+                    $(stringify!($field) => Some(Setting::value(self.$field)),)*
+                    _ => None,
+                }
+            }
+            fn set(&mut self, name: &str, value: $crate::queue::Value) -> Result<(), $crate::ConfigError> {
+                use $crate::queue::parameter::{Setting, unknown};
+                let all = Self::parameters();
+                let known = all.iter().find(|p| p.name == name).ok_or_else(|| unknown(name, &all))?;
+                if !known.allows(value) {
+                    return Err($crate::ConfigError::new(known.name, value, known.expected()));
+                }
+                $(if name == stringify!($field) && let Some(v) = Setting::from_value(value) {
+                    self.$field = v;
+                })*
+                Ok(())
+            }
+            fn check(&self) -> Result<(), $crate::ConfigError> {
+                let mut copy = *self;
+                for p in Self::parameters() {
+                    if let Some(value) = self.get(p.name) {
+                        copy.set(p.name, value)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    };
+}
+pub(super) use parameters;

@@ -1,0 +1,114 @@
+//! TCP over a link under CoDel (RFC 8289), beside the same link under drop tail.
+
+use super::*;
+use crate::udp;
+
+/// What a bulk flow makes of a link in a minute, behind 20 s in which it settles.
+#[derive(Debug)]
+struct Run {
+    /// Share of the capacity that its data have.
+    share: f64,
+    /// Milliseconds that a packet which comes would wait, looked at each 10 ms: the mean, and 95 % of them.
+    mean_wait: f64,
+    p95_wait: f64,
+    dropped_aqm: u64,
+    dropped_queue: u64,
+    marked: u64,
+    sender: SenderStats,
+}
+
+fn run(discipline: Discipline, mbps: u64, variant: Variant, ecn: bool) -> Run {
+    let rate = DataRate::from_mbps(mbps);
+    // A round trip of 80 ms, and a second of queue.
+    let reverse = LinkConfig::constant(rate, TimeDelta::from_millis(40));
+    let forward = LinkConfig { limit: Limit::Time(TimeDelta::from_secs(1)), discipline, ..reverse.clone() };
+    let mut sim = Simulator::with_observer(5, StreamHash::default());
+    let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
+    let config = TcpConfig { ecn, ..TcpConfig::of(variant) };
+    let sender = Sender::new(config, Workload::Bulk).expect("valid");
+    let a = sim.add_agent(Endpoint::TcpSender(Box::new(sender)), Timestamp::ZERO);
+    let b = sim.add_agent(Endpoint::TcpReceiver(Receiver::new(config).expect("valid")), Timestamp::ZERO);
+    sim.connect(a, b, &route);
+    let delivered = |sim: &Simulator<_, _>| match sim.agent(b) {
+        Endpoint::TcpReceiver(r) => r.delivered().as_bytes() as f64,
+        other => unreachable!("{other:?}"),
+    };
+    assert_eq!(sim.run_until(Timestamp::from_secs(20)), Outcome::Reached);
+    let before = delivered(&sim);
+    let mut waits = vec![];
+    for tick in 2_001..=8_000 {
+        let now = Timestamp::from_millis(10 * tick);
+        assert_eq!(sim.run_until(now), Outcome::Reached);
+        waits.push(sim.link(route.forward[0]).queue_delay(now).as_millis_f64());
+    }
+    waits.sort_by(f64::total_cmp);
+    let stats = sim.link(route.forward[0]).stats();
+    let Endpoint::TcpSender(sender) = sim.agent(a) else { unreachable!("stays what it is") };
+    Run {
+        // The data's part of a packet is 1448/1500.
+        share: (delivered(&sim) - before) * 8.0 / (60.0 * rate.as_bps_f64() * 1_448.0 / 1_500.0),
+        mean_wait: waits.iter().sum::<f64>() / waits.len() as f64,
+        p95_wait: waits[waits.len() * 95 / 100],
+        dropped_aqm: stats.dropped_aqm.packets,
+        dropped_queue: stats.dropped_queue.packets,
+        marked: stats.marked.packets,
+        sender: sender.stats(),
+    }
+}
+
+const CODEL: Discipline = Discipline::CoDel(codel::Config {
+    target: TimeDelta::from_millis(5),
+    interval: TimeDelta::from_millis(100),
+    ecn: true,
+});
+
+#[test]
+fn codel_keeps_the_queue_near_its_target_and_the_link_busy() {
+    // A flow alone that halves its window (NewReno) or takes 0.7 of it (CUBIC) at a queue of almost nothing uses at
+    // least the mean of a sawtooth, 3/4 and 0.85 of the link (RFC 8289, section 3.2).
+    for (variant, share) in [(Variant::NewReno, 0.75..0.9), (Variant::Cubic, 0.85..0.97)] {
+        let r = run(CODEL, 10, variant, false);
+        assert!(share.contains(&r.share), "{variant:?}: {r:?}");
+        assert!((0.5..5.0).contains(&r.mean_wait) && (2.0..15.0).contains(&r.p95_wait), "{variant:?}: {r:?}");
+        // A sawtooth of some 35 round trips of 80 ms, in 80 s.
+        assert!((15..50).contains(&r.dropped_aqm) && r.dropped_queue == 0, "{variant:?}: {r:?}");
+        assert_eq!((r.marked, r.sender.timeouts), (0, 0), "{variant:?}: {r:?}");
+    }
+    let tail = run(Discipline::default(), 10, Variant::NewReno, false);
+    assert!(tail.share > 0.99 && (500.0..1_000.0).contains(&tail.mean_wait), "{tail:?}");
+    assert!(tail.dropped_aqm == 0 && tail.dropped_queue > 0, "{tail:?}");
+}
+
+#[test]
+fn codel_marks_a_capable_flow_and_drops_nothing() {
+    let r = run(CODEL, 10, Variant::NewReno, true);
+    assert!((0.75..0.9).contains(&r.share) && (0.5..5.0).contains(&r.mean_wait), "{r:?}");
+    assert!((15..50).contains(&r.marked) && r.sender.ecn_reductions + 2 >= r.marked, "{r:?}");
+    assert_eq!((r.dropped_aqm, r.dropped_queue, r.sender.retransmits), (0, 0, 0), "{r:?}");
+}
+
+#[test]
+fn codel_finds_the_drop_rate_of_a_flow_that_does_not_yield() {
+    // 12 Mbit/s over 10: 1,000 packets a second, of which 166.7 must go. The interval between drops is
+    // 100 ms / sqrt(count), so that 278 drops, 3.3 s, lead there (RFC 8289, section 3.3).
+    let rate = DataRate::from_mbps(10);
+    let mut forward = LinkConfig::constant(rate, TimeDelta::from_millis(40));
+    (forward.limit, forward.discipline) = (Limit::Time(TimeDelta::from_secs(10)), CODEL);
+    let mut sim = Simulator::with_observer(5, StreamHash::default());
+    let reverse = LinkConfig::constant(rate, TimeDelta::from_millis(40));
+    let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
+    let source = udp::Source::constant(DataRate::from_mbps(12), DataSize::from_bytes(1_500));
+    let a = sim.add_agent(Endpoint::UdpSource(source), Timestamp::ZERO);
+    let b = sim.add_agent(Endpoint::UdpSink(udp::Sink::default()), Timestamp::ZERO);
+    sim.connect(a, b, &route);
+    let mut drops = vec![];
+    for second in 1..=60 {
+        let _ = sim.run_until(Timestamp::from_secs(second));
+        drops.push(sim.link(route.forward[0]).stats().dropped_aqm.packets);
+    }
+    // (2.9 s / 200 ms)^2 = 210 by the end of the third second, and then what the link cannot carry, within 3 %.
+    assert!((190..260).contains(&drops[2]), "{drops:?}");
+    assert!((8_083..8_583).contains(&(drops[59] - drops[9])), "{drops:?}");
+    let wait = sim.link(route.forward[0]).queue_delay(Timestamp::from_secs(60)).as_millis_f64();
+    assert!((5.0..500.0).contains(&wait), "{wait}");
+}
