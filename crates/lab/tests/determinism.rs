@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
 use weir_lab::measure::run::{Job, RunOptions, run_many};
-use weir_lab::measure::scenario::{Capacity, Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
+use weir_lab::measure::scenario::{Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
+use weir_path::Capacity;
 use weir_units::TimeDelta;
 
 #[test]
@@ -40,7 +41,7 @@ fn shorten(scenario: &mut Scenario) {
     const BITS: f64 = 600e6;
     const PICTURES: TimeDelta = TimeDelta::from_secs(4);
     let codes = |f: &Flow| f.rtp().is_some_and(|r| matches!(r.source, Source::Encoder(_)));
-    let most = match scenario.links[scenario.bottleneck].capacity {
+    let most = match scenario.links[scenario.bottleneck].config.capacity {
         _ if scenario.flows.iter().any(codes) => PICTURES,
         Capacity::Constant(rate) => TimeDelta::from_secs_f64(BITS / rate.as_bps_f64()),
         _ => return,

@@ -39,7 +39,7 @@ fn six_times_the_time_takes_no_more_memory() {
 fn ten_thousand_calls_share_a_bottleneck() {
     let registry = Registry::builtin();
     let mut s = scenario("nada", 1, &registry);
-    s.links[s.bottleneck].capacity = weir_lab::measure::scenario::Capacity::Constant(DataRate::from_mbps(2_500));
+    s.links[s.bottleneck].config.capacity = weir_path::Capacity::Constant(DataRate::from_mbps(2_500));
     let one = s.flows[0].clone();
     s.flows = (0..10_000)
         .map(|i| {

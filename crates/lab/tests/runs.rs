@@ -4,26 +4,18 @@ use std::sync::atomic::AtomicBool;
 use weir_cc::{Registry, Spec};
 use weir_lab::measure::run::{Job, RunError, RunOptions, run, run_many};
 use weir_lab::measure::scenario::{
-    Capacity, CircuitBreaker, Flow, FlowKind, Link, LossPlace, QueueLimit, RtpFlow, Scenario, ScenarioFile, Source,
-    Topology, Window,
+    CircuitBreaker, Flow, FlowKind, Link, RtpFlow, Scenario, ScenarioFile, Source, Topology, Window,
 };
+use weir_path::{Capacity, Limit, LinkConfig, Schedule, Step};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 
 fn scenario(controller: &str, seconds: i64) -> Scenario {
     let registry = Registry::builtin();
     let kbps = DataRate::from_kbps;
-    let link = |name: &str, delay| Link {
-        name: name.into(),
-        capacity: Capacity::Constant(kbps(2_000)),
-        delay: TimeDelta::from_millis(delay),
-        queue: QueueLimit::Bytes(DataSize::from_bytes(75_000)),
-        ecn_threshold: None,
-        loss: None,
-        loss_place: LossPlace::Egress,
-        jitter: None,
-        reorder: None,
-        duplicate: 0.0,
-        assist: None,
+    let link = |name: &str, delay| {
+        let mut config = LinkConfig::constant(kbps(2_000), TimeDelta::from_millis(delay));
+        config.limit = Limit::Size(DataSize::from_bytes(75_000));
+        Link { name: name.into(), config, trace: None, assist: None }
     };
     let duration = TimeDelta::from_secs(seconds);
     Scenario {
@@ -103,10 +95,11 @@ fn every_controller_uses_the_link_and_loses_little() {
 fn broken(controller: &str, rules: CircuitBreaker, kbps: Option<u64>) -> Option<(f64, String)> {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
     let mut s = scenario(controller, 150);
-    let at = |secs, kbps| (TimeDelta::from_secs(secs), DataRate::from_kbps(kbps));
-    s.links[0].capacity = match kbps {
+    let at = |secs, kbps| Step { at: TimeDelta::from_secs(secs), rate: DataRate::from_kbps(kbps) };
+    let steps = vec![at(0, 2_000), at(50, 1_000), at(100, 2_000)];
+    s.links[0].config.capacity = match kbps {
         Some(kbps) => Capacity::Constant(DataRate::from_kbps(kbps)),
-        None => Capacity::Steps { steps: vec![at(0, 2_000), at(50, 1_000), at(100, 2_000)], repeat: None },
+        None => Capacity::Schedule(Schedule::new(steps, None).expect("in order")),
     };
     if let FlowKind::Rtp(rtp) = &mut s.flows[0].kind {
         rtp.circuit_breaker = Some(rules);

@@ -24,12 +24,12 @@ pub fn emulated_link(scenario: &Scenario, name: &str, seed: u64) -> Option<Confi
     };
     let route = Route { forward: vec![0], reverse: vec![1] };
     let links = [forward, scenario.link(&other)?].map(|i| &scenario.links[i]);
-    let links = links.map(|l| (l.name.clone(), l.config()));
+    let links = links.map(|l| (l.name.clone(), l.config.clone()));
     Some(Config { links: links.to_vec(), flows: vec![route], seed })
 }
 
 fn config(scenario: &Scenario, flows: &[Flow], seed: u64) -> Config {
-    let mut links: Vec<_> = scenario.links.iter().map(|l| (l.name.clone(), l.config())).collect();
+    let mut links: Vec<_> = scenario.links.iter().map(|l| (l.name.clone(), l.config.clone())).collect();
     let mut routes = Vec::new();
     for flow in flows {
         let mut route = |ids: &[usize], way: &str| {

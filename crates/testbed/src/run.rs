@@ -18,9 +18,10 @@ use weir_lab::measure::metrics::{FlowEnd, Recorder};
 use weir_lab::measure::results::{self, Live, RunResult};
 use weir_lab::measure::run::parts::{LOOK_INTERVAL, Told, recorder_config};
 use weir_lab::measure::run::{RunError, RunOptions};
-use weir_lab::measure::scenario::{Capacity, FlowKind, Scenario, Source};
+use weir_lab::measure::scenario::{FlowKind, Scenario, Source};
 use weir_live::emulate::{Accuracy, Emulator, Network};
 use weir_live::tun::Side;
+use weir_path::Capacity;
 use weir_units::{DataRate, Timestamp};
 
 /// Flows that one machine is asked to run at once.
@@ -65,11 +66,12 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
         if link.assist.is_some() {
             return cannot(format!("link `{}`: there is no base station in the emulator", link.name));
         }
-        let fastest = match &link.capacity {
+        let fastest = match &link.config.capacity {
             Capacity::Unlimited => continue,
-            Capacity::Constant(rate) => *rate,
-            Capacity::Steps { steps, .. } => steps.iter().map(|s| s.1).max().unwrap_or(DataRate::ZERO),
-            Capacity::Trace(_) => link.capacity.config().rate_at(Timestamp::ZERO),
+            Capacity::Schedule(steps) if link.trace.is_none() => {
+                steps.steps().iter().map(|s| s.rate).max().unwrap_or(DataRate::ZERO)
+            }
+            constant_or_recorded => constant_or_recorded.rate_at(Timestamp::ZERO),
         };
         if fastest > MAX_RATE {
             return cannot(format!("link `{}` with {fastest} is faster than the {MAX_RATE} that run live", link.name));

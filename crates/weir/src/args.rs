@@ -4,6 +4,9 @@
 pub(crate) mod call;
 #[cfg(target_os = "linux")]
 pub(crate) mod dccp;
+mod emulate;
+
+pub(crate) use emulate::EmulateArgs;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
@@ -93,6 +96,7 @@ Needs Linux with /dev/net/tun, and root or user namespaces; programs: util-linux
 
 Examples:
   weir emulate --rate 1mbps --delay 50ms --queue 300ms --loss 1%
+  weir emulate --rate 5mbps --delay 20ms --queue 1s --discipline codel --for 30s
   weir emulate --rate 8mbps --delay 20ms --right 'iperf3 -s -1' -- iperf3 -c 10.1.0.1 -t 10 -C cubic
   weir emulate responsiveness --for 100s --right 'iperf3 -s -1' --left 'sleep 1; iperf3 -c $WEIR_PEER -t 90'")]
     Emulate(EmulateArgs),
@@ -282,9 +286,9 @@ pub(crate) struct RunArgs {
 #[derive(clap::Args, Debug)]
 pub(crate) struct ListArgs {
     /// What to list
-    #[arg(value_parser = PossibleValuesParser::new(["controllers", "scenarios", "papers", "codecs"]))]
+    #[arg(value_parser = PossibleValuesParser::new(["controllers", "scenarios", "papers", "codecs", "disciplines"]))]
     pub(crate) what: String,
-    /// With controllers: their parameters as well
+    /// With controllers and disciplines: their parameters as well
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) params: bool,
 }
@@ -299,58 +303,6 @@ pub(crate) struct PcapArgs {
     /// Write zeros where the simulator carries a payload's length only; such packets are cut short if absent
     #[arg(long)]
     pub(crate) zeros: bool,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct EmulateArgs {
-    /// A scenario file, or a built-in scenario's name: the path of its first flow is emulated
-    #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
-    pub(crate) scenario: Option<String>,
-    /// The scenario's variant; the first of them if absent
-    #[arg(long, value_name = "NAME", requires = "scenario")]
-    pub(crate) variant: Option<String>,
-    /// Only this link of the scenario, with its other direction
-    #[arg(long, value_name = "NAME", requires = "scenario")]
-    pub(crate) link: Option<String>,
-    /// Capacity from left to right, such as 2mbps; unlimited if absent
-    #[arg(long, value_name = "RATE", conflicts_with = "scenario")]
-    pub(crate) rate: Option<String>,
-    /// One-way delay of both directions, such as 50ms; none if absent
-    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
-    pub(crate) delay: Option<String>,
-    /// Room of the queue: time, bytes or packets, such as 300ms, 75kB, '100 packets' [default: 300ms]
-    #[arg(long, value_name = "AMOUNT", conflicts_with = "scenario")]
-    pub(crate) queue: Option<String>,
-    /// Share of packets lost from left to right, such as 1% or 0.01
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario")]
-    pub(crate) loss: Option<String>,
-    /// Random extra delay of up to this, order kept
-    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
-    pub(crate) jitter: Option<String>,
-    /// Capacity from right to left; unlimited if absent
-    #[arg(long, value_name = "RATE", conflicts_with = "scenario")]
-    pub(crate) reverse_rate: Option<String>,
-    /// Shell command to run on the left
-    #[arg(long, value_name = "COMMAND", conflicts_with = "command")]
-    pub(crate) left: Option<String>,
-    /// Shell command to run on the right, begun first
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) right: Option<String>,
-    /// End after this time, such as 30s
-    #[arg(long = "for", value_name = "TIME", value_parser = crate::values::seconds)]
-    pub(crate) span: Option<f64>,
-    /// Fixes random losses and jitter; the scenario's own if absent
-    #[arg(long, value_name = "S")]
-    pub(crate) seed: Option<u64>,
-    /// Print the accuracy report as one JSON object; what the programs print goes to standard error
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No remarks on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// Program to run on the left, with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
 }
 
 #[derive(clap::Args, Debug)]

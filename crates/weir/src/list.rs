@@ -7,6 +7,7 @@ use crate::session::Session;
 use crate::tables::table;
 use weir_lab::measure::scenario::{ScenarioFile, builtin_scenarios};
 use weir_lab::publish::papers::papers;
+use weir_path::Discipline;
 
 /// Variants of a scenario that a list shows.
 const SHOWN_VARIANTS: usize = 6;
@@ -29,6 +30,14 @@ pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {
                 t.add_row([name, &title]);
             }
             print(&format!("{t}\n"))
+        }
+        "disciplines" if args.params => discipline_params(),
+        "disciplines" => {
+            let mut t = table(&["discipline", "what it is", "source"], 3);
+            for d in Discipline::all() {
+                t.add_row([d.name(), d.summary(), d.source()]);
+            }
+            print(&format!("{t}\nIn a scenario file: queue = {{ discipline = \"codel\", target = \"5 ms\" }}\n"))
         }
         "codecs" => {
             let mut t = table(&["codec", "library", "version", "does", "slices", "references", "to build it in"], 7);
@@ -64,6 +73,18 @@ pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {
             print(&format!("{t}\nA name's last part is enough: weir run quick\n"))
         }
     }
+}
+
+fn discipline_params() -> Done {
+    let mut out = String::new();
+    for d in Discipline::all() {
+        let mut t = table(&["parameter", "default", "allowed", "what it is"], 4);
+        for p in d.parameters() {
+            t.add_row([p.name, &p.default.to_string(), &p.expected(), &p.doc]);
+        }
+        out.push_str(&format!("{}: {} ({})\n{t}\n\n", d.name(), d.summary(), d.source()));
+    }
+    print(&out)
 }
 
 fn params(session: &Session) -> Done {

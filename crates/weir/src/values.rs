@@ -52,9 +52,36 @@ pub(crate) fn frame_rate(text: &str) -> Result<FrameRate, String> {
     text.parse().map_err(|e: MediaError| e.to_string())
 }
 
+/// A queue with its discipline as scenario files spell it, from `NAME[,PARAMETER=VALUE]...` on the command line.
+pub(crate) fn queue(discipline: &str, limit: Option<&str>) -> String {
+    let mut parts = discipline.split(',').map(str::trim);
+    let mut fields = vec![format!("discipline = {:?}", parts.next().unwrap_or_default())];
+    fields.extend(limit.map(|l| format!("limit = {l:?}")));
+    for part in parts {
+        let (name, value) = part.split_once('=').map_or((part, ""), |(n, v)| (n.trim(), v.trim()));
+        // Quantities stand in quotes, numbers and switches do not.
+        fields.push(match (value.parse::<f64>(), value.parse::<bool>()) {
+            (Ok(number), _) => format!("{name:?} = {number:?}"),
+            (_, Ok(on)) => format!("{name:?} = {on}"),
+            _ => format!("{name:?} = {value:?}"),
+        });
+    }
+    format!("queue = {{ {} }}\n", fields.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_discipline_is_spelt_as_in_a_scenario_file() {
+        assert_eq!(queue("codel", None), "queue = { discipline = \"codel\" }\n");
+        assert_eq!(
+            queue("codel, target = 5ms,ecn=false,x=0.5", Some("1 s")),
+            "queue = { discipline = \"codel\", limit = \"1 s\", \"target\" = \"5ms\", \"ecn\" = false, \"x\" = 0.5 }\n"
+        );
+        assert_eq!(queue("codel,ecn", None), "queue = { discipline = \"codel\", \"ecn\" = \"\" }\n");
+    }
 
     #[test]
     fn times_and_shares() {

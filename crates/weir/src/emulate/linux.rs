@@ -4,7 +4,7 @@ use crate::Done;
 use crate::args::{EmulateArgs, OneArgs};
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
-use crate::values::{rate, share};
+use crate::values::{queue, rate, share};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,7 +134,9 @@ fn described(session: &Session, args: &EmulateArgs) -> Result<Scenario, Failure>
     let text = |value: &str| format!("{value:?}");
     let mut link = format!("rate = {}\n", text(&rate(args.rate.as_deref().unwrap_or("unlimited"))));
     link += &format!("delay = {}\n", text(args.delay.as_deref().unwrap_or("0 ms")));
-    if let Some(queue) = &args.queue {
+    if let Some(discipline) = &args.discipline {
+        link += &queue(discipline, args.queue.as_deref());
+    } else if let Some(queue) = &args.queue {
         link += &format!("queue = {}\n", text(queue));
     }
     if let Some(loss) = &args.loss {

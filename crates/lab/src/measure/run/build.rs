@@ -25,25 +25,22 @@ pub(super) fn at(t: TimeDelta) -> Timestamp {
 
 /// The capacity as the metrics know it: exact for steps, in rows of 100 ms for recorded traces.
 fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
-    match &link.capacity {
-        sc::Capacity::Unlimited => metrics::Capacity::constant(DataRate::ZERO),
-        sc::Capacity::Constant(rate) => metrics::Capacity::constant(*rate),
-        sc::Capacity::Steps { steps, repeat } => {
+    match &link.config.capacity {
+        path::Capacity::Unlimited => metrics::Capacity::constant(DataRate::ZERO),
+        path::Capacity::Constant(rate) => metrics::Capacity::constant(*rate),
+        path::Capacity::Schedule(schedule) if link.trace.is_none() => {
             let mut all = Vec::new();
             let mut epoch = TimeDelta::ZERO;
             while epoch < duration {
-                all.extend(steps.iter().map(|&(t, rate)| (at(epoch + t), rate)));
-                match repeat.filter(|&r| r > TimeDelta::ZERO) {
-                    Some(r) => epoch += r,
+                all.extend(schedule.steps().iter().map(|s| (at(epoch + s.at), s.rate)));
+                match schedule.period() {
+                    Some(period) => epoch += period,
                     None => break,
                 }
             }
             metrics::Capacity::steps(all)
         }
-        sc::Capacity::Trace(_) => {
-            let c = link.capacity.config();
-            metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| c.rate_at(t))
-        }
+        recorded => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| recorded.rate_at(t)),
     }
 }
 
@@ -107,7 +104,7 @@ pub(crate) fn network<O: Watching>(
     let mut sim = Simulator::with_observer(seed, observer);
     let mut links = Vec::new();
     for link in &s.links {
-        links.push(sim.add_link(&link.config()).map_err(|source| RunError::Link { link: link.name.clone(), source })?);
+        links.push(sim.add_link(&link.config).map_err(|source| RunError::Link { link: link.name.clone(), source })?);
     }
     let mut flows = Vec::new();
     for (i, flow) in s.flows.iter().enumerate() {
@@ -227,9 +224,11 @@ pub(crate) fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<(Age
                 }
             };
             let source = match &u.rate {
-                sc::Capacity::Constant(rate) => Agent::Traffic(Box::new(weir_sim::Endpoint::UdpSource(source(*rate)?))),
-                sc::Capacity::Steps { steps, .. } => {
-                    let steps = steps.iter().map(|&(t, r)| Ok((at(flow.start + t), source(r)?)));
+                path::Capacity::Constant(rate) => {
+                    Agent::Traffic(Box::new(weir_sim::Endpoint::UdpSource(source(*rate)?)))
+                }
+                path::Capacity::Schedule(schedule) => {
+                    let steps = schedule.steps().iter().map(|s| Ok((at(flow.start + s.at), source(s.rate)?)));
                     Agent::Stepped(Box::new(SteppedUdp::new(steps.collect::<Result<_, RunError>>()?)))
                 }
                 _ => return Err(traffic_error("a UDP flow has a constant rate or steps".into())),

@@ -54,7 +54,7 @@ pub(super) fn add_stations<O: Watching>(
                 let way = path::LinkConfig { capacity: path::Capacity::Unlimited, ..constant(assist.delay) };
                 let link = format!("notices of {}", s.links[l].name);
                 let way = sim.add_link(&way).map_err(|source| RunError::Link { link, source })?;
-                let agent = StationAgent::new(station, s.links[l].capacity.config(), rtp.header_overhead);
+                let agent = StationAgent::new(station, s.links[l].config.capacity.clone(), rtp.header_overhead);
                 let id = sim.add_agent(Agent::Station(Box::new(agent)), at(flow.start));
                 sim.observer_mut().add_agent(i, end == 1);
                 sim.stop_agent(id, at(flow.stop));

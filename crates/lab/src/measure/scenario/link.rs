@@ -1,114 +1,142 @@
-//! A link's description in the terms of the path model.
+//! Links: both directions of a hop as they are written, and what the path model takes.
 
-use super::model::*;
-use weir_path::queue::drop_tail;
-use weir_path::{Discipline, LinkConfig, LossPosition, Reordering, Schedule, Step};
+use super::capacity::{self, RawCapacity};
+use super::error::InputError;
+use super::impairment::{self, RawJitter, RawLoss, RawLossPlace, RawReorder};
+use super::model::Link;
+use super::quantity::{Queue, Time};
+use super::queue::{self, RawQueue};
+use super::resolve_checks::probability;
+use super::spanned::At;
+use super::station::{self, RawAssist};
+use super::traces::Traces;
+use super::tree::Text;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::ops::Range;
+use weir_path::{Capacity, Limit, LinkConfig, Loss, LossPosition};
+use weir_units::TimeDelta;
 
-impl Link {
-    /// What the path model takes.
-    pub fn config(&self) -> LinkConfig {
-        LinkConfig {
-            capacity: self.capacity.config(),
-            delay: self.delay,
-            limit: match self.capacity {
-                Capacity::Unlimited => weir_path::Limit::Unlimited,
-                _ => self.queue.config(),
-            },
-            discipline: Discipline::DropTail(drop_tail::Config {
-                ecn_threshold: self.ecn_threshold.map_or(weir_path::Limit::Unlimited, QueueLimit::config),
-            }),
-            loss: match self.loss {
-                None => weir_path::Loss::None,
-                Some(Loss::Independent { probability }) => weir_path::Loss::Independent { share: probability },
-                Some(Loss::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad }) => {
-                    weir_path::Loss::GilbertElliott(weir_path::GilbertElliott {
-                        to_bad: good_to_bad,
-                        to_good: bad_to_good,
-                        loss_good: loss_in_good,
-                        loss_bad: loss_in_bad,
-                    })
-                }
-            },
-            loss_position: match self.loss_place {
-                LossPlace::Ingress => LossPosition::Entry,
-                LossPlace::Egress => LossPosition::Exit,
-            },
-            jitter: self.jitter.map(|j| weir_path::Jitter {
-                shape: match j.shape {
-                    JitterShape::Uniform => weir_path::JitterShape::Uniform { max: j.max },
-                    // Cut off at none and at `max`, so that half of `max` lies on either side of the mean.
-                    JitterShape::Normal { sigma } => weir_path::JitterShape::Normal {
-                        deviation: sigma,
-                        bound: (j.max / 2).ratio(sigma).unwrap_or(0.0),
-                    },
-                },
-                may_reorder: j.reordering,
-            }),
-            reordering: self.reorder.map(|r| Reordering { share: r.probability, extra: r.delay }),
-            duplication: self.duplicate,
+/// Makes the tables of both directions from one list of fields: serde can either refuse unknown fields or lay one
+/// struct into another, not both. [`Direction`] is what the two have in common.
+macro_rules! directions {
+    ($($(#[doc = $doc:literal])+ $field:ident: $ty:ty,)+) => {
+        /// A hop: its forward direction, and the reverse one if that is not simply fast and of the same delay.
+        #[derive(Deserialize, JsonSchema, Debug)]
+        #[serde(deny_unknown_fields)]
+        #[schemars(rename = "Link")]
+        pub(super) struct RawLink {
+            /// Capacity: a rate, "unlimited", steps or a trace file.
+            rate: At<RawCapacity>,
+            /// One-way propagation delay.
+            delay: Time,
+            $($(#[doc = $doc])+ $field: Option<$ty>,)+
+            /// The other direction; unlimited and of the same delay if absent.
+            reverse: Option<RawReverse>,
         }
-    }
-}
 
-impl Capacity {
-    /// What the path model takes.
-    pub fn config(&self) -> weir_path::Capacity {
-        match self {
-            Self::Unlimited => weir_path::Capacity::Unlimited,
-            Self::Constant(rate) => weir_path::Capacity::Constant(*rate),
-            Self::Steps { steps, repeat } => {
-                let steps = steps.iter().map(|&(at, rate)| Step { at, rate }).collect();
-                let schedule = Schedule::new(steps, *repeat).expect("steps were checked when the file was read");
-                weir_path::Capacity::Schedule(schedule)
+        /// The other direction of a hop. What is absent is: an unlimited rate, the forward direction's delay, no impairments.
+        #[derive(Deserialize, JsonSchema, Default, Debug)]
+        #[serde(deny_unknown_fields)]
+        #[schemars(rename = "Reverse")]
+        struct RawReverse {
+            /// Capacity; unlimited if absent.
+            rate: Option<At<RawCapacity>>,
+            /// One-way propagation delay; that of the forward direction if absent.
+            delay: Option<Time>,
+            $($(#[doc = $doc])+ $field: Option<$ty>,)+
+        }
+
+        /// One direction of a hop.
+        struct Direction<'a> {
+            span: &'a Range<usize>,
+            rate: Option<&'a At<RawCapacity>>,
+            delay: TimeDelta,
+            $($field: Option<&'a $ty>,)+
+        }
+
+        impl RawLink {
+            fn forward<'a>(&'a self, span: &'a Range<usize>) -> Direction<'a> {
+                Direction { span, rate: Some(&self.rate), delay: self.delay.0, $($field: self.$field.as_ref(),)+ }
             }
-            Self::Trace(trace) => trace.capacity.clone(),
         }
-    }
+
+        impl RawReverse {
+            fn direction<'a>(&'a self, span: &'a Range<usize>, forward: Time) -> Direction<'a> {
+                let delay = self.delay.unwrap_or(forward).0;
+                Direction { span, rate: self.rate.as_ref(), delay, $($field: self.$field.as_ref(),)+ }
+            }
+        }
+    };
 }
 
-impl QueueLimit {
-    /// What the path model takes.
-    pub fn config(self) -> weir_path::Limit {
-        match self {
-            Self::Bytes(size) => weir_path::Limit::Size(size),
-            Self::Packets(n) => weir_path::Limit::Packets(n),
-            Self::Time(time) => weir_path::Limit::Time(time),
-        }
-    }
+directions! {
+    /// Queue in front of the link: its room, or a table with its `discipline`; drop tail with room for "300 ms" if absent.
+    queue: At<RawQueue>,
+    /// Queue above which drop tail marks ECN-capable packets; never if absent.
+    ecn_threshold: At<Queue>,
+    /// Random loss; none if absent.
+    loss: At<RawLoss>,
+    /// Where random loss happens; "egress" if absent.
+    loss_place: RawLossPlace,
+    /// Random extra delay; none if absent.
+    jitter: At<RawJitter>,
+    /// Packets held back so that later ones pass them; none if absent.
+    reorder: At<RawReorder>,
+    /// Probability that a packet arrives twice; 0 if absent.
+    duplicate: At<f64>,
+    /// A base station at this direction of the link, which tells RTP flows its capacity; none if absent.
+    assist: At<RawAssist>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+/// Both directions of a hop, forward and reverse.
+pub(super) fn resolve(
+    text: &Text,
+    name: &str,
+    raw: &At<RawLink>,
+    traces: &mut Traces,
+) -> Result<[Link; 2], InputError> {
+    let forward = raw.value.forward(&raw.span).resolve(text, name.into(), traces)?;
+    let absent = RawReverse::default();
+    let reverse = raw.value.reverse.as_ref().unwrap_or(&absent).direction(&raw.span, raw.value.delay);
+    Ok([forward, reverse.resolve(text, format!("{name}.reverse"), traces)?])
+}
 
-    #[test]
-    fn every_part_reaches_the_path_model() {
-        let ms = TimeDelta::from_millis;
-        let steps = vec![(ms(0), DataRate::from_mbps(2)), (ms(20), DataRate::from_mbps(1))];
-        let link = Link {
-            name: "l".into(),
-            capacity: Capacity::Steps { steps, repeat: Some(ms(40)) },
-            delay: ms(50),
-            queue: QueueLimit::Bytes(DataSize::from_bytes(75_000)),
-            ecn_threshold: Some(QueueLimit::Time(ms(5))),
-            loss: Some(Loss::Independent { probability: 0.01 }),
-            loss_place: LossPlace::Ingress,
-            jitter: Some(Jitter { shape: JitterShape::Normal { sigma: ms(5) }, max: ms(30), reordering: false }),
-            reorder: Some(Reorder { probability: 0.1, delay: ms(7) }),
-            duplicate: 0.2,
-            assist: None,
+impl Direction<'_> {
+    fn resolve(&self, text: &Text, name: String, traces: &mut Traces) -> Result<Link, InputError> {
+        let capacity::Resolved { capacity, trace } = match self.rate {
+            Some(rate) => capacity::resolve(text, rate, traces)?,
+            None => Capacity::Unlimited.into(),
         };
-        let c = link.config();
-        assert!(c.check().is_ok());
-        assert_eq!(c.capacity.rate_at(Timestamp::from_millis(61)), DataRate::from_mbps(1));
-        assert_eq!(c.limit, weir_path::Limit::Size(DataSize::from_bytes(75_000)));
-        let ecn_threshold = weir_path::Limit::Time(ms(5));
-        assert_eq!(c.discipline, Discipline::DropTail(drop_tail::Config { ecn_threshold }));
-        assert_eq!(c.loss, weir_path::Loss::Independent { share: 0.01 });
-        assert_eq!((c.loss_position, c.duplication), (LossPosition::Entry, 0.2));
-        let shape = c.jitter.map(|j| j.shape);
-        assert_eq!(shape, Some(weir_path::JitterShape::Normal { deviation: ms(5), bound: 3.0 }));
-        assert_eq!(c.reordering, Some(Reordering { share: 0.1, extra: ms(7) }));
+        let is_unlimited = capacity == Capacity::Unlimited;
+        let queue = queue::resolve(text, self.queue, self.ecn_threshold)?;
+        let config = LinkConfig {
+            limit: if is_unlimited { Limit::Unlimited } else { queue.limit },
+            discipline: queue.discipline,
+            loss: self.loss.map_or(Ok(Loss::None), |l| impairment::loss(text, l))?,
+            loss_position: self.loss_place.map_or(LossPosition::Exit, |p| p.position()),
+            jitter: self.jitter.map(|j| impairment::jitter(text, j)).transpose()?,
+            reordering: self.reorder.map(|r| impairment::reordering(text, r)).transpose()?,
+            duplication: self.duplicate.map_or(Ok(0.0), |p| probability(text, p))?,
+            capacity,
+            delay: self.delay,
+        };
+        let assist = self.assist.map(|a| station::resolve(text, &a.value)).transpose()?;
+        if let Some(a) = self.assist.filter(|_| is_unlimited) {
+            return Err(text.error(a.span.clone(), "an unlimited link has no capacity that could be told"));
+        }
+        if let Some(threshold) = self.ecn_threshold.filter(|_| is_unlimited) {
+            return Err(text.error(threshold.span.clone(), "an unlimited link has no queue that could be marked"));
+        }
+        if let Some(named) = queue.named.filter(|_| is_unlimited) {
+            return Err(text
+                .error(named, "an unlimited link has no queue for a discipline to work on")
+                .help("give the link a `rate`, or leave `discipline` out"));
+        }
+        config.check().map_err(|e| {
+            let message = format!("{} is {}: expected {}", e.field, e.value, e.expected);
+            text.error(self.span.clone(), message)
+        })?;
+        Ok(Link { name, config, trace, assist })
     }
 }

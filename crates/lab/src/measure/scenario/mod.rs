@@ -25,13 +25,16 @@
 //! ```
 
 mod builtin;
+mod capacity;
 mod dccp;
 mod error;
 mod file;
+mod impairment;
 mod link;
 mod media;
 mod model;
 mod quantity;
+mod queue;
 mod raw;
 mod raw_any_flow;
 mod raw_choice;
@@ -40,7 +43,6 @@ mod raw_flow;
 mod raw_source;
 mod request;
 mod resolve;
-mod resolve_capacity;
 mod resolve_checks;
 mod resolve_dccp;
 mod resolve_flow;
@@ -49,6 +51,7 @@ mod resolve_traffic;
 mod resolve_video;
 mod schema;
 mod spanned;
+mod station;
 pub(crate) mod suggest;
 mod traces;
 mod tree;

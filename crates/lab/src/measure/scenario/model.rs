@@ -4,6 +4,7 @@ use super::dccp::{DccpFlow, DccpSettings};
 use super::media::Source;
 use weir_cc::throughput::Equation;
 use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
+use weir_path::{Capacity, LinkConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 
 /// One run's description, without placeholders: one variant, one controller for each flow.
@@ -90,24 +91,10 @@ pub enum Topology {
 pub struct Link {
     /// Name in the file; the other direction of `x` is `x.reverse`.
     pub name: String,
-    /// What it carries.
-    pub capacity: Capacity,
-    /// One-way propagation delay.
-    pub delay: TimeDelta,
-    /// Room of the drop-tail queue in front of it.
-    pub queue: QueueLimit,
-    /// Queue above which ECN-capable packets are marked.
-    pub ecn_threshold: Option<QueueLimit>,
-    /// Random loss.
-    pub loss: Option<Loss>,
-    /// Where that loss happens.
-    pub loss_place: LossPlace,
-    /// Random extra delay.
-    pub jitter: Option<Jitter>,
-    /// Packets held back so that later ones pass them.
-    pub reorder: Option<Reorder>,
-    /// Probability that a packet is delivered twice.
-    pub duplicate: f64,
+    /// What it does to packets.
+    pub config: LinkConfig,
+    /// The trace file or the 3G pattern that its capacity is read from; none where the file gives rates.
+    pub trace: Option<String>,
     /// A base station that tells flows what the link can carry.
     pub assist: Option<Assist>,
 }
@@ -127,107 +114,6 @@ pub struct Assist {
     pub delay: TimeDelta,
     /// Time in which the queue is to drain; the queue is left out where absent.
     pub drain: Option<TimeDelta>,
-}
-
-/// How fast a link is, over time.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Capacity {
-    /// No serialisation time and so no queue.
-    Unlimited,
-    /// One rate throughout.
-    Constant(DataRate),
-    /// Rates from given instants on; the first is at zero.
-    Steps {
-        /// Instant and rate, instants rising.
-        steps: Vec<(TimeDelta, DataRate)>,
-        /// Where the schedule begins again from its start; the last rate holds for ever if absent.
-        repeat: Option<TimeDelta>,
-    },
-    /// Capacity recorded on a real path.
-    Trace(Trace),
-}
-
-/// A trace file, read, or a 3G pattern.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Trace {
-    /// File name as the scenario gives it, or the pattern's name.
-    pub file: String,
-    /// Its capacity; the same table for every copy of the scenario.
-    pub capacity: weir_path::Capacity,
-}
-
-/// Room of a queue, in the measure in which it is counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QueueLimit {
-    /// Bytes held.
-    Bytes(DataSize),
-    /// Packets held.
-    Packets(u32),
-    /// Time that the queue takes to drain at the link's current rate.
-    Time(TimeDelta),
-}
-
-/// Random loss on a link.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Loss {
-    /// Each packet alone.
-    Independent {
-        /// Probability of loss.
-        probability: f64,
-    },
-    /// Two states with their own loss; the state moves once a packet.
-    GilbertElliott {
-        /// Probability of moving from good to bad.
-        good_to_bad: f64,
-        /// Probability of moving from bad to good.
-        bad_to_good: f64,
-        /// Probability of loss in the good state.
-        loss_in_good: f64,
-        /// Probability of loss in the bad state.
-        loss_in_bad: f64,
-    },
-}
-
-/// Where on a link packets are lost at random.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LossPlace {
-    /// Before the queue: a lost packet takes no capacity.
-    Ingress,
-    /// After the link, as in a receiving device: a lost packet has used the capacity.
-    #[default]
-    Egress,
-}
-
-/// Random extra delay on a link.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Jitter {
-    /// Shape of the extra delay.
-    pub shape: JitterShape,
-    /// Most extra delay.
-    pub max: TimeDelta,
-    /// Whether jitter may change the order of packets.
-    pub reordering: bool,
-}
-
-/// Distribution of jitter.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum JitterShape {
-    /// Anything from none to the most, alike.
-    Uniform,
-    /// Normal around half of the most, cut off at none and at the most.
-    Normal {
-        /// Standard deviation.
-        sigma: TimeDelta,
-    },
-}
-
-/// Packets held back on a link.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Reorder {
-    /// Probability that a packet is held back.
-    pub probability: f64,
-    /// How long it is held.
-    pub delay: TimeDelta,
 }
 
 /// A stream of packets from one host to another.
@@ -441,7 +327,7 @@ pub enum Distribution {
 /// A UDP flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UdpFlow {
-    /// Rate while on, payload and UDP/IP headers together; `Unlimited` and traces do not occur.
+    /// Rate while on, payload and UDP/IP headers together: constant, or in steps.
     pub rate: Capacity,
     /// Payload of a packet.
     pub payload: DataSize,

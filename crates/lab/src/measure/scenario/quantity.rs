@@ -1,11 +1,11 @@
 //! Quantities as text: a number and its unit, such as `2 Mbps`, `100 ms` or `75 kB`.
 
-use super::model::QueueLimit;
 use super::suggest::nearest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use std::borrow::Cow;
 use std::fmt;
+use weir_path::Limit;
 use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// A kind of quantity: its units and how much one of each is in the base unit.
@@ -75,20 +75,20 @@ fn time(text: &str) -> Result<TimeDelta, String> {
 fn size(text: &str) -> Result<DataSize, String> {
     SIZE.parse(text).map(|b| DataSize::from_bytes((b + 0.5) as u64))
 }
-fn queue(text: &str) -> Result<QueueLimit, String> {
+fn queue(text: &str) -> Result<Limit, String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = unit.trim();
     let has = |kind: &Kind| kind.units.iter().any(|u| u.0 == unit);
     if has(&SIZE) {
-        return size(text).map(QueueLimit::Bytes);
+        return size(text).map(Limit::Size);
     }
     if has(&TIME) {
-        return time(text).map(QueueLimit::Time);
+        return time(text).map(Limit::Time);
     }
     if has(&PACKETS) {
-        return PACKETS.parse(text).map(|n| QueueLimit::Packets(n as u32));
+        return PACKETS.parse(text).map(|n| Limit::Packets(n as u32));
     }
     let all = SIZE_UNITS.iter().chain(TIME_UNITS).chain(PACKET_UNITS).map(|u| u.0);
     let hint = nearest(unit, all)
@@ -155,7 +155,7 @@ quantity!(
 );
 quantity!(
     /// Room of a queue.
-    Queue(QueueLimit) = queue, "Queue",
+    Queue(Limit) = queue, "Queue",
     QUEUE_EXPECTED,
     format!("{}|{}|{}", SIZE.pattern(), TIME.pattern(), PACKETS.pattern()), ["300 ms", "75 kB", "50 packets"]
 );
@@ -172,9 +172,9 @@ mod tests {
         assert_eq!(time("100 ms"), Ok(TimeDelta::from_millis(100)));
         assert_eq!(time("1.5 min"), Ok(TimeDelta::from_secs(90)));
         assert_eq!(size("75 kB"), Ok(DataSize::from_bytes(75_000)));
-        assert_eq!(queue("300 ms"), Ok(QueueLimit::Time(TimeDelta::from_millis(300))));
-        assert_eq!(queue("75000 B"), Ok(QueueLimit::Bytes(DataSize::from_bytes(75_000))));
-        assert_eq!(queue("50 packets"), Ok(QueueLimit::Packets(50)));
+        assert_eq!(queue("300 ms"), Ok(Limit::Time(TimeDelta::from_millis(300))));
+        assert_eq!(queue("75000 B"), Ok(Limit::Size(DataSize::from_bytes(75_000))));
+        assert_eq!(queue("50 packets"), Ok(Limit::Packets(50)));
     }
 
     #[test]

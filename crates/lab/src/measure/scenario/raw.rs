@@ -1,8 +1,8 @@
 //! A scenario file as it is written. The doc comments become the descriptions in the JSON schema.
 
-use super::quantity::{Queue, Rate, Time};
+use super::link::RawLink;
+use super::quantity::{Rate, Time};
 pub(super) use super::raw_any_flow::RawDirection;
-use super::raw_choice::{RawCapacity, RawLoss};
 pub(super) use super::raw_dccp::*;
 pub(super) use super::raw_flow::*;
 use super::spanned::{At, Named};
@@ -123,131 +123,6 @@ pub(super) struct RawWindow {
     pub(super) from: Time,
     /// End, not included.
     pub(super) to: Time,
-}
-
-/// A hop: its forward direction, and the reverse one if that is not simply fast and of the same delay.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Link")]
-pub(super) struct RawLink {
-    /// Capacity: a rate, "unlimited", steps or a trace file.
-    pub(super) rate: At<RawCapacity>,
-    /// One-way propagation delay.
-    pub(super) delay: Time,
-    /// Room of the drop-tail queue; "300 ms" if absent.
-    pub(super) queue: Option<At<Queue>>,
-    /// Queue above which ECN-capable packets are marked; never if absent.
-    pub(super) ecn_threshold: Option<At<Queue>>,
-    /// Random loss; none if absent.
-    pub(super) loss: Option<At<RawLoss>>,
-    /// Where random loss happens; "egress" if absent.
-    #[serde(default)]
-    pub(super) loss_place: RawLossPlace,
-    /// Random extra delay; none if absent.
-    pub(super) jitter: Option<At<RawJitter>>,
-    /// Packets held back so that later ones pass them; none if absent.
-    pub(super) reorder: Option<At<RawReorder>>,
-    /// Probability that a packet arrives twice; 0 if absent.
-    pub(super) duplicate: Option<At<f64>>,
-    /// A base station at this direction of the link, which tells RTP flows its capacity; none if absent.
-    pub(super) assist: Option<At<RawAssist>>,
-    /// The other direction; unlimited and of the same delay if absent.
-    pub(super) reverse: Option<RawReverse>,
-}
-
-/// The other direction of a hop. What is absent is: an unlimited rate, the forward direction's delay, no impairments.
-#[derive(Deserialize, JsonSchema, Default, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Reverse")]
-pub(super) struct RawReverse {
-    /// Capacity.
-    pub(super) rate: Option<At<RawCapacity>>,
-    /// One-way propagation delay.
-    pub(super) delay: Option<Time>,
-    /// Room of the drop-tail queue; "300 ms" if absent.
-    pub(super) queue: Option<At<Queue>>,
-    /// Queue above which ECN-capable packets are marked.
-    pub(super) ecn_threshold: Option<At<Queue>>,
-    /// Random loss.
-    pub(super) loss: Option<At<RawLoss>>,
-    /// Where random loss happens; "egress" if absent.
-    #[serde(default)]
-    pub(super) loss_place: RawLossPlace,
-    /// Random extra delay.
-    pub(super) jitter: Option<At<RawJitter>>,
-    /// Packets held back.
-    pub(super) reorder: Option<At<RawReorder>>,
-    /// Probability that a packet arrives twice.
-    pub(super) duplicate: Option<At<f64>>,
-    /// A base station at this direction, which tells RTP flows its capacity.
-    pub(super) assist: Option<At<RawAssist>>,
-}
-
-/// A base station that tells RTP flows what its link can carry, by RTCP TMMBR messages of its own.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Assist")]
-pub(super) struct RawAssist {
-    /// Which end it tells.
-    pub(super) tells: RawTells,
-    /// Interval of notices while the capacity changes little; "1 s" if absent.
-    pub(super) interval: Option<At<Time>>,
-    /// Change of the rate, as a share of the one told last, that is told at once; 0.05 if absent.
-    pub(super) threshold: Option<At<f64>>,
-    /// How long a notice takes to the end; "20 ms" if absent.
-    pub(super) delay: Option<Time>,
-    /// Time in which the queue in front of the link is to drain: the rate told is less by as much. Absent: the queue is left out.
-    pub(super) drain: Option<At<Time>>,
-}
-
-/// Which end of a flow a base station tells.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Tells")]
-pub(super) enum RawTells {
-    /// The media sender: the link is its uplink.
-    Sender,
-    /// The media receiver: the link is its downlink.
-    Receiver,
-    /// Both.
-    Both,
-}
-
-/// Where random loss happens.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Default, Debug)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "LossPlace")]
-pub(super) enum RawLossPlace {
-    /// Before the queue.
-    Ingress,
-    /// After the link, as in a receiving device.
-    #[default]
-    Egress,
-}
-
-/// Random extra delay.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Jitter")]
-pub(super) struct RawJitter {
-    /// Most extra delay.
-    pub(super) max: Time,
-    /// Standard deviation of a normal distribution around half of `max`; uniform if absent.
-    pub(super) sigma: Option<Time>,
-    /// Whether packets may pass one another; false if absent.
-    #[serde(default)]
-    pub(super) reordering: bool,
-}
-
-/// Packets held back.
-#[derive(Deserialize, JsonSchema, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Reorder")]
-pub(super) struct RawReorder {
-    /// Probability that a packet is held back.
-    pub(super) probability: At<f64>,
-    /// How long.
-    pub(super) delay: Time,
 }
 
 /// Access links of a dumbbell's flows.

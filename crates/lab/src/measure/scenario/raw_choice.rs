@@ -1,6 +1,6 @@
 //! Fields that are either a plain value or a table.
 
-use super::quantity::{Rate, Size, Time};
+use super::quantity::{Size, Time};
 use super::spanned::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
@@ -55,170 +55,14 @@ pub(super) fn choose<'de, C: Choice, D: Deserializer<'de>>(d: D) -> Result<C, D:
 
 macro_rules! choice {
     ($name:ty) => {
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 $crate::measure::scenario::raw_choice::choose(d)
             }
         }
     };
 }
 pub(super) use choice;
-
-/// A capacity.
-#[derive(Clone, Debug)]
-pub(super) enum RawCapacity {
-    Unlimited,
-    Rate(Rate),
-    Table(RawCapacityTable),
-}
-
-/// A capacity that changes: exactly one of `steps`, `trace` and `pattern`.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "CapacityTable")]
-pub(super) struct RawCapacityTable {
-    /// Rates from given instants on; the first at "0 s".
-    pub(super) steps: Option<At<Vec<At<RawStep>>>>,
-    /// Instant at which the steps begin again; never if absent.
-    pub(super) repeat: Option<At<Time>>,
-    /// A trace file, looked for beside the scenario file.
-    pub(super) trace: Option<At<String>>,
-    /// The trace's format; by the file's name and first line if absent: csv for `.csv`, mahimahi where nothing tells it.
-    pub(super) format: Option<At<RawTraceFormat>>,
-    /// 3G patterns of 60 s each, joined by `-`, such as "good-good-poor": excellent, good, fair, poor, elevator.
-    pub(super) pattern: Option<At<String>>,
-}
-
-/// A rate from an instant on.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Step")]
-pub(super) struct RawStep {
-    /// The instant.
-    pub(super) at: Time,
-    /// The rate.
-    pub(super) rate: Rate,
-}
-
-/// Format of a capacity trace.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "TraceFormat")]
-pub(super) enum RawTraceFormat {
-    /// One integer a line: the millisecond in which one more packet of 1,500 bytes may leave.
-    Mahimahi,
-    /// Two columns, `time` and `rate`: seconds and kbit/s, or what a header such as `time_s,rate_bps` says.
-    Csv,
-    /// Two columns, seconds and Mbit/s: Norwegian HSDPA logs by the second, or re-sampled.
-    SecondsMbps,
-    /// Norwegian HSDPA logs as recorded: six columns with positions and bytes.
-    NorwayRaw,
-    /// Belgian 4G logs: a JSON list of `duration_ms` and `bandwidth_kbps`.
-    #[serde(rename = "belgium-4g")]
-    Belgium4g,
-    /// Irish 5G logs, the column `DL_bitrate`.
-    #[serde(rename = "ireland-5g")]
-    Ireland5g,
-    /// Irish 5G logs, the column `UL_bitrate`.
-    #[serde(rename = "ireland-5g-uplink")]
-    Ireland5gUplink,
-}
-
-impl RawTraceFormat {
-    pub(super) fn format(self) -> weir_path::TraceFormat {
-        use weir_path::TraceFormat;
-        match self {
-            Self::Mahimahi => TraceFormat::Mahimahi,
-            Self::Csv => TraceFormat::Table,
-            Self::SecondsMbps => TraceFormat::SecondsMbps,
-            Self::NorwayRaw => TraceFormat::NorwayRaw,
-            Self::Belgium4g => TraceFormat::Belgium4g,
-            Self::Ireland5g => TraceFormat::Ireland5g,
-            Self::Ireland5gUplink => TraceFormat::Ireland5gUplink,
-        }
-    }
-}
-
-impl Choice for RawCapacity {
-    type Fields = RawCapacityTable;
-    const EXPECTED: &'static str =
-        "a rate such as \"2 Mbps\", \"unlimited\", or a table with `steps`, `trace` or `pattern`";
-    fn from_text(text: &str) -> Result<Self, String> {
-        if text == "unlimited" {
-            return Ok(Self::Unlimited);
-        }
-        Rate::read(text).map(Self::Rate)
-    }
-    fn from_table(table: Self::Fields) -> Self {
-        Self::Table(table)
-    }
-}
-choice!(RawCapacity);
-
-impl JsonSchema for RawCapacity {
-    fn schema_name() -> Cow<'static, str> {
-        "Capacity".into()
-    }
-    fn json_schema(g: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A rate, \"unlimited\", or a table with `steps`, `trace` or `pattern`.",
-            "anyOf": [
-                { "const": "unlimited" },
-                g.subschema_for::<Rate>(),
-                g.subschema_for::<RawCapacityTable>(),
-            ]
-        })
-    }
-}
-
-/// Random loss.
-#[derive(Clone, Debug)]
-pub(super) enum RawLoss {
-    Independent(f64),
-    GilbertElliott(RawGilbertElliott),
-}
-
-/// Loss in bursts: a good and a bad state, one move a packet.
-#[derive(Deserialize, JsonSchema, Clone, Debug)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "GilbertElliott")]
-pub(super) struct RawGilbertElliott {
-    /// Probability of moving from good to bad.
-    pub(super) good_to_bad: At<f64>,
-    /// Probability of moving from bad to good.
-    pub(super) bad_to_good: At<f64>,
-    /// Probability of loss in the good state; 0 if absent.
-    pub(super) loss_in_good: Option<At<f64>>,
-    /// Probability of loss in the bad state; 1 if absent.
-    pub(super) loss_in_bad: Option<At<f64>>,
-}
-
-impl Choice for RawLoss {
-    type Fields = RawGilbertElliott;
-    const EXPECTED: &'static str = "a probability such as 0.01, or a table with `good_to_bad` and `bad_to_good`";
-    fn from_number(n: f64) -> Result<Self, String> {
-        Ok(Self::Independent(n))
-    }
-    fn from_table(table: Self::Fields) -> Self {
-        Self::GilbertElliott(table)
-    }
-}
-choice!(RawLoss);
-
-impl JsonSchema for RawLoss {
-    fn schema_name() -> Cow<'static, str> {
-        "Loss".into()
-    }
-    fn json_schema(g: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Each packet's own probability of loss, or a Gilbert-Elliott model.",
-            "anyOf": [
-                { "type": "number", "minimum": 0, "maximum": 1 },
-                g.subschema_for::<RawGilbertElliott>(),
-            ]
-        })
-    }
-}
 
 /// A controller's parameter.
 #[derive(Clone, Debug)]

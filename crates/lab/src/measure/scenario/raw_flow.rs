@@ -1,8 +1,9 @@
 //! Flows as a file writes them, one field a key.
 
+use super::capacity::RawCapacity;
 use super::quantity::{Rate, Size, Time};
 use super::raw_any_flow::{RawDirection, flow};
-use super::raw_choice::{RawCapacity, RawDistribution, RawNumber};
+use super::raw_choice::{RawDistribution, RawNumber};
 use super::raw_dccp::RawDccpSettings;
 use super::raw_source::RawSource;
 use super::spanned::{At, Named};

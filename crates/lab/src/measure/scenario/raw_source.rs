@@ -4,7 +4,7 @@ use super::quantity::{Rate, Size, Time};
 use super::raw_choice::{Choice, choice};
 use super::spanned::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use std::borrow::Cow;
 use weir_media::RateChange;
 

@@ -1,10 +1,10 @@
 //! Checks of single values.
 
 use super::error::InputError;
-use super::model::QueueLimit;
 use super::quantity::{Queue, Time};
 use super::spanned::At;
 use super::tree::Text;
+use weir_path::Limit;
 use weir_units::TimeDelta;
 
 /// A name that can stand in paths, file names and tables.
@@ -27,11 +27,12 @@ pub(super) fn positive(text: &Text, t: &At<Time>) -> Result<TimeDelta, InputErro
 }
 
 /// A queue that holds something.
-pub(super) fn positive_queue(text: &Text, q: &At<Queue>) -> Result<QueueLimit, InputError> {
+pub(super) fn positive_queue(text: &Text, q: &At<Queue>) -> Result<Limit, InputError> {
     let zero = match q.value.0 {
-        QueueLimit::Bytes(b) => b.is_zero(),
-        QueueLimit::Packets(n) => n == 0,
-        QueueLimit::Time(t) => t == TimeDelta::ZERO,
+        Limit::Unlimited => false,
+        Limit::Size(s) => s.is_zero(),
+        Limit::Packets(n) => n == 0,
+        Limit::Time(t) => t == TimeDelta::ZERO,
     };
     if zero { Err(text.error(q.span.clone(), "expected a queue above zero")) } else { Ok(q.value.0) }
 }

@@ -1,15 +1,16 @@
 //! What TCP and UDP flows send.
 
+use super::capacity;
 use super::error::InputError;
 use super::model::*;
 use super::raw::*;
 use super::raw_choice::*;
-use super::resolve_capacity::capacity;
 use super::resolve_checks::positive;
 use super::resolve_flow::{DEFAULT_PAYLOAD, Flows};
 use super::spanned::At;
 use super::traces::Traces;
 use std::ops::Range;
+use weir_path::Capacity;
 use weir_units::{DataSize, TimeDelta};
 
 /// An Ethernet frame's 1,500 bytes less IP and TCP headers with timestamps.
@@ -105,8 +106,8 @@ impl Flows<'_> {
     }
 
     pub(super) fn udp(&self, f: &RawUdp, span: &Range<usize>, traces: &mut Traces) -> Result<UdpFlow, InputError> {
-        let rate = capacity(self.text, &f.rate, traces)?;
-        if matches!(rate, Capacity::Unlimited | Capacity::Trace(_)) {
+        let capacity::Resolved { capacity: rate, trace } = capacity::resolve(self.text, &f.rate, traces)?;
+        if rate == Capacity::Unlimited || trace.is_some() {
             return Err(self.text.error(f.rate.span.clone(), "a UDP flow needs a rate such as \"2 Mbps\", or `steps`"));
         }
         let on_off = match (&f.on, &f.off) {

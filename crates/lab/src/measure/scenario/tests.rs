@@ -2,6 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use std::path::Path;
 use weir_cc::Registry;
+use weir_path::queue::{Value, codel};
+use weir_path::{Capacity, Discipline, Jitter, JitterShape, Limit, Loss, LossPosition, Reordering};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 mod shipped;
@@ -34,10 +36,10 @@ fn fills_in_defaults() {
     assert_eq!((s.duration, s.seed, s.sample_interval), (TimeDelta::from_secs(10), 1, TimeDelta::from_millis(100)));
     assert_eq!(s.controller.as_deref(), Some("fixed"));
     assert_eq!(s.links.len(), 2);
-    assert_eq!(s.links[0].capacity, Capacity::Constant(DataRate::from_mbps(2)));
-    assert_eq!(s.links[0].queue, QueueLimit::Time(TimeDelta::from_millis(300)));
-    assert_eq!((s.links[1].name.as_str(), &s.links[1].capacity), ("bottleneck.reverse", &Capacity::Unlimited));
-    assert_eq!(s.links[1].delay, TimeDelta::from_millis(50));
+    assert_eq!(s.links[0].config.capacity, Capacity::Constant(DataRate::from_mbps(2)));
+    assert_eq!(s.links[0].config.limit, Limit::Time(TimeDelta::from_millis(300)));
+    assert_eq!((s.links[1].name.as_str(), &s.links[1].config.capacity), ("bottleneck.reverse", &Capacity::Unlimited));
+    assert_eq!(s.links[1].config.delay, TimeDelta::from_millis(50));
     let f = &s.flows[0];
     assert_eq!((f.forward.as_slice(), f.reverse.as_slice()), ([0].as_slice(), [1].as_slice()));
     assert_eq!((f.start, f.stop), (TimeDelta::ZERO, s.duration));
@@ -158,6 +160,70 @@ fn tcp_takes_ns2s_settings_and_every_kind_of_traffic() {
 }
 
 #[test]
+fn every_field_of_a_link_reaches_the_path_model() {
+    let text = SMALL.replace(
+        "rate = \"2 Mbps\"",
+        r#"
+        rate = { steps = [{ at = "0 s", rate = "2 Mbps" }, { at = "20 ms", rate = "1 Mbps" }], repeat = "40 ms" }
+        queue = "75 kB"
+        ecn_threshold = "5 ms"
+        loss = { good_to_bad = 0.1, bad_to_good = 0.2 }
+        loss_place = "ingress"
+        jitter = { max = "30 ms", sigma = "5 ms" }
+        reorder = { probability = 0.1, delay = "7 ms" }
+        duplicate = 0.2
+        reverse = { rate = "1 Mbps", loss = 0.01, jitter = { max = "4 ms", reordering = true }, queue = "9 packets" }
+        "#,
+    );
+    let s = only(&text);
+    let ms = TimeDelta::from_millis;
+    let [there, back] = [0, 1].map(|i| s.links[i].config.clone());
+    assert_eq!(there.capacity.rate_at(Timestamp::from_millis(61)), DataRate::from_mbps(1));
+    assert_eq!(there.limit, Limit::Size(DataSize::from_bytes(75_000)));
+    assert_eq!(there.discipline.get("ecn_threshold"), Some(Value::Amount(Limit::Time(ms(5)))));
+    assert!(matches!(there.loss, Loss::GilbertElliott(g) if (g.to_bad, g.to_good, g.loss_bad) == (0.1, 0.2, 1.0)));
+    assert_eq!((there.loss_position, there.duplication), (LossPosition::Entry, 0.2));
+    let shape = JitterShape::Normal { deviation: ms(5), bound: 3.0 };
+    assert_eq!(there.jitter, Some(Jitter { shape, may_reorder: false }));
+    assert_eq!(there.reordering, Some(Reordering { share: 0.1, extra: ms(7) }));
+    assert_eq!((back.capacity, back.delay), (Capacity::Constant(DataRate::from_mbps(1)), ms(50)));
+    assert_eq!((back.limit, back.discipline), (Limit::Packets(9), Discipline::default()));
+    assert_eq!((back.loss, back.loss_position), (Loss::Independent { share: 0.01 }, LossPosition::Exit));
+    assert_eq!(back.jitter, Some(Jitter { shape: JitterShape::Uniform { max: ms(4) }, may_reorder: true }));
+    assert_eq!((back.reordering, back.duplication), (None, 0.0));
+}
+
+#[test]
+fn a_queue_names_its_discipline_and_sets_its_parameters() {
+    let queue = |queue: &str| {
+        let s = only(&SMALL.replace("delay = ", &format!("queue = {queue}\ndelay = ")));
+        (s.links[0].config.limit, s.links[0].config.discipline)
+    };
+    let ms = TimeDelta::from_millis;
+    let default = (Limit::Time(ms(300)), Discipline::default());
+    assert_eq!(queue("{ }"), default);
+    assert_eq!(queue("\"300 ms\""), default);
+    let codel =
+        |target, interval, ecn| Discipline::CoDel(codel::Config { target: ms(target), interval: ms(interval), ecn });
+    assert_eq!(queue("{ discipline = \"codel\" }"), (Limit::Time(ms(300)), codel(5, 100, true)));
+    assert_eq!(
+        queue("{ target = \"20 ms\", discipline = \"codel\", limit = \"60 kB\", ecn = false, interval = \"400 ms\" }"),
+        (Limit::Size(DataSize::from_bytes(60_000)), codel(20, 400, false))
+    );
+    // Every discipline that there is, with each parameter written as its default reads.
+    for d in Discipline::all() {
+        let fields: Vec<String> = (d.parameters().iter())
+            .filter(|p| p.default != Value::Amount(Limit::Unlimited))
+            .map(|p| match p.default {
+                Value::Time(_) | Value::Amount(_) => format!(", {} = \"{}\"", p.name, p.default),
+                Value::Number(_) | Value::Switch(_) => format!(", {} = {}", p.name, p.default),
+            })
+            .collect();
+        assert_eq!(queue(&format!("{{ discipline = \"{}\"{} }}", d.name(), fields.concat())).1, d);
+    }
+}
+
+#[test]
 fn a_parking_lot_has_paths_in_both_directions() {
     let text = r#"
         title = "Three hops"
@@ -174,7 +240,7 @@ fn a_parking_lot_has_paths_in_both_directions() {
     assert_eq!(s.bottleneck, 4);
     assert_eq!((&s.flows[0].forward[..], &s.flows[0].reverse[..]), ([0, 2, 4].as_slice(), [5, 3, 1].as_slice()));
     assert_eq!((&s.flows[1].forward[..], &s.flows[1].reverse[..]), ([5, 3].as_slice(), [2, 4].as_slice()));
-    assert_eq!(s.links[5].delay, TimeDelta::from_millis(40));
+    assert_eq!(s.links[5].config.delay, TimeDelta::from_millis(40));
 }
 
 #[test]
@@ -202,8 +268,8 @@ fn variants_and_matrix_make_every_combination() {
     assert_eq!(names.len(), 8);
     assert_eq!(&names[..3], ["short, 0%, 5 s", "short, 0%, 6 s", "short, 5%, 5 s"]);
     let s = file.scenario(Some("tcp, 5%, 6 s"), Some("nada"), &registry).expect("exists");
-    assert_eq!(s.links[0].loss, Some(Loss::Independent { probability: 0.05 }));
-    assert!(matches!(s.links[0].capacity, Capacity::Steps { .. }));
+    assert_eq!(s.links[0].config.loss, Loss::Independent { share: 0.05 });
+    assert!(matches!(s.links[0].config.capacity, Capacity::Schedule(_)));
     assert_eq!((s.duration, s.flows.len()), (TimeDelta::from_secs(6), 2));
     assert_eq!(s.label(), "test.toml [tcp, 5%, 6 s] nada");
     assert!(file.scenario(Some("tcp"), Some("nada"), &registry).is_err());
@@ -300,7 +366,65 @@ fn says_where_what_and_how() {
         (change("delay = ", "loss = { good_to_bad = 0.1 }\ndelay = "), &["missing field `bad_to_good`"]),
         (change("delay = ", "loss_place = \"egres\"\ndelay = "), &["unknown value `egres`", "did you mean `egress`?"]),
         (change("delay = ", "queue = \"0 B\"\ndelay = "), &["links.bottleneck.queue", "above zero"]),
-        (change("delay = ", "queue = 75000\ndelay = "), &["links.bottleneck.queue", "\"50 packets\""]),
+        (change("delay = ", "queue = 75000\ndelay = "), &["links.bottleneck.queue", "\"50 packets\"", "`discipline`"]),
+        (
+            change("delay = ", "queue = { discipline = \"coddle\" }\ndelay = "),
+            &[
+                "links.bottleneck.queue.discipline",
+                "test.toml:7:24",
+                "no queue discipline is named",
+                "did you mean `codel`?",
+            ],
+        ),
+        (
+            change("delay = ", "queue = { discipline = 5 }\ndelay = "),
+            &["links.bottleneck.queue.discipline", "the name of a discipline in quotes", "drop-tail, codel"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", tarket = \"5 ms\" }\ndelay = "),
+            &["links.bottleneck.queue.tarket", "`codel` has no parameter `tarket`", "did you mean `target`?"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", target = \"0 ms\" }\ndelay = "),
+            &["links.bottleneck.queue.target", "between 0.001 ms and 10000 ms, found 0 ms", "RFC 8289, section 4.3"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", target = 5 }\ndelay = "),
+            &["links.bottleneck.queue.target", "expected a time with its unit"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", ecn = 2 }\ndelay = "),
+            &["links.bottleneck.queue.ecn", "expected true or false"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", ecn = \"yes\" }\ndelay = "),
+            &["links.bottleneck.queue.ecn", "expected true or false"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", limit = \"0 B\" }\ndelay = "),
+            &["links.bottleneck.queue.limit", "above zero"],
+        ),
+        (change("delay = ", "queue = { target = \"5 ms\" }\ndelay = "), &["`drop-tail` has no parameter `target`"]),
+        (
+            change("delay = ", "queue = { discipline = \"codel\" }\necn_threshold = \"9 ms\"\ndelay = "),
+            &["links.bottleneck.ecn_threshold", "`codel` has no threshold", "leave `ecn_threshold` out"],
+        ),
+        (
+            change("\"2 Mbps\"", "\"unlimited\"\nqueue = { discipline = \"codel\" }"),
+            &["links.bottleneck.queue.discipline", "no queue for a discipline", "give the link a `rate`"],
+        ),
+        (
+            change("\"2 Mbps\"", "\"unlimited\"\necn_threshold = \"9 ms\""),
+            &["links.bottleneck.ecn_threshold", "no queue that could be marked"],
+        ),
+        (
+            change("delay = ", "reverse = { reverse = { } }\ndelay = "),
+            &["links.bottleneck.reverse.reverse", "unknown field `reverse`"],
+        ),
+        (
+            change("delay = ", "reverse = { los = 0.1 }\ndelay = "),
+            &["links.bottleneck.reverse.los", "did you mean `loss`?"],
+        ),
         (
             change("delay = ", "jitter = { max = \"10 ms\", sigma = \"0 ms\" }\ndelay = "),
             &["links.bottleneck.jitter", "sigma"],
@@ -444,8 +568,8 @@ fn finds_trace_files_beside_the_scenario() {
     let registry = Registry::builtin();
     let file = ScenarioFile::open(&path.display().to_string(), &registry).unwrap_or_else(|e| panic!("{e}"));
     let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
-    let Capacity::Trace(t) = &s.links[0].capacity else { panic!("no trace") };
-    assert_eq!(t.capacity.rate_at(Timestamp::from_millis(1_500)), DataRate::from_bps(500_000));
+    assert_eq!(s.links[0].trace.as_deref(), Some("a.csv"));
+    assert_eq!(s.links[0].config.capacity.rate_at(Timestamp::from_millis(1_500)), DataRate::from_bps(500_000));
     let Source::Trace { sizes, .. } = &s.flows[0].rtp().expect("rtp").source else { panic!("no trace") };
     assert_eq!(sizes[..], [DataSize::from_bytes(1_000), DataSize::from_bytes(2_000)]);
 
@@ -471,7 +595,7 @@ fn patterns_and_measured_traces_are_capacities() {
     let at = |rate: &str, ms: i64| {
         let file = open(rate).unwrap_or_else(|e| panic!("{e}"));
         let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
-        s.links[0].capacity.config().rate_at(Timestamp::from_millis(ms)).as_bps()
+        s.links[0].config.capacity.rate_at(Timestamp::from_millis(ms)).as_bps()
     };
     std::fs::write(folder.path().join("a.log"), "226 2.5\n227 0.25\n").expect("written");
     std::fs::write(folder.path().join("b.json"), "[{\"duration_ms\": 500, \"bandwidth_kbps\": 70}]").expect("written");
@@ -561,8 +685,8 @@ fn files_that_the_caller_gives_are_taken_by_name_and_nothing_else_is() {
     let trace = ("a.csv", "time_s,rate_bps\n0,1000000\n1,500000\n");
     let file = given(&[trace, ("frames", "1000\n2000\n")]).unwrap_or_else(|e| panic!("{e}"));
     let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
-    let Capacity::Trace(t) = &s.links[0].capacity else { panic!("no trace") };
-    assert_eq!(t.capacity.rate_at(Timestamp::from_millis(1_500)), DataRate::from_bps(500_000));
+    assert_eq!(s.links[0].trace.as_deref(), Some("a.csv"));
+    assert_eq!(s.links[0].config.capacity.rate_at(Timestamp::from_millis(1_500)), DataRate::from_bps(500_000));
     let e = given(&[trace, ("frame", "1000\n")]).expect_err("another name");
     assert!(e.to_string().contains("no file `frames` was given") && e.help_text().is_some(), "{e}");
     let e = given(&[trace, ("frames", "none\n")]).expect_err("no size");

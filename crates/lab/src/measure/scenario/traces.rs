@@ -1,15 +1,13 @@
 //! Files that a scenario names: capacity traces and frame sizes.
 
 use super::error::InputError;
-use super::model::{Capacity, Trace};
-use super::raw_choice::RawTraceFormat;
 use super::spanned::At;
 use super::suggest;
 use super::tree::Text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use weir_path::{TraceError, TraceFormat};
+use weir_path::{Capacity, TraceError, TraceFormat};
 use weir_units::DataSize;
 
 /// Greatest size of a file that is read, in bytes.
@@ -33,7 +31,7 @@ pub(super) struct Traces {
     texts: BTreeMap<String, Arc<str>>,
     files: BTreeMap<String, Arc<[u8]>>,
     sizes: BTreeMap<String, Arc<[DataSize]>>,
-    capacities: BTreeMap<(String, TraceFormat), weir_path::Capacity>,
+    capacities: BTreeMap<(String, TraceFormat), Capacity>,
 }
 
 impl Traces {
@@ -47,18 +45,18 @@ impl Traces {
         &mut self,
         text: &Text,
         file: &At<String>,
-        format: Option<RawTraceFormat>,
+        format: Option<TraceFormat>,
     ) -> Result<Capacity, InputError> {
         let content = self.text(text, file)?;
-        let format = format.map_or_else(|| TraceFormat::detect(&file.value, &content), RawTraceFormat::format);
+        let format = format.unwrap_or_else(|| TraceFormat::detect(&file.value, &content));
         let key = (file.value.clone(), format);
         if let Some(known) = self.capacities.get(&key) {
-            return Ok(Capacity::Trace(Trace { file: key.0, capacity: known.clone() }));
+            return Ok(known.clone());
         }
         let capacity = format.parse(&content, &file.value);
         let capacity = capacity.map_err(|e| trace_error(&content, &e))?;
-        self.capacities.insert(key.clone(), capacity.clone());
-        Ok(Capacity::Trace(Trace { file: key.0, capacity }))
+        self.capacities.insert(key, capacity.clone());
+        Ok(capacity)
     }
 
     /// Frame sizes, one a line in bytes; lines that start with `#` or `%` are comments.

@@ -52,11 +52,11 @@ fn the_papers_conditions_are_in_the_files() {
     let kbps = DataRate::from_kbps;
     let file = open("responsiveness");
     let s = file.scenario(None, Some("nada"), &registry).expect("resolves");
-    let capacity = s.links[s.bottleneck].config().capacity;
+    let capacity = s.links[s.bottleneck].config.capacity.clone();
     let rates: Vec<_> = (0..8).map(|i| capacity.rate_at(Timestamp::from_secs(20 * i + 10)).as_kbps_f64()).collect();
     assert_eq!(rates, [2000.0, 1500.0, 1000.0, 500.0, 1000.0, 1500.0, 2000.0, 1500.0]);
-    assert_eq!(s.links[0].delay, TimeDelta::from_millis(100));
-    assert_eq!(s.links[0].queue, QueueLimit::Bytes(DataSize::from_bytes(75_000)));
+    assert_eq!(s.links[0].config.delay, TimeDelta::from_millis(100));
+    assert_eq!(s.links[0].config.limit, Limit::Size(DataSize::from_bytes(75_000)));
     let rtp = s.flows[0].rtp().expect("rtp");
     assert_eq!((rtp.floor, rtp.start_rate, rtp.ceiling), (kbps(150), kbps(150), kbps(3_000)));
     assert_eq!(rtp.feedback.map(|f| f.max_interval), Some(TimeDelta::from_millis(100)));
@@ -68,8 +68,8 @@ fn the_papers_conditions_are_in_the_files() {
     let losses = open("random-loss").scenarios(None, &registry).expect("resolves");
     assert_eq!(losses.len(), 9);
     assert_eq!(losses[8].variant.as_deref(), Some("5%"));
-    assert_eq!(losses[8].links[0].loss, Some(Loss::Independent { probability: 0.05 }));
-    assert_eq!(losses[8].links[0].loss_place, LossPlace::Egress);
+    assert_eq!(losses[8].links[0].config.loss, Loss::Independent { share: 0.05 });
+    assert_eq!(losses[8].links[0].config.loss_position, LossPosition::Exit);
 
     let fairness = open("fairness").scenario(None, Some("gcc"), &registry).expect("resolves");
     assert_eq!(fairness.flows.iter().map(|f| f.start.as_secs_f64()).collect::<Vec<_>>(), [0.0, 40.0, 80.0]);
@@ -84,13 +84,13 @@ fn rfc8867_has_its_eight_cases() {
     let get =
         |name: &str, variant| open(name).scenario(variant, Some("nada"), &registry).unwrap_or_else(|e| panic!("{e}"));
     let mbps = |s: &Scenario, link: usize, at: i64| {
-        s.links[link].config().capacity.rate_at(Timestamp::from_secs(at)).as_kbps_f64() / 1e3
+        s.links[link].config.capacity.rate_at(Timestamp::from_secs(at)).as_kbps_f64() / 1e3
     };
     let s = get("5.1-variable-capacity", Some("50 ms"));
     assert_eq!([0, 40, 60, 80].map(|t| mbps(&s, 0, t)), [1.0, 2.5, 0.6, 1.0]);
     let s = get("5.1-variable-capacity", Some("UDP"));
     let FlowKind::Udp(udp) = &s.flows[s.flow("background").expect("there")].kind else { panic!("not UDP") };
-    let rate = udp.rate.config();
+    let rate = udp.rate.clone();
     let at = |t| rate.rate_at(Timestamp::from_secs(t)).as_kbps_f64() / 1e3;
     assert_eq!([0, 40, 60, 80].map(|t| mbps(&s, 0, t) - at(t)), [1.0, 2.5, 4.0 - 3.4, 1.0]);
     let s = get("5.2-variable-capacity-two-flows", Some("capacity"));
@@ -104,7 +104,7 @@ fn rfc8867_has_its_eight_cases() {
     let delays: Vec<_> = s.flows[..5].iter().map(|f| f.access_delay.as_millis()).collect();
     assert_eq!(delays, [10, 25, 50, 100, 150]);
     let s = get("5.6-long-tcp", Some("newreno, 1000 ms"));
-    assert_eq!(s.links[0].queue, QueueLimit::Time(TimeDelta::from_secs(1)));
+    assert_eq!(s.links[0].config.limit, Limit::Time(TimeDelta::from_secs(1)));
     let s = get("5.7-short-tcp", None);
     assert_eq!(s.flows.iter().filter(|f| matches!(f.kind, FlowKind::Tcp(_))).count(), 10);
     let s = get("5.8-pause-resume", None);

@@ -1,0 +1,199 @@
+//! Capacities: a rate, steps of rates, a trace file or a 3G pattern.
+
+use super::error::InputError;
+use super::quantity::{Rate, Time};
+use super::raw_choice::{Choice, choice};
+use super::spanned::At;
+use super::traces::Traces;
+use super::tree::Text;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use std::borrow::Cow;
+use weir_path::{Capacity, Schedule, Step};
+use weir_units::TimeDelta;
+
+/// A capacity.
+#[derive(Clone, Debug)]
+pub(super) enum RawCapacity {
+    Unlimited,
+    Rate(Rate),
+    Table(RawCapacityTable),
+}
+
+/// A capacity that changes: exactly one of `steps`, `trace` and `pattern`.
+#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CapacityTable")]
+pub(super) struct RawCapacityTable {
+    /// Rates from given instants on; the first at "0 s".
+    pub(super) steps: Option<At<Vec<At<RawStep>>>>,
+    /// Instant at which the steps begin again; never if absent.
+    pub(super) repeat: Option<At<Time>>,
+    /// A trace file, looked for beside the scenario file.
+    pub(super) trace: Option<At<String>>,
+    /// The trace's format; by the file's name and first line if absent: csv for `.csv`, mahimahi where nothing tells it.
+    pub(super) format: Option<At<RawTraceFormat>>,
+    /// 3G patterns of 60 s each, joined by `-`, such as "good-good-poor": excellent, good, fair, poor, elevator.
+    pub(super) pattern: Option<At<String>>,
+}
+
+/// A rate from an instant on.
+#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Step")]
+pub(super) struct RawStep {
+    /// The instant.
+    pub(super) at: Time,
+    /// The rate.
+    pub(super) rate: Rate,
+}
+
+/// Format of a capacity trace.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "TraceFormat")]
+pub(super) enum RawTraceFormat {
+    /// One integer a line: the millisecond in which one more packet of 1,500 bytes may leave.
+    Mahimahi,
+    /// Two columns, `time` and `rate`: seconds and kbit/s, or what a header such as `time_s,rate_bps` says.
+    Csv,
+    /// Two columns, seconds and Mbit/s: Norwegian HSDPA logs by the second, or re-sampled.
+    SecondsMbps,
+    /// Norwegian HSDPA logs as recorded: six columns with positions and bytes.
+    NorwayRaw,
+    /// Belgian 4G logs: a JSON list of `duration_ms` and `bandwidth_kbps`.
+    #[serde(rename = "belgium-4g")]
+    Belgium4g,
+    /// Irish 5G logs, the column `DL_bitrate`.
+    #[serde(rename = "ireland-5g")]
+    Ireland5g,
+    /// Irish 5G logs, the column `UL_bitrate`.
+    #[serde(rename = "ireland-5g-uplink")]
+    Ireland5gUplink,
+}
+
+impl RawTraceFormat {
+    pub(super) fn format(self) -> weir_path::TraceFormat {
+        use weir_path::TraceFormat;
+        match self {
+            Self::Mahimahi => TraceFormat::Mahimahi,
+            Self::Csv => TraceFormat::Table,
+            Self::SecondsMbps => TraceFormat::SecondsMbps,
+            Self::NorwayRaw => TraceFormat::NorwayRaw,
+            Self::Belgium4g => TraceFormat::Belgium4g,
+            Self::Ireland5g => TraceFormat::Ireland5g,
+            Self::Ireland5gUplink => TraceFormat::Ireland5gUplink,
+        }
+    }
+}
+
+impl Choice for RawCapacity {
+    type Fields = RawCapacityTable;
+    const EXPECTED: &'static str =
+        "a rate such as \"2 Mbps\", \"unlimited\", or a table with `steps`, `trace` or `pattern`";
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text == "unlimited" {
+            return Ok(Self::Unlimited);
+        }
+        Rate::read(text).map(Self::Rate)
+    }
+    fn from_table(table: Self::Fields) -> Self {
+        Self::Table(table)
+    }
+}
+choice!(RawCapacity);
+
+impl JsonSchema for RawCapacity {
+    fn schema_name() -> Cow<'static, str> {
+        "Capacity".into()
+    }
+    fn json_schema(g: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A rate, \"unlimited\", or a table with `steps`, `trace` or `pattern`.",
+            "anyOf": [
+                { "const": "unlimited" },
+                g.subschema_for::<Rate>(),
+                g.subschema_for::<RawCapacityTable>(),
+            ]
+        })
+    }
+}
+
+/// A capacity, and where it was recorded.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    pub(super) capacity: Capacity,
+    /// The trace file, or the 3G pattern; none where the file gives rates.
+    pub(super) trace: Option<String>,
+}
+
+impl From<Capacity> for Resolved {
+    fn from(capacity: Capacity) -> Self {
+        Self { capacity, trace: None }
+    }
+}
+
+/// A capacity as written, with its trace read.
+pub(super) fn resolve(text: &Text, raw: &At<RawCapacity>, traces: &mut Traces) -> Result<Resolved, InputError> {
+    let table = match &raw.value {
+        RawCapacity::Unlimited => return Ok(Capacity::Unlimited.into()),
+        RawCapacity::Rate(r) if r.0.as_bps() == 0 => {
+            return Err(text.error(raw.span.clone(), "a constant rate must be above zero"));
+        }
+        RawCapacity::Rate(r) => return Ok(Capacity::Constant(r.0).into()),
+        RawCapacity::Table(t) => t,
+    };
+    if let (Some(pattern), None, None) = (&table.pattern, &table.steps, &table.trace) {
+        if let Some(at) = table.repeat.as_ref().map(|r| &r.span).or(table.format.as_ref().map(|f| &f.span)) {
+            return Err(text.error(at.clone(), "a pattern has neither `format` nor `repeat`: it repeats from its end"));
+        }
+        let schedule = weir_path::presets::umts::patterns(&pattern.value).map_err(|e| {
+            text.error(pattern.span.clone(), format!("no pattern is named \"{}\": expected {}", e.value, e.expected))
+        })?;
+        return Ok(Resolved { capacity: Capacity::Schedule(schedule), trace: Some(pattern.value.clone()) });
+    }
+    match (&table.steps, &table.trace) {
+        _ if table.pattern.is_some() => {
+            Err(text.error(raw.span.clone(), "expected exactly one of `steps`, `trace` and `pattern`"))
+        }
+        (Some(steps), None) => {
+            if let Some(f) = &table.format {
+                return Err(text.error(f.span.clone(), "`format` belongs to `trace`, not to `steps`"));
+            }
+            resolve_steps(text, steps, table.repeat.as_ref()).map(Resolved::from)
+        }
+        (None, Some(trace)) => {
+            if let Some(r) = &table.repeat {
+                return Err(text.error(r.span.clone(), "`repeat` belongs to `steps`: a trace repeats from its end"));
+            }
+            let capacity = traces.capacity(text, trace, table.format.as_ref().map(|f| f.value.format()))?;
+            Ok(Resolved { capacity, trace: Some(trace.value.clone()) })
+        }
+        _ => Err(text.error(raw.span.clone(), "expected exactly one of `steps`, `trace` and `pattern`")),
+    }
+}
+
+fn resolve_steps(text: &Text, raw: &At<Vec<At<RawStep>>>, repeat: Option<&At<Time>>) -> Result<Capacity, InputError> {
+    let Some(first) = raw.value.first() else {
+        return Err(text.error(raw.span.clone(), "expected at least one step"));
+    };
+    if first.value.at.0 != TimeDelta::ZERO {
+        return Err(text.error(first.span.clone(), "the first step must be at \"0 s\""));
+    }
+    let mut steps: Vec<Step> = Vec::with_capacity(raw.value.len());
+    for step in &raw.value {
+        if steps.last().is_some_and(|last| last.at >= step.value.at.0) {
+            return Err(text.error(step.span.clone(), "every step must come later than the one before"));
+        }
+        steps.push(Step { at: step.value.at.0, rate: step.value.rate.0 });
+    }
+    if steps.iter().all(|s| s.rate.as_bps() == 0) {
+        return Err(text.error(raw.span.clone(), "at least one step must have a rate above zero"));
+    }
+    let end = steps[steps.len() - 1].at;
+    if let Some(r) = repeat.filter(|r| r.value.0 <= end) {
+        return Err(text.error(r.span.clone(), format!("expected a time after the last step, which is at {end}")));
+    }
+    let schedule = Schedule::new(steps, repeat.map(|r| r.value.0));
+    schedule.map(Capacity::Schedule).map_err(|e| text.error(raw.span.clone(), e.to_string()))
+}

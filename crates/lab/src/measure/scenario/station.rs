@@ -1,0 +1,70 @@
+//! Base stations: which links have one, and what they tell.
+
+use super::error::InputError;
+use super::model::{Assist, Flow, Link};
+use super::quantity::Time;
+use super::resolve_checks::{positive, probability};
+use super::spanned::At;
+use super::tree::Text;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use weir_units::TimeDelta;
+
+/// A base station that tells RTP flows what its link can carry, by RTCP TMMBR messages of its own.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Assist")]
+pub(super) struct RawAssist {
+    /// Which end it tells.
+    pub(super) tells: RawTells,
+    /// Interval of notices while the capacity changes little; "1 s" if absent.
+    pub(super) interval: Option<At<Time>>,
+    /// Change of the rate, as a share of the one told last, that is told at once; 0.05 if absent.
+    pub(super) threshold: Option<At<f64>>,
+    /// How long a notice takes to the end; "20 ms" if absent.
+    pub(super) delay: Option<Time>,
+    /// Time in which the queue in front of the link is to drain: the rate told is less by as much. Absent: the queue is left out.
+    pub(super) drain: Option<At<Time>>,
+}
+
+/// Which end of a flow a base station tells.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Tells")]
+pub(super) enum RawTells {
+    /// The media sender: the link is its uplink.
+    Sender,
+    /// The media receiver: the link is its downlink.
+    Receiver,
+    /// Both.
+    Both,
+}
+
+/// A base station as written, with what is absent filled in.
+pub(super) fn resolve(text: &Text, raw: &RawAssist) -> Result<Assist, InputError> {
+    let time = |t: &Option<At<Time>>| t.as_ref().map(|t| positive(text, t)).transpose();
+    Ok(Assist {
+        tells_sender: raw.tells != RawTells::Receiver,
+        tells_receiver: raw.tells != RawTells::Sender,
+        interval: time(&raw.interval)?.unwrap_or(TimeDelta::from_secs(1)),
+        threshold: raw.threshold.as_ref().map_or(Ok(0.05), |p| probability(text, p))?,
+        delay: raw.delay.map_or(TimeDelta::from_millis(20), |t| t.0),
+        drain: time(&raw.drain)?,
+    })
+}
+
+/// An end heeds one station.
+pub(super) fn check_stations(text: &Text, links: &[Link], flows: &[Flow]) -> Result<(), InputError> {
+    for f in flows.iter().filter(|f| f.rtp().is_some()) {
+        let told = |tells: fn(&Assist) -> bool| {
+            f.forward.iter().filter(|l| links[**l].assist.is_some_and(|a| tells(&a))).count()
+        };
+        for (end, count) in [("sender", told(|a| a.tells_sender)), ("receiver", told(|a| a.tells_receiver))] {
+            if count > 1 {
+                let message = format!("{count} links on the way of `{}` tell its {end}; one may", f.name);
+                return Err(InputError::whole(&text.file, message).field("links"));
+            }
+        }
+    }
+    Ok(())
+}

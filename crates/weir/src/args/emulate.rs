@@ -1,0 +1,59 @@
+//! The grammar of `weir emulate`.
+
+use clap::ValueHint;
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct EmulateArgs {
+    /// A scenario file, or a built-in scenario's name: the path of its first flow is emulated
+    #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: Option<String>,
+    /// The scenario's variant; the first of them if absent
+    #[arg(long, value_name = "NAME", requires = "scenario")]
+    pub(crate) variant: Option<String>,
+    /// Only this link of the scenario, with its other direction
+    #[arg(long, value_name = "NAME", requires = "scenario")]
+    pub(crate) link: Option<String>,
+    /// Capacity from left to right, such as 2mbps; unlimited if absent
+    #[arg(long, value_name = "RATE", conflicts_with = "scenario")]
+    pub(crate) rate: Option<String>,
+    /// One-way delay of both directions, such as 50ms; none if absent
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    pub(crate) delay: Option<String>,
+    /// Room of the queue: time, bytes or packets, such as 300ms, 75kB, '100 packets' [default: 300ms]
+    #[arg(long, value_name = "AMOUNT", conflicts_with = "scenario")]
+    pub(crate) queue: Option<String>,
+    /// Queue discipline from left to right, with its parameters: codel, or codel,target=5ms,interval=100ms; see `weir list
+    /// disciplines` [default: drop-tail]
+    #[arg(long, value_name = "NAME[,PARAMETER=VALUE]...", conflicts_with = "scenario")]
+    pub(crate) discipline: Option<String>,
+    /// Share of packets lost from left to right, such as 1% or 0.01
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario")]
+    pub(crate) loss: Option<String>,
+    /// Random extra delay of up to this, order kept
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    pub(crate) jitter: Option<String>,
+    /// Capacity from right to left; unlimited if absent
+    #[arg(long, value_name = "RATE", conflicts_with = "scenario")]
+    pub(crate) reverse_rate: Option<String>,
+    /// Shell command to run on the left
+    #[arg(long, value_name = "COMMAND", conflicts_with = "command")]
+    pub(crate) left: Option<String>,
+    /// Shell command to run on the right, begun first
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) right: Option<String>,
+    /// End after this time, such as 30s
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::values::seconds)]
+    pub(crate) span: Option<f64>,
+    /// Fixes random losses and jitter; the scenario's own if absent
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Print the accuracy report as one JSON object; what the programs print goes to standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Program to run on the left, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
