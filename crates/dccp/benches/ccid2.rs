@@ -3,35 +3,19 @@
 //!
 //! `cargo bench -p weir-dccp --bench ccid2` prints nanoseconds each.
 
-#[path = "../tests/window_drive/mod.rs"]
-mod window_drive;
+#[path = "../tests/half_connection/mod.rs"]
+mod half_connection;
+mod timing;
 
-use cpu_time::ThreadTime;
 use criterion::{Criterion, criterion_group, criterion_main};
+use half_connection::window::Drive;
 use std::time::Duration;
-use window_drive::Drive;
+use timing::{Part, time};
 
 /// Packets of a batch that is timed as one: many half-connections where windows are small.
 const BATCH: u32 = 10_000;
 
-type Part = fn(&mut Drive) -> u64;
-
-/// CPU time of so many events of one part of a round; the clock is read once a batch and part.
-fn time(drives: &mut [Drive], part: usize, wanted: u64) -> Duration {
-    let parts: [Part; 3] = [Drive::send, Drive::receive, Drive::acknowledge];
-    let (mut took, mut events) = (Duration::ZERO, 0);
-    while events < wanted {
-        for (i, run) in parts.iter().enumerate() {
-            let start = ThreadTime::now();
-            let n: u64 = drives.iter_mut().map(run).sum();
-            if i == part {
-                took += start.elapsed();
-                events += n;
-            }
-        }
-    }
-    took.mul_f64(wanted as f64 / events as f64)
-}
+const PARTS: [Part<Drive>; 3] = [Drive::send, Drive::receive, Drive::acknowledge];
 
 fn per_packet(c: &mut Criterion) {
     let mut group = c.benchmark_group("window");
@@ -47,7 +31,7 @@ fn per_packet(c: &mut Criterion) {
             }
             for (part, name) in ["packet_sent", "acknowledgement_made", "acknowledgement_taken"].iter().enumerate() {
                 let name = format!("ccid{ccid}/{window}/{name}");
-                group.bench_function(name, |b| b.iter_custom(|n| time(&mut drives, part, n)));
+                group.bench_function(name, |b| b.iter_custom(|n| time(&mut drives, &PARTS, part, n)));
             }
         }
     }

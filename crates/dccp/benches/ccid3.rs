@@ -3,35 +3,19 @@
 //!
 //! `cargo bench -p weir-dccp --bench ccid3` prints nanoseconds each.
 
-#[path = "../tests/rate_drive/mod.rs"]
-mod rate_drive;
+#[path = "../tests/half_connection/mod.rs"]
+mod half_connection;
+mod timing;
 
-use cpu_time::ThreadTime;
 use criterion::{Criterion, criterion_group, criterion_main};
-use rate_drive::Drive;
+use half_connection::rate::Drive;
 use std::time::Duration;
+use timing::{Part, time};
 
 /// Half-connections that are timed as one, so that the clock is read rarely.
 const BATCH: usize = 64;
 
-type Part = fn(&mut Drive) -> u64;
-
-/// CPU time of so many events of one part of a step; the clock is read once a batch and part.
-fn time(drives: &mut [Drive], part: usize, wanted: u64) -> Duration {
-    let parts: [Part; 3] = [Drive::send, Drive::receive, Drive::acknowledge];
-    let (mut took, mut events) = (Duration::ZERO, 0);
-    while events < wanted {
-        for (i, run) in parts.iter().enumerate() {
-            let start = ThreadTime::now();
-            let n: u64 = drives.iter_mut().map(run).sum();
-            if i == part {
-                took += start.elapsed();
-                events += n;
-            }
-        }
-    }
-    took.mul_f64(wanted as f64 / events as f64)
-}
+const PARTS: [Part<Drive>; 3] = [Drive::send, Drive::receive, Drive::acknowledge];
 
 fn per_packet(c: &mut Criterion) {
     let mut group = c.benchmark_group("rate");
@@ -47,7 +31,7 @@ fn per_packet(c: &mut Criterion) {
             }
             for (part, name) in ["packet_sent", "packet_received", "feedback_taken"].iter().enumerate() {
                 let name = format!("ccid{ccid}/1 in {lose_every}/{name}");
-                group.bench_function(name, |b| b.iter_custom(|n| time(&mut drives, part, n)));
+                group.bench_function(name, |b| b.iter_custom(|n| time(&mut drives, &PARTS, part, n)));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! No allocation per packet in steady state: CCIDs 3, 4 and that for video.
 
-mod rate_drive;
+mod half_connection;
 
-use rate_drive::Drive;
+use half_connection::rate::Drive;
 
 #[test]
 fn nothing_is_allocated_in_steady_state() {

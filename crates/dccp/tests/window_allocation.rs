@@ -1,8 +1,8 @@
 //! No allocation per packet in steady state: CCIDs 2 and 5 and the receiver's Ack Vector.
 
-mod window_drive;
+mod half_connection;
 
-use window_drive::Drive;
+use half_connection::window::Drive;
 
 #[test]
 fn nothing_is_allocated_in_steady_state() {

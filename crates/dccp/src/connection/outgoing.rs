@@ -370,8 +370,9 @@ impl Connection {
             }
             ResetOut::Answer { code, data, sequence, ack } => (code, data, sequence, ack),
         };
-        let ports = (self.config.local_port, self.config.remote_port);
-        let header = reset::write(out, ports, sequence, ack, code, data);
+        let (source_port, destination_port) = (self.config.local_port, self.config.remote_port);
+        let reset = reset::Reset { source_port, destination_port, sequence, acknowledgement: ack, code, data };
+        let header = reset.write(out);
         // Whoever looks at a capture reads why; the normal end needs no words.
         if code != ResetCode::CLOSED {
             out.extend_from_slice(code.name().unwrap_or_default().as_bytes());

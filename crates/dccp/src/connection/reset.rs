@@ -21,32 +21,46 @@ pub fn reset_for(packet: &Packet<'_>, code: ResetCode, data: [u8; 3], text: &str
         return false;
     }
     let (sequence, acknowledgement) = numbers_for(packet);
-    write(out, (packet.header.destination_port, packet.header.source_port), sequence, acknowledgement, code, data);
+    let reset = Reset {
+        source_port: packet.header.destination_port,
+        destination_port: packet.header.source_port,
+        sequence,
+        acknowledgement,
+        code,
+        data,
+    };
+    reset.write(out);
     out.extend_from_slice(text.as_bytes());
     true
 }
 
-/// Writes a Reset without options; gives its length.
-pub(super) fn write(
-    out: &mut Vec<u8>,
-    (source_port, destination_port): (u16, u16),
-    sequence: Seq48,
-    acknowledgement: Seq48,
-    code: ResetCode,
-    data: [u8; 3],
-) -> usize {
-    let header = Header {
-        source_port,
-        destination_port,
-        ccval: 0,
-        checksum_coverage: 0,
-        packet_type: PacketType::Reset,
-        sequence: WireSequence::Long(sequence),
-        acknowledgement: Some(WireSequence::Long(acknowledgement)),
-    };
-    let mut writer = PacketWriter::new(out, &header);
-    writer.reset(code, data);
-    writer.finish()
+/// A Reset without options.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reset {
+    pub(super) source_port: u16,
+    pub(super) destination_port: u16,
+    pub(super) sequence: Seq48,
+    pub(super) acknowledgement: Seq48,
+    pub(super) code: ResetCode,
+    pub(super) data: [u8; 3],
+}
+
+impl Reset {
+    /// Writes it at the end of `out`; returns its length.
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> usize {
+        let header = Header {
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+            ccval: 0,
+            checksum_coverage: 0,
+            packet_type: PacketType::Reset,
+            sequence: WireSequence::Long(self.sequence),
+            acknowledgement: Some(WireSequence::Long(self.acknowledgement)),
+        };
+        let mut writer = PacketWriter::new(out, &header);
+        writer.reset(self.code, self.data);
+        writer.finish()
+    }
 }
 
 #[cfg(test)]

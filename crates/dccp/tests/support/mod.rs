@@ -1,6 +1,8 @@
 //! What the tests of whole connections share: packets by hand, and both ends of a connection side by side.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod bench;
+
 use std::collections::BTreeMap;
 use weir_dccp::connection::{Config, Connection, Datagram, State};
 use weir_dccp::listener::{Cookies, Listener, ListenerConfig, ListenerEvent};
