@@ -45,7 +45,7 @@ pub use config::{PortConfig, PortCounters};
 pub use error::DccpError;
 pub use listener::DccpListener;
 pub use port::DccpPort;
-pub use socket::{DccpSocket, Interest};
+pub use socket::{DccpSocket, Interest, SocketId};
 pub use weir_dccp::listener::ListenerConfig;
 pub use weir_dccp::packet::DCCP_UDP_PORT;
 

@@ -36,7 +36,7 @@ fn transfer(ccid: &str) {
     let dir = tempfile::tempdir().expect("a folder");
     let (sent, received) = (dir.path().join("sent.json"), dir.path().join("received.json"));
     let exe = env!("CARGO_BIN_EXE_weir");
-    let server = format!("{exe} dccp serve --once --json --quiet > {}", received.display());
+    let server = format!("{exe} dccp serve --listen 0.0.0.0 --once --json --quiet > {}", received.display());
     // The server has a moment more to begin, and to write what it has counted.
     let client = format!(
         "sleep 1; {exe} dccp send $WEIR_PEER --size {size} --ccid {ccid} --json --quiet > {}; status=$?; sleep 1; exit $status",

@@ -10,6 +10,9 @@ pub struct PortConfig {
     pub udp: UdpConfig,
     /// Connections in any state; more are refused.
     pub max_connections: usize,
+    /// Of these, connections that one source has opened, in any state: an IPv4 address, or an IPv6 network of 64 bits. Requests
+    /// past them are answered by Too Busy.
+    pub max_per_source: usize,
     /// Connections that are open and that nobody has accepted yet; with more, Requests are answered by Too Busy.
     pub backlog: usize,
     /// Real-time priority (SCHED_FIFO, from 1 on) that the port's thread asks for, where a machine is busy.
@@ -19,7 +22,7 @@ pub struct PortConfig {
 impl Default for PortConfig {
     fn default() -> Self {
         let udp = UdpConfig { errors: true, buffer: Some(4 << 20), ..UdpConfig::default() };
-        Self { udp, max_connections: 10_000, backlog: 128, realtime: None }
+        Self { udp, max_connections: 10_000, max_per_source: 10_000, backlog: 128, realtime: None }
     }
 }
 

@@ -158,6 +158,9 @@ impl Driver {
         if outcome.is_over {
             self.shared.forget(link);
         }
+        if outcome.has_news {
+            self.shared.announce(link);
+        }
     }
 
     fn receive(&mut self) -> std::io::Result<()> {
@@ -221,6 +224,7 @@ impl Driver {
                 let (_, outcome) = link.with(&mut inner, &self.shared.outlet, at, act);
                 all.due = outcome.due.or(all.due);
                 all.is_over = outcome.is_over;
+                all.has_news |= outcome.has_news;
             }
             drop(inner);
             self.settle(&link, all);
@@ -237,7 +241,7 @@ impl Driver {
         let mut handshakes = lock(&self.shared.handshakes);
         let event = match handshakes.as_mut() {
             Some(handshakes) => {
-                let is_busy = lock(&self.shared.table).is_full(&self.shared.config);
+                let is_busy = lock(&self.shared.table).is_full(&self.shared.config, key.peer.ip());
                 let is_used = || {
                     let table = lock(&self.shared.table);
                     table.links.keys().any(|k| k.addresses() == addresses)
@@ -258,10 +262,9 @@ impl Driver {
     /// A connection that another end has opened.
     fn take_connection(&mut self, now: Timestamp, key: Key, mut connection: Connection) {
         let mut table = lock(&self.shared.table);
-        let has_room = table.is_listening && !table.is_full(&self.shared.config);
+        let has_room = table.is_listening && !table.is_full(&self.shared.config, key.peer.ip());
         if has_room {
-            let link = table.insert(key, connection, now);
-            table.ready.push_back(link.clone());
+            let link = table.insert_accepted(key, connection, now);
             self.shared.acceptable.notify_one();
             drop(table);
             self.apply(&link, |_, _| ());

@@ -46,6 +46,8 @@ pub(super) struct Link {
     pub(super) key: Key,
     /// Tells links apart that have the same deadline.
     pub(super) id: u64,
+    /// The other end has opened it.
+    pub(super) is_accepted: bool,
     inner: Mutex<Inner>,
     /// There may be something to receive.
     readable: Condvar,
@@ -70,6 +72,9 @@ pub(super) struct Inner {
     sent: u32,
     pub(super) readers: u32,
     pub(super) writers: u32,
+    /// Somebody waits for news of it among other connections, and whether there are some already.
+    watched: bool,
+    has_news: bool,
     /// What the network says of the way to the other end.
     pub(super) unreachable: Option<ErrorKind>,
     /// It has panicked, with this message.
@@ -97,6 +102,8 @@ pub(super) struct Outcome {
     pub(super) is_over: bool,
     /// Packets that were sent.
     pub(super) sent: u32,
+    /// It is watched, and datagrams have arrived or its state has changed.
+    pub(super) has_news: bool,
 }
 
 impl Link {
@@ -112,10 +119,29 @@ impl Link {
             sent: 0,
             readers: 0,
             writers: 0,
+            watched: false,
+            has_news: false,
             unreachable: None,
             broken: None,
         };
-        Self { key, id, inner: Mutex::new(inner), readable: Condvar::new(), writable: Condvar::new() }
+        let (readable, writable) = (Condvar::new(), Condvar::new());
+        Self { key, id, is_accepted: false, inner: Mutex::new(inner), readable, writable }
+    }
+
+    /// The same of a connection that the other end has opened.
+    pub(super) fn accepted(key: Key, id: u64, connection: Connection, now: Timestamp) -> Self {
+        Self { is_accepted: true, ..Self::new(key, id, connection, now) }
+    }
+
+    /// Begins to announce news; those that there are already count.
+    pub(super) fn watch(&self) {
+        let mut inner = self.lock();
+        (inner.watched, inner.has_news) = (true, true);
+    }
+
+    /// Somebody looks at the news now: the next are announced again.
+    pub(super) fn take_news(&self) {
+        self.lock().has_news = false;
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -147,7 +173,8 @@ impl Link {
             Ok(done) => done,
             Err(panic) => {
                 self.fail(inner, message(&*panic));
-                return (None, Outcome { is_over: true, ..Outcome::default() });
+                let has_news = inner.watched && !std::mem::replace(&mut inner.has_news, true);
+                return (None, Outcome { is_over: true, has_news, ..Outcome::default() });
             }
         };
         let due = due.max(now + MIN_WAIT);
@@ -156,17 +183,22 @@ impl Link {
             inner.registered = due;
             outcome.due = Some(due);
         }
-        if state != inner.state {
+        let is_new_state = state != inner.state;
+        if is_new_state {
             inner.state = state;
             self.readable.notify_all();
             self.writable.notify_all();
         }
         outcome.is_over = state == State::Closed;
-        if inner.readers > 0 {
+        if inner.readers > 0 || inner.watched {
             let data = inner.connection.counters().data_received;
-            if data != inner.data {
-                inner.data = data;
+            let has_data = data != inner.data;
+            inner.data = data;
+            if has_data && inner.readers > 0 {
                 self.readable.notify_all();
+            }
+            if inner.watched && (has_data || is_new_state) {
+                outcome.has_news = !std::mem::replace(&mut inner.has_news, true);
             }
         }
         let queue = inner.connection.queue();

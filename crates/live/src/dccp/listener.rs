@@ -5,7 +5,7 @@ use super::error::DccpError;
 use super::handshakes::Handshakes;
 use super::lock;
 use super::port::DccpPort;
-use super::socket::DccpSocket;
+use super::socket::{DccpSocket, SocketId};
 use std::net::SocketAddr;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,6 +90,36 @@ impl DccpListener {
             let left = left.map_or(MAX_WAIT, |l| Duration::from_nanos(l.as_nanos().unsigned_abs()).min(MAX_WAIT));
             table = shared.acceptable.wait_timeout(table, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Waits for a time until there is a connection to accept, where `accepts` says so, or watched ones have news
+    /// ([`DccpSocket::watch`]), whose ids go into `news` in place of what is there.
+    ///
+    /// # Errors
+    /// Where the port has failed.
+    pub fn wait(&self, accepts: bool, time: Duration, news: &mut Vec<SocketId>) -> Result<(), DccpError> {
+        news.clear();
+        let shared = self.port.shared();
+        let until = shared.outlet.clock.now() + TimeDelta::from_secs_f64(time.as_secs_f64());
+        let mut table = lock(&shared.table);
+        while table.news.is_empty() && (!accepts || table.ready.is_empty()) {
+            if let Some(why) = shared.outlet.failure.get() {
+                return Err(DccpError::Driver(why.clone()));
+            }
+            let left = until.saturating_since(shared.outlet.clock.now());
+            if left <= TimeDelta::ZERO {
+                return Ok(());
+            }
+            let left = Duration::from_nanos(left.as_nanos().unsigned_abs()).min(MAX_WAIT);
+            table = shared.acceptable.wait_timeout(table, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let links = std::mem::take(&mut table.news);
+        drop(table);
+        for link in links {
+            link.take_news();
+            news.push(SocketId(link.id));
+        }
+        Ok(())
     }
 
     /// Whether [`Self::accept`] comes back at once where there is nothing to accept.

@@ -7,7 +7,7 @@ use super::lock;
 use super::outlet::Outlet;
 use crate::udp::{UdpPort, Waker};
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use weir_dccp::connection::Connection;
@@ -21,7 +21,7 @@ pub(super) struct Shared {
     pub(super) config: PortConfig,
     pub(super) waker: Waker,
     pub(super) table: Mutex<Table>,
-    /// A connection has been put into [`Table::ready`].
+    /// A connection has been put into [`Table::ready`] or [`Table::news`].
     pub(super) acceptable: Condvar,
     /// Deadlines that the driver does not know yet.
     pub(super) due: Mutex<Vec<Due>>,
@@ -41,21 +41,67 @@ pub(super) struct Table {
     pub(super) links: HashMap<Key, Arc<Link>>,
     /// Opened by others, and to be accepted.
     pub(super) ready: VecDeque<Arc<Link>>,
+    /// Watched connections of which something has arrived or that have changed their state.
+    pub(super) news: VecDeque<Arc<Link>>,
+    /// Connections that each source has opened.
+    sources: HashMap<IpAddr, usize>,
     pub(super) is_listening: bool,
     next_id: u64,
 }
 
 impl Table {
-    /// Whether no connection may be added that others open.
-    pub(super) fn is_full(&self, config: &PortConfig) -> bool {
-        self.links.len() >= config.max_connections || self.ready.len() >= config.backlog
+    /// Whether `peer` may not open another connection.
+    pub(super) fn is_full(&self, config: &PortConfig, peer: IpAddr) -> bool {
+        self.links.len() >= config.max_connections
+            || self.ready.len() >= config.backlog
+            || self.sources.get(&source(peer)).is_some_and(|n| *n >= config.max_per_source)
     }
-    /// Takes a connection in.
+    /// Takes in a connection that the other end has opened.
+    pub(super) fn insert_accepted(&mut self, key: Key, connection: Connection, now: Timestamp) -> Arc<Link> {
+        let link = self.insert_link(key, Link::accepted, connection, now);
+        *self.sources.entry(source(key.peer.ip())).or_default() += 1;
+        self.ready.push_back(link.clone());
+        link
+    }
+    /// Takes in a connection that this end opens.
     pub(super) fn insert(&mut self, key: Key, connection: Connection, now: Timestamp) -> Arc<Link> {
+        self.insert_link(key, Link::new, connection, now)
+    }
+    fn insert_link(
+        &mut self,
+        key: Key,
+        make: fn(Key, u64, Connection, Timestamp) -> Link,
+        connection: Connection,
+        now: Timestamp,
+    ) -> Arc<Link> {
         self.next_id += 1;
-        let link = Arc::new(Link::new(key, self.next_id, connection, now));
+        let link = Arc::new(make(key, self.next_id, connection, now));
         self.links.insert(key, link.clone());
         link
+    }
+    fn remove(&mut self, link: &Arc<Link>) {
+        // Another may have taken its place.
+        if self.links.get(&link.key).is_none_or(|l| l.id != link.id) {
+            return;
+        }
+        self.links.remove(&link.key);
+        let source = source(link.key.peer.ip());
+        if link.is_accepted
+            && let Some(count) = self.sources.get_mut(&source)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.sources.remove(&source);
+            }
+        }
+    }
+}
+
+/// What counts as one source: an address, or an IPv6 network of 64 bits, of which a host may have all addresses.
+fn source(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+        v4 => v4,
     }
 }
 
@@ -90,6 +136,9 @@ impl Shared {
         if outcome.is_over {
             self.forget(link);
         }
+        if outcome.has_news {
+            self.announce(link);
+        }
         let due = if outcome.is_over { Some(Timestamp::ZERO) } else { outcome.due };
         let Some(due) = due else { return };
         if !outcome.is_over {
@@ -101,13 +150,15 @@ impl Shared {
         }
     }
 
+    /// Wakes who waits for news of watched connections.
+    pub(super) fn announce(&self, link: &Arc<Link>) {
+        lock(&self.table).news.push_back(link.clone());
+        self.acceptable.notify_one();
+    }
+
     /// Takes a connection that is over out of the table.
     pub(super) fn forget(&self, link: &Arc<Link>) {
-        let mut table = lock(&self.table);
-        // Another may have come in its place.
-        if table.links.get(&link.key).is_some_and(|l| l.id == link.id) {
-            table.links.remove(&link.key);
-        }
+        lock(&self.table).remove(link);
     }
 
     /// Everything that waits is told that the driver is gone.

@@ -26,6 +26,10 @@ pub enum Interest {
     End,
 }
 
+/// Tells the connections of a port apart; none is given twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SocketId(pub(super) u64);
+
 /// A connection. All methods may be called by several threads at once, one to send and one to receive, say.
 ///
 /// Dropping it closes: what waits in the send queue still leaves, and the handshake that ends the connection is made, in the
@@ -213,6 +217,17 @@ impl DccpSocket {
         let (inner, done) = self.link.wait(self.link.lock(), &shared.outlet, false, time.map(delta), ready);
         drop(inner);
         done.transpose().map(|d| d.is_some())
+    }
+
+    /// Has [`DccpListener::wait`](super::DccpListener::wait) return this connection's id when datagrams have arrived or its state has
+    /// changed, also before now; for a thread that serves many connections.
+    pub fn watch(&self) {
+        self.link.watch();
+        self.port.shared().announce(&self.link);
+    }
+    /// Its id on its port.
+    pub fn id(&self) -> SocketId {
+        SocketId(self.link.id)
     }
 
     /// Whether operations come back at once rather than wait.

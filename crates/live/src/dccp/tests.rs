@@ -365,14 +365,22 @@ fn a_configuration_that_cannot_be_is_refused_at_once() {
 
 #[test]
 fn a_transfer_is_counted_whole() {
-    use super::transfer::{SendPlan, receive_all, send_all};
+    use super::transfer::{Looks, SendPlan, receive_all, send_all};
     let (_listener, client, server) = pair();
     let plan = SendPlan { size: Some(DataSize::from_bytes(3_000_001)), ..SendPlan::default() };
     let never = || false;
     let (sent, received) = thread::scope(|s| {
-        let receiver = s.spawn(|| receive_all(&server, &never, LONG, (TimeDelta::from_secs(1), &mut |_| ())));
+        let receiver =
+            s.spawn(|| receive_all(&server, &never, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () }));
         let mut looks = 0;
-        let sent = send_all(&client, &plan, &never, LONG, (TimeDelta::from_millis(10), &mut |_| looks += 1)).unwrap();
+        let sent = send_all(
+            &client,
+            &plan,
+            &never,
+            LONG,
+            Looks { every: TimeDelta::from_millis(10), tell: &mut |_| looks += 1 },
+        )
+        .unwrap();
         assert!(looks >= 1);
         (sent, receiver.join().unwrap())
     });
@@ -389,8 +397,8 @@ fn a_transfer_is_counted_whole() {
     let duration = Some(TimeDelta::from_millis(300));
     let plan = SendPlan { rate, duration, datagram: Some(DataSize::from_bytes(500)), ..SendPlan::default() };
     let sent = thread::scope(|s| {
-        s.spawn(|| receive_all(&server, &never, LONG, (TimeDelta::from_secs(1), &mut |_| ())));
-        send_all(&client, &plan, &never, LONG, (TimeDelta::from_secs(1), &mut |_| ())).unwrap()
+        s.spawn(|| receive_all(&server, &never, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () }));
+        send_all(&client, &plan, &never, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () }).unwrap()
     });
     assert!((15_000..=78_000).contains(&sent.bytes), "{sent:?}");
 }

@@ -3,15 +3,19 @@
 //! Each datagram tells its number, its length and a checksum of all of it, so that loss, copies and damage are counted apart.
 
 mod check;
+mod receive;
+mod serve;
 
 pub use check::{Checker, MIN_DATAGRAM, Tally, read_datagram, write_datagram};
+pub use receive::{ReceiveReport, receive_all};
+pub use serve::{ServeObserver, ServePlan, serve};
 
 use super::error::DccpError;
 use super::socket::{DccpSocket, Interest};
 use serde::Serialize;
 use std::time::Duration;
 use weir_dccp::connection::State;
-use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta};
 
 /// Datagrams handed over at a time.
 const BATCH: usize = 16;
@@ -80,26 +84,12 @@ pub struct SendReport {
     pub ended_by: Option<String>,
 }
 
-/// What a receiver tells at the end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct ReceiveReport {
-    /// Seconds from the first datagram to the last.
-    pub seconds: f64,
-    /// What has come.
-    #[serde(flatten)]
-    pub tally: Tally,
-    /// Bytes over time.
-    pub rate_bps: f64,
-    /// Share of what was sent, as numbers tell, that has not come.
-    pub loss: f64,
-    /// CCID of what is received.
-    pub ccid: Option<u8>,
-    /// Datagrams that came and had no room: the application was slow.
-    pub dropped: u64,
-    /// Whether both ends have closed in order.
-    pub closed: bool,
-    /// Why not, where something else has ended it.
-    pub ended_by: Option<String>,
+/// Who sees how a transfer goes, and how often.
+pub struct Looks<'a> {
+    /// Time between looks; there is one at the end besides.
+    pub every: TimeDelta,
+    /// Gets each.
+    pub tell: &'a mut dyn FnMut(&Look),
 }
 
 fn rate(bytes: u64, seconds: f64) -> f64 {
@@ -120,7 +110,7 @@ fn look_of(socket: &DccpSocket, at: TimeDelta, datagrams: u64, bytes: u64) -> Lo
     }
 }
 
-/// Sends what is planned, tells how it goes every `every`, and closes, waiting up to `patience` for the other end.
+/// Sends what is planned and closes, waiting up to `patience` for the other end.
 ///
 /// # Errors
 /// Where datagrams of that length cannot be sent. Any other end of the connection is told in the report.
@@ -129,7 +119,7 @@ pub fn send_all(
     plan: &SendPlan,
     stop: &dyn Fn() -> bool,
     patience: Duration,
-    (every, tell): (TimeDelta, &mut dyn FnMut(&Look)),
+    Looks { every, tell }: Looks<'_>,
 ) -> Result<SendReport, DccpError> {
     let longest = socket.max_packet_size();
     let size = plan.datagram.unwrap_or(longest);
@@ -237,85 +227,6 @@ pub fn send_all(
         closed,
         ended_by,
     })
-}
-
-/// Receives until the other end closes, or `stop` says so, which closes from this end. Tells how it goes every `every`.
-pub fn receive_all(
-    socket: &DccpSocket,
-    stop: &dyn Fn() -> bool,
-    patience: Duration,
-    (every, tell): (TimeDelta, &mut dyn FnMut(&Look)),
-) -> ReceiveReport {
-    socket.set_read_timeout(Some(LOOK));
-    let mut checker = Checker::default();
-    let mut buffer = Vec::new();
-    let (mut first, mut last): (Option<Timestamp>, Timestamp) = (None, Timestamp::ZERO);
-    let begin = socket.now();
-    let mut look = begin + every;
-    let mut ended = None;
-    let mut told = 0u32;
-    let mut ccid = None;
-    let look_of = |socket: &DccpSocket, at: TimeDelta, t: Tally| Look {
-        at_s: at.as_secs_f64(),
-        datagrams: t.datagrams,
-        bytes: t.bytes,
-        lost: t.lost,
-        marked: t.marked,
-        allowed_bps: None,
-        rtt_ms: socket.rtt().map(TimeDelta::as_millis_f64),
-        queued: 0,
-    };
-    loop {
-        match socket.recv_into(&mut buffer) {
-            Ok(received) => {
-                checker.take(&buffer, received.ecn);
-                told += 1;
-                // The clock is looked at for the first and every so often.
-                if first.is_some() && !told.is_multiple_of(8) {
-                    continue;
-                }
-                last = socket.now();
-                first.get_or_insert(last);
-            }
-            Err(e) if e.is_would_block() => {}
-            Err(e) => {
-                ended = Some(e);
-                break;
-            }
-        }
-        let now = socket.now();
-        if now >= look {
-            tell(&look_of(socket, now - begin, checker.tally()));
-            ccid = socket.ccids().map(|c| c.1).or(ccid);
-            look = now + every;
-        }
-        if stop() {
-            break;
-        }
-    }
-    ccid = socket.ccids().map(|c| c.1).or(ccid);
-    let ended = match ended {
-        Some(e) => Err(e),
-        None => socket.finish(patience),
-    };
-    let tally = checker.tally();
-    tell(&look_of(socket, socket.now() - begin, tally));
-    let seconds = first.map_or(0.0, |f| (last - f).as_secs_f64());
-    let expected = tally.datagrams + tally.lost;
-    let closed = match &ended {
-        Ok(closed) => *closed,
-        Err(e) => e.is_closed(),
-    };
-    ReceiveReport {
-        seconds,
-        tally,
-        rate_bps: rate(tally.bytes, seconds),
-        loss: if expected > 0 { tally.lost as f64 / expected as f64 } else { 0.0 },
-        ccid,
-        dropped: socket.counters().data_dropped,
-        closed,
-        ended_by: ended.err().filter(|e| !e.is_closed()).map(|e| e.to_string()),
-    }
 }
 
 /// Waits until a connection is open, unless `stop` says so first; then, and where it takes too long, `false`.

@@ -18,20 +18,21 @@ say. It runs over UDP (RFC 6773), here between two Weirs; every datagram has a n
 known to be whole. CCID 2 is TCP-like, CCID 3 smooth (TFRC), CCID 4 TFRC for small packets, CCID 5 CUBIC: see weir dccp list.
 
 Examples:
-  weir dccp serve                                        receive at UDP port 6511 until Ctrl-C
+  weir dccp serve --listen 0.0.0.0                       receive at UDP port 6511 of all addresses until Ctrl-C
   weir dccp send 192.0.2.7 --size 1GB --ccid 3           as fast as CCID 3 lets it
   weir dccp send 192.0.2.7 --duration 30s --rate 5Mbit --packet-size 1000
   weir dccp send '[2001:db8::7]:6600' --duration 10s --ccid 5,2 --json | jq .rate_bps
   weir dccp list --json
-  weir emulate --rate 50mbps --delay 10ms --queue 50ms --loss 0.1% --right 'weir dccp serve --once' \\
+  weir emulate --rate 50mbps --delay 10ms --queue 50ms --loss 0.1% --right 'weir dccp serve --once --listen 0.0.0.0' \\
       -- sh -c 'weir dccp send $WEIR_PEER --duration 10s'";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum DccpCommand {
     /// Receive what others send, and tell rate and loss
     #[command(after_help = "\
-Each connection is told every second on standard error, and as a whole at its end on standard output. Ctrl-C closes those that
-are open and ends it. Any of the CCIDs given is taken for what comes; the order of both ends' wishes decides.
+Each connection is reported every second on standard error, and as a whole at its end on standard output. Ctrl-C closes those that
+are open and ends it. Any of the CCIDs given is taken for what arrives; the order of both ends' wishes decides. Connections are bounded
+in number, in all and from one source, and idle ones are reset; with many Requests under way, Init Cookies answer them without memory.
 
 Examples:
   weir dccp serve
@@ -90,9 +91,18 @@ pub(crate) struct OutputArgs {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// Address and UDP port to receive at; DCCP-UDP's own port if absent, any free one for port 0
-    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:6511")]
+    /// Address and UDP port to receive at, such as 0.0.0.0 for all addresses; DCCP-UDP's own port if absent, any free one for port 0
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6511")]
     pub(crate) listen: String,
+    /// Connections in all; more are refused
+    #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
+    pub(crate) max_connections: usize,
+    /// Connections from one IPv4 address or IPv6 network of 64 bits; more are refused
+    #[arg(long, value_name = "N", default_value = "32", value_parser = at_least_one)]
+    pub(crate) max_per_source: usize,
+    /// Reset a connection from which no datagram arrives for so long
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = crate::values::seconds)]
+    pub(crate) idle: f64,
     /// End after the first connection
     #[arg(long)]
     pub(crate) once: bool,
@@ -142,6 +152,10 @@ pub(crate) struct ListArgs {
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "not a number from 1 on".into())
 }
 
 /// A number and the unit behind it.

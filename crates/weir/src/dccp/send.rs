@@ -7,7 +7,7 @@ use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
-use weir_live::dccp::transfer::{Look, SendPlan, SendReport, send_all, wait_open};
+use weir_live::dccp::transfer::{Look, Looks, SendPlan, SendReport, send_all, wait_open};
 use weir_live::dccp::{DccpError, DccpSocket};
 use weir_units::TimeDelta;
 
@@ -38,7 +38,8 @@ pub(super) fn send(session: &Session, args: &SendArgs) -> Done {
     }
     let mut progress = Progress::new(args, &plan);
     let every = if args.progress { LINE_EVERY } else { EVERY };
-    let report = send_all(&socket, &plan, &|| session.stopped(), patience, (every, &mut |look| progress.tell(look)));
+    let looks = Looks { every, tell: &mut |look| progress.tell(look) };
+    let report = send_all(&socket, &plan, &|| session.stopped(), patience, looks);
     progress.bar.finish_and_clear();
     let report = report.map_err(|e| match e {
         DccpError::TooLong { max, .. } => {

@@ -6,21 +6,20 @@ use crate::args::dccp::{ServeArgs, address};
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
 use serde::Serialize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use weir_dccp::ccid::Registry;
 use weir_dccp::connection::Config;
-use weir_live::dccp::transfer::{Look, ReceiveReport, receive_all};
-use weir_live::dccp::{DccpListener, DccpSocket};
+use weir_live::dccp::transfer::{Look, ReceiveReport, ServeObserver, ServePlan, serve as receive};
+use weir_live::dccp::{DccpPort, DccpSocket, ListenerConfig, PortConfig, SocketId};
 use weir_units::TimeDelta;
 
-/// How often a connection is told of.
+/// Time between remarks on a connection.
 const EVERY: TimeDelta = TimeDelta::from_secs(1);
-/// How often the stop flag is seen while nobody calls.
-const LOOK: Duration = Duration::from_millis(50);
-/// How long the other end is waited for when this one closes.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the other ends are waited for when this one closes.
+const PATIENCE: TimeDelta = TimeDelta::from_secs(5);
+/// Connections whose reports are kept for the end; the oldest are left out first.
+const MAX_KEPT: usize = 1_000;
 
 #[derive(Serialize)]
 struct Ended {
@@ -35,7 +34,10 @@ struct Ended {
 #[derive(Serialize)]
 struct All {
     listen: String,
-    connections: Vec<Ended>,
+    /// The last 1,000.
+    connections: VecDeque<Ended>,
+    /// Connections before these.
+    omitted: u64,
     turned_away: u64,
 }
 
@@ -45,48 +47,29 @@ pub(super) fn serve(session: &Session, args: &ServeArgs) -> Done {
     all.sort_unstable();
     let connection = Config { local_port: args.connection.dccp_port, ..args.connection.config(&all)? };
     let listen = address("--listen", &args.listen)?;
-    let listener = DccpListener::bind(listen, connection).map_err(failure)?;
+    let limits = PortConfig {
+        max_connections: args.max_connections,
+        max_per_source: args.max_per_source,
+        ..PortConfig::default()
+    };
+    let port = DccpPort::bind(listen, limits).map_err(failure)?;
+    let listener = port.listen(ListenerConfig::new(connection, [0; 32])).map_err(failure)?;
     let at = listener.local_addr();
     if !args.output.quiet {
         remark(&format!("receiving at {at}, DCCP port {}; Ctrl-C ends it", args.connection.dccp_port));
     }
-    let over = AtomicBool::new(false);
-    let ended = Mutex::new(Vec::new());
-    let done = std::thread::scope(|scope| {
-        let (over, ended) = (&over, &ended);
-        let mut threads = Vec::new();
-        let result = loop {
-            threads.retain(|t: &std::thread::ScopedJoinHandle<'_, ()>| !t.is_finished());
-            let has_one = !lock(ended).is_empty();
-            if session.stopped() || (args.once && has_one) {
-                break Ok(());
-            }
-            if args.once && !threads.is_empty() {
-                std::thread::sleep(LOOK);
-                continue;
-            }
-            match listener.accept_timeout(LOOK) {
-                Ok(socket) => {
-                    threads.push(scope.spawn(move || {
-                        let one = receive(session, args, &socket, over);
-                        lock(ended).push(one);
-                    }));
-                }
-                Err(e) if e.is_would_block() => {}
-                Err(e) => break Err(failure(e)),
-            }
-            if args.duration.is_some_and(|d| listener.port().uptime() >= TimeDelta::from_secs_f64(d)) {
-                break Ok(());
-            }
-        };
-        over.store(true, Ordering::Relaxed);
-        result
-    });
-    let connections = std::mem::take(&mut *lock(&ended));
-    let turned_away = listener.port().counters().turned_away;
-    let failed = connections.iter().any(|c: &Ended| c.report.ended_by.is_some());
+    let mut seen = Seen { session, args, port: &port, looks: BTreeMap::new(), ended: VecDeque::new(), omitted: 0 };
+    let plan = ServePlan {
+        concurrent: if args.once { 1 } else { args.max_connections },
+        idle: TimeDelta::from_secs_f64(args.idle),
+        patience: PATIENCE,
+        every: EVERY,
+    };
+    let done = receive(&listener, &plan, &mut seen).map_err(failure);
+    let Seen { ended: connections, omitted, .. } = seen;
+    let failed = connections.iter().any(|c| c.report.ended_by.is_some());
     if args.output.json {
-        print_json(&All { listen: at.to_string(), connections, turned_away })?;
+        print_json(&All { listen: at.to_string(), connections, omitted, turned_away: port.counters().turned_away })?;
     }
     done?;
     if args.once && failed {
@@ -95,37 +78,56 @@ pub(super) fn serve(session: &Session, args: &ServeArgs) -> Done {
     Ok(())
 }
 
-fn lock<T>(m: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// What has been received so far.
+struct Seen<'a> {
+    session: &'a Session,
+    args: &'a ServeArgs,
+    port: &'a DccpPort,
+    /// The last look at each connection with data.
+    looks: BTreeMap<SocketId, Look>,
+    ended: VecDeque<Ended>,
+    omitted: u64,
 }
 
-/// One connection, from its beginning to its end.
-fn receive(session: &Session, args: &ServeArgs, socket: &DccpSocket, over: &AtomicBool) -> Ended {
-    let peer = socket.peer_addr();
-    let tells = !args.output.quiet;
-    if tells {
-        let ccid = socket.ccids().map_or("-".into(), |c| c.1.to_string());
-        remark(&format!("{peer} has connected, CCID {ccid}"));
+impl ServeObserver for Seen<'_> {
+    fn stops(&mut self) -> bool {
+        let is_over = self.args.duration.is_some_and(|d| self.port.uptime() >= TimeDelta::from_secs_f64(d));
+        self.session.stopped() || is_over || self.args.once && !self.ended.is_empty()
     }
-    let mut before = Look::default();
-    let mut tell = |look: &Look| {
-        let time = look.at_s - before.at_s;
-        if tells && time >= 0.2 {
-            let rate = (look.bytes - before.bytes) as f64 * 8.0 / time;
-            let (came, lost) = (look.datagrams - before.datagrams, look.lost.saturating_sub(before.lost));
-            let loss = percent(lost, came + lost);
-            remark(&format!("{:7.1} s  {peer}  {}, {lost} lost ({loss})", look.at_s, mbit(rate)));
-            before = *look;
+
+    fn on_data(&mut self, socket: &DccpSocket) {
+        self.looks.insert(socket.id(), Look::default());
+        if !self.args.output.quiet {
+            let ccid = socket.ccids().map_or("-".into(), |c| c.1.to_string());
+            remark(&format!("{} has connected, CCID {ccid}", socket.peer_addr()));
         }
-    };
-    // Ctrl-C and the command's end both close it.
-    let stop = || session.stopped() || over.load(Ordering::Relaxed);
-    let report = receive_all(socket, &stop, PATIENCE, (EVERY, &mut tell));
-    if !args.output.json {
-        // That standard output is gone is seen by who prints last.
-        let _ = print(&table(&peer.to_string(), &report));
     }
-    Ended { peer: peer.to_string(), dccp_port: socket.dccp_ports().1, report }
+
+    fn on_look(&mut self, socket: &DccpSocket, look: &Look) {
+        let Some(before) = self.looks.get_mut(&socket.id()).filter(|_| !self.args.output.quiet) else { return };
+        let time = look.at_s - before.at_s;
+        if time >= 0.2 {
+            let rate = (look.bytes - before.bytes) as f64 * 8.0 / time;
+            let (received, lost) = (look.datagrams - before.datagrams, look.lost.saturating_sub(before.lost));
+            let (rate, loss) = (mbit(rate), percent(lost, received + lost));
+            remark(&format!("{:7.1} s  {}  {rate}, {lost} lost ({loss})", look.at_s, socket.peer_addr()));
+            *before = *look;
+        }
+    }
+
+    fn on_end(&mut self, socket: &DccpSocket, report: ReceiveReport) {
+        self.looks.remove(&socket.id());
+        let peer: SocketAddr = socket.peer_addr();
+        if !self.args.output.json {
+            // Whether standard output is gone is seen by the print at the end.
+            let _ = print(&table(&peer.to_string(), &report));
+        }
+        if self.ended.len() >= MAX_KEPT {
+            self.ended.pop_front();
+            self.omitted += 1;
+        }
+        self.ended.push_back(Ended { peer: peer.to_string(), dccp_port: socket.dccp_ports().1, report });
+    }
 }
 
 fn table(peer: &str, r: &ReceiveReport) -> String {

@@ -1,0 +1,222 @@
+//! A server of many connections by one thread: hostile handshakes by the thousand, and honest senders beside them.
+#![cfg(target_os = "linux")]
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use weir_dccp::connection::{Config, Connection, Datagram};
+use weir_dccp::packet::{PacketType, ResetCode, parse};
+use weir_live::clock::Clock;
+use weir_live::dccp::transfer::{Look, Looks, ReceiveReport, SendPlan, ServeObserver, ServePlan, send_all, serve};
+use weir_live::dccp::{DccpListener, DccpPort, DccpSocket, ListenerConfig, PortConfig};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+
+/// Connections of the server in all, and from one source.
+const MAX: usize = 40;
+const MAX_PER_SOURCE: usize = 12;
+/// Handshakes that a hostile source finishes, where it is let, and Requests that it leaves at that.
+const HANDSHAKES: u16 = 3_000;
+const REQUESTS: u16 = 3_000;
+const LONG: Duration = Duration::from_secs(20);
+
+/// One test at a time, so that their threads can be counted.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn config(local_port: u16) -> Config {
+    Config { local_port, remote_port: 5_004, time_wait: TimeDelta::from_millis(200), ..Config::default() }
+}
+
+fn server() -> DccpListener {
+    let limits = PortConfig { max_connections: MAX, max_per_source: MAX_PER_SOURCE, ..PortConfig::default() };
+    let port = DccpPort::bind("127.0.0.1:0".parse().expect("an address"), limits).expect("a port");
+    port.listen(ListenerConfig::new(Config { remote_port: 0, ..config(5_004) }, [0; 32])).expect("a listener")
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("procfs").count()
+}
+
+#[derive(Default)]
+struct Seen<'a> {
+    stop: Option<&'a AtomicBool>,
+    most_connections: usize,
+    looks: usize,
+    reports: Vec<ReceiveReport>,
+    with_data: usize,
+}
+
+impl ServeObserver for Seen<'_> {
+    fn stops(&mut self) -> bool {
+        self.stop.is_some_and(|s| s.load(Ordering::Relaxed))
+    }
+    fn on_data(&mut self, socket: &DccpSocket) {
+        self.with_data += 1;
+        self.most_connections = self.most_connections.max(socket.port().connections());
+    }
+    fn on_look(&mut self, _: &DccpSocket, _: &Look) {
+        self.looks += 1;
+    }
+    fn on_end(&mut self, socket: &DccpSocket, report: ReceiveReport) {
+        self.most_connections = self.most_connections.max(socket.port().connections());
+        self.reports.push(report);
+    }
+}
+
+fn plan(idle_ms: i64) -> ServePlan {
+    let (idle, patience) = (TimeDelta::from_millis(idle_ms), TimeDelta::from_secs(5));
+    ServePlan { concurrent: MAX, idle, patience, every: TimeDelta::from_millis(100) }
+}
+
+/// What a hostile source was answered.
+#[derive(Default, Debug)]
+struct Answers {
+    opened: usize,
+    too_busy: usize,
+}
+
+/// Handshakes from one address, one after the other, each connection then left alone.
+fn flood(from: &str, to: SocketAddr) -> Answers {
+    let socket = UdpSocket::bind((from, 0)).expect("a loopback address");
+    socket.connect(to).expect("a route");
+    socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
+    let (mut out, mut buffer) = (Vec::new(), [0; 2_048]);
+    let mut answers = Answers::default();
+    for n in 0..HANDSHAKES + REQUESTS {
+        let now = Timestamp::from_secs(1);
+        let mut client =
+            Connection::connect(Config { seed: n.into(), ..config(10_000 + n) }, now).expect("a configuration");
+        client.poll_transmit(now, &mut out).expect("a Request");
+        socket.send(&out).expect("sent");
+        if n % 2 == 1 {
+            continue;
+        }
+        // Answers to others before it may be there first.
+        while let Ok(length) = socket.recv(&mut buffer) {
+            let bytes = &buffer[..length];
+            let Ok(packet) = parse(bytes, 0) else { continue };
+            let is_mine = packet.header.destination_port == 10_000 + n;
+            match (packet.header.packet_type, packet.reset) {
+                (PacketType::Response, _) if is_mine => {
+                    client.handle_datagram(now, &Datagram { bytes, payload: 0, ecn: Ecn::NotEct });
+                    while client.poll_transmit(now, &mut out).is_some() {
+                        socket.send(&out).expect("sent");
+                    }
+                    answers.opened += 1;
+                    break;
+                }
+                (PacketType::Reset, Some((code, _))) if is_mine => {
+                    answers.too_busy += usize::from(code == ResetCode::TOO_BUSY);
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    answers
+}
+
+#[test]
+fn a_flood_of_handshakes_keeps_no_honest_sender_out() {
+    let _alone = alone();
+    let listener = server();
+    let (at, port) = (listener.local_addr(), listener.port().clone());
+    let over = AtomicBool::new(false);
+    let most_threads = AtomicUsize::new(0);
+    let mut seen = Seen { stop: Some(&over), ..Seen::default() };
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| serve(&listener, &plan(500), &mut seen));
+        let hostile = ["127.0.0.2", "127.0.0.3"].map(|from| scope.spawn(move || flood(from, at)));
+        let honest = scope.spawn(move || {
+            // Not before the flood has begun.
+            std::thread::sleep(Duration::from_millis(100));
+            let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
+            let plan = SendPlan { size: Some(DataSize::from_bytes(2_000_000)), ..SendPlan::default() };
+            send_all(&client, &plan, &|| false, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () })
+                .unwrap()
+        });
+        while !hostile.iter().all(|h| h.is_finished()) {
+            most_threads.fetch_max(threads(), Ordering::Relaxed);
+            assert!(port.connections() <= MAX);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let answers = hostile.map(|h| h.join().unwrap());
+        let sent = honest.join().unwrap();
+        // Each source has its share, again and again as idle ones are reset, and most are refused.
+        assert!(answers.iter().all(|a| a.opened >= MAX_PER_SOURCE && a.too_busy > 1_000), "{answers:?}");
+        assert!(sent.closed && sent.ended_by.is_none(), "{sent:?}");
+        // Idle ones go, without a flood and without anybody's help.
+        let clock = Clock::starting_now();
+        while port.connections() > 0 && clock.now() < Timestamp::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(port.connections(), 0, "after {}", clock.now());
+        over.store(true, Ordering::Relaxed);
+        serving.join().unwrap().unwrap();
+    });
+    // Those of the tests, two for the server and its port, three for the clients and one for a client's port: none for a connection.
+    assert!((6..=12).contains(&most_threads.load(Ordering::Relaxed)), "{most_threads:?} threads");
+    assert!(seen.most_connections <= MAX && seen.with_data == 1, "{} {}", seen.most_connections, seen.with_data);
+    let whole: Vec<_> = seen.reports.iter().filter(|r| r.closed && r.tally.datagrams > 0).collect();
+    assert!(whole.len() == 1 && whole[0].tally.damaged == 0, "{whole:?}");
+    assert!(whole[0].tally.bytes > 1_500_000 && whole[0].ended_by.is_none(), "{whole:?}");
+    let idle = seen.reports.iter().filter(|r| r.ended_by.as_ref().is_some_and(|e| e.contains("too long"))).count();
+    assert!(idle >= 2 * MAX_PER_SOURCE - 2, "{idle} of {}", seen.reports.len());
+}
+
+#[test]
+fn one_thread_receives_from_many_at_once() {
+    let _alone = alone();
+    let listener = server();
+    let at = listener.local_addr();
+    let over = AtomicBool::new(false);
+    let mut seen = Seen { stop: Some(&over), ..Seen::default() };
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| serve(&listener, &plan(60_000), &mut seen));
+        let senders = [(); 8].map(|()| {
+            scope.spawn(move || {
+                let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
+                let plan = SendPlan { size: Some(DataSize::from_bytes(300_000)), ..SendPlan::default() };
+                let looks = Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () };
+                send_all(&client, &plan, &|| false, LONG, looks).unwrap()
+            })
+        });
+        assert!(senders.into_iter().all(|s| s.join().unwrap().closed));
+        over.store(true, Ordering::Relaxed);
+        serving.join().unwrap().unwrap();
+    });
+    assert_eq!((seen.with_data, seen.reports.len()), (8, 8));
+    assert!(seen.looks >= 8, "at the end of each: {}", seen.looks);
+    for report in &seen.reports {
+        let t = report.tally;
+        assert!(report.closed && report.ended_by.is_none() && t.damaged + t.duplicates == 0, "{report:?}");
+        assert!(t.bytes > 200_000, "{report:?}");
+    }
+}
+
+#[test]
+fn a_stop_closes_what_is_open() {
+    let _alone = alone();
+    let listener = server();
+    let at = listener.local_addr();
+    let over = AtomicBool::new(false);
+    let mut seen = Seen { stop: Some(&over), ..Seen::default() };
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| serve(&listener, &plan(60_000), &mut seen));
+        let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
+        client.send(&[0; 100]).unwrap();
+        while listener.port().counters().accepted == 0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        over.store(true, Ordering::Relaxed);
+        serving.join().unwrap().unwrap();
+        assert!(client.recv(&mut [0; 10]).is_err());
+    });
+    // What it sent is no datagram of a transfer.
+    assert_eq!((seen.reports.len(), seen.reports[0].closed, seen.reports[0].tally.damaged), (1, true, 1));
+}
