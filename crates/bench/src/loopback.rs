@@ -145,7 +145,7 @@ fn tcp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, segment: Option<u32>) -> En
     let error = || socket_error("TCP over the loopback device");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(error())?;
     if let Some(segment) = segment {
-        // The listener's is told to the sender in the handshake.
+        // The listener's reaches the sender in the handshake.
         setsockopt(&listener, sockopt::TcpMaxSeg, &segment).map_err(|e| error()(e.into()))?;
     }
     let to = listener.local_addr().map_err(error())?;

@@ -19,7 +19,7 @@ pub enum AckState {
     Received = 0,
     /// It came with ECN's congestion mark.
     Marked = 1,
-    /// It has not come.
+    /// It has not arrived.
     NotReceived = 3,
 }
 

@@ -51,7 +51,7 @@ pub struct Config {
     /// Sequence Window: numbers that count as valid around the newest, 32 to 2^46 - 1 (section 7.5.2; its default is 100). It
     /// should be several times the packets in flight, and widens by itself where it is less than five times those of a round trip.
     pub sequence_window: u64,
-    /// CsCov of outgoing data packets, 0 to 15 (section 9.2); UDP's checksum covers all whatever it says (RFC 6773, 3.3.1).
+    /// CsCov of outgoing data packets, 0 to 15 (section 9.2); UDP's checksum covers all data in any case (RFC 6773, 3.3.1).
     pub checksum_coverage: u8,
     /// Least CsCov that is taken in data that comes, 0 to 15 (Minimum Checksum Coverage).
     pub minimum_checksum_coverage: u8,
@@ -61,7 +61,7 @@ pub struct Config {
     pub timestamps: bool,
     /// The send queue.
     pub queue: QueueConfig,
-    /// Datagrams received that wait for the application; more are dropped, which the other end is told (Data Dropped).
+    /// Datagrams received that wait for the application; more are dropped, which is reported to the other end (Data Dropped).
     pub receive_capacity: usize,
     /// Bytes of an IP packet that the path is known to take; probing may raise it to [`Self::max_mtu`].
     pub initial_mtu: DataSize,

@@ -1,6 +1,6 @@
 //! One end of a connection (RFC 4340, section 8).
 //!
-//! A [`Connection`] takes datagrams, the time and the application's wishes in, and gives datagrams, a deadline and what has come
+//! A [`Connection`] takes datagrams, the time and the application's requests, and returns datagrams, a deadline and what has arrived
 //! out. After each input, call [`Connection::poll_transmit`] until it gives nothing, then [`Connection::poll_timeout`].
 //!
 //! Where the RFC leaves a choice:
@@ -19,7 +19,7 @@
 //! - The Sequence Window widens by itself to five times the packets of a round trip (section 7.5.2).
 //! - Where short sequence numbers are agreed on, packets have them up to windows of 2^14 and 2^23 packets within two maximum
 //!   segment lifetimes (section 7.6.2).
-//! - Data that the other end tells dropped with Drop Code 0 hold the next data back for a round trip, with Drop Code 1 for good
+//! - Data that the other end reports dropped with Drop Code 0 hold the next data back for a round trip, with Drop Code 1 for good
 //!   (section 11.7.2).
 //! - Where the path's MTU falls, datagrams of the send queue that are longer than it now allows leave as they are, and may be
 //!   fragmented (section 14.2).
@@ -194,7 +194,7 @@ impl Connection {
             sender.on_chunk(&chunk);
         }
     }
-    /// The oldest datagram that has come, into `out` in place of what is there.
+    /// Writes the oldest datagram received into `out`, in place of what is there.
     pub fn receive(&mut self, out: &mut Vec<u8>) -> Option<Received> {
         self.received.pop(out)
     }
@@ -210,8 +210,8 @@ impl Connection {
             Location::Remote => self.features.remote(number),
         }
     }
-    /// Tells the other end that a datagram which has come was of no use here after all, and why (section 11.7): the application had
-    /// no room for it, or its own checksum was wrong. What has been told of a packet stays, and telling is of use for a round trip or
+    /// Reports to the other end that a datagram received was dropped here, and why (section 11.7): the application had
+    /// no room for it, or its own checksum was wrong. The first report of a packet stays, and a report is of use for a round trip or
     /// two only. [`DropCode::APPLICATION_NOT_LISTENING`] is [`Self::stop_receiving`] too.
     pub fn report_dropped(&mut self, sequence: Seq48, code: DropCode) {
         if sequence.is_within(self.sequences.swl(), self.sequences.gsr) {
@@ -219,12 +219,12 @@ impl Connection {
             self.deaf |= code == DropCode::APPLICATION_NOT_LISTENING;
         }
     }
-    /// Takes no more data: those that come are dropped, which the other end is told (Drop Code 1; section 11.7.2).
+    /// Takes no more data: those that arrive are dropped, which is reported to the other end (Drop Code 1; section 11.7.2).
     pub fn stop_receiving(&mut self) {
         self.deaf = true;
     }
-    /// Tells the other end that this one has trouble to keep up, until it is told otherwise (Slow Receiver, section 11.6). A
-    /// receive queue more than half full tells so by itself.
+    /// Reports to the other end that this one has trouble to keep up, until set back (Slow Receiver, section 11.6). A
+    /// receive queue more than half full is reported by itself.
     pub fn set_slow_receiver(&mut self, slow: bool) {
         self.slow_receiver = slow;
     }

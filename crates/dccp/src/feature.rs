@@ -112,7 +112,7 @@ pub struct Negotiation {
     /// Features not known that an empty Confirm is due for.
     unknown: [Option<(Location, FeatureNumber)>; MAX_UNKNOWN],
     unknown_features: u64,
-    /// A bit for each slot that has changed and was not told.
+    /// A bit for each slot whose change [`Self::poll_changed`] has not returned yet.
     changed: u32,
     /// A bit for each slot that its half-connection's CCID needs to be 1.
     needed: u32,
@@ -249,7 +249,8 @@ impl Negotiation {
         }
         entry.value = value;
         self.changed |= 1 << slot.index();
-        // Another CCID has features of its own, which begin anew (RFC 4340, section 10.3): those at the data's receiver.
+        // Another CCID has features of its own, which start from their initial values (RFC 4340, section 10.3): those at the data's
+        // receiver.
         if slot.number() == FeatureNumber::CCID {
             let other = if slot.location() == Location::Local { Location::Remote } else { Location::Local };
             if let Some(own) = Slot::new(other, FeatureNumber::SEND_LOSS_EVENT_RATE) {
@@ -329,7 +330,7 @@ impl Negotiation {
         let soon = self.last_written.map_or(Timestamp::default(), |last| last + self.rtt);
         Some(again.map_or(soon, |a| a.min(soon)))
     }
-    /// Whether that instant has come.
+    /// Whether that deadline has passed.
     pub fn pending(&self, now: Timestamp) -> bool {
         self.poll_timeout().is_some_and(|due| due <= now)
     }

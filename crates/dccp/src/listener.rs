@@ -6,7 +6,7 @@
 //!
 //! What leaves to an address that may be forged is bounded: a Response is less than three times as long as its Request (with the
 //! headers of IP and UDP), and Resets together are no longer, but for 4 KiB, than the
-//! packets that have come.
+//! packets that have arrived.
 
 mod config;
 mod cookie;
@@ -80,7 +80,7 @@ pub struct Listener {
     /// Packets beside replies.
     waiting: VecDeque<(u64, Vec<u8>)>,
     resets: RateLimit,
-    /// Bytes that have come and no Reset has answered yet.
+    /// Bytes that have arrived and no Reset has answered yet.
     credit: usize,
     busy: bool,
     counters: ListenerCounters,
@@ -132,7 +132,7 @@ impl Listener {
     }
 
     /// Takes a datagram of no open connection. `peer` stands for the pair of UDP addresses and ports that it came by: the same
-    /// number for the same pair, whatever connections come and go. What is in `out` is replaced.
+    /// number for the same pair, for the listener's whole life. What is in `out` is replaced.
     pub fn handle_datagram(
         &mut self,
         now: Timestamp,
@@ -177,7 +177,7 @@ impl Listener {
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.half_open.values().map(|h| h.give_up).min()
     }
-    /// That instant has come: gives up what has been half open for too long. [`Self::poll_transmit`] gives what it says last.
+    /// The deadline has passed: gives up what has been half open for too long. [`Self::poll_transmit`] returns its Resets.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         while let Some(flow) = self.half_open.iter().find(|(_, h)| h.give_up <= now).map(|(&flow, _)| flow) {
             let Some(mut half) = self.half_open.remove(&flow) else { return };

@@ -9,7 +9,7 @@ pub use time::{from_ticks, ticks, timestamp};
 
 use crate::packet_type::PacketType;
 
-/// What can be negotiated, by number (RFC 4340, table 4).
+/// Features, by number (RFC 4340, table 4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FeatureNumber(pub u8);
 
@@ -117,9 +117,9 @@ const DATA_CHECKSUM: u8 = 44;
 const FIRST_LONG: u8 = 32;
 const FIRST_CCID: u8 = 128;
 
-/// Most bytes of an option's data: what its length byte can tell, less number and length themselves.
+/// Most bytes of an option's data: what its length byte can express, less number and length themselves.
 pub const MAX_DATA: usize = 253;
-/// Most that NDP Count can tell, in six bytes.
+/// Most that NDP Count can express, in six bytes.
 pub const MAX_NDP_COUNT: u64 = (1 << 48) - 1;
 
 /// Whether an option of this number may stand in a packet of this type. Where it may not it is ignored on arrival: RFC 4340,

@@ -26,7 +26,7 @@ pub const DCCP_UDP_PORT: u16 = 6_511;
 pub const SHORT_HEADER: usize = 12;
 /// See [`SHORT_HEADER`].
 pub const LONG_HEADER: usize = 16;
-/// Most bytes of header and options: what Data Offset can tell, in words of four.
+/// Most bytes of header and options: what Data Offset can express, in words of four.
 pub const MAX_HEADER: usize = 255 * 4;
 
 /// The generic header's fields that every packet has.
@@ -63,7 +63,7 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
 }
 
-/// Why a datagram is no DCCP packet. RFC 4340 has them all ignored; counters tell.
+/// Why a datagram is no DCCP packet. RFC 4340 has them all ignored; they are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketError {

@@ -9,7 +9,7 @@ use weir_units::{DataSize, Timestamp};
 /// What goes when the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueuePolicy {
-    /// What comes is refused, as the kernel's queue did: the application is told that it would block.
+    /// New datagrams are refused, as the kernel's queue did: `send` returns that it would block.
     #[default]
     Refuse,
     /// What costs least goes, be it what comes: the least important first, of these the earliest deadline, of these what waits

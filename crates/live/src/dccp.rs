@@ -1,7 +1,7 @@
 //! DCCP over UDP (RFC 6773) on real sockets, in the manner of datagram sockets.
 //!
 //! A [`DccpSocket`] is one connection: [`DccpSocket::connect`] opens it, a [`DccpListener`] accepts those of others. Both
-//! block by default, as sockets of the standard library do, and may be told not to. Data that congestion control holds back
+//! block by default, as sockets of the standard library do, and need not. Data that congestion control holds back
 //! wait in the connection's send queue; where that is full, [`DccpSocket::send`] says that it would block, so that an
 //! application with something newer to say can do as it thinks best.
 //!

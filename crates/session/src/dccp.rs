@@ -151,7 +151,7 @@ impl DccpEnd {
         }
     }
 
-    /// The deadline has come.
+    /// The deadline has passed.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         match &mut self.stage {
             Stage::Listening { .. } => self.endpoint.handle_timeout(now),

@@ -7,7 +7,7 @@ use weir_units::Seq48;
 /// Most bytes of runs that are kept: three options full. They and what else an acknowledgement carries fit the 1,020 bytes
 /// of a header.
 const MAX_BYTES: usize = 3 * MAX_RUNS;
-/// Most packets that the buffer can tell of.
+/// Most packets that the buffer covers.
 const MAX_PACKETS: u64 = MAX_BYTES as u64 * MAX_RUN;
 /// Most acknowledgements that are remembered; see [`Buffer::on_ack_sent`].
 const MAX_RECORDS: usize = 1_024;
@@ -22,7 +22,7 @@ pub enum Arrival {
     },
     /// It was missing, and is late.
     Late,
-    /// It had come before.
+    /// It had arrived before.
     Duplicate,
     /// It is older than what is remembered: late or a duplicate.
     Forgotten,
@@ -30,7 +30,7 @@ pub enum Arrival {
 
 /// What became of the packets of a half-connection, at its receiver (RFC 4340, section 11.4.2 and appendix A).
 ///
-/// It is a ring of runs, the newest first, of 4 bytes each, and begins empty. It tells of at most 759 bytes' worth of runs
+/// It is a ring of runs, the newest first, of 4 bytes each, and begins empty. It reports at most 759 bytes' worth of runs
 /// (three options): between 759 packets, when each fared otherwise than its neighbours, and 48,576. When it is full the
 /// oldest runs fall out; they have been in every acknowledgement since they came, and a sender takes packets that no vector
 /// covers as not received. Acknowledgements that have left are remembered too, 16 bytes each, at most 1,024 of them.
@@ -59,7 +59,7 @@ pub struct Buffer {
     records: VecDeque<Record>,
 }
 
-/// Packets in a row that fared alike; more than a byte of an option can tell.
+/// Packets in a row that fared alike; more than a byte of an option can express.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Cell {
     /// 1 to [`MAX_PACKETS`].
@@ -92,7 +92,7 @@ impl Buffer {
         self.bytes + 2 * self.bytes.div_ceil(MAX_RUNS)
     }
 
-    /// A packet has come, of any type. `state` is [`AckState::Received`] or [`AckState::Marked`]; a mark stays when the packet
+    /// A packet has arrived, of any type. `state` is [`AckState::Received`] or [`AckState::Marked`]; a mark stays when the packet
     /// comes again without one (RFC 4340, section 11.4.1, leaves it open).
     pub fn on_packet(&mut self, seq: Seq48, state: AckState) -> Arrival {
         debug_assert!(state.came(), "a packet that came");
@@ -163,7 +163,7 @@ impl Buffer {
         let old = self.cells[index].state;
         if !old.came() || (old == AckState::Received && state == AckState::Marked) {
             self.set(index, into, state);
-            // Acknowledgements that left before do not tell of it, so they cover only what is older (RFC 4340, A.3).
+            // Acknowledgements that left before do not report it, so they cover only what is older (RFC 4340, A.3).
             for r in self.records.iter_mut().rev().take_while(|r| !seq.is_after(r.covers)) {
                 r.covers = seq.sub(1);
             }
@@ -265,7 +265,7 @@ impl Buffer {
         self.records.push_back(Record { own, covers: acknowledged });
     }
 
-    /// Nothing has come for a while: gives memory back that a burst took. Of acknowledgements that have left only the newest is
+    /// Nothing has arrived for a while: gives memory back that a burst took. Of acknowledgements that have left only the newest is
     /// remembered, which is the one that can still be acknowledged.
     pub fn shrink(&mut self) {
         self.records.drain(..self.records.len().saturating_sub(1));
@@ -273,7 +273,7 @@ impl Buffer {
         self.cells.shrink_to(16);
     }
 
-    /// The other end has acknowledged this end's packet `own`. What the vector on it told need not be told again, but for the newest
+    /// The other end has acknowledged this end's packet `own`. What the vector on it reported need not be reported again, but for the newest
     /// packet: a vector is never empty. A number that no vector left with changes nothing.
     ///
     /// See [`Self::on_ack_runs`] as well: the packet acknowledged may carry no vector while one shortly before it did.
@@ -298,7 +298,7 @@ impl Buffer {
 }
 
 impl Buffer {
-    /// The runs of the other end's own vector, newest first: the newest packet among them that has come and took a vector along is
+    /// The runs of the other end's own vector, newest first: the newest packet among them that has arrived and took a vector along is
     /// acknowledged as well. Where both ends send data, the packet that an acknowledgement names may never be one with a vector.
     pub fn on_ack_runs(&mut self, runs: impl Iterator<Item = AckRun>) {
         let Some(oldest) = self.records.front().map(|r| r.own) else { return };

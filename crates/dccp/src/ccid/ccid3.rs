@@ -1,7 +1,7 @@
 //! CCID 3: TCP-Friendly Rate Control (RFC 4342 over RFC 5348).
 //!
 //! The sender paces data packets at X, which follows from the loss event rate that a TCP flow would have to stand, the
-//! round-trip time and what the receiver has lately received; the receiver tells once a round trip which loss intervals it
+//! round-trip time and what the receiver has lately received; the receiver reports once a round trip which loss intervals it
 //! has seen. Rates count application data, without headers (RFC 4342, section 5.3).
 //!
 //! RFC 4342 was written over RFC 3448, which RFC 5348 replaces. Where they differ, and what is left open:
@@ -10,17 +10,17 @@
 //!   (section 4.5) and RFC 3448 left open.
 //! - Credit for unused send times reaches back one round trip, the most that RFC 5348, section 4.6, allows; RFC 3448 is
 //!   silent. A packet takes its own size from it, not s.
-//! - Loss events are told apart by window counters (RFC 4342, section 10.2), not by nominal arrival times (RFC 5348, section
+//! - Loss events are distinguished by window counters (RFC 4342, section 10.2), not by nominal arrival times (RFC 5348, section
 //!   5.2): the receiver has no round-trip time to compare with.
 //! - The sender computes p from Loss Intervals itself, the length of the first one too, for it knows the round-trip time
 //!   better (RFC 4342, section 6.1.1, allows both). A receiver that sends only Loss Event Rate, as Linux's did, is believed.
 //! - Whether an interval was data-limited follows from each packet sent in it (RFC 5348, section 8.2.1, keeps two instants and
 //!   calls that a heuristic).
 //! - s is a mean over about four loss intervals (RFC 5348, section 4.1), 32 packets at least.
-//! - The receiver also sends feedback two round trips after the last where data have come since (RFC 4342, section 10.3,
+//! - The receiver also sends feedback two round trips after the last where data have arrived since (RFC 4342, section 10.3,
 //!   suggests a timer): what comes just before a pause would count as lost otherwise.
 //! - The ECN Nonce Echo is written as zero and not looked at: RFC 8311 takes the nonce away.
-//! - Packets told corrupt begin loss events at the sender (RFC 4340, section 11.7.2); the receiver's intervals do not know them.
+//! - Packets reported corrupt begin loss events at the sender (RFC 4340, section 11.7.2); the receiver's intervals do not know them.
 //! - The open loss interval grows with each packet, the second one too: Linux left it as it was until the next loss, and
 //!   connections stayed slow for minutes (S. Jero, 2013, appendix B).
 

@@ -7,7 +7,7 @@
 //! - Packets are 10 ms apart. Where timers are coarse ([`t_gran`](super::ccid3::Config::t_gran)) a packet that was late may be
 //!   made up for, but no more than three leave within 30 ms (RFC 5622, section 5).
 //! - A loss interval of up to two round trips counts packets over losses, N / K, and is left out while it is open. The receiver
-//!   tells short ones by window counters (RFC 5622, section 8.4), the sender by when it heard of them.
+//!   recognises short ones by window counters (RFC 5622, section 8.4), the sender by when they were reported.
 //! - Feedback carries Dropped Packets (RFC 5622, section 8.7).
 
 mod small_packets;

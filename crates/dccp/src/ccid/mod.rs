@@ -47,17 +47,17 @@ pub struct SentPacket {
 pub struct Acknowledgement<'a> {
     /// When it came.
     pub now: Timestamp,
-    /// Its own number, in the numbers of the other direction. Gaps tell of lost acknowledgements.
+    /// Its own number, in the numbers of the other direction. Gaps show lost acknowledgements.
     pub sequence: Seq48,
     /// Its type.
     pub packet_type: PacketType,
-    /// Packets without data just before it (NDP Count), where it tells.
+    /// Packets without data just before it (NDP Count), where it says.
     pub ndp_count: Option<u64>,
     /// The packet acknowledged.
     pub acknowledged: Seq48,
     /// The runs of all its Ack Vector options, for [`crate::ack_vector::runs`]; empty where there is none.
     pub ack_vector: &'a [u8],
-    /// How long the receiver held the packet acknowledged, where it tells.
+    /// How long the receiver held the packet acknowledged, where it reports that.
     pub elapsed: Option<TimeDelta>,
     /// Round-trip time by a timestamp that came back, the time held taken off.
     pub echo_rtt: Option<TimeDelta>,
@@ -71,7 +71,7 @@ pub struct Acknowledgement<'a> {
     pub options: Options<'a>,
 }
 
-/// A packet that has come to the half-connection's receiver.
+/// A packet that has arrived to the half-connection's receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedPacket<'a> {
     /// When.
@@ -86,7 +86,7 @@ pub struct ReceivedPacket<'a> {
     pub ecn: Ecn,
     /// Four bits of the sender's CCID.
     pub ccval: u8,
-    /// Packets without data just before it, where it tells.
+    /// Packets without data just before it, where it says.
     pub ndp_count: Option<u64>,
     /// Round-trip time as the other half of this end knows it, where it does.
     pub rtt: Option<TimeDelta>,
@@ -105,22 +105,22 @@ pub struct Chunk {
     pub interval: TimeDelta,
 }
 
-/// The half at the data's sender. As with [`weir_cc::Controller`], nothing panics whatever comes; times never go back.
+/// The half at the data's sender. As with [`weir_cc::Controller`], no input makes it panic; times never go back.
 pub trait CcidSender {
     /// Whether a packet with this much data may leave at `now`. A read: asking twice changes nothing.
     fn may_send(&self, now: Timestamp, data: DataSize) -> Permission;
     /// A packet has left; acknowledgements without data too, which congestion control does not hold back.
     fn on_packet_sent(&mut self, sent: &SentPacket);
-    /// An acknowledgement has come that the connection takes as valid.
+    /// A valid acknowledgement has arrived.
     fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>);
-    /// A valid packet of the other end has come that does not acknowledge (DCCP-Data), so that its number is not taken for a lost
+    /// A valid packet of the other end has arrived that does not acknowledge (DCCP-Data), so that its number is not taken for a lost
     /// acknowledgement's.
     fn on_unacknowledging_packet(&mut self, now: Timestamp, sequence: Seq48, ndp_count: Option<u64>) {
         let _ = (now, sequence, ndp_count);
     }
     /// When to call [`Self::on_timeout`], if nothing comes before.
     fn poll_timeout(&self) -> Option<Timestamp>;
-    /// That instant has come; afterwards `poll_timeout` is later.
+    /// The deadline has passed; afterwards `poll_timeout` is later.
     fn on_timeout(&mut self, now: Timestamp);
     /// CCVal of the packet that leaves now.
     fn ccval(&mut self, now: Timestamp) -> u8 {
@@ -136,7 +136,7 @@ pub trait CcidSender {
         let _ = now;
         false
     }
-    /// Nothing has come or left for a while: memory that only a burst needs may be given back.
+    /// Nothing has arrived or left for a while: memory that only a burst needs may be given back.
     fn on_idle(&mut self) {}
     /// A chunk has been handed over. Most CCIDs do not care.
     fn on_chunk(&mut self, chunk: &Chunk) {
@@ -157,7 +157,7 @@ pub trait CcidSender {
 
 /// The half at the data's receiver.
 pub trait CcidReceiver {
-    /// A packet has come.
+    /// A packet has arrived.
     fn on_packet(&mut self, packet: &ReceivedPacket<'_>);
     /// Whether an acknowledgement is due at `now`. A read.
     fn wants_ack(&self, now: Timestamp) -> bool;

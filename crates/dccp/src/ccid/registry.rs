@@ -8,7 +8,7 @@ use weir_units::{DataSize, TimeDelta, Timestamp};
 /// What a half of a CCID is made from, when its half-connection opens.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
-    /// When that is; nothing earlier is ever told.
+    /// When that is; no later call has an earlier time.
     pub now: Timestamp,
     /// Most application data of a packet.
     pub max_packet_size: DataSize,
@@ -27,7 +27,7 @@ pub struct Setup {
 pub struct Requirements {
     /// The receiver has to send Ack Vectors.
     pub ack_vector: bool,
-    /// The sender has to send NDP Counts, so that losses of packets without data can be told apart.
+    /// The sender has to send NDP Counts, so that losses of packets without data can be recognised.
     pub ndp_count: bool,
     /// Acknowledgements have to carry Elapsed Time or Timestamp Echo.
     pub elapsed_time: bool,

@@ -1,7 +1,7 @@
 //! A CCID for video that knows of chunks, under a number for experiments (RFC 4340, section 19.5). It is used only where a
 //! configuration asks for it by number, 248, on both ends.
 //!
-//! S. Jero, 2013, section 5.2, asks for a rate-based CCID to which an application tells that it sends a group of packets now and
+//! S. Jero, 2013, section 5.2, asks for a rate-based CCID that an application informs that it sends a group of packets now and
 //! nothing for the next x ms: one that keeps an even rate, and that may raise it linearly over a round trip or a chunk as long as
 //! it stays below the TCP-friendly rate, where TFRC holds it at twice what was received before: then a key frame after small
 //! frames need not wait. The thesis has no more than that; the rest is ours.
@@ -16,7 +16,7 @@
 //! 2. Where there is no X_Bps - before the first loss event - and after the nofeedback timer has expired until feedback comes
 //!    again, X_v is X: nothing is known that would allow more.
 //! 3. *Allowance.* Packets leave at X_v, with CCID 3's credit of a round trip for unused send times; whether an interval was
-//!    data-limited is told by this as there.
+//!    data-limited is decided by this as there.
 //! 4. *Evenness.* Neither leave packets faster than at the rate that empties the queue by a deadline: the chunk's time plus its
 //!    interval times `spread`; a chunk of more than twice the mean (over about 32) may take as many times that as it is larger than
 //!    twice the mean, up to `most_intervals`. Of chunks that wait together the latest deadline counts. So what CCID 3 sends at once

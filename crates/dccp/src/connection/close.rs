@@ -28,7 +28,7 @@ pub(super) fn reason(code: ResetCode, data: [u8; 3], by_peer: bool) -> EndReason
 
 impl Connection {
     /// Closes. What waits in the send queue leaves first; then a client sends Close, a server CloseReq. No more data are taken from
-    /// either side. [`Self::end`] tells when both ends have closed.
+    /// either side. [`Self::end`] shows when both ends have closed.
     pub fn close(&mut self, now: Timestamp) {
         self.deaf = true;
         match self.state {
@@ -61,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// Sends Close or CloseReq, whatever waits.
+    /// Sends Close or CloseReq, also with data in the queue.
     pub(super) fn start_closing(&mut self, now: Timestamp) {
         self.timers.linger = None;
         match self.state {

@@ -215,7 +215,7 @@ impl Connection {
         self.sending.sync == Some(ack) || self.sending.opener.is_none_or(|o| o.is_after(ack))
     }
 
-    /// Whether valid packets have come within the last three round trips (section 7.5.3).
+    /// Whether valid packets have arrived within the last three round trips (section 7.5.3).
     fn is_active(&self, now: Timestamp) -> bool {
         self.timing.heard_at.is_some_and(|t| now.saturating_since(t) <= self.rtt_or_default() * 3)
     }

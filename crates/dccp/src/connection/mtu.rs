@@ -1,7 +1,7 @@
 //! The path's MTU and the longest packet (RFC 4340, section 14; RFC 8899 for what that leaves open).
 //!
 //! Upward, Syncs padded to a length are sent one at a time: first of the most that [`Config::max_mtu`] allows, then by halves. They
-//! must not be fragmented, and the SyncAck tells that one has passed. Downward, large data packets of which none is acknowledged for
+//! must not be fragmented, and the SyncAck shows that one has passed. Downward, large data packets of which none is acknowledged for
 //! long raise a suspicion, which a Sync of the present length confirms or clears (a black hole that sends no ICMP). What ICMP says
 //! is believed at once down to 1,280 bytes, further only when a Sync of that length does not pass, and tested after a while: whoever
 //! forges it gains little.
@@ -60,7 +60,7 @@ pub(super) struct PathMtu {
     ceiling: u64,
     /// What passes.
     current: u64,
-    /// Most that may pass, as far as Syncs have told.
+    /// Most that may pass, as far as Syncs have shown.
     high: u64,
     phase: Phase,
     probing: bool,

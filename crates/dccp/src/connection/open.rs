@@ -52,7 +52,7 @@ impl Connection {
     /// to check. [`Self::poll_transmit`] gives the Response.
     ///
     /// `iss` is the initial sequence number, for listeners whose Init Cookies hold it; `None` draws one. Such a listener makes the
-    /// connection anew from the same Request and number when the cookie comes back, and drops the Response.
+    /// connection again from the same Request and number when the cookie returns, and drops the Response.
     ///
     /// # Errors
     /// See [`AcceptError`].

@@ -1,4 +1,4 @@
-//! Options that come (RFC 4340, section 5.8), and what acknowledgements tell.
+//! Options received (RFC 4340, section 5.8), and what acknowledgements report.
 
 use super::incoming_packet::Incoming;
 use super::{Connection, Role};

@@ -277,7 +277,7 @@ impl Connection {
         self.sending.non_data = if counts_as_data { 0 } else { self.sending.non_data + 1 };
         if let Some(sender) = &mut self.halves.sender {
             sender.on_packet_sent(sent);
-            // Without Ack Vectors nothing would ever be told of it.
+            // Without Ack Vectors nothing would ever be reported of it.
             if self.halves.data.ack_vector {
                 self.sending.log.on_sent(sent.sequence, sent.packet_type.is_data());
             }

@@ -6,14 +6,14 @@ use weir_units::Seq48;
 
 /// Packets that may be unresolved at a time; those before them are forgotten.
 const MAX_TRACKED: usize = 4_096;
-/// A packet is lost once so many behind it have come: TCP's three duplicates (RFC 4341, section 5).
+/// A packet is lost once so many behind it have arrived: TCP's three duplicates (RFC 4341, section 5).
 const NUM_DUPACKS: usize = 3;
 
 const DATA: u8 = 1;
 const CAME: u8 = 2;
 const MARKED: u8 = 4;
 
-/// What acknowledgements have newly told.
+/// What acknowledgements newly report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Fate {
     /// Data packets lost.

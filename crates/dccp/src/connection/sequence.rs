@@ -50,7 +50,7 @@ impl Sequences {
     pub(super) fn begin(&mut self, sequence: Seq48) {
         (self.gsr, self.came) = (sequence, 1);
     }
-    /// Whether anything has come.
+    /// Whether anything has arrived.
     pub(super) fn has_begun(&self) -> bool {
         self.came > 0
     }
@@ -103,7 +103,7 @@ impl Sequences {
     }
 }
 
-/// Remembers which of the newest numbers have come, to tell packets that come twice.
+/// Remembers which of the newest numbers have arrived, to recognise copies.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     newest: Option<Seq48>,
@@ -122,7 +122,7 @@ impl Seen {
         let bit = sequence.get() % Self::SPAN;
         ((bit / 64) as usize, 1 << (bit % 64))
     }
-    /// Notes a number; whether it has come before, as far as that is remembered.
+    /// Notes a number; whether it has arrived before, as far as that is remembered.
     pub(super) fn note(&mut self, sequence: Seq48) -> bool {
         let ahead = match self.newest {
             None => i64::MAX,

@@ -63,14 +63,14 @@ pub enum EndReason {
     NoCommonCcid,
 }
 
-/// The end of a connection, told once it is known.
+/// The end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
     /// Why.
     pub reason: EndReason,
 }
 
-/// A datagram that has come by UDP.
+/// A datagram that has arrived by UDP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram<'a> {
     /// Its bytes, or those of its beginning; the DCCP header whole.
@@ -142,9 +142,9 @@ pub struct Counters {
     pub data_received: u64,
     /// Bytes of data in these.
     pub data_bytes_received: u64,
-    /// Data packets that Ack Vectors told lost; a CCID without them tells none.
+    /// Data packets that Ack Vectors reported lost; a CCID without them reports none.
     pub data_lost: u64,
-    /// Data packets that Ack Vectors told marked.
+    /// Data packets that Ack Vectors reported marked.
     pub data_marked: u64,
     /// Datagrams that are no DCCP packets.
     pub malformed: u64,

@@ -24,7 +24,7 @@ impl Backoff {
     pub(super) fn stop(&mut self) {
         self.at = None;
     }
-    /// Counts the time anew.
+    /// Restarts the wait.
     pub(super) fn restart(&mut self, now: Timestamp) {
         self.at = self.at.map(|_| now + self.interval);
     }
@@ -53,14 +53,14 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// A valid packet has come.
+    /// A valid packet has arrived.
     pub(super) fn heard(&mut self, now: Timestamp, config: &Config) {
         if let Some(interval) = config.keep_alive {
             self.keep_alive = Some(now + interval);
             self.silent_until = Some(now + interval + config.give_up_after);
         }
     }
-    /// Something has come or left.
+    /// Something has arrived or left.
     pub(super) fn busy(&mut self, now: Timestamp) {
         self.idle = Some(now + IDLE);
     }
@@ -110,7 +110,7 @@ impl Connection {
         next
     }
 
-    /// That instant has come.
+    /// The deadline has passed.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         let due = |t: &mut Option<Timestamp>| t.is_some_and(|at| at <= now) && t.take().is_some();
         if due(&mut self.timers.idle) {

@@ -15,7 +15,7 @@ pub(super) struct Timing {
     pub(super) to_echo: Option<(u32, Timestamp)>,
     /// When the last timestamp left.
     pub(super) stamped_at: Option<Timestamp>,
-    /// A round-trip time by an echo that no acknowledgement has told the CCID yet.
+    /// A round-trip time by an echo that no acknowledgement has brought to the CCID yet.
     pub(super) echo_rtt: Option<TimeDelta>,
     /// The packet whose acknowledgement measures the handshake, and when it left.
     pub(super) measured: Option<(Seq48, Timestamp)>,
@@ -40,7 +40,7 @@ impl Timing {
         let age = timestamp(now).wrapping_sub(echo);
         let oldest = timestamp(now).wrapping_sub(timestamp(sent)).saturating_add(ticks(MAX_RTT));
         if elapsed <= age && age <= oldest {
-            // Less than the clock can tell is not nothing.
+            // Less than the clock's resolution is not zero.
             let rtt = from_ticks((age - elapsed).max(1));
             self.sample(rtt);
             self.echo_rtt = Some(rtt);

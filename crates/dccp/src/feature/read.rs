@@ -7,7 +7,7 @@ use crate::packet::{PacketType, ResetCode};
 use weir_units::Seq48;
 
 impl Negotiation {
-    /// A valid packet has come, whose options follow.
+    /// A valid packet has arrived, whose options follow.
     pub fn begin_packet(&mut self, packet_type: PacketType, sequence: Seq48, acknowledgement: Option<Seq48>) {
         let in_order = self.newest_received.is_none_or(|newest| sequence.is_after(newest));
         self.arrived = Some(Arrived { packet_type, sequence, acknowledgement, in_order });
@@ -48,7 +48,7 @@ impl Negotiation {
         if self.entries[slot.index()].phase == Phase::Unstable || !arrived.in_order {
             return Ok(());
         }
-        // Whether the packet was sent when the newest Change had come, as far as its acknowledgement number tells.
+        // Whether the packet was sent when the newest Change had arrived, as far as its acknowledgement number shows.
         let answers_newest = match (arrived.acknowledgement, self.newest_sent) {
             (Some(acknowledged), Some(newest)) => !newest.is_after(acknowledged),
             _ => false,
@@ -126,7 +126,7 @@ impl Negotiation {
             },
         };
         if !right {
-            // That a Confirm acknowledges a packet at or behind the newest Change does not say that the Change has come: it may
+            // That a Confirm acknowledges a packet at or behind the newest Change does not say that the Change has arrived: it may
             // be for an older one, and is then of no current negotiation (section 6.6.8).
             return if entry.repeated { Ok(()) } else { Err(ResetCode::OPTION_ERROR) };
         }

@@ -1,7 +1,7 @@
 //! Init Cookies and initial sequence numbers: what only the listener can make (RFC 4340, sections 7.2 and 8.1.4).
 //!
 //! A cookie holds the Request as far as the connection depends on it: its number, its service code and its Changes. With
-//! them the connection is made anew when the cookie comes back. It is not secret, only authentic: an HMAC (RFC 2104) over it,
+//! them the connection is made again when the cookie returns. It is not secret, only authentic: an HMAC (RFC 2104) over it,
 //! the other end's address and the ports, with SHA-256, cut to 128 bits.
 
 use crate::connection::Datagram;
@@ -21,7 +21,7 @@ const MAX: usize = 253;
 /// Cookies remembered as used.
 const MAX_USED: usize = 4_096;
 
-/// What a connection is told apart by: the caller's number for the other end's address, its port, this end's port.
+/// What identifies a connection: the caller's number for the other end's address, its port, this end's port.
 pub(super) type Flow = (u64, u16, u16);
 
 /// The keeper of the secret.
@@ -158,7 +158,7 @@ pub(super) fn datagram(bytes: &[u8]) -> Datagram<'_> {
     Datagram { bytes, payload: 0, ecn: Ecn::NotEct }
 }
 
-/// Cookies that have come back: each is taken once, so that a copy of a packet does not open the connection anew when it has
+/// Cookies that have returned: each is accepted once, so that a copy of a packet does not open the connection again when it has
 /// ended. The oldest are forgotten, but no later than they would be stale where there are not too many.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Used {

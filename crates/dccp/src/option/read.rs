@@ -16,7 +16,7 @@ pub enum OptionFault {
     /// It may not stand in a packet of this type: it alone is ignored (see [`is_permitted`]).
     NotPermitted,
     /// A Mandatory with another one or nothing behind it, which is an error of the connection (section 5.8.2). Only
-    /// [`Options::entries`] tells it.
+    /// [`Options::entries`] reports it.
     Mandatory,
 }
 
@@ -236,7 +236,7 @@ impl<'a> Iterator for Entries<'a> {
                 Some(Entry { mandatory: true, option, data })
             }
             _ => {
-                // Nothing behind it can be told apart any more.
+                // The options behind it have no boundaries any more.
                 self.options.rest = &[];
                 let bad = BadOption { number: MANDATORY, data: [0; 2], fault: OptionFault::Mandatory };
                 Some(Entry { mandatory: true, option: Err(bad), data: [0; 2] })

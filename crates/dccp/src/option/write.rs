@@ -1,6 +1,6 @@
 use super::{DccpOption, FIRST_LONG, FeatureNumber, MAX_DATA, MAX_NDP_COUNT};
 
-/// The bytes that tell an elapsed time, in the smallest form (RFC 4340, sections 13.2 and 13.3).
+/// The bytes of an elapsed time, in the smallest form (RFC 4340, sections 13.2 and 13.3).
 fn elapsed(bytes: &[u8; 4]) -> &[u8] {
     if bytes[..2] == [0, 0] { &bytes[2..] } else { bytes }
 }

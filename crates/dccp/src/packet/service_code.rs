@@ -1,7 +1,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// What the application on a port does, told when a connection is opened (RFC 4340, section 8.1.2; RFC 5595).
+/// What the application on a port does, given when a connection is opened (RFC 4340, section 8.1.2; RFC 5595).
 ///
 /// In text it is one to four characters behind `SC:`, a decimal number behind `SC=` or a hexadecimal one behind `SC=x`:
 ///
@@ -35,7 +35,7 @@ impl ServiceCode {
         self.0 != Self::INVALID.0
     }
 
-    /// The four characters where the `SC:` form can tell them: spaces stand at the end only.
+    /// The four characters where the `SC:` form can express them: spaces stand at the end only.
     fn characters(self) -> Option<[u8; 4]> {
         let b = self.0.to_be_bytes();
         let used = b.iter().rposition(|&c| c != b' ')? + 1;

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// How a port works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortConfig {
-    /// The UDP socket. Errors that ICMP tells are always asked for.
+    /// The UDP socket. Errors by ICMP are always asked for.
     pub udp: UdpConfig,
     /// Connections in any state; more are refused.
     pub max_connections: usize,
@@ -37,9 +37,9 @@ pub struct PortCounters {
     pub accepted: u64,
     /// Connections reset because too many waited to be accepted, or the port had all that it may have, when they opened.
     pub turned_away: u64,
-    /// What ICMP has told of a connection's packets.
+    /// ICMP errors about a connection's packets.
     pub path_errors: u64,
-    /// What it has told of packets that no connection has sent lately.
+    /// ICMP errors about packets that no connection has sent lately.
     pub foreign_errors: u64,
     /// Failures of the socket on receipt.
     pub receive_errors: u64,

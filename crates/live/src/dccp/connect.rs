@@ -46,7 +46,7 @@ impl DccpSocket {
         })
     }
 
-    /// Begins to open a connection from an ephemeral UDP port of its own; [`Self::wait`] tells when it is open.
+    /// Begins to open a connection from an ephemeral UDP port of its own; [`Self::wait`] returns when it is open.
     ///
     /// # Errors
     /// Where the configuration cannot be, or the system refuses the socket.

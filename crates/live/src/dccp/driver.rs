@@ -115,7 +115,7 @@ impl Driver {
         c.received = self.inlet.counters();
     }
 
-    /// How long to sleep, told to others before the last look at what they have put down.
+    /// How long to sleep, stored for other threads before the last look at the deadlines that they left.
     fn sleep_time(&self) -> Duration {
         let now = self.shared.outlet.clock.now();
         let next = self.timers.first_key_value().map_or(Timestamp::MAX, |(k, _)| k.0);

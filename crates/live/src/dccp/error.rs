@@ -27,7 +27,7 @@ pub enum DccpError {
     /// The configuration cannot be, for another reason.
     #[error("{0}")]
     Config(String),
-    /// It would have to wait, which it was told not to, or for no longer than it has.
+    /// It would have to wait, or to wait longer than its timeout.
     #[error("it would block: congestion control holds data back, or nothing has come")]
     WouldBlock,
     /// The other end has not answered in time.
@@ -38,7 +38,7 @@ pub enum DccpError {
         /// How long it was waited for.
         seconds: f64,
     },
-    /// A host or router on the way refuses, as told by ICMP.
+    /// A host or router on the way refuses, by ICMP.
     #[error("{peer} cannot be reached ({kind}): nothing listens on this UDP port, or the way there is shut")]
     Unreachable {
         /// The other end.

@@ -37,7 +37,7 @@ impl Handshakes {
         Ok(Self { listener, hasher: RandomState::new(), peers: HashMap::new(), next_look: Timestamp::ZERO })
     }
 
-    /// A datagram of no connection. `is_used` tells whether one with other DCCP ports came the same addresses.
+    /// A datagram of no connection. `is_used` returns whether these addresses have a connection with other DCCP ports.
     pub(super) fn handle(
         &mut self,
         now: Timestamp,

@@ -16,10 +16,10 @@ use weir_units::{TimeDelta, Timestamp};
 const MAX_BURST: u32 = 256;
 /// Least distance of deadlines, so that one in the past cannot keep a core busy.
 const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
-/// Longest wait of a thread that uses a connection before it looks anew.
+/// Longest wait of a thread that uses a connection before it looks again.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// What tells a connection from the others of a port: with the port's own address and UDP port the 6-tuple of RFC 6773,
+/// What identifies a connection on a port: with the port's own address and UDP port the 6-tuple of RFC 6773,
 /// section 3.8.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
@@ -57,7 +57,7 @@ pub(super) struct Link {
 
 pub(super) struct Inner {
     pub(super) connection: Connection,
-    /// The last instant that the connection was told.
+    /// The time of the connection's last call.
     told: Timestamp,
     /// The earliest deadline that the driver knows.
     registered: Timestamp,
@@ -98,7 +98,7 @@ pub(super) fn message(panic: &(dyn Any + Send)) -> String {
 pub(super) struct Outcome {
     /// When the driver has to look at it, where that is earlier than it knows.
     pub(super) due: Option<Timestamp>,
-    /// It has come to its end: the port forgets it.
+    /// It has ended: the port forgets it.
     pub(super) is_over: bool,
     /// Packets that were sent.
     pub(super) sent: u32,
@@ -148,7 +148,7 @@ impl Link {
         lock(&self.inner)
     }
 
-    /// Does something with the connection at `at`, or later where it has been told a later time; sends what is to be sent, and
+    /// Does something with the connection at `at`, or later where an earlier call had a later time; sends what is to be sent, and
     /// wakes who waits. A panic ends this connection and nothing else. Packets wait in the outlet until it is flushed.
     pub(super) fn with<T>(
         &self,
@@ -226,19 +226,19 @@ impl Link {
         sent
     }
 
-    /// It cannot go on; everybody who waits is told.
+    /// It cannot go on; all waits end with the reason.
     fn fail(&self, inner: &mut Inner, why: String) {
         inner.broken.get_or_insert(why);
         self.wake_all();
     }
 
-    /// Ends all waits on it, to look anew.
+    /// Ends all waits on it, to look again.
     pub(super) fn wake_all(&self) {
         self.readable.notify_all();
         self.writable.notify_all();
     }
 
-    /// That deadline has come. Whether it was the one last registered; then the driver knows none any more.
+    /// That deadline has passed. Returns whether it was the one last registered; then none is registered any more.
     pub(super) fn is_due(inner: &mut Inner, at: Timestamp) -> bool {
         let is_due = inner.registered == at;
         if is_due {

@@ -14,7 +14,7 @@ use weir_dccp::connection::Config;
 use weir_dccp::listener::ListenerConfig;
 use weir_units::TimeDelta;
 
-/// Longest wait before a thread looks anew.
+/// Longest wait before a thread looks again.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Accepts connections on a UDP port.
@@ -57,7 +57,7 @@ impl DccpListener {
     /// Waits for the next connection, whose handshake is over by then.
     ///
     /// # Errors
-    /// [`DccpError::WouldBlock`] where there is none and [`Self::set_nonblocking`] was told so.
+    /// [`DccpError::WouldBlock`] where there is none and [`Self::set_nonblocking`] is on.
     pub fn accept(&self) -> Result<DccpSocket, DccpError> {
         let time = self.is_nonblocking.load(Ordering::Relaxed).then_some(TimeDelta::ZERO);
         self.accept_until(time)
@@ -66,7 +66,7 @@ impl DccpListener {
     /// Waits for the next connection for a time.
     ///
     /// # Errors
-    /// [`DccpError::WouldBlock`] where none has come by then.
+    /// [`DccpError::WouldBlock`] where none is open by then.
     pub fn accept_timeout(&self, time: Duration) -> Result<DccpSocket, DccpError> {
         self.accept_until(Some(TimeDelta::from_secs_f64(time.as_secs_f64())))
     }

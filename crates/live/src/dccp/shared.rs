@@ -161,7 +161,7 @@ impl Shared {
         lock(&self.table).remove(link);
     }
 
-    /// Everything that waits is told that the driver is gone.
+    /// The driver has failed: all waits end with this reason.
     pub(super) fn fail(&self, why: String) {
         let _ = self.outlet.failure.set(why);
         let links: Vec<Arc<Link>> = {
@@ -170,7 +170,7 @@ impl Shared {
             table.links.values().cloned().collect()
         };
         for link in links {
-            // Whoever has looked before the failure was told waits now, or holds the lock still.
+            // Whoever looked before the failure was stored waits now, or holds the lock still.
             drop(link.lock());
             link.wake_all();
         }

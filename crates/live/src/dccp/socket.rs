@@ -194,7 +194,7 @@ impl DccpSocket {
         done.unwrap_or(Err(DccpError::WouldBlock))
     }
 
-    /// Waits for something else, for a time or without end; whether it has come.
+    /// Waits for something else, for a time or without end; returns whether it has happened.
     ///
     /// # Errors
     /// The connection's end, where that is not what is waited for.
@@ -278,7 +278,7 @@ impl DccpSocket {
     pub fn ccids(&self) -> Option<(u8, u8)> {
         self.read(Connection::ccids)
     }
-    /// Whether the other end tells of each packet what became of it, so that [`Counters::data_lost`] counts.
+    /// Whether the other end reports on each packet, so that [`Counters::data_lost`] counts.
     pub fn has_ack_vectors(&self) -> bool {
         self.read(|c| {
             let spec = c.ccids().and_then(|n| c.config().registry.get(n.0));
@@ -309,7 +309,7 @@ impl DccpSocket {
     pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.read(|c| c.metrics(out));
     }
-    /// The connection's time, which deadlines are told in.
+    /// The connection's time, which deadlines are in.
     pub fn now(&self) -> Timestamp {
         self.port.shared().outlet.clock.now()
     }

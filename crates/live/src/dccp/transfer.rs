@@ -1,6 +1,6 @@
 //! Bulk data whose arrival is checked, datagram by datagram: what `weir dccp` sends and counts.
 //!
-//! Each datagram tells its number, its length and a checksum of all of it, so that loss, copies and damage are counted apart.
+//! Each datagram holds its number, its length and a checksum of all of it, so that loss, copies and damage are counted apart.
 
 mod check;
 mod receive;
@@ -23,7 +23,7 @@ const BATCH: usize = 16;
 const LOOK: Duration = Duration::from_millis(50);
 /// Data that a sender with a rate may be behind with before it gives it up.
 const MAX_DEBT: TimeDelta = TimeDelta::from_millis(50);
-/// What is to be sent: until the first of the ends that are given, or until it is told to stop.
+/// What is to be sent: until the first of the ends that are given, or until it is stopped.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SendPlan {
     /// Ends after this much data.
@@ -36,7 +36,7 @@ pub struct SendPlan {
     pub datagram: Option<DataSize>,
 }
 
-/// How a transfer goes, told every so often and at its end.
+/// How a transfer goes, at intervals and at its end.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Look {
     /// Seconds since it began.
@@ -45,7 +45,7 @@ pub struct Look {
     pub datagrams: u64,
     /// Bytes of these.
     pub bytes: u64,
-    /// Lost so far: as acknowledgements tell, or as numbers tell.
+    /// Lost so far: by acknowledgements at the sender, by numbers at the receiver.
     pub lost: u64,
     /// With ECN's congestion mark.
     pub marked: u64,
@@ -57,7 +57,7 @@ pub struct Look {
     pub queued: usize,
 }
 
-/// What a sender tells at the end.
+/// A sender's report at the end.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct SendReport {
     /// Seconds from the first datagram until the last has left the queue.
@@ -70,9 +70,9 @@ pub struct SendReport {
     pub rate_bps: f64,
     /// Data packets that have left.
     pub packets: u64,
-    /// Data packets lost, as Ack Vectors tell; `None` where the CCID has none.
+    /// Data packets lost, by Ack Vectors; `None` where the CCID has none.
     pub lost: Option<u64>,
-    /// Data packets marked, as Ack Vectors tell.
+    /// Data packets marked, by Ack Vectors.
     pub marked: Option<u64>,
     /// CCID of what is sent.
     pub ccid: Option<u8>,
@@ -113,7 +113,7 @@ fn look_of(socket: &DccpSocket, at: TimeDelta, datagrams: u64, bytes: u64) -> Lo
 /// Sends what is planned and closes, waiting up to `patience` for the other end.
 ///
 /// # Errors
-/// Where datagrams of that length cannot be sent. Any other end of the connection is told in the report.
+/// Where datagrams of that length cannot be sent. Any other end of the connection is in the report.
 pub fn send_all(
     socket: &DccpSocket,
     plan: &SendPlan,

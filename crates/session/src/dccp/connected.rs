@@ -160,7 +160,7 @@ impl Connected {
         }
     }
 
-    /// Follows what the connection has come to.
+    /// Follows the connection's state.
     fn follow_connection(&mut self, endpoint: &mut Endpoint, now: Timestamp) {
         let open = matches!(self.connection.state(), State::PartOpen | State::Open);
         if open != self.open {

@@ -4,13 +4,13 @@ use weir_units::Seq48;
 const SPAN: u64 = 64;
 
 /// Finds acknowledgements that were lost, by the other end's own numbers (RFC 4341, section 6.1.1): one is lost when NUMDUPACK
-/// later packets have come. Once the other end sends NDP Counts, only numbers that these tell to be of packets without data
+/// later packets have arrived. Once the other end sends NDP Counts, only numbers that these show to be of packets without data
 /// count; before, all do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckLoss {
     num_dup_ack: u32,
     newest: Option<Seq48>,
-    /// Bit i: the packet i before the newest has come.
+    /// Bit i: the packet i before the newest has arrived.
     seen: u64,
     /// The same: it is known to have no data.
     without_data: u64,
@@ -24,7 +24,7 @@ impl AckLoss {
         Self { num_dup_ack, newest: None, seen: 0, without_data: 0, judged: u64::MAX, tells_ndp: false }
     }
 
-    /// A packet of the other end has come. Gives how many without data are now known to be lost.
+    /// A packet of the other end has arrived. Gives how many without data are now known to be lost.
     pub(super) fn on_packet(&mut self, seq: Seq48, ndp_count: Option<u64>) -> u32 {
         let ahead = self.newest.map_or(SPAN as i64, |n| seq.since(n));
         if ahead <= 0 {
@@ -53,7 +53,7 @@ impl AckLoss {
     }
 
     fn judge(&mut self) -> u32 {
-        // The NUMDUPACK-th newest that has come: what is older and missing is lost.
+        // The NUMDUPACK-th newest that has arrived: what is older and missing is lost.
         let mut newer = self.seen;
         for _ in 1..self.num_dup_ack {
             newer &= newer.wrapping_sub(1);

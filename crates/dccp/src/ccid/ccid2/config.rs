@@ -25,14 +25,14 @@ weir_cc::tunables! {
         /// followed; as in Linux not below the initial window).
         window_validation: bool = true, 0 => 1;
         /// Whether the window does not grow until a packet sent after a loss was detected is acknowledged, as TCP's does not in fast
-        /// recovery (S. Jero, 2013, section 2.2.3.1, tells of it; RFC 4341 does not have it).
+        /// recovery (S. Jero, 2013, section 2.2.3.1, describes it; RFC 4341 does not have it).
         virtual_recovery: bool = false, 0 => 1;
         /// Whether lost and marked acknowledgements change Ack Ratio (RFC 4341, section 6.1.2).
         ack_ratio_control: bool = true, 0 => 1;
         /// Receiver: the longest that an acknowledgement waits (RFC 4340, section 11.3: 0.2 s).
         ack_delay: TimeDelta = 200.0, 0.0 => 1_000.0;
         /// Time constant of the smoothed rate, a first-order low pass (S. Jero, 2013, section 5.2, asks for smoothing without saying
-        /// how). A third of the 3 s after which that thesis's application sets its bit rate anew over CCID 2: 95 % of a change are
+        /// how). A third of the 3 s after which that thesis's application sets its bit rate over CCID 2: 95 % of a change are
         /// through by then.
         rate_time_constant: TimeDelta = 1_000.0, 0.0 => 60_000.0;
     }

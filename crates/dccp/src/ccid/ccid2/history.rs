@@ -38,7 +38,7 @@ struct Entry {
     dropped: u8,
 }
 
-/// What an acknowledgement tells anew.
+/// What an acknowledgement newly reports.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct News {
     /// Data packets received, marked or not.
@@ -96,7 +96,7 @@ impl History {
         self.entries.iter().filter(|e| e.fate == Fate::Out).count() as u32
     }
 
-    /// A packet has left. Those without data are kept only where they can tell of the loss of data before them.
+    /// A packet has left. Those without data are kept only where they can show the loss of data before them.
     pub(super) fn on_sent(&mut self, seq: Seq48, now: Timestamp, is_data: bool) {
         if self.entries.is_empty() {
             if is_data {

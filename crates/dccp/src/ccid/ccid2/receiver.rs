@@ -8,7 +8,7 @@ use weir_units::{Ecn, Seq48, TimeDelta, Timestamp};
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
 /// Ack Ratio where the sender says that it does not use one (RFC 4340, section 11.3: 0); the first one's.
 const DEFAULT_ACK_RATIO: u16 = 2;
-/// An acknowledgement that has waited at least so long tells it.
+/// An acknowledgement that has waited at least so long reports its delay.
 const TELL_ELAPSED: TimeDelta = TimeDelta::from_millis(1);
 
 /// The half at the data's receiver: an acknowledgement for every Ack Ratio data packets, for the first after 0.2 s at the latest, and at
@@ -46,7 +46,7 @@ impl Receiver {
 impl CcidReceiver for Receiver {
     fn on_packet(&mut self, packet: &ReceivedPacket<'_>) {
         let now = packet.now;
-        // Of packets without data a gap is told, but it waits for a data packet: acknowledgements are not acknowledged.
+        // A gap in packets without data is acknowledged too, but that waits for a data packet: acknowledgements are not acknowledged.
         match self.newest {
             Some((newest, _)) => {
                 let ahead = packet.sequence.since(newest);

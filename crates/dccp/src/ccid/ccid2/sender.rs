@@ -101,7 +101,7 @@ impl<A: Avoidance> WindowSender<A> {
         }
     }
 
-    /// Packets of the other end tell of acknowledgements that were lost.
+    /// Gaps in the other end's numbers show acknowledgements that were lost.
     fn on_other_end_packet(&mut self, seq: Seq48, ndp_count: Option<u64>) {
         if self.ack_loss.on_packet(seq, ndp_count) > 0 {
             self.ack_ratio.on_lost_or_marked();

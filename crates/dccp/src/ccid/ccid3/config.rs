@@ -29,7 +29,7 @@ weir_cc::tunables! {
         packets_per_ack: f64 = 1.0, 1.0 => 2.0;
         /// Least t_RTO of the TCP flow (RFC 5348, section 3.1: 4 R; it lets it be at least 1 s).
         min_rto: TimeDelta = 0.0, 0.0 => 10_000.0;
-        /// Whether the receiver tells its own loss event rate too (RFC 4342, section 8.4: it may without being asked).
+        /// Whether the receiver reports its own loss event rate too (RFC 4342, section 8.4: it may without being asked).
         loss_event_rate: bool = 1, 0 => 1;
         /// Time constant with which the smoothed rate rises: applications follow in steps of a second (S. Jero, 2013,
         /// section 3.2.2: four samples a second apart).

@@ -11,7 +11,7 @@ pub(super) struct CorruptEvents {
 }
 
 impl CorruptEvents {
-    /// A packet was told corrupt. It begins an event unless one began, by loss or so, within a round trip.
+    /// A packet was reported corrupt. It begins an event unless one began, by loss or otherwise, within a round trip.
     pub(super) fn on_corrupt(&mut self, now: Timestamp, rtt: TimeDelta, sequence: Seq48, lost_at: Option<Timestamp>) {
         let last = self.last.into_iter().chain(lost_at).max();
         if last.is_none_or(|t| now - t > rtt) {
@@ -21,7 +21,7 @@ impl CorruptEvents {
         }
     }
 
-    /// Parts the intervals told where such events began. Both newest first.
+    /// Splits the reported intervals where such events began. Both newest first.
     pub(super) fn part(&self, told: &[(Seq48, Interval)]) -> ([(Seq48, Interval); INTERVALS], usize) {
         let mut parts = [(Seq48::default(), Interval::default()); INTERVALS];
         let mut count = 0;

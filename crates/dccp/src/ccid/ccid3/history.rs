@@ -11,7 +11,7 @@ const MAX_HOLES: usize = 8;
 /// Where in the stream of packets something happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Place {
-    /// The window counter that had come before, unwrapped.
+    /// The window counter that had arrived before, unwrapped.
     pub(super) counter: u64,
     /// Packets without data before.
     pub(super) without_data: u64,
@@ -34,11 +34,11 @@ impl Loss {
 #[derive(Clone, Copy, Debug)]
 struct Hole {
     loss: Loss,
-    /// Packets that have come with greater numbers.
+    /// Packets that have arrived with greater numbers.
     later: u64,
 }
 
-/// What has come and what is missing.
+/// What has arrived and what is missing.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     highest: Option<Seq48>,
@@ -53,7 +53,7 @@ impl History {
         Self { highest: None, ccval: None, place: Place::default(), holes: Vec::with_capacity(MAX_HOLES + 1) }
     }
 
-    /// The greatest number that has come.
+    /// The greatest number that has arrived.
     pub(super) fn highest(&self) -> Option<Seq48> {
         self.highest
     }
@@ -66,7 +66,7 @@ impl History {
         self.holes.first().map(|h| h.loss.first)
     }
 
-    /// Takes a packet in; `false` where it came before or was given up. `on_loss` is told of losses in order.
+    /// Takes a packet; returns `false` where it is a copy or was given up. Calls `on_loss` with losses in order.
     pub(super) fn on_packet(&mut self, packet: &ReceivedPacket<'_>, mut on_loss: impl FnMut(Loss)) -> bool {
         let (sequence, is_data) = (packet.sequence, packet.packet_type.is_data());
         let place = match self.highest {
@@ -106,7 +106,7 @@ impl History {
         true
     }
 
-    /// Numbers that have not come, the last `without_data` of them without data.
+    /// Numbers that have not arrived, the last `without_data` of them without data.
     fn open(&mut self, first: Seq48, last: Seq48, without_data: u64) {
         let missing = (last.since(first) + 1).max(0).unsigned_abs();
         let without_data = without_data.min(missing);
@@ -117,7 +117,7 @@ impl History {
         self.place.without_data += without_data;
     }
 
-    /// A packet that comes late: takes it out of its hole, and tells the place before that.
+    /// A packet that arrives late: takes it out of its hole, and returns the place before it.
     fn fill(&mut self, sequence: Seq48) -> Option<Place> {
         let at = self.holes.iter().position(|h| sequence.is_within(h.loss.first, h.loss.last))?;
         let hole = self.holes[at];

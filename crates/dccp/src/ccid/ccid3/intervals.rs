@@ -46,7 +46,7 @@ impl Intervals {
         }
     }
 
-    /// The first packet has come.
+    /// The first packet has arrived.
     pub(super) fn start(&mut self, first: Seq48) {
         self.first = first;
     }
@@ -82,7 +82,7 @@ impl Intervals {
         if self.small_packets && is_short { packets / interval.dropped.max(1) as f64 } else { packets }
     }
 
-    /// p by what has come.
+    /// p by what has arrived.
     pub(super) fn loss_event_rate(&self, history: &History) -> f64 {
         let Some(open) = &self.started[0] else { return 0.0 };
         let place = history.place();
@@ -92,10 +92,10 @@ impl Intervals {
         self.lengths.loss_event_rate_with(length, self.discounting)
     }
 
-    /// Skip Length, and the intervals newest first, up to the greatest number that has come.
+    /// Skip Length, and the intervals newest first, up to the greatest number that has arrived.
     pub(super) fn report(&self, history: &History) -> (u8, impl Iterator<Item = Interval> + Clone + '_) {
         let highest = history.highest().unwrap_or(self.first);
-        // A pending hole that is longer than Skip Length can tell stays in the lossless part until it is given up.
+        // A pending hole that is longer than Skip Length can express stays in the lossless part until it is given up.
         let pending = history.pending().map_or(0, |p| (highest.since(p) + 1).clamp(0, NDUPACK as i64).unsigned_abs());
         let mut end = highest.next().sub(pending);
         let place = history.place();

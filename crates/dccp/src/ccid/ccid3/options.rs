@@ -10,7 +10,7 @@ pub(super) const LOSS_INTERVAL: u8 = 193;
 pub(super) const RECEIVE_RATE: u8 = 194;
 pub(super) const DROPPED_PACKETS: u8 = 195;
 
-/// NINTERVAL + 1: loss intervals that are told and used.
+/// NINTERVAL + 1: loss intervals that are reported and used.
 pub(super) const INTERVALS: usize = LOSS_INTERVALS + 1;
 /// NDUPACK, and the greatest Skip Length.
 pub(super) const NDUPACK: u64 = 3;
@@ -19,7 +19,7 @@ const DROP_BYTES: usize = 3;
 const MAX_24: u64 = 0xff_ffff;
 const MAX_23: u64 = 0x7f_ffff;
 
-/// A loss interval as it is told.
+/// A loss interval as it is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Interval {
     /// Packets of the part without loss.
@@ -70,7 +70,7 @@ pub(super) fn write_u32(out: &mut PacketWriter<'_>, number: u8, value: u32) -> b
     out.option(&DccpOption::Ccid { number, data: &value.to_be_bytes() })
 }
 
-/// What the options of an acknowledgement tell.
+/// What the options of an acknowledgement report.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
     /// Bytes a second.
@@ -144,7 +144,7 @@ impl Report {
         }
     }
 
-    /// The intervals with the numbers that they start with, newest first; `None` where they are not told.
+    /// The intervals with the numbers that they start with, newest first; `None` where they are not reported.
     pub(super) fn intervals(&self) -> Option<&[(Seq48, Interval)]> {
         self.has_intervals.then_some(&self.intervals[..self.count])
     }

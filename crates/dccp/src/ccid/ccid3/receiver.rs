@@ -10,7 +10,7 @@ use weir_cc::throughput::TcpFlow;
 use weir_cc::tunable::SetupError;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Round-trip time where nothing tells it (RFC 4340, section 3.4).
+/// Round-trip time where none is known (RFC 4340, section 3.4).
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
 /// Weight of a sample in the round-trip time by window counters.
 const RTT_WEIGHT: f64 = 0.1;
@@ -60,7 +60,7 @@ impl CounterRtt {
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Timestamp,
-    /// The greatest window counter, and the bytes of data, that had come.
+    /// The greatest window counter, and the bytes of data, that had arrived.
     counter: u64,
     bytes: u64,
 }
@@ -75,16 +75,16 @@ pub struct Receiver {
     intervals: Intervals,
     counter_rtt: CounterRtt,
     connection_rtt: Option<TimeDelta>,
-    /// Bytes of data that have come.
+    /// Bytes of data that have arrived.
     bytes: u64,
     /// Mean data packet, in bytes; zero before the first.
     segment: f64,
     /// When feedback left, newest first.
     marks: [Option<Mark>; MARKS],
-    /// The last X_recv told, and the greatest.
+    /// The last X_recv reported, and the greatest.
     receive_rate: DataRate,
     max_receive_rate: DataRate,
-    /// Whether data have come since the last feedback, and whether the next is due.
+    /// Whether data have arrived since the last feedback, and whether the next is due.
     has_data: bool,
     is_due: bool,
 }
@@ -194,7 +194,7 @@ impl CcidReceiver for Receiver {
         }
         if self.config.loss_event_rate {
             let p = self.intervals.loss_event_rate(&self.history);
-            // Beyond what the option can tell, infinity where p is 0, is its greatest value.
+            // What the option cannot express, infinity where p is 0, is its greatest value.
             options::write_u32(out, LOSS_EVENT_RATE, libm::ceil(1.0 / p - 1e-9) as u32);
         }
         self.marks.copy_within(..MARKS - 1, 1);

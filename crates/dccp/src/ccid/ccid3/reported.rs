@@ -1,4 +1,4 @@
-//! Loss intervals as the receiver tells them, at the sender: the loss event rate that it uses.
+//! Loss intervals as the receiver reports them, at the sender: the loss event rate that it uses.
 
 use super::corrupt::CorruptEvents;
 use super::options::{INTERVALS, Interval};
@@ -14,7 +14,7 @@ pub(super) struct ReportedIntervals {
     small_packets: bool,
     discounting: bool,
     lengths: LossIntervals,
-    /// The number that the open interval starts with, and when that was first told.
+    /// The number that the open interval starts with, and when that was first reported.
     newest: Option<(Seq48, Timestamp)>,
     /// The length of the interval before the first event, once there was one.
     first_length: Option<f64>,
@@ -29,7 +29,7 @@ impl ReportedIntervals {
         Self { small_packets, discounting, lengths, newest: None, first_length: None, corrupt, p: 0.0 }
     }
 
-    /// A packet was told corrupt, which the next report's intervals do not know.
+    /// A packet was reported corrupt, which the next report's intervals do not show.
     pub(super) fn on_corrupt(&mut self, now: Timestamp, rtt: TimeDelta, sequence: Seq48) {
         self.corrupt.on_corrupt(now, rtt, sequence, self.newest.map(|n| n.1));
     }
@@ -39,8 +39,8 @@ impl ReportedIntervals {
         self.p
     }
 
-    /// Takes a report in, newest first; whether it tells of a new loss event. `synthetic` is asked for the length of the
-    /// interval before the first event (RFC 5348, section 6.3.1), whatever the receiver says of it.
+    /// Takes a report, newest first; returns whether it has a new loss event. `synthetic` is asked for the length of the
+    /// interval before the first event (RFC 5348, section 6.3.1), whatever length the receiver reports for it.
     pub(super) fn on_report(
         &mut self,
         now: Timestamp,
@@ -60,13 +60,13 @@ impl ReportedIntervals {
             Some(new) => {
                 let lasted = before.map_or(TimeDelta::ZERO, |b| now - b.1);
                 for n in (1..=new).rev() {
-                    // Intervals that are told together lasted no longer than the time between reports.
+                    // Intervals that are reported together lasted no longer than the time between reports.
                     let lasted = if n == new { lasted } else { TimeDelta::ZERO };
                     let length = self.length(&told[n].1, lasted, rtt);
                     self.lengths.on_event(0, Some(length), self.discounting);
                 }
             }
-            // The first event, or the receiver has joined intervals, or more than it tells are new.
+            // The first event, or the receiver has joined intervals, or more are new than it reports.
             None => self.rebuild(told, events, rtt, synthetic),
         }
         self.newest = Some((start, since));
@@ -77,7 +77,7 @@ impl ReportedIntervals {
 
     fn rebuild(&mut self, told: &[(Seq48, Interval)], events: usize, rtt: TimeDelta, synthetic: impl FnOnce() -> f64) {
         self.lengths = LossIntervals::new();
-        // With nine intervals told, the one before the oldest is not needed.
+        // With nine intervals reported, the one before the oldest is not needed.
         if events < INTERVALS {
             let first = *self.first_length.get_or_insert_with(|| synthetic().max(1.0));
             self.lengths.on_event(0, Some(first), self.discounting);
@@ -94,7 +94,7 @@ impl ReportedIntervals {
         if self.small_packets && lasted <= rtt * SHORT { packets / interval.dropped.max(1) as f64 } else { packets }
     }
 
-    /// Takes a loss event rate in as the receiver computes it, from one that tells no intervals: data packets an interval.
+    /// Takes a loss event rate as the receiver computes it, from one that reports no intervals: data packets an interval.
     pub(super) fn on_rate(&mut self, packets: u32) -> bool {
         let p = if packets == u32::MAX { 0.0 } else { 1.0 / f64::from(packets.max(1)) };
         let before = std::mem::replace(&mut self.p, p);

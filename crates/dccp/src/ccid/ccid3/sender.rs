@@ -45,7 +45,7 @@ pub struct Sender<S = AnySize> {
     receive_rate: f64,
     max_receive_rate: f64,
     was_limited: bool,
-    /// p as the receiver computes it, where it tells that: to be compared (RFC 4342, section 9.2).
+    /// p as the receiver computes it, where it reports that: to be compared (RFC 4342, section 9.2).
     told: f64,
     smoothed: Smoothed,
     acknowledged: Option<Seq48>,
@@ -196,7 +196,7 @@ impl<S: PacketSize> Sender<S> {
         self.idle = true;
     }
 
-    /// What Data Dropped and Slow Receiver tell, until the next feedback.
+    /// What Data Dropped and Slow Receiver report, until the next feedback.
     fn take_dropped(&mut self, ack: &Acknowledgement<'_>) {
         self.was_slow |= ack.slow_receiver;
         self.has_state = !ack.data_dropped.is_empty() || !ack.ack_vector.is_empty();

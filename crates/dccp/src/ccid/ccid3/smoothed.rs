@@ -17,7 +17,7 @@ impl Smoothed {
         Self { rise: config.smooth_rise, fall: config.smooth_fall, value: 0.0, at: now }
     }
 
-    /// Begins anew from a rate.
+    /// Starts again from a rate.
     pub(in crate::ccid) fn start(&mut self, now: Timestamp, rate: f64) {
         (self.value, self.at) = (rate, now);
     }

@@ -32,7 +32,7 @@ pub struct Sender {
     /// Mean chunk in bytes; zero before the first.
     mean_chunk: f64,
     busy: Option<Busy>,
-    /// Bytes that wait: what the connection has told last, and chunks since.
+    /// Bytes that wait: what the connection last reported, and chunks since.
     waiting: u64,
     smoothed: Smoothed,
     has_rate: bool,

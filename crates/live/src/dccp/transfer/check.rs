@@ -1,4 +1,4 @@
-//! Datagrams that tell whether they are whole, and what has come of a stream of them.
+//! Datagrams that show whether they are whole, and what arrives of a stream of them.
 
 use serde::Serialize;
 use weir_units::Ecn;
@@ -7,7 +7,7 @@ use weir_units::Ecn;
 const MAGIC: [u8; 4] = *b"WDC1";
 /// Bytes of magic, length, number and checksum: the shortest datagram.
 pub const MIN_DATAGRAM: usize = 24;
-/// Datagrams that may come out of order or twice and still be told apart.
+/// Datagrams that may arrive out of order or twice and still be counted apart.
 const WINDOW: u64 = 1 << 16;
 
 fn mixed(h: u64, word: u64) -> u64 {
@@ -53,14 +53,14 @@ pub fn read_datagram(datagram: &[u8]) -> Option<u64> {
     whole.then_some(number)
 }
 
-/// What has come of a stream of such datagrams.
+/// What has arrived of a stream of such datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Tally {
     /// Datagrams that came whole, each once.
     pub datagrams: u64,
     /// Bytes of these.
     pub bytes: u64,
-    /// Datagrams that have not come, as far as later ones tell.
+    /// Datagrams missing, by the numbers of later ones.
     pub lost: u64,
     /// Datagrams that came after a later one.
     pub late: u64,
@@ -78,7 +78,7 @@ pub struct Checker {
     tally: Tally,
     /// One after the newest.
     next: u64,
-    /// A bit for each of the newest [`WINDOW`] datagrams: whether it has come.
+    /// A bit for each of the newest [`WINDOW`] datagrams: whether it has arrived.
     came: Vec<u64>,
 }
 
@@ -89,7 +89,7 @@ impl Default for Checker {
 }
 
 impl Checker {
-    /// A datagram has come.
+    /// A datagram has arrived.
     pub fn take(&mut self, datagram: &[u8], ecn: Ecn) {
         self.tally.marked += u64::from(ecn == Ecn::Ce);
         let Some(n) = read_datagram(datagram) else {
@@ -122,7 +122,7 @@ impl Checker {
         self.tally.bytes += datagram.len() as u64;
     }
 
-    /// What has come so far.
+    /// The counts so far.
     pub fn tally(&self) -> Tally {
         self.tally
     }

@@ -11,17 +11,17 @@ use weir_units::{TimeDelta, Timestamp};
 /// Datagrams that are taken before anything else has its turn.
 const MAX_AT_ONCE: usize = 256;
 
-/// What a receiver tells at the end.
+/// A receiver's report at the end.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct ReceiveReport {
     /// Seconds from the first datagram to the last.
     pub seconds: f64,
-    /// What has come.
+    /// What has arrived.
     #[serde(flatten)]
     pub tally: Tally,
     /// Bytes over time.
     pub rate_bps: f64,
-    /// Share of what was sent, as numbers tell, that has not come.
+    /// Share of the datagrams sent, by their numbers, that has not arrived.
     pub loss: f64,
     /// CCID of what is received.
     pub ccid: Option<u8>,
@@ -135,7 +135,7 @@ impl Receiving {
         }
     }
 
-    /// The end: tells how it went. `unanswered` says that this end has closed, and the other has not agreed.
+    /// The report at the end, after a last look.
     pub(super) fn report(self, socket: &DccpSocket, tell: &mut dyn FnMut(&Look)) -> ReceiveReport {
         tell(&self.state(socket));
         let tally = self.checker.tally();
