@@ -159,3 +159,56 @@ fn journey(codec: VideoCodec, data: &[u8], max: u64) -> Vec<u8> {
     Depacketiser::new(codec).read(&frame, &mut out);
     out
 }
+
+/// Reads `data` as a packet of Opus, and as packets of it for playout: of each three bytes and its payload. The first byte
+/// holds the step in sequence numbers (3 bits) and whether it is silence, the second the step in timestamps in 2.5 ms, the
+/// third the payload's length.
+pub fn opus(data: &[u8]) {
+    use weir_media::audio::{AudioDelay, AudioPacket, AudioPlayout, OpusPacket, packetise};
+    use weir_units::{TimeDelta, Timestamp};
+    if let Ok(packet) = OpusPacket::parse(data) {
+        assert!(packet.samples() <= 5_760 && packet.frames().len() <= 48);
+        assert!(packet.frames().map(<[u8]>::len).sum::<usize>() < data.len());
+        assert!(packet.frames().all(|f| f.len() <= 1_275));
+        let _ = (packet.has_fec(), packet.is_silence(), packet.toc().bandwidth());
+        let mut out = Payloads::default();
+        assert_eq!(packetise(data, DataSize::from_bytes(1_200), &mut out).is_ok(), data.len() <= 1_200);
+    }
+    for delay in [AudioDelay::fixed(TimeDelta::from_millis(60)), AudioDelay::up_to(TimeDelta::from_millis(200))] {
+        let mut playout = AudioPlayout::new(delay);
+        let (mut sequence, mut timestamp, mut now) = (100u64, 0u32, Timestamp::ZERO);
+        let (mut slots, mut end) = (0u64, None);
+        let mut rest = data;
+        while let [steps, ticks, length, behind @ ..] = rest {
+            let (payload, behind) = behind.split_at((*length as usize).min(behind.len()));
+            sequence = (sequence + u64::from(steps & 7)).saturating_sub(1);
+            timestamp = timestamp.wrapping_add((u32::from(*ticks) * 120).wrapping_sub(2_400));
+            now += TimeDelta::from_millis(i64::from(steps >> 3));
+            let packet = AudioPacket::opus(sequence, timestamp, payload).unwrap_or(AudioPacket::sized(
+                sequence,
+                timestamp,
+                DataSize::from_bytes(payload.len() as u64),
+            ));
+            playout.on_packet(now, &packet);
+            while let Some(slot) = playout.poll(now) {
+                assert!(slot.at <= now && slot.samples > 0 && end.is_none_or(|e| slot.at >= e));
+                end = Some(slot.at);
+                slots += 1;
+            }
+            rest = behind;
+        }
+        // No slot is shorter than a sample.
+        assert!(slots <= 48 * (now - Timestamp::ZERO).as_millis().unsigned_abs() + 1_000);
+    }
+    // Text of SDP, too.
+    if let Some((first, text)) = data.split_first()
+        && *first == b'a'
+    {
+        if let Some(params) =
+            core::str::from_utf8(text).ok().and_then(|t| t.parse::<weir_media::audio::OpusParams>().ok())
+        {
+            let again: weir_media::audio::OpusParams = params.to_string().parse().expect("what is written can be read");
+            assert_eq!(again.to_string(), params.to_string());
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! What every encoder asks of its configuration.
 
 use core::ops::RangeInclusive;
-use weir_media::{EncoderConfig, Picture, VideoCodec, VideoError};
+use weir_media::{EncoderConfig, Layering, Picture, VideoCodec, VideoError};
 use weir_units::DataRate;
 #[cfg(any(feature = "openh264", feature = "x264"))]
 use weir_units::DataSize;
@@ -33,6 +33,18 @@ impl Check {
             return Err(self.refusal("threads", config.threads, format!("1 to {MAX_THREADS}")));
         }
         self.bit_rate(config.bit_rate)
+    }
+
+    /// Layers, of which the codec has so many at most; references cannot be selected among them.
+    pub(crate) fn layering(self, config: &EncoderConfig, most: Layering) -> Result<(), VideoError> {
+        let asked = config.layering;
+        if asked.spatial() > most.spatial() || asked.temporal() > most.temporal() {
+            return Err(self.refusal("layering", asked, format!("{most} at most")));
+        }
+        if config.reference_selection && !asked.is_single() {
+            return Err(self.refusal("layering", asked, "L1T1 with reference selection"));
+        }
+        Ok(())
     }
 
     pub(crate) fn bit_rate(self, rate: DataRate) -> Result<(), VideoError> {

@@ -1,4 +1,4 @@
-//! Video encoders and decoders by foreign libraries, behind the traits of `weir_media`.
+//! Video and audio encoders and decoders by other libraries, behind the traits of `weir_media`.
 //!
 //! This is the only room that calls foreign code, and each library has a feature of its own:
 //!
@@ -6,10 +6,13 @@
 //! |---|---|---|---|---|
 //! | H.264 | OpenH264 | `openh264` (default) | BSD-2 | bundled source; a C++ compiler, and nasm for its vector code |
 //! | H.264, encoder only | x264 | `x264` | GPL-2+ | the system: Debian's libx264-dev, libclang-dev |
+//! | Opus | ropus | `opus` (default) | BSD-3 | Rust, no compiler of C |
 //! | VP8, VP9 | libvpx | `vpx` | BSD-3 | the system: Debian's libvpx-dev |
 //!
 //! Feature `vmaf` has `Vmaf`, which scores decoded pictures by libvmaf (BSD-2), from bundled source, which needs meson,
 //! ninja and nasm.
+//!
+//! For audio there are [`audio_encoder`] and [`audio_decoder`].
 //!
 //! [`encoder`] and [`decoder`] take the first library of a codec that is built in; [`list`] tells what there is, and what
 //! each can do. All pictures are 4:2:0 of 8 bits. With one thread the same pictures and calls give the same bytes.
@@ -30,6 +33,8 @@ mod check;
 mod h264;
 #[cfg(feature = "openh264")]
 mod openh264;
+#[cfg(feature = "opus")]
+mod opus;
 mod registry;
 #[cfg(feature = "vmaf")]
 mod vmaf;
@@ -41,4 +46,6 @@ mod x264;
 #[cfg(feature = "vmaf")]
 pub use vmaf::{Vmaf, VmafScores};
 
-pub use registry::{Library, decoder, decoder_of, encoder, encoder_of, list};
+pub use registry::{
+    AudioLibrary, Library, audio_decoder, audio_encoder, audio_list, decoder, decoder_of, encoder, encoder_of, list,
+};

@@ -1,5 +1,6 @@
 //! Which codecs there are, and which library makes them.
 
+use weir_media::audio::{AudioCodec, AudioDecoder, AudioEncoder, AudioEncoderConfig, AudioError, Channels};
 use weir_media::{Capabilities, EncoderConfig, VideoCodec, VideoDecoder, VideoEncoder, VideoError};
 
 /// What a library offers for a codec.
@@ -157,4 +158,65 @@ fn not_built_of(library: &str, codec: VideoCodec) -> VideoError {
         .find(|l| l.name == library && l.codec == codec && !l.built_in)
         .map_or("no library of that name has it (see weir_codecs::list)", |l| l.way_out);
     VideoError::NotBuilt { codec, way_out }
+}
+
+const BUILD_OPUS: &str = "build with --features opus";
+
+/// What a library offers for an audio codec: an encoder and a decoder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AudioLibrary {
+    /// The codec.
+    pub codec: AudioCodec,
+    /// The library's name.
+    pub name: &'static str,
+    /// Whether it is built in.
+    pub built_in: bool,
+    /// Its version; empty where it is not built in.
+    pub version: String,
+    /// What to build with to have it.
+    pub way_out: &'static str,
+}
+
+/// Every audio codec of every library that Weir knows.
+pub fn audio_list() -> Vec<AudioLibrary> {
+    vec![AudioLibrary {
+        codec: AudioCodec::Opus,
+        name: "ropus",
+        built_in: cfg!(feature = "opus"),
+        version: opus_version(),
+        way_out: BUILD_OPUS,
+    }]
+}
+
+fn opus_version() -> String {
+    #[cfg(feature = "opus")]
+    return crate::opus::version();
+    #[cfg(not(feature = "opus"))]
+    String::new()
+}
+
+/// An encoder of audio.
+///
+/// # Errors
+/// Where none is built in, or the configuration asks for what the codec does not have.
+#[cfg_attr(not(feature = "opus"), expect(unused_variables, reason = "nothing is built in"))]
+pub fn audio_encoder(codec: AudioCodec, config: &AudioEncoderConfig) -> Result<Box<dyn AudioEncoder>, AudioError> {
+    match codec {
+        #[cfg(feature = "opus")]
+        AudioCodec::Opus => Ok(Box::new(crate::opus::Encoder::new(config)?)),
+        _ => Err(AudioError::NotBuilt { codec, way_out: BUILD_OPUS }),
+    }
+}
+
+/// A decoder of audio.
+///
+/// # Errors
+/// Where none is built in, or the library fails.
+#[cfg_attr(not(feature = "opus"), expect(unused_variables, reason = "nothing is built in"))]
+pub fn audio_decoder(codec: AudioCodec, channels: Channels) -> Result<Box<dyn AudioDecoder>, AudioError> {
+    match codec {
+        #[cfg(feature = "opus")]
+        AudioCodec::Opus => Ok(Box::new(crate::opus::Decoder::new(channels)?)),
+        _ => Err(AudioError::NotBuilt { codec, way_out: BUILD_OPUS }),
+    }
 }

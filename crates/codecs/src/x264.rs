@@ -153,6 +153,7 @@ impl Handle {
 
 fn check(config: &EncoderConfig) -> Result<(), VideoError> {
     CHECK.common(config, FRAME_RATES)?;
+    CHECK.layering(config, weir_media::Layering::SINGLE)?;
     h264::check_size(CHECK, config, MIN_SIDE)?;
     CHECK.slice_size(config.slice_size, SLICE_SIZES)
 }

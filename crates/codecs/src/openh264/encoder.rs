@@ -9,12 +9,15 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use openh264_sys2::{self as sys, source::APILoader};
 use weir_media::{
-    Capabilities, CodedFrame, EncoderConfig, Picture, Plane, RateChange, VideoCodec, VideoEncoder, VideoError,
+    Capabilities, CodedFrame, EncoderConfig, LayerId, LayerInfo, Layering, Picture, Plane, RateChange, VideoCodec,
+    VideoEncoder, VideoError,
 };
 use weir_units::{DataRate, DataSize};
 
 /// The number that the library has.
 const LONG_TERM_REFERENCES: c_int = 2;
+/// The library counts the references that its layers need (its AUTO_REF_PIC_COUNT).
+const AUTO_REFERENCES: c_int = -1;
 /// The library takes no smaller sides.
 const MIN_SIDE: u32 = 16;
 /// Frames a second that the library counts with (its MIN_FRAME_RATE and MAX_FRAME_RATE).
@@ -137,8 +140,8 @@ impl Handle {
         unsafe { self.vtable().ForceIntraFrame.map(|f| f(self.raw, true)) };
     }
 
-    /// Codes a picture and appends it to `out`; whether it is a key frame.
-    fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut Vec<u8>) -> Result<bool, VideoError> {
+    /// Codes a picture and appends it to `out`; whether it is a key frame, and its temporal layer.
+    fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut Vec<u8>) -> Result<(bool, u8), VideoError> {
         let plane = |p| picture.plane(p).as_ptr().cast_mut();
         let stride = |p| picture.size_of(p).0 as c_int;
         let source = sys::SSourcePicture {
@@ -159,14 +162,16 @@ impl Handle {
             return Err(CHECK.failure("EncodeFrame", code));
         }
         if self.info.eFrameType == sys::videoFrameTypeSkip || self.info.eFrameType == sys::videoFrameTypeInvalid {
-            return Ok(false);
+            return Ok((false, 0));
         }
+        let mut temporal = 0;
         let layers = usize::try_from(self.info.iLayerNum).unwrap_or(0).min(self.info.sLayerInfo.len());
         for layer in &self.info.sLayerInfo[..layers] {
             let units = usize::try_from(layer.iNalCount).unwrap_or(0);
             if units == 0 || layer.pNalLengthInByte.is_null() || layer.pBsBuf.is_null() {
                 continue;
             }
+            temporal = temporal.max(layer.uiTemporalId);
             // SAFETY: the layer has this many lengths, which sum up to the bytes behind `pBsBuf`, until the next call.
             unsafe {
                 let lengths = core::slice::from_raw_parts(layer.pNalLengthInByte, units);
@@ -174,7 +179,7 @@ impl Handle {
                 out.extend_from_slice(core::slice::from_raw_parts(layer.pBsBuf, bytes));
             }
         }
-        Ok(self.info.eFrameType == sys::videoFrameTypeIDR)
+        Ok((self.info.eFrameType == sys::videoFrameTypeIDR, temporal))
     }
 }
 
@@ -196,9 +201,14 @@ fn configure(param: &mut sys::SEncParamExt, config: &EncoderConfig) {
     // The whole range of the codec, so that quality gives way before frames are left out.
     param.iMinQp = 12;
     param.iMaxQp = 51;
-    param.iTemporalLayerNum = 1;
+    param.iTemporalLayerNum = config.layering.temporal().into();
     param.iSpatialLayerNum = 1;
-    param.iNumRefFrame = if config.reference_selection { 1 + LONG_TERM_REFERENCES } else { 1 };
+    param.iNumRefFrame = match config.reference_selection {
+        true => 1 + LONG_TERM_REFERENCES,
+        // Three temporal layers keep two pictures; the library knows.
+        false if config.layering.temporal() > 1 => AUTO_REFERENCES,
+        false => 1,
+    };
     param.bEnableLongTermReference = config.reference_selection;
     param.iLTRRefNum = if config.reference_selection { LONG_TERM_REFERENCES } else { 0 };
     // It marks when more than this have passed.
@@ -233,9 +243,24 @@ fn configure(param: &mut sys::SEncParamExt, config: &EncoderConfig) {
     }
 }
 
+/// The library's simulcast is not used: encodings of several sizes are encoders of their own.
+fn most_layers() -> Layering {
+    Layering::new(1, weir_media::MAX_TEMPORAL_LAYERS).unwrap_or_default()
+}
+
 fn check(config: &EncoderConfig) -> Result<(), VideoError> {
     CHECK.common(config, FRAME_RATES)?;
     h264::check_size(CHECK, config, MIN_SIDE)?;
+    CHECK.layering(config, most_layers())?;
+    // The library wants whole periods of its layers between key frames.
+    let period = 1 << (config.layering.temporal() - 1);
+    if let Some(interval) = config.key_interval.filter(|n| !n.is_multiple_of(period)) {
+        return Err(CHECK.refusal(
+            "key_interval",
+            interval,
+            format!("a multiple of {period}, with {}", config.layering),
+        ));
+    }
     CHECK.slice_size(config.slice_size, SLICE_SIZES)
 }
 
@@ -341,7 +366,11 @@ impl VideoEncoder for Encoder {
         if self.key_frame {
             self.handle.force_key_frame();
         }
-        out.key = self.handle.encode(self.even.of(picture), ticks, &mut out.data)?;
+        let temporal;
+        (out.key, temporal) = self.handle.encode(self.even.of(picture), ticks, &mut out.data)?;
+        // What refers to nothing above its own layer, its bits do not say.
+        let layer = LayerInfo { id: LayerId::new(0, temporal), ..LayerInfo::default() };
+        (out.layer, out.more_layers) = ((!self.config.layering.is_single()).then_some(layer), false);
         out.discardable = !out.data.is_empty() && h264::is_discardable(&out.data);
         out.picture_id = self.next_id;
         out.from_selected = false;
@@ -358,5 +387,9 @@ impl VideoEncoder for Encoder {
             self.next_id += 1;
         }
         Ok(())
+    }
+
+    fn most_layers(&self) -> Layering {
+        most_layers()
     }
 }

@@ -1,11 +1,13 @@
 //! The encoder.
 
+use super::layers::{self, Buffers, Temporal};
 use super::references::{Plan, References};
-use super::{Context, LIBRARY, MAX_SAMPLES, MAX_SIDE, check, default_config, sys};
+use super::{Context, LIBRARY, MAX_SAMPLES, MAX_SIDE, check, default_config, header, sys};
 use core::mem::MaybeUninit;
 use core::ptr;
 use weir_media::{
-    Capabilities, CodedFrame, EncoderConfig, Picture, Plane, RateChange, VideoCodec, VideoEncoder, VideoError,
+    Capabilities, CodedFrame, EncoderConfig, LayerId, LayerInfo, LayerRates, Layering, Picture, Plane, RateChange,
+    TemporalStep, VideoCodec, VideoEncoder, VideoError,
 };
 use weir_units::{DataRate, DataSize};
 
@@ -47,7 +49,7 @@ impl Handle {
         c.g_threads = config.threads;
         c.g_timebase = sys::vpx_rational_t { num: 1, den: CLOCK };
         // So that pictures decode whatever was lost between their references and them.
-        c.g_error_resilient = u32::from(config.reference_selection);
+        c.g_error_resilient = u32::from(config.reference_selection || !config.layering.is_single());
         c.g_pass = sys::vpx_enc_pass::VPX_RC_ONE_PASS;
         c.g_lag_in_frames = 0;
         c.rc_dropframe_thresh = if config.may_drop { DROP_THRESHOLD } else { 0 };
@@ -64,6 +66,9 @@ impl Handle {
         c.kf_mode = sys::vpx_kf_mode::VPX_KF_DISABLED;
         c.kf_min_dist = 0;
         c.kf_max_dist = 1 << 30;
+        if !config.layering.is_single() {
+            layers::configure(&mut c, config.layering, &config.layering.share_out(config.bit_rate));
+        }
         let mut context = Context::encoder(codec, &c)?;
         use sys::vp8e_enc_control_id as control;
         let large = config.width * config.height > 640 * 480;
@@ -81,15 +86,22 @@ impl Handle {
         }
         context.set(control::VP8E_SET_ENABLEAUTOALTREF, 0)?;
         context.set(control::VP8E_SET_MAX_INTRA_BITRATE_PCT, MAX_KEY_PERCENT)?;
+        if codec == VideoCodec::Vp9 && !config.layering.is_single() {
+            context.set_svc(config.layering, &c)?;
+        }
         Ok(Self { context, config: c })
     }
 
     fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
-        let before = self.config.rc_target_bitrate;
-        self.config.rc_target_bitrate = kbps(rate);
+        self.set_config(|c| c.rc_target_bitrate = kbps(rate))
+    }
+
+    fn set_config(&mut self, change: impl FnOnce(&mut sys::vpx_codec_enc_cfg_t)) -> Result<(), VideoError> {
+        let before = self.config;
+        change(&mut self.config);
         // SAFETY: the context is live and the configuration is copied.
         let answer = unsafe { sys::vpx_codec_enc_config_set(&mut *self.context.raw, &self.config) };
-        self.context.told("vpx_codec_enc_config_set", answer).inspect_err(|_| self.config.rc_target_bitrate = before)
+        self.context.told("vpx_codec_enc_config_set", answer).inspect_err(|_| self.config = before)
     }
 
     /// Codes a picture and appends it to `out`; the flags of the frame that came out.
@@ -143,12 +155,30 @@ impl Handle {
     }
 }
 
+/// The most layers of a codec: VP8 has no spatial ones.
+fn most_layers(codec: VideoCodec) -> Layering {
+    let spatial = if codec == VideoCodec::Vp9 { weir_media::MAX_SPATIAL_LAYERS } else { 1 };
+    Layering::new(spatial, weir_media::MAX_TEMPORAL_LAYERS).unwrap_or_default()
+}
+
+/// What the next picture does in its layers.
+enum LayerPlan {
+    /// There is one layer.
+    None,
+    Vp8(TemporalStep),
+    Vp9,
+}
+
 /// Encodes VP8 or VP9.
 pub(crate) struct Encoder {
     codec: VideoCodec,
     handle: Handle,
     config: EncoderConfig,
     references: References,
+    temporal: Temporal,
+    buffers: Buffers,
+    /// Layer frames of the last picture that have not been taken, the highest first.
+    upper: Vec<(Vec<u8>, LayerInfo)>,
     key_frame: bool,
     /// Whether the library's encoder must be opened anew before the next frame.
     reopen: bool,
@@ -171,11 +201,15 @@ impl Encoder {
         if let Some(size) = config.slice_size {
             return Err(check.refusal("slice_size", size.as_bytes(), "none: the codec has no slices"));
         }
+        check.layering(config, most_layers(codec))?;
         Ok(Self {
             codec,
             handle: Handle::open(codec, config)?,
             config: *config,
             references: References::default(),
+            temporal: Temporal::new(config.layering),
+            buffers: Buffers::default(),
+            upper: Vec::new(),
             key_frame: true,
             reopen: false,
             next_id: 0,
@@ -183,6 +217,48 @@ impl Encoder {
             last_ticks: None,
             pts: 0,
         })
+    }
+
+    fn layer_plan(&self, key: bool) -> (LayerPlan, u32) {
+        match self.codec {
+            _ if self.config.layering.is_single() => (LayerPlan::None, 0),
+            VideoCodec::Vp9 => (LayerPlan::Vp9, 0),
+            _ => {
+                let (step, flags) = self.temporal.plan(key);
+                (LayerPlan::Vp8(step), flags)
+            }
+        }
+    }
+
+    /// Says what layer the frame is of, and keeps its upper spatial layers.
+    fn tell_layers(&mut self, plan: LayerPlan, out: &mut CodedFrame) -> Result<(), VideoError> {
+        let layering = self.config.layering;
+        let top = layering.temporal() - 1;
+        match plan {
+            LayerPlan::None => {}
+            LayerPlan::Vp8(step) => {
+                let (step, info) = self.temporal.coded(out.key, step);
+                (out.layer, out.discardable) = (Some(info), step.discardable);
+            }
+            LayerPlan::Vp9 => {
+                let (temporal, told) = self.handle.context.svc_told()?;
+                let id = |s| LayerId::new(s, if out.key { 0 } else { temporal });
+                let frames = header::vp9_frames(&out.data).zip(0..layering.spatial());
+                let (buffers, picture, key) = (&mut self.buffers, self.next_id, out.key);
+                let mut all: Vec<_> =
+                    frames.map(|(f, s)| (f.to_vec(), buffers.coded(picture, key, id(s), layering, &told))).collect();
+                all.reverse();
+                // Lower spatial layers of a picture are referred to by upper ones.
+                let single = layering.spatial() == 1;
+                out.discardable = single && top > 0 && temporal == top && !out.key;
+                if let Some((data, info)) = all.pop() {
+                    (out.data, out.layer) = (data, Some(info));
+                }
+                out.more_layers = !all.is_empty();
+                self.upper = all;
+            }
+        }
+        Ok(())
     }
 
     fn plan(&self) -> Plan {
@@ -210,7 +286,11 @@ impl VideoEncoder for Encoder {
             return Ok(());
         }
         match self.config.rate_change {
-            RateChange::Seamless => self.handle.set_bit_rate(rate)?,
+            RateChange::Seamless if self.config.layering.is_single() => self.handle.set_bit_rate(rate)?,
+            RateChange::Seamless => {
+                let layering = self.config.layering;
+                self.handle.set_config(|c| layers::set_rates(c, layering, &layering.share_out(rate)))?;
+            }
             RateChange::Restart => self.reopen = true,
         }
         self.config.bit_rate = rate;
@@ -247,15 +327,22 @@ impl VideoEncoder for Encoder {
         let frame = (f64::from(CLOCK) / self.config.frame_rate) as u64;
         let gap = self.last_ticks.map_or(0, |last| ticks.saturating_sub(last).clamp(1, LONGEST_GAP));
         let plan = self.plan();
-        let flags = if self.key_frame || due { sys::VPX_EFLAG_FORCE_KF } else { plan.flags };
+        let (layer_plan, layer_flags) = self.layer_plan(self.key_frame || due);
+        let flags = if self.key_frame || due { sys::VPX_EFLAG_FORCE_KF } else { plan.flags | layer_flags };
+        if let LayerPlan::Vp8(step) = &layer_plan {
+            let control = sys::vp8e_enc_control_id::VP8E_SET_TEMPORAL_LAYER_ID;
+            self.handle.context.set(control, step.temporal.into())?;
+        }
         self.pts += gap as i64;
         self.last_ticks = Some(ticks);
         let told = self.handle.encode(picture, self.pts, frame, flags, &mut out.data)?;
         out.key = told & sys::VPX_FRAME_IS_KEY != 0;
         out.discardable = told & sys::VPX_FRAME_IS_DROPPABLE != 0;
         out.picture_id = self.next_id;
-        out.from_selected = false;
+        (out.from_selected, out.layer, out.more_layers) = (false, None, false);
+        self.upper.clear();
         if !out.data.is_empty() {
+            self.tell_layers(layer_plan, out)?;
             out.from_selected = plan.from_selected && !out.key;
             self.references.coded(self.next_id, out.key, plan);
             if out.key {
@@ -265,5 +352,28 @@ impl VideoEncoder for Encoder {
             self.next_id += 1;
         }
         Ok(())
+    }
+
+    fn most_layers(&self) -> Layering {
+        most_layers(self.codec)
+    }
+
+    fn set_layer_rates(&mut self, rates: &LayerRates) -> Result<(), VideoError> {
+        if self.config.layering.is_single() {
+            return self.set_bit_rate(rates.total());
+        }
+        check(self.codec).bit_rate(rates.total())?;
+        let layering = self.config.layering;
+        self.handle.set_config(|c| layers::set_rates(c, layering, rates))?;
+        self.config.bit_rate = rates.total();
+        Ok(())
+    }
+
+    fn next_layer(&mut self, out: &mut CodedFrame) -> bool {
+        let Some((data, info)) = self.upper.pop() else { return false };
+        (out.data, out.layer, out.more_layers) = (data, Some(info), !self.upper.is_empty());
+        let top = self.config.layering.top();
+        out.discardable = info.id == top && top.temporal > 0 && !out.key;
+        true
     }
 }

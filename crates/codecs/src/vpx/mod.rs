@@ -4,6 +4,7 @@
 mod decoder;
 mod encoder;
 mod header;
+mod layers;
 mod references;
 
 pub(crate) use decoder::Decoder;

@@ -3,8 +3,40 @@
 
 use weir_codecs::{decoder_of, encoder_of};
 use weir_media::{
-    CodedFrame, Decoded, EncoderConfig, Picture, Plane, VideoCodec, VideoDecoder, VideoEncoder, VideoError,
+    CodedFrame, Decoded, EncoderConfig, MediaError, Picture, PictureSource, Plane, VideoCodec, VideoDecoder,
+    VideoEncoder, VideoError,
 };
+use weir_units::TimeDelta;
+
+/// [`picture`]s as a source.
+pub(crate) struct Panning {
+    size: (u32, u32),
+    n: u32,
+}
+
+impl Panning {
+    pub(crate) fn new(width: u32, height: u32) -> Self {
+        Self { size: (width, height), n: 0 }
+    }
+}
+
+impl PictureSource for Panning {
+    fn size(&self) -> (u32, u32) {
+        self.size
+    }
+    fn interval(&self) -> TimeDelta {
+        TimeDelta::from_secs_f64(1.0 / 30.0)
+    }
+    fn next_picture(&mut self, to: &mut Picture) -> Result<bool, MediaError> {
+        *to = picture(self.size.0, self.size.1, self.n);
+        self.n += 1;
+        Ok(true)
+    }
+    fn rewind(&mut self) -> Result<bool, MediaError> {
+        self.n = 0;
+        Ok(true)
+    }
+}
 
 /// A well-mixed number of three.
 fn hash(x: u32, y: u32, z: u32) -> u32 {

@@ -18,7 +18,7 @@ pub struct EncodedAudioStats {
     pub encoded: u64,
     /// Those that were sent.
     pub packets: u64,
-    /// Those that were silence and were not sent (DTX).
+    /// Those that were silence, of which only the first in a row is sent (DTX).
     pub silent: u64,
     /// Failures of the encoder; the packet is lost.
     pub encoder_errors: u64,
@@ -45,6 +45,8 @@ pub struct EncodedAudio {
     /// Samples since `start` of the next packet.
     position: u64,
     after_silence: bool,
+    /// Whether the last packet was silence.
+    silent: bool,
     samples: Vec<i16>,
     coded: CodedAudio,
     id: u64,
@@ -89,6 +91,7 @@ impl EncodedAudio {
             start,
             position: 0,
             after_silence: true,
+            silent: false,
             samples: Vec::new(),
             coded: CodedAudio::default(),
             id: 0,
@@ -156,12 +159,15 @@ impl EncodedAudio {
             self.stats.encoder_errors += 1;
             return false;
         }
-        if self.coded.silence || self.coded.data.is_empty() {
-            self.stats.silent += 1;
-            self.after_silence = true;
-            return false;
+        if !self.coded.silence && !self.coded.data.is_empty() {
+            self.silent = false;
+            return true;
         }
-        true
+        self.stats.silent += 1;
+        // The first one is sent, so that receivers know a pause from a loss (libwebrtc, as of 2024: `WebRtcOpus_Encode`).
+        let first = !core::mem::replace(&mut self.silent, true) && !self.coded.data.is_empty();
+        self.after_silence |= !first;
+        first
     }
 }
 

@@ -64,9 +64,11 @@ impl<'a> AudioPacket<'a> {
         })
     }
 
-    /// A packet of which only the size is known, as of an [`AudioSource`](super::AudioSource).
+    /// A packet of which only the size is known, as of an [`AudioSource`](crate::audio::AudioSource). Up to two bytes are
+    /// silence.
     pub const fn sized(sequence: u64, rtp_timestamp: u32, size: DataSize) -> Self {
-        Self { sequence, rtp_timestamp, samples: None, silence: false, has_fec: false, level: None, size, payload: &[] }
+        let silence = size.as_bytes() <= 2;
+        Self { sequence, rtp_timestamp, samples: None, silence, has_fec: false, level: None, size, payload: &[] }
     }
 }
 
