@@ -2,9 +2,10 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
+use weir_media::audio::{AudioConfig, AudioDelay, AudioPacket, AudioPlayout, AudioSource};
 use weir_media::{
-    FrameTraces, MaterialConfig, MediaPacket, PerfectCodec, Playout, ScenesConfig, ScenesSource, Source,
-    StatisticalConfig, StatisticalSource, TraceSource,
+    FrameTraces, LayeredConfig, LayeredSource, MaterialConfig, MediaPacket, PerfectCodec, Playout, ScenesConfig,
+    ScenesSource, Source, StatisticalConfig, StatisticalSource, TraceSource,
 };
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -34,6 +35,20 @@ fn play(playout: &mut Playout, per_frame: u64) -> u64 {
     played
 }
 
+/// Packets of 20 ms with jitter of up to 15 ms, one in a hundred lost.
+fn listen(playout: &mut AudioPlayout) -> u64 {
+    let mut slots = 0;
+    for sequence in (0..PACKETS).filter(|n| n % 100 != 50) {
+        let now = Timestamp::from_millis(50 + 20 * sequence as i64 + (sequence * 7 % 15) as i64);
+        while playout.poll(now).is_some() {
+            slots += 1;
+        }
+        let size = DataSize::from_bytes(60);
+        playout.on_packet(now, &AudioPacket::sized(sequence, sequence as u32 * 960, size));
+    }
+    slots
+}
+
 fn bench(c: &mut Criterion) {
     let mut group = c.benchmark_group("playout");
     group.throughput(Throughput::Elements(PACKETS));
@@ -43,11 +58,23 @@ fn bench(c: &mut Criterion) {
             b.iter_batched_ref(fresh, |p| black_box(play(p, per_frame)), BatchSize::SmallInput);
         });
     }
+    for (name, delay) in [
+        ("audio_fixed", AudioDelay::fixed(TimeDelta::from_millis(100))),
+        ("audio_adaptive", AudioDelay::up_to(TimeDelta::from_millis(400))),
+    ] {
+        group.bench_function(name, |b| {
+            b.iter_batched_ref(|| AudioPlayout::new(delay), |p| black_box(listen(p)), BatchSize::SmallInput);
+        });
+    }
     group.finish();
     let (start, interval) = (Timestamp::ZERO, TimeDelta::from_millis(33));
     let statistical = StatisticalSource::new(StatisticalConfig::default(), start, 1).expect("sound");
     let scenes = ScenesSource::new(ScenesConfig::new(MaterialConfig::movie()), start, 1).expect("sound");
-    let sources: [(&str, Source); 4] = [
+    let audio = AudioSource::new(AudioConfig { talk: None, ..AudioConfig::default() }, start, 1).expect("sound");
+    let layers = LayeredConfig { layering: "L3T3".parse().expect("a mode"), ..LayeredConfig::default() };
+    let sources: [(&str, Source); 6] = [
+        ("audio", audio.into()),
+        ("layered", LayeredSource::new(layers, start, 1).expect("sound").into()),
         ("perfect", PerfectCodec::packets(KB, start).into()),
         ("statistical", statistical.into()),
         ("scenes", scenes.into()),

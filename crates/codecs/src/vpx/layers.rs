@@ -44,7 +44,7 @@ pub(super) fn set_rates(c: &mut sys::vpx_codec_enc_cfg_t, layering: Layering, ra
     for s in 0..layering.spatial() {
         let mut sum = DataRate::ZERO;
         for t in 0..layering.temporal() {
-            sum = sum + rates.get(LayerId::new(s, t));
+            sum += rates.get(LayerId::new(s, t));
             c.layer_target_bitrate[usize::from(s * layering.temporal() + t)] = kbps(sum);
         }
         c.ss_target_bitrate[usize::from(s)] = kbps(sum);

@@ -6,10 +6,10 @@ use crate::audio::{
 use crate::frame::ticks_of;
 use crate::{AUDIO_CLOCK_HZ, Frame, FrameKind, FrameSource, LayerId, MediaError, MediaKind, Payloads, SourceFeedback};
 use core::fmt;
-use weir_units::{DataRate, DataSize, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// A source that is polled later than this has stood still: it goes on from now instead of catching up.
-const LONGEST_LAG: weir_units::TimeDelta = weir_units::TimeDelta::from_secs(1);
+const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
 
 /// What an [`EncodedAudio`] has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -128,7 +128,7 @@ impl EncodedAudio {
 
     fn time_of(&self, position: u64) -> Timestamp {
         let ns = u128::from(position) * 1_000_000_000 / u128::from(AUDIO_CLOCK_HZ);
-        self.start + weir_units::TimeDelta::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX))
+        self.start + TimeDelta::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX))
     }
 
     /// Leaves out the samples captured before `at`, in whole packets.
@@ -243,5 +243,115 @@ impl FrameSource for EncodedAudio {
     fn set_packet_overhead(&mut self, overhead: DataSize, _: Timestamp) {
         self.overhead = overhead;
         self.follow();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audio::toy::{Stairs, ToyAudioEncoder};
+    use crate::audio::{Channels, OpusPacket, PacketTime};
+
+    fn source(encoder: ToyAudioEncoder) -> EncodedAudio {
+        let pcm = Box::new(Stairs::default());
+        EncodedAudio::new(pcm, Box::new(encoder), AudioLimits::default(), Timestamp::ZERO).unwrap()
+    }
+    fn until(s: &mut EncodedAudio, end: i64) -> Vec<(Frame, Vec<u8>)> {
+        let mut all = vec![];
+        while let Some(at) = s.next_frame_at().filter(|&at| at < Timestamp::from_millis(end)) {
+            // None where it was silence.
+            let Some(f) = s.poll_frame(at) else { continue };
+            let mut out = Payloads::default();
+            assert!(s.take_payloads(DataSize::from_bytes(1_200), &mut out));
+            all.push((f, out.iter().next().map(|p| p.0.to_vec()).unwrap_or_default()));
+        }
+        all
+    }
+    /// The steps of the stairs that a packet's frames stand on.
+    fn steps(payload: &[u8]) -> Vec<u8> {
+        OpusPacket::parse(payload).unwrap().frames().map(|f| f[0]).collect()
+    }
+
+    #[test]
+    fn samples_are_encoded_when_their_time_has_come() {
+        let mut s = source(ToyAudioEncoder::default());
+        assert_eq!((s.next_frame_at(), s.generated_rate()), (None, DataRate::ZERO));
+        s.set_packet_overhead(DataSize::from_bytes(40), Timestamp::ZERO);
+        s.on_target(DataRate::from_kbps(48), Timestamp::ZERO);
+        let seen = until(&mut s, 61);
+        assert_eq!(
+            seen.iter().map(|(f, p)| (f.captured.as_millis(), f.rtp_timestamp, steps(p))).collect::<Vec<_>>(),
+            [(0, 0, vec![0]), (20, 960, vec![1]), (40, 1_920, vec![2]),]
+        );
+        // 32 kbit/s are 80 bytes in 20 ms.
+        assert!(seen.iter().all(|(f, p)| f.size.as_bytes() == 80 && p.len() == 80));
+        // Less for it: longer packets, from the next on.
+        s.on_target(DataRate::from_kbps(16), Timestamp::from_millis(61));
+        let seen = until(&mut s, 181);
+        assert_eq!(
+            seen.iter().map(|(f, p)| (f.rtp_timestamp, steps(p))).collect::<Vec<_>>(),
+            [(2_880, vec![3, 4, 5]), (5_760, vec![6, 7, 8]),]
+        );
+        assert_eq!(s.settings().packet_time, PacketTime::Ms60);
+        assert!(s.settings().with_headers(DataSize::from_bytes(40)) <= DataRate::from_kbps(16));
+    }
+
+    #[test]
+    fn a_pause_skips_what_was_not_listened_to() {
+        let mut s = source(ToyAudioEncoder::default());
+        s.on_target(DataRate::from_kbps(24), Timestamp::ZERO);
+        assert_eq!(until(&mut s, 41).len(), 2);
+        s.on_target(DataRate::ZERO, Timestamp::from_millis(41));
+        assert!(until(&mut s, 500).is_empty());
+        s.on_target(DataRate::from_kbps(24), Timestamp::from_millis(990));
+        let seen = until(&mut s, 1_045);
+        assert_eq!(
+            seen.iter().map(|(f, p)| (f.captured.as_millis(), f.marker, steps(p))).collect::<Vec<_>>(),
+            [(1_000, true, vec![50]), (1_020, false, vec![51]),]
+        );
+        // Left alone for a minute it does not catch up either.
+        assert_eq!(s.poll_frame(Timestamp::from_secs(60)), None);
+        assert!(s.next_frame_at().is_some_and(|at| at > Timestamp::from_secs(60)));
+    }
+
+    #[test]
+    fn of_a_silence_the_first_packet_is_sent_and_failures_are_counted() {
+        let mut s = source(ToyAudioEncoder { silent: 3..8, fails: vec![10], ..ToyAudioEncoder::default() });
+        s.on_target(DataRate::from_kbps(24), Timestamp::ZERO);
+        let seen = until(&mut s, 281);
+        let at: Vec<_> = seen.iter().map(|(f, p)| (f.rtp_timestamp / 960, p.len(), f.marker)).collect();
+        assert_eq!(
+            at,
+            [
+                (0, 60, true),
+                (1, 60, false),
+                (2, 60, false),
+                (3, 1, false),
+                (8, 60, true),
+                (9, 60, false),
+                (11, 60, false),
+                (12, 60, false),
+                (13, 60, false),
+            ]
+        );
+        let s = s.stats();
+        assert_eq!((s.encoded, s.packets, s.silent, s.encoder_errors), (14, 9, 5, 1));
+    }
+
+    #[test]
+    fn reported_loss_reaches_the_encoder_and_what_it_refuses_changes_nothing() {
+        let mut s = source(ToyAudioEncoder::default());
+        s.on_target(DataRate::from_kbps(24), Timestamp::ZERO);
+        assert!(s.on_feedback(SourceFeedback::FractionLost(26), Timestamp::ZERO));
+        assert!(!s.on_feedback(SourceFeedback::SliceSize(None), Timestamp::ZERO));
+        until(&mut s, 21);
+        assert_eq!(s.encoder().config().expected_loss, 11);
+        s.on_feedback(SourceFeedback::FractionLost(255), Timestamp::ZERO);
+        until(&mut s, 41);
+        assert_eq!((s.encoder().config().expected_loss, s.stats().encoder_errors), (11, 1));
+        let stereo = AudioEncoderConfig { channels: Channels::Stereo, ..AudioEncoderConfig::default() };
+        let encoder = Box::new(ToyAudioEncoder { config: stereo, ..ToyAudioEncoder::default() });
+        let made = EncodedAudio::new(Box::new(Stairs::default()), encoder, AudioLimits::default(), Timestamp::ZERO);
+        assert!(made.unwrap_err().to_string().contains("channels is Stereo"));
     }
 }

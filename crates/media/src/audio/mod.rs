@@ -30,6 +30,8 @@ mod playout;
 mod receiver;
 mod speech;
 mod talk;
+#[cfg(test)]
+mod toy;
 
 pub use choose::{AudioLimits, AudioSettings, PacketTime, choose};
 pub use codec::{

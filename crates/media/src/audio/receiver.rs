@@ -138,3 +138,56 @@ impl AudioReceiver {
         HeardContent::Concealed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audio::AudioDelay;
+    use crate::audio::toy::ToyAudioDecoder;
+    use weir_units::TimeDelta;
+
+    #[test]
+    fn packets_are_decoded_and_what_cannot_be_is_concealed() {
+        let playout = AudioPlayout::new(AudioDelay::fixed(TimeDelta::from_millis(60)));
+        let mut r = AudioReceiver::new(playout, Box::new(ToyAudioDecoder { poison: Some(3) }));
+        r.playout_mut().set_capture_time(0, Timestamp::ZERO);
+        // CELT, fullband, 20 ms: each packet holds its number.
+        for n in [0u8, 1, 3, 5] {
+            let at = Timestamp::from_millis(20 + 20 * i64::from(n));
+            let verdict = r.on_packet(at, n.into(), u32::from(n) * 960, &[31 << 3, n, 0]);
+            assert_eq!(verdict, Ok(Verdict::InTime));
+        }
+        let broken = r.on_packet(Timestamp::from_millis(130), 4, 4 * 960, &[31 << 3 | 1, 0]);
+        assert!(broken.unwrap_err().to_string().contains("R3"));
+        let mut heard = vec![];
+        while let Some(h) = r.poll(Timestamp::from_millis(161)) {
+            assert_eq!(h.pcm.len(), 960);
+            heard.push((h.content, h.pcm[0], h.level));
+        }
+        use HeardContent::{Concealed, Decoded};
+        assert_eq!(
+            heard.iter().map(|h| (h.0, h.1)).collect::<Vec<_>>(),
+            [(Decoded, 0), (Decoded, 256), (Concealed, -1), (Concealed, -1), (Concealed, -1), (Decoded, 5 << 8),]
+        );
+        assert_eq!((heard[0].2, heard[1].2), (127, 42));
+        let s = r.stats();
+        assert_eq!((s.malformed, s.decoded, s.concealed, s.undecodable), (1, 3, 3, 1));
+    }
+
+    #[test]
+    fn the_next_packet_gives_back_a_lost_one_where_it_holds_a_copy() {
+        let playout = AudioPlayout::new(AudioDelay::fixed(TimeDelta::from_millis(60)));
+        let mut r = AudioReceiver::new(playout, Box::new(ToyAudioDecoder::default()));
+        r.playout_mut().set_capture_time(0, Timestamp::ZERO);
+        // SILK, wideband, 20 ms; the second has the flag of a copy.
+        for (n, flags) in [(0u32, 0x80), (2, 0xc0)] {
+            r.on_packet(Timestamp::from_millis(20), n.into(), n * 960, &[9 << 3, flags, 0]).unwrap();
+        }
+        let mut seen = vec![];
+        while let Some(h) = r.poll(Timestamp::from_millis(100)) {
+            seen.push((h.content, h.pcm[0]));
+        }
+        assert_eq!(seen[1], (HeardContent::Recovered, -2));
+        assert_eq!((seen.len(), r.stats().recovered), (3, 1));
+    }
+}
