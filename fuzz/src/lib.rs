@@ -164,7 +164,7 @@ fn journey(codec: VideoCodec, data: &[u8], max: u64) -> Vec<u8> {
 /// holds the step in sequence numbers (3 bits) and whether it is silence, the second the step in timestamps in 2.5 ms, the
 /// third the payload's length.
 pub fn opus(data: &[u8]) {
-    use weir_media::audio::{AudioDelay, AudioPacket, AudioPlayout, OpusPacket, packetise};
+    use weir_media::audio::{AudioDelay, AudioPacket, AudioPlayout, OpusPacket, OpusParams, packetise};
     use weir_units::{TimeDelta, Timestamp};
     if let Ok(packet) = OpusPacket::parse(data) {
         assert!(packet.samples() <= 5_760 && packet.frames().len() <= 48);
@@ -201,14 +201,10 @@ pub fn opus(data: &[u8]) {
         assert!(slots <= 48 * (now - Timestamp::ZERO).as_millis().unsigned_abs() + 1_000);
     }
     // Text of SDP, too.
-    if let Some((first, text)) = data.split_first()
-        && *first == b'a'
+    if let Some((b'a', text)) = data.split_first()
+        && let Some(params) = core::str::from_utf8(text).ok().and_then(|t| t.parse::<OpusParams>().ok())
     {
-        if let Some(params) =
-            core::str::from_utf8(text).ok().and_then(|t| t.parse::<weir_media::audio::OpusParams>().ok())
-        {
-            let again: weir_media::audio::OpusParams = params.to_string().parse().expect("what is written can be read");
-            assert_eq!(again.to_string(), params.to_string());
-        }
+        let again: OpusParams = params.to_string().parse().expect("what is written can be read");
+        assert_eq!(again.to_string(), params.to_string());
     }
 }
