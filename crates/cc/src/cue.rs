@@ -377,3 +377,36 @@ pub struct FramePlayout {
     /// How long its last packet waited for playout; zero where the frame is not complete.
     pub buffered: TimeDelta,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cues_are_sorted_as_in_figure_3_2() {
+        let now = Timestamp::from_millis(7);
+        let rate = DataRate::ZERO;
+        let in_band = [
+            Cue::TransportFeedback(TransportFeedback { now, packets: &[], bytes_in_flight: DataSize::ZERO, rtt: None }),
+            Cue::ReportBlock(ReportBlock { now, ..crate::testing::REPORT }),
+            Cue::ReceiverEstimate(ReceiverEstimate { now, rate, kind: EstimateKind::Remb }),
+            Cue::NadaReport(NadaReport {
+                now,
+                mode: NadaMode::GradualUpdate,
+                aggregate_delay: TimeDelta::ZERO,
+                receive_rate: rate,
+                rtt: None,
+            }),
+            Cue::IntervalReport(IntervalReport { now, packets: &[], one_way_delay: None, rtt: None }),
+            Cue::NextDataUnit(NextDataUnit { now, next_sequence: 0, playout_delay: None }),
+        ];
+        let out_of_band = [
+            Cue::CapacityNotice(CapacityNotice { now, rate }),
+            Cue::TransportRate(TransportRate { now, rate, smoothed: rate, rtt: None }),
+            Cue::SendRejected(SendRejected { now, packets: 1 }),
+        ];
+        let of = |cue: &Cue<'_>| (cue.origin(), cue.channel(), cue.now());
+        assert!(in_band.iter().all(|cue| of(cue) == (Origin::OnPath, Channel::InBand, now)));
+        assert!(out_of_band.iter().all(|cue| of(cue) == (Origin::OnPath, Channel::OutOfBand, now)));
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use reed_solomon_erasure::galois_8;
-use weir_fec::{Encoder, Importance, Limits, RepairWindow, Scheme, Symbol};
+use weir_fec::{Encoder, Importance, RepairWindow, Scheme, Symbol, WindowLimits};
 use weir_units::Timestamp;
 
 const LEN: usize = 1_200;
@@ -100,7 +100,7 @@ fn decode(c: &mut Criterion) {
                 repairs.push((repair.coverage, repair.code, repair.symbol.bytes.to_vec()));
             }
             repairs.truncate(losses);
-            let mut window = RepairWindow::new(Limits { packets: 256, ..Limits::default() });
+            let mut window = RepairWindow::new(WindowLimits { packets: 256, ..WindowLimits::default() });
             let mut base = 0;
             b.iter(|| {
                 for (i, packet) in data.iter().enumerate().filter(|(i, _)| !is_lost(*i, losses)) {

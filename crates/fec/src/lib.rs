@@ -26,11 +26,11 @@
 //! beside other libraries.
 //!
 //! ```
-//! use weir_fec::{Encoder, Importance, Limits, RepairWindow, Scheme, Symbol};
+//! use weir_fec::{Encoder, Importance, WindowLimits, RepairWindow, Scheme, Symbol};
 //! use weir_units::Timestamp;
 //!
 //! let mut encoder = Encoder::new(Scheme::parity(3)?)?;
-//! let mut window = RepairWindow::new(Limits::default());
+//! let mut window = RepairWindow::new(WindowLimits::default());
 //! let now = Timestamp::from_millis(20);
 //! for (sequence, packet) in [(7, "Weir"), (8, "is a"), (9, "dam.")] {
 //!     let symbol = Symbol::new(packet.as_bytes());
@@ -65,4 +65,4 @@ pub use repair::{Code, Recovered, Repair, Shape};
 pub use scheme::{Importance, Protection, Scheme, SchemeError};
 pub use sum::parity;
 pub use symbol::Symbol;
-pub use window::{Limits, RepairCounts, RepairWindow};
+pub use window::{RepairCounts, RepairWindow, WindowLimits};

@@ -16,7 +16,7 @@ use sources::{Knowledge, Origin, Sources};
 
 /// What a repair window may keep.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Limits {
+pub struct WindowLimits {
     /// How long packets are kept from their arrival: more than a block takes to send, less than playout waits.
     pub age: TimeDelta,
     /// Source packets, recovered ones counted in, 65,536 at most. Four times as many are remembered by number.
@@ -34,7 +34,7 @@ pub struct Limits {
     pub verify: bool,
 }
 
-impl Default for Limits {
+impl Default for WindowLimits {
     /// A second, 1,024 source and 256 repair packets, 2 MiB and 512 KiB, and packets as long as UDP can carry with
     /// room for recovery fields.
     fn default() -> Self {
@@ -96,7 +96,7 @@ pub struct RepairCounts {
 /// packets may be anything.
 #[derive(Debug)]
 pub struct RepairWindow {
-    limits: Limits,
+    limits: WindowLimits,
     now: Timestamp,
     sources: Sources,
     source_pool: Buffers,
@@ -117,7 +117,7 @@ const MAX_SEQUENCE: u64 = 1 << 62;
 
 impl RepairWindow {
     /// An empty window.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: WindowLimits) -> Self {
         Self {
             limits,
             now: Timestamp::ZERO,

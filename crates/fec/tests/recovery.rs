@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_fec::{
-    Code, Coverage, Encoder, Importance, Limits, Protection, Repair, RepairCounts, RepairWindow, Scheme, Symbol,
+    Code, Coverage, Encoder, Importance, Protection, Repair, RepairCounts, RepairWindow, Scheme, Symbol, WindowLimits,
 };
 use weir_units::{TimeDelta, Timestamp};
 
@@ -162,7 +162,7 @@ fn run(protection: Protection, seed: u64, loss: f64, reach: u64) -> Result<(), T
     if reach > 0 {
         shuffle(&mut events, reach, rng);
     }
-    let limits = Limits { verify: true, repairs: 4_096, repair_bytes: 1 << 24, ..Limits::default() };
+    let limits = WindowLimits { verify: true, repairs: 4_096, repair_bytes: 1 << 24, ..WindowLimits::default() };
     let mut window = RepairWindow::new(limits);
     let now = Timestamp::from_millis(7);
     window.on_source(now, first, symbol(&stream[&first]));
@@ -222,7 +222,7 @@ proptest! {
         let rng = &mut Pcg64Mcg::seed_from_u64(seed);
         let stream = stream(rng, 400);
         let genuine = encode(Protection::Equal(scheme), &stream, rng);
-        let limits = Limits {
+        let limits = WindowLimits {
             age: TimeDelta::from_millis(50),
             packets,
             source_bytes: 20_000,
@@ -286,7 +286,7 @@ fn every_pattern_of_losses_up_to_the_repair_packets() {
     assert_eq!(repairs.len(), 4);
     let mut patterns = 0;
     for lost in (0..1_u32 << 9).filter(|lost| lost.count_ones() <= 4) {
-        let mut window = RepairWindow::new(Limits::default());
+        let mut window = RepairWindow::new(WindowLimits::default());
         // The packet before the block: the window has seen the stream.
         window.on_source(Timestamp::ZERO, 99, symbol(&packets[&99]));
         for (i, (&sequence, packet)) in block.iter().enumerate() {
@@ -316,7 +316,8 @@ fn nothing_is_allocated_per_packet() {
     {
         let scheme = scheme.unwrap();
         let mut encoder = Encoder::new(scheme).unwrap();
-        let mut window = RepairWindow::new(Limits { age: TimeDelta::from_millis(200), ..Limits::default() });
+        let mut window =
+            RepairWindow::new(WindowLimits { age: TimeDelta::from_millis(200), ..WindowLimits::default() });
         let mut recovered = 0;
         let mut run = |from: u64, to: u64| {
             for s in from..to {

@@ -9,7 +9,7 @@ use rtc_srtp::context::Context;
 use rtc_srtp::option::{srtcp_replay_protection, srtp_replay_protection};
 use rtc_srtp::protection_profile::ProtectionProfile;
 use weir_wire::rtp::PacketView;
-use weir_wire::{Kind, kind_of};
+use weir_wire::{DatagramKind, kind_of};
 
 /// Packets that may come late and are still told from replays (RFC 3711, section 3.3.2 asks for 64 at least).
 const REPLAY_WINDOW: usize = 2_048;
@@ -214,7 +214,7 @@ impl SrtpSession {
     /// Where it is neither, or the key is used up (2^48 packets).
     pub fn protect(&mut self, datagram: &[u8]) -> Result<impl std::ops::Deref<Target = [u8]> + use<>, SrtpError> {
         let library = |e: &dyn std::fmt::Display| SrtpError::Library(e.to_string());
-        if kind_of(datagram) == Some(Kind::Rtcp) {
+        if kind_of(datagram) == Some(DatagramKind::Rtcp) {
             return self.outgoing.encrypt_rtcp(datagram).map_err(|e| library(&e));
         }
         let view = PacketView::parse_header(datagram).map_err(|e| library(&e))?;
@@ -233,7 +233,7 @@ impl SrtpSession {
     }
 
     fn try_open(&mut self, datagram: &[u8]) -> Option<bytes::BytesMut> {
-        if kind_of(datagram)? == Kind::Rtcp {
+        if kind_of(datagram)? == DatagramKind::Rtcp {
             // Nobody asks for unencrypted SRTCP here (RFC 4568, section 6.3.2), and the library would not authenticate it.
             let flag = datagram.len().checked_sub(self.key.suite.profile().rtcp_auth_tag_len() + 4)?;
             if datagram.get(flag)? & 0x80 == 0 {

@@ -3,7 +3,7 @@
 use crate::arrivals::ArrivalLog;
 use crate::repair_format::{self, Format};
 use crate::statistics::{ReceiveStatistics, Sequenced};
-use weir_fec::{Limits, RepairCounts, RepairWindow};
+use weir_fec::{RepairCounts, RepairWindow, WindowLimits};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::fec::{Octets, parity};
 use weir_wire::rtp::PacketView;
@@ -57,7 +57,7 @@ pub(crate) struct Rebuilt {
 impl RepairReceiver {
     /// A receiver that keeps packets for `age`.
     pub(crate) fn new(age: TimeDelta, clock_rate: u32, log: Option<ArrivalLog>) -> Self {
-        let limits = Limits { age, ..Limits::default() };
+        let limits = WindowLimits { age, ..WindowLimits::default() };
         Self {
             window: RepairWindow::new(limits),
             stats: ReceiveStatistics::new(clock_rate),

@@ -88,7 +88,7 @@ fn carried(kind: Kind, ip: &[u8]) -> Option<Carried> {
 }
 
 fn media(rtp: &[u8]) -> Option<Carried> {
-    if weir_wire::kind_of(rtp) != Some(weir_wire::Kind::Rtp) {
+    if weir_wire::kind_of(rtp) != Some(weir_wire::DatagramKind::Rtp) {
         return None;
     }
     // The payload type tells media from repair (RFC 3550, section 5.1).

@@ -24,7 +24,7 @@ pub use list::{Entries, Entry, List};
 
 /// What a datagram on a port shared by RTP and RTCP is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum DatagramKind {
     /// RTP.
     Rtp,
     /// RTCP.
@@ -34,10 +34,10 @@ pub enum Kind {
 /// Tells RTP from RTCP by the second octet, 192 to 223 being RTCP (RFC 5761, section 4).
 ///
 /// `None` where the datagram is neither: empty, one octet long, or not of version 2 (STUN, DTLS; RFC 7983).
-pub fn kind_of(datagram: &[u8]) -> Option<Kind> {
+pub fn kind_of(datagram: &[u8]) -> Option<DatagramKind> {
     match datagram {
         [first, second, ..] if first >> 6 == 2 => {
-            Some(if (192..=223).contains(second) { Kind::Rtcp } else { Kind::Rtp })
+            Some(if (192..=223).contains(second) { DatagramKind::Rtcp } else { DatagramKind::Rtp })
         }
         _ => None,
     }
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn tells_rtp_from_rtcp() {
-        assert_eq!(kind_of(&[0x80, 200]), Some(Kind::Rtcp));
-        assert_eq!(kind_of(&[0x80, 96 | 0x80]), Some(Kind::Rtp));
-        assert_eq!(kind_of(&[0x80, 191]), Some(Kind::Rtp));
-        assert_eq!(kind_of(&[0x80, 224]), Some(Kind::Rtp));
+        assert_eq!(kind_of(&[0x80, 200]), Some(DatagramKind::Rtcp));
+        assert_eq!(kind_of(&[0x80, 96 | 0x80]), Some(DatagramKind::Rtp));
+        assert_eq!(kind_of(&[0x80, 191]), Some(DatagramKind::Rtp));
+        assert_eq!(kind_of(&[0x80, 224]), Some(DatagramKind::Rtp));
         assert_eq!(kind_of(&[0x00, 200]), None);
         assert_eq!(kind_of(&[0x80]), None);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use weir_units::{TimeDelta, Timestamp};
 use weir_wire::rtcp::{self, Packet, ccfb, twcc};
 use weir_wire::rtp::{Header, PacketView};
-use weir_wire::{Kind, kind_of};
+use weir_wire::{DatagramKind, kind_of};
 
 fn datagrams(text: &str) -> Vec<(&str, Vec<u8>)> {
     let mut call = "";
@@ -47,7 +47,7 @@ fn name(packet: &Packet<'_>) -> &'static str {
 fn every_rtcp_packet_is_written_as_it_was_read() {
     let mut counts = BTreeMap::new();
     for (call, bytes) in rtcp_datagrams() {
-        assert_eq!(kind_of(&bytes), Some(Kind::Rtcp));
+        assert_eq!(kind_of(&bytes), Some(DatagramKind::Rtcp));
         let mut again = vec![];
         for raw in rtcp::raw_packets(&bytes) {
             let raw = raw.unwrap();
@@ -147,7 +147,7 @@ fn ccfb_offsets_are_plausible() {
 fn every_rtp_header_is_written_as_it_was_read() {
     let mut extended = 0;
     for (call, bytes) in datagrams(include_str!("data/captured_rtp.txt")) {
-        assert_eq!(kind_of(&bytes), Some(Kind::Rtp));
+        assert_eq!(kind_of(&bytes), Some(DatagramKind::Rtp));
         let p = PacketView::parse_header(&bytes).unwrap();
         assert_eq!(p.header_len(), bytes.len());
         let (csrcs, elements): (Vec<_>, Vec<_>) = (p.csrcs().collect(), p.extensions().collect());

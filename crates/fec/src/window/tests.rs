@@ -15,7 +15,7 @@ fn padded(sequence: u64) -> Symbol<'static> {
 /// Sends packets `0..count` but those lost, then all repair packets but those lost.
 fn run(scheme: Scheme, count: u64, lost: &[u64], lost_repairs: &[usize]) -> RepairWindow {
     let mut encoder = Encoder::new(scheme).unwrap();
-    let mut window = RepairWindow::new(Limits { verify: true, ..Limits::default() });
+    let mut window = RepairWindow::new(WindowLimits { verify: true, ..WindowLimits::default() });
     for s in 0..count {
         encoder.push(s, padded(s), Importance::Other);
         if !lost.contains(&s) {
@@ -150,7 +150,13 @@ fn late_repairs_are_counted() {
 
 #[test]
 fn a_flood_costs_bounded_memory() {
-    let limits = Limits { packets: 100, source_bytes: 30_000, repairs: 20, repair_bytes: 10_000, ..Limits::default() };
+    let limits = WindowLimits {
+        packets: 100,
+        source_bytes: 30_000,
+        repairs: 20,
+        repair_bytes: 10_000,
+        ..WindowLimits::default()
+    };
     let mut window = RepairWindow::new(limits);
     for s in 0..2_000_u64 {
         window.on_source(NOW, s, Symbol::new(&vec![1; (s * 7 % 900) as usize]));

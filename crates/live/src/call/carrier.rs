@@ -9,7 +9,7 @@ use weir_dccp::queue::{QueueConfig, QueuePolicy};
 use weir_session::dccp::{DccpConfig, DccpEnd, video_connection};
 use weir_session::{Datagram, Endpoint, Outcome};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
-use weir_wire::{Kind, kind_of};
+use weir_wire::{DatagramKind, kind_of};
 
 /// What carries a call's packets.
 pub struct Carrier(Inner);
@@ -44,7 +44,7 @@ pub(super) struct Outgoing {
     /// Where RTP or RTCP begins.
     pub(super) data_at: usize,
     /// Whether it is RTP or RTCP; `None` where it is neither.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<DatagramKind>,
 }
 
 /// What a call over DCCP tells of its connection, units in the names.
@@ -141,7 +141,7 @@ impl Carrier {
         match &mut self.0 {
             Inner::Udp(e) => {
                 let t = e.poll_transmit(now, out)?;
-                let kind = Some(if t.is_rtp() { Kind::Rtp } else { Kind::Rtcp });
+                let kind = Some(if t.is_rtp() { DatagramKind::Rtp } else { DatagramKind::Rtcp });
                 Some(Outgoing { payload: t.payload, ecn: t.ecn, data_at: 0, kind })
             }
             Inner::Dccp(e) => {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_session::{Endpoint, Outcome, Refusal};
 use weir_units::{DataSize, TimeDelta, Timestamp};
-use weir_wire::{Kind, kind_of};
+use weir_wire::{DatagramKind, kind_of};
 
 /// The stop flag is looked at as often as this.
 const MAX_WAIT: TimeDelta = TimeDelta::from_millis(20);
@@ -247,7 +247,7 @@ impl LiveEnd {
             }
             let Some(kind) = t.kind else { continue };
             let (size, bytes) = (DataSize::from_bytes(size as u64), &self.out[t.data_at..]);
-            let packet = LivePacket { at: now, sent: true, bytes, size, ecn: t.ecn, is_rtp: kind == Kind::Rtp };
+            let packet = LivePacket { at: now, sent: true, bytes, size, ecn: t.ecn, is_rtp: kind == DatagramKind::Rtp };
             self.sent.add(&packet);
             self.cpu.enter(Part::Observer);
             observer.on_packet(&packet);

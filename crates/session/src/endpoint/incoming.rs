@@ -13,7 +13,7 @@ use crate::session_params::RapidSynchronisation;
 use core::net::SocketAddr;
 use weir_cc::FeedbackFormat;
 use weir_units::{DataSize, Timestamp};
-use weir_wire::Kind;
+use weir_wire::DatagramKind;
 use weir_wire::ntp::NtpTime;
 use weir_wire::rtcp::parse_compound;
 use weir_wire::rtp::PacketView;
@@ -32,8 +32,8 @@ impl Endpoint {
 
     fn receive(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: Option<&SocketAddr>) -> Outcome {
         match weir_wire::kind_of(datagram.bytes) {
-            Some(Kind::Rtcp) => self.on_rtcp_datagram(now, datagram, source),
-            Some(Kind::Rtp) => self.on_rtp(now, datagram, source),
+            Some(DatagramKind::Rtcp) => self.on_rtcp_datagram(now, datagram, source),
+            Some(DatagramKind::Rtp) => self.on_rtp(now, datagram, source),
             None => {
                 self.counters.malformed += 1;
                 Outcome::Refused(Refusal::NotRtp)

@@ -99,7 +99,7 @@ impl<'a> Watch<'a> {
             Body::Tcp(segment) if segment.len == 0 => return None,
             Body::Tcp(segment) => u64::from(segment.len),
             Body::Raw if packet.bytes.is_empty() => packet.size.as_bytes(),
-            _ if weir_wire::kind_of(data) == Some(weir_wire::Kind::Rtcp) => return None,
+            _ if weir_wire::kind_of(data) == Some(weir_wire::DatagramKind::Rtcp) => return None,
             _ => data.len() as u64 + u64::from(packet.payload),
         };
         let size = DataSize::from_bytes(size);
