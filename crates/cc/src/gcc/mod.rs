@@ -4,9 +4,9 @@
 //! a bound set by loss, with probing for capacity, after draft-ietf-rmcat-gcc-02 and, where that is silent or
 //! left behind, current practice (libwebrtc's `goog_cc`, as of 2024). One stage a file:
 //!
-//! feedback → [`acked`] (acknowledged rate) and [`probe_rate`] (probe results);
-//! feedback → [`inter_arrival`] → [`trendline`] → [`detector`] → [`aimd`] (with [`link_capacity`]) → [`loss`] → target;
-//! sent packets → [`alr`] → [`probe`] → clusters; sent packets and feedback → [`silence`] → target.
+//! feedback → `acked` (acknowledged rate) and `probe_rate` (probe results);
+//! feedback → `inter_arrival` → `trendline` → `detector` → `aimd` (with `link_capacity`) → `loss` → target;
+//! sent packets → `alr` → `probe` → clusters; sent packets and feedback → `silence` → target.
 //!
 //! Loss is counted from the transport-wide feedback, as libwebrtc does where it has nothing else; receiver reports
 //! are not used. What a receiver asks for by REMB or TMMBR caps the target.

@@ -2,8 +2,8 @@
 //!
 //! Over UDP it hears RTCP reports and nothing else, and sends each frame in one burst. Over DCCP, whose congestion control says
 //! when packets leave, it lowers the rate when the send queue refuses packets (`ccid2`, `ccid5`), and follows the rate that the
-//! transport tells (`ccid3`, `ccid4`, `ccid-video`). Appendix A.2's three parts are the files here: [`analyser`] says what
-//! feedback means, the state machine below what is done about it, [`driver`] what that does to the encoder's rate.
+//! transport tells (`ccid3`, `ccid4`, `ccid-video`). Appendix A.2's three parts are the files here: `analyser` says what
+//! feedback means, the state machine below what is done about it, `driver` what that does to the encoder's rate.
 //!
 //! What the encoder actually makes is measured from the frames as they enter the RTP queue, those included of which packets
 //! are refused. Where the code and the text disagree, the code is followed: see [`Config`].

@@ -113,7 +113,7 @@ impl Parameter {
     }
 }
 
-/// A set of parameters, as [`parameters!`](crate::queue::parameter) declares it.
+/// A set of parameters, as `parameters!` declares it.
 pub trait Parameters: Default {
     /// All of them, in the order in which they are declared.
     fn parameters() -> Vec<Parameter>;
