@@ -15,6 +15,8 @@ mod observer;
 mod originals;
 mod party;
 mod stats;
+mod streams;
+mod streams_summary;
 
 pub use camera::Camera;
 pub use carrier::{Carrier, DccpSummary};
@@ -26,6 +28,8 @@ pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
 pub use observer::{CallObserver, EndSummary, LivePacket, PacketTotals, Unobserved};
 pub use party::{Joined, Party, PartySummary, VideoCall, run_party};
 pub use stats::{CpuShares, Times};
+pub use streams::{StreamSend, StreamSource, loopback_streams, video_demand};
+pub use streams_summary::{AudioSummary, LipSummary, StreamSummary, StreamsSummary};
 
 /// Why a call could not begin or go on.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +46,17 @@ pub enum CallError {
     /// The controller, or a parameter of it.
     #[error(transparent)]
     Controller(#[from] weir_cc::tunable::SetupError),
+    /// A stream cannot be added to the call.
+    #[error("stream `{name}`: {source}")]
+    Stream {
+        /// The stream.
+        name: String,
+        /// Why.
+        source: weir_session::StreamError,
+    },
+    /// A call of several streams has none.
+    #[error("a call needs a stream at least: none was given")]
+    NoStreams,
     /// Packets cannot be protected.
     #[error(transparent)]
     Srtp(#[from] crate::srtp::SrtpError),

@@ -2,6 +2,7 @@
 
 mod party;
 mod progress;
+mod streams;
 mod video;
 
 use crate::Done;
@@ -20,6 +21,9 @@ pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
 }
 
 fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
+    if let Some(list) = &args.streams {
+        return streams::call(session, args, list);
+    }
     let mut config = args.media.config(&session.registry)?;
     let duration = args.media.duration();
     let video = match args.media.codec.codec() {

@@ -6,7 +6,8 @@ use crate::srtp::Suite;
 use crate::udp::UdpConfig;
 use weir_cc::{FeedbackFormat, Limits, Registry, Setup, Transport, tunable::SetupError};
 use weir_media::{AdaptivePlayout, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::allocation::Demand;
+use weir_session::{Endpoint, EndpointConfig, Label, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// A model that stands for an encoder: frames have sizes and no content.
@@ -89,6 +90,16 @@ pub(crate) fn adaptive(config: &CallConfig, loses: bool) -> Option<AdaptivePlayo
     config.adaptive_playout.then_some(AdaptivePlayout { patience, ..AdaptivePlayout::up_to(max) })
 }
 
+/// The first stream of a call.
+pub(crate) struct FirstStream {
+    pub(crate) source: Source,
+    pub(crate) demand: Demand,
+    /// Whether the receiver keeps what arrives of it.
+    pub(crate) content: bool,
+    pub(crate) payload_type: u8,
+    pub(crate) mid: Option<Label>,
+}
+
 /// The model of a configuration as a source.
 fn model(config: &CallConfig, now: Timestamp, seed: u64) -> Source {
     let interval = TimeDelta::from_secs_f64(1.0 / config.frame_rate.clamp(0.1, 1_000.0));
@@ -129,6 +140,21 @@ pub(crate) fn endpoints_of(
     seed: u64,
     source: Option<Source>,
 ) -> Result<(Endpoint, Endpoint), CallError> {
+    let content = source.is_some();
+    let source = source.unwrap_or_else(|| model(config, clock.now(), seed));
+    let payload_type = EndpointConfig::default().payload_type;
+    let first = FirstStream { source, demand: Demand::default(), content, payload_type, mid: None };
+    endpoints_with(config, registry, clock, seed, first)
+}
+
+/// The same, with this as the first stream.
+pub(crate) fn endpoints_with(
+    config: &CallConfig,
+    registry: &Registry,
+    clock: &Clock,
+    seed: u64,
+    first: FirstStream,
+) -> Result<(Endpoint, Endpoint), CallError> {
     let now = clock.now();
     let setup =
         Setup { limits: config.limits, start_rate: config.start_rate, now, seed, params: config.params.clone() };
@@ -142,6 +168,9 @@ pub(crate) fn endpoints_of(
     let sender = EndpointConfig {
         ssrc,
         remote_ssrc,
+        payload_type: first.payload_type,
+        clock_rate: first.source.media().clock_hz(),
+        mid: first.mid,
         cname: format!("{:016x}@weir", seed),
         seed,
         session_bandwidth: config.limits.ceiling,
@@ -160,15 +189,15 @@ pub(crate) fn endpoints_of(
         seed: !seed,
         ..sender.clone()
     };
-    let content = source.is_some();
-    let source = source.unwrap_or_else(|| model(config, now, seed));
+    let media = first.demand.media;
     let send = SendConfig {
         packetiser: Packetiser { max_payload: config.payload, ..Packetiser::default() },
         per_packet_feedback: feedback.is_some(),
         reports,
         // What is older than that would be discarded at the other end.
-        max_queue_age: content.then_some(config.playout_deadline),
-        ..SendConfig::new(source, pair.sender, config.limits)
+        max_queue_age: first.content.then_some(config.playout_deadline),
+        demand: first.demand,
+        ..SendConfig::new(first.source, pair.sender, config.limits)
     };
     let receive = ReceiveConfig {
         feedback,
@@ -176,7 +205,8 @@ pub(crate) fn endpoints_of(
         controller: pair.receiver,
         playout_deadline: Some(config.playout_deadline),
         adaptive_playout: adaptive(config, false),
-        content,
+        media,
+        content: first.content,
         ..ReceiveConfig::default()
     };
     Ok((Endpoint::new(sender, Some(send), None, now), Endpoint::new(receiver, None, Some(receive), now)))

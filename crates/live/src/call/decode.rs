@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use weir_media::quality::PlaneErrors;
 use weir_media::y4m::Y4mWriter;
 use weir_media::{FrameOutcome, FrameRate, OnDamage, ReceivedFrame, VideoDecoder, VideoReceiver};
-use weir_session::Endpoint;
+use weir_session::{Endpoint, IncomingId};
 use weir_units::{TimeDelta, Timestamp};
 
 /// Frames that wait for the decoder; more are left out.
@@ -89,6 +89,8 @@ struct Verdict {
 
 /// The decoder while it runs.
 pub struct ReceivingVideo {
+    /// The stream whose frames it decodes.
+    stream: IncomingId,
     frames: Option<SyncSender<ReceivedFrame>>,
     verdicts: Receiver<Verdict>,
     spare: Vec<ReceivedFrame>,
@@ -142,7 +144,13 @@ impl ReceivingVideo {
         };
         let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(CallError::socket("starting the decoder's thread"))?);
-        Ok(Self { frames: Some(frames), verdicts, spare: Vec::new(), thread, begun: false, missed: 0, overrun: 0 })
+        let (stream, spare) = (IncomingId::FIRST, Vec::new());
+        Ok(Self { stream, frames: Some(frames), verdicts, spare, thread, begun: false, missed: 0, overrun: 0 })
+    }
+
+    /// Decodes this stream instead of the first.
+    pub(crate) fn with_stream(self, stream: IncomingId) -> Self {
+        Self { stream, ..self }
     }
 
     /// Lets the decoder come to its end, and tells what it has done.
@@ -159,21 +167,22 @@ impl ReceivingVideo {
 
 impl CallObserver for ReceivingVideo {
     fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        let Some(mut stream) = endpoint.incoming(self.stream) else { return };
         for v in self.verdicts.try_iter() {
-            endpoint.on_decoded(v.frame.rtp_timestamp, v.intact, now);
+            stream.on_decoded(v.frame.rtp_timestamp, v.intact);
             self.begun |= v.intact;
             if v.wants_key_frame {
-                endpoint.request_key_frame_from_peer(now);
+                stream.request_key_frame(now);
             }
             self.spare.push(v.frame);
         }
-        while let Some(event) = endpoint.poll_playout(now) {
+        while let Some(event) = stream.poll_playout(now) {
             let mut frame = self.spare.pop().unwrap_or_default();
-            if !endpoint.take_frame(&event, &mut frame) {
+            if !stream.take_frame(&event, &mut frame) {
                 self.missed += 1;
                 // The decoder cannot tell: it has seen nothing yet.
                 if !self.begun {
-                    endpoint.request_key_frame_from_peer(now);
+                    stream.request_key_frame(now);
                 }
                 self.spare.push(frame);
                 continue;

@@ -111,7 +111,7 @@ pub fn loopback_video<A: CallObserver, B: CallObserver + Send>(
 }
 
 /// Two ends on sockets that send to each other.
-fn join(
+pub(crate) fn join(
     config: &CallConfig,
     registry: &Registry,
     (a, b): (Endpoint, Endpoint),
@@ -140,7 +140,7 @@ fn join(
 }
 
 /// The second end runs on a thread of its own until the first has gone.
-fn run_both<A: CallObserver, B: CallObserver + Send>(
+pub(crate) fn run_both<A: CallObserver, B: CallObserver + Send>(
     (a, sending): (&mut LiveEnd, &mut A),
     (b, receiving): (&mut LiveEnd, &mut B),
     clock: &Clock,
@@ -165,7 +165,7 @@ fn run_both<A: CallObserver, B: CallObserver + Send>(
     })
 }
 
-fn summary(a: &LiveEnd, b: &LiveEnd, now: Timestamp, video: Option<VideoSummary>) -> LoopbackSummary {
+pub(crate) fn summary(a: &LiveEnd, b: &LiveEnd, now: Timestamp, video: Option<VideoSummary>) -> LoopbackSummary {
     let mut summary = LoopbackSummary { sender: a.summary(now), receiver: b.summary(now), video };
     let (left, came) = (summary.sender.sent.rtp_packets, summary.receiver.received.rtp_packets);
     summary.receiver.loss = (left > 0).then(|| 1.0 - came as f64 / left as f64);

@@ -59,6 +59,11 @@ impl Captures {
         }
     }
 
+    /// What the session adds to timestamps, where that is known before a packet leaves.
+    pub(crate) fn set_offset(&self, offset: u32) {
+        self.kept().offset = Some(offset);
+    }
+
     /// The frame of this timestamp, as it stands in packets.
     pub(crate) fn find(&self, rtp_timestamp: u32) -> Option<Capture> {
         let k = self.kept();

@@ -16,6 +16,7 @@ Examples:
   weir call loopback --size 1920x1080 --max-rate 4000 --quality --duration 10
   weir call loopback --clip sports --record received.y4m --duration 5
   ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - | weir call loopback --clip -
+  weir call loopback --streams audio,camera:2,screen --start-rate 2000 --fixed-playout --playout-delay 150 --duration 20
   weir call listen --signal tcp:0.0.0.0:5060 --record received.y4m
   weir call connect --signal tcp:192.0.2.7:5060 --clip hand-held --duration 30
   weir call loopback --controller scream --ecn --json
@@ -90,6 +91,13 @@ pub(crate) struct LoopbackArgs {
     /// Compare the pictures with the originals as they are shown (PSNR)
     #[arg(long)]
     pub(crate) quality: bool,
+    /// Send several streams under one controller: audio, camera, camera:N for N encodings of half the size each (simulcast),
+    /// screen, separated by commas
+    #[arg(long, value_name = "LIST")]
+    pub(crate) streams: Option<String>,
+    /// What the shared screen of --streams shows: a built-in clip, in the size of --size
+    #[arg(long, value_name = "NAME", default_value = "hand-held")]
+    pub(crate) screen_clip: String,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -27,11 +27,11 @@ impl CodecName {
     }
 }
 
-fn codec_error(e: VideoError) -> Failure {
+pub(super) fn codec_error(e: VideoError) -> Failure {
     InputError::whole("--codec", e.to_string()).into()
 }
 
-fn clip_error(e: impl ToString) -> Failure {
+pub(super) fn clip_error(e: impl ToString) -> Failure {
     InputError::whole("--clip", e.to_string()).into()
 }
 
