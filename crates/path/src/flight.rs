@@ -56,12 +56,6 @@ impl<P> Flight<P> {
         if sorted { Self::Sorted { heap: BinaryHeap::new(), count: 0 } } else { Self::InOrder(VecDeque::new()) }
     }
 
-    /// Whether packets may overtake each other.
-    #[inline]
-    pub(crate) const fn is_sorted(&self) -> bool {
-        matches!(self, Self::Sorted { .. })
-    }
-
     #[inline]
     pub(crate) fn push(&mut self, packet: InFlight<P>) {
         match self {

@@ -1,8 +1,7 @@
 //! Random loss, jitter, reordering and duplication: what is drawn for each packet.
 
 use crate::error::ConfigError;
-use rand::Rng;
-use rand_pcg::Pcg64Mcg;
+use crate::random::Random;
 use weir_units::TimeDelta;
 
 /// How packets are lost at random.
@@ -166,7 +165,7 @@ impl Model {
 /// not configured draws nothing. So a change of the queue does not change which packets the loss model takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
-    rng: Pcg64Mcg,
+    random: Random,
     model: Model,
     bad: bool,
 }
@@ -177,53 +176,41 @@ impl Impairments {
         if model.is_empty() {
             return None;
         }
-        // Mixed (splitmix64's increment) so that seeds next to each other do not give related sequences.
-        let mut rng = Pcg64Mcg::new((u128::from(seed) << 64) | u128::from(seed ^ 0x9e37_79b9_7f4a_7c15));
+        let mut random = Random::new(seed);
         let bad = match model.loss {
-            Loss::GilbertElliott(g) => uniform(&mut rng) < g.share_bad(),
+            Loss::GilbertElliott(g) => random.uniform() < g.share_bad(),
             _ => false,
         };
-        Some(Self { rng, model, bad })
+        Some(Self { random, model, bad })
     }
 
     pub(crate) fn draw(&mut self) -> Draw {
-        let rng = &mut self.rng;
+        let random = &mut self.random;
         let mut draw = Draw::default();
         match self.model.loss {
             Loss::None => {}
-            Loss::Independent { share } => draw.lost = uniform(rng) < share,
+            Loss::Independent { share } => draw.lost = random.uniform() < share,
             Loss::GilbertElliott(g) => {
                 let (loss, leave) = if self.bad { (g.loss_bad, g.to_good) } else { (g.loss_good, g.to_bad) };
-                draw.lost = uniform(rng) < loss;
-                self.bad ^= uniform(rng) < leave;
+                draw.lost = random.uniform() < loss;
+                self.bad ^= random.uniform() < leave;
             }
         }
         match self.model.jitter.map(|j| j.shape) {
             None => {}
-            Some(JitterShape::Uniform { max }) => draw.extra += max.mul_f64(uniform(rng)),
+            Some(JitterShape::Uniform { max }) => draw.extra += max.mul_f64(random.uniform()),
             Some(JitterShape::Normal { deviation, bound }) => {
-                draw.extra += deviation.mul_f64(bound + normal(rng).clamp(-bound, bound));
+                draw.extra += deviation.mul_f64(bound + random.normal().clamp(-bound, bound));
             }
         }
         if let Some(r) = self.model.reordering
-            && uniform(rng) < r.share
+            && random.uniform() < r.share
         {
             draw.extra += r.extra;
         }
-        draw.duplicated = self.model.duplication > 0.0 && uniform(rng) < self.model.duplication;
+        draw.duplicated = self.model.duplication > 0.0 && random.uniform() < self.model.duplication;
         draw
     }
-}
-
-/// Evenly in [0, 1), 53 bits.
-fn uniform(rng: &mut Pcg64Mcg) -> f64 {
-    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
-}
-
-/// Standard normal by Box and Muller, two draws each time so that the order of draws stays fixed.
-fn normal(rng: &mut Pcg64Mcg) -> f64 {
-    let (radius, angle) = (1.0 - uniform(rng), uniform(rng));
-    libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(core::f64::consts::TAU * angle)
 }
 
 fn check_share(field: &'static str, value: f64) -> Result<(), ConfigError> {

@@ -4,6 +4,7 @@ use crate::error::ConfigError;
 use crate::flight::{Flight, InFlight};
 use crate::impairment::{Draw, Impairments, LossPosition};
 use crate::queue::{AnyQueue, Discarded, Ledger, Queue, Queued, Room, Setup};
+use crate::random::Random;
 use crate::stats::{Action, DropReason, LinkStats};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -19,6 +20,9 @@ pub struct Packet<P> {
     /// The flow that it belongs to, for disciplines that tell flows apart; any number that its flow alone has.
     pub flow: u32,
 }
+
+/// Stands for the arrival of a packet where none waits.
+const NOTHING: Timestamp = Timestamp::MAX;
 
 /// What became of a packet that was given to a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,6 +86,12 @@ pub struct Link<P> {
     /// Set where jitter holds packets in order: when the last one arrives.
     hold_behind: Option<Timestamp>,
     queue: AnyQueue<P>,
+    /// When the packet arrived that the queue looks at next, or one before it; [`NOTHING`] where none waits. Kept here
+    /// since each packet asks for it several times.
+    head: Timestamp,
+    /// Whether the queue may drop packets that wait, and whether it may be passed by.
+    drops_waiting: bool,
+    may_pass_by: bool,
     ledger: Ledger<P>,
     flight: Flight<P>,
     now: Timestamp,
@@ -94,6 +104,7 @@ impl<P: Clone> Link<P> {
         let overtaking = config.jitter.is_some_and(|j| j.may_reorder) || config.reordering.is_some();
         let held = config.jitter.is_some() && !overtaking;
         let room = Room::new(config.limit, config.capacity.clone());
+        let queue = config.discipline.queue(Setup { room, random: Random::new(!seed) });
         Ok(Self {
             delay: config.delay,
             capacity: config.capacity.clone(),
@@ -101,7 +112,10 @@ impl<P: Clone> Link<P> {
             impairments: Impairments::new(config.random(), seed).map(Box::new),
             loss_position: config.loss_position,
             hold_behind: held.then_some(Timestamp::ZERO),
-            queue: config.discipline.queue(Setup { room, seed: !seed }),
+            head: NOTHING,
+            drops_waiting: queue.next_drop().is_some(),
+            may_pass_by: queue.may_be_passed_by(),
+            queue,
             ledger: Ledger::default(),
             flight: Flight::new(overtaking),
             now: Timestamp::ZERO,
@@ -122,10 +136,21 @@ impl<P: Clone> Link<P> {
                 return self.refuse(DropReason::RandomLoss, packet);
             }
         }
-        if let Err((reason, packet)) = self.queue.enqueue(self.now, packet, &mut self.ledger) {
+        if let Err(reason) = self.queue.admit(self.now, &mut packet, &mut self.ledger) {
             return self.refuse(reason, packet);
         }
-        self.serve();
+        let is_idle = self.head == NOTHING && self.server.next_start(self.now) <= self.now;
+        if is_idle && self.may_pass_by {
+            self.transmit(packet);
+        } else {
+            self.queue.put(packet);
+            if self.head == NOTHING {
+                self.head = self.now;
+            }
+            if is_idle {
+                self.serve();
+            }
+        }
         Verdict::Queued
     }
 
@@ -135,24 +160,27 @@ impl<P: Clone> Link<P> {
     /// early, and `pop` then gives nothing; it is never too late.
     #[inline]
     pub fn next_event(&mut self) -> Option<Timestamp> {
-        let mut at = self.flight.next_at().unwrap_or(Timestamp::MAX);
-        // Behind a packet in flight that none overtakes, what waits comes later.
-        if at == Timestamp::MAX || self.flight.is_sorted() {
-            at = at.min(self.next_start(Timestamp::ZERO) + self.delay);
-        }
-        if let Some(earliest) = self.queue.next_drop() {
-            at = at.min(self.next_start(earliest));
-        }
-        if let Some(discarded) = self.ledger.discarded.front() {
-            at = at.min(discarded.at);
+        let mut at = match (&self.flight, self.flight.next_at()) {
+            // Behind a packet in flight that none overtakes, what waits comes later.
+            (Flight::InOrder(_), Some(at)) => at,
+            (_, at) => (self.next_start(Timestamp::ZERO) + self.delay).min(at.unwrap_or(Timestamp::MAX)),
+        };
+        if self.drops_waiting {
+            at = at.min(self.next_drop());
         }
         (at < Timestamp::MAX).then_some(at)
+    }
+
+    /// The earliest instant at which a packet may be given back that the queue has dropped.
+    fn next_drop(&mut self) -> Timestamp {
+        let foreseen = self.queue.next_drop().map_or(Timestamp::MAX, |earliest| self.next_start(earliest));
+        self.ledger.discarded.front().map_or(foreseen, |d| d.at.min(foreseen))
     }
 
     /// Whether a packet that is pushed may bring [`Self::next_event`] forward. Where not, each packet's events come
     /// after those of the packets before it.
     pub fn may_bring_forward(&self) -> bool {
-        self.flight.is_sorted() || self.queue.next_drop().is_some()
+        self.drops_waiting || matches!(self.flight, Flight::Sorted { .. })
     }
 
     /// The next packet that has left the link by `now`, in order of time.
@@ -162,7 +190,7 @@ impl<P: Clone> Link<P> {
         if self.now == Timestamp::MAX {
             return None;
         }
-        if !self.ledger.discarded.is_empty()
+        if self.drops_waiting
             && let Some(discarded) = self.pop_discarded()
         {
             return Some(discarded);
@@ -235,9 +263,9 @@ impl<P: Clone> Link<P> {
     /// When the next transmission begins, but not before `earliest`; `Timestamp::MAX` where nothing waits.
     #[inline]
     fn next_start(&mut self, earliest: Timestamp) -> Timestamp {
-        match self.queue.head_arrival() {
-            Some(arrived) => self.server.next_start(arrived).max(earliest),
-            None => Timestamp::MAX,
+        match self.head {
+            NOTHING => Timestamp::MAX,
+            arrived => self.server.next_start(arrived).max(earliest),
         }
     }
 
@@ -245,17 +273,21 @@ impl<P: Clone> Link<P> {
     #[inline]
     fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
-        self.serve();
+        if self.head != NOTHING {
+            self.serve();
+        }
     }
 
     #[inline]
     fn serve(&mut self) {
-        while let Some(arrived) = self.queue.head_arrival() {
-            let start = self.server.next_start(arrived);
+        while self.head != NOTHING {
+            let start = self.server.next_start(self.head);
             if start > self.now {
                 break;
             }
-            if let Some(packet) = self.queue.dequeue(start, &mut self.ledger) {
+            let packet = self.queue.dequeue(start, &mut self.ledger);
+            self.head = self.queue.head_arrival().unwrap_or(NOTHING);
+            if let Some(packet) = packet {
                 self.transmit(packet);
             }
         }

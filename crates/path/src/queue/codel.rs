@@ -1,6 +1,6 @@
 //! CoDel, controlled delay (RFC 8289): drops or marks at the head when packets have waited too long for too long.
 
-use super::discipline::{self, Definition, Refused, Setup};
+use super::discipline::{self, Definition, Setup};
 use super::fifo::{Fifo, Room};
 use super::parameter::parameters;
 use super::queued::{Ledger, Queued};
@@ -143,15 +143,18 @@ impl<P> Queue<P> {
 
 impl<P> discipline::Queue<P> for Queue<P> {
     #[inline]
-    fn enqueue(&mut self, now: Timestamp, packet: Queued<P>, _: &mut Ledger<P>) -> Result<(), Refused<P>> {
-        if self.room.is_exceeded(now, &self.fifo, &packet) {
-            return Err((DropReason::Queue, packet));
-        }
-        self.largest = self.largest.max(packet.bytes());
-        self.fifo.push(packet);
-        Ok(())
+    fn admit(&mut self, now: Timestamp, packet: &mut Queued<P>, _: &mut Ledger<P>) -> Result<(), DropReason> {
+        if self.room.is_exceeded(now, &self.fifo, packet) { Err(DropReason::Queue) } else { Ok(()) }
     }
 
+    #[inline]
+    fn put(&mut self, packet: Queued<P>) {
+        self.largest = self.largest.max(packet.bytes());
+        self.fifo.push(packet);
+    }
+
+    // Kept out of line, so that links under drop tail do not carry it.
+    #[inline(never)]
     fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Queued<P>> {
         self.dequeued = now;
         match self.take(now)? {

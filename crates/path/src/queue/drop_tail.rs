@@ -1,6 +1,6 @@
 //! Drop tail: first in, first out, and what comes when the queue is full is dropped.
 
-use super::discipline::{self, Definition, Refused, Setup};
+use super::discipline::{self, Definition, Setup};
 use super::fifo::{Fifo, Room};
 use super::parameter::parameters;
 use super::queued::{Ledger, Queued};
@@ -37,15 +37,21 @@ pub struct Queue<P> {
 
 impl<P> discipline::Queue<P> for Queue<P> {
     #[inline]
-    fn enqueue(&mut self, now: Timestamp, mut packet: Queued<P>, ledger: &mut Ledger<P>) -> Result<(), Refused<P>> {
-        if self.room.is_exceeded(now, &self.fifo, &packet) {
-            return Err((DropReason::Queue, packet));
+    fn admit(&mut self, now: Timestamp, packet: &mut Queued<P>, ledger: &mut Ledger<P>) -> Result<(), DropReason> {
+        if self.room.is_exceeded(now, &self.fifo, packet) {
+            return Err(DropReason::Queue);
         }
-        if self.room.exceeds(self.ecn_threshold, now, &self.fifo, &packet) {
-            ledger.mark(&mut packet);
+        if self.room.exceeds(self.ecn_threshold, now, &self.fifo, packet) {
+            ledger.mark(packet);
         }
-        self.fifo.push(packet);
         Ok(())
+    }
+    #[inline]
+    fn put(&mut self, packet: Queued<P>) {
+        self.fifo.push(packet);
+    }
+    fn may_be_passed_by(&self) -> bool {
+        true
     }
     #[inline]
     fn dequeue(&mut self, _: Timestamp, _: &mut Ledger<P>) -> Option<Queued<P>> {

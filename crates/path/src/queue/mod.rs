@@ -21,13 +21,14 @@ mod fifo;
 mod parameter;
 mod queued;
 
-pub use discipline::{Definition, Queue, Refused, Setup};
+pub use discipline::{Definition, Queue, Setup};
 pub use fifo::{Fifo, Room};
 pub use parameter::{Parameter, Parameters, Setting, Value};
 pub(crate) use queued::Discarded;
 pub use queued::{Ledger, Queued};
 
-use crate::ConfigError;
+use crate::error::ConfigError;
+use crate::stats::DropReason;
 use weir_units::Timestamp;
 
 macro_rules! disciplines {
@@ -85,8 +86,20 @@ macro_rules! disciplines {
 
         impl<P> Queue<P> for AnyQueue<P> {
             #[inline]
-            fn enqueue(&mut self, now: Timestamp, packet: Queued<P>, ledger: &mut Ledger<P>) -> Result<(), Refused<P>> {
-                match self { $(Self::$variant(q) => q.enqueue(now, packet, ledger),)+ }
+            fn admit(
+                &mut self,
+                now: Timestamp,
+                packet: &mut Queued<P>,
+                ledger: &mut Ledger<P>,
+            ) -> Result<(), DropReason> {
+                match self { $(Self::$variant(q) => q.admit(now, packet, ledger),)+ }
+            }
+            #[inline]
+            fn put(&mut self, packet: Queued<P>) {
+                match self { $(Self::$variant(q) => q.put(packet),)+ }
+            }
+            fn may_be_passed_by(&self) -> bool {
+                match self { $(Self::$variant(q) => q.may_be_passed_by(),)+ }
             }
             #[inline]
             fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Queued<P>> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::impairment::Draw;
+use crate::random::Random;
 use crate::{Capacity, DropReason, Limit};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -42,7 +43,7 @@ enum Fate {
 /// Puts packets through a queue, checking what must hold at every step.
 fn run(discipline: Discipline, limit: Limit, arrivals: &[Arrival], seed: u64) -> Result<Vec<Fate>, TestCaseError> {
     let room = Room::new(limit, Capacity::Constant(DataRate::from_mbps(2)));
-    let mut queue: AnyQueue<usize> = discipline.queue(Setup { room, seed });
+    let mut queue: AnyQueue<usize> = discipline.queue(Setup { room, random: Random::new(seed) });
     let mut ledger = Ledger::default();
     let mut fates: Vec<Fate> = Vec::new();
     let mut now = Timestamp::ZERO;
@@ -66,10 +67,11 @@ fn run(discipline: Discipline, limit: Limit, arrivals: &[Arrival], seed: u64) ->
             prop_assert!(foreseen || ledger.discarded.is_empty(), "a drop that was not foreseen");
             settle(&mut ledger, &mut fates)?;
         }
-        let packet = Queued { item, arrived: now, bytes: a.bytes, flow: a.flow, ecn: a.ecn, draw: Draw::default() };
+        let mut packet = Queued { item, arrived: now, bytes: a.bytes, flow: a.flow, ecn: a.ecn, draw: Draw::default() };
         fates.push(Fate::Waiting);
-        if let Err((reason, packet)) = queue.enqueue(now, packet, &mut ledger) {
-            fates[packet.item] = Fate::Dropped { at: now, reason };
+        match queue.admit(now, &mut packet, &mut ledger) {
+            Ok(()) => queue.put(packet),
+            Err(reason) => fates[item] = Fate::Dropped { at: now, reason },
         }
         settle(&mut ledger, &mut fates)?;
         prop_assert_eq!(queue.next_drop().is_some(), foresees);

@@ -7,8 +7,8 @@ use weir_path::queue::{codel, drop_tail};
 use weir_path::{Discipline, Limit, LinkConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
-mod codel_link;
 mod network;
+mod queue_disciplines;
 mod random;
 
 const MSS: u64 = 1_000;

@@ -3,6 +3,7 @@
 use super::discipline::Queue as _;
 use super::*;
 use crate::impairment::Draw;
+use crate::random::Random;
 use crate::{Capacity, Limit};
 use weir_units::{DataRate, Ecn};
 
@@ -20,12 +21,13 @@ struct Bench {
 impl Bench {
     fn new(config: Config) -> Self {
         let room = Room::new(Limit::Unlimited, Capacity::Constant(DataRate::from_mbps(8)));
-        Self { queue: config.queue(Setup { room, seed: 1 }), ledger: Ledger::default(), now: 0 }
+        Self { queue: config.queue(Setup { room, random: Random::new(1) }), ledger: Ledger::default(), now: 0 }
     }
     fn fill(&mut self, packets: u32, ecn: Ecn) {
         for _ in 0..packets {
-            let p = Queued { item: (), arrived: ms(self.now), bytes: 1_000, flow: 0, ecn, draw: Draw::default() };
-            assert!(self.queue.enqueue(ms(self.now), p, &mut self.ledger).is_ok());
+            let mut p = Queued { item: (), arrived: ms(self.now), bytes: 1_000, flow: 0, ecn, draw: Draw::default() };
+            assert_eq!(self.queue.admit(ms(self.now), &mut p, &mut self.ledger), Ok(()));
+            self.queue.put(p);
         }
     }
     /// Sends a packet at each millisecond up to `end`; those at which packets were dropped, and marked.

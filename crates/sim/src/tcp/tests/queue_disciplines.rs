@@ -1,4 +1,4 @@
-//! TCP over a link under CoDel (RFC 8289), beside the same link under drop tail.
+//! TCP over a link under each queue discipline, beside the same link under drop tail.
 
 use super::*;
 use crate::udp;
