@@ -19,6 +19,7 @@ mod discipline;
 pub mod drop_tail;
 mod fifo;
 mod parameter;
+pub mod pie;
 mod queued;
 
 pub use discipline::{Definition, Queue, Setup};
@@ -129,6 +130,7 @@ macro_rules! disciplines {
 disciplines! {
     DropTail(drop_tail),
     CoDel(codel),
+    Pie(pie),
 }
 
 impl Default for Discipline {

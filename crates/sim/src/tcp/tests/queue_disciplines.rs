@@ -80,6 +80,24 @@ fn codel_keeps_the_queue_near_its_target_and_the_link_busy() {
 }
 
 #[test]
+fn pie_keeps_the_delay_near_its_target_and_the_link_busy() {
+    let discipline = Discipline::Pie(pie::Config::default());
+    for (variant, share) in [(Variant::NewReno, 0.85..0.99), (Variant::Cubic, 0.95..1.0)] {
+        let dropped = run(discipline, 10, variant, false);
+        let marked = run(discipline, 10, variant, true);
+        for r in [&dropped, &marked] {
+            assert!(share.contains(&r.share), "{variant:?}: {r:?}");
+            // The target is 15 ms.
+            assert!((5.0..20.0).contains(&r.mean_wait) && (15.0..45.0).contains(&r.p95_wait), "{variant:?}: {r:?}");
+            assert_eq!(r.dropped_queue, 0, "{variant:?}: {r:?}");
+        }
+        assert!((100..1_000).contains(&dropped.dropped_aqm) && dropped.marked == 0, "{variant:?}: {dropped:?}");
+        // Slow start takes the probability above `mark_ecnth` once, where capable packets are dropped, too.
+        assert!((10..100).contains(&marked.marked) && marked.sender.recoveries == 1, "{variant:?}: {marked:?}");
+    }
+}
+
+#[test]
 fn codel_marks_a_capable_flow_and_drops_nothing() {
     let r = run(CODEL, 10, Variant::NewReno, true);
     assert!((0.75..0.9).contains(&r.share) && (0.5..5.0).contains(&r.mean_wait), "{r:?}");
