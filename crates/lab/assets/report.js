@@ -79,7 +79,7 @@
       ],
       series: [{}, ...chart.lines.map(line => line.style < 0
         ? { label: line.label, stroke: () => resolved(-1), fill: () => variable("--fill"), width: 1.5, points: { show: false }, paths: uPlot.paths.stepped({ align: -1 }) }
-        : { label: line.label, stroke: () => resolved(line.style), width: 1.8, dash: dash(line.style), points: { show: false }, spanGaps: false })],
+        : { label: line.label, stroke: () => resolved(line.style), fill: chart.stacked ? () => resolved(line.style) + "55" : undefined, width: chart.stacked ? 1 : 1.8, dash: chart.stacked ? [] : dash(line.style), points: { show: false }, spanGaps: false })],
       hooks: {
         setScale: [(self, name) => {
           if (name !== "x" || zoom.busy || self.status === 0) return;

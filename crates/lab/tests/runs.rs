@@ -46,6 +46,7 @@ fn scenario(controller: &str, seconds: i64) -> Scenario {
                 ceiling: kbps(3_000),
                 start_rate: kbps(500),
                 pauses: vec![],
+                streams: vec![],
                 source: Source::PerfectPackets,
                 payload: DataSize::from_bytes(1_000),
                 playout_deadline: None,

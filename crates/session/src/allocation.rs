@@ -79,11 +79,14 @@ pub struct Hysteresis {
     /// For so long without a break. 1 s: a target that swings, as GCC's does when it backs off, does so every few hundred
     /// milliseconds to seconds. Ours.
     pub hold: TimeDelta,
+    /// Something that goes off again within this time of going on waits twice as long the next time, up to 16 times
+    /// [`Self::hold`]. 10 s. Ours.
+    pub trial: TimeDelta,
 }
 
 impl Default for Hysteresis {
     fn default() -> Self {
-        Self { margin: 0.2, hold: TimeDelta::from_secs(1) }
+        Self { margin: 0.2, hold: TimeDelta::from_secs(1), trial: TimeDelta::from_secs(10) }
     }
 }
 
@@ -96,16 +99,23 @@ pub struct Share {
     pub is_on: bool,
     /// Since when it has fitted with the margin, while it is off.
     fits_since: Option<Timestamp>,
+    /// When it went on last, where it was off before.
+    on_since: Option<Timestamp>,
+    /// Times in a row that it went off again soon.
+    relapses: u8,
 }
+
+/// Most doublings of the hold.
+const MAX_RELAPSES: u8 = 4;
 
 impl Share {
     /// A stream that has not been given anything. One that fits goes on at once if it is `new`, as at the beginning of a call.
     pub const fn new() -> Self {
-        Self { rate: DataRate::ZERO, is_on: true, fits_since: None }
+        Self { rate: DataRate::ZERO, is_on: true, fits_since: None, on_since: None, relapses: 0 }
     }
     /// A stream that was off.
     pub const fn off() -> Self {
-        Self { rate: DataRate::ZERO, is_on: false, fits_since: None }
+        Self { is_on: false, ..Self::new() }
     }
 }
 
@@ -202,7 +212,9 @@ impl Round<'_> {
     /// Whether stream or encoding `i` is on, where it needs `needed` of `given`, which is never more than `limit`.
     fn switch(&mut self, i: usize, needed: u64, given: u64, limit: u64) -> bool {
         if self.shares[i].is_on {
-            self.shares[i] = Share { is_on: needed <= given, fits_since: None, ..self.shares[i] };
+            if needed > given {
+                self.turn_off(i);
+            }
             return self.shares[i].is_on;
         }
         let with_margin = ((needed as f64 * (1.0 + self.hysteresis.margin)) as u64).min(limit);
@@ -213,9 +225,9 @@ impl Round<'_> {
             return false;
         }
         let since = *self.shares[i].fits_since.get_or_insert(self.now);
-        let due = since + self.hysteresis.hold;
+        let due = since + self.hysteresis.hold * (1 << self.shares[i].relapses);
         if due <= self.now {
-            (self.shares[i].is_on, self.shares[i].fits_since) = (true, None);
+            self.shares[i] = Share { is_on: true, fits_since: None, on_since: Some(self.now), ..self.shares[i] };
             return true;
         }
         self.next.again = Some(self.next.again.map_or(due, |at| at.min(due)));
@@ -226,7 +238,13 @@ impl Round<'_> {
     }
 
     fn turn_off(&mut self, i: usize) {
-        self.shares[i] = Share::off();
+        let before = self.shares[i];
+        let relapses = match before.on_since {
+            _ if !before.is_on => before.relapses,
+            Some(at) if self.now - at < self.hysteresis.trial => (before.relapses + 1).min(MAX_RELAPSES),
+            _ => 0,
+        };
+        self.shares[i] = Share { relapses, ..Share::off() };
     }
 
     /// Streams that have their least rate: in the order of service, until one does not fit. The first is always on.

@@ -11,7 +11,7 @@ mod split;
 mod streams;
 mod transport;
 
-pub use streams::{Incoming, MAX_STREAMS, Outgoing, StreamError};
+pub use streams::{Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, StreamError};
 
 use crate::allocation::MediaKind;
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};

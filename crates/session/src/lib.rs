@@ -49,7 +49,9 @@ pub use arrivals::ArrivalLog;
 pub use config::{EndpointConfig, IncomingConfig, OutgoingConfig, ReceiveConfig, SendConfig};
 pub use content::ContentCounters;
 pub use datagram::{Datagram, Kind, Transmit};
-pub use endpoint::{Endpoint, EndpointCounters, Incoming, MAX_STREAMS, Outgoing, StreamError};
+pub use endpoint::{
+    Endpoint, EndpointCounters, Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, StreamError,
+};
 pub use frames::RecoveryStats;
 pub use identity::{Label, MAX_LABEL, StreamIdentity};
 pub use ids::{IncomingId, OutgoingId};

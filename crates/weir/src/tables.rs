@@ -9,6 +9,8 @@ use weir_lab::publish::reproduce::Reproduction;
 
 /// Flows of a run that a table shows; the others are counted.
 const MAX_FLOWS: usize = 12;
+/// Streams of a run that a table shows.
+const MAX_STREAMS: usize = 48;
 
 /// A table with a heading row; all columns but the first `texts` are numbers.
 pub(crate) fn table(header: &[&str], texts: usize) -> Table {
@@ -95,7 +97,30 @@ pub(crate) fn run(label: &str, run: &RunResult) -> String {
     if let Some(a) = weir_lab::measure::results::aggregate(std::slice::from_ref(run)) {
         rows(&mut t, &a);
     }
-    format!("{label}, seed {}\n{t}\n", run.seed)
+    format!("{label}, seed {}\n{t}\n{}", run.seed, streams(run))
+}
+
+/// The streams of the flows that have several; nothing where none has.
+fn streams(run: &RunResult) -> String {
+    let header = ["flow", "stream", "share kbit/s", "sent kbit/s", "on %", "switches", "loss %", "concealed %"];
+    let mut t = table(&header, 2);
+    let mut all = run.flows.iter().flat_map(|f| f.streams.iter().map(move |s| (f, s))).take(MAX_STREAMS).peekable();
+    if all.peek().is_none() {
+        return String::new();
+    }
+    for (flow, s) in all {
+        t.add_row([
+            flow.name.clone(),
+            s.name.clone(),
+            format!("{:.0}", s.share_bps * 1e-3),
+            format!("{:.0}", s.sent_bps * 1e-3),
+            format!("{:.1}", s.on * 100.0),
+            s.switches.to_string(),
+            format!("{:.2}", s.loss * 100.0),
+            s.concealed.map_or("-".into(), |c| format!("{:.2}", c * 100.0)),
+        ]);
+    }
+    format!("{t}\n")
 }
 
 /// A paper's numbers and claims.

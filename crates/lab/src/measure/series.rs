@@ -25,6 +25,8 @@ pub struct FlowSeries {
     pub loss: Vec<f64>,
     /// Packets discarded over packets received; NaN where none was received.
     pub discard: Vec<f64>,
+    /// Shares of the target of a call's streams, as `share_bps:NAME`, in bit/s; nothing where it has one stream.
+    pub streams: Vec<(String, Vec<f64>)>,
     /// The controller's own internals by name, each as it was at the row's end.
     pub internals: Vec<(&'static str, Vec<f64>)>,
 }
@@ -71,6 +73,7 @@ impl FlowSeries {
             ("loss", &self.loss),
             ("discard", &self.discard),
         ];
+        all.extend(self.streams.iter().map(|(name, values)| (name.as_str(), values.as_slice())));
         all.extend(self.internals.iter().map(|(name, values)| (*name, values.as_slice())));
         all
     }

@@ -228,6 +228,7 @@ mod tests {
             delay_max_ms: vec![f64::NAN, 101.0],
             loss: vec![0.0, 0.5],
             discard: vec![0.0, 0.0],
+            streams: vec![],
             internals,
         };
         let series = Series {

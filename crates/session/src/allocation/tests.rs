@@ -78,6 +78,26 @@ fn what_was_off_goes_on_with_a_margin_and_after_a_while() {
     assert_eq!(at(349, 1_800, &mut shares), (false, None));
 }
 
+#[test]
+fn what_goes_off_again_soon_waits_twice_as_long_the_next_time() {
+    let demands = [encoding(50, 150), encoding(200, 500)];
+    let mut shares = [Share::new(), Share::off()];
+    let mut waits = vec![];
+    let mut now = Timestamp::ZERO;
+    for _ in 0..6 {
+        let begin = now;
+        while !shares[1].is_on {
+            share_out(kbps(600), &demands, &Hysteresis::default(), &mut shares, now);
+            now += TimeDelta::from_millis(100);
+        }
+        waits.push((now - begin).as_millis() / 1_000);
+        now += TimeDelta::from_secs(2);
+        share_out(kbps(200), &demands, &Hysteresis::default(), &mut shares, now);
+        assert!(!shares[1].is_on);
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 16, 16]);
+}
+
 /// How often an encoding goes on or off while the target swings by 15 % every 500 ms, as GCC's does when it backs off.
 #[test]
 fn a_target_that_swings_does_not_make_an_encoding_flap() {

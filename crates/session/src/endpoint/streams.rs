@@ -46,6 +46,30 @@ impl fmt::Display for StreamError {
 
 impl core::error::Error for StreamError {}
 
+/// An outgoing stream at an instant.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OutgoingStats {
+    /// The rate that its source is to follow; zero while the target has none for it.
+    pub rate: DataRate,
+    /// Whether the target has a share for it.
+    pub is_on: bool,
+    /// What has been sent.
+    pub counters: SendCounters,
+}
+
+/// An incoming stream at an instant.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct IncomingStats {
+    /// Packets expected by their sequence numbers (RFC 3550, appendix A.3).
+    pub expected: u64,
+    /// Packets received, duplicates included.
+    pub received: u64,
+    /// What has been received.
+    pub counters: ReceiveCounters,
+    /// What playout of audio has seen, where the stream is audio and has a deadline.
+    pub audio: Option<AudioPlayoutStats>,
+}
+
 /// An outgoing stream of an [`Endpoint`].
 pub struct Outgoing<'a> {
     sender: &'a mut Sender,
@@ -81,6 +105,22 @@ impl Endpoint {
         let receiver = self.receiver.as_mut()?;
         let index = receiver.index_of(id)?;
         Some(Incoming { receiver, index, has_feedback })
+    }
+
+    /// What an outgoing stream has of the target and has sent; `None` where it has been removed.
+    pub fn outgoing_stats(&self, id: OutgoingId) -> Option<OutgoingStats> {
+        let s = self.sender.as_ref()?.streams.iter().find(|s| s.id == id)?;
+        Some(OutgoingStats { rate: s.rate(), is_on: s.share.is_on, counters: s.counters() })
+    }
+    /// What an incoming stream has received and played; `None` where it has been removed.
+    pub fn incoming_stats(&self, id: IncomingId) -> Option<IncomingStats> {
+        let s = self.receiver.as_ref()?.streams.iter().find(|s| s.id == id)?;
+        Some(IncomingStats {
+            expected: s.stats.expected(),
+            received: s.stats.received(),
+            counters: s.counters,
+            audio: s.audio.as_ref().map(|a| *a.stats()),
+        })
     }
 
     /// Adds an outgoing stream, which shares the path's target with the others from now on.
@@ -230,11 +270,6 @@ impl Incoming<'_> {
     pub fn counters(&self) -> ReceiveCounters {
         self.stream().counters
     }
-    /// Packets expected and received by their sequence numbers (RFC 3550, appendix A.3), duplicates included in the latter.
-    pub fn expected_and_received(&self) -> (u64, u64) {
-        let stats = &self.stream().stats;
-        (stats.expected(), stats.received())
-    }
     /// What became of media packets and frames in the end.
     pub fn recovery_stats(&self) -> RecoveryStats {
         self.stream().recovery()
@@ -256,10 +291,6 @@ impl Incoming<'_> {
     /// none.
     pub fn poll_audio(&mut self, now: Timestamp) -> Option<AudioSlot> {
         self.receiver.streams[self.index].poll_audio(now)
-    }
-    /// What playout of audio has seen, where the stream is audio and has a deadline.
-    pub fn audio_stats(&self) -> Option<AudioPlayoutStats> {
-        Some(*self.stream().audio.as_ref()?.stats())
     }
     /// How late the frame or slot that was played last came out after its capture, by the other end's clock as its sender
     /// reports show it: right but for what the two ends' clocks differ by. The difference of two streams' is how far sound and

@@ -193,6 +193,21 @@ impl Meter {
     pub(super) fn row_wire(&self) -> u64 {
         self.totals.wire - self.row.wire
     }
+    /// A stream's share of the target at the row's end.
+    pub(super) fn on_stream(&mut self, stream: usize, name: &str, bps: f64) {
+        let Some(series) = &mut self.series else { return };
+        let row = series.target_bps.len();
+        while series.streams.len() <= stream {
+            series.streams.push((String::new(), Vec::new()));
+        }
+        let (known, column) = &mut series.streams[stream];
+        if known.is_empty() {
+            *known = format!("share_bps:{name}");
+        }
+        column.resize(row, f64::NAN);
+        column.push(bps);
+    }
+
     /// Ends a row: moves the trailing rate on, looks for ramp-up and settling, writes the series.
     pub(super) fn end_row(&mut self, ctx: RowContext<'_>) {
         let goodput = self.row_goodput();
@@ -277,6 +292,7 @@ impl Meter {
         series.loss.push(loss);
         series.discard.push(discard);
         let rows = series.target_bps.len();
+        series.streams.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
         series.internals.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
     }
     /// The flow's summary and its series. `capacity_bits` is what its bottleneck could carry while it was active.
@@ -330,6 +346,7 @@ impl Meter {
             playout_deadline_ms: self.info.playout_deadline.map(TimeDelta::as_millis_f64),
             frames: self.frames.as_mut().map(|f| f.finish(stop, self.end.frames)),
             transfers: self.end.transfers,
+            streams: core::mem::take(&mut self.end.streams),
             coded: self.end.coded,
             quality: self.end.quality,
             picture_quantiles: self.end.picture_quantiles.take(),

@@ -173,6 +173,8 @@ pub struct FlowEnd {
     pub picture_quantiles: Option<PictureQuantiles>,
     /// Transfers of a TCP flow that makes several.
     pub transfers: Option<TransferSummary>,
+    /// Streams of a flow that has several.
+    pub streams: Vec<crate::measure::results::StreamSummary>,
 }
 
 /// What became of one media frame.

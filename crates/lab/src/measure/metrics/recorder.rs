@@ -190,6 +190,13 @@ impl Recorder {
             self.meters[flow].on_internal(name, value);
         }
     }
+    /// A stream's share of its flow's target; kept only with time series.
+    pub fn stream(&mut self, flow: usize, now: Timestamp, stream: usize, name: &str, rate: DataRate) {
+        if self.config.series {
+            self.state(now);
+            self.meters[flow].on_stream(stream, name, rate.as_bps_f64());
+        }
+    }
     /// What is only known of a flow when the run ends.
     pub fn flow_end(&mut self, flow: usize, end: FlowEnd) {
         self.meters[flow].end = end;

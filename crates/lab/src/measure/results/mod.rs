@@ -3,6 +3,7 @@
 mod aggregate;
 mod course;
 mod live;
+mod streams;
 mod student;
 mod transfers;
 
@@ -10,6 +11,7 @@ pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
 pub use course::{Course, PictureQuantiles};
 pub(crate) use course::{QUANTILES, quantiles};
 pub use live::Live;
+pub use streams::StreamSummary;
 pub use student::student_t_975;
 pub use transfers::TransferSummary;
 
@@ -302,6 +304,9 @@ pub struct FlowSummary {
     /// When the circuit breaker stopped the flow, in s, and by which rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tripped: Option<(f64, String)>,
+    /// The streams, where the flow has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamSummary>,
     /// The controller's internals at the end by name, those without a value left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub internals: BTreeMap<String, f64>,

@@ -327,6 +327,7 @@ pub type Call = (Endpoint, Endpoint, Option<Box<Viewer>>);
 
 /// Both ends of an RTP flow, for the simulator and for real sockets alike: times count from the beginning of the run.
 pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<Call, RunError> {
+    let stream_error = |message| RunError::Traffic { flow: flow.name.clone(), message };
     let controller_error = |e| RunError::Controller { flow: flow.name.clone(), source: Box::new(e) };
     let now = at(flow.start);
     let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };
@@ -352,6 +353,8 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         picture: video::picture_feedback(rtp),
         ..EndpointConfig::default()
     };
+    let mut config = config;
+    super::streams::configure(&mut config, rtp);
     let receiver_config = EndpointConfig {
         ssrc: remote_ssrc,
         remote_ssrc: ssrc,
@@ -360,7 +363,13 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         seed: mix(seed, 4),
         ..config.clone()
     };
-    let (source, mut viewer) = source(flow, rtp, mix(seed, 5))?;
+    let first = rtp.streams.first();
+    let (source, mut viewer) = match first {
+        Some(stream) => {
+            (super::streams::source(stream, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?, None)
+        }
+        None => source(flow, rtp, mix(seed, 5))?,
+    };
     let resilience = rtp.resilience.map(|choice| resilience(rtp, choice));
     let send = SendConfig {
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
@@ -368,21 +377,26 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         reports: rtp.reports,
         circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
         resilience,
+        demand: first.map_or_else(Default::default, |s| s.demand),
         ..SendConfig::new(source, pair.sender, limits)
     };
     let receive = ReceiveConfig {
         feedback: rtp.feedback,
         reports: rtp.reports,
         controller: pair.receiver,
-        playout_deadline: rtp.playout_deadline,
+        playout_deadline: first.map_or(rtp.playout_deadline, |s| super::streams::deadline(rtp, s)),
+        media: first.map_or_else(Default::default, |s| s.demand.media),
         resilience,
         nack: rtp.count_retransmissions.then(|| NackConfig { count_retransmissions: true, ..NackConfig::default() }),
         content: viewer.is_some(),
         ..ReceiveConfig::default()
     };
-    let sender = Endpoint::new(config, Some(send), None, now);
+    let own = config.clone();
+    let mut sender = Endpoint::new(config, Some(send), None, now);
     if let Some((viewer, offset)) = viewer.as_mut().zip(sender.rtp_timestamp_offset()) {
         viewer.set_offset(offset);
     }
-    Ok((sender, Endpoint::new(receiver_config, None, Some(receive), now), viewer))
+    let mut receiver = Endpoint::new(receiver_config, None, Some(receive), now);
+    super::streams::add((&mut sender, &mut receiver), &own, rtp, seed, now).map_err(stream_error)?;
+    Ok((sender, receiver, viewer))
 }

@@ -8,6 +8,7 @@ mod dccp;
 mod look;
 mod many;
 mod station;
+mod streams;
 mod video;
 mod watch;
 
@@ -135,7 +136,8 @@ pub fn run_with(
     let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series));
     let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
     let told = vec![look::Told::default(); scenario.flows.len()];
-    Run { scenario, options, network, told }.go()
+    let streams = vec![streams::StreamLooks::default(); scenario.flows.len()];
+    Run { scenario, options, network, told, streams }.go()
 }
 
 /// A scenario's simulator and where its parts are.
@@ -154,6 +156,8 @@ struct Run<'a, 'p> {
     network: Network<Watch<'p>>,
     /// What the recorder has been told of each flow.
     told: Vec<look::Told>,
+    /// What has been seen of each flow's streams.
+    streams: Vec<streams::StreamLooks>,
 }
 
 impl Run<'_, '_> {
@@ -202,6 +206,9 @@ impl Run<'_, '_> {
         let coded = coded.map(|c| CodedFrames { frames: c.frames, key: c.key_frames, headless });
         let connection = sim.agent(ids.0).connection();
         let mut end = FlowEnd { transfers, quality, picture_quantiles, coded, ..self.told[flow].end(ends) };
+        if let (Some(rtp), Some((sender, receiver))) = (about.rtp().filter(|r| !r.streams.is_empty()), ends) {
+            end.streams = self.streams[flow].finish(rtp, sender, receiver);
+        }
         if let Some(c) = connection {
             c.metrics(&mut |name, value| end.internals.push((name, value)));
         }
@@ -265,7 +272,25 @@ impl Run<'_, '_> {
             }
         }
         for flow in 0..self.network.flows.len() {
+            self.look_at_streams(flow, now);
             self.look_at_playout(flow, now);
+        }
+    }
+
+    /// Of a call of several streams: what each has of the target.
+    fn look_at_streams(&mut self, flow: usize, now: Timestamp) {
+        let about = &self.scenario.flows[flow];
+        let Some(rtp) = about.rtp().filter(|r| !r.streams.is_empty()) else { return };
+        if now < Timestamp::ZERO + about.start || now > Timestamp::ZERO + about.stop {
+            return;
+        }
+        let (sim, looks) = (&mut self.network.sim, &mut self.streams[flow]);
+        let rates = sim.agent(self.network.flows[flow].0).call().map(|c| looks.look(c, now));
+        let recorder = &mut sim.observer_mut().recorder;
+        if now >= recorder.next_row() {
+            for (i, (rate, stream)) in rates.into_iter().flatten().zip(&rtp.streams).enumerate() {
+                recorder.stream(flow, now, i, &stream.name, rate);
+            }
         }
     }
 

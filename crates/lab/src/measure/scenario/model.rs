@@ -178,6 +178,8 @@ pub struct RtpFlow {
     pub pauses: Vec<(TimeDelta, TimeDelta)>,
     /// Where the media come from.
     pub source: Source,
+    /// The streams that share the target, where the flow has several; [`Self::source`] does not count then.
+    pub streams: Vec<RtpStream>,
     /// Most bytes of payload in an RTP packet.
     pub payload: DataSize,
     /// Delay after sending at which a frame is played; later packets count as discarded. None: nothing is discarded.
@@ -204,6 +206,32 @@ pub struct RtpFlow {
     pub adapts: bool,
     /// The DCCP connection that it goes over; UDP alone where absent.
     pub dccp: Option<DccpSettings>,
+}
+
+/// One of the streams of an RTP flow.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RtpStream {
+    /// Its name in results; encodings of a simulcast have their number behind a colon.
+    pub name: String,
+    /// What it asks for of the target.
+    pub demand: weir_session::allocation::Demand,
+    /// Where its frames come from.
+    pub source: StreamSource,
+}
+
+/// Where the frames of a stream come from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum StreamSource {
+    /// Speech under Opus, as a model.
+    Audio {
+        /// Whether the talker pauses, and pauses send next to nothing.
+        dtx: bool,
+    },
+    /// Frames of the size that the stream's rate gives.
+    Frames {
+        /// Frames a second.
+        fps: f64,
+    },
 }
 
 /// Rules of a circuit breaker.

@@ -6,6 +6,7 @@ use super::raw_any_flow::{RawDirection, flow};
 use super::raw_choice::{RawDistribution, RawNumber};
 use super::raw_dccp::RawDccpSettings;
 use super::raw_source::RawSource;
+use super::raw_stream::RawStream;
 use super::spanned::{At, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -66,6 +67,10 @@ flow! {
         pauses: Vec<At<RawPause>>,
         /// The media source; "perfect-packets" if absent.
         source: Option<At<RawSource>>,
+        /// The call's streams, each an RTP stream of its own under the one controller, whose target they share; in place of
+        /// `source`. One stream as `source` has it if absent.
+        #[serde(default)]
+        streams: Vec<At<RawStream>>,
         /// Most payload of an RTP packet; "1000 B" if absent.
         payload: Option<At<Size>>,
         /// Delay after sending at which a frame is played; packets that come later count as discarded.

@@ -241,6 +241,12 @@ impl Flows<'_> {
             return Err(self.text.error(raw.span.clone(), message));
         }
         let resilience = self.resilience(f.error_resilience.as_ref())?;
+        let streams = self.streams(&f.streams, ceiling)?;
+        let apart = f.source.as_ref().map(|s| &s.span).or(f.dccp.as_ref().map(|d| &d.span));
+        if let Some(at) = apart.filter(|_| !streams.is_empty()) {
+            let message = "a flow of several `streams` has no `source` of its own and does not go over DCCP";
+            return Err(self.text.error(at.clone(), message).help("leave `source` and `dccp` out, or the streams"));
+        }
         Ok(RtpFlow {
             controller: name.into(),
             params,
@@ -249,6 +255,7 @@ impl Flows<'_> {
             start_rate,
             pauses: self.pauses(f)?,
             source,
+            streams,
             payload: self.payload(f.payload.as_ref(), DEFAULT_PAYLOAD)?,
             playout_deadline: f.playout_deadline.as_ref().map(|t| positive(self.text, t)).transpose()?,
             feedback,

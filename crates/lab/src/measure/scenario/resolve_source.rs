@@ -82,7 +82,12 @@ impl Flows<'_> {
         })
     }
 
-    fn bounded(&self, v: &Option<At<f64>>, default: f64, range: RangeInclusive<f64>) -> Result<f64, InputError> {
+    pub(super) fn bounded(
+        &self,
+        v: &Option<At<f64>>,
+        default: f64,
+        range: RangeInclusive<f64>,
+    ) -> Result<f64, InputError> {
         match v {
             Some(v) if !range.contains(&v.value) => {
                 let message =

@@ -19,6 +19,15 @@ pub(super) struct Charts {
     pub(super) groups: Vec<Group>,
 }
 
+impl Charts {
+    /// Adds plots that share a legend, where there are any.
+    pub(super) fn add(&mut self, title: &str, charts: Vec<Chart>) {
+        if !charts.is_empty() {
+            self.groups.push(Group { title: title.into(), charts });
+        }
+    }
+}
+
 /// Plots that share a legend.
 #[derive(Serialize)]
 pub(super) struct Group {
@@ -27,7 +36,7 @@ pub(super) struct Group {
 }
 
 #[derive(Serialize)]
-struct Chart {
+pub(super) struct Chart {
     title: String,
     unit: &'static str,
     /// Time of the first point and distance to the next, in s.
@@ -36,7 +45,17 @@ struct Chart {
     /// Fixed bounds of the vertical axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<f64>,
+    /// Whether the area below each line is filled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stacked: bool,
     lines: Vec<Line>,
+}
+
+impl Chart {
+    /// Fills the area below each line; the first line is drawn first.
+    pub(super) fn stack(&mut self) {
+        self.stacked = true;
+    }
 }
 
 #[derive(Serialize)]
@@ -57,10 +76,10 @@ enum Thin {
 }
 
 /// A line before thinning.
-struct Raw {
-    label: String,
-    style: i32,
-    values: Vec<f64>,
+pub(super) struct Raw {
+    pub(super) label: String,
+    pub(super) style: i32,
+    pub(super) values: Vec<f64>,
 }
 
 fn series(c: &ControllerRuns) -> Option<&Series> {
@@ -91,7 +110,7 @@ pub(super) fn section(s: &ScenarioReport, controllers: &[String], points: usize)
         shown.iter().filter_map(line).collect()
     };
     let chart = |title: &str, unit, raw: Vec<Raw>, step: f64, thin, max| {
-        chart(title, unit, raw, Thinning { interval, points, step, thin }, max)
+        chart(title, unit, raw, Thinned { interval, points, step, thin }, max)
     };
     let mut groups = Vec::new();
     let mut charts = Vec::new();
@@ -227,14 +246,21 @@ fn scaled(mut raw: Vec<Raw>, k: f64) -> Vec<Raw> {
     raw
 }
 
-struct Thinning {
+pub(super) struct Thinned {
     interval: f64,
     points: usize,
     step: f64,
     thin: Thin,
 }
 
-fn chart(title: &str, unit: &'static str, raw: Vec<Raw>, t: Thinning, max: Option<f64>) -> Chart {
+impl Thinned {
+    /// To so many points, each the mean of its rows.
+    pub(super) fn mean(interval: f64, points: usize) -> Self {
+        Self { interval, points, step: 1.0, thin: Thin::Mean }
+    }
+}
+
+pub(super) fn chart(title: &str, unit: &'static str, raw: Vec<Raw>, t: Thinned, max: Option<f64>) -> Chart {
     let rows = raw.iter().map(|r| r.values.len()).max().unwrap_or(0);
     let group = rows.div_ceil(t.points.max(1)).max(1);
     let point = |values: &[f64]| -> Option<i64> {
@@ -252,6 +278,7 @@ fn chart(title: &str, unit: &'static str, raw: Vec<Raw>, t: Thinning, max: Optio
         t0: t.interval * group as f64,
         dt: t.interval * group as f64,
         max,
+        stacked: false,
         lines: raw.into_iter().filter(|r| !r.values.is_empty()).map(line).collect(),
     }
 }
@@ -263,7 +290,7 @@ mod tests {
     #[test]
     fn thinning_keeps_peaks_where_asked() {
         let raw = || vec![Raw { label: "x".into(), style: 0, values: vec![1.0, 3.0, f64::NAN, f64::NAN, 5.0] }];
-        let thinned = |thin| chart("", "", raw(), Thinning { interval: 0.1, points: 3, step: 0.5, thin }, None);
+        let thinned = |thin| chart("", "", raw(), Thinned { interval: 0.1, points: 3, step: 0.5, thin }, None);
         assert_eq!(thinned(Thin::Max).lines[0].v, [Some(6), None, Some(10)]);
         assert_eq!(thinned(Thin::Mean).lines[0].v, [Some(4), None, Some(10)]);
         assert!((thinned(Thin::Mean).dt - 0.2).abs() < 1e-12);

@@ -5,6 +5,7 @@
 //! from the others by its dashes as well as by its colour.
 
 mod charts;
+mod streams;
 mod tables;
 
 use crate::measure::compare::Outcome;
@@ -124,6 +125,12 @@ struct Section {
     has_charts: bool,
 }
 
+fn scenario_tables(s: &ScenarioReport, controllers: &[String]) -> Vec<tables::Table> {
+    let mut all = tables::scenario(s, controllers);
+    all.extend(streams::table(s, |name| controllers.iter().position(|n| n == name)));
+    all
+}
+
 /// The report as HTML.
 pub fn render(report: &Report) -> Result<String, ReportError> {
     let controllers = controller_names(report);
@@ -132,13 +139,17 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
     let points = (DATA_BUDGET / 5 / lines.max(1)).clamp(150, MAX_POINTS);
     let (mut sections, mut plots) = (Vec::new(), Vec::new());
     for (i, s) in report.scenarios.iter().enumerate() {
-        let charts = charts::section(s, &controllers, points);
+        let mut charts = charts::section(s, &controllers, points);
+        charts.add(
+            "Streams of each call",
+            s.controllers.iter().flat_map(|c| streams::charts(&c.shown, points)).collect(),
+        );
         sections.push(Section {
             id: format!("s{i}"),
             title: s.title.clone(),
             paragraphs: paragraphs(&s.doc),
             facts: tables::facts(s),
-            tables: tables::scenario(s, &controllers),
+            tables: scenario_tables(s, &controllers),
             has_charts: !charts.groups.is_empty(),
         });
         plots.push(charts);

@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 pub(super) struct Table {
-    caption: String,
+    pub(super) caption: String,
     /// Heading, unit and what it means.
-    columns: Vec<(String, String, String)>,
-    rows: Vec<Row>,
+    pub(super) columns: Vec<(String, String, String)>,
+    pub(super) rows: Vec<Row>,
 }
 
 #[derive(Serialize)]
-struct Row {
-    label: String,
+pub(super) struct Row {
+    pub(super) label: String,
     /// Number of the line style, or nothing.
-    style: Option<usize>,
-    cells: Vec<String>,
+    pub(super) style: Option<usize>,
+    pub(super) cells: Vec<String>,
 }
 
 /// A metric in tables: its name, heading, unit, factor to that unit, decimals, meaning.
@@ -64,7 +64,7 @@ fn cell(stat: Option<&Stat>, &(_, _, _, factor, decimals, _): &Column) -> String
 }
 
 /// A number with a thin space between groups of three digits.
-fn grouped(value: f64, decimals: usize) -> String {
+pub(super) fn grouped(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
     let mut out = String::new();

@@ -31,6 +31,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
         repair: None,
         probing: None,
         tripped: None,
+        streams: vec![],
         internals: Default::default(),
     };
     let window = FlowWindow {

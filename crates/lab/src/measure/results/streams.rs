@@ -1,0 +1,27 @@
+//! Streams of a call in a result.
+
+use serde::{Deserialize, Serialize};
+
+/// One stream of a flow that has several.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StreamSummary {
+    /// Name in the scenario.
+    pub name: String,
+    /// "audio" or "video".
+    pub media: String,
+    /// Mean share of the target in bit/s.
+    pub share_bps: f64,
+    /// Mean rate of RTP sent, headers and padding included, in bit/s.
+    pub sent_bps: f64,
+    /// RTP packets sent.
+    pub packets: u64,
+    /// Packets lost on the path, as a share of those expected.
+    pub loss: f64,
+    /// Share of the time in which it had a share of the target.
+    pub on: f64,
+    /// Times that it went on or off.
+    pub switches: u32,
+    /// Share of speech concealed; of audio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concealed: Option<f64>,
+}

@@ -1,0 +1,71 @@
+//! Streams of an RTP flow as a file writes them.
+
+use super::quantity::Rate;
+use super::spanned::At;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// What a stream carries.
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "StreamMedia")]
+pub(super) enum RawMedia {
+    /// Speech under Opus, as a model: served before video.
+    Audio,
+    /// Pictures: frames of the size that the stream's rate gives.
+    #[default]
+    Video,
+}
+
+/// How much a stream counts beside the others of its flow: each level has twice the weight of the one before (RFC 8835).
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "StreamPriority")]
+pub(super) enum RawPriority {
+    /// Weight 1.
+    VeryLow,
+    /// Weight 2.
+    #[default]
+    Low,
+    /// Weight 4.
+    Medium,
+    /// Weight 8.
+    High,
+}
+
+/// One encoding of a simulcast.
+#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Encoding")]
+pub(super) struct RawEncoding {
+    /// Rate below which it is off.
+    pub(super) least: At<Rate>,
+    /// Rate above which it gains nothing.
+    pub(super) most: At<Rate>,
+}
+
+/// One stream of an RTP flow.
+#[derive(Deserialize, JsonSchema, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Stream")]
+pub(super) struct RawStream {
+    /// Its name in results.
+    pub(super) name: At<String>,
+    /// What it carries; "video" if absent.
+    #[serde(default)]
+    pub(super) media: RawMedia,
+    /// Rate below which it is of no use; zero if absent. Of audio, headers included.
+    pub(super) least: Option<At<Rate>>,
+    /// Rate above which it gains nothing; the flow's ceiling if absent. Of audio, headers included.
+    pub(super) most: Option<At<Rate>>,
+    /// Weight beside the other streams; "low" if absent.
+    #[serde(default)]
+    pub(super) priority: RawPriority,
+    /// Frames a second of video; 30 if absent.
+    pub(super) fps: Option<At<f64>>,
+    /// Whether a talker pauses (ITU-T P.59) and pauses send next to nothing (DTX); false if absent. Audio alone.
+    pub(super) dtx: Option<At<bool>>,
+    /// Encodings of a simulcast, the lowest first, each an RTP stream of its own; in place of `least` and `most`. Video alone.
+    #[serde(default)]
+    pub(super) encodings: Vec<At<RawEncoding>>,
+}

@@ -1,0 +1,79 @@
+//! Streams of an RTP flow, looked up and checked.
+
+use super::error::InputError;
+use super::model::{RtpStream, StreamSource};
+use super::raw_stream::{RawMedia, RawPriority, RawStream};
+use super::resolve_checks::check_name;
+use super::resolve_flow::Flows;
+use super::spanned::At;
+use weir_session::MAX_STREAMS;
+use weir_session::allocation::{Demand, MediaKind, Priority};
+use weir_units::DataRate;
+
+impl Flows<'_> {
+    /// The streams of a flow with this ceiling; none where the file has none.
+    pub(super) fn streams(&self, raw: &[At<RawStream>], ceiling: DataRate) -> Result<Vec<RtpStream>, InputError> {
+        let mut all: Vec<RtpStream> = Vec::new();
+        for (index, stream) in raw.iter().enumerate() {
+            let (s, span) = (&stream.value, &stream.span);
+            check_name(self.text, &s.name)?;
+            let is_audio = s.media == RawMedia::Audio;
+            let wrong = [
+                ("fps", is_audio.then_some(s.fps.as_ref().map(|f| &f.span)).flatten(), "audio"),
+                ("encodings", is_audio.then_some(s.encodings.first().map(|e| &e.span)).flatten(), "audio"),
+                ("dtx", (!is_audio).then_some(s.dtx.as_ref().map(|d| &d.span)).flatten(), "video"),
+            ];
+            if let Some((field, Some(at), media)) = wrong.into_iter().find(|w| w.1.is_some()) {
+                return Err(self.text.error(at.clone(), format!("a stream of {media} has no `{field}`")));
+            }
+            let both = s.least.as_ref().or(s.most.as_ref()).filter(|_| !s.encodings.is_empty());
+            if let Some(rate) = both {
+                let message = format!("stream `{}` has `encodings`, each with rates of its own", s.name.value);
+                return Err(self
+                    .text
+                    .error(rate.span.clone(), message)
+                    .help("leave `least` and `most` to the encodings"));
+            }
+            let source = match s.media {
+                RawMedia::Audio => StreamSource::Audio { dtx: s.dtx.as_ref().is_some_and(|d| d.value) },
+                RawMedia::Video => StreamSource::Frames { fps: self.bounded(&s.fps, 30.0, 1.0..=1_000.0)? },
+            };
+            let demand = Demand {
+                least: s.least.as_ref().map_or(DataRate::ZERO, |r| r.value.0),
+                most: s.most.as_ref().map_or(ceiling, |r| r.value.0),
+                priority: match s.priority {
+                    RawPriority::VeryLow => Priority::VeryLow,
+                    RawPriority::Low => Priority::Low,
+                    RawPriority::Medium => Priority::Medium,
+                    RawPriority::High => Priority::High,
+                },
+                media: if is_audio { MediaKind::Audio } else { MediaKind::Video },
+                simulcast: None,
+            };
+            let mut add = |name: String, demand: Demand, at: &std::ops::Range<usize>| {
+                if demand.least > demand.most || demand.most.as_bps() == 0 {
+                    let message =
+                        format!("expected `least` no higher than `most`: {} and {}", demand.least, demand.most);
+                    return Err(self.text.error(at.clone(), message));
+                }
+                if all.iter().any(|other| other.name == name) {
+                    return Err(self.text.error(at.clone(), format!("two streams are named `{name}`")));
+                }
+                all.push(RtpStream { name, demand, source });
+                Ok(())
+            };
+            if s.encodings.is_empty() {
+                add(s.name.value.clone(), demand, span)?;
+            }
+            for (n, e) in s.encodings.iter().enumerate() {
+                let (least, most) = (e.value.least.value.0, e.value.most.value.0);
+                let simulcast = u8::try_from(index).ok();
+                add(format!("{}:{n}", s.name.value), Demand { least, most, simulcast, ..demand }, &e.span)?;
+            }
+            if all.len() > MAX_STREAMS {
+                return Err(self.text.error(span.clone(), format!("expected no more than {MAX_STREAMS} streams")));
+            }
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,76 @@
+//! Streams of calls in a report: stacked under their target, and a table.
+
+use super::ScenarioReport;
+use super::charts::{Chart, Raw, Thinned, chart};
+use super::tables::{Row, Table, grouped};
+use crate::measure::results::RunResult;
+use crate::measure::series::FlowSeries;
+use crate::publish::smooth::trailing_mean;
+
+/// Calls of a run whose streams are drawn.
+const MAX_CALLS: usize = 3;
+
+/// A chart for each call of the run: each line is the sum of the shares up to its stream, the target above all.
+pub(super) fn charts(run: &RunResult, points: usize) -> Vec<Chart> {
+    let Some(series) = run.series.as_ref() else { return vec![] };
+    let calls = series.flows.iter().filter(|f| !f.streams.is_empty()).take(MAX_CALLS);
+    calls
+        .map(|call| {
+            let title = format!("Shares of the target, stacked: {} under {}", call.name, run.controller);
+            let thinned = Thinned::mean(series.interval_s, points);
+            let mut chart = chart(&title, "kbit/s", stacked(call, series.interval_s), thinned, None);
+            chart.stack();
+            chart
+        })
+        .collect()
+}
+
+/// The sums from the highest down, so that each line's area is drawn over those above it.
+fn stacked(call: &FlowSeries, interval: f64) -> Vec<Raw> {
+    let mut sum = vec![0.0; call.target_bps.len()];
+    let mut lines = Vec::new();
+    for (style, (name, values)) in call.streams.iter().enumerate() {
+        sum.iter_mut().zip(values).for_each(|(s, v)| *s += if v.is_nan() { 0.0 } else { *v });
+        let label = name.strip_prefix("share_bps:").unwrap_or(name).to_owned();
+        let values = trailing_mean(&sum, interval).into_iter().map(|v| v * 1e-3).collect();
+        lines.push(Raw { label, style: style as i32, values });
+    }
+    let target = trailing_mean(&call.target_bps, interval).into_iter().map(|v| v * 1e-3).collect();
+    lines.push(Raw { label: "target".into(), style: -1, values: target });
+    lines.reverse();
+    lines
+}
+
+/// The streams of the run that is plotted, under each controller; nothing where all calls have one stream.
+pub(super) fn table(s: &ScenarioReport, style: impl Fn(&str) -> Option<usize>) -> Option<Table> {
+    let column = |name: &str, unit: &str, meaning: &str| (name.to_owned(), unit.to_owned(), meaning.to_owned());
+    let mut rows = Vec::new();
+    for run in s.controllers.iter().map(|c| &c.shown) {
+        for (flow, stream) in run.flows.iter().flat_map(|f| f.streams.iter().map(move |s| (f, s))).take(24) {
+            rows.push(Row {
+                label: format!("{}: {} {}", run.controller, flow.name, stream.name),
+                style: style(&run.controller),
+                cells: vec![
+                    grouped(stream.share_bps * 1e-3, 0),
+                    grouped(stream.sent_bps * 1e-3, 0),
+                    grouped(stream.on * 100.0, 1),
+                    stream.switches.to_string(),
+                    grouped(stream.loss * 100.0, 2),
+                    stream.concealed.map_or("–".into(), |c| grouped(c * 100.0, 2)),
+                ],
+            });
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        caption: "Streams of the plotted run".into(),
+        columns: vec![
+            column("Share", "kbit/s", "of the controller's target, mean over the flow's time"),
+            column("Sent", "kbit/s", "RTP, headers and padding included"),
+            column("On", "%", "time in which the stream had a share"),
+            column("Switches", "", "times that it went on or off"),
+            column("Loss", "%", "packets lost on the path over packets expected"),
+            column("Concealed", "%", "share of speech made up at the receiver; of audio"),
+        ],
+        rows,
+    })
+}
