@@ -255,9 +255,9 @@ pub fn loopback_streams<A: CallObserver>(
     let mut audio = receiving.audio.into_iter();
     let mut told = Vec::new();
     for s in watched.1.streams {
-        let incoming = b.endpoint_mut().incoming(s.ids.1);
-        let (expected, received) = incoming.as_ref().map_or((0, 0), |i| i.expected_and_received());
-        let mut heard = || Some(audio.next()?.summary.with(&incoming.as_ref()?.audio_stats()?));
+        let incoming = b.endpoint().incoming_stats(s.ids.1);
+        let (expected, received) = incoming.map_or((0, 0), |i| (i.expected, i.received));
+        let mut heard = || Some(audio.next()?.summary.with(&incoming?.audio?));
         let (audio, video) = match s.media {
             MediaKind::Audio => (heard(), None),
             MediaKind::Video => (None, video.next()),
