@@ -2,16 +2,18 @@
 
 const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
-const CHUNKS: usize = 64 - SUB_BITS as usize + 1;
 
 /// A weighted histogram of non-negative integers with logarithmic buckets: 128 to each power of two, so that a quantile
 /// is off by at most 1/256 (0.4 %) of its value. Mean, minimum and maximum are exact.
 ///
-/// Memory is bounded whatever is recorded (at most 58 kB) and grows only with the powers of two that occur: three or
+/// Memory is bounded whatever is recorded (at most 58 kB) and grows only with the range of powers of two that occurs: three or
 /// four kilobytes for the one-way delays of one path.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    chunks: Vec<Option<Box<[u64; SUB]>>>,
+    /// Weights of the buckets, [`SUB`] for each power of two from `first` on.
+    counts: Vec<u64>,
+    /// The first power of two there, as a chunk's number.
+    first: usize,
     weight: u64,
     sum: u128,
     min: u64,
@@ -26,7 +28,8 @@ impl Histogram {
     /// Counts a value once.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.record_weighted(value, 1);
+        self.sum += u128::from(value);
+        self.count(value, 1);
     }
     /// Counts a value `weight` times; a weight of zero changes nothing. Weights sum to at most 2^64 - 1.
     #[inline]
@@ -34,24 +37,38 @@ impl Histogram {
         if weight == 0 {
             return;
         }
-        if self.weight == 0 || value < self.min {
+        self.sum += u128::from(value) * u128::from(weight);
+        self.count(value, weight);
+    }
+    #[inline]
+    fn count(&mut self, value: u64, weight: u64) {
+        if self.weight == 0 {
             self.min = value;
         }
+        self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.weight = self.weight.saturating_add(weight);
-        self.sum += u128::from(value) * u128::from(weight);
         let (chunk, sub) = index(value);
-        match self.chunks.get_mut(chunk) {
-            Some(Some(counts)) => counts[sub] += weight,
+        // Below `first` the difference wraps, and lies beyond the end.
+        match self.counts.get_mut(chunk.wrapping_sub(self.first).wrapping_mul(SUB).wrapping_add(sub)) {
+            Some(count) => *count += weight,
             _ => self.grow(chunk)[sub] += weight,
         }
     }
+    /// Makes room for a chunk, and gives it.
     #[cold]
-    fn grow(&mut self, chunk: usize) -> &mut [u64; SUB] {
-        if self.chunks.len() <= chunk {
-            self.chunks.resize_with((chunk + 1).min(CHUNKS), || None);
+    fn grow(&mut self, chunk: usize) -> &mut [u64] {
+        if self.counts.is_empty() {
+            self.first = chunk;
         }
-        self.chunks[chunk].get_or_insert_with(|| Box::new([0; SUB]))
+        if chunk < self.first {
+            let added = (self.first - chunk) * SUB;
+            self.counts.splice(..0, std::iter::repeat_n(0, added));
+            self.first = chunk;
+        }
+        let at = (chunk - self.first) * SUB;
+        self.counts.resize(self.counts.len().max(at + SUB), 0);
+        &mut self.counts[at..at + SUB]
     }
     /// Total weight.
     pub fn weight(&self) -> u64 {
@@ -76,13 +93,11 @@ impl Histogram {
         }
         let rank = ((q.clamp(0.0, 1.0) * self.weight as f64).ceil() as u64).clamp(1, self.weight);
         let mut seen = 0;
-        for (c, counts) in self.chunks.iter().enumerate() {
-            let Some(counts) = counts else { continue };
-            for (s, &n) in counts.iter().enumerate() {
-                seen += n;
-                if n > 0 && seen >= rank {
-                    return Some(midpoint(c, s).clamp(self.min as f64, self.max as f64));
-                }
+        for (i, &n) in self.counts.iter().enumerate() {
+            seen += n;
+            if n > 0 && seen >= rank {
+                let middle = midpoint(self.first + i / SUB, i % SUB);
+                return Some(middle.clamp(self.min as f64, self.max as f64));
             }
         }
         Some(self.max as f64)
@@ -139,6 +154,21 @@ mod tests {
         assert_eq!(h.quantile(0.9), Some(10.0));
         assert_eq!(h.quantile(0.91), Some(90.0));
         assert_eq!(h.mean(), Some(18.0));
+    }
+
+    #[test]
+    fn memory_covers_the_range_of_powers_and_no_more() {
+        let mut h = Histogram::new();
+        // Upwards, then downwards, then inside.
+        for value in [1 << 20, 1 << 22, 1 << 18, 1 << 19, 5] {
+            h.record(value);
+        }
+        assert_eq!((h.weight(), h.min(), h.max()), (5, Some(5), Some(1 << 22)));
+        assert!(h.counts.len() <= (22 - 6 + 1) * SUB, "{}", h.counts.len());
+        let mut all = Histogram::new();
+        (0..64).for_each(|power| all.record(1 << power));
+        assert_eq!(all.counts.len(), (64 - SUB_BITS as usize + 1) * SUB);
+        assert_eq!(all.quantile(1.0), Some((1u64 << 63) as f64));
     }
 
     proptest! {

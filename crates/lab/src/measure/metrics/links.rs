@@ -12,7 +12,9 @@ const LASTING: TimeDelta = TimeDelta::from_secs(5);
 pub(super) struct LinkMeter {
     pub(super) delay: Histogram,
     pub(super) bytes: Histogram,
-    pub(super) now: Option<(Timestamp, DataSize, TimeDelta)>,
+    now: Option<(Timestamp, DataSize, TimeDelta)>,
+    /// How long the present values have held, in ns, as far as the histograms do not know it.
+    unrecorded: u64,
     /// Integral of the delay in ms times s, and the time it covers in s.
     pub(super) area: (f64, f64),
     bytes_area: f64,
@@ -28,6 +30,7 @@ impl LinkMeter {
             delay: Histogram::new(),
             bytes: Histogram::new(),
             now: None,
+            unrecorded: 0,
             area: (0.0, 0.0),
             bytes_area: 0.0,
             row_area: (0.0, 0.0),
@@ -36,18 +39,39 @@ impl LinkMeter {
             series: series.then(|| LinkSeries { name: l.name.clone(), ..<_>::default() }),
         }
     }
+    /// The queue's bytes and delay from `now` on.
+    #[inline]
+    pub(super) fn set(&mut self, now: Timestamp, bytes: DataSize, delay: TimeDelta) {
+        self.hold(now);
+        if self.now.is_none_or(|(_, b, d)| b != bytes || d != delay) {
+            self.record();
+        }
+        self.now = Some((now, bytes, delay));
+    }
+    /// Counts the present values in the histograms for as long as they have held.
+    pub(super) fn record(&mut self) {
+        let weight = std::mem::take(&mut self.unrecorded);
+        if let Some((_, bytes, delay)) = self.now {
+            self.delay.record_weighted(delay.as_nanos().max(0).unsigned_abs(), weight);
+            self.bytes.record_weighted(bytes.as_bytes(), weight);
+        }
+    }
+    /// Adds the time that the present values have held.
+    #[inline]
     pub(super) fn hold(&mut self, now: Timestamp) {
         let Some((since, bytes, delay)) = self.now else { return };
         let held = now.saturating_since(since);
         if held <= TimeDelta::ZERO {
             return;
         }
-        let weight = held.as_nanos().unsigned_abs();
-        self.delay.record_weighted(delay.as_nanos().max(0).unsigned_abs(), weight);
-        self.bytes.record_weighted(bytes.as_bytes(), weight);
-        self.area.0 += delay.as_millis_f64() * seconds(held);
-        self.area.1 += seconds(held);
-        self.bytes_area += bytes.as_bytes() as f64 * seconds(held);
+        self.unrecorded += held.as_nanos().unsigned_abs();
+        let held_s = seconds(held);
+        self.area.1 += held_s;
+        // An empty queue adds nothing.
+        if !bytes.is_zero() || delay != TimeDelta::ZERO {
+            self.area.0 += delay.as_millis_f64() * held_s;
+            self.bytes_area += bytes.as_bytes() as f64 * held_s;
+        }
         self.now = Some((now, bytes, delay));
     }
     pub(super) fn end_row(&mut self, info: &LinkInfo, start: Timestamp, end: Timestamp) {

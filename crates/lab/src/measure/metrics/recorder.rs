@@ -63,6 +63,8 @@ struct FairnessMeter {
     tcp: f64,
     /// Scratch: RTP and TCP flows that share each link, and UDP bytes put into it.
     sharing: Vec<(u64, u64)>,
+    /// Scratch: the fair share of a flow at each link.
+    fair_bps: Vec<f64>,
 }
 
 impl Recorder {
@@ -179,9 +181,7 @@ impl Recorder {
     /// Bytes in a link's queue and the time that a packet coming now waits, held until told again.
     pub fn link(&mut self, link: usize, now: Timestamp, queue: DataSize, delay: TimeDelta) {
         self.state(now);
-        let l = &mut self.links[link];
-        l.hold(now);
-        l.now = Some((now, queue, delay));
+        self.links[link].set(now, queue, delay);
     }
     /// One of the controller's internals by name; kept only with time series.
     pub fn metric(&mut self, flow: usize, now: Timestamp, name: &'static str, value: f64) {
@@ -206,6 +206,7 @@ impl Recorder {
         self.pass(end);
         for l in &mut self.links {
             l.hold(end);
+            l.record();
         }
         while let Some((_, edge)) = self.edges.pop() {
             self.on_edge(end, edge);
@@ -386,7 +387,9 @@ impl Recorder {
             let bits = self.config.links[link].capacity.bits(start, end) - udp as f64 * 8.0;
             bits.max(0.0) / seconds(length) / flows as f64
         };
-        let shares: Vec<f64> = (0..self.links.len()).map(|l| fair(l, &self.fairness.sharing)).collect();
+        let mut shares = std::mem::take(&mut self.fairness.fair_bps);
+        shares.clear();
+        shares.extend((0..self.links.len()).map(|l| fair(l, &self.fairness.sharing)));
         let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for m in &mut self.meters {
             let fair_bps = shares.get(m.info.bottleneck).copied().unwrap_or(0.0);
@@ -401,6 +404,7 @@ impl Recorder {
         }
         let jain = (n >= 2.0 && squares > 0.0).then(|| sum * sum / (n * squares));
         self.fairness.on_jain(jain);
+        self.fairness.fair_bps = shares;
         for (l, info) in self.links.iter_mut().zip(&self.config.links) {
             l.end_row(info, start, end);
         }

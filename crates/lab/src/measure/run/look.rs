@@ -18,10 +18,11 @@ pub struct SenderLook {
 impl SenderLook {
     /// What is seen of an end now.
     pub fn of(call: &Endpoint) -> Self {
+        let sent = call.send_counters();
         Self {
             rtt: call.rtt(),
-            frames: call.send_counters().frames,
-            generated: DataSize::from_bytes(call.send_counters().generated),
+            frames: sent.frames,
+            generated: DataSize::from_bytes(sent.generated),
             target: call.target().map_or(DataRate::ZERO, |t| t.media_rate),
         }
     }

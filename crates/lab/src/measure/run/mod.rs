@@ -167,7 +167,7 @@ impl Run<'_, '_> {
         let mut now = Timestamp::ZERO;
         let pauses = self.pauses();
         let mut next_pause = pauses.iter().peekable();
-        let mut percent = -1;
+        let mut next_percent = Timestamp::ZERO;
         while now < end {
             let mut until = (now + look).min(end);
             if let Some((at, ..)) = next_pause.peek().filter(|p| p.0 < until) {
@@ -180,10 +180,10 @@ impl Run<'_, '_> {
             }
             now = until;
             self.look(now);
-            let done = (100.0 * (now.as_secs_f64() / end.as_secs_f64())) as i32;
-            if done != percent {
-                percent = done;
-                (self.options.progress)(f64::from(done) / 100.0);
+            if now >= next_percent {
+                let done = (100.0 * (now.as_secs_f64() / end.as_secs_f64())).floor();
+                next_percent = Timestamp::ZERO + TimeDelta::from_secs_f64(end.as_secs_f64() * (done + 1.0) / 100.0);
+                (self.options.progress)(done / 100.0);
             }
         }
         for flow in 0..self.network.flows.len() {
