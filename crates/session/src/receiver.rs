@@ -145,6 +145,7 @@ impl Receiver {
         self.streams.iter().any(|s| s.is_nack_due(now))
     }
     /// When feedback on pictures of any stream is due.
+    #[inline]
     pub(crate) fn picture_due(&self) -> Option<Timestamp> {
         let mut at = None;
         self.streams.iter().for_each(|s| earliest(&mut at, s.picture.due()));

@@ -95,6 +95,9 @@ impl Sender {
         self.streams.iter().any(|s| s.identity.ssrc == ssrc)
     }
     pub(crate) fn counters(&self) -> SendCounters {
+        if let [only] = &self.streams[..] {
+            return only.counters();
+        }
         let mut sum = SendCounters::default();
         self.streams.iter().for_each(|s| sum += s.counters());
         sum
@@ -297,6 +300,9 @@ impl Sender {
 
     /// Bytes of media that wait in all queues, and the age of the oldest.
     fn queued(&self, now: Timestamp) -> (DataSize, TimeDelta) {
+        if let [only] = &self.streams[..] {
+            return (only.queue.size(), only.queue.oldest_age(now));
+        }
         let sum = (DataSize::ZERO, TimeDelta::ZERO);
         self.streams.iter().fold(sum, |(size, age), s| (size + s.queue.size(), age.max(s.queue.oldest_age(now))))
     }
@@ -355,12 +361,12 @@ impl Sender {
         for s in &self.streams {
             earliest(&mut at, s.source.next_frame_at());
         }
-        let is_queued = self.has_queued();
-        for p in &mut self.paths {
+        let (paths, streams) = (&mut self.paths, &self.streams);
+        for p in paths {
             earliest(&mut at, p.controller.poll_timeout().map(|(at, _)| at));
             earliest(&mut at, p.breaker.poll_timeout());
             if p.breaker.tripped().is_none() {
-                earliest(&mut at, p.next_departure(now, is_queued));
+                earliest(&mut at, p.next_departure(now, || streams.iter().any(OutgoingStream::has_queued)));
             }
         }
         at

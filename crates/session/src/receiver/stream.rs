@@ -367,6 +367,7 @@ impl IncomingStream {
         }
     }
 
+    #[inline]
     pub(crate) fn poll_timeout(&self, has_controller: bool) -> Option<Timestamp> {
         let mut at = self.nack.as_ref().and_then(Nacker::poll_timeout);
         crate::timers::earliest(&mut at, self.audio.as_ref().and_then(AudioPlayout::next_event));

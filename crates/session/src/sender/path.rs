@@ -208,11 +208,11 @@ impl SendPath {
     }
 
     /// When packets may leave, or an empty window opens, whichever is waited for.
-    pub(crate) fn next_departure(&mut self, now: Timestamp, is_queued: bool) -> Option<Timestamp> {
+    pub(crate) fn next_departure(&mut self, now: Timestamp, is_queued: impl FnOnce() -> bool) -> Option<Timestamp> {
         if self.window_closed {
             return self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1));
         }
-        match self.pacer.poll(now, is_queued) {
+        match self.pacer.poll(now, is_queued()) {
             PacerDecision::Wait(t) => Some(t),
             _ => None,
         }

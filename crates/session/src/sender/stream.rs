@@ -290,6 +290,7 @@ impl OutgoingStream {
     }
 
     /// Frames come out of the source: queues one, and gives its size.
+    #[inline]
     pub(super) fn enqueue(&mut self, frame: &Frame, now: Timestamp) -> DataSize {
         self.counters.frames += 1;
         let rtp_timestamp = frame.rtp_timestamp.wrapping_add(self.rtp_offset);
