@@ -1,7 +1,10 @@
 //! Calls and link emulation in real time.
 //!
-//! This is the only room with sockets, TUN devices, network namespaces and a clock. Its algorithms are those of the rooms
-//! below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
+//! On Linux: calls, DCCP sockets and the emulator use its socket options, eventfd, TUN devices and network namespaces. Elsewhere
+//! only [`clock`], [`sdp`], [`srtp`] and, on Unix, [`signal`] are here.
+//!
+//! This is the only room with sockets, TUN devices, network namespaces and a clock, but for the testbed above it. Its
+//! algorithms are those of the rooms below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
 
 #[cfg(target_os = "linux")]
 pub mod call;

@@ -255,7 +255,7 @@ mod tests {
             links: vec![],
             live: None,
             windows: vec![],
-            course: Default::default(),
+            rates_over_time: Default::default(),
             series: Some(series),
         }
     }

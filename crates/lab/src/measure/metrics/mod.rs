@@ -48,10 +48,10 @@
 //! Ramp-up, settling, Jain's index over time and `tcp_share` are seen once a sampling interval, so to that precision.
 
 mod capacity;
-mod course;
 mod frames;
 mod links;
 mod meter;
+mod rates_over_time;
 mod recorder;
 
 pub use capacity::Capacity;

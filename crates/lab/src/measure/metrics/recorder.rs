@@ -1,8 +1,8 @@
 //! The recorder: told what happens, gives the result.
 
-use super::course::CourseMeter;
 use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
+use super::rates_over_time::RatesOverTimeMeter;
 use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
 use crate::measure::results::{
     Distribution, Fairness, FlowKind, FlowSummary, FlowWindow, LinkSummary, RunResult, WindowSummary,
@@ -36,7 +36,7 @@ pub struct Recorder {
     time_s: Vec<f64>,
     jain: Vec<f64>,
     fairness: FairnessMeter,
-    course: CourseMeter,
+    rates_over_time: RatesOverTimeMeter,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -90,7 +90,7 @@ impl Recorder {
             boundary: Timestamp::ZERO,
             time_s: Vec::new(),
             jain: Vec::new(),
-            course: CourseMeter::default(),
+            rates_over_time: RatesOverTimeMeter::default(),
             fairness: FairnessMeter { sharing: vec![(0, 0); config.links.len()], ..<_>::default() },
             config,
         };
@@ -263,7 +263,7 @@ impl Recorder {
             links,
             live: None,
             windows,
-            course: self.course.finish(),
+            rates_over_time: self.rates_over_time.finish(),
             series,
         }
     }
@@ -377,7 +377,7 @@ impl Recorder {
             }
         }
         let target = self.meters.iter().find(|m| m.info.is_adaptive_media()).and_then(Meter::target_bps);
-        self.course.on_row(seconds(length), rtp, tcp, target);
+        self.rates_over_time.on_row(seconds(length), rtp, tcp, target);
         if rtp.0 > 0 && tcp.0 > 0 {
             self.fairness.rtp += rtp.1 as f64 / rtp.0 as f64;
             self.fairness.tcp += tcp.1 as f64 / tcp.0 as f64;

@@ -1,16 +1,18 @@
 //! What one run gives: a summary that serialises to JSON, and the time series beside it.
 
 mod aggregate;
-mod course;
 mod live;
+mod picture_quantiles;
+mod rates_over_time;
 mod streams;
 mod student;
 mod transfers;
 
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
-pub use course::{Course, PictureQuantiles};
-pub(crate) use course::{QUANTILES, quantiles};
 pub use live::Live;
+pub use picture_quantiles::PictureQuantiles;
+pub(crate) use picture_quantiles::{QUANTILES, quantiles};
+pub use rates_over_time::RatesOverTime;
 pub use streams::StreamSummary;
 pub use student::student_t_975;
 pub use transfers::TransferSummary;
@@ -413,7 +415,7 @@ pub struct RunResult {
     pub windows: Vec<WindowSummary>,
     /// The run over time in few numbers; no part of the JSON.
     #[serde(skip)]
-    pub course: Course,
+    pub rates_over_time: RatesOverTime,
     /// Time series, where they were asked for; no part of the JSON.
     #[serde(skip)]
     pub series: Option<Series>,

@@ -58,7 +58,7 @@ fn spread(run: &RunResult, of: Of) -> Vec<Vec<f64>> {
     match of {
         Of::Psnr => pictures().map(|p| p.psnr_db.clone()).collect(),
         Of::Ssim => pictures().map(|p| p.ssim.clone()).collect(),
-        Of::Requested => vec![quantiles(run.course.target_bps.iter().flatten().map(|&v| f64::from(v) * 1e-6))],
+        Of::Requested => vec![quantiles(run.rates_over_time.target_bps.iter().flatten().map(|&v| f64::from(v) * 1e-6))],
     }
 }
 
@@ -110,7 +110,7 @@ pub fn fairness(runs: &[&RunResult]) -> Vec<Plot> {
     let mut lines = vec![];
     let mut end = 0.0f64;
     for (name, runs) in groups(runs) {
-        let ratios: Vec<(f64, Vec<f64>)> = runs.iter().map(|r| (r.course.interval_s, log_ratios(r))).collect();
+        let ratios: Vec<(f64, Vec<f64>)> = runs.iter().map(|r| (r.rates_over_time.interval_s, log_ratios(r))).collect();
         let Some(interval) = ratios.first().map(|r| r.0).filter(|i| *i > 0.0) else { continue };
         let rows = ratios.iter().map(|r| r.1.len()).max().unwrap_or(0);
         let every = (BAR_S / interval).round().max(1.0) as usize;
@@ -147,7 +147,7 @@ pub fn fairness(runs: &[&RunResult]) -> Vec<Plot> {
 
 /// Logarithms of media over TCP throughput, row by row.
 fn log_ratios(run: &RunResult) -> Vec<f64> {
-    let c = &run.course;
+    let c = &run.rates_over_time;
     let smooth = |v: &[Option<f32>]| {
         let rows = (SMOOTH_S / c.interval_s.max(1e-3)).round().max(1.0) as usize;
         let v: Vec<f64> = v.iter().map(|v| v.map_or(f64::NAN, f64::from)).collect();
@@ -193,7 +193,7 @@ pub fn throughput(runs: &[&RunResult], most: Option<f64>) -> Vec<Plot> {
 mod tests {
     use super::*;
     use crate::measure::metrics::{Capacity, FlowEnd, FlowInfo, LinkInfo, Recorder, RecorderConfig};
-    use crate::measure::results::{Course, FlowKind, PictureQuantiles};
+    use crate::measure::results::{FlowKind, PictureQuantiles, RatesOverTime};
     use weir_units::{DataRate, TimeDelta, Timestamp};
 
     fn run(controller: &str, condition: &str, psnr: f64, ratio: f32) -> RunResult {
@@ -226,7 +226,7 @@ mod tests {
         r.flow_end(0, FlowEnd { picture_quantiles: Some(quantiles), ..FlowEnd::default() });
         let mut r = r.finish(Timestamp::from_secs(2));
         let (media_bps, tcp_bps) = (vec![Some(ratio * 1e6); 120], vec![Some(1e6); 120]);
-        r.course = Course { interval_s: 1.0, media_bps, tcp_bps, target_bps: vec![Some(2e6); 120] };
+        r.rates_over_time = RatesOverTime { interval_s: 1.0, media_bps, tcp_bps, target_bps: vec![Some(2e6); 120] };
         r
     }
 

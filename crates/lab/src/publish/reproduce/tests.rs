@@ -61,7 +61,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
             flows: vec![window],
             queue_delay_ms: vec![],
         }],
-        course: Default::default(),
+        rates_over_time: Default::default(),
         series: None,
     }
 }

@@ -1,6 +1,6 @@
 //! A run over time in few numbers.
 
-use crate::measure::results::Course;
+use crate::measure::results::RatesOverTime;
 
 /// Rows at most; when there are as many, two each become one, so that memory does not grow with time.
 const ROWS: usize = 1_024;
@@ -9,8 +9,8 @@ const ROW_S: f64 = 1.0;
 
 /// Sums rows of the recorder to rows of a second or more.
 #[derive(Debug, Default)]
-pub(super) struct CourseMeter {
-    course: Course,
+pub(super) struct RatesOverTimeMeter {
+    rates_over_time: RatesOverTime,
     /// Times that rows were joined.
     joined: u32,
     rows: f64,
@@ -38,7 +38,7 @@ impl Sum {
     }
 }
 
-impl CourseMeter {
+impl RatesOverTimeMeter {
     /// A row of the recorder has ended: flows of each kind, their goodput in bytes, and a target.
     pub(super) fn on_row(&mut self, row_s: f64, media: (u64, u64), tcp: (u64, u64), target_bps: Option<f64>) {
         self.rows += 1.0;
@@ -48,23 +48,23 @@ impl CourseMeter {
         if self.rows * row_s < ROW_S * f64::from(1u32 << self.joined.min(31)) - row_s / 2.0 {
             return;
         }
-        self.course.interval_s = self.rows * row_s;
+        self.rates_over_time.interval_s = self.rows * row_s;
         self.rows = 0.0;
         let (media, tcp) = (self.media.take(row_s), self.tcp.take(row_s));
-        self.course.media_bps.push(media);
-        self.course.tcp_bps.push(tcp);
-        self.course.target_bps.push(target_bps.map(|t| t as f32));
-        if self.course.media_bps.len() >= ROWS {
-            join(&mut self.course.media_bps, mean);
-            join(&mut self.course.tcp_bps, mean);
-            join(&mut self.course.target_bps, |_, later| later);
-            self.course.interval_s *= 2.0;
+        self.rates_over_time.media_bps.push(media);
+        self.rates_over_time.tcp_bps.push(tcp);
+        self.rates_over_time.target_bps.push(target_bps.map(|t| t as f32));
+        if self.rates_over_time.media_bps.len() >= ROWS {
+            join(&mut self.rates_over_time.media_bps, mean);
+            join(&mut self.rates_over_time.tcp_bps, mean);
+            join(&mut self.rates_over_time.target_bps, |_, later| later);
+            self.rates_over_time.interval_s *= 2.0;
             self.joined += 1;
         }
     }
 
-    pub(super) fn finish(self) -> Course {
-        self.course
+    pub(super) fn finish(self) -> RatesOverTime {
+        self.rates_over_time
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_long_run_has_longer_rows_and_not_more() {
-        let mut m = CourseMeter::default();
+        let mut m = RatesOverTimeMeter::default();
         // The rate is that of the second: 1,000 bytes in the first, 2,000 in the second ...
         let seconds = 3 * ROWS as u64;
         for i in 1..=seconds {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn rows_add_up_to_seconds_and_say_where_nothing_was() {
-        let mut m = CourseMeter::default();
+        let mut m = RatesOverTimeMeter::default();
         for i in 0..40 {
             // 1,000 bytes for each of two flows in rows of 100 ms; TCP is there in the second and third second alone, and for
             // half of the latter.
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(c.media_bps, [Some(80e3); 4]);
         assert_eq!(c.tcp_bps, [None, Some(40e3), Some(40e3), None]);
         assert_eq!(c.target_bps, [9.0, 19.0, 29.0, 39.0].map(Some));
-        let mut slow = CourseMeter::default();
+        let mut slow = RatesOverTimeMeter::default();
         slow.on_row(5.0, (1, 1_000), (0, 0), None);
         let slow = slow.finish();
         assert_eq!((slow.interval_s, slow.media_bps, slow.target_bps), (5.0, vec![Some(1_600.0)], vec![None]));

@@ -1,0 +1,14 @@
+//! Rates over time in few numbers: kept for every run, where series are kept for some.
+
+/// A run over time, a second or more a row; `None` where there was no such flow.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RatesOverTime {
+    /// Length of a row, in s.
+    pub interval_s: f64,
+    /// Goodput of a media flow that adapts, the mean over them, in bit/s.
+    pub media_bps: Vec<Option<f32>>,
+    /// Goodput of a TCP flow, the mean over them, in bit/s.
+    pub tcp_bps: Vec<Option<f32>>,
+    /// Target of the first media flow that adapts at each row's end, in bit/s.
+    pub target_bps: Vec<Option<f32>>,
+}
