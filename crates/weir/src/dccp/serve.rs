@@ -18,6 +18,9 @@ use weir_units::TimeDelta;
 const EVERY: TimeDelta = TimeDelta::from_secs(1);
 /// How long the other ends are waited for when this one closes.
 const PATIENCE: TimeDelta = TimeDelta::from_secs(5);
+/// How long the port stays open after the last connection has ended: a Close that the other end sends again, since the answer to the
+/// first was lost, is answered still.
+const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
 /// Connections whose reports are kept for the end; the oldest are left out first.
 const MAX_KEPT: usize = 1_000;
 
@@ -72,6 +75,9 @@ pub(super) fn serve(session: &Session, args: &ServeArgs) -> Done {
         print_json(&All { listen: at.to_string(), connections, omitted, turned_away: port.counters().turned_away })?;
     }
     done?;
+    if args.once {
+        std::thread::sleep(LINGER);
+    }
     if args.once && failed {
         return Err(Failure::Work("the connection has not ended in order".into()));
     }
