@@ -247,7 +247,7 @@ impl Network {
         self.arrivals.drain(..arrived).collect()
     }
 
-    /// That as RTCP, as the other end of a WebRTC call sends it. Packets between those that arrived are told as lost.
+    /// That as RTCP, as the other end of a WebRTC call sends it. Packets between those that arrived are reported lost.
     fn twcc(&mut self, arrived: &[(u64, Timestamp)]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let (Some(first), Some(last)) = (arrived.first(), arrived.last()) else { return bytes };

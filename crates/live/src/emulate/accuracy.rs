@@ -65,7 +65,7 @@ pub struct LinkAccuracy {
 impl LinkAccuracy {
     pub(super) fn new(name: &str, stats: &LinkStats, s: &Saturated) -> Self {
         let rate = |time: TimeDelta| (s.bits > 0 && time > TimeDelta::ZERO).then(|| s.bits as f64 / time.as_secs_f64());
-        // Without `..`, so that a count which the link adds is told here, too.
+        // Without `..`, so that a count which the link adds is reported here, too.
         let LinkStats { offered, delivered, dropped_queue, dropped_aqm, dropped_random, marked, duplicated } = *stats;
         Self {
             name: name.to_owned(),

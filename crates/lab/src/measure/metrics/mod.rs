@@ -1,6 +1,6 @@
 //! What is measured during a run, and how each metric is defined.
 //!
-//! A [`Recorder`] is told what happens while a run goes on and gives a [`RunResult`](crate::measure::results::RunResult) at its end. Its memory
+//! A [`Recorder`] takes in the events of a run and gives a [`RunResult`](crate::measure::results::RunResult) at its end. Its memory
 //! does not grow with simulated time unless time series are asked for (then by one row a sampling interval).
 //!
 //! # Definitions

@@ -27,7 +27,7 @@ use weir_dccp::connection::Connection;
 use weir_sim::{AgentId, LinkId, Outcome, Simulator};
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
-/// What a run in real time has in common with a simulated one: its ends, what is looked at, and what the recorder is told.
+/// What a run in real time has in common with a simulated one: its ends, what is looked at, and what the recorder takes in.
 pub mod parts {
     pub use super::LOOK_INTERVAL;
     pub use super::agent::UDP_OVERHEAD;
