@@ -25,6 +25,14 @@ impl Coverage {
     /// `count` packets, each `stride` behind the one before; those beyond the span are left out.
     pub fn every(base: u64, stride: u64, count: u64) -> Self {
         let mut set = Self::new(base);
+        if stride == 1 {
+            let count = count.min(Self::SPAN).min((u64::MAX - base).saturating_add(1));
+            for (word, start) in set.mask.iter_mut().zip((0..).step_by(64)) {
+                let bits = count.saturating_sub(start);
+                *word = if bits < 64 { (1 << bits) - 1 } else { u64::MAX };
+            }
+            return set;
+        }
         for i in 0..count.min(Self::SPAN) {
             if !set.insert(base.saturating_add(i.saturating_mul(stride))) {
                 break;
@@ -66,6 +74,11 @@ impl Coverage {
     /// Whether it holds no packet.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+    /// The lowest sequence number in the set.
+    pub fn first(&self) -> Option<u64> {
+        let word = self.mask.iter().position(|&w| w != 0)?;
+        Some(self.base.saturating_add(word as u64 * 64 + u64::from(self.mask[word].trailing_zeros())))
     }
     /// The highest sequence number in the set.
     pub fn last(&self) -> Option<u64> {
@@ -131,9 +144,32 @@ mod tests {
         }
         assert!(!set.insert(999) && !set.insert(1_256));
         assert_eq!(set.iter().collect::<Vec<_>>(), [1_000, 1_063, 1_064, 1_255]);
-        assert_eq!((set.len(), set.last()), (4, Some(1_255)));
+        assert_eq!((set.len(), set.first(), set.last()), (4, Some(1_000), Some(1_255)));
         assert!(set.contains(1_063) && !set.contains(1_062) && !set.contains(0) && !set.contains(u64::MAX));
-        assert_eq!((Coverage::new(7).last(), Coverage::new(7).is_empty()), (None, true));
+        assert_eq!(
+            (Coverage::new(7).first(), Coverage::new(7).last(), Coverage::new(7).is_empty()),
+            (None, None, true)
+        );
+    }
+
+    #[test]
+    fn packets_in_sequence_are_those_inserted_one_by_one() {
+        for base in [0, 70, u64::MAX - 130, u64::MAX - 1, u64::MAX] {
+            for count in [0, 1, 63, 64, 65, 127, 128, 200, 255, 256, 300] {
+                let mut expected = Coverage::new(base);
+                let last = base.saturating_add(count.min(Coverage::SPAN)).saturating_sub(1);
+                if count > 0 {
+                    (base..=last.max(base)).for_each(|s| assert!(expected.insert(s)));
+                    // The last number of all has none behind it.
+                    if base.checked_add(count).is_none() {
+                        expected.insert(u64::MAX);
+                    }
+                }
+                let set = Coverage::every(base, 1, count);
+                assert_eq!(set, expected, "{count} from {base} on");
+                assert_eq!((set.first(), set.last()), ((count > 0).then_some(base), expected.iter().last()));
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What became of each frame and packet in the end, with repair and playout taken into account.
 
 use std::collections::VecDeque;
+use weir_fec::Coverage;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Packets that are still open; of more, the oldest are settled at once.
@@ -91,6 +92,9 @@ pub(crate) struct FrameLedger {
     step: Option<u32>,
     /// The end of what the last repair packet protected, and that packet's number.
     protected_until: Option<(u64, u64)>,
+    /// Packets all of which are marked as protected: the repair packets of a Reed-Solomon block have one coverage, and only the
+    /// first of them has anything to mark.
+    marked: Coverage,
 }
 
 impl FrameLedger {
@@ -105,6 +109,7 @@ impl FrameLedger {
             run: (0, 0),
             step: None,
             protected_until: None,
+            marked: Coverage::default(),
         }
     }
 
@@ -126,14 +131,13 @@ impl FrameLedger {
 
     /// The repair packet `repair` (its own sequence number) protects these packets. Where repair packets before it were
     /// lost, what lies between had their protection.
-    pub(crate) fn on_protected(&mut self, now: Timestamp, repair: u64, packets: impl Iterator<Item = u64>) {
-        let (mut low, mut high) = (None, 0);
-        for s in packets {
-            low.get_or_insert(s);
-            high = s;
-            self.protect(now, s);
+    pub(crate) fn on_protected(&mut self, now: Timestamp, repair: u64, packets: &Coverage) {
+        let (Some(low), Some(high)) = (packets.first(), packets.last()) else { return };
+        if *packets != self.marked {
+            packets.iter().for_each(|s| self.protect(now, s));
+            // What lies too far ahead may be known when the next repair packet comes.
+            self.marked = if high < self.end() { *packets } else { Coverage::default() };
         }
-        let Some(low) = low else { return };
         match self.protected_until {
             Some((_, last)) if repair <= last => {}
             Some((until, last)) => {
@@ -147,7 +151,7 @@ impl FrameLedger {
     }
 
     fn protect(&mut self, now: Timestamp, sequence: u64) {
-        let end = self.begin + self.packets.len() as u64;
+        let end = self.end();
         // The last packets of a group, when they are lost, are first heard of here.
         if end > 0 && sequence >= end && sequence - end < MAX_AHEAD {
             self.expect(now, sequence);
@@ -157,12 +161,17 @@ impl FrameLedger {
         }
     }
 
+    /// Behind the newest packet.
+    fn end(&self) -> u64 {
+        self.begin + self.packets.len() as u64
+    }
+
     fn packet_mut(&mut self, sequence: u64) -> Option<&mut Packet> {
         self.packets.get_mut(usize::try_from(sequence.checked_sub(self.begin)?).ok()?)
     }
 
     fn note(&mut self, now: Timestamp, sequence: u64, media: Option<(u32, bool)>, state: State) {
-        let end = self.begin + self.packets.len() as u64;
+        let end = self.end();
         let anew = sequence + RESTART < end || sequence.saturating_sub(end) > MAX_PACKETS as u64;
         if end == 0 || (anew && state != State::Recovered) {
             self.restart(sequence);
@@ -179,7 +188,7 @@ impl FrameLedger {
 
     /// Packets up to `sequence` are missing where they are not known.
     fn expect(&mut self, now: Timestamp, sequence: u64) {
-        for _ in self.begin + self.packets.len() as u64..sequence + 1 {
+        for _ in self.end()..sequence + 1 {
             let (state, protected, marker) = (State::Missing, false, false);
             self.packets.push_back(Packet { state, protected, marker, at: now, rtp_timestamp: None });
         }
@@ -191,6 +200,7 @@ impl FrameLedger {
         }
         self.close();
         (self.begin, self.run, self.step, self.protected_until) = (sequence, (0, 0), None, None);
+        self.marked = Coverage::default();
     }
 
     /// Settles packets whose time is over.
@@ -286,7 +296,7 @@ mod tests {
                 }
                 n += 1;
                 if protected && n % 5 == 0 {
-                    l.on_protected(now, n / 5, 100_000 + n - 5..100_000 + n);
+                    l.on_protected(now, n / 5, &Coverage::every(100_000 + n - 5, 1, 5));
                 }
             }
             now += TimeDelta::from_millis(33);
@@ -294,6 +304,34 @@ mod tests {
         l.settle(now + AGE * 2);
         l.close();
         l.stats()
+    }
+
+    #[test]
+    fn one_coverage_protects_again_after_a_restart_and_once_its_packets_are_near() {
+        let mut l = FrameLedger::new(AGE);
+        let (now, covered) = (Timestamp::ZERO, Coverage::every(1_000, 1, 5));
+        let mut repair = 0;
+        let mut protect = |l: &mut FrameLedger, times| {
+            for _ in 0..times {
+                repair += 1;
+                l.on_protected(now, repair, &covered);
+            }
+        };
+        let come = |l: &mut FrameLedger, sequences: &[u64]| {
+            sequences.iter().for_each(|&s| l.on_packet(now, s, Some((s as u32, true)), false));
+        };
+        // Too far ahead of the first packet to be expected, then not.
+        come(&mut l, &[700]);
+        protect(&mut l, 2);
+        come(&mut l, &[1_000, 1_004]);
+        protect(&mut l, 3);
+        come(&mut l, &[50_000]);
+        assert_eq!((l.stats().lost, l.stats().protected_lost), (299 + 3, 3));
+        // Back again: a source that has begun anew.
+        come(&mut l, &[1_000, 1_004]);
+        protect(&mut l, 3);
+        come(&mut l, &[50_000]);
+        assert_eq!((l.stats().lost, l.stats().protected_lost), (299 + 6, 6));
     }
 
     proptest! {
@@ -339,7 +377,7 @@ mod tests {
                 let sequence = high.saturating_sub(step % 200);
                 match what {
                     0 => l.on_recovered(now, sequence.min(high), Some((rtp_timestamp, step % 2 == 0))),
-                    1 => l.on_protected(now, step, sequence..sequence + step % 300),
+                    1 => l.on_protected(now, step, &Coverage::every(sequence, 1, step % 300)),
                     _ => l.on_packet(now, sequence, Some((rtp_timestamp, step % 2 == 0)), what == 3),
                 }
                 let s = l.stats();

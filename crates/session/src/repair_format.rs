@@ -25,7 +25,7 @@ pub(crate) enum Format {
 /// `None` where the format cannot tell what is protected.
 pub(crate) fn write(repair: &Repair<'_>, media_ssrc: u32, block: u32, out: &mut Vec<u8>) -> Option<(Format, u32)> {
     let string = Octets { bytes: repair.symbol.bytes, zeros: repair.symbol.zeros };
-    let base = first(&repair.coverage)?;
+    let base = repair.coverage.first()?;
     match repair.code {
         Code::Parity(shape) => {
             let (recovery, payload) = Recovery::split(string)?;
@@ -44,10 +44,6 @@ pub(crate) fn write(repair: &Repair<'_>, media_ssrc: u32, block: u32, out: &mut 
             Some((Format::ReedSolomon, string.zeros))
         }
     }
-}
-
-fn first(coverage: &Coverage) -> Option<u64> {
-    coverage.iter().next()
 }
 
 fn block_of(ssrc: u32, base: u64, coverage: &Coverage, shape: Shape) -> Option<flexfec::Block> {

@@ -45,7 +45,7 @@ impl IncomingStream {
         let packet = (format, view, zeros);
         let size = repair.on_repair(now, packet, (ssrc, unwrap), ecn, |number, coverage| {
             if let Some(frames) = frames {
-                frames.on_protected(now, number, coverage.iter());
+                frames.on_protected(now, number, coverage);
             }
             if let (Some(nack), Some(last)) = (&mut *nack, coverage.last()) {
                 nack.on_repair(now, last);
