@@ -59,6 +59,8 @@ pub struct SentHistory {
     next: u64,
     /// No packet before this is in flight.
     settled: u64,
+    /// No packet in flight left before this, as far as was looked: most calls of [`Self::give_up_before`] end here.
+    oldest: Timestamp,
     in_flight: DataSize,
     counters: HistoryCounters,
 }
@@ -77,6 +79,7 @@ impl SentHistory {
             first: 0,
             next: 0,
             settled: 0,
+            oldest: Timestamp::ZERO,
             in_flight: DataSize::ZERO,
             counters: HistoryCounters::default(),
         }
@@ -127,6 +130,7 @@ impl SentHistory {
         self.slots[i] = Slot { departure: packet.now, size, probe: packet.probe, state: State::InFlight };
         self.next = packet.sequence.saturating_add(1);
         self.in_flight += DataSize::from_bytes(u64::from(size));
+        self.oldest = self.oldest.min(packet.now);
     }
 
     fn restart(&mut self, sequence: u64) {
@@ -168,9 +172,22 @@ impl SentHistory {
     }
 
     /// Takes packets that left before `departure` out of the flight; a late report of them still counts.
+    #[inline]
     pub fn give_up_before(&mut self, departure: Timestamp) {
+        if departure > self.oldest {
+            self.look_before(departure);
+        }
+    }
+
+    fn look_before(&mut self, departure: Timestamp) {
         self.settle();
-        while self.settled < self.next && self.slots[self.index(self.settled)].departure < departure {
+        self.oldest = departure;
+        while self.settled < self.next {
+            let left = self.slots[self.index(self.settled)].departure;
+            if left >= departure {
+                self.oldest = left;
+                break;
+            }
             self.give_up(self.settled);
             self.settled += 1;
         }

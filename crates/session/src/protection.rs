@@ -51,7 +51,7 @@ impl RepairPacket {
 pub(crate) struct RepairSender {
     choice: RepairChoice,
     plan: RepairPlan,
-    encoder: Encoder,
+    encoder: Box<Encoder>,
     active: bool,
     media_ssrc: u32,
     /// Source block number of Reed-Solomon, and the first packet of the last block.
@@ -77,7 +77,7 @@ impl RepairSender {
         let mut s = Self {
             choice,
             plan: RepairPlan::Off,
-            encoder: Encoder::default(),
+            encoder: Box::default(),
             active: false,
             media_ssrc,
             block: (0, 0),

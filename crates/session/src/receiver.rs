@@ -37,6 +37,7 @@ pub(crate) struct Reported {
 }
 
 /// Incoming streams, and the path that they come by.
+#[repr(C)]
 pub(crate) struct Receiver {
     pub streams: Vec<IncomingStream>,
     pub path: ReceivePath,

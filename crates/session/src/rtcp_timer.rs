@@ -49,15 +49,16 @@ pub struct RtcpTimerConfig {
 /// crowd to keep out of step and controllers take reports that come sooner than planned for early ones; the interval by
 /// RTCP's bandwidth share still is, and still wins where it is longer, also over the plan's longest interval.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct RtcpTimer {
+    next: Timestamp,
+    early_allowed_at: Timestamp,
     config: RtcpTimerConfig,
     average_size: f64,
     round_trip: Option<TimeDelta>,
     last: Timestamp,
     /// The interval by RTCP's share that was drawn last.
     drawn: TimeDelta,
-    next: Timestamp,
-    early_allowed_at: Timestamp,
 }
 
 impl RtcpTimer {

@@ -30,19 +30,21 @@ pub(crate) const PADDING_SIZE: u8 = 255;
 
 /// Outgoing streams and paths. All streams leave by the first path: which packet takes which path is for a scheduler to say
 /// where there are more.
+// Fields in this order: what each packet needs lies together, so that few cache lines are touched where calls are many.
+#[repr(C)]
 pub(crate) struct Sender {
     pub streams: Vec<OutgoingStream>,
     pub paths: Vec<SendPath>,
+    /// When to share out again.
+    share_again: Option<Timestamp>,
+    /// The packet that leaves now. It stays where its fields are stored: moving it whole would wait for them.
+    pub outgoing: Outgoing,
     hysteresis: Hysteresis,
     /// Of [`allocation::share_out`]; as long as there is one stream without bounds, both are empty.
     demands: Vec<Demand>,
     shares: Vec<Share>,
-    /// When to share out again.
-    share_again: Option<Timestamp>,
     /// Run lengths of several streams, joined.
     interval: Vec<IntervalPacket>,
-    /// The packet that leaves now. It stays where its fields are stored: moving it whole would wait for them.
-    pub outgoing: Outgoing,
 }
 
 impl Sender {

@@ -63,8 +63,8 @@ struct Seat<A> {
     silent: bool,
     /// The route of [`PathId::FIRST`].
     way: Way,
-    /// Those of the paths after it, in order.
-    further: Vec<Way>,
+    /// Those of the paths after it, in order. Boxed, so that a seat fits into a cache line.
+    further: Box<[Way]>,
     /// `Timestamp::MAX` for never.
     stop: Timestamp,
     /// What the agent last said that it waits for, `Timestamp::MAX` for nothing; the timer may be set earlier.
@@ -77,7 +77,7 @@ impl<A> Seat<A> {
     fn way(&self, path: PathId, from: AgentId) -> Way {
         match path.index().checked_sub(1) {
             None => self.way,
-            Some(further) => self.further.get(further).copied().unwrap_or(Way::none(from)),
+            Some(n) => self.further.get(n).copied().unwrap_or(Way::none(from)),
         }
     }
 }
@@ -179,7 +179,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             agent,
             life: Life::Waiting,
             way: Way::none(id),
-            further: Vec::new(),
+            further: Box::default(),
             stop: Timestamp::MAX,
             wish: Timestamp::MAX,
         });
@@ -219,11 +219,11 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let seat = &mut self.seats[from.index()];
         match path.index().checked_sub(1) {
             None => seat.way = way,
-            Some(further) => {
-                if seat.further.len() <= further {
-                    seat.further.resize(further + 1, Way::none(from));
-                }
-                seat.further[further] = way;
+            Some(n) => {
+                let mut further = core::mem::take(&mut seat.further).into_vec();
+                further.resize(further.len().max(n + 1), Way::none(from));
+                further[n] = way;
+                seat.further = further.into_boxed_slice();
             }
         }
     }

@@ -14,7 +14,7 @@ pub enum Place {
     Agent(AgentId),
 }
 
-/// Watches packets. Every hook does nothing unless it is written; `()` watches nothing and costs nothing.
+/// Watches packets and timeouts. Every hook does nothing unless it is written; `()` watches nothing and costs nothing.
 ///
 /// `from` is the agent that sent the packet and so names the flow.
 pub trait Observer {
@@ -42,6 +42,10 @@ pub trait Observer {
     fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
         let _ = (now, to, from, packet);
     }
+    /// The instant has come that an agent waited for; called before the agent sees it.
+    fn on_timeout(&mut self, now: Timestamp, agent: AgentId) {
+        let _ = (now, agent);
+    }
 }
 
 impl Observer for () {}
@@ -65,6 +69,9 @@ macro_rules! forward {
         }
         fn on_delivered(&mut $self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
             $($self.$part.on_delivered(now, to, from, packet);)+
+        }
+        fn on_timeout(&mut $self, now: Timestamp, agent: AgentId) {
+            $($self.$part.on_timeout(now, agent);)+
         }
     };
 }

@@ -50,7 +50,7 @@ pub(super) fn tell(
         && now <= Timestamp::ZERO + flow.stop
         && let Some(look) = &looks.sender
     {
-        told.sender(r, scenario, index, now, look);
+        told.sender(r, index, now, look);
         if row {
             looks.internals.iter().flatten().for_each(|&(name, value)| r.metric(index, now, name, value));
         }

@@ -215,7 +215,7 @@ fn carry(
 ) -> io::Result<Carried> {
     emulator.hurry();
     let clock = start.wait();
-    let mut told = vec![Told::default(); scenario.flows.len()];
+    let mut told: Vec<_> = scenario.flows.iter().map(|f| Told::new(f, scenario)).collect();
     let look = |now: Timestamp, network: &mut Network<LiveWatch>| {
         for i in 0..scenario.links.len() {
             let link = network.link(i);

@@ -47,8 +47,8 @@ impl Endpoint {
     /// What the policies of error resilience have switched on for the first streams: for what this end sends, and for what it receives. Of the
     /// first, slices and protection are followed, of the second retransmission and references.
     pub fn resilience(&self) -> (Option<Decision>, Option<Decision>) {
-        let sending = self.first_outgoing().and_then(|s| s.resilience.as_ref()).map(SendResilience::decision);
-        let receiving = self.first_incoming().and_then(|r| r.resilience.as_ref()).map(ReceiveResilience::decision);
+        let sending = self.first_outgoing().and_then(|s| s.resilience.as_deref()).map(SendResilience::decision);
+        let receiving = self.first_incoming().and_then(|r| r.resilience.as_deref()).map(ReceiveResilience::decision);
         (sending, receiving)
     }
 

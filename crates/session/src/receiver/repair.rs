@@ -16,13 +16,13 @@ use weir_wire::rtp::PacketView;
 impl IncomingStream {
     pub(super) fn begin_ledger(&mut self) {
         let deadline = self.deadline.unwrap_or(DEFAULT_DEADLINE);
-        self.frames.get_or_insert_with(|| FrameLedger::new(deadline));
+        self.frames.get_or_insert_with(|| Box::new(FrameLedger::new(deadline)));
     }
 
     pub(super) fn begin_repair(&mut self, path: &ReceivePath) {
         self.begin_ledger();
         let (deadline, clock_rate) = (self.deadline.unwrap_or(DEFAULT_DEADLINE), self.identity.clock_rate);
-        self.repair.get_or_insert_with(|| RepairReceiver::new(deadline, clock_rate, path.stream_log()));
+        self.repair.get_or_insert_with(|| Box::new(RepairReceiver::new(deadline, clock_rate, path.stream_log())));
     }
 
     /// A packet of the repair stream. `false` where repair is off.
@@ -115,10 +115,10 @@ impl IncomingStream {
     }
 
     pub(crate) fn recovery(&self) -> RecoveryStats {
-        self.frames.as_ref().map(FrameLedger::stats).unwrap_or_default()
+        self.frames.as_deref().map(FrameLedger::stats).unwrap_or_default()
     }
     pub(crate) fn repair_counters(&self) -> RepairReceiveCounters {
-        self.repair.as_ref().map(RepairReceiver::counters).unwrap_or_default()
+        self.repair.as_deref().map(RepairReceiver::counters).unwrap_or_default()
     }
 
     /// Arrivals of the repair stream, where there are any that feedback tells apart.

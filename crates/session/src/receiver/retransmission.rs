@@ -74,10 +74,12 @@ impl IncomingStream {
         now: Timestamp,
     ) {
         let clock_rate = self.identity.clock_rate;
-        let resent = self.resent.get_or_insert_with(|| ResentStream {
-            stats: ReceiveStatistics::new(clock_rate),
-            log: path.stream_log(),
-            packet: Vec::new(),
+        let resent = self.resent.get_or_insert_with(|| {
+            Box::new(ResentStream {
+                stats: ReceiveStatistics::new(clock_rate),
+                log: path.stream_log(),
+                packet: Vec::new(),
+            })
         });
         let Sequenced::Valid(number) = resent.stats.on_sequence(view.sequence()) else { return };
         resent.stats.on_arrival(now, view.timestamp());

@@ -142,6 +142,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
                 self.pump(index);
             }
             Life::Running if seat.wish <= self.now => {
+                self.observer.on_timeout(self.now, AgentId(index as u32));
                 seat.agent.on_timeout(self.now);
                 self.pump(index);
             }

@@ -25,14 +25,15 @@ pub(crate) enum Agent {
 }
 
 /// One end of a call in the simulator.
+#[repr(C)]
 pub(crate) struct CallEnd {
-    pub endpoint: Endpoint,
     /// The last instant it was told.
     now: Timestamp,
     /// UDP and IP headers around each datagram.
     header_overhead: DataSize,
     /// Who sees what arrives, where it has content.
     viewer: Option<Box<Viewer>>,
+    pub endpoint: Endpoint,
 }
 
 impl CallEnd {
@@ -48,6 +49,9 @@ impl Agent {
             Self::CallOverDccp(c) => Some(c.endpoint()),
             _ => None,
         }
+    }
+    pub(crate) fn is_over_dccp(&self) -> bool {
+        matches!(self, Self::Dccp(_) | Self::CallOverDccp(_))
     }
     /// The DCCP connection of an end that has one.
     pub(crate) fn connection(&self) -> Option<&Connection> {

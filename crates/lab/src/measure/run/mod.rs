@@ -135,9 +135,15 @@ pub fn run_with(
 ) -> Result<RunResult, RunError> {
     let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series));
     let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
-    let told = vec![look::Told::default(); scenario.flows.len()];
+    let told = scenario.flows.iter().map(|f| look::Told::new(f, scenario)).collect();
     let streams = vec![streams::StreamLooks::default(); scenario.flows.len()];
-    Run { scenario, options, network, told, streams }.go()
+    let mut stops: Vec<_> = scenario.flows.iter().enumerate().map(|(i, f)| (Timestamp::ZERO + f.stop, i)).collect();
+    stops.sort_unstable_by(|a, b| b.cmp(a));
+    let words = scenario.flows.len().div_ceil(64);
+    let mut run =
+        Run { scenario, options, network, told, streams, looks: 0, stops, steady: vec![0; words], due: vec![0; words] };
+    run.find_steady();
+    run.go()
 }
 
 /// A scenario's simulator and where its parts are.
@@ -158,6 +164,14 @@ struct Run<'a, 'p> {
     told: Vec<look::Told>,
     /// What has been seen of each flow's streams.
     streams: Vec<streams::StreamLooks>,
+    /// How many looks have been made.
+    looks: u64,
+    /// When flows stop, the first at the end, until looks have passed them.
+    stops: Vec<(Timestamp, usize)>,
+    /// Flows to be looked at every time, and those of the present look: a bit each. The others change only when their
+    /// sending agent runs.
+    steady: Vec<u64>,
+    due: Vec<u64>,
 }
 
 impl Run<'_, '_> {
@@ -175,7 +189,9 @@ impl Run<'_, '_> {
             }
             self.advance(until)?;
             while let Some(&&(_, flow, paused)) = next_pause.peek().filter(|p| p.0 <= until) {
-                self.network.sim.with_agent(self.network.flows[flow].0, |a, _| a.set_paused(paused));
+                let agent = self.network.flows[flow].0;
+                self.network.sim.with_agent(agent, |a, _| a.set_paused(paused));
+                self.network.sim.observer_mut().on_run(agent);
                 next_pause.next();
             }
             now = until;
@@ -197,6 +213,9 @@ impl Run<'_, '_> {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
         let about = &self.scenario.flows[flow];
         let stop = stop.min(Timestamp::ZERO + about.stop);
+        if self.stops.iter().any(|s| s.1 == flow) {
+            self.told[flow].catch_up(self.looks);
+        }
         let headless = sim.agent(ids.0).refused().1 + sim.observer_mut().heads_lost(flow);
         let ends = sim.agent(ids.0).call().zip(sim.agent(ids.1).call());
         let transfers = sim.agent(ids.0).transfers(about, stop);
@@ -242,38 +261,76 @@ impl Run<'_, '_> {
             let queue = sim.link(self.network.links[link]).queue_size(now);
             sim.with_agent(id, |a, _| a.set_queue(queue));
         }
-        let row = now >= sim.observer_mut().recorder.next_row();
-        for (i, (told, ids)) in self.told.iter_mut().zip(&self.network.flows).enumerate() {
-            let flow = &self.scenario.flows[i];
-            if now < Timestamp::ZERO + flow.start || now > Timestamp::ZERO + flow.stop {
-                continue;
-            }
-            let sender = sim.agent(ids.0);
-            let over_dccp = sender.connection().map(Connection::rtt);
-            let refused = sender.refused().0;
-            if over_dccp.is_some() {
-                told.refused(&mut sim.observer_mut().recorder, i, now, refused, over_dccp.flatten());
-            }
-            let Some(call) = sim.agent(ids.0).call() else { continue };
-            let seen = look::SenderLook::of(call).with_transport(over_dccp.is_some());
-            let mut internals: Vec<(&'static str, f64)> = Vec::new();
-            if row && self.options.series {
-                let psnr = sim.agent(ids.1).viewer().and_then(|v| v.last_psnr());
-                internals.extend(psnr.map(|db| ("psnr_db", db)));
-                call.metrics(&mut |name, value| internals.push((name, value)));
-                if let Some(other) = sim.agent(ids.1).call() {
-                    other.metrics(&mut |name, value| internals.push((name, value)));
+        self.looks += 1;
+        while let Some(&(_, flow)) = self.stops.last().filter(|s| s.0 < now) {
+            self.told[flow].catch_up(self.looks - 1);
+            self.stops.pop();
+        }
+        let shows_metrics = self.options.series && now >= sim.observer_mut().recorder.next_row();
+        self.due.copy_from_slice(&self.steady);
+        sim.observer_mut().take_active(&mut self.due);
+        if shows_metrics {
+            self.due.fill(u64::MAX);
+        }
+        self.each_due(|run, flow| run.look_at_sender(flow, now, shows_metrics));
+        self.each_due(|run, flow| {
+            run.look_at_streams(flow, now);
+            run.look_at_playout(flow, now);
+        });
+    }
+
+    fn each_due(&mut self, mut look: impl FnMut(&mut Self, usize)) {
+        for word in 0..self.due.len() {
+            let mut left = self.due[word];
+            while left != 0 {
+                let flow = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                if flow < self.told.len() {
+                    look(self, flow);
                 }
             }
-            let recorder = &mut sim.observer_mut().recorder;
-            told.sender(recorder, self.scenario, i, now, &seen);
-            for (name, value) in internals {
-                recorder.metric(i, now, name, value);
+        }
+    }
+
+    /// Finds the flows that change without their sending agent, or whose parts are looked at each time.
+    fn find_steady(&mut self) {
+        let sim = &self.network.sim;
+        for (i, (ids, flow)) in self.network.flows.iter().zip(&self.scenario.flows).enumerate() {
+            let plays = sim.agent(ids.1).call().is_some_and(|c| look::discarded(c).is_some());
+            let has_streams = flow.rtp().is_some_and(|r| !r.streams.is_empty());
+            if plays || has_streams || sim.agent(ids.0).is_over_dccp() {
+                self.steady[i / 64] |= 1 << (i % 64);
             }
         }
-        for flow in 0..self.network.flows.len() {
-            self.look_at_streams(flow, now);
-            self.look_at_playout(flow, now);
+    }
+
+    fn look_at_sender(&mut self, i: usize, now: Timestamp, shows_metrics: bool) {
+        if !self.told[i].is_there(now) {
+            return;
+        }
+        let (sim, told, ids) = (&mut self.network.sim, &mut self.told[i], self.network.flows[i]);
+        let sender = sim.agent(ids.0);
+        let over_dccp = sender.connection().map(Connection::rtt);
+        let refused = sender.refused().0;
+        if over_dccp.is_some() {
+            told.refused(&mut sim.observer_mut().recorder, i, now, refused, over_dccp.flatten());
+        }
+        let Some(call) = sim.agent(ids.0).call() else { return };
+        let seen = look::SenderLook::of(call).with_transport(over_dccp.is_some());
+        let mut internals: Vec<(&'static str, f64)> = Vec::new();
+        if shows_metrics {
+            let psnr = sim.agent(ids.1).viewer().and_then(|v| v.last_psnr());
+            internals.extend(psnr.map(|db| ("psnr_db", db)));
+            call.metrics(&mut |name, value| internals.push((name, value)));
+            if let Some(other) = sim.agent(ids.1).call() {
+                other.metrics(&mut |name, value| internals.push((name, value)));
+            }
+        }
+        told.catch_up(self.looks - 1);
+        let recorder = &mut sim.observer_mut().recorder;
+        told.sender(recorder, i, now, &seen);
+        for (name, value) in internals {
+            recorder.metric(i, now, name, value);
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Watch<'a> {
     roles: Vec<Role>,
     /// By flow.
     heads: Vec<Heads>,
+    /// Flows whose sending agent has run since [`Self::take_active`], a bit each.
+    active: Vec<u64>,
 }
 
 /// First packets kept of frames that are on their way.
@@ -73,7 +75,22 @@ enum Carried {
 
 impl<'a> Watch<'a> {
     pub(crate) fn new(recorder: Recorder, sink: Option<PacketSink<'a>>) -> Self {
-        Self { recorder, sink, roles: Vec::new(), heads: Vec::new() }
+        Self { recorder, sink, roles: Vec::new(), heads: Vec::new(), active: Vec::new() }
+    }
+    /// Adds the flows whose sending agent has received something or run at a timeout since the last call to `flows`, a bit each.
+    pub(crate) fn take_active(&mut self, flows: &mut [u64]) {
+        for (to, from) in flows.iter_mut().zip(&mut self.active) {
+            *to |= std::mem::take(from);
+        }
+    }
+    /// An agent may have changed.
+    #[inline]
+    pub(crate) fn on_run(&mut self, agent: AgentId) {
+        if let Some(role) = self.roles.get(agent.index()).filter(|r| r.forward)
+            && let Some(word) = self.active.get_mut(role.flow / 64)
+        {
+            *word |= 1 << (role.flow % 64);
+        }
     }
     /// Frames of a flow whose first packet to leave was lost on the path.
     pub(crate) fn heads_lost(&self, flow: usize) -> u64 {
@@ -120,6 +137,9 @@ pub(crate) trait Watching: Observer {
 impl Watching for Watch<'_> {
     fn add_agent(&mut self, flow: usize, forward: bool) {
         self.roles.push(Role { flow, forward });
+        if self.active.len() <= flow / 64 {
+            self.active.resize(flow / 64 + 1, 0);
+        }
     }
 }
 
@@ -160,7 +180,11 @@ impl Observer for Watch<'_> {
             self.heads(flow).on_dropped(data(packet));
         }
     }
-    fn on_delivered(&mut self, now: Timestamp, _: AgentId, from: AgentId, packet: &Packet) {
+    fn on_timeout(&mut self, _: Timestamp, agent: AgentId) {
+        self.on_run(agent);
+    }
+    fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
+        self.on_run(to);
         match self.carried(from, packet) {
             Some(Carried::Media(flow, size)) => self.recorder.received(flow, now, packet.sent, size),
             Some(Carried::Repair(flow, _)) => self.recorder.repair_received(flow, now),
