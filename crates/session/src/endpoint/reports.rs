@@ -15,12 +15,12 @@ impl Endpoint {
         let Some(sender) = &mut self.sender else { return };
         sender.end_compound(compound.path);
         // Behind the report blocks of the same compound, whatever their order in it.
-        let traces = &compound.traces[..compound.trace_count];
+        let traces = compound.traces.as_slice();
         if traces.iter().any(|(_, t)| t.loss.is_some()) {
             sender.on_traces(compound.path, traces, compound.one_way_delay, self.rtt, now);
         }
-        for p in compound.pictures[..compound.picture_count].iter().filter(|p| p.rpsi.is_some() || p.slices_lost) {
-            if let Some(stream) = sender.by_ssrc(p.ssrc) {
+        for (ssrc, p) in compound.pictures.as_slice().iter().filter(|(_, p)| p.rpsi.is_some() || p.slices_lost) {
+            if let Some(stream) = sender.by_ssrc(*ssrc) {
                 stream.on_picture_feedback(p.rpsi, p.slices_lost, self.rtt, now);
             }
         }
@@ -99,15 +99,11 @@ impl Endpoint {
                 }
             }
             Packet::Rpsi(r) if self.is_own(r.media_ssrc) => {
-                if let Some(p) = compound.picture(r.media_ssrc) {
-                    p.rpsi = Some(*r);
-                }
+                compound.pictures.of(r.media_ssrc).rpsi = Some(*r);
             }
             Packet::Sli(s) if self.is_own(s.media_ssrc) => {
                 let lost = s.entries.iter().next().is_some();
-                if let Some(p) = compound.picture(s.media_ssrc) {
-                    p.slices_lost |= lost;
-                }
+                compound.pictures.of(s.media_ssrc).slices_lost |= lost;
             }
             _ => {}
         }
@@ -263,13 +259,45 @@ impl Endpoint {
     }
 }
 
-/// Most streams of which one compound may bring run lengths, and as many for feedback on pictures.
-const MAX_TOLD: usize = 8;
+/// Streams whose feedback is kept in place; that of more goes to a list, which other calls have no use for.
+const IN_PLACE: usize = 8;
+
+/// What a compound says of streams, by their source: of this end's own alone, and so of [`MAX_STREAMS`](super::MAX_STREAMS) at most.
+#[derive(Default)]
+struct ByStream<T> {
+    few: [(u32, T); IN_PLACE],
+    count: usize,
+    /// All of them, where they are more.
+    many: Vec<(u32, T)>,
+}
+
+impl<T: Default> ByStream<T> {
+    fn as_slice(&self) -> &[(u32, T)] {
+        if self.many.is_empty() { &self.few[..self.count] } else { &self.many }
+    }
+
+    /// What is said of a source, nothing at first.
+    fn of(&mut self, ssrc: u32) -> &mut T {
+        let known = self.as_slice().iter().position(|(s, _)| *s == ssrc);
+        let index = known.unwrap_or(self.count);
+        if known.is_none() {
+            self.count += 1;
+            if index >= IN_PLACE {
+                if index == IN_PLACE {
+                    self.many.extend(self.few.iter_mut().map(core::mem::take));
+                }
+                self.many.push((ssrc, T::default()));
+            }
+        }
+        let entry = if self.many.is_empty() { &mut self.few[index] } else { &mut self.many[index] };
+        entry.0 = ssrc;
+        &mut entry.1
+    }
+}
 
 /// Feedback on one stream's pictures.
 #[derive(Clone, Copy, Default)]
 struct PictureNews<'a> {
-    ssrc: u32,
     rpsi: Option<Rpsi<'a>>,
     slices_lost: bool,
 }
@@ -279,11 +307,9 @@ struct PictureNews<'a> {
 pub(super) struct Compound<'a> {
     /// The place in the list of the path that it came by.
     pub path: usize,
-    traces: [(u32, Traces<'a>); MAX_TOLD],
-    trace_count: usize,
+    traces: ByStream<Traces<'a>>,
     one_way_delay: Option<OneWayDelay>,
-    pictures: [PictureNews<'a>; MAX_TOLD],
-    picture_count: usize,
+    pictures: ByStream<PictureNews<'a>>,
 }
 
 impl<'a> Compound<'a> {
@@ -293,20 +319,6 @@ impl<'a> Compound<'a> {
 
     /// Keeps the first trace of a kind of each stream.
     fn trace(&mut self, block: RleBlock<'a>, kind: for<'t> fn(&'t mut Traces<'a>) -> &'t mut Option<RleBlock<'a>>) {
-        let known = self.traces[..self.trace_count].iter().position(|(ssrc, _)| *ssrc == block.ssrc);
-        let index = known.unwrap_or(self.trace_count);
-        let Some((ssrc, traces)) = self.traces.get_mut(index) else { return };
-        *ssrc = block.ssrc;
-        self.trace_count = self.trace_count.max(index + 1);
-        kind(traces).get_or_insert(block);
-    }
-
-    fn picture(&mut self, ssrc: u32) -> Option<&mut PictureNews<'a>> {
-        let known = self.pictures[..self.picture_count].iter().position(|p| p.ssrc == ssrc);
-        let index = known.unwrap_or(self.picture_count);
-        let news = self.pictures.get_mut(index)?;
-        news.ssrc = ssrc;
-        self.picture_count = self.picture_count.max(index + 1);
-        Some(news)
+        kind(self.traces.of(block.ssrc)).get_or_insert(block);
     }
 }

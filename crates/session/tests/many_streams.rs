@@ -1,0 +1,184 @@
+//! Calls of as many streams as an endpoint takes: feedback of one compound reaches every stream, and costs no more than that.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Call, Fate, Link, Recorder};
+use std::collections::{BTreeMap, BTreeSet};
+use weir_cc::cue::Fate as Told;
+use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, ReportPlan};
+use weir_media::{PerfectCodec, Source};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    Datagram, Endpoint, EndpointConfig, IncomingConfig, MAX_STREAMS, OutgoingConfig, ReceiveConfig, SendConfig,
+    StreamIdentity,
+};
+use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
+use weir_wire::rtcp::xr::{Block, Blocks, RleBlock, Xr};
+use weir_wire::rtcp::{Packet, Sli, SliEntry, check_compound, parse_compound};
+use weir_wire::rtp::PacketView;
+
+const FIRST: u32 = 100;
+const REPORTER: u32 = 22;
+
+fn frames() -> Source {
+    PerfectCodec::frames(TimeDelta::from_millis(50), Timestamp::ZERO).into()
+}
+
+fn demand() -> Demand {
+    let rate = DataRate::from_kbps(40);
+    Demand { least: rate, most: rate, media: MediaKind::Video, ..Demand::default() }
+}
+
+/// A call of `count` streams of 40 kbit/s each, of which every `lossy`th RTP packet is lost.
+fn call(count: usize, recorder: &Recorder, feedback: Option<FeedbackPlan>, lossy: u64) -> Call {
+    let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_mbps(10) };
+    let reports =
+        feedback.is_none().then(|| ReportPlan { extended: true, ..ReportPlan::every(TimeDelta::from_millis(500)) });
+    let config = EndpointConfig { ssrc: FIRST, remote_ssrc: REPORTER, ..EndpointConfig::default() };
+    let send = SendConfig {
+        per_packet_feedback: feedback.is_some(),
+        reports,
+        demand: demand(),
+        ..SendConfig::new(frames(), recorder.sender(), limits)
+    };
+    let receive = ReceiveConfig { feedback, reports, ..ReceiveConfig::default() };
+    let other = EndpointConfig { ssrc: REPORTER, remote_ssrc: FIRST, seed: 2, ..config.clone() };
+    let identity = |n: u32| StreamIdentity { ssrc: FIRST + n, ..config.outgoing() };
+    let streams: Vec<_> = (1..count as u32).map(identity).collect();
+    let a = Endpoint::new(config, Some(send), None, Timestamp::ZERO);
+    let b = Endpoint::new(other, None, Some(receive), Timestamp::ZERO);
+    let rule = move |n: u64, _: &[u8]| if n.is_multiple_of(lossy) { Fate::Lose } else { Fate::Pass };
+    let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(20), rule));
+    for identity in streams {
+        c.b.add_incoming(IncomingConfig::new(identity, MediaKind::Video), c.now).unwrap();
+        c.a.add_outgoing(OutgoingConfig::new(identity, frames(), demand()), c.now).unwrap();
+    }
+    c
+}
+
+/// The source of each packet sent, by its transport-wide number.
+fn sources(c: &Call, recorder: &Recorder) -> BTreeMap<u64, (u32, u16)> {
+    let views = c.sent[0].iter().filter(|s| s.2.is_rtp()).map(|s| PacketView::parse_header(&s.1).unwrap());
+    recorder.sent().iter().map(|p| p.sequence).zip(views.map(|v| (v.ssrc(), v.sequence()))).collect()
+}
+
+#[test]
+fn run_lengths_of_all_streams_of_a_compound_reach_the_controller() {
+    for count in [8, 9, MAX_STREAMS] {
+        let recorder = Recorder::new(40 * count as u64);
+        let mut c = call(count, &recorder, None, 10);
+        c.run_until(Timestamp::from_secs(6));
+        let most = c.sent[1].iter().map(|s| traced(&s.1).len()).max().unwrap();
+        assert_eq!(most, count, "one compound reports on all of them");
+        let sources = sources(&c, &recorder);
+        let lost: BTreeSet<_> = c.there.lost.iter().copied().collect();
+        let mut told = BTreeMap::<u32, u32>::new();
+        for report in recorder.intervals() {
+            assert!(report.1.windows(2).all(|w| w[0].sequence < w[1].sequence), "in the order of sending");
+            for packet in report.1 {
+                let source = sources[&packet.sequence];
+                assert_eq!(packet.fate == Told::Lost, lost.contains(&source), "{source:?}");
+                *told.entry(source.0).or_default() += 1;
+            }
+        }
+        // 20 frames a second, and the last second or so has not been reported.
+        assert_eq!(told.len(), count);
+        assert!(told.values().all(|n| (80..=120).contains(n)), "{count} streams: {told:?}");
+    }
+}
+
+/// Sources that a datagram has loss run lengths of.
+fn traced(bytes: &[u8]) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    for packet in parse_compound(bytes) {
+        let Ok(Packet::Xr(xr)) = packet else { continue };
+        found.extend(xr.blocks.iter().filter_map(|b| if let Block::LossRle(t) = b { Some(t.ssrc) } else { None }));
+    }
+    found
+}
+
+#[test]
+fn per_packet_feedback_and_report_blocks_cover_all_streams() {
+    let every = TimeDelta::from_millis(100);
+    let plan = FeedbackPlan {
+        format: FeedbackFormat::CongestionControl,
+        min_interval: every,
+        max_interval: every,
+        bandwidth_share: 1.0,
+    };
+    let recorder = Recorder::new(40 * MAX_STREAMS as u64);
+    let mut c = call(MAX_STREAMS, &recorder, Some(plan), 10);
+    c.run_until(Timestamp::from_secs(6));
+    let (mut most_fed, mut most_blocks) = (0, 0);
+    for (_, bytes, _) in c.sent[1].iter().filter(|s| !s.2.is_rtp()) {
+        let mut blocks = 0;
+        for packet in parse_compound(bytes) {
+            match packet.unwrap() {
+                Packet::Ccfb(f) => most_fed = most_fed.max(f.streams().count()),
+                Packet::ReceiverReport(rr) => blocks += rr.blocks.iter().count(),
+                _ => {}
+            }
+        }
+        if blocks > 0 {
+            check_compound(bytes).unwrap();
+        }
+        most_blocks = most_blocks.max(blocks);
+    }
+    assert_eq!((most_fed, most_blocks), (MAX_STREAMS, MAX_STREAMS));
+    let counters = c.a.history_counters();
+    assert_eq!((counters.unknown, c.a.counters().unknown_source), (0, 0), "{counters:?}");
+    // A stream's first packets, where they are lost, are in no report.
+    assert!(counters.unreported <= 6, "{counters:?}");
+    // 32 streams of 20 packets a second; what is under way has not been reported.
+    let told: usize = recorder.told().iter().map(|t| if let common::Told::Feedback(p) = t { p.len() } else { 0 }).sum();
+    let sent = recorder.sent().len();
+    assert!(sent >= 3_600 && told <= sent && told + 300 >= sent, "{told} of {sent}");
+}
+
+#[test]
+fn feedback_on_pictures_of_all_streams_of_a_compound_is_followed() {
+    let recorder = Recorder::new(40 * MAX_STREAMS as u64);
+    let mut c = call(MAX_STREAMS, &recorder, None, 1_000_000);
+    c.run_until(Timestamp::from_secs(2));
+    let keys = |c: &mut Call| -> Vec<u64> {
+        let ids: Vec<_> = c.a.outgoing_ids().collect();
+        ids.into_iter().map(|id| c.a.outgoing(id).unwrap().counters().key_frames).collect()
+    };
+    let before = keys(&mut c);
+    let mut bytes = vec![];
+    let entries = [SliEntry { first: 0, number: 1, picture_id: 0 }];
+    // Twice each, and of sources that are not of this end.
+    for ssrc in (FIRST..FIRST + 2 * MAX_STREAMS as u32).chain(FIRST..FIRST + MAX_STREAMS as u32) {
+        Sli { sender_ssrc: REPORTER, media_ssrc: ssrc, entries: (&entries).into() }.write_into(&mut bytes);
+    }
+    c.a.handle_datagram(c.now, &Datagram::new(&bytes, Ecn::NotEct));
+    c.run_until(Timestamp::from_secs(4));
+    let after = keys(&mut c);
+    assert_eq!(after, before.iter().map(|k| k + 1).collect::<Vec<_>>(), "one key frame each");
+}
+
+#[test]
+fn a_compound_that_repeats_itself_is_told_once() {
+    let recorder = Recorder::new(40 * MAX_STREAMS as u64);
+    let mut c = call(MAX_STREAMS, &recorder, None, 1_000_000);
+    c.run_until(Timestamp::from_secs(5));
+    let (reports, sources) = (recorder.intervals().len(), sources(&c, &recorder));
+    // Of each stream, and of as many others, the whole range of numbers as lost, as often as a datagram of 64 KiB has room for.
+    let (mut bytes, mut chunks) = (vec![], vec![]);
+    let newest: BTreeMap<u32, u16> = sources.values().copied().collect();
+    for ssrc in FIRST..FIRST + 2 * MAX_STREAMS as u32 {
+        let begin = newest.get(&ssrc).map_or(0, |n| n.wrapping_sub(30));
+        let lost = core::iter::repeat_n(false, 65_534);
+        let trace = RleBlock::encode(ssrc, begin, 0, lost, 1_000, &mut chunks);
+        Xr { ssrc: REPORTER, blocks: Blocks::Own(&[Block::LossRle(trace)]) }.write_into(&mut bytes);
+    }
+    let bytes = bytes.repeat(60_000 / bytes.len());
+    c.a.handle_datagram(c.now, &Datagram::new(&bytes, Ecn::NotEct));
+    let told = recorder.intervals().split_off(reports);
+    assert_eq!(told.len(), 1);
+    let numbers: BTreeSet<_> = told[0].1.iter().map(|p| p.sequence).collect();
+    assert!(numbers.len() >= MAX_STREAMS && numbers.len() == told[0].1.len(), "nothing twice: {}", numbers.len());
+    assert!(numbers.iter().all(|n| sources.contains_key(n)), "nothing that was not sent");
+}
