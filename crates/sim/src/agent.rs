@@ -3,28 +3,6 @@
 use crate::packet::Packet;
 use weir_units::Timestamp;
 
-/// Names an agent of one simulator.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct AgentId(pub(crate) u32);
-
-impl AgentId {
-    /// Agents are numbered from 0 in the order in which they were added.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// Names a link of one simulator; a link carries packets one way.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LinkId(pub(crate) u32);
-
-impl LinkId {
-    /// Links are numbered from 0 in the order in which they were added.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// An end of a flow: a sans-IO state machine that the simulator drives.
 ///
 /// After every stimulus (start, packet, timeout) the simulator calls [`Self::poll_transmit`] until it says

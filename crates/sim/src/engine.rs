@@ -6,8 +6,11 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use crate::agent::{Agent, AgentId, LinkId};
+use crate::agent::Agent;
+use crate::ids::{AgentId, LinkId};
 use crate::observer::Observer;
+use crate::route::Route;
+use crate::seed::mix;
 use crate::slab::Slab;
 use crate::timers::Timers;
 use weir_path::{ConfigError, Link, LinkConfig};
@@ -229,12 +232,12 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     }
 
     /// Joins two agents: what `a` sends goes over `forward` to `b`, what `b` sends over `reverse` to `a`.
-    pub fn connect(&mut self, a: AgentId, b: AgentId, route: &crate::Route) {
+    pub fn connect(&mut self, a: AgentId, b: AgentId, route: &Route) {
         self.connect_path(a, b, PathId::FIRST, route);
     }
 
     /// Joins two agents on one of several paths, as [`Self::connect`] does on the first.
-    pub fn connect_path(&mut self, a: AgentId, b: AgentId, path: PathId, route: &crate::Route) {
+    pub fn connect_path(&mut self, a: AgentId, b: AgentId, path: PathId, route: &Route) {
         self.set_path_route(a, path, &route.forward, b);
         self.set_path_route(b, path, &route.reverse, a);
     }
@@ -301,12 +304,4 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub fn into_observer(self) -> O {
         self.observer
     }
-}
-
-/// A seed for part `k` of something seeded by `seed`: the output function of SplitMix64 (Steele et al., 2014).
-pub fn mix(seed: u64, k: u64) -> u64 {
-    let mut z = seed.wrapping_add(k.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

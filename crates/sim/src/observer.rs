@@ -1,6 +1,6 @@
 //! What may watch a run: hooks that cost nothing where nobody looks.
 
-use crate::agent::{AgentId, LinkId};
+use crate::ids::{AgentId, LinkId};
 use crate::packet::{Body, Packet};
 use weir_path::DropReason;
 use weir_units::{TimeDelta, Timestamp};

@@ -1,6 +1,6 @@
 //! What travels: a packet and the parts of it that agents read.
 
-use crate::tcp::TcpSegment;
+use crate::tcp_segment::TcpSegment;
 use weir_units::{DataSize, Ecn, PathId, Timestamp};
 
 /// A packet on its way from one agent to another.

@@ -1,6 +1,6 @@
 //! Where packets are kept while they travel.
 
-use crate::agent::AgentId;
+use crate::ids::AgentId;
 use crate::packet::Packet;
 
 /// A packet's way.

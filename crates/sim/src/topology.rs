@@ -1,35 +1,10 @@
 //! The shapes of networks that experiments use.
 
-use crate::agent::{Agent, LinkId};
+use crate::agent::Agent;
 use crate::engine::Simulator;
 use crate::observer::Observer;
+use crate::route::Route;
 use weir_path::{ConfigError, LinkConfig};
-
-/// The links between two agents, each way in the order in which packets pass them.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Route {
-    /// From the first agent to the second.
-    pub forward: Vec<LinkId>,
-    /// From the second agent back to the first.
-    pub reverse: Vec<LinkId>,
-}
-
-impl Route {
-    /// This way, then `next`.
-    #[must_use]
-    pub fn then(&self, next: &Self) -> Self {
-        Self {
-            forward: [&self.forward[..], &next.forward].concat(),
-            reverse: [&next.reverse[..], &self.reverse].concat(),
-        }
-    }
-
-    /// The same links seen from the other side.
-    #[must_use]
-    pub fn turned(&self) -> Self {
-        Self { forward: self.reverse.clone(), reverse: self.forward.clone() }
-    }
-}
 
 /// Both directions of a connection between two nodes, which need not be alike.
 #[derive(Clone, PartialEq, Debug)]

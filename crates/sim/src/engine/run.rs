@@ -1,7 +1,8 @@
 //! The run: from event to event.
 
 use super::{Life, LinkSeat, Outcome, Simulator};
-use crate::agent::{Agent, AgentId, LinkId};
+use crate::agent::Agent;
+use crate::ids::{AgentId, LinkId};
 use crate::observer::{Observer, Place};
 use crate::slab::Head;
 use std::ops::ControlFlow;

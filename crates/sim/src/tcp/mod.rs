@@ -14,16 +14,15 @@ mod pool;
 mod receiver;
 mod rto;
 mod scoreboard;
-mod segment;
 mod sender;
 mod short;
 #[cfg(test)]
 mod tests;
 mod workload;
 
+pub use crate::tcp_segment::{SackBlock, TcpSegment};
 pub use avoidance::Variant;
 pub use receiver::{Receiver, ReceiverStats};
-pub use segment::{SackBlock, TcpSegment};
 pub use sender::{Sender, SenderStats};
 pub use short::{ShortFlows, ShortReceiver, ShortSender, ShortStats};
 pub use workload::Workload;

@@ -1,9 +1,9 @@
 //! The receiving end: reassembly, acknowledgements and SACK blocks.
 
-use super::segment::{SackBlock, TcpSegment};
 use super::{TcpConfig, TcpConfigError};
 use crate::agent::Agent;
 use crate::packet::{Body, Packet};
+use crate::tcp_segment::{SackBlock, TcpSegment};
 use weir_units::{DataSize, Ecn, Timestamp};
 
 /// Ranges out of order that are kept; data beyond them is dropped like data beyond the window.

@@ -1,6 +1,6 @@
 //! What the receiver has told by SACK, and what follows for loss (RFC 6675, sections 3 and 4).
 
-use super::segment::SackBlock;
+use crate::tcp_segment::SackBlock;
 
 /// Segments' worth of later data that must have arrived for a hole to count as lost.
 pub(crate) const DUP_THRESH: usize = 3;

@@ -5,11 +5,11 @@ mod loss;
 use super::avoidance::{AckInfo, Avoidance, CongestionAvoidance, Window};
 use super::rto::Rto;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
-use super::segment::TcpSegment;
 use super::workload::{Transfers, Workload};
 use super::{TcpConfig, TcpConfigError};
 use crate::agent::Agent;
 use crate::packet::{Body, Packet};
+use crate::tcp_segment::TcpSegment;
 use loss::Kind;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 

@@ -5,9 +5,9 @@ use super::workload::{check, draw_size};
 use super::{Receiver, Sender, TcpConfig, TcpConfigError, Workload};
 use crate::agent::Agent;
 use crate::distribution::{Distribution, Random};
-use crate::engine::mix;
 use crate::log_histogram::LogHistogram;
 use crate::packet::{Body, Packet};
+use crate::seed::mix;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Connections alive at once at most, as many as there are ports; flows that come on top are turned away and counted.

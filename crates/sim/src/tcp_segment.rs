@@ -1,3 +1,5 @@
+//! A TCP segment, which packets carry.
+
 use weir_units::{DataSize, Timestamp};
 
 /// Bytes of an IPv4 header without options.
