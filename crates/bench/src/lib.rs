@@ -4,4 +4,5 @@
 pub mod call;
 #[cfg(target_os = "linux")]
 pub mod loopback;
+pub mod many;
 pub mod simulator;

@@ -3,7 +3,7 @@ use crate::config::LinkConfig;
 use crate::error::ConfigError;
 use crate::flight::{Flight, InFlight};
 use crate::impairment::{Draw, Impairments, LossPosition};
-use crate::queue::{AnyQueue, Discarded, Ledger, Queue, Queued, Room, Setup};
+use crate::queue::{AnyQueue, Discarded, Ledger, Queue, Queued, Room, Setup, Visit};
 use crate::random::Random;
 use crate::stats::{Action, DropReason, LinkStats};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -78,23 +78,30 @@ pub enum Departure<P> {
 /// At one instant a transmission ends, and the next begins, before a packet that comes at that instant is judged.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    delay: TimeDelta,
-    capacity: Capacity,
+    queue: AnyQueue<P>,
+    line: Line<P>,
+}
+
+/// What a link is beside its queue. Whatever needs both is compiled for each discipline, so that a call finds out once which
+/// queue the link has.
+#[derive(Clone, Debug)]
+struct Line<P> {
+    now: Timestamp,
+    /// When the packet arrived that the queue looks at next, or one before it; [`NOTHING`] where none waits. Kept here
+    /// since each packet asks for it several times.
+    head: Timestamp,
     server: Server,
+    delay: TimeDelta,
     impairments: Option<Box<Impairments>>,
     loss_position: LossPosition,
     /// Set where jitter holds packets in order: when the last one arrives.
     hold_behind: Option<Timestamp>,
-    queue: AnyQueue<P>,
-    /// When the packet arrived that the queue looks at next, or one before it; [`NOTHING`] where none waits. Kept here
-    /// since each packet asks for it several times.
-    head: Timestamp,
     /// Whether the queue may drop packets that wait, and whether it may be passed by.
     drops_waiting: bool,
     may_pass_by: bool,
-    ledger: Ledger<P>,
     flight: Flight<P>,
-    now: Timestamp,
+    ledger: Ledger<P>,
+    capacity: Capacity,
 }
 
 impl<P: Clone> Link<P> {
@@ -105,53 +112,27 @@ impl<P: Clone> Link<P> {
         let held = config.jitter.is_some() && !overtaking;
         let room = Room::new(config.limit, config.capacity.clone());
         let queue = config.discipline.queue(Setup { room, random: Random::new(!seed) });
-        Ok(Self {
-            delay: config.delay,
-            capacity: config.capacity.clone(),
+        let line = Line {
+            now: Timestamp::ZERO,
+            head: NOTHING,
             server: Server::new(&config.capacity),
+            delay: config.delay,
             impairments: Impairments::new(config.random(), seed).map(Box::new),
             loss_position: config.loss_position,
             hold_behind: held.then_some(Timestamp::ZERO),
-            head: NOTHING,
             drops_waiting: queue.next_drop().is_some(),
             may_pass_by: queue.may_be_passed_by(),
-            queue,
-            ledger: Ledger::default(),
             flight: Flight::new(overtaking),
-            now: Timestamp::ZERO,
-        })
+            ledger: Ledger::default(),
+            capacity: config.capacity.clone(),
+        };
+        Ok(Self { queue, line })
     }
 
     /// Takes a packet in, or drops it.
     #[inline]
     pub fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Verdict<P> {
-        self.advance(now);
-        let Packet { item, size, ecn, flow } = packet;
-        let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-        self.ledger.stats.offered.add(bytes);
-        let mut packet = Queued { item, arrived: self.now, bytes, flow, ecn, draw: Draw::default() };
-        if let Some(impairments) = &mut self.impairments {
-            packet.draw = impairments.draw();
-            if packet.draw.lost && self.loss_position == LossPosition::Entry {
-                return self.refuse(DropReason::RandomLoss, packet);
-            }
-        }
-        if let Err(reason) = self.queue.admit(self.now, &mut packet, &mut self.ledger) {
-            return self.refuse(reason, packet);
-        }
-        let is_idle = self.head == NOTHING && self.server.next_start(self.now) <= self.now;
-        if is_idle && self.may_pass_by {
-            self.transmit(packet);
-        } else {
-            self.queue.put(packet);
-            if self.head == NOTHING {
-                self.head = self.now;
-            }
-            if is_idle {
-                self.serve();
-            }
-        }
-        Verdict::Queued
+        self.queue.visit(Push { line: &mut self.line, now, packet })
     }
 
     /// The earliest instant at which [`Self::pop`] may give something, or `None` where it never will as things are.
@@ -160,12 +141,13 @@ impl<P: Clone> Link<P> {
     /// early, and `pop` then gives nothing; it is never too late.
     #[inline]
     pub fn next_event(&mut self) -> Option<Timestamp> {
-        let mut at = match (&self.flight, self.flight.next_at()) {
+        let line = &mut self.line;
+        let mut at = match (&line.flight, line.flight.next_at()) {
             // Behind a packet in flight that none overtakes, what waits comes later.
             (Flight::InOrder(_), Some(at)) => at,
-            (_, at) => (self.next_start(Timestamp::ZERO) + self.delay).min(at.unwrap_or(Timestamp::MAX)),
+            (_, at) => (line.next_start(Timestamp::ZERO) + line.delay).min(at.unwrap_or(Timestamp::MAX)),
         };
-        if self.drops_waiting {
+        if line.drops_waiting {
             at = at.min(self.next_drop());
         }
         (at < Timestamp::MAX).then_some(at)
@@ -173,48 +155,42 @@ impl<P: Clone> Link<P> {
 
     /// The earliest instant at which a packet may be given back that the queue has dropped.
     fn next_drop(&mut self) -> Timestamp {
-        let foreseen = self.queue.next_drop().map_or(Timestamp::MAX, |earliest| self.next_start(earliest));
-        self.ledger.discarded.front().map_or(foreseen, |d| d.at.min(foreseen))
+        let line = &mut self.line;
+        let foreseen = self.queue.next_drop().map_or(Timestamp::MAX, |earliest| line.next_start(earliest));
+        line.ledger.discarded.front().map_or(foreseen, |d| d.at.min(foreseen))
     }
 
     /// Whether a packet that is pushed may bring [`Self::next_event`] forward. Where not, each packet's events come
     /// after those of the packets before it.
     pub fn may_bring_forward(&self) -> bool {
-        self.drops_waiting || matches!(self.flight, Flight::Sorted { .. })
+        self.line.drops_waiting || matches!(self.line.flight, Flight::Sorted { .. })
     }
 
     /// The next packet that has left the link by `now`, in order of time.
     #[inline]
     pub fn pop(&mut self, now: Timestamp) -> Option<Departure<P>> {
         self.advance(now);
-        if self.now == Timestamp::MAX {
+        let line = &mut self.line;
+        if line.now == Timestamp::MAX {
             return None;
         }
-        if self.drops_waiting
-            && let Some(discarded) = self.pop_discarded()
+        if line.drops_waiting
+            && let Some(discarded) = line.pop_discarded()
         {
             return Some(discarded);
         }
-        let InFlight { item, at, queued_for, bytes, ecn, lost } = self.flight.pop_due(self.now)?;
+        let InFlight { item, at, queued_for, bytes, ecn, lost } = line.flight.pop_due(line.now)?;
         let size = DataSize::from_bytes(u64::from(bytes));
         Some(match lost {
             None => {
-                self.ledger.stats.delivered.add(bytes);
+                line.ledger.stats.delivered.add(bytes);
                 Departure::Delivered(Delivery { item, at, size, ecn, queued_for })
             }
             Some(reason) => {
-                self.ledger.stats.count(Action::Dropped(reason), bytes);
+                line.ledger.stats.count(Action::Dropped(reason), bytes);
                 Departure::Dropped(Dropped { item, at, size, reason })
             }
         })
-    }
-
-    /// The packet that the queue has dropped, if none has arrived before.
-    fn pop_discarded(&mut self) -> Option<Departure<P>> {
-        let arrival = self.flight.next_at().unwrap_or(Timestamp::MAX);
-        let Discarded { item, at, bytes, reason } = self.ledger.discarded.pop_front_if(|d| d.at <= arrival)?;
-        self.ledger.stats.count(Action::Dropped(reason), bytes);
-        Some(Departure::Dropped(Dropped { item, at, size: DataSize::from_bytes(u64::from(bytes)), reason }))
     }
 
     /// Bytes that wait at `now`, without the packet in transmission.
@@ -233,25 +209,107 @@ impl<P: Clone> Link<P> {
     /// rest of the present one included; [`TimeDelta::MAX`] where the capacity stays at zero.
     pub fn queue_delay(&mut self, now: Timestamp) -> TimeDelta {
         self.advance(now);
-        match self.server.start_behind(self.now, DataSize::from_bytes(self.queue.bytes())) {
+        let line = &mut self.line;
+        match line.server.start_behind(line.now, DataSize::from_bytes(self.queue.bytes())) {
             Timestamp::MAX => TimeDelta::MAX,
-            at => at - self.now,
+            at => at - line.now,
         }
     }
 
     /// Packets inside the link: waiting, in transmission, on their way, or dropped and not yet given back.
     pub fn packets_inside(&self) -> usize {
-        self.queue.packets() + self.flight.len() + self.ledger.discarded.len()
+        self.queue.packets() + self.line.flight.len() + self.line.ledger.discarded.len()
     }
 
     /// What has happened so far.
     pub fn stats(&self) -> LinkStats {
-        self.ledger.stats
+        self.line.ledger.stats
     }
 
     /// The capacity at an instant: see [`Capacity::rate_at`].
     pub fn capacity_at(&self, at: Timestamp) -> DataRate {
-        self.capacity.rate_at(at)
+        self.line.capacity.rate_at(at)
+    }
+
+    /// Begins every transmission that is due by `now`.
+    #[inline]
+    fn advance(&mut self, now: Timestamp) {
+        self.line.now = self.line.now.max(now);
+        if self.line.head != NOTHING {
+            self.queue.visit(Serve { line: &mut self.line });
+        }
+    }
+}
+
+/// [`Link::push`], for each discipline.
+struct Push<'a, P> {
+    line: &'a mut Line<P>,
+    now: Timestamp,
+    packet: Packet<P>,
+}
+
+impl<P: Clone> Visit<P> for Push<'_, P> {
+    type Output = Verdict<P>;
+    #[inline]
+    fn visit<Q: Queue<P>>(self, queue: &mut Q) -> Verdict<P> {
+        self.line.push(queue, self.now, self.packet)
+    }
+}
+
+/// [`Line::serve`], for each discipline.
+struct Serve<'a, P> {
+    line: &'a mut Line<P>,
+}
+
+impl<P: Clone> Visit<P> for Serve<'_, P> {
+    type Output = ();
+    #[inline]
+    fn visit<Q: Queue<P>>(self, queue: &mut Q) {
+        self.line.serve(queue);
+    }
+}
+
+impl<P: Clone> Line<P> {
+    #[inline]
+    fn push<Q: Queue<P>>(&mut self, queue: &mut Q, now: Timestamp, packet: Packet<P>) -> Verdict<P> {
+        self.now = self.now.max(now);
+        if self.head != NOTHING {
+            self.serve(queue);
+        }
+        let Packet { item, size, ecn, flow } = packet;
+        let bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
+        self.ledger.stats.offered.add(bytes);
+        let mut packet = Queued { item, arrived: self.now, bytes, flow, ecn, draw: Draw::default() };
+        if let Some(impairments) = &mut self.impairments {
+            packet.draw = impairments.draw();
+            if packet.draw.lost && self.loss_position == LossPosition::Entry {
+                return self.refuse(DropReason::RandomLoss, packet);
+            }
+        }
+        if let Err(reason) = queue.admit(self.now, &mut packet, &mut self.ledger) {
+            return self.refuse(reason, packet);
+        }
+        let is_idle = self.head == NOTHING && self.server.next_start(self.now) <= self.now;
+        if is_idle && self.may_pass_by {
+            self.transmit(packet);
+        } else {
+            queue.put(packet);
+            if self.head == NOTHING {
+                self.head = self.now;
+            }
+            if is_idle {
+                self.serve(queue);
+            }
+        }
+        Verdict::Queued
+    }
+
+    /// The packet that the queue has dropped, if none has arrived before.
+    fn pop_discarded(&mut self) -> Option<Departure<P>> {
+        let arrival = self.flight.next_at().unwrap_or(Timestamp::MAX);
+        let Discarded { item, at, bytes, reason } = self.ledger.discarded.pop_front_if(|d| d.at <= arrival)?;
+        self.ledger.stats.count(Action::Dropped(reason), bytes);
+        Some(Departure::Dropped(Dropped { item, at, size: DataSize::from_bytes(u64::from(bytes)), reason }))
     }
 
     #[inline]
@@ -269,31 +327,24 @@ impl<P: Clone> Link<P> {
         }
     }
 
-    /// Begins every transmission that is due by `now`.
+    /// Begins every transmission that is due.
     #[inline]
-    fn advance(&mut self, now: Timestamp) {
-        self.now = self.now.max(now);
-        if self.head != NOTHING {
-            self.serve();
-        }
-    }
-
-    #[inline]
-    fn serve(&mut self) {
+    fn serve<Q: Queue<P>>(&mut self, queue: &mut Q) {
         while self.head != NOTHING {
             let start = self.server.next_start(self.head);
             if start > self.now {
                 break;
             }
-            let packet = self.queue.dequeue(start, &mut self.ledger);
-            self.head = self.queue.head_arrival().unwrap_or(NOTHING);
+            let packet = queue.dequeue(start, &mut self.ledger);
+            self.head = queue.head_arrival().unwrap_or(NOTHING);
             if let Some(packet) = packet {
                 self.transmit(packet);
             }
         }
     }
 
-    #[inline]
+    // Not a call, so that the packet is not moved to memory for it.
+    #[inline(always)]
     fn transmit(&mut self, packet: Queued<P>) {
         let Queued { item, arrived, bytes, ecn, draw, .. } = packet;
         let (start, end) = self.server.serve(arrived, bytes);

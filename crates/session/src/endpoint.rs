@@ -29,7 +29,6 @@ use crate::rtcp::{Heard, Scratch};
 use crate::rtcp_timer::{RtcpTimer, RtcpTimerConfig};
 use crate::sender::{FirstNumbers, OutgoingStream, SendCounters, Sender};
 use crate::session_params::Profile;
-use crate::timers::earliest;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_cc::circuit_breaker::Trip;
@@ -256,15 +255,15 @@ impl Endpoint {
         if self.bye == Bye::Sent {
             return None;
         }
-        let mut at = Some(self.timer.next_regular());
+        let mut at = self.timer.next_regular();
         if let Some(s) = &mut self.sender {
-            earliest(&mut at, s.poll_timeout(now));
+            at = at.min(s.poll_timeout(now));
         }
         if let Some(r) = &self.receiver {
-            earliest(&mut at, r.poll_timeout());
+            at = at.min(r.poll_timeout());
+            self.picture_timeout(r, &mut at);
         }
-        self.picture_timeout(&mut at);
-        at
+        Some(at)
     }
 
     /// The deadline has come: frames are made, controllers and playout are run.

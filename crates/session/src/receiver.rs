@@ -127,13 +127,15 @@ impl Receiver {
         self.path.poll_report(now)
     }
 
-    pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
-        let mut at = self.path.feedback_due;
+    /// The soonest deadline; [`Timestamp::MAX`] for none.
+    #[inline]
+    pub(crate) fn poll_timeout(&self) -> Timestamp {
+        let mut at = self.path.feedback_due.unwrap_or(Timestamp::MAX);
         if let Some(c) = &self.path.controller {
             earliest(&mut at, c.poll_timeout());
         }
         for s in &self.streams {
-            earliest(&mut at, s.poll_timeout(self.path.controller.is_some()));
+            at = at.min(s.poll_timeout(self.path.controller.is_some()));
         }
         at
     }
@@ -145,10 +147,10 @@ impl Receiver {
     pub(crate) fn is_nack_due(&self, now: Timestamp) -> bool {
         self.streams.iter().any(|s| s.is_nack_due(now))
     }
-    /// When feedback on pictures of any stream is due.
+    /// When feedback on pictures of any stream is due; [`Timestamp::MAX`] for never.
     #[inline]
-    pub(crate) fn picture_due(&self) -> Option<Timestamp> {
-        let mut at = None;
+    pub(crate) fn picture_due(&self) -> Timestamp {
+        let mut at = Timestamp::MAX;
         self.streams.iter().for_each(|s| earliest(&mut at, s.picture.due()));
         at
     }

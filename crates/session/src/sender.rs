@@ -333,10 +333,8 @@ impl Sender {
             self.run_source(i, is_silent, now);
         }
         let single = self.streams.len() == 1;
-        for s in &mut self.streams {
-            if let Some(room) = &mut s.room
-                && room.update(now)
-            {
+        for s in self.streams.iter_mut().filter(|s| s.room.is_some()) {
+            if s.room.as_mut().is_some_and(|room| room.update(now)) {
                 let rate = if single { s.share.rate } else { s.rate() };
                 s.set_rate(rate, now);
             }
@@ -358,8 +356,10 @@ impl Sender {
         }
     }
 
-    pub(crate) fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let mut at = self.share_again;
+    /// The soonest deadline; [`Timestamp::MAX`] for none.
+    #[inline]
+    pub(crate) fn poll_timeout(&mut self, now: Timestamp) -> Timestamp {
+        let mut at = self.share_again.unwrap_or(Timestamp::MAX);
         for s in &self.streams {
             earliest(&mut at, s.source.next_frame_at());
         }

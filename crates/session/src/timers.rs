@@ -2,10 +2,8 @@
 
 use weir_units::Timestamp;
 
-/// Moves `at` forward to `other` where that is sooner.
-pub(crate) fn earliest(at: &mut Option<Timestamp>, other: Option<Timestamp>) {
-    *at = match (*at, other) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
+/// Moves `at`, [`Timestamp::MAX`] for never, forward to `other` where that is sooner.
+#[inline(always)]
+pub(crate) fn earliest(at: &mut Timestamp, other: Option<Timestamp>) {
+    *at = (*at).min(other.unwrap_or(Timestamp::MAX));
 }

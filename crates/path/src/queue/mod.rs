@@ -32,6 +32,12 @@ use crate::error::ConfigError;
 use crate::stats::DropReason;
 use weir_units::Timestamp;
 
+/// What is done with a queue of any discipline, compiled for each.
+pub(crate) trait Visit<P> {
+    type Output;
+    fn visit<Q: Queue<P>>(self, queue: &mut Q) -> Self::Output;
+}
+
 macro_rules! disciplines {
     ($($variant:ident($module:ident),)+) => {
         /// A queue discipline and its parameters.
@@ -79,10 +85,18 @@ macro_rules! disciplines {
             }
         }
 
-        /// A queue of any discipline, without a trait object: the processor foretells which one a link has.
+        /// A queue of any discipline, without a trait object: the processor predicts which one a link has.
         #[derive(Clone, Debug)]
         pub(crate) enum AnyQueue<P> {
             $($variant($module::Queue<P>),)+
+        }
+
+        impl<P> AnyQueue<P> {
+            /// Does something with the queue that knows its type.
+            #[inline]
+            pub(crate) fn visit<V: Visit<P>>(&mut self, visit: V) -> V::Output {
+                match self { $(Self::$variant(q) => visit.visit(q),)+ }
+            }
         }
 
         impl<P> Queue<P> for AnyQueue<P> {

@@ -136,12 +136,13 @@ impl Connected {
     }
 
     pub(super) fn poll_timeout(&mut self, endpoint: &mut Endpoint, now: Timestamp) -> Option<Timestamp> {
-        let mut at = self.connection.poll_timeout(now);
+        let mut at = Timestamp::MAX;
+        earliest(&mut at, self.connection.poll_timeout(now));
         earliest(&mut at, endpoint.poll_timeout(now));
         if self.open {
             earliest(&mut at, self.config.keep_alive.map(|t| self.last_sent + t));
         }
-        at
+        (at < Timestamp::MAX).then_some(at)
     }
 
     pub(super) fn poll_transmit(

@@ -62,9 +62,10 @@ impl Endpoint {
     }
 
     /// Wakes for feedback on pictures, where it may leave before the next regular packet.
-    pub(super) fn picture_timeout(&self, at: &mut Option<Timestamp>) {
-        let due = self.receiver.as_ref().and_then(Receiver::picture_due);
-        if let Some(due) = due.filter(|_| self.has_feedback()) {
+    #[inline]
+    pub(super) fn picture_timeout(&self, receiver: &Receiver, at: &mut Timestamp) {
+        let due = receiver.picture_due();
+        if due < Timestamp::MAX && self.has_feedback() {
             let early = due.max(self.timer.early_from());
             earliest(at, (early < self.timer.next_regular()).then_some(early));
         }

@@ -380,8 +380,9 @@ impl IncomingStream {
     }
 
     #[inline]
-    pub(crate) fn poll_timeout(&self, has_controller: bool) -> Option<Timestamp> {
-        let mut at = self.nack.as_deref().and_then(Nacker::poll_timeout);
+    pub(crate) fn poll_timeout(&self, has_controller: bool) -> Timestamp {
+        let mut at = Timestamp::MAX;
+        crate::timers::earliest(&mut at, self.nack.as_deref().and_then(Nacker::poll_timeout));
         crate::timers::earliest(&mut at, self.audio.as_deref().and_then(AudioPlayout::next_event));
         if has_controller || self.content.is_some() {
             crate::timers::earliest(&mut at, self.playout.as_deref().and_then(Playout::next_event));

@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod loopback;
+mod many;
 mod ns3;
 
 use crate::Done;
@@ -80,6 +81,9 @@ struct Row {
     cpu_s: f64,
     simulated_s_per_cpu_s: f64,
     packets_per_cpu_s: Option<f64>,
+    /// Memory of the process that a call takes, without metrics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_call: Option<u64>,
     goal: Option<Goal>,
     ns3: Option<Beside>,
 }
@@ -116,8 +120,11 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
             }
         },
     };
+    // First, while the process holds nothing that it could use again.
+    let many = many::calls(session, args.scale)?;
     let mut rows = simulator(session, args.scale, &ns3)?;
     rows.extend(sessions(session, args.scale)?);
+    rows.extend(many);
     rows.extend(controllers(session, args.scale)?);
     #[cfg(target_os = "linux")]
     let loopback = loopback::measure(session, args.scale)?;
@@ -179,6 +186,7 @@ fn simulator(session: &Session, scale: f64, ns3: &[ns3::Figures]) -> Result<Vec<
             cpu_s,
             simulated_s_per_cpu_s: seconds / cpu_s,
             packets_per_cpu_s: Some(packets),
+            bytes_per_call: None,
             goal: Some(goal),
             ns3: beside,
         });
@@ -212,6 +220,7 @@ fn sessions(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
             cpu_s,
             simulated_s_per_cpu_s,
             packets_per_cpu_s,
+            bytes_per_call: None,
             goal,
             ns3: None,
         }
@@ -268,6 +277,7 @@ fn controllers(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
             cpu_s,
             simulated_s_per_cpu_s: simulated_s / cpu_s,
             packets_per_cpu_s: Some(packets / cpu_s),
+            bytes_per_call: None,
             goal: goal.map(|value| Goal { value, times_ns3: false, met: Some(speed <= value) }),
             ns3: None,
         });
@@ -341,6 +351,7 @@ mod tests {
             cpu_s: 1.0,
             simulated_s_per_cpu_s: 1.0,
             packets_per_cpu_s: None,
+            bytes_per_call: None,
             goal: Some(Goal { value: 1.5e6, times_ns3: false, met }),
             ns3: Some(Beside { bare: 123_456.0, times_bare: 1e4, flow_monitor: 123_456.0, times_flow_monitor: 1e4 }),
         };
