@@ -1,7 +1,7 @@
 //! CoDel, controlled delay (RFC 8289): drops or marks at the head when packets have waited too long for too long.
 
 use super::discipline::{self, Definition, Setup};
-use super::fifo::{Fifo, Room};
+use super::fifo::{Fifo, Room, held_in_fifo};
 use super::parameter::parameters;
 use super::queued::{Ledger, Queued};
 use crate::stats::DropReason;
@@ -164,18 +164,7 @@ impl<P> discipline::Queue<P> for Queue<P> {
         }
     }
 
-    #[inline]
-    fn head_arrival(&self) -> Option<Timestamp> {
-        self.fifo.head_arrival()
-    }
-    #[inline]
-    fn packets(&self) -> usize {
-        self.fifo.packets()
-    }
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
+    held_in_fifo!();
 
     #[inline]
     fn next_drop(&self) -> Option<Timestamp> {

@@ -1,7 +1,7 @@
 //! Drop tail: first in, first out, and what comes when the queue is full is dropped.
 
 use super::discipline::{self, Definition, Setup};
-use super::fifo::{Fifo, Room};
+use super::fifo::{Fifo, Room, held_in_fifo};
 use super::parameter::parameters;
 use super::queued::{Ledger, Queued};
 use crate::limit::Limit;
@@ -57,16 +57,5 @@ impl<P> discipline::Queue<P> for Queue<P> {
     fn dequeue(&mut self, _: Timestamp, _: &mut Ledger<P>) -> Option<Queued<P>> {
         self.fifo.pop()
     }
-    #[inline]
-    fn head_arrival(&self) -> Option<Timestamp> {
-        self.fifo.head_arrival()
-    }
-    #[inline]
-    fn packets(&self) -> usize {
-        self.fifo.packets()
-    }
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
+    held_in_fifo!();
 }

@@ -50,6 +50,25 @@ impl<P> Fifo<P> {
     }
 }
 
+/// What waits in a queue whose packets are all in its field `fifo`, for its `impl` of [`Queue`](super::Queue).
+macro_rules! held_in_fifo {
+    () => {
+        #[inline]
+        fn head_arrival(&self) -> Option<Timestamp> {
+            self.fifo.head_arrival()
+        }
+        #[inline]
+        fn packets(&self) -> usize {
+            self.fifo.packets()
+        }
+        #[inline]
+        fn bytes(&self) -> u64 {
+            self.fifo.bytes()
+        }
+    };
+}
+pub(super) use held_in_fifo;
+
 /// How much may wait in front of a link. Amounts of time are counted at the link's capacity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Room {

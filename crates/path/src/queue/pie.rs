@@ -2,7 +2,7 @@
 //! probability that follows the queuing delay. The basic scheme of appendix A, with ECN (section 5.1).
 
 use super::discipline::{self, Definition, Setup};
-use super::fifo::{Fifo, Room};
+use super::fifo::{Fifo, Room, held_in_fifo};
 use super::parameter::parameters;
 use super::queued::{Ledger, Queued};
 use crate::random::Random;
@@ -154,18 +154,7 @@ impl<P> discipline::Queue<P> for Queue<P> {
         Some(packet)
     }
 
-    #[inline]
-    fn head_arrival(&self) -> Option<Timestamp> {
-        self.fifo.head_arrival()
-    }
-    #[inline]
-    fn packets(&self) -> usize {
-        self.fifo.packets()
-    }
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
+    held_in_fifo!();
 }
 
 #[cfg(test)]
