@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join("../..").canonicalize()?;
+    let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     for folder in ["scenarios", "papers"] {
-        let from = root.join(folder);
+        // Links beside this file bring both folders into a packaged archive. Where links are not checked out, the root has them.
+        let places = [package.join(folder), package.join("../..").join(folder)];
+        let from = places.iter().find(|p| p.is_dir()).unwrap_or(&places[1]).canonicalize()?;
         println!("cargo::rerun-if-changed={}", from.display());
         fs::write(out.join(format!("{folder}.rs")), listing(&from)?)?;
     }
