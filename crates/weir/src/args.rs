@@ -28,6 +28,17 @@ Exit codes: 0 all went well; 1 a run or a write failed; 2 the command line or a 
 130 interrupted by Ctrl-C (files that are there are whole).
 Environment: NO_COLOR turns colours off.";
 
+#[cfg(target_os = "linux")]
+#[derive(clap::Args, Debug)]
+pub(crate) struct OutputArgs {
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress and no remarks on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
 /// Compare congestion controllers for live audio and video.
 ///
 /// Runs scenarios (a network, and flows over it) in a deterministic simulator: the same scenario and seed give the same

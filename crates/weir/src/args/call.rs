@@ -1,5 +1,6 @@
 //! The grammar of `weir call`.
 
+use super::OutputArgs;
 use crate::output::Failure;
 use clap::{Subcommand, ValueHint};
 use std::path::PathBuf;
@@ -100,16 +101,6 @@ pub(crate) struct LoopbackArgs {
     pub(crate) screen_clip: String,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct OutputArgs {
-    /// Print one JSON object at the end
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No progress and no remarks on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(clap::Args, Debug)]

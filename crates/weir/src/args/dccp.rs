@@ -1,5 +1,6 @@
 //! The grammar of `weir dccp`.
 
+use super::OutputArgs;
 use crate::output::Failure;
 use clap::{ArgAction, Subcommand};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -77,16 +78,6 @@ pub(crate) struct ConnectionArgs {
     /// Packets that count as valid around the newest (Sequence Window); several times those under way
     #[arg(long, value_name = "N", default_value = "100000")]
     pub(crate) sequence_window: u64,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct OutputArgs {
-    /// Print one JSON object at the end
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No progress and no remarks on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(clap::Args, Debug)]
