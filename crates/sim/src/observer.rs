@@ -42,7 +42,7 @@ pub trait Observer {
     fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
         let _ = (now, to, from, packet);
     }
-    /// The instant has come that an agent waited for; called before the agent sees it.
+    /// The instant has come at which an agent starts, or that it waited for; called before the agent sees it.
     fn on_timeout(&mut self, now: Timestamp, agent: AgentId) {
         let _ = (now, agent);
     }

@@ -139,6 +139,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         match seat.life {
             Life::Waiting => {
                 seat.life = Life::Running;
+                self.observer.on_timeout(self.now, AgentId(index as u32));
                 seat.agent.on_start(self.now);
                 self.pump(index);
             }

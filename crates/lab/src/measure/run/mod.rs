@@ -17,7 +17,7 @@ pub use many::{Job, run_many};
 
 use crate::measure::metrics::{FlowEnd, Recorder};
 use crate::measure::results::{CodedFrames, RunResult};
-use crate::measure::scenario::Scenario;
+use crate::measure::scenario::{Flow, Scenario};
 use agent::Agent;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -137,11 +137,25 @@ pub fn run_with(
     let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
     let told = scenario.flows.iter().map(|f| look::Told::new(f, scenario)).collect();
     let streams = vec![streams::StreamLooks::default(); scenario.flows.len()];
-    let mut stops: Vec<_> = scenario.flows.iter().enumerate().map(|(i, f)| (Timestamp::ZERO + f.stop, i)).collect();
-    stops.sort_unstable_by(|a, b| b.cmp(a));
+    let last_first = |time: fn(&Flow) -> TimeDelta| {
+        let mut all: Vec<_> = scenario.flows.iter().enumerate().map(|(i, f)| (Timestamp::ZERO + time(f), i)).collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all
+    };
+    let (starts, stops) = (last_first(|f| f.start), last_first(|f| f.stop));
     let words = scenario.flows.len().div_ceil(64);
-    let mut run =
-        Run { scenario, options, network, told, streams, looks: 0, stops, steady: vec![0; words], due: vec![0; words] };
+    let mut run = Run {
+        scenario,
+        options,
+        network,
+        told,
+        streams,
+        looks: 0,
+        starts,
+        stops,
+        steady: vec![0; words],
+        due: vec![0; words],
+    };
     run.find_steady();
     run.go()
 }
@@ -166,7 +180,8 @@ struct Run<'a, 'p> {
     streams: Vec<streams::StreamLooks>,
     /// How many looks have been made.
     looks: u64,
-    /// When flows stop, the first at the end, until looks have passed them.
+    /// When flows start and stop, the first at the end, until looks have passed them.
+    starts: Vec<(Timestamp, usize)>,
     stops: Vec<(Timestamp, usize)>,
     /// Flows to be looked at every time, and those of the present look: a bit each. The others change only when their
     /// sending agent runs.
@@ -269,6 +284,10 @@ impl Run<'_, '_> {
         let shows_metrics = self.options.series && now >= sim.observer_mut().recorder.next_row();
         self.due.copy_from_slice(&self.steady);
         sim.observer_mut().take_active(&mut self.due);
+        while let Some(&(_, flow)) = self.starts.last().filter(|s| s.0 <= now) {
+            self.due[flow / 64] |= 1 << (flow % 64);
+            self.starts.pop();
+        }
         if shows_metrics {
             self.due.fill(u64::MAX);
         }
