@@ -2,7 +2,7 @@
 
 use super::error::LiveError;
 use super::flow_run::FlowRun;
-use super::looks::{Shared, see_connection};
+use super::samples::SharedSamples;
 use super::start::sleep_until;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 use weir_dccp::connection::{Config, State};
 use weir_dccp::packet::ServiceCode;
-use weir_lab::measure::run::parts::{LOOK_INTERVAL, dccp_config, dccp_session_config};
+use weir_lab::measure::run::parts::{SAMPLING_INTERVAL, dccp_config, dccp_session_config};
 use weir_lab::measure::scenario::{DccpFlow, DccpSettings, Flow, RtpFlow};
 use weir_live::call::Carrier;
 use weir_live::dccp::{DccpError, DccpListener, DccpPort, DccpSocket, Interest, ListenerConfig, PortConfig};
@@ -24,14 +24,14 @@ use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Real-time priority of the ports' threads and the source.
 const PRIORITY: u8 = 1;
-/// How late an end is seen.
+/// Longest wait before the end is checked for.
 const TICK: Duration = Duration::from_millis(20);
 /// Datagrams handed over at a time.
 const BATCH: usize = 16;
 
 /// Bytes of an IP packet that the emulator's devices take.
 const DEVICE_MTU: DataSize = DataSize::from_bytes(MTU as u64);
-/// Application data of a packet that fits there with 28 bytes of IP and UDP, and whatever options DCCP may add.
+/// Application data of a packet that fits there with 28 bytes of IP and UDP, and all options that DCCP may add.
 const MAX_DATA: DataSize = DataSize::from_bytes(MTU as u64 - 28 - 92);
 
 /// Application data of a packet of a flow when it runs live: as in the scenario, or what fits.
@@ -51,10 +51,10 @@ pub(super) struct LiveDccp {
 }
 
 impl LiveDccp {
-    /// Ends on bound sockets, the source's first; `seed` is not used but for what is not drawn anew.
+    /// Ends on bound sockets, the source's first; `seed` is used only for what the connection does not draw itself.
     pub(super) fn new(flow: &Flow, d: &DccpFlow, seed: u64, sockets: [UdpSocket; 2]) -> Result<Self, LiveError> {
         let error = |e: DccpError| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) };
-        // When the run is over nothing is to stay behind.
+        // Nothing stays behind after the run.
         let (time_wait, give_up_after) = (TimeDelta::from_millis(1), TimeDelta::from_secs(10));
         let payload = live_payload(d);
         let config = dccp_config(&d.connection, payload, seed);
@@ -84,14 +84,14 @@ impl LiveDccp {
         scope: &'s Scope<'s, '_>,
         run: FlowRun<'s>,
     ) -> Vec<ScopedJoinHandle<'s, Result<(), LiveError>>> {
-        let FlowRun { looks, start, ended, .. } = run;
+        let FlowRun { samples, start, ended, .. } = run;
         let (begin, stop) = (Timestamp::ZERO + run.flow().start, Timestamp::ZERO + run.flow().stop);
         let source = scope.spawn(move || {
             request_realtime(PRIORITY);
             let clock = start.wait();
             sleep_until(&clock, begin, ended);
             let over = || clock.now() >= stop || ended.load(Ordering::Relaxed);
-            self.send(&over, looks).map_err(|e| {
+            self.send(&over, samples).map_err(|e| {
                 ended.store(true, Ordering::Relaxed);
                 LiveError::Cannot { what: format!("flow `{}`: {e}", self.name) }
             })
@@ -105,26 +105,26 @@ impl LiveDccp {
         vec![source, sink]
     }
 
-    fn send(&self, over: &dyn Fn() -> bool, looks: &Shared) -> Result<(), DccpError> {
+    fn send(&self, over: &dyn Fn() -> bool, samples: &SharedSamples) -> Result<(), DccpError> {
         let socket = self.client.begin_connect(self.to, self.config.clone())?;
-        let done = self.send_on(&socket, over, looks);
+        let done = self.send_on(&socket, over, samples);
         // The emulator goes with the run: there is nobody to close with.
         socket.abort();
         done
     }
 
-    fn send_on(&self, socket: &DccpSocket, over: &dyn Fn() -> bool, looks: &Shared) -> Result<(), DccpError> {
+    fn send_on(&self, socket: &DccpSocket, over: &dyn Fn() -> bool, samples: &SharedSamples) -> Result<(), DccpError> {
         let data = vec![0; self.payload];
         let batch = [&data[..]; BATCH];
         let mut next = socket.now();
-        let mut look = next;
+        let mut next_sample = next;
         socket.set_nonblocking(self.interval.is_some());
         socket.set_write_timeout(Some(TICK));
         while !over() {
             let now = socket.now();
-            if now >= look {
-                look = now + LOOK_INTERVAL;
-                see_connection(looks, socket.queue_counters(), socket.rtt());
+            if now >= next_sample {
+                next_sample = now + SAMPLING_INTERVAL;
+                samples.set_connection(socket.queue_counters(), socket.rtt());
             }
             let Some(interval) = self.interval else {
                 // As much as there is room for, so that nothing is refused.
@@ -162,14 +162,15 @@ impl LiveDccp {
     }
 }
 
-/// What carries the ends of a call over DCCP; the one that sends media connects when the flow begins.
+/// The carriers of a call over DCCP; `ends` are its sender of media, which connects when the flow begins, and its receiver.
 pub(super) fn carriers(
     flow: &Flow,
     rtp: &RtpFlow,
     d: &DccpSettings,
-    (sender, receiver): (Endpoint, Endpoint),
+    ends: [Endpoint; 2],
     seed: u64,
 ) -> Result<[Carrier; 2], LiveError> {
+    let [sender, receiver] = ends;
     let settings = dccp_session_config(d);
     let config = |side: u64| Config {
         service_code: ServiceCode::RTP_VIDEO,
@@ -180,7 +181,7 @@ pub(super) fn carriers(
     Ok([end.into(), DccpEnd::listen(receiver, config(1), settings).into()])
 }
 
-/// What a live source cannot leave at once is gone.
+/// Packets that a live source cannot send at once are dropped.
 fn would_block(done: Result<(), DccpError>) -> Result<(), DccpError> {
     done.or_else(|e| if e.is_would_block() { Ok(()) } else { Err(e) })
 }

@@ -1,6 +1,6 @@
 //! What the threads of one flow of a run share.
 
-use super::looks::Shared;
+use super::samples::SharedSamples;
 use super::start::Start;
 use std::sync::atomic::AtomicBool;
 use weir_lab::measure::scenario::{Flow, Scenario};
@@ -12,12 +12,12 @@ pub(super) struct FlowRun<'s> {
     pub(super) scenario: &'s Scenario,
     /// Index of the flow in the scenario.
     pub(super) index: usize,
-    /// Where its ends are seen.
-    pub(super) looks: &'s Shared,
+    /// The samples of its ends.
+    pub(super) samples: &'s SharedSamples,
     pub(super) start: &'s Start,
     /// Whether the run has ended.
     pub(super) ended: &'s AtomicBool,
-    /// Interval between looks at the controller's internals; `None` where nobody wants them.
+    /// Interval between samples of the controller's internals; `None` where they are not recorded.
     pub(super) internals_every: Option<TimeDelta>,
 }
 

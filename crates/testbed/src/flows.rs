@@ -1,11 +1,11 @@
 //! A scenario's flows on real sockets.
 
 use super::dccp::{LiveDccp, carriers, live_payload};
-use super::ends::{End, EndOf};
+use super::end_sampler::{CallSide, EndSampler};
 use super::error::LiveError;
 use super::flow_run::FlowRun;
 use super::iperf::{Bulk, BulkServer, check_congestion};
-use super::kernel_tcp::{Span, TcpTraffic as Traffic, Workload};
+use super::kernel_tcp::{Span, TcpTraffic as Traffic, TrafficConfig, Workload};
 use super::start::{TICK, sleep_until};
 use super::udp::{UdpRun, drive_udp};
 use std::io::Read;
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use weir_cc::Registry;
 use weir_lab::measure::results::{Distribution, PictureQuantiles, QualitySummary, TransferSummary};
 use weir_lab::measure::run::RunError;
-use weir_lab::measure::run::parts::{Viewer, call, distribution, udp_source};
+use weir_lab::measure::run::parts::{Viewer, call, distribution, udp_agent};
 use weir_lab::measure::scenario::{Flow, FlowKind, TcpAlgorithm, TcpFlow, TcpTraffic};
 use weir_lab::publish::pcap::RTP_PORT;
 use weir_live::call::{LiveEnd, Peer, RunUntil};
@@ -37,6 +37,7 @@ const MAX_ARRIVALS: f64 = 50.0;
 const TCP_HEADERS: u64 = 40;
 /// Bytes of TCP timestamps, which the kernel takes from the payload of a segment.
 const TIMESTAMPS: u64 = 12;
+
 /// A flow with its sockets and programs in place.
 pub(super) enum LiveFlow {
     Call { ends: Box<[LiveEnd; 2]>, viewer: Option<Box<Viewer>> },
@@ -46,8 +47,8 @@ pub(super) enum LiveFlow {
     Udp { source: Box<dyn Agent + Send>, socket: UdpSocket, to: SocketAddr, _sink: UdpSocket },
 }
 
-/// What the flows are made with.
-pub(super) struct Ground<'a> {
+/// Makes the flows of a run, with their sockets and programs.
+pub(super) struct FlowFactory<'a> {
     pub(super) registry: &'a Registry,
     pub(super) seed: u64,
     /// Congestion control of every TCP flow, in place of the scenario's.
@@ -56,13 +57,13 @@ pub(super) struct Ground<'a> {
     pub(super) right: &'a Arc<Namespace>,
 }
 
-impl Ground<'_> {
-    pub(super) fn flow(&self, index: usize, flow: &Flow) -> Result<LiveFlow, LiveError> {
+impl FlowFactory<'_> {
+    pub(super) fn make(&self, index: usize, flow: &Flow) -> Result<LiveFlow, LiveError> {
         let host = u16::try_from(index).unwrap_or(u16::MAX);
         let seed = mix(self.seed, 1_000 + index as u64);
         match &flow.kind {
             FlowKind::Rtp(rtp) => {
-                let (a, b, viewer) = call(flow, rtp, seed, self.registry)?;
+                let call = call(flow, rtp, seed, self.registry)?;
                 let port = if rtp.dccp.is_some() { DCCP_UDP_PORT } else { RTP_PORT };
                 let sockets = [Side::Left, Side::Right].map(|side| self.bind(side, host, port));
                 let [left, right] = sockets;
@@ -71,20 +72,20 @@ impl Ground<'_> {
                 let call_error = |e| LiveError::Call { flow: flow.name.clone(), source: Box::new(e) };
                 let peer = |side: Side| Peer::At((side.ipv4(host), port).into());
                 let [a, b] = match &rtp.dccp {
-                    Some(d) => carriers(flow, rtp, d, (a, b), seed)?,
-                    None => [a.into(), b.into()],
+                    Some(d) => carriers(flow, rtp, d, [call.sender, call.receiver], seed)?,
+                    None => [call.sender.into(), call.receiver.into()],
                 };
                 let a = LiveEnd::new(left?, udp, peer(Side::Right), a).map_err(call_error)?;
                 let b = LiveEnd::new(right?, udp, peer(Side::Left), b).map_err(call_error)?;
-                Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer })
+                Ok(LiveFlow::Call { ends: Box::new([a, b]), viewer: call.viewer })
             }
             FlowKind::Tcp(tcp) => self.tcp(host, flow, tcp, seed),
             FlowKind::Dccp(d) => {
                 let sockets = [self.bind(Side::Left, host, 0)?, self.bind(Side::Right, host, DCCP_UDP_PORT)?];
                 Ok(LiveFlow::Dccp(Box::new(LiveDccp::new(flow, d, seed, sockets)?)))
             }
-            FlowKind::Udp(_) => {
-                let source = udp_source(flow, seed, self.registry)?;
+            FlowKind::Udp(u) => {
+                let source = udp_agent(flow, u, seed)?;
                 let socket = self.bind(Side::Left, host, 0)?;
                 let _sink = self.bind(Side::Right, host, UDP_PORT)?;
                 let to = (Side::Right.ipv4(host), UDP_PORT).into();
@@ -122,8 +123,9 @@ impl Ground<'_> {
                 Workload::Objects { size: drawn(size)?, idle: drawn(idle)?, starts_on, persistent }
             }
         };
-        let ends = (Side::Left.ipv4(host), SocketAddrV4::new(Side::Right.ipv4(host), TCP_PORT + host));
-        let traffic = Traffic::new(self.right, ends, congestion, workload, seed)?;
+        let (from, to) = (Side::Left.ipv4(host), SocketAddrV4::new(Side::Right.ipv4(host), TCP_PORT + host));
+        let congestion = congestion.to_owned();
+        let traffic = Traffic::new(self.right, TrafficConfig { from, to, congestion, workload, seed })?;
         Ok(LiveFlow::Traffic { traffic: Box::new(traffic), left: self.left.clone() })
     }
 
@@ -153,17 +155,19 @@ fn kernel_name(algorithm: TcpAlgorithm) -> &'static str {
     }
 }
 
-/// What of a flow is not as the scenario says when it runs live.
+/// How a flow differs from the scenario when it runs live.
 pub(super) fn remark(flow: &Flow, congestion: Option<&str>) -> Option<String> {
     let name = &flow.name;
     match &flow.kind {
         FlowKind::Rtp(r) if r.header_overhead != DataSize::from_bytes(weir_lab::measure::run::parts::UDP_OVERHEAD) => {
-            let told = r.header_overhead.as_bytes();
-            Some(format!("{name}: real IPv4 and UDP headers have 28 bytes, those of the scenario {told}"))
+            let asked = r.header_overhead.as_bytes();
+            Some(format!("{name}: real IPv4 and UDP headers have 28 bytes, those of the scenario {asked}"))
         }
         FlowKind::Dccp(d) if live_payload(d) != d.payload => {
-            let (told, fits) = (d.payload.as_bytes(), live_payload(d).as_bytes());
-            Some(format!("{name}: {fits} bytes of data a packet, which fit with all of DCCP's options, and not {told}"))
+            let (asked, fits) = (d.payload.as_bytes(), live_payload(d).as_bytes());
+            Some(format!(
+                "{name}: {fits} bytes of data a packet, which fit with all of DCCP's options, and not {asked}"
+            ))
         }
         FlowKind::Tcp(t) => {
             let algorithm = congestion.unwrap_or(kernel_name(t.algorithm));
@@ -197,7 +201,7 @@ impl LiveFlow {
         }
     }
 
-    /// What the receiver of a call has seen, where its frames have content.
+    /// The quality at the receiver of a call, where its frames have content.
     pub(super) fn quality(&self) -> Option<(QualitySummary, PictureQuantiles)> {
         match self {
             Self::Call { viewer, .. } => viewer.as_ref().map(|v| v.summary()),
@@ -249,9 +253,9 @@ impl LiveFlow {
         let (begin, stop) = (Timestamp::ZERO + flow.start, Timestamp::ZERO + flow.stop);
         match self {
             Self::Call { ends, viewer } => {
-                let run_end = |(end, side): (&'s mut LiveEnd, EndOf<'s>)| {
-                    let sends = matches!(side, EndOf::Sender);
-                    let mut observer = End::new(&run, side);
+                let run_end = |(end, side): (&'s mut LiveEnd, CallSide<'s>)| {
+                    let sends = matches!(side, CallSide::Sender);
+                    let mut observer = EndSampler::new(&run, side);
                     let until = if sends { stop } else { Timestamp::ZERO + scenario.duration };
                     scope.spawn(move || {
                         request_realtime(1);
@@ -266,7 +270,10 @@ impl LiveFlow {
                     })
                 };
                 let [a, b] = &mut **ends;
-                [(a, EndOf::Sender), (b, EndOf::Receiver(viewer.as_deref_mut()))].into_iter().map(run_end).collect()
+                [(a, CallSide::Sender), (b, CallSide::Receiver(viewer.as_deref_mut()))]
+                    .into_iter()
+                    .map(run_end)
+                    .collect()
             }
             Self::Bulk { bulk, left, .. } => vec![scope.spawn(move || {
                 let clock = start.wait();
@@ -306,7 +313,7 @@ fn check_client(client: &mut Process, flow: &str) -> Result<(), LiveError> {
     let Ok(Some(status)) = client.try_wait() else { return Ok(()) };
     let mut said = String::new();
     if let Some(out) = client.take_stderr() {
-        // What it had to say is a help, and not more.
+        // Its message only helps to find the cause.
         let _ = out.take(2_000).read_to_string(&mut said);
     }
     Err(LiveError::Cannot { what: format!("flow `{flow}`: iperf3 has ended early with {status}: {}", said.trim()) })

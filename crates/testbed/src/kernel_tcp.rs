@@ -1,7 +1,7 @@
 //! Traffic of the kernel's TCP that is not one bulk transfer: objects with idle times between, short flows that come and
 //! go, and data at a rate.
 //!
-//! Each object is told as its length and then its bytes; the receiver answers with one byte when it has them all, which
+//! Each object is sent as its length and then its bytes; the receiver answers with one byte when it has them all, which
 //! ends the transfer as the last acknowledgement ends a simulated one.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -21,7 +21,7 @@ use weir_live::netns::{Namespace, SetupError};
 use weir_sim::{Distribution, LogHistogram, Random};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// How late an end is seen.
+/// Longest wait before the end is checked for.
 const TICK: Duration = Duration::from_millis(20);
 /// Short flows under way at once; more are turned away and counted.
 const MAX_AT_ONCE: u64 = 64;
@@ -78,14 +78,25 @@ pub(super) struct TransferStats {
     pub(super) times: LogHistogram,
 }
 
+/// What TCP traffic is made of.
+#[derive(Clone, Debug)]
+pub(super) struct TrafficConfig {
+    /// The source's address.
+    pub(super) from: Ipv4Addr,
+    /// Where the sink listens.
+    pub(super) to: SocketAddrV4,
+    /// The kernel's name of the congestion control, known to exist.
+    pub(super) congestion: String,
+    /// What is sent.
+    pub(super) workload: Workload,
+    /// Fixes sizes and times.
+    pub(super) seed: u64,
+}
+
 /// A source of TCP traffic and its sink, with the sink's socket open.
 #[derive(Debug)]
 pub(super) struct TcpTraffic {
-    from: Ipv4Addr,
-    to: SocketAddrV4,
-    congestion: String,
-    workload: Workload,
-    seed: u64,
+    config: TrafficConfig,
     listener: TcpListener,
     at_once: AtomicU64,
     stats: Mutex<TransferStats>,
@@ -108,7 +119,7 @@ impl Span<'_> {
     fn over(&self) -> bool {
         self.clock.now() >= self.stop || self.ended.load(Ordering::Relaxed)
     }
-    /// Sleeps until `at`, or until it is over, of which it says whether it is.
+    /// Sleeps until `at`, or until it is over; whether it is over.
     fn sleep_until(&self, at: Timestamp) -> bool {
         while !self.over() {
             let wait = at.saturating_since(self.clock.now());
@@ -122,22 +133,15 @@ impl Span<'_> {
 }
 
 impl TcpTraffic {
-    /// A source at `from` and a sink at `to`, which listens at once. `congestion` is the kernel's name of the congestion
-    /// control, known to exist; `seed` fixes sizes and times.
+    /// A source and a sink, which listens at once in the namespace `right`.
     ///
     /// Errors: the sink's socket cannot be had.
-    pub(super) fn new(
-        right: &Namespace,
-        (from, to): (Ipv4Addr, SocketAddrV4),
-        congestion: &str,
-        workload: Workload,
-        seed: u64,
-    ) -> Result<Self, SetupError> {
+    pub(super) fn new(right: &Namespace, config: TrafficConfig) -> Result<Self, SetupError> {
+        let to = config.to;
         let listener = right.run(move || TcpListener::bind(to))?;
         let listener = listener.map_err(|source| SetupError::System { what: format!("listening at {to}"), source })?;
-        let congestion = congestion.to_owned();
         let (at_once, stats) = (AtomicU64::new(0), Mutex::default());
-        Ok(Self { from, to, congestion, workload, seed, listener, at_once, stats })
+        Ok(Self { config, listener, at_once, stats })
     }
 
     /// What became of it so far.
@@ -148,11 +152,11 @@ impl TcpTraffic {
     /// Sends until the span's end. The sink and the connections run on threads of `scope`.
     pub(super) fn run<'s>(&'s self, scope: &'s Scope<'s, '_>, left: &'s Namespace, span: Span<'s>) {
         scope.spawn(move || self.sink(scope, span));
-        let mut random = Random::new(self.seed);
+        let mut random = Random::new(self.config.seed);
         if span.sleep_until(span.start) {
             return;
         }
-        match &self.workload {
+        match &self.config.workload {
             Workload::Stream(rate) => self.stream(left, *rate, span),
             Workload::Objects { size, idle, starts_on, persistent } => {
                 let mut at = span.start;
@@ -198,7 +202,8 @@ impl TcpTraffic {
     /// A connection from the left; the socket is made in its namespace, and connected on this thread.
     /// Gives up when the span is over: with the emulator gone, nobody answers any more.
     fn connect(&self, left: &Namespace, span: Span<'_>) -> io::Result<TcpStream> {
-        let (from, congestion) = (SockaddrIn::from(SocketAddrV4::new(self.from, 0)), OsString::from(&self.congestion));
+        let from = SockaddrIn::from(SocketAddrV4::new(self.config.from, 0));
+        let congestion = OsString::from(&self.config.congestion);
         let made = left.run(move || -> nix::Result<OwnedFd> {
             let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
             setsockopt(&fd, ReuseAddr, &true)?;
@@ -210,7 +215,7 @@ impl TcpTraffic {
         });
         let fd = made.map_err(io::Error::other)??;
         loop {
-            match connect(fd.as_raw_fd(), &SockaddrIn::from(self.to)) {
+            match connect(fd.as_raw_fd(), &SockaddrIn::from(self.config.to)) {
                 Ok(()) | Err(nix::Error::EISCONN) => break,
                 Err(nix::Error::EINPROGRESS | nix::Error::EALREADY | nix::Error::EINTR) if !span.over() => {}
                 Err(e) => return Err(e.into()),
@@ -367,9 +372,9 @@ mod tests {
                 return None;
             }
         };
-        let home = Ipv4Addr::LOCALHOST;
-        let to = SocketAddrV4::new(home, 5_300);
-        let traffic = TcpTraffic::new(&namespace, (home, to), "reno", workload, 1).expect("listens");
+        let (from, to) = (Ipv4Addr::LOCALHOST, SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5_300));
+        let config = TrafficConfig { from, to, congestion: "reno".into(), workload, seed: 1 };
+        let traffic = TcpTraffic::new(&namespace, config).expect("listens");
         let (clock, ended) = (Clock::starting_now(), AtomicBool::new(false));
         let stop = Timestamp::from_secs(seconds);
         std::thread::scope(|scope| {
@@ -428,9 +433,10 @@ mod tests {
         if there.is_none() {
             return println!("skipped: no dummy device on this machine (Debian package: iproute2)");
         }
-        let ends = (Ipv4Addr::new(10, 9, 0, 1), SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 2), 5_300));
+        let (from, to) = (Ipv4Addr::new(10, 9, 0, 1), SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 2), 5_300));
         let workload = Workload::Stream(DataRate::from_mbps(1));
-        let traffic = TcpTraffic::new(&right, ends, "reno", workload, 1).expect("listens");
+        let config = TrafficConfig { from, to, congestion: "reno".into(), workload, seed: 1 };
+        let traffic = TcpTraffic::new(&right, config).expect("listens");
         let (clock, ended) = (Clock::starting_now(), AtomicBool::new(false));
         let span = Span { clock: &clock, start: Timestamp::ZERO, stop: Timestamp::from_millis(500), ended: &ended };
         std::thread::scope(|scope| traffic.run(scope, &left, span));

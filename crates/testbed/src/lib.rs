@@ -8,20 +8,20 @@
 mod capture;
 mod dccp;
 mod difference;
-mod ends;
+mod end_sampler;
 mod error;
 mod flow_run;
 mod flows;
 mod iperf;
 mod kernel_tcp;
-mod looks;
 mod network;
+mod observer;
 mod run;
+mod samples;
 mod start;
 #[cfg(test)]
 mod tests;
 mod udp;
-mod watch;
 
 pub use difference::{Difference, FlowDifference};
 pub use error::LiveError;

@@ -3,11 +3,11 @@
 use super::capture::{self, capture};
 use super::error::LiveError;
 use super::flow_run::FlowRun;
-use super::flows::{Ground, LiveFlow, remark};
-use super::looks::{Shared, tell};
+use super::flows::{FlowFactory, LiveFlow, remark};
 use super::network::emulated;
+use super::observer::LiveObserver;
+use super::samples::{FlowRecording, SharedSamples};
 use super::start::Start;
-use super::watch::LiveWatch;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use weir_lab::measure::metrics::{FlowEnd, Recorder};
 use weir_lab::measure::results::{self, Live, RunResult};
-use weir_lab::measure::run::parts::{LOOK_INTERVAL, Told, recorder_config};
+use weir_lab::measure::run::parts::{FlowSampler, SAMPLING_INTERVAL, TransportSample, recorder_config};
 use weir_lab::measure::run::{RunError, RunOptions};
 use weir_lab::measure::scenario::{FlowKind, Scenario, Source};
 use weir_live::emulate::{Accuracy, Emulator, Network};
@@ -31,7 +31,7 @@ const MAX_RATE: DataRate = DataRate::from_mbps(200);
 /// Samples of luma a second that are coded in the thread of a call's end: 640x480 at 30 pictures a second. OpenH264 takes
 /// some 1 to 4 ms a picture of that size, and the packets wait as long.
 const MAX_SAMPLES: f64 = 640.0 * 480.0 * 30.0;
-/// How often progress is told and the stop flag seen.
+/// Interval at which progress is reported and the stop flag checked.
 const TICK: Duration = Duration::from_millis(50);
 
 /// How to run in real time.
@@ -135,18 +135,23 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
     }
     let recorder = Recorder::new(config);
     let (sink, captured) = options.capture.map(|_| capture()).unzip();
-    let emulator = Emulator::new(&emulated(scenario, seed), LiveWatch::new(scenario, recorder, sink))?;
+    let emulator = Emulator::new(&emulated(scenario, seed), LiveObserver::new(scenario, recorder, sink))?;
     let (left, right) = (emulator.namespace(Side::Left).clone(), emulator.namespace(Side::Right).clone());
-    let ground =
-        Ground { registry: options.run.registry, seed, congestion: options.congestion, left: &left, right: &right };
-    let flows = scenario.flows.iter().enumerate().map(|(i, f)| ground.flow(i, f));
+    let factory = FlowFactory {
+        registry: options.run.registry,
+        seed,
+        congestion: options.congestion,
+        left: &left,
+        right: &right,
+    };
+    let flows = scenario.flows.iter().enumerate().map(|(i, f)| factory.make(i, f));
     let mut flows = flows.collect::<Result<Vec<LiveFlow>, LiveError>>()?;
 
-    let looks: Vec<Shared> = flows.iter().map(|_| Shared::default()).collect();
+    let samples: Vec<SharedSamples> = flows.iter().map(|_| SharedSamples::default()).collect();
     let start = Start::new(1 + flows.iter().map(LiveFlow::threads).sum::<usize>());
     let ended = AtomicBool::new(false);
     let (carried, captured) = thread::scope(|scope| {
-        let (start, ended, looks) = (&start, &ended, &looks);
+        let (start, ended, samples) = (&start, &ended, &samples);
         let writer = options.capture.zip(captured).map(|(path, packets)| {
             scope.spawn(move || {
                 let written = capture::write(path, scenario, &packets, &start.clock);
@@ -154,11 +159,11 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
             })
         });
         let mut threads = Vec::new();
-        for (i, (flow, looks)) in flows.iter_mut().zip(looks).enumerate() {
+        for (i, (flow, samples)) in flows.iter_mut().zip(samples).enumerate() {
             let internals_every = options.run.series.then_some(scenario.sample_interval);
-            threads.extend(flow.spawn(scope, FlowRun { scenario, index: i, looks, start, ended, internals_every }));
+            threads.extend(flow.spawn(scope, FlowRun { scenario, index: i, samples, start, ended, internals_every }));
         }
-        let emulating = scope.spawn(move || carry(scenario, emulator, looks, start, ended));
+        let emulating = scope.spawn(move || carry(scenario, emulator, samples, start, ended));
         let clock = start.begin();
         let total = scenario.duration.as_secs_f64().max(1e-9);
         while !emulating.is_finished() {
@@ -182,15 +187,15 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
             None => Ok((carried.map_err(LiveError::Device)?, captured)),
         }
     })?;
-    let Carried { accuracy, mut recorder, mut told } = carried;
+    let Carried { accuracy, mut recorder, mut samplers } = carried;
     let end = Timestamp::ZERO + scenario.duration;
-    for (i, (flow, told)) in flows.iter().zip(&mut told).enumerate() {
+    for (i, (flow, sampler)) in flows.iter().zip(&mut samplers).enumerate() {
         if let Some(refused) = flow.refused(end) {
-            told.refused(&mut recorder, i, end, refused, None);
+            sampler.on_transport(&mut recorder, end, TransportSample { refused, rtt: None });
         }
         let transfers = flow.transfers(&scenario.flows[i]);
         let (quality, picture_quantiles) = flow.quality().unzip();
-        recorder.flow_end(i, FlowEnd { transfers, quality, picture_quantiles, ..told.end(flow.endpoints()) });
+        recorder.flow_end(i, FlowEnd { transfers, quality, picture_quantiles, ..sampler.finish(flow.endpoints()) });
     }
     let mut result = recorder.finish(end);
     let remarks = scenario.flows.iter().filter_map(|f| remark(f, options.congestion));
@@ -202,21 +207,21 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
 struct Carried {
     accuracy: Accuracy,
     recorder: Recorder,
-    told: Vec<Told>,
+    samplers: Vec<FlowSampler>,
 }
 
-/// The emulator's thread: packets, and at every look the queues and what the ends have shown.
+/// The emulator's thread: carries packets, and records samples of the queues and of the flows' ends.
 fn carry(
     scenario: &Scenario,
-    mut emulator: Emulator<LiveWatch>,
-    looks: &[Shared],
+    mut emulator: Emulator<LiveObserver>,
+    samples: &[SharedSamples],
     start: &Start,
     ended: &AtomicBool,
 ) -> io::Result<Carried> {
     emulator.hurry();
     let clock = start.wait();
-    let mut told: Vec<_> = scenario.flows.iter().map(|f| Told::new(f, scenario)).collect();
-    let look = |now: Timestamp, network: &mut Network<LiveWatch>| {
+    let mut samplers = FlowSampler::all(scenario);
+    let record = |now: Timestamp, network: &mut Network<LiveObserver>| {
         for i in 0..scenario.links.len() {
             let link = network.link(i);
             let (size, delay) = (link.queue_size(now), link.queue_delay(now));
@@ -224,14 +229,15 @@ fn carry(
         }
         let recorder = &mut network.observer_mut().recorder;
         let row = recorder.wants_series() && now >= recorder.next_row();
-        for (i, (looks, told)) in looks.iter().zip(&mut told).enumerate() {
-            tell(looks, told, recorder, scenario, i, now, row);
+        for (index, (samples, sampler)) in samples.iter().zip(&mut samplers).enumerate() {
+            let mut to = FlowRecording { index, flow: &scenario.flows[index], sampler, row };
+            samples.record(recorder, &mut to, now);
         }
         ControlFlow::Continue(())
     };
-    let every = LOOK_INTERVAL.min(scenario.sample_interval);
-    let accuracy = emulator.run(&clock, Some(Timestamp::ZERO + scenario.duration), ended, every, look)?;
-    Ok(Carried { accuracy, recorder: emulator.into_observer().recorder, told })
+    let every = SAMPLING_INTERVAL.min(scenario.sample_interval);
+    let accuracy = emulator.run(&clock, Some(Timestamp::ZERO + scenario.duration), ended, every, record)?;
+    Ok(Carried { accuracy, recorder: emulator.into_observer().recorder, samplers })
 }
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {

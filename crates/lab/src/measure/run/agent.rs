@@ -1,18 +1,16 @@
 //! The agents of a scenario: call ends, and the simulator's own traffic.
 
-use super::dccp::{CallOverDccp, FlowEnd};
+use super::dccp::{CallOverDccp, DccpFlowEnd};
 use super::station::StationAgent;
+use super::stepped_udp::SteppedUdp;
 use super::video::Viewer;
 use crate::measure::results::{Distribution, TransferSummary};
 use crate::measure::scenario::{Flow, FlowKind, TcpFlow, TcpTraffic};
 use weir_dccp::connection::Connection;
 use weir_media::PlayoutEvent;
 use weir_session::{Datagram, Endpoint};
-use weir_sim::{Packet, udp};
+use weir_sim::Packet;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
-
-/// Bytes of IPv4 and UDP headers.
-pub const UDP_OVERHEAD: u64 = 28;
 
 /// Any agent of a scenario.
 pub(crate) enum Agent {
@@ -20,18 +18,18 @@ pub(crate) enum Agent {
     Traffic(Box<weir_sim::Endpoint>),
     Stepped(Box<SteppedUdp>),
     Station(Box<StationAgent>),
-    Dccp(Box<FlowEnd>),
+    Dccp(Box<DccpFlowEnd>),
     CallOverDccp(Box<CallOverDccp>),
 }
 
 /// One end of a call in the simulator.
 #[repr(C)]
 pub(crate) struct CallEnd {
-    /// The last instant it was told.
+    /// The time of the last event.
     now: Timestamp,
     /// UDP and IP headers around each datagram.
     header_overhead: DataSize,
-    /// Who sees what arrives, where it has content.
+    /// Decodes and rates what arrives, where it has content.
     viewer: Option<Box<Viewer>>,
     pub endpoint: Endpoint,
 }
@@ -61,16 +59,14 @@ impl Agent {
             _ => None,
         }
     }
-    /// Packets that the transport has refused or dropped before they left, and frames of whose packets it refused the first.
-    pub(crate) fn refused(&self) -> (u64, u64) {
-        let of_queue = |c: &Connection| {
-            let queue = c.queue().counters();
-            queue.refused + queue.displaced + queue.expired
-        };
-        match self {
-            Self::CallOverDccp(c) => (c.end().connection().map_or(0, of_queue), c.end().counters().first_rejected),
-            _ => (self.connection().map_or(0, of_queue), 0),
-        }
+    /// Packets that the transport's send queue has refused or dropped.
+    pub(crate) fn refused_packets(&self) -> u64 {
+        let queue = self.connection().map(|c| c.queue().counters());
+        queue.map_or(0, |q| q.refused + q.displaced + q.expired)
+    }
+    /// Frames whose first packet the transport has refused.
+    pub(crate) fn refused_first_packets(&self) -> u64 {
+        if let Self::CallOverDccp(c) = self { c.end().counters().first_rejected } else { 0 }
     }
     pub(crate) fn viewer(&self) -> Option<&Viewer> {
         match self {
@@ -132,7 +128,7 @@ impl Agent {
             _ => None,
         }
     }
-    /// Tells a base station what waits in front of its link.
+    /// Gives a base station the size of the queue in front of its link.
     pub(crate) fn set_queue(&mut self, queue: DataSize) {
         if let Self::Station(s) = self {
             s.set_queue(queue);
@@ -217,51 +213,5 @@ impl weir_sim::Agent for CallEnd {
         packet.size = t.size + self.header_overhead;
         packet.ecn = t.ecn;
         true
-    }
-}
-
-/// Constant-rate UDP whose rate changes at given instants: one source a step, the first packet at the step itself.
-pub(crate) struct SteppedUdp {
-    /// Start of each step and its source, in order.
-    steps: Vec<(Timestamp, udp::Source)>,
-    current: usize,
-}
-
-impl SteppedUdp {
-    pub(crate) fn new(steps: Vec<(Timestamp, udp::Source)>) -> Self {
-        Self { steps, current: 0 }
-    }
-    fn next_step(&self) -> Option<Timestamp> {
-        self.steps.get(self.current + 1).map(|s| s.0)
-    }
-    fn source(&mut self) -> Option<&mut udp::Source> {
-        self.steps.get_mut(self.current).map(|s| &mut s.1)
-    }
-}
-
-impl weir_sim::Agent for SteppedUdp {
-    fn on_start(&mut self, now: Timestamp) {
-        while self.next_step().is_some_and(|at| at <= now) {
-            self.current += 1;
-        }
-        if let Some(s) = self.source() {
-            s.on_start(now);
-        }
-    }
-    fn on_packet(&mut self, _: Timestamp, _: &Packet) {}
-    fn on_timeout(&mut self, now: Timestamp) {
-        if self.next_step().is_some_and(|at| at <= now) {
-            self.on_start(now);
-        } else if let Some(s) = self.source() {
-            s.on_timeout(now);
-        }
-    }
-    fn poll_timeout(&mut self) -> Option<Timestamp> {
-        let step = self.next_step();
-        let packet = self.source().and_then(|s| s.poll_timeout());
-        step.into_iter().chain(packet).min()
-    }
-    fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
-        self.source().is_some_and(|s| s.poll_transmit(now, packet))
     }
 }

@@ -1,7 +1,8 @@
 //! A scenario's network with nothing that measures.
 
-use super::watch::Watching;
-use super::{Network, RunError, build};
+use super::RunError;
+use super::network::{self, Network};
+use super::observer::FlowObserver;
 use crate::measure::scenario::Scenario;
 use weir_cc::Registry;
 use weir_session::Endpoint;
@@ -13,12 +14,12 @@ pub struct BareRun {
     network: Network<()>,
 }
 
-impl Watching for () {}
+impl FlowObserver for () {}
 
 impl BareRun {
     /// A run at time zero. Errors: what the scenario refers to cannot be made.
     pub fn new(scenario: &Scenario, seed: u64, registry: &Registry) -> Result<Self, RunError> {
-        Ok(Self { network: build::network(scenario, seed, registry, ())? })
+        Ok(Self { network: network::network(scenario, seed, registry, ())? })
     }
 
     /// Runs up to and including an instant. Sources that pause as the scenario says go on here. Errors: time stands still.
@@ -31,7 +32,7 @@ impl BareRun {
 
     /// The sending ends of the scenario's calls, in the order of its flows.
     pub fn calls(&self) -> impl Iterator<Item = &Endpoint> {
-        self.network.flows.iter().filter_map(|ids| self.network.sim.agent(ids.0).call())
+        self.network.flows.iter().filter_map(|ids| self.network.sim.agent(ids.sender).call())
     }
 
     /// Events that the simulator has handled.

@@ -1,6 +1,8 @@
 //! DCCP in the simulator: a source and its sink, and calls over it.
 
 use super::RunError;
+use super::call::Call;
+use super::ends::Ends;
 use super::video::Viewer;
 use crate::measure::scenario::{DccpFlow, DccpSettings, Flow, RtpFlow};
 use std::sync::Arc;
@@ -49,9 +51,9 @@ pub(crate) fn fill(packet: &mut Packet, t: &weir_dccp::connection::Transmit, ove
 pub(crate) struct CallOverDccp {
     end: DccpEnd,
     header_overhead: DataSize,
-    /// The last instant it was told.
+    /// The time of the last event.
     now: Timestamp,
-    /// Who sees what arrives, where it has content.
+    /// Decodes and rates what arrives, where it has content.
     pub viewer: Option<Box<Viewer>>,
 }
 
@@ -66,9 +68,9 @@ pub(crate) fn calls(
     flow: &Flow,
     rtp: &RtpFlow,
     d: &DccpSettings,
-    (sender, receiver, viewer): super::build::Call,
+    call: Call,
     seed: u64,
-) -> Result<(CallOverDccp, CallOverDccp), RunError> {
+) -> Result<Ends<CallOverDccp>, RunError> {
     let now = Timestamp::ZERO + flow.start;
     let settings = session_config(d);
     let config = |side: u64| {
@@ -76,10 +78,10 @@ pub(crate) fn calls(
         Config { service_code, ..config(d, rtp.payload, mix(seed, 10 + side)) }
     };
     let error = |e: weir_cc::tunable::SetupError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
-    let client = DccpEnd::connect(sender, config(0), settings, now).map_err(error)?;
-    let server = DccpEnd::listen(receiver, config(1), settings);
-    let call = |end, viewer| CallOverDccp { end, header_overhead: d.header_overhead, now, viewer };
-    Ok((call(client, None), call(server, viewer)))
+    let client = DccpEnd::connect(call.sender, config(0), settings, now).map_err(error)?;
+    let server = DccpEnd::listen(call.receiver, config(1), settings);
+    let end = |end, viewer| CallOverDccp { end, header_overhead: d.header_overhead, now, viewer };
+    Ok(Ends { sender: end(client, None), receiver: end(server, call.viewer) })
 }
 
 impl CallOverDccp {
@@ -127,15 +129,15 @@ impl weir_sim::Agent for CallOverDccp {
 
 /// The application at one end.
 enum Role {
-    /// As much as leaves.
+    /// As much as the connection takes.
     Bulk,
     /// A packet at each of these instants.
     Live { interval: TimeDelta, next: Timestamp },
-    /// Takes what comes.
+    /// Receives.
     Sink,
 }
 
-/// What an end of a flow without RTP has of a connection.
+/// The connection of an end of a flow without RTP.
 enum Stage {
     /// The first Request makes the connection.
     Listening(Box<Config>),
@@ -143,22 +145,22 @@ enum Stage {
 }
 
 /// One end of a DCCP flow without RTP.
-pub(crate) struct FlowEnd {
+pub(crate) struct DccpFlowEnd {
     stage: Stage,
     role: Role,
     payload: u32,
     header_overhead: DataSize,
-    /// The last instant it was told.
+    /// The time of the last event.
     now: Timestamp,
     buffer: Vec<u8>,
 }
 
 /// Both ends of a flow.
-pub(crate) fn ends(flow: &Flow, d: &DccpFlow, seed: u64) -> Result<(FlowEnd, FlowEnd), RunError> {
+pub(crate) fn ends(flow: &Flow, d: &DccpFlow, seed: u64) -> Result<Ends<DccpFlowEnd>, RunError> {
     let now = Timestamp::ZERO + flow.start;
     let error = |e: weir_cc::tunable::SetupError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
     let interval = d.rate.and_then(|r| r.time_for(d.payload));
-    let end = |stage, role| FlowEnd {
+    let end = |stage, role| DccpFlowEnd {
         stage,
         role,
         payload: d.payload.as_bytes() as u32,
@@ -169,10 +171,11 @@ pub(crate) fn ends(flow: &Flow, d: &DccpFlow, seed: u64) -> Result<(FlowEnd, Flo
     let client = Connection::connect(config(&d.connection, d.payload, mix(seed, 1)), now).map_err(error)?;
     let server = config(&d.connection, d.payload, mix(seed, 2));
     let role = interval.map_or(Role::Bulk, |interval| Role::Live { interval, next: now });
-    Ok((end(Stage::Connected(Box::new(client)), role), end(Stage::Listening(Box::new(server)), Role::Sink)))
+    let sender = end(Stage::Connected(Box::new(client)), role);
+    Ok(Ends { sender, receiver: end(Stage::Listening(Box::new(server)), Role::Sink) })
 }
 
-impl FlowEnd {
+impl DccpFlowEnd {
     /// The connection; `None` while this end listens.
     pub(crate) fn connection(&self) -> Option<&Connection> {
         if let Stage::Connected(c) = &self.stage { Some(c) } else { None }
@@ -192,7 +195,7 @@ impl FlowEnd {
     }
 }
 
-impl weir_sim::Agent for FlowEnd {
+impl weir_sim::Agent for DccpFlowEnd {
     fn on_start(&mut self, now: Timestamp) {
         self.now = now;
     }

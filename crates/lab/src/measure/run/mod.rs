@@ -2,15 +2,22 @@
 
 mod agent;
 mod bare;
-mod build;
+mod call;
 mod clips;
 mod dccp;
-mod look;
+mod ends;
+mod first_packets;
 mod many;
+mod network;
+mod observer;
+mod recording;
+mod sampling;
 mod station;
+mod stepped_udp;
+mod stream_sampling;
 mod streams;
+mod traffic;
 mod video;
-mod watch;
 
 pub use bare::BareRun;
 pub use many::{Job, run_many};
@@ -18,28 +25,31 @@ pub use many::{Job, run_many};
 use crate::measure::metrics::{FlowEnd, Recorder};
 use crate::measure::results::{CodedFrames, RunResult};
 use crate::measure::scenario::{Flow, Scenario};
-use agent::Agent;
+use network::Network;
+use observer::RunObserver;
+use sampling::{Discards, FlowSampler, PauseChange, SAMPLING_INTERVAL, SenderSample, TransportSample};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use watch::Watch;
+use stream_sampling::StreamSampler;
 use weir_cc::{Registry, tunable::SetupError};
 use weir_dccp::connection::Connection;
-use weir_sim::{AgentId, LinkId, Outcome, Simulator};
+use weir_sim::Outcome;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
-/// What a run in real time has in common with a simulated one: its ends, what is looked at, and what the recorder takes in.
+/// What runs in real time share with simulated ones: the ends of flows, how they are sampled, and what is recorded.
 pub mod parts {
-    pub use super::LOOK_INTERVAL;
-    pub use super::agent::UDP_OVERHEAD;
-    pub use super::build::{Call, REPAIR_PAYLOAD_TYPES, access_link, call, distribution, recorder_config, udp_source};
+    pub use super::call::{Call, REPAIR_PAYLOAD_TYPES, call};
     pub use super::dccp::{config as dccp_config, session_config as dccp_session_config};
-    pub use super::look::{SenderLook, Told, discarded, frame_record, pauses};
+    pub use super::network::access_link;
+    pub use super::recording::recorder_config;
+    pub use super::sampling::{
+        Discards, FlowSampler, PauseChange, SAMPLING_INTERVAL, SenderSample, TransportSample, frame_record, pauses,
+    };
+    pub use super::traffic::{UDP_OVERHEAD, distribution, udp_agent};
     pub use super::video::Viewer;
 }
 
-/// Queues, targets and generated media are looked at this often, or at the sampling interval where that is shorter.
-pub const LOOK_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
-/// Simulator events between two looks at the stop flag.
+/// Simulator events between two checks of the stop flag.
 const EVENTS_PER_CHECK: u64 = 50_000;
 
 /// A packet as a capture sees it, when it leaves its sender.
@@ -73,7 +83,7 @@ pub struct RunOptions<'a> {
     pub series: bool,
     /// Ends the run early when it becomes true.
     pub stop: &'a AtomicBool,
-    /// Told the share of the run that is done, 0 to 1.
+    /// Called with the share of the run that is done, 0 to 1.
     pub progress: &'a (dyn Fn(f64) + Sync),
 }
 
@@ -133,10 +143,9 @@ pub fn run_with(
     options: &RunOptions<'_>,
     sink: Option<PacketSink<'_>>,
 ) -> Result<RunResult, RunError> {
-    let recorder = Recorder::new(build::recorder_config(scenario, seed, options.series));
-    let network = build::network(scenario, seed, options.registry, Watch::new(recorder, sink))?;
-    let told = scenario.flows.iter().map(|f| look::Told::new(f, scenario)).collect();
-    let streams = vec![streams::StreamLooks::default(); scenario.flows.len()];
+    let recorder = Recorder::new(recording::recorder_config(scenario, seed, options.series));
+    let network = network::network(scenario, seed, options.registry, RunObserver::new(recorder, sink))?;
+    let streams = vec![StreamSampler::default(); scenario.flows.len()];
     let last_first = |time: fn(&Flow) -> TimeDelta| {
         let mut all: Vec<_> = scenario.flows.iter().enumerate().map(|(i, f)| (Timestamp::ZERO + time(f), i)).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
@@ -148,9 +157,9 @@ pub fn run_with(
         scenario,
         options,
         network,
-        told,
+        flows: FlowSampler::all(scenario),
         streams,
-        looks: 0,
+        samples: 0,
         starts,
         stops,
         steady: vec![0; words],
@@ -160,30 +169,20 @@ pub fn run_with(
     run.go()
 }
 
-/// A scenario's simulator and where its parts are.
-pub(crate) struct Network<O> {
-    pub sim: Simulator<Agent, O>,
-    pub links: Vec<LinkId>,
-    /// Each flow's sending and receiving agent.
-    pub flows: Vec<(AgentId, AgentId)>,
-    /// Base stations and the index of the link of each.
-    pub stations: Vec<(AgentId, usize)>,
-}
-
 struct Run<'a, 'p> {
     scenario: &'a Scenario,
     options: &'a RunOptions<'a>,
-    network: Network<Watch<'p>>,
-    /// What the recorder has been told of each flow.
-    told: Vec<look::Told>,
-    /// What has been seen of each flow's streams.
-    streams: Vec<streams::StreamLooks>,
-    /// How many looks have been made.
-    looks: u64,
-    /// When flows start and stop, the first at the end, until looks have passed them.
+    network: Network<RunObserver<'p>>,
+    /// By flow.
+    flows: Vec<FlowSampler>,
+    /// The streams of each flow.
+    streams: Vec<StreamSampler>,
+    /// How many samples have been taken.
+    samples: u64,
+    /// When flows start and stop, the first at the end, until sampling has passed them.
     starts: Vec<(Timestamp, usize)>,
     stops: Vec<(Timestamp, usize)>,
-    /// Flows to be looked at every time, and those of the present look: a bit each. The others change only when their
+    /// Flows that are sampled every time, and those that are sampled now: a bit each. The others change only when their
     /// sending agent runs.
     steady: Vec<u64>,
     due: Vec<u64>,
@@ -192,25 +191,25 @@ struct Run<'a, 'p> {
 impl Run<'_, '_> {
     fn go(mut self) -> Result<RunResult, RunError> {
         let end = Timestamp::ZERO + self.scenario.duration;
-        let look = LOOK_INTERVAL.min(self.scenario.sample_interval).max(TimeDelta::from_millis(1));
+        let interval = SAMPLING_INTERVAL.min(self.scenario.sample_interval).max(TimeDelta::from_millis(1));
         let mut now = Timestamp::ZERO;
         let pauses = self.pauses();
         let mut next_pause = pauses.iter().peekable();
         let mut next_percent = Timestamp::ZERO;
         while now < end {
-            let mut until = (now + look).min(end);
-            if let Some((at, ..)) = next_pause.peek().filter(|p| p.0 < until) {
-                until = (*at).max(now);
+            let mut until = (now + interval).min(end);
+            if let Some(p) = next_pause.peek().filter(|p| p.at < until) {
+                until = p.at.max(now);
             }
             self.advance(until)?;
-            while let Some(&&(_, flow, paused)) = next_pause.peek().filter(|p| p.0 <= until) {
-                let agent = self.network.flows[flow].0;
-                self.network.sim.with_agent(agent, |a, _| a.set_paused(paused));
+            while let Some(&&p) = next_pause.peek().filter(|p| p.at <= until) {
+                let agent = self.network.flows[p.flow].sender;
+                self.network.sim.with_agent(agent, |a, _| a.set_paused(p.paused));
                 self.network.sim.observer_mut().on_run(agent);
                 next_pause.next();
             }
             now = until;
-            self.look(now);
+            self.sample(now);
             if now >= next_percent {
                 let done = (100.0 * (now.as_secs_f64() / end.as_secs_f64())).floor();
                 next_percent = Timestamp::ZERO + TimeDelta::from_secs_f64(end.as_secs_f64() * (done + 1.0) / 100.0);
@@ -223,23 +222,23 @@ impl Run<'_, '_> {
         Ok(self.network.sim.into_observer().finish(end))
     }
 
-    /// Tells the recorder what is only known of a flow at the end.
+    /// Gives the recorder what is only known of a flow at the end.
     fn end_flow(&mut self, flow: usize, stop: Timestamp) {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
         let about = &self.scenario.flows[flow];
         let stop = stop.min(Timestamp::ZERO + about.stop);
         if self.stops.iter().any(|s| s.1 == flow) {
-            self.told[flow].catch_up(self.looks);
+            self.flows[flow].catch_up(self.samples);
         }
-        let headless = sim.agent(ids.0).refused().1 + sim.observer_mut().heads_lost(flow);
-        let ends = sim.agent(ids.0).call().zip(sim.agent(ids.1).call());
-        let transfers = sim.agent(ids.0).transfers(about, stop);
-        let (quality, picture_quantiles) = sim.agent(ids.1).viewer().map(|v| v.summary()).unzip();
+        let headless = sim.agent(ids.sender).refused_first_packets() + sim.observer_mut().first_packets_lost(flow);
+        let ends = sim.agent(ids.sender).call().zip(sim.agent(ids.receiver).call());
+        let transfers = sim.agent(ids.sender).transfers(about, stop);
+        let (quality, picture_quantiles) = sim.agent(ids.receiver).viewer().map(|v| v.summary()).unzip();
         let counters = ends.map(|e| e.0.send_counters());
         let coded = counters.filter(|c| c.frames > 0);
         let coded = coded.map(|c| CodedFrames { frames: c.frames, key: c.key_frames, headless });
-        let connection = sim.agent(ids.0).connection();
-        let mut end = FlowEnd { transfers, quality, picture_quantiles, coded, ..self.told[flow].end(ends) };
+        let connection = sim.agent(ids.sender).connection();
+        let mut end = FlowEnd { transfers, quality, picture_quantiles, coded, ..self.flows[flow].finish(ends) };
         if let (Some(rtp), Some((sender, receiver))) = (about.rtp().filter(|r| !r.streams.is_empty()), ends) {
             end.streams = self.streams[flow].finish(rtp, sender, receiver);
         }
@@ -249,7 +248,7 @@ impl Run<'_, '_> {
         sim.observer_mut().recorder.flow_end(flow, end);
     }
 
-    /// Runs up to just before `until`, so that what is told at `until` belongs to the row that ends there.
+    /// Runs up to just before `until`, so that what is sampled at `until` belongs to the row that ends there.
     fn advance(&mut self, until: Timestamp) -> Result<(), RunError> {
         let stop = self.options.stop;
         let hook = |_| if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -264,21 +263,21 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Tells the recorder what only a look from outside shows.
-    fn look(&mut self, now: Timestamp) {
+    /// Samples links and flows, and gives base stations the queues of their links.
+    fn sample(&mut self, now: Timestamp) {
         let sim = &mut self.network.sim;
         for (i, id) in self.network.links.iter().enumerate() {
             let link = sim.link(*id);
             let (size, delay) = (link.queue_size(now), link.queue_delay(now));
             sim.observer_mut().recorder.link(i, now, size, delay);
         }
-        for &(id, link) in &self.network.stations {
-            let queue = sim.link(self.network.links[link]).queue_size(now);
-            sim.with_agent(id, |a, _| a.set_queue(queue));
+        for station in &self.network.stations {
+            let queue = sim.link(self.network.links[station.link]).queue_size(now);
+            sim.with_agent(station.agent, |a, _| a.set_queue(queue));
         }
-        self.looks += 1;
+        self.samples += 1;
         while let Some(&(_, flow)) = self.stops.last().filter(|s| s.0 < now) {
-            self.told[flow].catch_up(self.looks - 1);
+            self.flows[flow].catch_up(self.samples - 1);
             self.stops.pop();
         }
         let shows_metrics = self.options.series && now >= sim.observer_mut().recorder.next_row();
@@ -291,77 +290,77 @@ impl Run<'_, '_> {
         if shows_metrics {
             self.due.fill(u64::MAX);
         }
-        self.each_due(|run, flow| run.look_at_sender(flow, now, shows_metrics));
+        self.each_due(|run, flow| run.sample_sender(flow, now, shows_metrics));
         self.each_due(|run, flow| {
-            run.look_at_streams(flow, now);
-            run.look_at_playout(flow, now);
+            run.sample_streams(flow, now);
+            run.take_playout(flow, now);
         });
     }
 
-    fn each_due(&mut self, mut look: impl FnMut(&mut Self, usize)) {
+    fn each_due(&mut self, mut sample: impl FnMut(&mut Self, usize)) {
         for word in 0..self.due.len() {
             let mut left = self.due[word];
             while left != 0 {
                 let flow = word * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
-                if flow < self.told.len() {
-                    look(self, flow);
+                if flow < self.flows.len() {
+                    sample(self, flow);
                 }
             }
         }
     }
 
-    /// Finds the flows that change without their sending agent, or whose parts are looked at each time.
+    /// Finds the flows that change without their sending agent, or whose parts are sampled each time.
     fn find_steady(&mut self) {
         let sim = &self.network.sim;
         for (i, (ids, flow)) in self.network.flows.iter().zip(&self.scenario.flows).enumerate() {
-            let plays = sim.agent(ids.1).call().is_some_and(|c| look::discarded(c).is_some());
+            let plays = sim.agent(ids.receiver).call().is_some_and(|c| Discards::of(c).is_some());
             let has_streams = flow.rtp().is_some_and(|r| !r.streams.is_empty());
-            if plays || has_streams || sim.agent(ids.0).is_over_dccp() {
+            if plays || has_streams || sim.agent(ids.sender).is_over_dccp() {
                 self.steady[i / 64] |= 1 << (i % 64);
             }
         }
     }
 
-    fn look_at_sender(&mut self, i: usize, now: Timestamp, shows_metrics: bool) {
-        if !self.told[i].is_there(now) {
+    fn sample_sender(&mut self, flow: usize, now: Timestamp, shows_metrics: bool) {
+        if !self.flows[flow].is_there(now) {
             return;
         }
-        let (sim, told, ids) = (&mut self.network.sim, &mut self.told[i], self.network.flows[i]);
-        let sender = sim.agent(ids.0);
-        let over_dccp = sender.connection().map(Connection::rtt);
-        let refused = sender.refused().0;
-        if over_dccp.is_some() {
-            told.refused(&mut sim.observer_mut().recorder, i, now, refused, over_dccp.flatten());
+        let (sim, sampler, ids) = (&mut self.network.sim, &mut self.flows[flow], self.network.flows[flow]);
+        let sender = sim.agent(ids.sender);
+        let rtt = sender.connection().map(Connection::rtt);
+        let transport = rtt.map(|rtt| TransportSample { refused: sender.refused_packets(), rtt });
+        if let Some(sample) = transport {
+            sampler.on_transport(&mut sim.observer_mut().recorder, now, sample);
         }
-        let Some(call) = sim.agent(ids.0).call() else { return };
-        let seen = look::SenderLook::of(call).with_transport(over_dccp.is_some());
+        let Some(call) = sim.agent(ids.sender).call() else { return };
+        let sample = SenderSample::of(call).with_transport(transport.is_some());
         let mut internals: Vec<(&'static str, f64)> = Vec::new();
         if shows_metrics {
-            let psnr = sim.agent(ids.1).viewer().and_then(|v| v.last_psnr());
+            let psnr = sim.agent(ids.receiver).viewer().and_then(|v| v.last_psnr());
             internals.extend(psnr.map(|db| ("psnr_db", db)));
             call.metrics(&mut |name, value| internals.push((name, value)));
-            if let Some(other) = sim.agent(ids.1).call() {
+            if let Some(other) = sim.agent(ids.receiver).call() {
                 other.metrics(&mut |name, value| internals.push((name, value)));
             }
         }
-        told.catch_up(self.looks - 1);
+        sampler.catch_up(self.samples - 1);
         let recorder = &mut sim.observer_mut().recorder;
-        told.sender(recorder, i, now, &seen);
+        sampler.on_sender(recorder, now, &sample);
         for (name, value) in internals {
-            recorder.metric(i, now, name, value);
+            recorder.metric(flow, now, name, value);
         }
     }
 
-    /// Of a call of several streams: what each has of the target.
-    fn look_at_streams(&mut self, flow: usize, now: Timestamp) {
+    /// Samples what each stream of a call of several has of the target.
+    fn sample_streams(&mut self, flow: usize, now: Timestamp) {
         let about = &self.scenario.flows[flow];
         let Some(rtp) = about.rtp().filter(|r| !r.streams.is_empty()) else { return };
         if now < Timestamp::ZERO + about.start || now > Timestamp::ZERO + about.stop {
             return;
         }
-        let (sim, looks) = (&mut self.network.sim, &mut self.streams[flow]);
-        let rates = sim.agent(self.network.flows[flow].0).call().map(|c| looks.look(c, now));
+        let (sim, sampler) = (&mut self.network.sim, &mut self.streams[flow]);
+        let rates = sim.agent(self.network.flows[flow].sender).call().map(|c| sampler.sample(c, now));
         let recorder = &mut sim.observer_mut().recorder;
         if now >= recorder.next_row() {
             for (i, (rate, stream)) in rates.into_iter().flatten().zip(&rtp.streams).enumerate() {
@@ -370,20 +369,21 @@ impl Run<'_, '_> {
         }
     }
 
-    fn look_at_playout(&mut self, flow: usize, now: Timestamp) {
+    /// Hands frames whose playout time has come to the recorder, and what the playout has discarded.
+    fn take_playout(&mut self, flow: usize, now: Timestamp) {
         let sim = &mut self.network.sim;
-        let receiver = self.network.flows[flow].1;
-        let Some(discards) = sim.agent(receiver).call().and_then(look::discarded) else { return };
+        let receiver = self.network.flows[flow].receiver;
+        let Some(discards) = sim.agent(receiver).call().and_then(Discards::of) else { return };
         while let Some(e) = sim.with_agent(receiver, |a, _| a.poll_playout(now)) {
-            let frame = look::frame_record(&e, &self.scenario.flows[flow]);
+            let frame = sampling::frame_record(&e, &self.scenario.flows[flow]);
             sim.observer_mut().recorder.frame(flow, frame);
         }
-        self.told[flow].discards(&mut sim.observer_mut().recorder, flow, now, discards);
+        self.flows[flow].on_discards(&mut sim.observer_mut().recorder, now, discards);
     }
 
     /// Instants at which sources pause and resume, in order.
-    fn pauses(&self) -> Vec<(Timestamp, usize, bool)> {
-        let of = |(i, flow)| look::pauses(flow).map(move |(at, paused)| (at, i, paused));
+    fn pauses(&self) -> Vec<PauseChange> {
+        let of = |(i, flow)| sampling::pauses(i, flow);
         let mut all: Vec<_> = self.scenario.flows.iter().enumerate().flat_map(of).collect();
         all.sort_unstable();
         all

@@ -1,15 +1,13 @@
-//! Streams of a call beside its first, and what is seen of all of them.
+//! Streams of a call beside its first.
 
-use crate::measure::results::StreamSummary;
+use super::ends::Ends;
 use crate::measure::scenario::{RtpFlow, RtpStream, StreamSource};
 use weir_media::audio::{AudioConfig, AudioSource};
 use weir_media::{MediaError, Packetiser, PerfectCodec, Source};
 use weir_session::allocation::MediaKind;
-use weir_session::{
-    Endpoint, EndpointConfig, IncomingConfig, IncomingId, OutgoingConfig, OutgoingId, OutgoingStats, StreamIdentity,
-};
+use weir_session::{Endpoint, EndpointConfig, IncomingConfig, OutgoingConfig, StreamIdentity};
 use weir_sim::mix;
-use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_units::{TimeDelta, Timestamp};
 
 /// Payload types of the media: from here on, one a stream.
 const FIRST_PAYLOAD_TYPE: u8 = 100;
@@ -53,13 +51,12 @@ pub(super) fn deadline(rtp: &RtpFlow, stream: &RtpStream) -> Option<TimeDelta> {
 
 /// Adds all streams but the first to both ends of a call.
 pub(super) fn add(
-    ends: (&mut Endpoint, &mut Endpoint),
+    ends: Ends<&mut Endpoint>,
     first: &EndpointConfig,
     rtp: &RtpFlow,
     seed: u64,
     now: Timestamp,
 ) -> Result<(), String> {
-    let (sender, receiver) = ends;
     for (index, stream) in rtp.streams.iter().enumerate().skip(1) {
         let identity = identity(first, stream, index, seed);
         let source = source(stream, now, mix(seed, 8_000 + index as u64)).map_err(|e| e.to_string())?;
@@ -67,77 +64,12 @@ pub(super) fn add(
             playout_deadline: deadline(rtp, stream),
             ..IncomingConfig::new(identity, stream.demand.media)
         };
-        receiver.add_incoming(incoming, now).map_err(|e| e.to_string())?;
+        ends.receiver.add_incoming(incoming, now).map_err(|e| e.to_string())?;
         let outgoing = OutgoingConfig {
             packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
             ..OutgoingConfig::new(identity, source, stream.demand)
         };
-        sender.add_outgoing(outgoing, now).map_err(|e| e.to_string())?;
+        ends.sender.add_outgoing(outgoing, now).map_err(|e| e.to_string())?;
     }
     Ok(())
-}
-
-/// What has been seen of a call's streams so far.
-#[derive(Clone, Default, Debug)]
-pub(super) struct StreamLooks {
-    looks: Vec<StreamLook>,
-    last: Option<Timestamp>,
-}
-
-#[derive(Clone, Copy, Default, Debug)]
-struct StreamLook {
-    is_on: bool,
-    on: TimeDelta,
-    seen: TimeDelta,
-    switches: u32,
-    /// Bits: the stream's rate over time.
-    bits: f64,
-}
-
-impl StreamLooks {
-    /// Looks at the sending end; gives each stream's rate.
-    pub(super) fn look(&mut self, sender: &Endpoint, now: Timestamp) -> Vec<DataRate> {
-        let since = self.last.map_or(TimeDelta::ZERO, |last| now - last);
-        let is_first = self.last.replace(now).is_none();
-        let ids: Vec<OutgoingId> = sender.outgoing_ids().collect();
-        self.looks.resize(ids.len(), StreamLook::default());
-        let mut rates = Vec::with_capacity(ids.len());
-        for (look, id) in self.looks.iter_mut().zip(ids) {
-            let Some(OutgoingStats { is_on, rate, .. }) = sender.outgoing_stats(id) else { continue };
-            look.switches += u32::from(!is_first && is_on != look.is_on);
-            look.is_on = is_on;
-            look.seen += since;
-            look.bits += rate.as_bps_f64() * since.as_secs_f64();
-            if is_on {
-                look.on += since;
-            }
-            rates.push(rate);
-        }
-        rates
-    }
-
-    /// What there is to say of the streams at the end.
-    pub(super) fn finish(&self, rtp: &RtpFlow, sender: &Endpoint, receiver: &Endpoint) -> Vec<StreamSummary> {
-        let outgoing: Vec<OutgoingId> = sender.outgoing_ids().collect();
-        let incoming: Vec<IncomingId> = receiver.incoming_ids().collect();
-        let all = rtp.streams.iter().zip(&self.looks).zip(outgoing.into_iter().zip(incoming));
-        all.filter_map(|((stream, look), (out, inc))| {
-            let sent = sender.outgoing_stats(out)?.counters;
-            let other = receiver.incoming_stats(inc)?;
-            let seconds = look.seen.as_secs_f64().max(1e-9);
-            let (expected, received) = (other.expected, other.received);
-            Some(StreamSummary {
-                name: stream.name.clone(),
-                media: stream.demand.media.name().into(),
-                share_bps: look.bits / seconds,
-                sent_bps: sent.bytes as f64 * 8.0 / seconds,
-                packets: sent.packets,
-                loss: if expected > 0 { expected.saturating_sub(received) as f64 / expected as f64 } else { 0.0 },
-                on: look.on.as_secs_f64() / seconds,
-                switches: look.switches,
-                concealed: other.audio.and_then(|s| s.concealed_share()),
-            })
-        })
-        .collect()
-    }
 }

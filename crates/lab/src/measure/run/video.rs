@@ -1,4 +1,4 @@
-//! Real encoders in a run: what a flow codes, and what its receiver has on the screen.
+//! Real encoders in a run: what a flow codes, and what its receiver shows.
 
 use super::{RunError, clips};
 use crate::measure::results::{Distribution, PictureQuantiles, QUANTILES, QualitySummary};
@@ -57,9 +57,10 @@ pub(super) fn source(
     let captured = meter.clone();
     source.set_tap(Box::new(move |c| lock(&captured).on_reference(c.rtp_timestamp, c.picture)));
     let receiver = VideoReceiver::new(decoder, OnDamage::Show);
-    // With key frames at intervals damage mends by itself, and nobody is asked unless references may be.
-    let asks = video.gop.is_none() || selects_references(rtp);
-    let viewer = Viewer { meter, receiver, offset: 0, frame: ReceivedFrame::default(), last_psnr: None, asks };
+    // With key frames at intervals damage mends by itself, and no feedback is needed unless references may be asked for.
+    let sends_feedback = video.gop.is_none() || selects_references(rtp);
+    let viewer =
+        Viewer { meter, receiver, offset: 0, frame: ReceivedFrame::default(), last_psnr: None, sends_feedback };
     Ok((source.into_source(), Box::new(viewer)))
 }
 
@@ -81,7 +82,7 @@ pub(super) fn picture_feedback(rtp: &RtpFlow) -> PictureFeedback {
     PictureFeedback { name, acknowledge: selects_references(rtp), ..PictureFeedback::default() }
 }
 
-/// What sits before the screen: compares each picture captured with what is shown at its time.
+/// Decodes what arrives and compares each picture captured with what is shown at its time.
 pub struct Viewer {
     meter: Arc<Mutex<QualityMeter>>,
     receiver: VideoReceiver,
@@ -90,8 +91,8 @@ pub struct Viewer {
     frame: ReceivedFrame,
     /// Of the picture compared last, in dB.
     last_psnr: Option<f64>,
-    /// Whether the other end is told what is missing.
-    asks: bool,
+    /// Whether it sends feedback about what it decodes and misses.
+    sends_feedback: bool,
 }
 
 impl Viewer {
@@ -100,7 +101,7 @@ impl Viewer {
         self.offset = offset;
     }
 
-    /// A frame's time has come: takes what has arrived of it, shows it, and tells the other end what is missing.
+    /// A frame's time has come: takes what has arrived of it, shows it, and asks the other end for what is missing.
     pub fn on_playout(&mut self, endpoint: &mut Endpoint, event: &PlayoutEvent, now: Timestamp) {
         if !endpoint.take_frame(event, &mut self.frame) {
             return;
@@ -120,13 +121,13 @@ impl Viewer {
             self.last_psnr = score.comparison.map(|c| c.errors.psnr().y).or(self.last_psnr);
         }
         drop(meter);
-        if self.asks {
-            self.tell(endpoint, event.rtp_timestamp, decoded, now);
+        if self.sends_feedback {
+            self.send_feedback(endpoint, event.rtp_timestamp, decoded, now);
         }
     }
 
-    /// Tells the other end that a picture was decoded, and where pictures are damaged what would mend them.
-    fn tell(&self, endpoint: &mut Endpoint, rtp_timestamp: u32, decoded: Decoded, now: Timestamp) {
+    /// Acknowledges a picture that was decoded, and where pictures are damaged asks for what would mend them.
+    fn send_feedback(&self, endpoint: &mut Endpoint, rtp_timestamp: u32, decoded: Decoded, now: Timestamp) {
         if decoded != Decoded::Nothing {
             endpoint.on_decoded(rtp_timestamp, decoded == Decoded::Intact, now);
         }
@@ -144,7 +145,7 @@ impl Viewer {
         self.last_psnr
     }
 
-    /// What was seen in the whole run, which is over.
+    /// Quality over the whole run, which is over.
     pub fn summary(&self) -> (QualitySummary, PictureQuantiles) {
         let mut meter = lock(&self.meter);
         meter.finish();

@@ -1,4 +1,4 @@
-//! What the recorder and a capture see of the packets of a run in real time.
+//! The observer of a run in real time: hands packets to the recorder and to a capture.
 
 use super::capture::Capture;
 use weir_lab::measure::metrics::{DropCause, Recorder};
@@ -26,14 +26,14 @@ enum Carried {
     Repair(DataSize),
 }
 
-/// Tells the recorder of the emulator's packets, as the simulator's observer does of its own.
-pub(super) struct LiveWatch {
+/// Hands the emulator's packets to the recorder, as the simulator's observer does of its own.
+pub(super) struct LiveObserver {
     pub(super) recorder: Recorder,
     kinds: Vec<Kind>,
     capture: Option<Capture>,
 }
 
-impl LiveWatch {
+impl LiveObserver {
     pub(super) fn new(scenario: &Scenario, recorder: Recorder, capture: Option<Capture>) -> Self {
         let kind = |k: &FlowKind| match k {
             FlowKind::Rtp(r) if r.dccp.is_some() => Kind::RtpOverDccp,
@@ -97,7 +97,7 @@ fn media(rtp: &[u8]) -> Option<Carried> {
     Some(if repair { Carried::Repair(size) } else { Carried::Media(size) })
 }
 
-impl Observer for LiveWatch {
+impl Observer for LiveObserver {
     fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
         match self.carried(from, packet) {
             Some((flow, Carried::Media(size))) => self.recorder.sent(flow, now, size, packet.size),

@@ -1,9 +1,9 @@
-//! What the recorder and a capture see of a run.
+//! The observer of a run: hands packets to the recorder and to a capture.
 
-use super::build::REPAIR_PAYLOAD_TYPES;
+use super::call::REPAIR_PAYLOAD_TYPES;
+use super::first_packets::FirstPackets;
 use super::{PacketSink, SentPacket};
 use crate::measure::metrics::{DropCause, Recorder};
-use std::collections::VecDeque;
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};
 use weir_units::{DataSize, Timestamp};
@@ -15,48 +15,15 @@ struct Role {
     forward: bool,
 }
 
-pub(crate) struct Watch<'a> {
+/// Hands a run's packets to the recorder and to a capture.
+pub(crate) struct RunObserver<'a> {
     pub recorder: Recorder,
     sink: Option<PacketSink<'a>>,
     roles: Vec<Role>,
     /// By flow.
-    heads: Vec<Heads>,
+    first_packets: Vec<FirstPackets>,
     /// Flows whose sending agent has run since [`Self::take_active`], a bit each.
     active: Vec<u64>,
-}
-
-/// First packets kept of frames that are on their way.
-const MAX_HEADS: usize = 1_024;
-
-/// First packets of a flow's frames, which hold the frames' headers.
-#[derive(Default)]
-struct Heads {
-    timestamp: Option<u32>,
-    /// Sequence numbers of first packets, the oldest first.
-    on_their_way: VecDeque<u16>,
-    lost: u64,
-}
-
-/// RTP sequence number and timestamp.
-fn sequence_and_timestamp(rtp: &[u8]) -> Option<(u16, u32)> {
-    let fields = rtp.get(2..8)?;
-    Some((u16::from_be_bytes([fields[0], fields[1]]), u32::from_be_bytes([fields[2], fields[3], fields[4], fields[5]])))
-}
-
-impl Heads {
-    fn on_sent(&mut self, rtp: &[u8]) {
-        let Some((sequence, timestamp)) = sequence_and_timestamp(rtp) else { return };
-        if self.timestamp.replace(timestamp) != Some(timestamp) {
-            if self.on_their_way.len() == MAX_HEADS {
-                self.on_their_way.pop_front();
-            }
-            self.on_their_way.push_back(sequence);
-        }
-    }
-    fn on_dropped(&mut self, rtp: &[u8]) {
-        let Some((sequence, _)) = sequence_and_timestamp(rtp) else { return };
-        self.lost += u64::from(self.on_their_way.contains(&sequence));
-    }
 }
 
 /// What a packet carries for its application, or its beginning.
@@ -73,9 +40,9 @@ enum Carried {
     Repair(usize, DataSize),
 }
 
-impl<'a> Watch<'a> {
+impl<'a> RunObserver<'a> {
     pub(crate) fn new(recorder: Recorder, sink: Option<PacketSink<'a>>) -> Self {
-        Self { recorder, sink, roles: Vec::new(), heads: Vec::new(), active: Vec::new() }
+        Self { recorder, sink, roles: Vec::new(), first_packets: Vec::new(), active: Vec::new() }
     }
     /// Adds the flows whose sending agent has received something or run at a timeout since the last call to `flows`, a bit each.
     pub(crate) fn take_active(&mut self, flows: &mut [u64]) {
@@ -92,15 +59,15 @@ impl<'a> Watch<'a> {
             *word |= 1 << (role.flow % 64);
         }
     }
-    /// Frames of a flow whose first packet to leave was lost on the path.
-    pub(crate) fn heads_lost(&self, flow: usize) -> u64 {
-        self.heads.get(flow).map_or(0, |h| h.lost)
+    /// Frames of a flow whose first packet was lost on the path.
+    pub(crate) fn first_packets_lost(&self, flow: usize) -> u64 {
+        self.first_packets.get(flow).map_or(0, FirstPackets::lost)
     }
-    fn heads(&mut self, flow: usize) -> &mut Heads {
-        if self.heads.len() <= flow {
-            self.heads.resize_with(flow + 1, Heads::default);
+    fn first_packets(&mut self, flow: usize) -> &mut FirstPackets {
+        if self.first_packets.len() <= flow {
+            self.first_packets.resize_with(flow + 1, FirstPackets::default);
         }
-        &mut self.heads[flow]
+        &mut self.first_packets[flow]
     }
     pub(crate) fn finish(self, end: Timestamp) -> crate::measure::results::RunResult {
         self.recorder.finish(end)
@@ -126,15 +93,15 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// An observer that learns which agent belongs to which flow.
-pub(crate) trait Watching: Observer {
-    /// Agents are told in the order in which the simulator numbers them.
+/// An observer that knows each agent's flow.
+pub(crate) trait FlowObserver: Observer {
+    /// Called for each agent, in the order in which the simulator numbers them.
     fn add_agent(&mut self, flow: usize, forward: bool) {
         let _ = (flow, forward);
     }
 }
 
-impl Watching for Watch<'_> {
+impl FlowObserver for RunObserver<'_> {
     fn add_agent(&mut self, flow: usize, forward: bool) {
         self.roles.push(Role { flow, forward });
         if self.active.len() <= flow / 64 {
@@ -143,12 +110,12 @@ impl Watching for Watch<'_> {
     }
 }
 
-impl Observer for Watch<'_> {
+impl Observer for RunObserver<'_> {
     fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
         match self.carried(from, packet) {
             Some(Carried::Media(flow, size)) => {
                 self.recorder.sent(flow, now, size, packet.size);
-                self.heads(flow).on_sent(data(packet));
+                self.first_packets(flow).on_sent(data(packet));
             }
             Some(Carried::Repair(flow, size)) => self.recorder.repair_sent(flow, now, size, packet.size),
             None => {}
@@ -177,7 +144,7 @@ impl Observer for Watch<'_> {
         };
         if let Some(Carried::Media(flow, _)) = self.carried(from, packet) {
             self.recorder.dropped(flow, now, cause);
-            self.heads(flow).on_dropped(data(packet));
+            self.first_packets(flow).on_dropped(data(packet));
         }
     }
     fn on_timeout(&mut self, _: Timestamp, agent: AgentId) {

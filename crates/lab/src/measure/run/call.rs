@@ -1,0 +1,173 @@
+//! From an RTP flow of a scenario to both ends of a call.
+
+use super::ends::Ends;
+use super::video::Viewer;
+use super::{RunError, streams, video};
+use crate::measure::scenario::{self as sc, Flow, RtpFlow};
+use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
+use weir_media::resilience::Choice;
+use weir_media::{
+    Capabilities, FrameTraces, Packetiser, PerfectCodec, ScenesSource, Source, StatisticalConfig, StatisticalSource,
+    TraceSource,
+};
+use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig};
+use weir_sim::mix;
+use weir_units::{TimeDelta, Timestamp};
+
+/// RTP payload types of repair packets, parity, Reed-Solomon and retransmission; the media's is 96.
+pub const REPAIR_PAYLOAD_TYPES: [u8; 3] = [97, 98, 99];
+
+/// The synchronisation sources of a flow's ends and of the base stations that report to them.
+pub(super) struct Ssrcs {
+    pub sender: u32,
+    pub receiver: u32,
+    /// At the sender and at the receiver.
+    pub stations: [u32; 2],
+}
+
+impl Ssrcs {
+    /// Of the flow with this seed.
+    pub(super) fn of(seed: u64) -> Self {
+        let [sender, receiver, at_sender, at_receiver] = [1, 2, 6, 7].map(|k| mix(seed, k) as u32);
+        Self { sender, receiver, stations: [at_sender, at_receiver] }
+    }
+}
+
+/// Both ends of a call.
+pub struct Call {
+    /// Sends media.
+    pub sender: Endpoint,
+    /// Receives it.
+    pub receiver: Endpoint,
+    /// Decodes and rates what the receiver gets, where the media has content.
+    pub viewer: Option<Box<Viewer>>,
+}
+
+/// Both ends of an RTP flow, for the simulator and for real sockets alike: times count from the beginning of the run.
+pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Result<Call, RunError> {
+    let stream_error = |message| RunError::Traffic { flow: flow.name.clone(), message };
+    let controller_error = |e| RunError::Controller { flow: flow.name.clone(), source: Box::new(e) };
+    let now = Timestamp::ZERO + flow.start;
+    let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };
+    let setup = Setup { limits, start_rate: rtp.start_rate, now, seed, params: rtp.params.clone() };
+    let pair = registry.make(&rtp.controller, &setup).map_err(controller_error)?;
+    let Ssrcs { sender: ssrc, receiver: remote_ssrc, stations } = Ssrcs::of(seed);
+    let config = EndpointConfig {
+        ssrc,
+        remote_ssrc,
+        station_ssrc: Some(stations[0]),
+        cname: format!("{}@sender.weir", flow.name),
+        seed: mix(seed, 3),
+        session_bandwidth: rtp.session_bandwidth,
+        abs_send_time: pair.receiver.is_some(),
+        transport_sequence: rtp.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
+        ecn: rtp.ecn,
+        synchronised_clocks: true,
+        header_overhead: rtp.header_overhead.as_bytes() as u32,
+        t_rr_interval: rtp.rtcp_interval,
+        parity_payload_type: REPAIR_PAYLOAD_TYPES[0],
+        reed_solomon_payload_type: REPAIR_PAYLOAD_TYPES[1],
+        retransmission_payload_type: REPAIR_PAYLOAD_TYPES[2],
+        picture: video::picture_feedback(rtp),
+        ..EndpointConfig::default()
+    };
+    let mut config = config;
+    streams::configure(&mut config, rtp);
+    let receiver_config = EndpointConfig {
+        ssrc: remote_ssrc,
+        remote_ssrc: ssrc,
+        station_ssrc: Some(stations[1]),
+        cname: format!("{}@receiver.weir", flow.name),
+        seed: mix(seed, 4),
+        ..config.clone()
+    };
+    let first = rtp.streams.first();
+    let (source, mut viewer) = match first {
+        Some(stream) => (streams::source(stream, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?, None),
+        None => source(flow, rtp, mix(seed, 5))?,
+    };
+    let resilience = rtp.resilience.map(|choice| resilience(rtp, choice));
+    let send = SendConfig {
+        packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
+        per_packet_feedback: rtp.feedback.is_some(),
+        reports: rtp.reports,
+        circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
+        resilience,
+        demand: first.map_or_else(Default::default, |s| s.demand),
+        ..SendConfig::new(source, pair.sender, limits)
+    };
+    let receive = ReceiveConfig {
+        feedback: rtp.feedback,
+        reports: rtp.reports,
+        controller: pair.receiver,
+        playout_deadline: first.map_or(rtp.playout_deadline, |s| streams::deadline(rtp, s)),
+        media: first.map_or_else(Default::default, |s| s.demand.media),
+        resilience,
+        nack: rtp.count_retransmissions.then(|| NackConfig { count_retransmissions: true, ..NackConfig::default() }),
+        content: viewer.is_some(),
+        ..ReceiveConfig::default()
+    };
+    let own = config.clone();
+    let mut sender = Endpoint::new(config, Some(send), None, now);
+    if let Some((viewer, offset)) = viewer.as_mut().zip(sender.rtp_timestamp_offset()) {
+        viewer.set_offset(offset);
+    }
+    let mut receiver = Endpoint::new(receiver_config, None, Some(receive), now);
+    let ends = Ends { sender: &mut sender, receiver: &mut receiver };
+    streams::add(ends, &own, rtp, seed, now).map_err(stream_error)?;
+    Ok(Call { sender, receiver, viewer })
+}
+
+/// The source of a flow, and the viewer of its pictures where it has content.
+fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<Viewer>>), RunError> {
+    let start = Timestamp::ZERO + flow.start;
+    let error = |message| RunError::Traffic { flow: flow.name.clone(), message };
+    let source = match &rtp.source {
+        sc::Source::PerfectPackets => PerfectCodec::packets(rtp.payload, start).into(),
+        sc::Source::PerfectFrames { fps } => {
+            PerfectCodec::frames(TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
+        }
+        sc::Source::Statistical(m) => {
+            let config = StatisticalConfig {
+                frame_interval: TimeDelta::from_secs_f64(1.0 / m.fps.max(0.01)),
+                reaction: m.reaction,
+                burst_frames: m.burst_frames,
+                burst_size: m.burst_size,
+                interval_scale: m.interval_scale,
+                size_scale: m.size_scale,
+                min_rate: rtp.floor,
+                max_rate: rtp.ceiling,
+                key_interval: m.key_interval,
+                ..StatisticalConfig::default()
+            };
+            StatisticalSource::new(config, start, seed).map_err(|e| error(e.to_string()))?.into()
+        }
+        sc::Source::Trace { fps, file, sizes } => {
+            // One column: its rate is that of the recording itself.
+            let total: u64 = sizes.iter().map(|s| s.as_bits()).sum();
+            let rate = (total as f64 * fps / sizes.len().max(1) as f64).max(1.0) as u64;
+            let rows = sizes.iter().map(|s| s.as_bytes().to_string());
+            let text: Vec<String> = std::iter::once(rate.to_string()).chain(rows).collect();
+            let traces = FrameTraces::parse(&text.join("\n"), file).map_err(|e| error(e.to_string()))?;
+            TraceSource::new(traces, TimeDelta::from_secs_f64(1.0 / fps.max(0.01)), start).into()
+        }
+        sc::Source::Scenes(config) => {
+            ScenesSource::new(**config, start, seed).map_err(|e| error(e.to_string()))?.into()
+        }
+        sc::Source::Encoder(v) => {
+            let (source, viewer) = video::source(flow, rtp, v, start)?;
+            return Ok((source, Some(viewer)));
+        }
+    };
+    Ok((source, None))
+}
+
+/// Error resilience of a flow. Models have neither slices nor references; an encoder that lacks them reports it when asked.
+fn resilience(rtp: &RtpFlow, choice: Choice) -> ResilienceConfig {
+    let default = ResilienceConfig::default();
+    let is_encoder = matches!(rtp.source, sc::Source::Encoder(_));
+    let capabilities = Capabilities { slices: is_encoder, reference_selection: is_encoder };
+    let delay_max = rtp.playout_deadline.unwrap_or(default.delay_max);
+    let frame_rate = rtp.source.frame_rate().unwrap_or(default.frame_rate);
+    ResilienceConfig { choice, capabilities, delay_max, frame_rate, ..default }
+}

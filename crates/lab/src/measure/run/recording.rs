@@ -1,0 +1,84 @@
+//! What the recorder of a scenario's run measures.
+
+use super::traffic::variant;
+use crate::measure::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
+use crate::measure::results;
+use crate::measure::scenario::{self as sc, Flow, FlowKind, Scenario};
+use weir_path as path;
+use weir_units::{DataRate, TimeDelta, Timestamp};
+
+/// The capacity as the metrics know it: exact for steps, in rows of 100 ms for recorded traces.
+fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
+    match &link.config.capacity {
+        path::Capacity::Unlimited => metrics::Capacity::constant(DataRate::ZERO),
+        path::Capacity::Constant(rate) => metrics::Capacity::constant(*rate),
+        path::Capacity::Schedule(schedule) if link.trace.is_none() => {
+            let mut all = Vec::new();
+            let mut epoch = TimeDelta::ZERO;
+            while epoch < duration {
+                all.extend(schedule.steps().iter().map(|s| (Timestamp::ZERO + epoch + s.at, s.rate)));
+                match schedule.period() {
+                    Some(period) => epoch += period,
+                    None => break,
+                }
+            }
+            metrics::Capacity::steps(all)
+        }
+        recorded => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| recorded.rate_at(t)),
+    }
+}
+
+/// What the recorder of a scenario's run measures.
+pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig {
+    let flow = |f: &Flow| FlowInfo {
+        name: f.name.clone(),
+        controller: match &f.kind {
+            FlowKind::Rtp(r) => r.controller.clone(),
+            FlowKind::Tcp(t) => variant(t.algorithm).name().into(),
+            FlowKind::Udp(_) => "none".into(),
+            FlowKind::Dccp(d) => format!("ccid{}", d.connection.ccid),
+        },
+        kind: match &f.kind {
+            FlowKind::Rtp(_) => results::FlowKind::Rtp,
+            FlowKind::Tcp(_) => results::FlowKind::Tcp,
+            FlowKind::Udp(_) => results::FlowKind::Udp,
+            FlowKind::Dccp(_) => results::FlowKind::Dccp,
+        },
+        adapts: match &f.kind {
+            FlowKind::Rtp(r) => r.adapts,
+            FlowKind::Tcp(_) | FlowKind::Dccp(_) => true,
+            FlowKind::Udp(_) => false,
+        },
+        start: Timestamp::ZERO + f.start,
+        stop: (f.stop < s.duration).then(|| Timestamp::ZERO + f.stop),
+        playout_deadline: f.rtp().and_then(|r| r.playout_deadline),
+        bottleneck: f.forward.iter().copied().find(|&l| l == s.bottleneck).or(f.forward.first().copied()).unwrap_or(0),
+    };
+    let link = |l: &sc::Link| LinkInfo { name: l.name.clone(), capacity: measured_capacity(l, s.duration) };
+    RecorderConfig {
+        scenario: s.name.clone(),
+        condition: s.variant.clone().unwrap_or_default(),
+        controller: s.controller.clone().unwrap_or_else(|| controllers(s)),
+        seed,
+        flows: s.flows.iter().map(flow).collect(),
+        links: s.links.iter().map(link).collect(),
+        bottleneck: s.bottleneck,
+        sampling: s.sample_interval,
+        series,
+        duration: s.duration,
+        windows: (s.windows.iter())
+            .map(|w| metrics::Window {
+                label: w.name.clone(),
+                start: Timestamp::ZERO + w.from,
+                end: Timestamp::ZERO + w.to,
+            })
+            .collect(),
+    }
+}
+
+/// The controllers of a scenario without a placeholder, each once, joined by "+".
+fn controllers(s: &Scenario) -> String {
+    let mut names: Vec<&str> = s.flows.iter().filter_map(|f| f.rtp().map(|r| &r.controller[..])).collect();
+    names.dedup();
+    names.join("+")
+}

@@ -1,0 +1,89 @@
+//! Samples the ends of live calls, on their threads.
+
+use super::flow_run::FlowRun;
+use super::samples::{Internals, SharedSamples};
+use weir_lab::measure::run::parts::{
+    Discards, PauseChange, SAMPLING_INTERVAL, SenderSample, Viewer, frame_record, pauses,
+};
+use weir_lab::measure::scenario::Flow;
+use weir_live::call::CallObserver;
+use weir_session::Endpoint;
+use weir_units::{TimeDelta, Timestamp};
+
+/// Which end of a call.
+pub(super) enum CallSide<'a> {
+    Sender,
+    /// With the viewer of its pictures, where they have content.
+    Receiver(Option<&'a mut Viewer>),
+}
+
+/// Samples one end of a call, and pauses its source as the scenario says.
+pub(super) struct EndSampler<'a> {
+    samples: &'a SharedSamples,
+    flow: &'a Flow,
+    side: CallSide<'a>,
+    /// The next one last.
+    pauses: Vec<PauseChange>,
+    /// Interval between samples of the controller's internals; `None` where they are not recorded.
+    internals_every: Option<TimeDelta>,
+    next_internals: Timestamp,
+    interval: TimeDelta,
+}
+
+impl<'a> EndSampler<'a> {
+    pub(super) fn new(run: &FlowRun<'a>, side: CallSide<'a>) -> Self {
+        let flow = run.flow();
+        let mut pauses: Vec<_> = match side {
+            CallSide::Sender => pauses(run.index, flow).collect(),
+            CallSide::Receiver(_) => Vec::new(),
+        };
+        pauses.reverse();
+        Self {
+            samples: run.samples,
+            flow,
+            side,
+            pauses,
+            internals_every: run.internals_every,
+            next_internals: Timestamp::ZERO,
+            interval: SAMPLING_INTERVAL.min(run.scenario.sample_interval),
+        }
+    }
+
+    /// The controller's internals, where they are due.
+    fn internals(&mut self, now: Timestamp, endpoint: &Endpoint) -> Option<Internals> {
+        let every = self.internals_every.filter(|_| now >= self.next_internals)?;
+        self.next_internals = now + every;
+        let mut all = Internals::new();
+        if let CallSide::Receiver(Some(viewer)) = &self.side {
+            all.extend(viewer.last_psnr().map(|db| ("psnr_db", db)));
+        }
+        endpoint.metrics(&mut |name, value| all.push((name, value)));
+        Some(all)
+    }
+}
+
+impl CallObserver for EndSampler<'_> {
+    fn look_interval(&self) -> TimeDelta {
+        self.interval
+    }
+
+    fn on_look(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
+        while let Some(change) = self.pauses.pop_if(|p| p.at <= now) {
+            endpoint.set_paused(change.paused);
+        }
+        let mut frames = Vec::new();
+        if let CallSide::Receiver(viewer) = &mut self.side {
+            while let Some(e) = endpoint.poll_playout(now) {
+                if let Some(viewer) = viewer {
+                    viewer.on_playout(endpoint, &e, now);
+                }
+                frames.push(frame_record(&e, self.flow));
+            }
+        }
+        let internals = self.internals(now, endpoint);
+        match self.side {
+            CallSide::Sender => self.samples.set_sender(SenderSample::of(endpoint), internals),
+            CallSide::Receiver(_) => self.samples.set_receiver(frames, Discards::of(endpoint), internals),
+        }
+    }
+}

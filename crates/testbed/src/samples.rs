@@ -1,0 +1,100 @@
+//! Samples of a live flow's ends, handed from their threads to the recorder's.
+
+use std::sync::{Mutex, PoisonError};
+use weir_dccp::queue::QueueCounters;
+use weir_lab::measure::metrics::{FrameRecord, Recorder};
+use weir_lab::measure::run::parts::{Discards, FlowSampler, SenderSample, TransportSample};
+use weir_lab::measure::scenario::Flow;
+use weir_units::{TimeDelta, Timestamp};
+
+/// Names and values of a controller's internals.
+pub(super) type Internals = Vec<(&'static str, f64)>;
+
+/// The newest samples of both ends of a flow.
+#[derive(Default, Debug)]
+pub(super) struct Samples {
+    sender: Option<SenderSample>,
+    sender_internals: Internals,
+    receiver_internals: Internals,
+    discards: Option<Discards>,
+    /// Of a DCCP connection, since it was last taken.
+    transport: Option<TransportSample>,
+    /// Frames whose playout time has come since they were last taken.
+    frames: Vec<FrameRecord>,
+}
+
+/// The samples of a flow, between the threads of its ends and that of the recorder.
+#[derive(Default, Debug)]
+pub(super) struct SharedSamples(Mutex<Samples>);
+
+impl SharedSamples {
+    fn with<T>(&self, change: impl FnOnce(&mut Samples) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts in a sample of a call's sending end, and its internals where they were read.
+    pub(super) fn set_sender(&self, sample: SenderSample, internals: Option<Internals>) {
+        self.with(|s| {
+            s.sender = Some(sample);
+            if let Some(all) = internals {
+                s.sender_internals = all;
+            }
+        });
+    }
+
+    /// Puts in what a call's receiving end has played and discarded, and its internals where they were read.
+    pub(super) fn set_receiver(
+        &self,
+        mut frames: Vec<FrameRecord>,
+        discards: Option<Discards>,
+        internals: Option<Internals>,
+    ) {
+        self.with(|s| {
+            s.frames.append(&mut frames);
+            s.discards = discards;
+            if let Some(all) = internals {
+                s.receiver_internals = all;
+            }
+        });
+    }
+
+    /// Puts in the state of a DCCP flow's connection.
+    pub(super) fn set_connection(&self, queue: QueueCounters, rtt: Option<TimeDelta>) {
+        let refused = queue.refused + queue.displaced + queue.expired;
+        self.with(|s| s.transport = Some(TransportSample { refused, rtt }));
+    }
+
+    /// Hands the samples to the recorder. Where a thread of the flow holds them, they are taken the next time: the
+    /// emulator does not wait.
+    pub(super) fn record(&self, r: &mut Recorder, to: &mut FlowRecording<'_>, now: Timestamp) {
+        let Ok(mut samples) = self.0.try_lock() else { return };
+        let FlowRecording { index, flow, sampler, row } = to;
+        if now >= Timestamp::ZERO + flow.start
+            && now <= Timestamp::ZERO + flow.stop
+            && let Some(sample) = &samples.sender
+        {
+            sampler.on_sender(r, now, sample);
+            if *row {
+                let internals = samples.sender_internals.iter().chain(&samples.receiver_internals);
+                internals.for_each(|&(name, value)| r.metric(*index, now, name, value));
+            }
+        }
+        if let Some(sample) = samples.transport.take() {
+            sampler.on_transport(r, now, sample);
+        }
+        samples.frames.drain(..).for_each(|f| r.frame(*index, f));
+        if let Some(discards) = samples.discards {
+            sampler.on_discards(r, now, discards);
+        }
+    }
+}
+
+/// The flow whose samples are recorded.
+pub(super) struct FlowRecording<'a> {
+    /// Its index in the scenario.
+    pub(super) index: usize,
+    pub(super) flow: &'a Flow,
+    pub(super) sampler: &'a mut FlowSampler,
+    /// Whether a row of the time series ends now.
+    pub(super) row: bool,
+}
