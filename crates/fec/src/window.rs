@@ -317,7 +317,7 @@ impl RepairWindow {
             }
             self.evict_source();
         }
-        let rest = self.sources.store(self.now, sequence, (bytes, symbol.zeros), origin);
+        let rest = self.sources.store(self.now, sequence, bytes, symbol.zeros, origin);
         if let Some(rest) = rest {
             self.source_pool.put(rest, self.limits.source_bytes);
         }

@@ -1,5 +1,6 @@
 //! What has arrived of the media's content, kept until its frame is played.
 
+use crate::frames::FramePart;
 use std::collections::VecDeque;
 use weir_media::{PlayoutEvent, ReceivedFrame, ReceivedPayload};
 use weir_units::{DataSize, TimeDelta, Timestamp};
@@ -70,12 +71,8 @@ impl ContentStore {
     }
 
     /// Keeps a packet that has come in time for its frame.
-    pub(crate) fn insert(
-        &mut self,
-        now: Timestamp,
-        (sequence, rtp_timestamp, marker): (u64, u32, bool),
-        payload: &Payload<'_>,
-    ) {
+    pub(crate) fn insert(&mut self, now: Timestamp, sequence: u64, part: FramePart, payload: &Payload<'_>) {
+        let FramePart { rtp_timestamp, marker } = part;
         let index = match self.packets.back() {
             Some(last) if last.payload.sequence >= sequence => {
                 self.packets.partition_point(|p| p.payload.sequence < sequence)
@@ -165,7 +162,8 @@ mod tests {
     }
 
     fn put(store: &mut ContentStore, now: Timestamp, sequence: u64, rtp_timestamp: u32, bytes: &[u8]) {
-        store.insert(now, (sequence, rtp_timestamp, false), &Payload { bytes, zeros: 0, repaired: sequence == 6 });
+        let part = FramePart { rtp_timestamp, marker: false };
+        store.insert(now, sequence, part, &Payload { bytes, zeros: 0, repaired: sequence == 6 });
     }
 
     #[test]

@@ -11,6 +11,14 @@ const MAX_AHEAD: u64 = 256;
 /// A number this far behind the newest is of a source that has begun anew.
 const RESTART: u64 = 128;
 
+/// The frame that a packet is part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FramePart {
+    pub rtp_timestamp: u32,
+    /// Whether it is the frame's last packet.
+    pub marker: bool,
+}
+
 /// Losses, repair and frames as the receiver knows them.
 ///
 /// A frame of which no packet came is known by the gap in RTP timestamps. Where a gap in sequence numbers lies between two
@@ -118,14 +126,14 @@ impl FrameLedger {
     }
 
     /// A packet has come, too late for playout where `discarded`.
-    pub(crate) fn on_packet(&mut self, now: Timestamp, sequence: u64, media: Option<(u32, bool)>, discarded: bool) {
+    pub(crate) fn on_packet(&mut self, now: Timestamp, sequence: u64, media: Option<FramePart>, discarded: bool) {
         let state = if discarded { State::Discarded } else { State::Received };
         self.note(now, sequence, media, state);
         self.settle(now);
     }
 
     /// A lost packet has been brought back in time.
-    pub(crate) fn on_recovered(&mut self, now: Timestamp, sequence: u64, media: Option<(u32, bool)>) {
+    pub(crate) fn on_recovered(&mut self, now: Timestamp, sequence: u64, media: Option<FramePart>) {
         self.note(now, sequence, media, State::Recovered);
     }
 
@@ -170,7 +178,7 @@ impl FrameLedger {
         self.packets.get_mut(usize::try_from(sequence.checked_sub(self.begin)?).ok()?)
     }
 
-    fn note(&mut self, now: Timestamp, sequence: u64, media: Option<(u32, bool)>, state: State) {
+    fn note(&mut self, now: Timestamp, sequence: u64, media: Option<FramePart>, state: State) {
         let end = self.end();
         let anew = sequence + RESTART < end || sequence.saturating_sub(end) > MAX_PACKETS as u64;
         if end == 0 || (anew && state != State::Recovered) {
@@ -179,8 +187,8 @@ impl FrameLedger {
         self.expect(now, sequence);
         let Some(p) = self.packet_mut(sequence).filter(|p| p.state == State::Missing) else { return };
         p.state = state;
-        p.rtp_timestamp = media.map(|m| m.0);
-        p.marker = media.is_some_and(|m| m.1);
+        p.rtp_timestamp = media.map(|m| m.rtp_timestamp);
+        p.marker = media.is_some_and(|m| m.marker);
         while self.packets.len() > MAX_PACKETS {
             self.settle_first();
         }
@@ -292,7 +300,8 @@ mod tests {
         for (i, &packets) in frames.iter().enumerate() {
             for p in 0..packets {
                 if !lost(n) {
-                    l.on_packet(now, 100_000 + n, Some((i as u32 * 3_000, p + 1 == packets)), false);
+                    let part = FramePart { rtp_timestamp: i as u32 * 3_000, marker: p + 1 == packets };
+                    l.on_packet(now, 100_000 + n, Some(part), false);
                 }
                 n += 1;
                 if protected && n % 5 == 0 {
@@ -318,7 +327,9 @@ mod tests {
             }
         };
         let come = |l: &mut FrameLedger, sequences: &[u64]| {
-            sequences.iter().for_each(|&s| l.on_packet(now, s, Some((s as u32, true)), false));
+            sequences
+                .iter()
+                .for_each(|&s| l.on_packet(now, s, Some(FramePart { rtp_timestamp: s as u32, marker: true }), false));
         };
         // Too far ahead of the first packet to be expected, then not.
         come(&mut l, &[700]);
@@ -375,10 +386,11 @@ mod tests {
                 now += TimeDelta::from_millis(ms);
                 high += step % 7 * (step % 40);
                 let sequence = high.saturating_sub(step % 200);
+                let part = Some(FramePart { rtp_timestamp, marker: step % 2 == 0 });
                 match what {
-                    0 => l.on_recovered(now, sequence.min(high), Some((rtp_timestamp, step % 2 == 0))),
+                    0 => l.on_recovered(now, sequence.min(high), part),
                     1 => l.on_protected(now, step, &Coverage::every(sequence, 1, step % 300)),
-                    _ => l.on_packet(now, sequence, Some((rtp_timestamp, step % 2 == 0)), what == 3),
+                    _ => l.on_packet(now, sequence, part, what == 3),
                 }
                 let s = l.stats();
                 prop_assert!(l.packets.len() <= MAX_PACKETS + 256);

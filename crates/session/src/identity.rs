@@ -87,6 +87,15 @@ impl StreamIdentity {
     }
 }
 
+/// The sources that a feedback message names (RFC 4585, section 6.1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FeedbackSsrcs {
+    /// Who sends the message.
+    pub sender: u32,
+    /// The media that it is about.
+    pub media: u32,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

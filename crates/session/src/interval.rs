@@ -1,5 +1,6 @@
 //! What became of each media packet of a reporting interval: the receiver's side of run-length reports.
 
+use crate::identity::FeedbackSsrcs;
 use crate::session_params::XrBlocks;
 use std::collections::VecDeque;
 use weir_wire::rtcp::xr::{Block, Blocks, Chunk, RleBlock, Xr};
@@ -99,14 +100,15 @@ impl IntervalLog {
     }
 
     /// Appends an extended report of loss, of discards if there are any, and of loss after repair if there is `repair`, as far
-    /// as these are `wanted`. What does not fit is left to the next report. Tells the range that it covers.
+    /// as these are `wanted`. What does not fit is left to the next report. Returns the range that it covers.
     pub(crate) fn write(
         &mut self,
-        (ssrc, source): (u32, u32),
+        ssrcs: FeedbackSsrcs,
         wanted: &XrBlocks,
         repair: bool,
         out: &mut Vec<u8>,
     ) -> (u16, u16) {
+        let FeedbackSsrcs { sender: ssrc, media: source } = ssrcs;
         let repair = repair && wanted.post_repair_loss_rle;
         let [loss, discard, post] = &mut self.chunks;
         let begin = self.begin as u16;
@@ -159,7 +161,7 @@ mod tests {
     /// Sequence numbers and bits of each block of what is written: loss, discard, post-repair.
     fn written(log: &mut IntervalLog, repair: bool) -> [Option<Vec<(u16, bool)>>; 3] {
         let mut out = Vec::new();
-        log.write((7, 9), &XrBlocks::ALL, repair, &mut out);
+        log.write(FeedbackSsrcs { sender: 7, media: 9 }, &XrBlocks::ALL, repair, &mut out);
         let mut got = [None, None, None];
         let Some(Ok(Packet::Xr(xr))) = parse_compound(&out).next() else { panic!("{out:?}") };
         for block in xr.blocks.iter() {

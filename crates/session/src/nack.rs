@@ -7,6 +7,7 @@
 //! bandwidth are always small enough for; a leaky bucket keeps them inside that bandwidth. They are of reduced size
 //! (RFC 5506).
 
+use crate::identity::FeedbackSsrcs;
 use crate::rtcp_timer::RTCP_BANDWIDTH_SHARE;
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -23,6 +24,15 @@ const RESPONSE_WEIGHT: f64 = 0.125;
 const MAX_GAP: u64 = 3_000;
 /// Repair packets that have not come for this long come no more.
 const REPAIR_SILENCE: TimeDelta = TimeDelta::from_secs(1);
+
+/// Losses that a receiver has seen.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct GapCounts {
+    /// Packets that were missing.
+    pub missing: u64,
+    /// Gaps that they were in.
+    pub gaps: u64,
+}
 
 /// When a receiver asks for lost packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -192,9 +202,9 @@ impl Nacker {
             self.next = None;
         }
     }
-    /// Packets that were missing so far, and the gaps that they were in.
-    pub(crate) fn gaps(&self) -> (u64, u64) {
-        (self.counters.missing - self.counters.reordered, self.gaps)
+    /// Losses so far.
+    pub(crate) fn gaps(&self) -> GapCounts {
+        GapCounts { missing: self.counters.missing - self.counters.reordered, gaps: self.gaps }
     }
 
     pub(crate) fn on_rtt(&mut self, rtt: TimeDelta) {
@@ -387,11 +397,12 @@ impl Nacker {
     }
 
     /// Appends the message that was prepared.
-    pub(crate) fn write(&mut self, (ssrc, media_ssrc): (u32, u32), now: Timestamp, out: &mut Vec<u8>) {
+    pub(crate) fn write(&mut self, ssrcs: FeedbackSsrcs, now: Timestamp, out: &mut Vec<u8>) {
         let before = out.len();
         self.entries.clear();
         self.entries.extend(NackPacker::new(self.due.iter().copied()));
-        Nack { sender_ssrc: ssrc, media_ssrc, entries: List::from(&self.entries[..]) }.write_into(out);
+        let entries = List::from(&self.entries[..]);
+        Nack { sender_ssrc: ssrcs.sender, media_ssrc: ssrcs.media, entries }.write_into(out);
         self.counters.nacks += 1;
         self.counters.requested += self.due.len() as u64;
         self.due.clear();
@@ -437,7 +448,7 @@ mod tests {
             return vec![];
         }
         let mut out = vec![];
-        n.write((7, 9), now, &mut out);
+        n.write(FeedbackSsrcs { sender: 7, media: 9 }, now, &mut out);
         let Some(Ok(Packet::Nack(nack))) = parse_compound(&out).next() else { panic!("{out:?}") };
         assert_eq!((nack.sender_ssrc, nack.media_ssrc), (7, 9));
         nack.sequences().collect()
@@ -568,7 +579,7 @@ mod tests {
                 }
                 if n.prepare(now) {
                     let mut out = vec![];
-                    n.write((1, 2), now, &mut out);
+                    n.write(FeedbackSsrcs { sender: 1, media: 2 }, now, &mut out);
                     prop_assert!(out.len() <= 12 + MAX_IN_MESSAGE * 4);
                 }
                 prop_assert!(n.poll_timeout().is_none_or(|at| at > now), "time stands still");

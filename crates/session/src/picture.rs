@@ -5,6 +5,7 @@
 //! section 5.1), and has no field that tells which. Here an RPSI beside an SLI in one compound asks for its picture; one by
 //! itself does so too unless both ends have [`PictureFeedback::acknowledge`] on: then it acknowledges.
 
+use crate::identity::FeedbackSsrcs;
 use std::collections::VecDeque;
 use weir_media::{PictureId, VideoCodec};
 use weir_units::{TimeDelta, Timestamp};
@@ -178,7 +179,15 @@ impl Asked {
     }
 }
 
-/// What a receiver wants to tell of pictures.
+/// A Full Intra Request: repetitions have the same number (RFC 5104, section 4.3.1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FirId {
+    /// Who sent it.
+    pub ssrc: u32,
+    pub sequence: u8,
+}
+
+/// Feedback on pictures that a receiver is to send.
 #[derive(Debug)]
 pub(crate) struct PictureRequests {
     config: PictureFeedback,
@@ -263,11 +272,13 @@ impl PictureRequests {
     /// Appends what is due; unanswered requests come again after `spacing`.
     pub(crate) fn write(
         &mut self,
-        (ssrc, media_ssrc, payload_type): (u32, u32, u8),
+        ssrcs: FeedbackSsrcs,
+        payload_type: u8,
         spacing: TimeDelta,
         now: Timestamp,
         out: &mut Vec<u8>,
     ) {
+        let FeedbackSsrcs { sender: ssrc, media: media_ssrc } = ssrcs;
         let c = self.config;
         if let Some((mut asked, decoded)) = self.reference.filter(|r| r.0.due <= now) {
             match self.pictures.name(c.name, decoded).filter(|_| asked.tries < c.reference_tries) {
@@ -281,13 +292,13 @@ impl PictureRequests {
                     self.reference = Some((asked, decoded));
                     self.counters.references_sent += 1;
                     if let Some(macroblocks) = c.slice_loss.or(c.acknowledge.then_some(MAX_MACROBLOCKS)) {
-                        // RFC 7741, section 5.2: all of the picture may be told lost, and the one behind the last is.
+                        // RFC 7741, section 5.2: all of the picture may be reported lost, and the one behind the last is.
                         let id = self.pictures.id(decoded).map_or(0, |id| id.value.wrapping_add(1));
                         let number = macroblocks.min(MAX_MACROBLOCKS);
                         let entries = [SliEntry { first: 0, number, picture_id: id as u8 & 0x3f }];
                         Sli { sender_ssrc: ssrc, media_ssrc, entries: (&entries).into() }.write_into(out);
                     }
-                    write_rpsi((ssrc, media_ssrc, payload_type), named, out);
+                    write_rpsi(ssrcs, payload_type, named, out);
                 }
             }
         } else if let Some(decoded) = self.decoded.take() {
@@ -296,7 +307,7 @@ impl PictureRequests {
                 Some(named) => {
                     self.acknowledged_at = now;
                     self.counters.acknowledgements_sent += 1;
-                    write_rpsi((ssrc, media_ssrc, payload_type), named, out);
+                    write_rpsi(ssrcs, payload_type, named, out);
                 }
                 None => self.counters.unnamed += 1,
             }
@@ -320,9 +331,10 @@ impl PictureRequests {
     }
 }
 
-fn write_rpsi((ssrc, media_ssrc, payload_type): (u32, u32, u8), named: Named, out: &mut Vec<u8>) {
+fn write_rpsi(ssrcs: FeedbackSsrcs, payload_type: u8, named: Named, out: &mut Vec<u8>) {
+    let FeedbackSsrcs { sender: sender_ssrc, media: media_ssrc } = ssrcs;
     let (bytes, len, unused_bits) = named.bits();
-    Rpsi { sender_ssrc: ssrc, media_ssrc, payload_type, bit_string: &bytes[..len], unused_bits }.write_into(out);
+    Rpsi { sender_ssrc, media_ssrc, payload_type, bit_string: &bytes[..len], unused_bits }.write_into(out);
 }
 
 #[cfg(test)]
@@ -330,7 +342,7 @@ mod tests {
     use super::*;
     use weir_wire::rtcp::{Packet, parse_compound};
 
-    const WHO: (u32, u32, u8) = (1, 2, 96);
+    const SSRCS: FeedbackSsrcs = FeedbackSsrcs { sender: 1, media: 2 };
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
@@ -340,7 +352,7 @@ mod tests {
     fn sent(r: &mut PictureRequests, ms: i64) -> Vec<String> {
         let mut out = vec![];
         if r.is_due(at(ms)) {
-            r.write(WHO, TimeDelta::from_millis(100), at(ms), &mut out);
+            r.write(SSRCS, 96, TimeDelta::from_millis(100), at(ms), &mut out);
         }
         let name = |p| match p {
             Packet::Pli(p) => format!("PLI {}", p.media_ssrc),
@@ -424,7 +436,7 @@ mod tests {
             Named::PictureId(PictureId { value: 0x7f, long: false }),
         ] {
             let mut out = vec![];
-            write_rpsi(WHO, named, &mut out);
+            write_rpsi(SSRCS, 96, named, &mut out);
             let Some(Ok(Packet::Rpsi(rpsi))) = parse_compound(&out).next() else { panic!("{out:?}") };
             let by_id = PictureName::PictureId(VideoCodec::Vp8);
             let (right, wrong) = match named {

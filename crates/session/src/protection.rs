@@ -146,9 +146,10 @@ impl RepairSender {
         sequence: u64,
         packet: &[u8],
         zeros: u32,
-        (importance, ends_key_frame): (Importance, bool),
+        importance: Importance,
+        ends_key_frame: bool,
     ) {
-        // Longer than the length field tells: sent without protection.
+        // Longer than the length field can say: sent without protection.
         let Ok(symbol) = repair_format::protected(packet, zeros, &mut self.scratch) else { return };
         self.encoder.push(sequence, symbol, importance);
         if ends_key_frame && matches!(self.encoder.protection(), Protection::ByImportance { .. }) {
@@ -237,7 +238,7 @@ mod tests {
                 for i in 0..count {
                     let mut out = vec![];
                     Header { sequence: sequence as u16, ssrc: 7, ..Header::default() }.write_into(&mut out);
-                    s.on_media(sequence, &out, 100, (importance, key && i + 1 == count));
+                    s.on_media(sequence, &out, 100, importance, key && i + 1 == count);
                     sequence += 1;
                 }
                 s.waiting.len()

@@ -11,7 +11,7 @@ mod retransmission;
 pub(crate) mod source;
 mod stream;
 
-pub(crate) use packet::Incoming;
+pub(crate) use packet::{Arrival, Incoming};
 pub(crate) use path::ReceivePath;
 pub use stream::ReceiveCounters;
 pub(crate) use stream::{IncomingStream, SenderReports, Shared};
@@ -20,6 +20,7 @@ use crate::arrivals::ArrivalLog;
 use crate::config::IncomingConfig;
 use crate::feedback::{TwccWriter, write_ccfb};
 use crate::frames::RecoveryStats;
+use crate::identity::FeedbackSsrcs;
 use crate::ids::IncomingId;
 use crate::recovery::RepairReceiveCounters;
 use crate::session_params::SessionParams;
@@ -164,7 +165,7 @@ impl Receiver {
     pub(crate) fn write_nacks(&mut self, ssrc: u32, now: Timestamp, out: &mut Vec<u8>) {
         for s in &mut self.streams {
             if let Some(n) = s.nack.as_mut().filter(|n| n.is_prepared()) {
-                n.write((ssrc, s.identity.ssrc), now, out);
+                n.write(FeedbackSsrcs { sender: ssrc, media: s.identity.ssrc }, now, out);
             }
         }
     }

@@ -1,12 +1,11 @@
 //! The receiver's half of repair: a window over the media packets that came and the repair packets beside them.
 
 use crate::arrivals::ArrivalLog;
-use crate::repair_format::{self, Format};
+use crate::repair_format::{self, ProtectedStream, ReceivedRepair};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_fec::{RepairCounts, RepairWindow, WindowLimits};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::fec::{Octets, parity};
-use weir_wire::rtp::PacketView;
 
 /// Whether a receiver repairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -80,15 +79,16 @@ impl RepairReceiver {
         }
     }
 
-    /// A repair packet has come. `protected` is told its number and the packets that it protects.
+    /// A repair packet has come. `protected` is called with its number and the packets that it protects.
     pub(crate) fn on_repair(
         &mut self,
         now: Timestamp,
-        (format, view, zeros): (Format, &PacketView<'_>, u32),
-        (media_ssrc, unwrap): (u32, impl Fn(u16) -> u64),
+        packet: ReceivedRepair<'_>,
+        media: ProtectedStream,
         ecn: Ecn,
         mut protected: impl FnMut(u64, &weir_fec::Coverage),
     ) -> Option<DataSize> {
+        let ReceivedRepair { view, zeros, .. } = packet;
         let Sequenced::Valid(number) = self.stats.on_sequence(view.sequence()) else { return None };
         self.stats.on_arrival(now, view.timestamp());
         let size = (view.header_len() + view.payload().len()) as u64 + u64::from(view.padding()) + u64::from(zeros);
@@ -98,7 +98,7 @@ impl RepairReceiver {
             log.on_packet(number, now, ecn);
         }
         let window = &mut self.window;
-        let read = repair_format::read((format, view, zeros), media_ssrc, unwrap, &mut self.scratch, |repair| {
+        let read = repair_format::read(packet, media, &mut self.scratch, |repair| {
             protected(number, &repair.coverage);
             window.on_repair(now, repair);
         });
@@ -130,10 +130,10 @@ impl RepairReceiver {
 mod tests {
     use super::*;
     use crate::protection::{RepairChoice, RepairSender};
-    use crate::sent::nearest;
+    use crate::repair_format::Format;
     use proptest::prelude::*;
     use weir_fec::{Importance, Scheme};
-    use weir_wire::rtp::{Header, extension::Element, write_padding};
+    use weir_wire::rtp::{Header, PacketView, extension::Element, write_padding};
 
     /// A packet with an extension, a real payload of `len` bytes, and padding now and then.
     fn packet(sequence: u64, len: usize) -> Vec<u8> {
@@ -178,7 +178,7 @@ mod tests {
             let (mut got, mut highest, mut number) = (vec![], 0, 0u16);
             for (i, bytes) in sent.iter().enumerate() {
                 let sequence = first + i as u64;
-                sender.on_media(sequence, bytes, 0, (Importance::Other, false));
+                sender.on_media(sequence, bytes, 0, Importance::Other, false);
                 if !lost[i] {
                     highest = sequence;
                     receiver.on_media(now, sequence, bytes, 0);
@@ -190,8 +190,8 @@ mod tests {
                     out.extend_from_slice(&p.bytes);
                     number += 1;
                     let view = PacketView::parse(&out).unwrap();
-                    let unwrap = |s| nearest(highest, s);
-                    receiver.on_repair(now, (p.format, &view, p.zeros), (7, unwrap), Ecn::NotEct, |_, _| {});
+                    let packet = ReceivedRepair { format: p.format, view: &view, zeros: p.zeros };
+                    receiver.on_repair(now, packet, ProtectedStream { ssrc: 7, highest }, Ecn::NotEct, |_, _| {});
                 }
                 while let Some(r) = receiver.poll(7) {
                     let want = &sent[(r.sequence - first) as usize];

@@ -7,6 +7,7 @@
 //! packets in sequence then. Both codes work on the strings of RFC 8627, section 6.2, where RFC 6865 would take whole
 //! packets: sequence number and SSRC are known from the repair packet, and one window serves both codes.
 
+use crate::sent::nearest;
 use weir_fec::{Code, Coverage, Repair, Shape, Symbol};
 use weir_wire::Error;
 use weir_wire::fec::parity::{self, Recovery};
@@ -60,18 +61,35 @@ fn block_of(ssrc: u32, base: u64, coverage: &Coverage, shape: Shape) -> Option<f
     regular.then_some(flexfec::Block { ssrc, base: base as u16, shape })
 }
 
-/// Reads a repair packet and hands what it repairs to `take`, its string in `scratch`. `unwrap` gives the 64-bit number of a
-/// media sequence number.
+/// A repair packet as received.
+#[derive(Clone, Copy)]
+pub(crate) struct ReceivedRepair<'a> {
+    pub format: Format,
+    pub view: &'a PacketView<'a>,
+    /// Bytes of its payload that were not carried; they are zeros.
+    pub zeros: u32,
+}
+
+/// The stream of media that repair packets protect.
+#[derive(Clone, Copy)]
+pub(crate) struct ProtectedStream {
+    pub ssrc: u32,
+    /// Its highest sequence number so far, to which those in repair packets are near.
+    pub highest: u64,
+}
+
+/// Reads a repair packet and hands what it repairs to `take`, its string in `scratch`.
 ///
 /// # Errors
 /// Where the payload is not of the format, or is about another source.
 pub(crate) fn read(
-    (format, view, zeros): (Format, &PacketView<'_>, u32),
-    media_ssrc: u32,
-    unwrap: impl Fn(u16) -> u64,
+    packet: ReceivedRepair<'_>,
+    media: ProtectedStream,
     scratch: &mut Vec<u8>,
     take: impl FnOnce(Repair<'_>),
 ) -> Result<(), Error> {
+    let ReceivedRepair { format, view, zeros } = packet;
+    let unwrap = |sequence| nearest(media.highest, sequence);
     scratch.clear();
     let payload = Octets { bytes: view.payload(), zeros };
     let wrong = |field, value: u32, expected| Err(Error::Value { field, offset: 0, value: value.into(), expected });
@@ -84,7 +102,7 @@ pub(crate) fn read(
             let (Some(block), None) = (blocks.next(), blocks.next()) else {
                 return wrong("FlexFEC CSRC count", repair.blocks.iter().count() as u32, "1");
             };
-            if block.ssrc != media_ssrc {
+            if block.ssrc != media.ssrc {
                 return wrong("FlexFEC CSRC", block.ssrc, "the media's source");
             }
             let mut coverage = Coverage::new(unwrap(block.base));

@@ -5,6 +5,7 @@
 //! protection, which a receiver takes as they come. Both decide by the same policy from the same numbers: the fraction lost
 //! of each report, as the receiver writes and the sender reads it, and the round trip.
 
+use crate::nack::GapCounts;
 use crate::protection::RepairChoice;
 use weir_cc::cue::{Fate, IntervalPacket};
 use weir_fec::{Protection, Scheme};
@@ -152,24 +153,25 @@ pub(crate) fn unequal(p: UnequalProtection) -> RepairChoice {
 pub(crate) struct ReceiveResilience {
     policy: Policy,
     rtt: TimeDelta,
-    /// Packets missing and gaps of the interval before.
-    told: (u64, u64),
+    /// Losses at the report before.
+    reported: GapCounts,
 }
 
 impl ReceiveResilience {
     pub(crate) fn new(config: ResilienceConfig) -> Self {
-        Self { policy: Policy::new(config), rtt: TimeDelta::ZERO, told: (0, 0) }
+        Self { policy: Policy::new(config), rtt: TimeDelta::ZERO, reported: GapCounts::default() }
     }
 
     pub(crate) fn on_rtt(&mut self, rtt: TimeDelta) {
         self.rtt = rtt;
     }
 
-    /// A report tells of this fraction lost; `missing` packets in `gaps` were seen so far.
-    pub(crate) fn on_loss(&mut self, loss: f64, (missing, gaps): (u64, u64)) {
-        let (m, g) = (missing.saturating_sub(self.told.0), gaps.saturating_sub(self.told.1));
-        self.told = (missing, gaps);
-        let burst = if g > 0 { m as f64 / g as f64 } else { 1.0 };
+    /// A report with this fraction lost leaves; `total` are all losses so far.
+    pub(crate) fn on_loss(&mut self, loss: f64, total: GapCounts) {
+        let missing = total.missing.saturating_sub(self.reported.missing);
+        let gaps = total.gaps.saturating_sub(self.reported.gaps);
+        self.reported = total;
+        let burst = if gaps > 0 { missing as f64 / gaps as f64 } else { 1.0 };
         self.policy.update(&Conditions { loss, burst, rtt: self.rtt, one_way_delay: None });
     }
 

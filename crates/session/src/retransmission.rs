@@ -125,9 +125,9 @@ impl Retransmitter {
         }
     }
 
-    /// A packet of the media stream leaves: its bytes, and those of its payload that are not there.
+    /// A packet of the media stream leaves, `zeros` bytes of its payload not in `packet`.
     #[inline(never)]
-    pub(crate) fn keep(&mut self, now: Timestamp, sequence: u64, (packet, zeros): (&[u8], u16), is_padding: bool) {
+    pub(crate) fn keep(&mut self, now: Timestamp, sequence: u64, packet: &[u8], zeros: u16, is_padding: bool) {
         let Ok(view) = PacketView::parse_header(packet) else { return };
         if sequence != self.next {
             while !self.kept.is_empty() {
@@ -285,7 +285,7 @@ mod tests {
             Header { sequence: sequence as u16, timestamp: i as u32, marker: i % 3 == 0, ..Header::default() }
                 .write_into(&mut out);
             out.resize(out.len() + real, i as u8);
-            r.keep(ms(i as i64 * 10), sequence, (&out, real as u16), false);
+            r.keep(ms(i as i64 * 10), sequence, &out, real as u16, false);
         }
         r
     }
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(r.waiting.len(), 10);
         let mut out = vec![];
         Header { sequence: 131_076u64 as u16, ..Header::default() }.write_into(&mut out);
-        r.keep(ms(110), 131_076, (&out, 9_400), false);
+        r.keep(ms(110), 131_076, &out, 9_400, false);
         assert_eq!((r.waiting.len(), r.waiting_size(), r.front_size()), (1, 1_002, Some(1_002)));
     }
 

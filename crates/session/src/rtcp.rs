@@ -1,5 +1,6 @@
 //! RTCP packets as an endpoint writes them: compounds with SR or RR, SDES and XR, and the reports of receiver halves.
 
+use crate::identity::FeedbackSsrcs;
 use crate::statistics::BlockNumbers;
 use weir_cc::Report;
 use weir_cc::cue::NadaMode;
@@ -116,14 +117,29 @@ impl Compound<'_> {
 /// Sources described by one SDES packet.
 const MAX_CHUNKS: usize = 8;
 
-/// Appends what a receiver half reports; without feedback messages where the profile has none. `next` is the packet that is decoded next and how long until then.
-pub(crate) fn write_report(
-    report: &Report,
-    (ssrc, remote_ssrc): (u32, u32),
-    (is_avpf, overhead): (bool, u32),
-    next: (u16, Option<TimeDelta>),
-    out: &mut Vec<u8>,
-) {
+/// The packet that is decoded next, for NADU.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct NextUnit {
+    pub sequence: u16,
+    /// How long until it is decoded, where it is known.
+    pub playout_delay: Option<TimeDelta>,
+}
+
+/// What the reports of a receiver half are written with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReportContext {
+    pub ssrcs: FeedbackSsrcs,
+    /// Whether the profile has feedback messages.
+    pub is_avpf: bool,
+    /// Bytes of headers of lower layers in each packet (RFC 5104, section 4.2.1.2).
+    pub overhead: u32,
+    pub next_unit: NextUnit,
+}
+
+/// Appends what a receiver half reports; without feedback messages where the profile has none.
+pub(crate) fn write_report(report: &Report, context: &ReportContext, out: &mut Vec<u8>) {
+    let ReportContext { ssrcs, is_avpf, overhead, next_unit } = *context;
+    let FeedbackSsrcs { sender: ssrc, media: remote_ssrc } = ssrcs;
     match *report {
         Report::Remb { .. } | Report::Tmmbr { .. } | Report::NextDataUnit { .. } if !is_avpf => {}
         Report::Remb { rate } => {
@@ -145,9 +161,9 @@ pub(crate) fn write_report(
         .write_into(out),
     }
     if let Report::NextDataUnit { .. } = report {
-        // A model of a buffer has room for whatever the deadline lets in.
+        // A model of a buffer has room for all that arrives before the deadline.
         let free_buffer = DataSize::from_bytes(u64::MAX);
-        let (next_sequence, playout_delay) = next;
+        let NextUnit { sequence: next_sequence, playout_delay } = next_unit;
         let unit = NaduEntry { ssrc: remote_ssrc, playout_delay, next_sequence, next_unit: 0, free_buffer };
         Nadu { sender_ssrc: ssrc, entries: (&[unit]).into() }.write_into(out);
     }

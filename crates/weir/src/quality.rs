@@ -164,7 +164,8 @@ struct Measured {
 fn measure(
     session: &Session,
     args: &QualityArgs,
-    (reference, distorted): (&mut Input, &mut Input),
+    reference: &mut Input,
+    distorted: &mut Input,
     mut csv: Option<&mut dyn Write>,
 ) -> Result<Measured, Failure> {
     let total = [reference.pictures, distorted.pictures].into_iter().flatten().min();
@@ -229,8 +230,8 @@ pub(crate) fn quality(session: &Session, args: &QualityArgs) -> Done {
         return Err(InputError::whole(&args.distorted, message).help(help).into());
     }
     let measured = match &args.frames {
-        None => measure(session, args, (&mut reference, &mut distorted), None)?,
-        Some(path) => whole(path, |out| measure(session, args, (&mut reference, &mut distorted), Some(out)))?,
+        None => measure(session, args, &mut reference, &mut distorted, None)?,
+        Some(path) => whole(path, |out| measure(session, args, &mut reference, &mut distorted, Some(out)))?,
     };
     if measured.pictures == 0 {
         return Err(wrong(&args.distorted, "there is not one picture to compare"));

@@ -182,7 +182,8 @@ impl Sources {
         &mut self,
         at: Timestamp,
         sequence: u64,
-        (bytes, zeros): (Vec<u8>, u32),
+        bytes: Vec<u8>,
+        zeros: u32,
         origin: Origin,
     ) -> Option<Vec<u8>> {
         let i = self.slot(sequence);
@@ -243,7 +244,7 @@ mod tests {
 
     fn store(sources: &mut Sources, sequence: u64) -> Option<Vec<u8>> {
         sources.see(sequence);
-        sources.store(Timestamp::ZERO, sequence, (vec![sequence as u8], 0), Origin::Received)
+        sources.store(Timestamp::ZERO, sequence, vec![sequence as u8], 0, Origin::Received)
     }
 
     #[test]

@@ -16,6 +16,7 @@ use pcap_file::pcapng::{Block, PcapNgBlock};
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 use weir_dccp::packet::{PseudoHeader, ServiceCode};
 use weir_units::{Ecn, Timestamp};
@@ -30,7 +31,7 @@ const MAX_PAYLOAD: usize = 65_535 - IP_HEADER - UDP_HEADER;
 pub const RTP_PORT: u16 = 5004;
 /// Port and group of session announcements (RFC 2974, section 3).
 const SAP_PORT: u16 = 9875;
-const SAP_GROUP: [u8; 4] = [224, 2, 127, 254];
+const SAP_GROUP: Ipv4Addr = Ipv4Addr::new(224, 2, 127, 254);
 
 /// Which way a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,7 +176,8 @@ impl<W: Write> PcapWriter<W> {
         sap.extend(sender);
         sap.extend(b"application/sdp\0");
         sap.extend(sdp.as_bytes());
-        self.write(now, (sender, SAP_PORT), (SAP_GROUP, SAP_PORT), &sap, sap.len(), Ecn::NotEct)
+        let (from, to) = (SocketAddrV4::new(sender.into(), SAP_PORT), SocketAddrV4::new(SAP_GROUP, SAP_PORT));
+        self.udp(now, &UdpPacket { from, to, bytes: &sap, length: sap.len(), ecn: Ecn::NotEct })
     }
 
     /// Writes one datagram.
@@ -187,7 +189,10 @@ impl<W: Write> PcapWriter<W> {
         };
         let length = d.length.max(d.bytes.len());
         match d.kind {
-            PacketKind::Udp => self.write(d.now, (src, RTP_PORT), (dst, RTP_PORT), d.bytes, length, d.ecn),
+            PacketKind::Udp => {
+                let [from, to] = [src, dst].map(|a| SocketAddrV4::new(a.into(), RTP_PORT));
+                self.udp(d.now, &UdpPacket { from, to, bytes: d.bytes, length, ecn: d.ecn })
+            }
             PacketKind::Dccp => {
                 let addresses = PseudoHeader::V4(src.into(), dst.into());
                 self.dccp(d.now, &DccpPacket { addresses, ecn: d.ecn, bytes: d.bytes, length })
@@ -209,15 +214,8 @@ impl<W: Write> PcapWriter<W> {
         Ok(out)
     }
 
-    fn write(
-        &mut self,
-        now: Timestamp,
-        (src, src_port): ([u8; 4], u16),
-        (dst, dst_port): ([u8; 4], u16),
-        bytes: &[u8],
-        length: usize,
-        ecn: Ecn,
-    ) -> Result<(), PcapFileError> {
+    fn udp(&mut self, now: Timestamp, packet: &UdpPacket<'_>) -> Result<(), PcapFileError> {
+        let UdpPacket { from, to, bytes, length, ecn } = *packet;
         if length > MAX_PAYLOAD {
             return Err(PcapFileError::TooLong { length, max: MAX_PAYLOAD });
         }
@@ -226,12 +224,13 @@ impl<W: Write> PcapWriter<W> {
         self.packets = self.packets.wrapping_add(1);
         let b = &mut self.buffer;
         b.clear();
-        ipv4_header(b, (src, dst), UDP, total, self.packets, ecn);
-        b.extend(src_port.to_be_bytes());
-        b.extend(dst_port.to_be_bytes());
+        let (source, destination) = (*from.ip(), *to.ip());
+        Ipv4Header { source, destination, protocol: UDP, total, identification: self.packets, ecn }.write_into(b);
+        b.extend(from.port().to_be_bytes());
+        b.extend(to.port().to_be_bytes());
         b.extend(udp_length.to_be_bytes());
         // Zeros that are not written add nothing to the sum (RFC 768: pseudo-header, header and payload).
-        let pseudo = [&src[..], &dst, &[0, UDP], &udp_length.to_be_bytes()].concat();
+        let pseudo = [&source.octets()[..], &destination.octets(), &[0, UDP], &udp_length.to_be_bytes()].concat();
         let udp_sum = match checksum(&[&pseudo, &b[IP_HEADER..], bytes]) {
             0 => 0xffff,
             sum => sum,
@@ -262,17 +261,40 @@ fn write_ip<W: Write>(out: &mut PcapNgWriter<W>, now: Timestamp, b: &[u8], lengt
     Ok(())
 }
 
-/// Appends an IPv4 header without options: time to live 64, don't fragment (RFC 791).
-fn ipv4_header(b: &mut Vec<u8>, ends: ([u8; 4], [u8; 4]), protocol: u8, total: u16, identification: u16, ecn: Ecn) {
-    let start = b.len();
-    b.extend([0x45, ecn.bits()]);
-    b.extend(total.to_be_bytes());
-    b.extend(identification.to_be_bytes());
-    b.extend([0x40, 0, 64, protocol, 0, 0]);
-    b.extend(ends.0);
-    b.extend(ends.1);
-    let sum = checksum(&[&b[start..]]);
-    b[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+/// A UDP datagram to be written.
+struct UdpPacket<'a> {
+    from: SocketAddrV4,
+    to: SocketAddrV4,
+    /// Its payload, or the beginning of it.
+    bytes: &'a [u8],
+    /// Bytes of the whole payload.
+    length: usize,
+    ecn: Ecn,
+}
+
+/// An IPv4 header without options: time to live 64, don't fragment (RFC 791).
+struct Ipv4Header {
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    protocol: u8,
+    /// Bytes of the packet, this header included.
+    total: u16,
+    identification: u16,
+    ecn: Ecn,
+}
+
+impl Ipv4Header {
+    fn write_into(&self, b: &mut Vec<u8>) {
+        let start = b.len();
+        b.extend([0x45, self.ecn.bits()]);
+        b.extend(self.total.to_be_bytes());
+        b.extend(self.identification.to_be_bytes());
+        b.extend([0x40, 0, 64, self.protocol, 0, 0]);
+        b.extend(self.source.octets());
+        b.extend(self.destination.octets());
+        let sum = checksum(&[&b[start..]]);
+        b[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+    }
 }
 
 fn address(flow: u16, end: Direction) -> [u8; 4] {

@@ -141,6 +141,14 @@ impl Backdrop {
     }
 }
 
+/// A box of a sprite.
+#[derive(Clone, Copy)]
+pub(super) struct Patch {
+    pub(super) centre: (f32, f32),
+    /// Half its width and half its height.
+    pub(super) half: (f32, f32),
+}
+
 /// A cut-out: colour and, last, how opaque it is. Its outermost texels are clear.
 #[derive(Clone)]
 pub(super) struct Sprite {
@@ -173,13 +181,9 @@ impl Sprite {
         self.texels.len() / self.width
     }
 
-    /// Asks `shade` anew, with what `base` has there, for the places of a box; this sprite is a copy of `base`.
-    pub(super) fn repaint(
-        &mut self,
-        base: &Self,
-        (centre, half): ((f32, f32), (f32, f32)),
-        shade: impl Fn(f32, f32, Colour) -> Colour,
-    ) {
+    /// Shades the places of a box again, from what `base` has there; this sprite is a copy of `base`.
+    pub(super) fn repaint(&mut self, base: &Self, patch: Patch, shade: impl Fn(f32, f32, Colour) -> Colour) {
+        let Patch { centre, half } = patch;
         let (w, h, scale) = (self.width, self.height(), self.scale);
         let range = |centre: f32, half: f32, side: usize| {
             let middle = side as f32 / 2.0;

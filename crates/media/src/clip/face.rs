@@ -1,15 +1,15 @@
 //! A head whose eyes blink and whose mouth moves, and the shoulders under it. Places are in heads: a head is about one
 //! high, its middle is the origin.
 
-use super::art::{Colour, Sprite, ellipse, fractal, lit, mix, noise, rectangle};
+use super::art::{Colour, Patch, Sprite, ellipse, fractal, lit, mix, noise, rectangle};
 use super::draw::{self, Pose};
 use crate::Picture;
 
 const SKIN: Colour = [150.0, 112.0, 150.0];
 const HAIR: Colour = [48.0, 126.0, 133.0];
 const LIP: Colour = [112.0, 116.0, 162.0];
-const MOUTH_BOX: ((f32, f32), (f32, f32)) = ((0.0, 0.27), (0.17, 0.12));
-const EYE_BOX: ((f32, f32), (f32, f32)) = ((0.0, -0.07), (0.26, 0.09));
+const MOUTH_BOX: Patch = Patch { centre: (0.0, 0.27), half: (0.17, 0.12) };
+const EYE_BOX: Patch = Patch { centre: (0.0, -0.07), half: (0.26, 0.09) };
 /// Half a head's width of art, and half its height.
 const HALF: (f32, f32) = (0.52, 0.68);
 

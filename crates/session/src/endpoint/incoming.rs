@@ -7,8 +7,8 @@ use crate::datagram::Datagram;
 use crate::datagram::Kind as PacketKind;
 use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal, RtcpOutcome};
-use crate::receiver::Incoming;
-use crate::repair_format::Format;
+use crate::receiver::{Arrival, Incoming};
+use crate::repair_format::{Format, ReceivedRepair};
 use crate::session_params::RapidSynchronisation;
 use core::net::SocketAddr;
 use weir_cc::FeedbackFormat;
@@ -115,7 +115,7 @@ impl Endpoint {
         let observer = &mut self.observer;
         let payload = Payload { bytes: view.payload(), zeros: datagram.payload, repaired: false };
         let (stream, path) = receiver.with_path(index);
-        stream.on_rtp(path, &incoming, (datagram.bytes, payload), observer, now);
+        stream.on_rtp(path, &incoming, datagram.bytes, &payload, observer, now);
         if wants_departure && let Some(report) = path.poll_report(now) {
             self.report = Some(report);
         }
@@ -154,7 +154,8 @@ impl Endpoint {
         }
         let observer = &mut self.observer;
         let (stream, path) = receiver.with_path(index);
-        if stream.on_repair(path, (format, view, datagram.payload), transport, datagram.ecn, observer, now) {
+        let packet = ReceivedRepair { format, view, zeros: datagram.payload };
+        if stream.on_repair(path, packet, Arrival { transport, ecn: datagram.ecn, now }, observer) {
             return Outcome::Rtp { stream: id, kind: PacketKind::Repair };
         }
         self.counters.unknown_source += 1;

@@ -3,11 +3,11 @@
 use super::{Bye, Endpoint, Sync, used_sources};
 use crate::config::EndpointConfig;
 use crate::datagram::{Kind, Transmit};
-use crate::identity::StreamIdentity;
+use crate::identity::{FeedbackSsrcs, StreamIdentity};
 use crate::observer::Seen;
 use crate::receiver::Receiver;
 use crate::repair_format::Format;
-use crate::rtcp::{Compound, report_block, write_bye, write_report};
+use crate::rtcp::{Compound, NextUnit, ReportContext, report_block, write_bye, write_report};
 use crate::sender::{Outgoing, PADDING_SIZE, Sender};
 use crate::session_params::{Profile, RapidSynchronisation};
 use weir_cc::Report;
@@ -89,24 +89,25 @@ impl Endpoint {
             self.early_wanted = false;
             self.write_compound(now, out);
         }
-        let ssrcs = (self.config.ssrc, self.config.remote_ssrc);
+        let ssrcs = FeedbackSsrcs { sender: self.config.ssrc, media: self.config.remote_ssrc };
         let (zero, mut reported) = (self.zero, false);
         if let Some(r) = &mut self.receiver
             && r.has_feedback()
             && (feedback || (regular && is_avpf && r.news() > 0))
         {
-            r.write_feedback(ssrcs.0, zero, now, out);
+            r.write_feedback(ssrcs.sender, zero, now, out);
             reported = true;
         }
         if let Some(report) = self.report.take_if(|_| regular || early) {
-            let next = self.first_incoming().map_or((0, None), |s| s.next_to_decode(now));
-            write_report(&report, ssrcs, (is_avpf, self.config.header_overhead), next, out);
+            let next_unit = self.first_incoming().map_or_else(NextUnit::default, |s| s.next_to_decode(now));
+            let context = ReportContext { ssrcs, is_avpf, overhead: self.config.header_overhead, next_unit };
+            write_report(&report, &context, out);
         }
         if let Some(r) = self.receiver.as_mut().filter(|_| nack) {
-            r.write_nacks(ssrcs.0, now, out);
+            r.write_nacks(ssrcs.sender, now, out);
         }
         if self.sync == Sync::Wanted && is_avpf {
-            SrRequest { sender_ssrc: ssrcs.0, media_ssrc: ssrcs.1 }.write_into(out);
+            SrRequest { sender_ssrc: ssrcs.sender, media_ssrc: ssrcs.media }.write_into(out);
             self.sync = Sync::Asked;
         }
         if is_avpf {
@@ -120,8 +121,8 @@ impl Endpoint {
             self.scratch.sources.clear();
             let streams = self.sender.iter().flat_map(|s| &s.streams);
             self.scratch.sources.extend(streams.flat_map(used_sources).flatten());
-            if !self.scratch.sources.contains(&ssrcs.0) {
-                self.scratch.sources.insert(0, ssrcs.0);
+            if !self.scratch.sources.contains(&ssrcs.sender) {
+                self.scratch.sources.insert(0, ssrcs.sender);
             }
             write_bye(&self.scratch.sources, out);
             self.bye = Bye::Sent;

@@ -1,6 +1,7 @@
 //! Feedback on pictures: what whoever decodes them tells, and what the other end is told.
 
 use super::Endpoint;
+use crate::identity::FeedbackSsrcs;
 use crate::picture::PictureCounters;
 use crate::receiver::Receiver;
 use crate::session_params::Profile;
@@ -76,8 +77,8 @@ impl Endpoint {
         for s in self.receiver.iter_mut().flat_map(|r| &mut r.streams) {
             let playout = s.playout.as_ref().map_or(TimeDelta::ZERO, |p| p.max_delay());
             let spacing = (rtt + playout).max(MIN_SPACING);
-            let who = (self.config.ssrc, s.identity.ssrc, s.identity.payload_type);
-            s.picture.write(who, spacing, now, out);
+            let ssrcs = FeedbackSsrcs { sender: self.config.ssrc, media: s.identity.ssrc };
+            s.picture.write(ssrcs, s.identity.payload_type, spacing, now, out);
         }
     }
 }

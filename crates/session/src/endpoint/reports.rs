@@ -1,6 +1,7 @@
 //! What an endpoint makes of RTCP: reports and feedback become cues, requests go to the stream that they are about.
 
 use super::{Endpoint, Sync};
+use crate::picture::FirId;
 use crate::rtcp::Heard;
 use crate::sent::Traces;
 use weir_cc::cue::{self, Cue, EstimateKind, NadaMode, OneWayDelay};
@@ -95,7 +96,7 @@ impl Endpoint {
             Packet::Pli(p) => self.on_key_request(p.media_ssrc, None, now),
             Packet::Fir(f) => {
                 for e in f.entries.iter() {
-                    self.on_key_request(e.ssrc, Some((f.sender_ssrc, e.sequence)), now);
+                    self.on_key_request(e.ssrc, Some(FirId { ssrc: f.sender_ssrc, sequence: e.sequence }), now);
                 }
             }
             Packet::Rpsi(r) if self.is_own(r.media_ssrc) => {
@@ -109,7 +110,7 @@ impl Endpoint {
         }
     }
 
-    fn on_key_request(&mut self, ssrc: u32, fir: Option<(u32, u8)>, now: Timestamp) {
+    fn on_key_request(&mut self, ssrc: u32, fir: Option<FirId>, now: Timestamp) {
         if let Some(s) = self.sender.as_mut().and_then(|s| s.by_ssrc(ssrc)) {
             s.on_key_request(fir, self.rtt, now);
         }

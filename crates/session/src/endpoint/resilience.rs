@@ -5,6 +5,7 @@ use crate::datagram::Datagram;
 use crate::datagram::Kind;
 use crate::observer::Seen;
 use crate::outcome::{Outcome, Refusal};
+use crate::receiver::Arrival;
 use crate::resilience::{ReceiveResilience, SendResilience};
 use core::net::SocketAddr;
 use weir_media::resilience::{Decision, Mechanisms};
@@ -33,7 +34,8 @@ impl Endpoint {
             o.on_retransmission_received(&Seen { now, bytes, payload, source: source.copied() });
         }
         let (stream, path) = receiver.with_path(index);
-        stream.on_retransmission(path, (view, datagram.payload), transport, datagram.ecn, &mut self.observer, now);
+        let arrival = Arrival { transport, ecn: datagram.ecn, now };
+        stream.on_retransmission(path, view, datagram.payload, arrival, &mut self.observer);
         Outcome::Rtp { stream: stream.id, kind: Kind::Retransmission }
     }
 

@@ -1,6 +1,7 @@
 //! A packet of an incoming stream.
 
-use weir_units::{DataSize, Ecn};
+use crate::frames::FramePart;
+use weir_units::{DataSize, Ecn, Timestamp};
 
 /// One RTP packet, as read from a datagram.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,28 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// What frames are distinguished by; nothing for padding.
-    pub(super) fn frame(&self) -> Option<(u32, bool)> {
-        (!self.is_padding).then_some((self.rtp_timestamp, self.marker))
+    pub(super) fn frame(&self) -> Option<FramePart> {
+        (!self.is_padding).then_some(self.part())
     }
+    pub(super) fn part(&self) -> FramePart {
+        FramePart { rtp_timestamp: self.rtp_timestamp, marker: self.marker }
+    }
+}
+
+/// How a packet arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// Transport-wide sequence number, where feedback goes by it and the packet has it.
+    pub transport: Option<u16>,
+    pub ecn: Ecn,
+    pub now: Timestamp,
+}
+
+/// A jump of sequence numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Jump {
+    /// The highest before it.
+    pub before: u64,
+    /// The first behind it.
+    pub sequence: u64,
 }

@@ -1,15 +1,14 @@
 //! Repair in the receiving direction: what repair packets protect, and what they bring back.
 
-use super::packet::Incoming;
+use super::packet::{Arrival, Incoming};
 use super::path::ReceivePath;
 use super::stream::{DEFAULT_DEADLINE, IncomingStream};
 use crate::arrivals::ArrivalLog;
 use crate::content::Payload;
-use crate::frames::{FrameLedger, RecoveryStats};
+use crate::frames::{FrameLedger, FramePart, RecoveryStats};
 use crate::observer::{MaybeObserver, Seen};
 use crate::recovery::{RepairReceiveCounters, RepairReceiver, RepairReception};
-use crate::repair_format::Format;
-use crate::sent::nearest;
+use crate::repair_format::{ProtectedStream, ReceivedRepair};
 use weir_units::{DataSize, Ecn, Timestamp};
 use weir_wire::rtp::PacketView;
 
@@ -29,21 +28,18 @@ impl IncomingStream {
     pub(crate) fn on_repair(
         &mut self,
         path: &mut ReceivePath,
-        (format, view, zeros): (Format, &PacketView<'_>, u32),
-        transport: Option<u16>,
-        ecn: Ecn,
+        packet: ReceivedRepair<'_>,
+        arrival: Arrival,
         observer: &mut MaybeObserver,
-        now: Timestamp,
     ) -> bool {
         if self.reception == RepairReception::Off {
             return false;
         }
-        let (ssrc, highest) = (self.identity.ssrc, self.stats.highest());
+        let Arrival { transport, ecn, now } = arrival;
+        let media = ProtectedStream { ssrc: self.identity.ssrc, highest: self.stats.highest() };
         self.begin_repair(path);
         let (Some(repair), frames, nack) = (&mut self.repair, &mut self.frames, &mut self.nack) else { return false };
-        let unwrap = |s| nearest(highest, s);
-        let packet = (format, view, zeros);
-        let size = repair.on_repair(now, packet, (ssrc, unwrap), ecn, |number, coverage| {
+        let size = repair.on_repair(now, packet, media, ecn, |number, coverage| {
             if let Some(frames) = frames {
                 frames.on_protected(now, number, coverage);
             }
@@ -69,7 +65,8 @@ impl IncomingStream {
                     o.on_rtp_recovered(&Seen { now, bytes: &rebuilt.bytes, payload: rebuilt.zeros, source: None });
                 }
                 if self.nack.is_some() {
-                    self.look_for_gaps(rebuilt.sequence, (view.timestamp(), view.marker()), true, now);
+                    let part = FramePart { rtp_timestamp: view.timestamp(), marker: view.marker() };
+                    self.look_for_gaps(rebuilt.sequence, part, true, now);
                 }
                 self.on_rebuilt(path, rebuilt.sequence, &view, rebuilt.zeros, now);
             }

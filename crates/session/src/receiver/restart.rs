@@ -1,5 +1,6 @@
 //! Sources that start again: what of an incoming stream goes on, and what does not.
 
+use super::packet::Jump;
 use super::path::ReceivePath;
 use super::stream::{IncomingStream, Shared};
 use weir_units::Timestamp;
@@ -8,10 +9,9 @@ use weir_units::Timestamp;
 const PLAUSIBLE_SECONDS: u32 = 10;
 
 impl IncomingStream {
-    /// Sequence numbers have jumped from `before` to `sequence`. That is no loss; where the timestamps have jumped too, the
-    /// source has started again.
+    /// Sequence numbers have jumped. That is no loss; where the timestamps have jumped too, the source has started again.
     #[cold]
-    pub(super) fn on_jump(&mut self, (before, sequence): (u64, u64), rtp_timestamp: u32, now: Timestamp) {
+    pub(super) fn on_jump(&mut self, Jump { before, sequence }: Jump, rtp_timestamp: u32, now: Timestamp) {
         self.goes_on_at = Some(before.wrapping_add(self.ahead).wrapping_add(1));
         let clock_rate = self.identity.clock_rate;
         let elapsed = now.saturating_since(self.newest.1).as_nanos() as i128 * i128::from(clock_rate) / 1_000_000_000;

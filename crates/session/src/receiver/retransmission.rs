@@ -1,33 +1,29 @@
 //! Retransmission in the receiving direction: gaps that are asked for, and packets that come again (RFC 4588).
 
+use super::packet::Arrival;
 use super::path::ReceivePath;
 use super::resent::ResentStream;
 use super::stream::{DEFAULT_DEADLINE, IncomingStream};
 use crate::arrivals::ArrivalLog;
+use crate::frames::FramePart;
 use crate::identity::StreamIdentity;
 use crate::nack::Arrived;
 use crate::observer::{MaybeObserver, Seen};
 use crate::sent::nearest;
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use weir_media::resilience::Mechanisms;
-use weir_units::{DataSize, Ecn, Timestamp};
+use weir_units::{DataSize, Timestamp};
 use weir_wire::rtp::retransmission;
 use weir_wire::rtp::{Header, PacketView};
 
 impl IncomingStream {
     /// A packet of the media stream has come, or repair has brought it back: those missing in front of it are asked for.
     #[inline(never)]
-    pub(super) fn look_for_gaps(
-        &mut self,
-        sequence: u64,
-        (rtp_timestamp, marker): (u32, bool),
-        is_repaired: bool,
-        now: Timestamp,
-    ) {
-        let deadline = self.playout.as_ref().and_then(|p| p.deadline_of(rtp_timestamp));
+    pub(super) fn look_for_gaps(&mut self, sequence: u64, part: FramePart, is_repaired: bool, now: Timestamp) {
+        let deadline = self.playout.as_ref().and_then(|p| p.deadline_of(part.rtp_timestamp));
         let deadline = deadline.unwrap_or(now + self.deadline.unwrap_or(DEFAULT_DEADLINE));
         let Some(nack) = &mut self.nack else { return };
-        let packet = Arrived { sequence, deadline, marker };
+        let packet = Arrived { sequence, deadline, marker: part.marker };
         if is_repaired { nack.on_repaired(now, packet) } else { nack.on_packet(now, packet) }
     }
 
@@ -63,16 +59,16 @@ impl IncomingStream {
         self.nack.as_mut().is_some_and(|n| n.prepare(now))
     }
 
-    /// A packet of the retransmission stream: what is read of it, and the bytes of its payload that are not there.
+    /// A packet of the retransmission stream, `zeros` bytes of its payload not in `view`.
     pub(crate) fn on_retransmission(
         &mut self,
         path: &mut ReceivePath,
-        (view, zeros): (&PacketView<'_>, u32),
-        transport: Option<u16>,
-        ecn: Ecn,
+        view: &PacketView<'_>,
+        zeros: u32,
+        arrival: Arrival,
         observer: &mut MaybeObserver,
-        now: Timestamp,
     ) {
+        let Arrival { transport, ecn, now } = arrival;
         let clock_rate = self.identity.clock_rate;
         let resent = self.resent.get_or_insert_with(|| {
             Box::new(ResentStream {

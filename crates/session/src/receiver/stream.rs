@@ -1,7 +1,7 @@
 //! What belongs to an incoming stream: its statistics, playout, repair, retransmission and pictures.
 
 use super::lips::SenderClock;
-use super::packet::Incoming;
+use super::packet::{Incoming, Jump};
 use super::path::ReceivePath;
 use super::resent::ResentStream;
 use crate::allocation::MediaKind;
@@ -9,7 +9,7 @@ use crate::arrivals::ArrivalLog;
 use crate::config::IncomingConfig;
 use crate::content::{ContentStore, Payload};
 use crate::frames::FrameLedger;
-use crate::identity::StreamIdentity;
+use crate::identity::{FeedbackSsrcs, StreamIdentity};
 use crate::ids::IncomingId;
 use crate::interval::IntervalLog;
 use crate::nack::{NackConfig, Nacker};
@@ -17,7 +17,7 @@ use crate::observer::MaybeObserver;
 use crate::picture::PictureRequests;
 use crate::recovery::{RepairReceiver, RepairReception};
 use crate::resilience::ReceiveResilience;
-use crate::rtcp::Heard;
+use crate::rtcp::{Heard, NextUnit};
 use crate::session_params::{Profile, SessionParams, XrBlocks};
 use crate::statistics::{ReceiveStatistics, Sequenced};
 use std::collections::VecDeque;
@@ -233,12 +233,13 @@ impl IncomingStream {
         }
     }
 
-    /// A packet of the media stream: what is read of it, its bytes and its payload.
+    /// A packet of the media stream; `bytes` are all of it.
     pub(crate) fn on_rtp(
         &mut self,
         path: &mut ReceivePath,
         packet: &Incoming,
-        (bytes, payload): (&[u8], Payload<'_>),
+        bytes: &[u8],
+        payload: &Payload<'_>,
         observer: &mut MaybeObserver,
         now: Timestamp,
     ) {
@@ -248,7 +249,7 @@ impl IncomingStream {
             return;
         };
         if self.stats.take_jump() {
-            self.on_jump((before, sequence), packet.rtp_timestamp, now);
+            self.on_jump(Jump { before, sequence }, packet.rtp_timestamp, now);
         }
         self.newest = (packet.rtp_timestamp, now);
         self.stats.on_arrival(now, packet.rtp_timestamp);
@@ -265,7 +266,7 @@ impl IncomingStream {
             path.log_packet(sequence, packet.ecn, now);
         }
         self.schedule_feedback(path, now);
-        let discarded = self.play(path, sequence, packet, &payload, now);
+        let discarded = self.play(path, sequence, packet, payload, now);
         if let Some(interval) = &mut self.interval {
             interval.on_packet(sequence, discarded);
         }
@@ -276,7 +277,7 @@ impl IncomingStream {
             frames.on_packet(now, sequence, packet.frame(), discarded);
         }
         if self.nack.is_some() {
-            self.look_for_gaps(sequence, (packet.rtp_timestamp, packet.marker), false, now);
+            self.look_for_gaps(sequence, packet.part(), false, now);
         }
         if let Some(repair) = &mut self.repair {
             repair.on_media(now, sequence, bytes, payload.zeros);
@@ -343,9 +344,12 @@ impl IncomingStream {
         }
         let media_ssrc = self.identity.ssrc;
         let range = match &mut self.interval {
-            Some(interval) if self.xr.has_traces() => {
-                interval.write((ssrc, media_ssrc), &self.xr, self.repair.is_some() || self.nack.is_some(), out)
-            }
+            Some(interval) if self.xr.has_traces() => interval.write(
+                FeedbackSsrcs { sender: ssrc, media: media_ssrc },
+                &self.xr,
+                self.repair.is_some() || self.nack.is_some(),
+                out,
+            ),
             Some(interval) => interval.skip(),
             None => (0, 0),
         };
@@ -359,10 +363,12 @@ impl IncomingStream {
 
     /// The packet that is decoded next, as its sequence number stands in it, and how long until then. Nothing waiting,
     /// it is the one after the newest.
-    pub(crate) fn next_to_decode(&self, now: Timestamp) -> (u16, Option<TimeDelta>) {
+    pub(crate) fn next_to_decode(&self, now: Timestamp) -> NextUnit {
         match self.playout.as_deref().and_then(Playout::next_to_play) {
-            Some((sequence, deadline)) => (sequence as u16, Some((deadline - now).max(TimeDelta::ZERO))),
-            None => (self.stats.highest().wrapping_add(1) as u16, None),
+            Some((sequence, deadline)) => {
+                NextUnit { sequence: sequence as u16, playout_delay: Some((deadline - now).max(TimeDelta::ZERO)) }
+            }
+            None => NextUnit { sequence: self.stats.highest().wrapping_add(1) as u16, playout_delay: None },
         }
     }
 

@@ -1,6 +1,6 @@
 //! Key frames of an outgoing stream, and what its pictures are named by.
 
-use crate::picture::{PictureCounters, PictureFeedback, Pictures};
+use crate::picture::{FirId, PictureCounters, PictureFeedback, Pictures};
 use weir_units::Timestamp;
 
 /// Key frames as they are asked for and made.
@@ -12,8 +12,8 @@ pub(crate) struct PictureState {
     pub(super) made: Option<Timestamp>,
     /// A key frame is to be asked for as soon as there may be another.
     pub(super) wanted: bool,
-    /// Who sent the last FIR, and its number.
-    pub(super) fir: Option<(u32, u8)>,
+    /// The last FIR.
+    pub(super) fir: Option<FirId>,
     /// The picture that was acknowledged last.
     pub(super) decoded: Option<u32>,
     /// By the source's timestamps.

@@ -139,7 +139,7 @@ impl Sender {
         let importance = packet.media.importance;
         if packet.kind == Kind::Media || repair.wants_padding() {
             let ends_key_frame = packet.media.marker && importance == Importance::Key;
-            repair.on_media(packet.sequence, bytes, packet.media.payload.into(), (importance, ends_key_frame));
+            repair.on_media(packet.sequence, bytes, packet.media.payload.into(), importance, ends_key_frame);
         }
     }
 
@@ -148,7 +148,7 @@ impl Sender {
     pub(crate) fn keep(&mut self, bytes: &[u8], now: Timestamp) {
         let packet = self.outgoing;
         if let Some(r) = &mut self.streams[packet.stream].retransmitter {
-            r.keep(now, packet.sequence, (bytes, packet.media.payload), packet.kind == Kind::Padding);
+            r.keep(now, packet.sequence, bytes, packet.media.payload, packet.kind == Kind::Padding);
         }
     }
 }

@@ -1,18 +1,18 @@
 //! What the other end tells of pictures, and how often it may have a key frame.
 
 use super::stream::OutgoingStream;
-use crate::picture::Named;
+use crate::picture::{FirId, Named};
 use weir_media::SourceFeedback;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::Rpsi;
 
-/// Round trip that repetitions of a FIR are told by until one is measured.
+/// Round trip by which repetitions of a FIR are recognised until one is measured.
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(250);
 
 impl OutgoingStream {
-    /// The other end asks for a key frame, by a FIR of this sender and number or by PLI. The repetition of a FIR is answered by another
+    /// The other end asks for a key frame, by this FIR or by PLI. The repetition of a FIR is answered by another
     /// key frame when two round trips have gone since the last one (RFC 5104, section 3.5.1.1).
-    pub(crate) fn on_key_request(&mut self, fir: Option<(u32, u8)>, rtt: Option<TimeDelta>, now: Timestamp) {
+    pub(crate) fn on_key_request(&mut self, fir: Option<FirId>, rtt: Option<TimeDelta>, now: Timestamp) {
         let p = &mut self.picture;
         p.counters.key_requests += 1;
         let repeated = fir.is_some() && p.fir == fir;

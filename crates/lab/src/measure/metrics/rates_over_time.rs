@@ -18,6 +18,24 @@ pub(super) struct RatesOverTimeMeter {
     tcp: Sum,
 }
 
+/// What the flows of a kind carried in a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowGoodput {
+    pub(super) flows: u64,
+    pub(super) bytes: u64,
+}
+
+impl RowGoodput {
+    pub(super) fn add_flow(&mut self, bytes: u64) {
+        self.flows += 1;
+        self.bytes += bytes;
+    }
+    /// Bytes a flow; `None` where there is no flow.
+    pub(super) fn mean(self) -> Option<f64> {
+        (self.flows > 0).then(|| self.bytes as f64 / self.flows as f64)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Sum {
     bytes: f64,
@@ -25,10 +43,10 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds bytes over so many flows; nothing where there are none.
-    fn add(&mut self, (flows, bytes): (u64, u64)) {
-        if flows > 0 {
-            self.bytes += bytes as f64 / flows as f64;
+    /// Adds the mean of a row's flows; nothing where there are none.
+    fn add(&mut self, row: RowGoodput) {
+        if let Some(mean) = row.mean() {
+            self.bytes += mean;
             self.rows += 1.0;
         }
     }
@@ -39,8 +57,8 @@ impl Sum {
 }
 
 impl RatesOverTimeMeter {
-    /// A row of the recorder has ended: flows of each kind, their goodput in bytes, and a target.
-    pub(super) fn on_row(&mut self, row_s: f64, media: (u64, u64), tcp: (u64, u64), target_bps: Option<f64>) {
+    /// A row of the recorder has ended: what flows of each kind carried in it, and a target.
+    pub(super) fn on_row(&mut self, row_s: f64, media: RowGoodput, tcp: RowGoodput, target_bps: Option<f64>) {
         self.rows += 1.0;
         self.media.add(media);
         self.tcp.add(tcp);
@@ -88,14 +106,18 @@ fn mean(a: Option<f32>, b: Option<f32>) -> Option<f32> {
 mod tests {
     use super::*;
 
+    fn row(flows: u64, bytes: u64) -> RowGoodput {
+        RowGoodput { flows, bytes }
+    }
+
     #[test]
     fn a_long_run_has_longer_rows_and_not_more() {
         let mut m = RatesOverTimeMeter::default();
         // The rate is that of the second: 1,000 bytes in the first, 2,000 in the second ...
         let seconds = 3 * ROWS as u64;
         for i in 1..=seconds {
-            let tcp = if i % 2 == 0 { (1, 500) } else { (0, 0) };
-            m.on_row(1.0, (1, 1_000 * i), tcp, Some(i as f64));
+            let tcp = if i % 2 == 0 { row(1, 500) } else { row(0, 0) };
+            m.on_row(1.0, row(1, 1_000 * i), tcp, Some(i as f64));
         }
         let c = m.finish();
         // Joined at 1,024 rows of 1 s and at 1,024 of 2 s; then rows of 4 s.
@@ -111,8 +133,8 @@ mod tests {
         for i in 0..40 {
             // 1,000 bytes for each of two flows in rows of 100 ms; TCP is there in the second and third second alone, and for
             // half of the latter.
-            let tcp = if (10..25).contains(&i) { (1, 500) } else { (0, 0) };
-            m.on_row(0.1, (2, 2_000), tcp, Some(f64::from(i)));
+            let tcp = if (10..25).contains(&i) { row(1, 500) } else { row(0, 0) };
+            m.on_row(0.1, row(2, 2_000), tcp, Some(f64::from(i)));
         }
         let c = m.finish();
         assert!((c.interval_s - 1.0).abs() < 1e-9);
@@ -120,7 +142,7 @@ mod tests {
         assert_eq!(c.tcp_bps, [None, Some(40e3), Some(40e3), None]);
         assert_eq!(c.target_bps, [9.0, 19.0, 29.0, 39.0].map(Some));
         let mut slow = RatesOverTimeMeter::default();
-        slow.on_row(5.0, (1, 1_000), (0, 0), None);
+        slow.on_row(5.0, row(1, 1_000), row(0, 0), None);
         let slow = slow.finish();
         assert_eq!((slow.interval_s, slow.media_bps, slow.target_bps), (5.0, vec![Some(1_600.0)], vec![None]));
     }

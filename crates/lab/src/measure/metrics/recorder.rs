@@ -2,7 +2,7 @@
 
 use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
-use super::rates_over_time::RatesOverTimeMeter;
+use super::rates_over_time::{RatesOverTimeMeter, RowGoodput};
 use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
 use crate::measure::results::{
     Distribution, Fairness, FlowKind, FlowSummary, FlowWindow, LinkSummary, RunResult, WindowSummary,
@@ -358,14 +358,14 @@ impl Recorder {
         let (end, length) = (self.row_end, self.row_length);
         let start = end - length;
         self.fairness.sharing.fill((0, 0));
-        let (mut rtp, mut tcp) = ((0u64, 0u64), (0u64, 0u64));
+        let (mut rtp, mut tcp) = (RowGoodput::default(), RowGoodput::default());
         for m in &self.meters {
             let active = m.is_active(end);
             let mut shares = active;
             match m.info.kind {
-                FlowKind::Rtp | FlowKind::Dccp if active && m.info.adapts => rtp = (rtp.0 + 1, rtp.1 + m.row_goodput()),
+                FlowKind::Rtp | FlowKind::Dccp if active && m.info.adapts => rtp.add_flow(m.row_goodput()),
                 FlowKind::Tcp if active => {
-                    tcp = (tcp.0 + 1, tcp.1 + m.row_goodput());
+                    tcp.add_flow(m.row_goodput());
                     shares = m.last_sent.is_some_and(|t| end - t <= TRAILING);
                 }
                 _ => shares = false,
@@ -378,9 +378,9 @@ impl Recorder {
         }
         let target = self.meters.iter().find(|m| m.info.is_adaptive_media()).and_then(Meter::target_bps);
         self.rates_over_time.on_row(seconds(length), rtp, tcp, target);
-        if rtp.0 > 0 && tcp.0 > 0 {
-            self.fairness.rtp += rtp.1 as f64 / rtp.0 as f64;
-            self.fairness.tcp += tcp.1 as f64 / tcp.0 as f64;
+        if let (Some(rtp), Some(tcp)) = (rtp.mean(), tcp.mean()) {
+            self.fairness.rtp += rtp;
+            self.fairness.tcp += tcp;
         }
         let fair = |link: usize, sharing: &[(u64, u64)]| {
             let Some(&(flows, udp)) = sharing.get(link).filter(|s| s.0 > 0) else { return 0.0 };

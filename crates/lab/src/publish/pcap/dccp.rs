@@ -1,7 +1,7 @@
 //! DCCP in a capture: what UDP carried (RFC 6773) goes right behind an IP header of protocol 33, with the checksum that DCCP
 //! has there (RFC 4340, section 9), so that dissectors need not be told. IP packets are 8 bytes shorter than with UDP.
 
-use super::{IP_HEADER, Payload, PcapFileError, UDP, UDP_HEADER, ipv4_header};
+use super::{IP_HEADER, Ipv4Header, Payload, PcapFileError, UDP, UDP_HEADER};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_dccp::packet::{DCCP_UDP_PORT, PROTOCOL, PseudoHeader, covered_checksum, parse};
 use weir_units::Ecn;
@@ -83,8 +83,8 @@ pub fn dccp_to_ip(
     }
     match addresses {
         PseudoHeader::V4(source, destination) => {
-            let ends = (source.octets(), destination.octets());
-            ipv4_header(out, ends, PROTOCOL, (header + length) as u16, identification, ecn);
+            let total = (header + length) as u16;
+            Ipv4Header { source, destination, protocol: PROTOCOL, total, identification, ecn }.write_into(out);
         }
         PseudoHeader::V6(source, destination) => {
             // Version 6, traffic class, no flow label, payload length, next header, hop limit 64 (RFC 8200, section 3).
