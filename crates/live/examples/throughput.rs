@@ -12,8 +12,8 @@ use weir_cc::{Limits, Registry, Setup};
 use weir_live::clock::Clock;
 use weir_live::srtp::{SrtpKey, SrtpSession, Suite};
 use weir_live::udp::{UdpConfig, UdpPort};
-use weir_media::{Packetiser, PerfectCodec};
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_media::PerfectCodec;
+use weir_session::{CallPlan, Control, Datagram, EndName, Endpoint, EndpointConfig};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 const PAYLOAD: u64 = 1_100;
@@ -95,19 +95,12 @@ fn ends(rate: DataRate, suite: Option<Suite>, clock: &Clock, seed: u64) -> [End;
     let limits = Limits { floor: rate, ceiling: rate };
     let setup = Setup { limits, start_rate: rate, now, seed, params: vec![] };
     let registry = Registry::builtin();
-    let pair = registry.make("gcc", &setup).expect("built in");
-    let spec = registry.get("gcc").expect("built in");
-    let config =
-        EndpointConfig { transport_sequence: true, ssrc: 1, remote_ssrc: 2, seed, ..EndpointConfig::default() };
-    let other = EndpointConfig { ssrc: 2, remote_ssrc: 1, seed: seed + 1, ..config.clone() };
+    let control = Control::new(&registry, "gcc", &setup).expect("built in");
+    let config = EndpointConfig { seed, ..EndpointConfig::default() };
     let source = PerfectCodec::frames(TimeDelta::from_millis(10), now).into();
-    let send = SendConfig {
-        packetiser: Packetiser { max_payload: DataSize::from_bytes(PAYLOAD), ..Packetiser::default() },
-        per_packet_feedback: true,
-        ..SendConfig::new(source, pair.sender, limits)
-    };
-    let receive = ReceiveConfig { feedback: spec.feedback, reports: spec.reports, ..ReceiveConfig::default() };
-    let endpoints = [Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now)];
+    let mut plan = CallPlan::new(control, source, config, EndName { cname: "weir".into(), seed: seed + 1 });
+    plan.send.packetiser.max_payload = DataSize::from_bytes(PAYLOAD);
+    let endpoints: [Endpoint; 2] = plan.into_ends(now).into();
     let udp = UdpConfig { buffer: Some(4 << 20), ..UdpConfig::default() };
     let ports = [0, 1].map(|_| UdpPort::new(UdpSocket::bind("127.0.0.1:0").expect("a port"), udp).expect("a socket"));
     let at = [0, 1].map(|i: usize| ports[1 - i].local_addr().expect("an address"));

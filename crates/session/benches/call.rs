@@ -3,9 +3,9 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::collections::VecDeque;
 use std::hint::black_box;
-use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
+use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
-use weir_session::{Datagram, Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
+use weir_session::{CallPlan, Control, Datagram, EndName, Endpoint, EndpointConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Packets a measured step sends: one second of 2 Mbit/s in packets of 1,000 bytes.
@@ -28,22 +28,11 @@ impl Call {
         let limits = Limits { floor: rate, ceiling: rate };
         let now = Timestamp::ZERO;
         let setup = Setup { limits, start_rate: rate, now, seed: 1, params: vec![] };
-        let pair = registry.make(controller, &setup).expect("built in");
-        let spec = registry.get(controller).expect("built in");
-        let (feedback, reports) = (spec.feedback, spec.reports);
-        let config = EndpointConfig {
-            abs_send_time: pair.receiver.is_some(),
-            transport_sequence: feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-            ..EndpointConfig::default()
-        };
-        let send = SendConfig {
-            per_packet_feedback: feedback.is_some(),
-            reports,
-            ..SendConfig::new(PerfectCodec::packets(DataSize::from_bytes(1_000), now).into(), pair.sender, limits)
-        };
-        let receive = ReceiveConfig { feedback, reports, controller: pair.receiver, ..ReceiveConfig::default() };
-        let other = EndpointConfig { ssrc: 2, remote_ssrc: 1, seed: 2, ..config.clone() };
-        let ends = [Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now)];
+        let control = Control::new(&registry, controller, &setup).expect("built in");
+        let source = PerfectCodec::packets(DataSize::from_bytes(1_000), now).into();
+        let receiver = EndName { cname: "weir".into(), seed: 2 };
+        let plan = CallPlan::new(control, source, EndpointConfig::default(), receiver);
+        let ends = plan.into_ends(now).into();
         Self { ends, under_way: [VecDeque::new(), VecDeque::new()], spare: Vec::new(), now }
     }
 

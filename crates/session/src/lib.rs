@@ -16,6 +16,7 @@ pub mod allocation;
 mod arrivals;
 mod config;
 mod content;
+mod control;
 mod datagram;
 pub mod dccp;
 mod endpoint;
@@ -48,6 +49,7 @@ mod timers;
 pub use arrivals::ArrivalLog;
 pub use config::{EndpointConfig, IncomingConfig, OutgoingConfig, ReceiveConfig, SendConfig};
 pub use content::ContentCounters;
+pub use control::{CallPlan, Control, EndName};
 pub use datagram::{Datagram, Kind, Transmit};
 pub use endpoint::{
     Endpoint, EndpointCounters, Incoming, IncomingStats, MAX_STREAMS, Outgoing, OutgoingStats, StreamError,

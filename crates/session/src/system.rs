@@ -20,13 +20,14 @@ mod preferences;
 pub use preferences::Preferences;
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
+use crate::control::Control;
 use crate::endpoint::Endpoint;
 use crate::observer::Observer;
 use crate::protection::RepairChoice;
 use crate::session_params::SessionParams;
 use weir_cc::circuit_breaker;
 use weir_cc::tunable::SetupError;
-use weir_cc::{FeedbackFormat, Registry, Setup};
+use weir_cc::{Registry, Setup};
 use weir_fec::{Protection, SchemeError};
 use weir_media::{Codec, ModelCodec, ParamError, ParamValue, Source};
 use weir_units::{DataRate, TimeDelta, Timestamp};
@@ -88,29 +89,18 @@ impl AdaptiveSystem {
     pub fn new(config: SystemConfig, registry: &Registry) -> Result<Self, SystemError> {
         let SystemConfig { mut endpoint, controller, setup, send, receive, circuit_breaker } = config;
         let now = setup.now;
-        let pair = registry.make(&controller, &setup)?;
-        let spec = registry.get(&controller);
-        let (feedback, reports) = spec.map_or((None, None), |s| (s.feedback, s.reports));
-        endpoint.abs_send_time |= pair.receiver.is_some();
-        endpoint.transport_sequence |= feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide);
+        let control = Control::new(registry, &controller, &setup)?;
+        control.configure(&mut endpoint);
         endpoint.params.check()?;
         let seed = endpoint.seed;
-        let sending = match &send {
-            Some(preferences) => Some(SendConfig {
-                per_packet_feedback: feedback.is_some(),
-                reports,
-                circuit_breaker,
-                ..SendConfig::new(source_of(preferences, now, seed)?, pair.sender, setup.limits)
-            }),
-            None => None,
+        let (sending, receiving) = match &send {
+            Some(preferences) => {
+                let (sending, receiving) = control.into_directions(source_of(preferences, now, seed)?);
+                (Some(SendConfig { circuit_breaker, ..sending }), receiving)
+            }
+            None => (None, control.into_receive()),
         };
-        let receiving = receive.map(|deadline| ReceiveConfig {
-            feedback,
-            reports,
-            controller: pair.receiver,
-            playout_deadline: Some(deadline),
-            ..ReceiveConfig::default()
-        });
+        let receiving = receive.map(|deadline| ReceiveConfig { playout_deadline: Some(deadline), ..receiving });
         let endpoint = Endpoint::new(endpoint, sending, receiving, now);
         Ok(Self { endpoint, preferences: send, seed, fec_enabled: true, scheme: None })
     }

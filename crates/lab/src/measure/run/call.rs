@@ -4,13 +4,15 @@ use super::ends::Ends;
 use super::video::Viewer;
 use super::{RunError, streams, video};
 use crate::measure::scenario::{self as sc, Flow, RtpFlow};
-use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
+use weir_cc::{Limits, Registry, Setup};
 use weir_media::resilience::Choice;
 use weir_media::{
     Capabilities, FrameTraces, Packetiser, PerfectCodec, ScenesSource, Source, StatisticalConfig, StatisticalSource,
     TraceSource,
 };
-use weir_session::{Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig};
+use weir_session::{
+    CallPlan, Control, EndName, Endpoint, EndpointConfig, NackConfig, ReceiveConfig, ResilienceConfig, SendConfig,
+};
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -50,17 +52,16 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     let now = Timestamp::ZERO + flow.start;
     let limits = Limits { floor: rtp.floor, ceiling: rtp.ceiling };
     let setup = Setup { limits, start_rate: rtp.start_rate, now, seed, params: rtp.params.clone() };
-    let pair = registry.make(&rtp.controller, &setup).map_err(controller_error)?;
+    let control = Control::new(registry, &rtp.controller, &setup).map_err(controller_error)?;
+    let control = Control { feedback: rtp.feedback, reports: rtp.reports, ..control };
     let Ssrcs { sender: ssrc, receiver: remote_ssrc, stations } = Ssrcs::of(seed);
-    let config = EndpointConfig {
+    let mut config = EndpointConfig {
         ssrc,
         remote_ssrc,
         station_ssrc: Some(stations[0]),
         cname: format!("{}@sender.weir", flow.name),
         seed: mix(seed, 3),
         session_bandwidth: rtp.session_bandwidth,
-        abs_send_time: pair.receiver.is_some(),
-        transport_sequence: rtp.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
         ecn: rtp.ecn,
         synchronised_clocks: true,
         header_overhead: rtp.header_overhead.as_bytes() as u32,
@@ -71,48 +72,36 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
         picture: video::picture_feedback(rtp),
         ..EndpointConfig::default()
     };
-    let mut config = config;
     streams::configure(&mut config, rtp);
-    let receiver_config = EndpointConfig {
-        ssrc: remote_ssrc,
-        remote_ssrc: ssrc,
-        station_ssrc: Some(stations[1]),
-        cname: format!("{}@receiver.weir", flow.name),
-        seed: mix(seed, 4),
-        ..config.clone()
-    };
     let first = rtp.streams.first();
     let (source, mut viewer) = match first {
         Some(stream) => (streams::source(stream, now, mix(seed, 5)).map_err(|e| stream_error(e.to_string()))?, None),
         None => source(flow, rtp, mix(seed, 5))?,
     };
     let resilience = rtp.resilience.map(|choice| resilience(rtp, choice));
-    let send = SendConfig {
+    let receiver = EndName { cname: format!("{}@receiver.weir", flow.name), seed: mix(seed, 4) };
+    let mut plan = CallPlan::new(control, source, config, receiver);
+    plan.receiver.station_ssrc = Some(stations[1]);
+    plan.send = SendConfig {
         packetiser: Packetiser { max_payload: rtp.payload, ..Packetiser::default() },
-        per_packet_feedback: rtp.feedback.is_some(),
-        reports: rtp.reports,
         circuit_breaker: rtp.circuit_breaker.map(sc::CircuitBreaker::config),
         resilience,
         demand: first.map_or_else(Default::default, |s| s.demand),
-        ..SendConfig::new(source, pair.sender, limits)
+        ..plan.send
     };
-    let receive = ReceiveConfig {
-        feedback: rtp.feedback,
-        reports: rtp.reports,
-        controller: pair.receiver,
+    plan.receive = ReceiveConfig {
         playout_deadline: first.map_or(rtp.playout_deadline, |s| streams::deadline(rtp, s)),
         media: first.map_or_else(Default::default, |s| s.demand.media),
         resilience,
         nack: rtp.count_retransmissions.then(|| NackConfig { count_retransmissions: true, ..NackConfig::default() }),
         content: viewer.is_some(),
-        ..ReceiveConfig::default()
+        ..plan.receive
     };
-    let own = config.clone();
-    let mut sender = Endpoint::new(config, Some(send), None, now);
+    let own = plan.sender.clone();
+    let (mut sender, mut receiver) = plan.into_ends(now);
     if let Some((viewer, offset)) = viewer.as_mut().zip(sender.rtp_timestamp_offset()) {
         viewer.set_offset(offset);
     }
-    let mut receiver = Endpoint::new(receiver_config, None, Some(receive), now);
     let ends = Ends { sender: &mut sender, receiver: &mut receiver };
     streams::add(ends, &own, rtp, seed, now).map_err(stream_error)?;
     Ok(Call { sender, receiver, viewer })
