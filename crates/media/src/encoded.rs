@@ -1,6 +1,8 @@
 //! Real encoders as sources of frames, in any kind of time.
 
+mod params;
 mod pushed;
+mod sent_pictures;
 mod tap;
 
 pub use pushed::{FramePusher, PushedSource};
@@ -9,69 +11,18 @@ pub use tap::{Captured, Originals, Tap};
 use crate::frame::{Numbering, ticks_at};
 use crate::rate_meter::RateMeter;
 use crate::{
-    Codec, CodedFrame, Frame, FrameSource, MediaError, ParamError, ParamValue, PayloadFormat, Payloads, Picture,
-    PictureSource, RateChange, SourceFeedback, VideoEncoder,
+    CodedFrame, Frame, FrameSource, MediaError, PayloadFormat, Payloads, Picture, PictureSource, SourceFeedback,
+    VideoEncoder,
 };
 use core::fmt;
-use std::collections::VecDeque;
+use sent_pictures::{Applied, SentPictures};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// A source that is polled later than this has stood still: it goes on from now instead of catching up.
 const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
-/// Frames whose picture IDs are remembered; feedback on older ones comes too late.
-const REMEMBERED: usize = 256;
 /// What an encoder is asked for at least and at most, unless the owner says otherwise; the least as in libwebrtc, as of
 /// 2024.
 const BOUNDS: (DataRate, DataRate) = (DataRate::from_kbps(30), DataRate::from_mbps(100));
-
-/// Which picture a frame was, by its RTP timestamp.
-#[derive(Clone, Debug, Default)]
-struct SentPictures(VecDeque<(u32, u64)>);
-
-impl SentPictures {
-    fn note(&mut self, rtp_timestamp: u32, picture_id: u64) {
-        if self.0.len() == REMEMBERED {
-            self.0.pop_front();
-        }
-        self.0.push_back((rtp_timestamp, picture_id));
-    }
-
-    fn find(&self, rtp_timestamp: u32) -> Option<u64> {
-        self.0.iter().rev().find(|s| s.0 == rtp_timestamp).map(|s| s.1)
-    }
-
-    /// Hands feedback to the encoder. A reference that is not kept any more makes a key frame.
-    fn tell(&self, feedback: SourceFeedback, encoder: &mut dyn VideoEncoder) -> Told {
-        match feedback {
-            SourceFeedback::Decoded { rtp_timestamp } => {
-                let known = self.find(rtp_timestamp);
-                known.into_iter().for_each(|id| encoder.acknowledge(id));
-                if known.is_some() { Told::Done } else { Told::Nothing }
-            }
-            SourceFeedback::ReferenceWanted { rtp_timestamp } => {
-                if self.find(rtp_timestamp).is_some_and(|id| encoder.select_reference(id)) {
-                    return Told::Selected;
-                }
-                encoder.request_key_frame();
-                Told::Done
-            }
-            SourceFeedback::SliceSize(size) if encoder.config().slice_size == size => Told::Done,
-            SourceFeedback::SliceSize(size) => match encoder.set_slice_size(size) {
-                Ok(()) => Told::Done,
-                Err(_) => Told::Nothing,
-            },
-            SourceFeedback::FractionLost(_) => Told::Nothing,
-        }
-    }
-}
-
-/// What came of feedback.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    Done,
-    Selected,
-}
 
 /// What an [`EncodedSource`] has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,18 +46,6 @@ pub struct EncodedStats {
     /// Times that the encoder went back to a reference instead of making a key frame.
     pub references_selected: u64,
 }
-
-const KIND: &str = "codec parameter";
-const FRAME_RATE: &str = "frame_rate";
-const KEY_INTERVAL: &str = "key_interval";
-const LIBRARY: &str = "library";
-const MIN_BIT_RATE: &str = "min_bit_rate";
-const MAX_BIT_RATE: &str = "max_bit_rate";
-const RATE_CHANGE: &str = "rate_change";
-const SIZE: &str = "size";
-const SLICE_SIZE: &str = "slice_size";
-const PARAMS: [&str; 8] =
-    [FRAME_RATE, KEY_INTERVAL, LIBRARY, MIN_BIT_RATE, MAX_BIT_RATE, RATE_CHANGE, SIZE, SLICE_SIZE];
 
 /// A clip and a real encoder: picture n is encoded when time reaches `start + n / frame_rate`, on whatever clock, so that
 /// it runs in virtual time as well. The clip begins again at its end.
@@ -298,7 +237,7 @@ impl EncodedSource {
         }
         let size = DataSize::from_bytes(self.coded.data.len() as u64);
         let frame = (size > DataSize::ZERO).then(|| self.numbering.frame(captured, size, self.coded.kind()));
-        let frame = frame.map(|f| self.tell_layer(f));
+        let frame = frame.map(|f| self.with_layer(f));
         let rtp_timestamp = frame.map_or(ticks_at(captured.as_nanos()) as u32, |f| f.rtp_timestamp);
         if let Some(tap) = &mut self.tap {
             tap(Captured { rtp_timestamp, captured, picture: &self.picture, coded: &self.coded });
@@ -312,7 +251,7 @@ impl EncodedSource {
         Some(frame)
     }
 
-    fn tell_layer(&self, frame: Frame) -> Frame {
+    fn with_layer(&self, frame: Frame) -> Frame {
         let layer = self.coded.layer.map_or(frame.layer, |l| l.id);
         Frame { layer, discardable: self.coded.discardable, marker: !self.coded.more_layers, ..frame }
     }
@@ -324,7 +263,7 @@ impl EncodedSource {
         }
         let size = DataSize::from_bytes(self.coded.data.len() as u64);
         let frame = self.numbering.layer_frame(captured, size, self.coded.kind());
-        let frame = self.tell_layer(frame);
+        let frame = self.with_layer(frame);
         self.given.add(&frame);
         self.layers_of = self.coded.more_layers.then_some(captured);
         Some(frame)
@@ -389,77 +328,9 @@ impl FrameSource for EncodedSource {
     }
 
     fn on_feedback(&mut self, feedback: SourceFeedback, _: Timestamp) -> bool {
-        let told = self.sent.tell(feedback, &mut *self.encoder);
-        self.stats.references_selected += u64::from(told == Told::Selected);
-        told != Told::Nothing
-    }
-}
-
-impl Codec for EncodedSource {
-    fn name(&self) -> &str {
-        self.encoder.codec().name()
-    }
-
-    fn param_names(&self) -> &[&'static str] {
-        &PARAMS
-    }
-
-    fn param(&self, name: &str) -> Result<ParamValue, ParamError> {
-        let config = self.encoder.config();
-        Ok(match name {
-            FRAME_RATE => self.frame_rate.into(),
-            KEY_INTERVAL => f64::from(config.key_interval.unwrap_or(0)).into(),
-            LIBRARY => self.encoder.library().into(),
-            MIN_BIT_RATE => self.bounds.0.as_bps_f64().into(),
-            MAX_BIT_RATE => self.bounds.1.as_bps_f64().into(),
-            RATE_CHANGE => match config.rate_change {
-                RateChange::Seamless => "seamless".into(),
-                RateChange::Restart => "restart".into(),
-            },
-            SIZE => ParamValue::Text(format!("{}x{}", config.width, config.height)),
-            SLICE_SIZE => (config.slice_size.map_or(0, DataSize::as_bytes) as f64).into(),
-            _ => return Err(ParamError::unknown(KIND, name, &PARAMS)),
-        })
-    }
-
-    fn set_param(&mut self, name: &str, value: ParamValue, _: Timestamp) -> Result<(), ParamError> {
-        let fixed = self.param(name)?;
-        let number = match value {
-            ParamValue::Number(n) if n.is_finite() && n >= 0.0 => n,
-            _ if ![MIN_BIT_RATE, MAX_BIT_RATE, SLICE_SIZE].contains(&name) => -1.0,
-            value => return Err(ParamError::value(KIND, name, value, "zero or a positive number")),
-        };
-        let rate = DataRate::from_bps(number.max(0.0) as u64);
-        match name {
-            MIN_BIT_RATE if rate > self.bounds.1 => {
-                Err(ParamError::value(KIND, name, number, format!("at most max_bit_rate, {}", self.bounds.1.as_bps())))
-            }
-            MAX_BIT_RATE if rate < self.bounds.0 || rate == DataRate::ZERO => {
-                let least = self.bounds.0.as_bps().max(1);
-                Err(ParamError::value(KIND, name, number, format!("at least min_bit_rate, {least}")))
-            }
-            MIN_BIT_RATE => {
-                self.bounds.0 = rate;
-                Ok(())
-            }
-            MAX_BIT_RATE => {
-                self.bounds.1 = rate;
-                Ok(())
-            }
-            SLICE_SIZE => {
-                let size = Some(DataSize::from_bytes(number as u64)).filter(|s| *s > DataSize::ZERO);
-                self.encoder.set_slice_size(size).map_err(|e| ParamError::value(KIND, name, number, e))
-            }
-            _ => Err(ParamError::value(KIND, name, value, format!("{fixed}, as the encoder was made"))),
-        }
-    }
-
-    fn requested_bit_rate(&self) -> DataRate {
-        self.requested
-    }
-
-    fn bit_rate(&self, now: Timestamp) -> DataRate {
-        self.given.rate(now, TimeDelta::from_secs_f64(1.0 / self.frame_rate))
+        let applied = self.sent.on_feedback(feedback, &mut *self.encoder);
+        self.stats.references_selected += u64::from(applied == Applied::Selected);
+        applied != Applied::Nothing
     }
 }
 

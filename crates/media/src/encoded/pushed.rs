@@ -1,4 +1,4 @@
-use super::{SentPictures, Told};
+use super::sent_pictures::{Applied, SentPictures};
 use crate::frame::Numbering;
 use crate::{
     CodedFrame, Frame, FrameSource, PayloadFormat, Payloads, SourceFeedback, VideoCodec, VideoEncoder, VideoError,
@@ -64,7 +64,7 @@ impl FramePusher {
             encoder.request_key_frame();
         }
         while let Some(feedback) = s.feedback.pop_front() {
-            let _: Told = s.sent.tell(feedback, encoder);
+            let _: Applied = s.sent.on_feedback(feedback, encoder);
         }
         s.slices_apart = encoder.config().slice_size.is_some();
         if s.target != s.told && s.target > DataRate::ZERO {

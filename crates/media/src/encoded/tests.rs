@@ -1,6 +1,9 @@
 use super::*;
 use crate::toy::{Counting, ToyDecoder, ToyEncoder};
-use crate::{Decoded, Depacketiser, FrameKind, Plane, ReceivedFrame, ReceivedPayload, VideoCodec, VideoDecoder};
+use crate::{
+    Codec, Decoded, Depacketiser, FrameKind, ParamValue, Plane, ReceivedFrame, ReceivedPayload, VideoCodec,
+    VideoDecoder,
+};
 use std::sync::{Arc, Mutex};
 
 const START: Timestamp = Timestamp::from_secs(5);

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::path::PathBuf;
+use weir_path::LossPosition;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")

@@ -1,0 +1,317 @@
+//! What is wrong with a file, and where.
+
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn says_where_what_and_how() {
+    let add = |lines: &str| format!("{SMALL}{lines}\n");
+    let tcp = |fields: &str| add(&format!("[tcp.x]\nalgorithm = \"vegas\"\n{fields}"));
+    let change = |from: &str, to: &str| {
+        assert!(SMALL.contains(from), "{from}");
+        SMALL.replace(from, to)
+    };
+    let nada = |lines: &str| SMALL.replace("$controller", "nada") + lines;
+    let cases: Vec<(String, &[&str])> = vec![
+        ("".into(), &["missing field `title`"]),
+        ("title = 3".into(), &["test.toml:1:9", "title", "invalid type: integer"]),
+        ("title = \"x".into(), &["test.toml:1:"]),
+        ("\u{feff}\0".into(), &["test.toml"]),
+        (change("duration = \"10 s\"\n", ""), &["missing field `duration`"]),
+        (change("10 s", "10 sec"), &["test.toml:3:12", "duration", "expected a time", "did you mean \"10 s\"?"]),
+        (change("\"10 s\"", "10"), &["duration", "invalid type: integer `10`", "a time with its unit"]),
+        (change("10 s", "0 s"), &["duration", "above zero"]),
+        (
+            change("10 s", "6000 min") + "[rtp.v]\ncontroller = \"fixed\"\nrates = 1",
+            &["rtp.v.rates", "unknown field `rates`"],
+        ),
+        (
+            change("rate = ", "rat = "),
+            &["links.bottleneck.rat", "test.toml:6:1", "unknown field `rat`", "did you mean `rate`?"],
+        ),
+        (change("rate = \"2 Mbps\"\n", ""), &["links.bottleneck", "missing field `rate`"]),
+        (change("2 Mbps", "2 Mbs"), &["links.bottleneck.rate", "expected a rate", "did you mean \"2 Mbps\"?"]),
+        (change("2 Mbps", "0 Mbps"), &["links.bottleneck.rate", "above zero"]),
+        (change("\"2 Mbps\"", "2"), &["links.bottleneck.rate", "unlimited", "found 2"]),
+        (change("\"2 Mbps\"", "{ stpes = [] }"), &["did you mean `steps`?"]),
+        (change("\"2 Mbps\"", "{ steps = [] }"), &["at least one step"]),
+        (
+            change("\"2 Mbps\"", "{ pattern = \"good-grand\" }"),
+            &["no pattern is named \"grand\"", "excellent, good, fair"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ pattern = \"poor\", repeat = \"9 s\" }"),
+            &["a pattern has neither `format` nor `repeat`"],
+        ),
+        (
+            change("\"2 Mbps\"", "\"unlimited\"\nassist = { tells = \"sender\" }"),
+            &["links.bottleneck.assist", "no capacity that could be told"],
+        ),
+        (
+            change("\"2 Mbps\"", "\"2 Mbps\"\nassist = { tells = \"both\", interval = \"0 s\" }"),
+            &["assist.interval", "above zero"],
+        ),
+        (change("\"2 Mbps\"", "{ }"), &["exactly one of `steps`, `trace` and `pattern`"]),
+        (change("\"2 Mbps\"", "{ steps = [{ at = \"1 s\", rate = \"1 Mbps\" }] }"), &["first step must be at \"0 s\""]),
+        (
+            change(
+                "\"2 Mbps\"",
+                "{ steps = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"0 s\", rate = \"1 Mbps\" }] }",
+            ),
+            &["links.bottleneck.rate.steps[1]", "later than the one before"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ steps = [{ at = \"0 s\", rate = \"1 Mbps\" }], repeat = \"0 s\" }"),
+            &["after the last step"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ steps = [{ at = \"0 s\", rate = \"0 bps\" }] }"),
+            &["at least one step must have a rate above zero"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ trace = \"nowhere.csv\" }"),
+            &["links.bottleneck.rate.trace", "nowhere.csv: there is no such file"],
+        ),
+        (
+            change("\"2 Mbps\"", "{ trace = \"a.txt\", format = \"cvs\" }"),
+            &["unknown value `cvs`", "did you mean `csv`?"],
+        ),
+        (change("50 ms", "-50 ms"), &["links.bottleneck.delay", "expected a time"]),
+        (change("[links.bottleneck]", "[links.\"bottle neck\"]"), &["cannot be a name", "letters, digits"]),
+        (change("[links.bottleneck]", "[link.bottleneck]"), &["unknown field `link`", "did you mean `links`?"]),
+        (
+            add("[links.other]\nrate = \"1 Mbps\"\ndelay = \"1 ms\""),
+            &["links.other", "only a parking lot", "topology = \"parking-lot\""],
+        ),
+        (
+            change("delay = ", "loss = 1.5\ndelay = "),
+            &["links.bottleneck.loss", "probability between 0 and 1, found 1.5"],
+        ),
+        (change("delay = ", "loss = \"5%\"\ndelay = "), &["links.bottleneck.loss", "a probability such as 0.01"]),
+        (change("delay = ", "loss = nan\ndelay = "), &["links.bottleneck.loss", "between 0 and 1"]),
+        (change("delay = ", "loss = { good_to_bad = 0.1 }\ndelay = "), &["missing field `bad_to_good`"]),
+        (change("delay = ", "loss_place = \"egres\"\ndelay = "), &["unknown value `egres`", "did you mean `egress`?"]),
+        (change("delay = ", "queue = \"0 B\"\ndelay = "), &["links.bottleneck.queue", "above zero"]),
+        (change("delay = ", "queue = 75000\ndelay = "), &["links.bottleneck.queue", "\"50 packets\"", "`discipline`"]),
+        (
+            change("delay = ", "queue = { discipline = \"coddle\" }\ndelay = "),
+            &[
+                "links.bottleneck.queue.discipline",
+                "test.toml:7:24",
+                "no queue discipline is named",
+                "did you mean `codel`?",
+            ],
+        ),
+        (
+            change("delay = ", "queue = { discipline = 5 }\ndelay = "),
+            &["links.bottleneck.queue.discipline", "the name of a discipline in quotes", "drop-tail, codel"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", tarket = \"5 ms\" }\ndelay = "),
+            &["links.bottleneck.queue.tarket", "`codel` has no parameter `tarket`", "did you mean `target`?"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", target = \"0 ms\" }\ndelay = "),
+            &["links.bottleneck.queue.target", "between 0.001 ms and 10000 ms, found 0 ms", "RFC 8289, section 4.3"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", target = 5 }\ndelay = "),
+            &["links.bottleneck.queue.target", "expected a time with its unit"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", ecn = 2 }\ndelay = "),
+            &["links.bottleneck.queue.ecn", "expected true or false"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", ecn = \"yes\" }\ndelay = "),
+            &["links.bottleneck.queue.ecn", "expected true or false"],
+        ),
+        (
+            change("delay = ", "queue = { discipline = \"codel\", limit = \"0 B\" }\ndelay = "),
+            &["links.bottleneck.queue.limit", "above zero"],
+        ),
+        (change("delay = ", "queue = { target = \"5 ms\" }\ndelay = "), &["`drop-tail` has no parameter `target`"]),
+        (
+            change("delay = ", "queue = { discipline = \"codel\" }\necn_threshold = \"9 ms\"\ndelay = "),
+            &["links.bottleneck.ecn_threshold", "`codel` has no threshold", "leave `ecn_threshold` out"],
+        ),
+        (
+            change("\"2 Mbps\"", "\"unlimited\"\nqueue = { discipline = \"codel\" }"),
+            &["links.bottleneck.queue.discipline", "no queue for a discipline", "give the link a `rate`"],
+        ),
+        (
+            change("\"2 Mbps\"", "\"unlimited\"\necn_threshold = \"9 ms\""),
+            &["links.bottleneck.ecn_threshold", "no queue that could be marked"],
+        ),
+        (
+            change("delay = ", "reverse = { reverse = { } }\ndelay = "),
+            &["links.bottleneck.reverse.reverse", "unknown field `reverse`"],
+        ),
+        (
+            change("delay = ", "reverse = { los = 0.1 }\ndelay = "),
+            &["links.bottleneck.reverse.los", "did you mean `loss`?"],
+        ),
+        (
+            change("delay = ", "jitter = { max = \"10 ms\", sigma = \"0 ms\" }\ndelay = "),
+            &["links.bottleneck.jitter", "sigma"],
+        ),
+        (
+            change("$controller", "naba"),
+            &["rtp.video.controller", "test.toml:9:14", "no controller is named `naba`", "did you mean `nada`?"],
+        ),
+        (change("$controller", "$controler"), &["did you mean `$controller`?"]),
+        (change("[\"fixed\"]", "[\"fixd\"]"), &["compare[0]", "did you mean `fixed`?"]),
+        (change("[\"fixed\"]", "[]"), &["compare", "nothing to compare"]),
+        (
+            nada("params = { xreff = 3 }"),
+            &["rtp.video.params.xreff", "controller `nada` has no parameter `xreff`", "did you mean `xref`?"],
+        ),
+        (
+            nada("params = { xref = -3 }"),
+            &["rtp.video.params.xref", "between 0.1 and 1000 (unit: ms), found -3", "XREF"],
+        ),
+        (nada("params = { xref = \"3 Mbps\" }"), &["rtp.video.params.xref", "expected a time"]),
+        (nada("params = { kappa = \"3 ms\" }"), &["rtp.video.params.kappa", "a plain number"]),
+        (nada("params = { kappa = nan }"), &["rtp.video.params.kappa", "between 0.001 and 10"]),
+        (nada("params = { kappa = {} }"), &["rtp.video.params.kappa", "between 0.001 and 10"]),
+        (add("[controllers.nadda]"), &["controllers.nadda", "did you mean `nada`?"]),
+        (add("floor = \"2 Mbps\""), &["rtp.video.floor", "no higher than the ceiling"]),
+        (add("floor = \"0 bps\""), &["rtp.video.floor", "above zero"]),
+        (add("start = \"20 s\""), &["rtp.video.start", "would start at"]),
+        (add("payload = \"4 B\""), &["rtp.video.payload", "between 16 and 65000 bytes"]),
+        (add("count = 1000000"), &["rtp.video.count", "no more than 100000"]),
+        (add("count = -1"), &["rtp.video.count"]),
+        (add("path = [\"botleneck\"]"), &["rtp.video.path[0]", "did you mean `bottleneck`?"]),
+        (add("path = []"), &["rtp.video.path", "at least one link"]),
+        (add("path = [\"bottleneck\", \"bottleneck\"]"), &["rtp.video.path[1]", "neighbouring links"]),
+        (add("access_delay = \"1 ms\""), &["only flows of a dumbbell"]),
+        (add("source = \"perfect-frame\""), &["rtp.video.source", "did you mean `perfect-frames`?"]),
+        (add("source = { fps = 30 }"), &["rtp.video.source", "needs a `model`"]),
+        (add("source = { model = \"perfect-packets\", fps = 30 }"), &["rtp.video.source.fps", "has no option `fps`"]),
+        (add("source = { model = \"perfect-frames\", fps = 0 }"), &["rtp.video.source.fps", "between 1 and 1000"]),
+        (add("source = { model = \"trace\" }"), &["needs a `file`"]),
+        (
+            add("source = { model = \"trace\", file = \"nowhere\" }"),
+            &["rtp.video.source.file", "there is no such file"],
+        ),
+        (add("pauses = [{ from = \"3 s\", to = \"2 s\" }]"), &["rtp.video.pauses[0]", "`from` before `to`"]),
+        (
+            add("feedback = { interval = \"0 ms\" }").replace("$controller", "nada"),
+            &["rtp.video.feedback.interval", "above zero"],
+        ),
+        (
+            add("feedback = { interval = \"1 ms\", max_interval = \"1 ms\" }").replace("$controller", "nada"),
+            &["rtp.video.feedback.max_interval", "both bounds"],
+        ),
+        (add("[tcp.bulk]"), &["tcp.bulk", "missing field `algorithm`"]),
+        (
+            add("[tcp.bulk]\nalgorithm = \"reno\""),
+            &["tcp.bulk.algorithm", "unknown value `reno`", "did you mean `newreno`?"],
+        ),
+        (add("[tcp.web]\nalgorithm = \"cubic\"\nsize = \"1 MB\""), &["tcp.web", "both `size` and `idle`"]),
+        (
+            add("[tcp.web]\nalgorithm = \"cubic\"\nsize = { uniform = [\"2 MB\", \"1 MB\"] }\nidle = \"1 s\""),
+            &["tcp.web.size", "lesser value first"],
+        ),
+        (
+            add("[tcp.web]\nalgorithm = \"cubic\"\nsize = { pareto = { mean = \"2 MB\", shape = 1 } }\nidle = \"1 s\""),
+            &["tcp.web.size.pareto.shape", "between 1.01 and 100"],
+        ),
+        (add("[udp.cross]\nrate = \"unlimited\""), &["udp.cross.rate", "needs a rate"]),
+        (tcp("max_window = 0"), &["tcp.x.max_window", "1 to 16000 segments, found 0"]),
+        (tcp("initial_window = 2000"), &["tcp.x.initial_window", "1 to 1000 segments"]),
+        (tcp("min_rto = \"2 min\""), &["tcp.x.min_rto", "at most 60 s"]),
+        (tcp("rate = \"0 bps\""), &["tcp.x.rate", "above zero"]),
+        (tcp("rate = \"1 Mbps\"\nsize = \"1 MB\""), &["tcp.x.rate", "`size`", "leave `rate` out"]),
+        (tcp("arrivals = 30"), &["tcp.x.arrivals", "need a `size`", "pareto"]),
+        (tcp("size = \"1 MB\"\narrivals = -1"), &["tcp.x.arrivals", "above 0", "found -1"]),
+        (tcp("size = \"1 MB\"\narrivals = 3\nidle = \"1 s\""), &["tcp.x.arrivals", "leave one of them out"]),
+        (tcp("size = \"1 MB\"\narrivals = 3\npersistent = true"), &["tcp.x.persistent", "`size` and `idle`"]),
+        (add("[tcp.video]\nalgorithm = \"cubic\""), &["two flows are named `video`"]),
+        (change("[rtp.video]\ncontroller = \"$controller\"\n", ""), &["at least one flow"]),
+        (
+            add("[[windows]]\nname = \"a\"\nfrom = \"0 s\"\nto = \"11 s\""),
+            &["windows[0]", "no later than the run's end"],
+        ),
+        (change("compare = ", "bottleneck = \"botleneck\"\ncompare = "), &["bottleneck", "did you mean `bottleneck`?"]),
+        (
+            change("compare = ", "sample_interval = \"1 us\"\ncompare = "),
+            &["sample_interval", "more than 5000000 points"],
+        ),
+        (add("[variants]\nname = \"a\""), &["variants", "[[variants]]"]),
+        (add("[[variants]]\nlinks.bottleneck.loss = 0.1"), &["variants[0]", "needs a `name`"]),
+        (
+            add("[[variants]]\nname = \"a\"\nlinks.bottleneck.los = 0.1"),
+            &["variants[0].links.bottleneck.los", "did you mean `loss`?"],
+        ),
+        (add("[[variants]]\nname = \"a\"\nlinks.botleneck.loss = 0.1"), &["missing field `rate`"]),
+        (add("[[variants]]\nname = \"a\"\n[[variants]]\nname = \"a\""), &["two variants are named \"a\""]),
+        (add("[[variants]]\nname = \"a\"\ntitle = \"b\""), &["variants[0].title", "of the whole file"]),
+        (
+            add("[[matrix]]\nset = \"links.bottleneck.loss\"\nvalues = [0, 7]"),
+            &["matrix[0].values[1]", "between 0 and 1, found 7"],
+        ),
+        (
+            add("[[matrix]]\nset = \"links.botleneck.loss\"\nvalues = [0]"),
+            &["matrix[0].set", "did you mean `bottleneck`?"],
+        ),
+        (add("[[matrix]]\nset = \"title.x\"\nvalues = [0]"), &["matrix[0].set", "one field of the scenario"]),
+        (add("[[matrix]]\nset = \"seed\"\nvalues = [0]\nnames = []"), &["matrix[0].names", "expected 1 names"]),
+        (add("[[matrix]]\nset = \"seed\"\nvalue = [0]"), &["matrix[0].value", "did you mean `values`?"]),
+    ];
+    for (text, parts) in cases {
+        let e = match parse(&text) {
+            Ok(_) => panic!("read without error:\n{text}"),
+            Err(e) => e,
+        };
+        let shown = format!("{e}\n{}", e.help_text().unwrap_or_default());
+        for part in parts {
+            assert!(shown.contains(part), "`{part}` is not in\n{shown}\nfor\n{text}");
+        }
+    }
+}
+
+#[test]
+fn errors_draw_the_line() {
+    let e = parse(&SMALL.replace("2 Mbps", "2 Mbs")).expect_err("wrong unit");
+    assert_eq!(e.position(), Some((6, 8)));
+    assert_eq!(e.field_path(), Some("links.bottleneck.rate"));
+    let mut drawn = String::new();
+    let handler = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor());
+    handler.render_report(&mut drawn, &e).expect("draws");
+    assert!(drawn.contains("rate = \"2 Mbs\"") && drawn.contains("test.toml:6:8"), "{drawn}");
+}
+
+#[test]
+fn names_near_ones_where_nothing_is_found() {
+    let registry = Registry::builtin();
+    let e = ScenarioFile::open("responsivness", &registry).expect_err("mistyped");
+    assert!(e.help_text().is_some_and(|h| h.contains("responsiveness")), "{e}");
+    let e = ScenarioFile::open("nowhere/x.toml", &registry).expect_err("no file");
+    assert!(e.to_string().contains("there is no such file"), "{e}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    /// Any byte of a good file changed, or a piece of it lost or doubled: an answer, never a panic.
+    #[test]
+    fn mangled_files_do_not_panic(cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, "\\PC{0,6}|[\\[\\]{}=\"0-9.,\\n-]{0,4}"), 1..4)) {
+        let mut text = SMALL.to_owned() + "[tcp.x]\nalgorithm = \"cubic\"\n[[matrix]]\nset = \"seed\"\nvalues = [1, 2]\n[[variants]]\nname = \"v\"\nlinks.bottleneck.loss = { good_to_bad = 0.1, bad_to_good = 0.2 }\n";
+        for (at, len, with) in cuts {
+            let floor = |mut i: usize| { while !text.is_char_boundary(i) { i -= 1 } i };
+            let start = floor(at.index(text.len() + 1));
+            let end = floor((start + len).min(text.len())).max(start);
+            text.replace_range(start..end, &with);
+        }
+        if let Err(e) = parse(&text) {
+            let mut drawn = String::new();
+            let handler = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor());
+            prop_assert!(handler.render_report(&mut drawn, &e).is_ok());
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,200}") {
+        let _ = parse(&text);
+    }
+}

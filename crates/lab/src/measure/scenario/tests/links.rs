@@ -1,0 +1,172 @@
+//! Links and the shapes that they make.
+
+use super::*;
+use weir_path::queue::{Value, codel};
+use weir_path::{Discipline, Jitter, JitterShape, LossPosition, Reordering};
+
+#[test]
+fn every_field_of_a_link_reaches_the_path_model() {
+    let text = SMALL.replace(
+        "rate = \"2 Mbps\"",
+        r#"
+        rate = { steps = [{ at = "0 s", rate = "2 Mbps" }, { at = "20 ms", rate = "1 Mbps" }], repeat = "40 ms" }
+        queue = "75 kB"
+        ecn_threshold = "5 ms"
+        loss = { good_to_bad = 0.1, bad_to_good = 0.2 }
+        loss_place = "ingress"
+        jitter = { max = "30 ms", sigma = "5 ms" }
+        reorder = { probability = 0.1, delay = "7 ms" }
+        duplicate = 0.2
+        reverse = { rate = "1 Mbps", loss = 0.01, jitter = { max = "4 ms", reordering = true }, queue = "9 packets" }
+        "#,
+    );
+    let s = only(&text);
+    let ms = TimeDelta::from_millis;
+    let [there, back] = [0, 1].map(|i| s.links[i].config.clone());
+    assert_eq!(there.capacity.rate_at(Timestamp::from_millis(61)), DataRate::from_mbps(1));
+    assert_eq!(there.limit, Limit::Size(DataSize::from_bytes(75_000)));
+    assert_eq!(there.discipline.get("ecn_threshold"), Some(Value::Amount(Limit::Time(ms(5)))));
+    assert!(matches!(there.loss, Loss::GilbertElliott(g) if (g.to_bad, g.to_good, g.loss_bad) == (0.1, 0.2, 1.0)));
+    assert_eq!((there.loss_position, there.duplication), (LossPosition::Entry, 0.2));
+    let shape = JitterShape::Normal { deviation: ms(5), bound: 3.0 };
+    assert_eq!(there.jitter, Some(Jitter { shape, may_reorder: false }));
+    assert_eq!(there.reordering, Some(Reordering { share: 0.1, extra: ms(7) }));
+    assert_eq!((back.capacity, back.delay), (Capacity::Constant(DataRate::from_mbps(1)), ms(50)));
+    assert_eq!((back.limit, back.discipline), (Limit::Packets(9), Discipline::default()));
+    assert_eq!((back.loss, back.loss_position), (Loss::Independent { share: 0.01 }, LossPosition::Exit));
+    assert_eq!(back.jitter, Some(Jitter { shape: JitterShape::Uniform { max: ms(4) }, may_reorder: true }));
+    assert_eq!((back.reordering, back.duplication), (None, 0.0));
+}
+
+#[test]
+fn a_queue_names_its_discipline_and_sets_its_parameters() {
+    let queue = |queue: &str| {
+        let s = only(&SMALL.replace("delay = ", &format!("queue = {queue}\ndelay = ")));
+        (s.links[0].config.limit, s.links[0].config.discipline)
+    };
+    let ms = TimeDelta::from_millis;
+    let default = (Limit::Time(ms(300)), Discipline::default());
+    assert_eq!(queue("{ }"), default);
+    assert_eq!(queue("\"300 ms\""), default);
+    let codel =
+        |target, interval, ecn| Discipline::CoDel(codel::Config { target: ms(target), interval: ms(interval), ecn });
+    assert_eq!(queue("{ discipline = \"codel\" }"), (Limit::Time(ms(300)), codel(5, 100, true)));
+    assert_eq!(
+        queue("{ target = \"20 ms\", discipline = \"codel\", limit = \"60 kB\", ecn = false, interval = \"400 ms\" }"),
+        (Limit::Size(DataSize::from_bytes(60_000)), codel(20, 400, false))
+    );
+    // Every discipline that there is, with each parameter written as its default reads.
+    for d in Discipline::all() {
+        let fields: Vec<String> = (d.parameters().iter())
+            .filter(|p| p.default != Value::Amount(Limit::Unlimited))
+            .map(|p| match p.default {
+                Value::Time(_) | Value::Amount(_) => format!(", {} = \"{}\"", p.name, p.default),
+                Value::Number(_) | Value::Switch(_) => format!(", {} = {}", p.name, p.default),
+            })
+            .collect();
+        assert_eq!(queue(&format!("{{ discipline = \"{}\"{} }}", d.name(), fields.concat())).1, d);
+    }
+}
+
+#[test]
+fn a_parking_lot_has_paths_in_both_directions() {
+    let text = r#"
+        title = "Three hops"
+        duration = "10 s"
+        topology = "parking-lot"
+        bottleneck = "c"
+        links.a = { rate = "2 Mbps", delay = "10 ms" }
+        links.b = { rate = "8 Mbps", delay = "10 ms" }
+        links.c = { rate = "1.5 Mbps", delay = "10 ms", reverse = { rate = "1 Mbps", delay = "40 ms" } }
+        rtp.long = { controller = "fixed" }
+        rtp.short = { controller = "fixed", path = ["b", "c"], direction = "reverse" }
+    "#;
+    let s = only(text);
+    assert_eq!(s.bottleneck, 4);
+    assert_eq!((&s.flows[0].forward[..], &s.flows[0].reverse[..]), ([0, 2, 4].as_slice(), [5, 3, 1].as_slice()));
+    assert_eq!((&s.flows[1].forward[..], &s.flows[1].reverse[..]), ([5, 3].as_slice(), [2, 4].as_slice()));
+    assert_eq!(s.links[5].config.delay, TimeDelta::from_millis(40));
+}
+
+#[test]
+fn finds_trace_files_beside_the_scenario() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    std::fs::write(folder.path().join("a.csv"), "time_s,rate_bps\n0,1000000\n1,500000\n").expect("written");
+    std::fs::write(folder.path().join("frames"), "# bytes\n1000\n\n2000\n").expect("written");
+    let text =
+        SMALL.replace("\"2 Mbps\"", "{ trace = \"a.csv\" }") + "source = { model = \"trace\", file = \"frames\" }";
+    let path = folder.path().join("small.toml");
+    std::fs::write(&path, &text).expect("written");
+    let registry = Registry::builtin();
+    let file = ScenarioFile::open(&path.display().to_string(), &registry).unwrap_or_else(|e| panic!("{e}"));
+    let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+    assert_eq!(s.links[0].trace.as_deref(), Some("a.csv"));
+    assert_eq!(s.links[0].config.capacity.rate_at(Timestamp::from_millis(1_500)), DataRate::from_bps(500_000));
+    let Source::Trace { sizes, .. } = &s.flows[0].rtp().expect("rtp").source else { panic!("no trace") };
+    assert_eq!(sizes[..], [DataSize::from_bytes(1_000), DataSize::from_bytes(2_000)]);
+
+    std::fs::write(folder.path().join("a.csv"), "time_s,rate_bps\n0,1000000\n1,fast\n").expect("written");
+    let e = ScenarioFile::open(&path.display().to_string(), &registry).expect_err("bad line");
+    assert_eq!((e.file(), e.position()), ("a.csv", Some((3, 1))));
+    std::fs::write(folder.path().join("a.csv"), "time_s,rate_bps\n0,1000000\n1,500000\n").expect("written");
+
+    std::fs::write(folder.path().join("frames"), "1000\n\n20x0\n").expect("written");
+    let e = ScenarioFile::open(&path.display().to_string(), &registry).expect_err("bad line");
+    assert_eq!((e.file(), e.position()), ("frames", Some((3, 1))));
+}
+
+#[test]
+fn patterns_and_measured_traces_are_capacities() {
+    let registry = Registry::builtin();
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("small.toml");
+    let open = |rate: &str| {
+        std::fs::write(&path, SMALL.replace("\"2 Mbps\"", rate)).expect("written");
+        ScenarioFile::open(&path.display().to_string(), &registry)
+    };
+    let at = |rate: &str, ms: i64| {
+        let file = open(rate).unwrap_or_else(|e| panic!("{e}"));
+        let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+        s.links[0].config.capacity.rate_at(Timestamp::from_millis(ms)).as_bps()
+    };
+    std::fs::write(folder.path().join("a.log"), "226 2.5\n227 0.25\n").expect("written");
+    std::fs::write(folder.path().join("b.json"), "[{\"duration_ms\": 500, \"bandwidth_kbps\": 70}]").expect("written");
+    assert_eq!(at("{ trace = \"a.log\", format = \"seconds-mbps\" }", 1_500), 250_000);
+    assert_eq!(at("{ trace = \"b.json\" }", 1_500), 70_000);
+    assert_eq!(at("{ pattern = \"poor-good\" }", 500), 105_100);
+    let e = open("{ trace = \"b.json\", format = \"norway-raw\" }").expect_err("another format");
+    assert_eq!((e.file(), e.position()), ("b.json", Some((1, 1))));
+}
+
+#[test]
+fn a_network_has_links_in_any_order() {
+    let text = SMALL.replace("duration", "topology = \"network\"\nduration")
+        + "path = [\"second\", \"bottleneck\"]\n[links.second]\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\n";
+    let registry = Registry::builtin();
+    let file = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+    assert_eq!((&s.flows[0].forward[..], &s.flows[0].reverse[..]), (&[2, 0][..], &[1, 3][..]));
+    let e = parse(&text.replace("\"second\", \"bottleneck\"", "\"second\", \"second\"")).expect_err("twice");
+    assert!(e.to_string().contains("crosses each link once"), "{e}");
+}
+
+#[test]
+fn an_end_heeds_one_base_station() {
+    let text = |second: &str| {
+        SMALL
+            .replace("duration", "topology = \"network\"\nduration")
+            .replace("rate = \"2 Mbps\"", "rate = \"2 Mbps\"\nassist = { tells = \"sender\" }")
+            + &format!(
+                "[links.x]\nrate = \"1 Mbps\"\ndelay = \"1 ms\"\nassist = {{ tells = \"{second}\", drain = \"1 s\" }}\n"
+            )
+    };
+    let registry = Registry::builtin();
+    let file = parse(&text("receiver")).unwrap_or_else(|e| panic!("{e}"));
+    let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
+    let assist = s.links[2].assist.expect("a station");
+    assert_eq!((assist.tells_sender, assist.tells_receiver), (false, true));
+    assert_eq!((assist.interval, assist.drain), (TimeDelta::from_secs(1), Some(TimeDelta::from_secs(1))));
+    assert!(s.links[0].assist.is_some_and(|a| a.tells_sender) && s.links[1].assist.is_none());
+    let e = parse(&text("both")).expect_err("two stations");
+    assert!(e.to_string().contains("2 links on the way of `video` tell its sender"), "{e}");
+}
