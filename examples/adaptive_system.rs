@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 15 => receiver.set_session_param("rtcp_interval_ms", "200")?,
                 _ => {}
             }
-            // A wrong name is told, and the call goes on.
+            // A wrong name is an error, and the call goes on.
             if let Err(e) = sender.set_param("quantiser", 30.0.into(), now).map_err(|e| e.to_string())
                 && second == 1
             {

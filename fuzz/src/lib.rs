@@ -76,7 +76,7 @@ fn walk_block(block: &xr::Block<'_>) {
     }
 }
 
-/// A trace has no more packets than its range, and built anew it says the same in no more chunks.
+/// A trace has no more packets than its range, and built again it says the same in no more chunks.
 fn walk_trace(trace: &xr::RleBlock<'_>) {
     let range = trace.end.wrapping_sub(trace.begin);
     let mut told = 0;

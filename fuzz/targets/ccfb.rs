@@ -1,4 +1,4 @@
-//! RFC 8888 messages, and the writer told of arbitrary arrivals.
+//! RFC 8888 messages, and the writer with arbitrary arrivals.
 #![no_main]
 
 use weir_units::{Ecn, Timestamp};

@@ -1,4 +1,4 @@
-//! TWCC messages, and the builder told of arbitrary arrivals.
+//! TWCC messages, and the builder with arbitrary arrivals.
 #![no_main]
 
 use weir_units::{TimeDelta, Timestamp};

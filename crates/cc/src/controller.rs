@@ -187,7 +187,7 @@ pub trait ReceiverController: Send {
     fn on_notice(&mut self, notice: &CapacityNotice) {
         let _ = notice;
     }
-    /// A frame's playout deadline has come. Told only where the session plays out.
+    /// A frame's playout deadline has come. Called only where the session plays out.
     fn on_playout(&mut self, frame: &FramePlayout) {
         let _ = frame;
     }

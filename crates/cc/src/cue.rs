@@ -1,7 +1,7 @@
 //! Congestion cues: what a controller can learn of its path, and where each cue comes from.
 //!
 //! The classes are those of V. Singh's dissertation, section 3.4 and figure 3.2: a cue is measured on
-//! the media path or off it, and told in band (with the media or its RTCP) or out of band.
+//! the media path or off it, and signalled in band (with the media or its RTCP) or out of band.
 
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -14,7 +14,7 @@ pub enum Origin {
     OffPath,
 }
 
-/// How a cue was told.
+/// How a cue was signalled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {
     /// In RTP header extensions or RTCP.
@@ -62,7 +62,7 @@ impl Cue<'_> {
             | Self::SendRejected(_) => Origin::OnPath,
         }
     }
-    /// How this kind of cue is told.
+    /// How this kind of cue is signalled.
     pub const fn channel(&self) -> Channel {
         match self {
             Self::TransportFeedback(_)
@@ -109,7 +109,7 @@ pub struct PacketResult {
     pub was_lost: bool,
 }
 
-/// Per-packet feedback. Every packet is told at most once as lost and at most once as received.
+/// Per-packet feedback. Every packet is reported at most once as lost and at most once as received.
 #[derive(Clone, Copy, Debug)]
 pub struct TransportFeedback<'a> {
     /// When the feedback reached this end.
@@ -256,7 +256,7 @@ pub struct NextDataUnit {
 }
 
 /// A notice of a device on the path that knows its link (V. Singh's dissertation, section 7.1): a base station tells the
-/// end beside it. It is measured on the path and told out of band, by the device itself rather than the other end.
+/// end beside it. It is measured on the path and signalled out of band, by the device itself rather than the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CapacityNotice {
     /// When it reached this end.
@@ -266,7 +266,7 @@ pub struct CapacityNotice {
 }
 
 /// What the transport under the session allows now, where it has congestion control of its own (DCCP; S. Jero, 2013, section
-/// 3.2.2). It is measured on the path and told by this end's own transport, out of band.
+/// 3.2.2). It is measured on the path and signalled by this end's own transport, out of band.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransportRate {
     /// When it was read.
@@ -280,7 +280,7 @@ pub struct TransportRate {
 }
 
 /// The transport's send queue has refused packets of the frame that was handed over just now: one event a frame, however
-/// many packets of it went (S. Jero, 2013, section 3.2.2). They are lost. Told by this end's own transport, out of band.
+/// many packets of it went (S. Jero, 2013, section 3.2.2). They are lost. Signalled by this end's own transport, out of band.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRejected {
     /// When the frame had been handed over.
@@ -329,7 +329,7 @@ impl SentPacket {
     }
 }
 
-/// The state of the RTP queue between encoder and pacer, told when a frame enters it.
+/// The state of the RTP queue between encoder and pacer, given when a frame enters it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueState {
     /// When the frame entered.

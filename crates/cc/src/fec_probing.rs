@@ -266,7 +266,7 @@ mod tests {
     use crate::{Pair, Registry, Sender};
     use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
-    /// Wants what it is told to.
+    /// Wants what it is given.
     struct Obedient(DataRate);
 
     impl Controller for Obedient {

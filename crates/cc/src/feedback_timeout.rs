@@ -23,7 +23,7 @@ impl FeedbackTimeout {
     pub(crate) fn on_feedback(&mut self) {
         self.at = None;
     }
-    /// Whether it has expired by `now`; it runs anew then.
+    /// Whether it has expired by `now`; it runs again then.
     pub(crate) fn expire(&mut self, now: Timestamp) -> bool {
         let expired = self.at.is_some_and(|t| t <= now);
         if expired {

@@ -55,7 +55,7 @@ pub(crate) enum Framed {
     Nothing,
     /// A frame is whole.
     Step(Step),
-    /// It did not fit at all; filters must start anew.
+    /// It did not fit at all; filters must start again.
     Restart,
 }
 

@@ -1,6 +1,6 @@
 //! Congestion controllers for real-time media: cues in, targets out.
 //!
-//! Every controller is a sans-IO state machine behind [`Controller`]: it is told what was sent and what
+//! Every controller is a sans-IO state machine behind [`Controller`]: it takes in what was sent and what
 //! became of it, and says how fast to encode, pace and probe. It never sees a packet's bytes, a clock, a
 //! socket or a thread, so the same code runs in the simulator, in a call and in other programs.
 

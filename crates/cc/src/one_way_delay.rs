@@ -14,7 +14,7 @@ use weir_units::{TimeDelta, Timestamp};
 /// The least delayed packet is one of the last 50 to 60 s.
 pub const WINDOW: TimeDelta = TimeDelta::from_secs(60);
 const BUCKETS: usize = 6;
-/// Without a round-trip time, nothing is told for this long after the first packet, for the base would jump ...
+/// Without a round-trip time, nothing is reported for this long after the first packet, for the base would jump ...
 const RTT_PATIENCE: TimeDelta = TimeDelta::from_secs(3);
 /// ... and then it is this (ITU-T G.114 speaks of up to 150 ms for most calls; a short path).
 const UNKNOWN_BASE: TimeDelta = TimeDelta::from_millis(50);
@@ -48,7 +48,7 @@ struct Newest {
 
 #[derive(Clone, Copy, Debug)]
 struct Interval {
-    /// Queuing delays; the base is added when they are told.
+    /// Queuing delays; the base is added when they are reported.
     min: TimeDelta,
     last: TimeDelta,
     sum_ns: i128,
@@ -68,7 +68,7 @@ impl OneWayDelayMeter {
         }
     }
 
-    /// A media packet has arrived. Repair packets are not told.
+    /// A media packet has arrived. Repair packets are not passed in.
     pub fn on_packet(&mut self, now: Timestamp, rtp_timestamp: u32) {
         self.heard = Some((self.heard.map_or(now, |h| h.0), now));
         let ticks = match self.newest {
@@ -181,7 +181,7 @@ mod tests {
     fn departure(k: i64) -> Timestamp {
         Timestamp::from_secs(1_000) + TimeDelta::from_nanos(k * 1_000_000_000 / 30)
     }
-    /// A meter told of frames with these one-way delays, from frame 0 with timestamp `first` on.
+    /// A meter of frames with these one-way delays, from frame 0 with timestamp `first` on.
     fn told(meter: &mut OneWayDelayMeter, from: i64, first: u32, delays_ms: &[f64]) {
         for (k, &d) in (from..).zip(delays_ms) {
             meter.on_packet(departure(k) + ms(d), first.wrapping_add(k as u32 * FRAME));

@@ -185,7 +185,7 @@ mod tests {
         for e in [Equation::Simplified, Equation::Full] {
             for p in [1e-9, 1e-6, 1e-4, 0.003, 0.05, 0.2, 0.7, 1.0] {
                 let back = flow().loss_event_rate(e, flow().throughput(e, p).expect("bounded"));
-                // A rate is told in whole bits a second.
+                // A rate is in whole bits a second.
                 near(back, p, 2e-3);
             }
         }

@@ -1,4 +1,4 @@
-//! GCC told by REMB over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms; receiver reports each second.
+//! GCC by REMB over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms; receiver reports each second.
 
 mod link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};

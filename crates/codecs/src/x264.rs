@@ -139,7 +139,7 @@ impl Handle {
             input.img.i_stride[n] = picture.size_of(plane).0 as c_int;
         }
         let (mut units, mut count) = (ptr::null_mut::<sys::x264_nal_t>(), 0);
-        // SAFETY: the pointer is live, and the planes have the sizes and strides that are told and are only read and copied.
+        // SAFETY: the pointer is live, and the planes have the sizes and strides given and are only read and copied.
         let bytes = unsafe { sys::x264_encoder_encode(self.0, &mut units, &mut count, &mut input, &mut output) };
         let Ok(bytes) = usize::try_from(bytes) else { return Err(CHECK.failure("x264_encoder_encode", bytes)) };
         if bytes == 0 || count == 0 || units.is_null() {
@@ -164,7 +164,7 @@ pub(crate) struct Encoder {
     config: EncoderConfig,
     even: Even,
     key_frame: bool,
-    /// Whether the library's encoder must be opened anew before the next frame.
+    /// Whether the library's encoder must be opened again before the next frame.
     reopen: bool,
     /// Whether the next frame goes back to a selected picture.
     selected: bool,

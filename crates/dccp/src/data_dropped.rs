@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn the_example_of_the_rfc() {
         // RFC 4340, section 11.7: acknowledgement number 100, blocks 0, 160, 3, 162. Its last line says 95 to 93, though 95 has
-        // just been told received: by its own encoding it is 94 to 92.
+        // just been reported received: by its own encoding it is 94 to 92.
         let told = decoded(100, &[0, 160, 3, 162]);
         assert_eq!(told, [(100, 100, None), (99, 99, Some(2)), (98, 95, None), (94, 92, Some(2))]);
     }

@@ -145,7 +145,7 @@ fn a_peer_that_asks_for_the_worst_gets_a_reset_or_a_connection() {
             target.packet(PacketType::Ack, 0, 0, &bytes_of(options), &[], 0);
             let reset = match target.connection.end().map(|e| e.reason) {
                 Some(EndReason::Reset(code, _)) => Some(code),
-                // What the Mandatory Error is about is told in its own words.
+                // What the Mandatory Error is about is given in its own words.
                 Some(EndReason::NoCommonCcid) => Some(ResetCode::MANDATORY_ERROR),
                 None => None,
                 other => panic!("{other:?}"),

@@ -9,7 +9,7 @@ fn nothing_is_allocated_in_steady_state() {
     for (ccid, packets) in [(3, 5_000..500_000), (4, 9_000..11_000), (248, 5_000..500_000)] {
         for lose_every in [100, 3_001] {
             let mut drive = Drive::new(ccid, lose_every);
-            // Until nine loss intervals are told, the drive's buffers grow.
+            // Until nine loss intervals are reported, the drive's buffers grow.
             (0..40_000).for_each(|_| {
                 drive.step();
             });

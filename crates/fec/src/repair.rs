@@ -20,7 +20,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Parity over whatever is covered, as a receiver that was told a mask knows it.
+    /// Parity over whatever is covered, as a receiver that got a mask knows it.
     pub const PARITY: Self = Self::Parity(Shape::Group);
 }
 

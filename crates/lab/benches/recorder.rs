@@ -1,4 +1,4 @@
-//! Time per packet event told to a recorder, without time series and with them.
+//! Time per packet event that a recorder takes in, without time series and with them.
 //!
 //! `cargo bench -p weir-lab --bench recorder`. Goal: about 10 ns an event.
 

@@ -205,6 +205,6 @@ fn base_stations_keep_a_call_below_its_links_capacity() {
     // 0.9 of what the stations tell, less headers and the steps down.
     assert!((0.85..=0.95).contains(&a.utilisation_goodput), "{}", a.utilisation_goodput);
     assert!(a.loss_or_discard() < 0.002, "{}", a.loss_or_discard());
-    // The sender is not told: it loses at the steps of its own link.
+    // Nothing is reported to the sender: it loses at the steps of its own link.
     assert!((0.01..0.12).contains(&b.loss_or_discard()), "{}", b.loss_or_discard());
 }

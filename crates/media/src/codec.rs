@@ -4,7 +4,7 @@ use crate::FrameSource;
 use core::fmt;
 use weir_units::{DataRate, Timestamp};
 
-/// What is told of a parameter that cannot be read or set. Nothing has changed then, and all goes on.
+/// Why a parameter cannot be read or set. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ParamError {
     /// There is none of this name.

@@ -31,7 +31,7 @@ pub trait FrameSource {
         MediaKind::Video
     }
     /// How many bytes of headers each packet costs of the rate that [`Self::on_target`] gives. A source that sends few
-    /// bytes a packet (audio) makes fewer and longer packets by it; zero, as it is until told, where the target is for
+    /// bytes a packet (audio) makes fewer and longer packets by it; zero, the default, where the target is for
     /// payloads alone.
     fn set_packet_overhead(&mut self, overhead: DataSize, now: Timestamp) {
         let _ = (overhead, now);

@@ -210,12 +210,12 @@ pub struct LayerInfo {
     /// Whether a receiver can go up here: in VP8 (Y of RFC 7741) to this layer, as the frame refers to the base layer
     /// alone; in VP9 (U of RFC 9628) to the layers above this one, as nothing behind refers to their frames before.
     pub sync: bool,
-    /// Counts pictures of temporal layer 0, modulo 256 (TL0PICIDX); `None` where it is not told.
+    /// Counts pictures of temporal layer 0, modulo 256 (TL0PICIDX); `None` where it is not signalled.
     pub tl0_pic_idx: Option<u8>,
     /// Whether it refers to the spatial layer below it (D of RFC 9628).
     pub inter_layer: bool,
     /// How many pictures before it those are that it refers to (P_DIFF of RFC 9628, 1 to 127); zeros behind the last.
-    /// `None` where it is not told, as in VP8.
+    /// `None` where it is not signalled, as in VP8.
     pub references: Option<[u8; 3]>,
     /// How many spatial layers the stream has, on key pictures that tell (N_S + 1 of RFC 9628).
     pub spatial_layers: Option<u8>,

@@ -322,7 +322,7 @@ impl Playout {
         self.anchor.map_or(Timestamp::MAX, |(t, at)| at + ticks_to_time(ticks - t) + self.delay)
     }
 
-    /// Accepts the timestamp of a packet, or begins anew after many that could not be believed.
+    /// Accepts the timestamp of a packet, or starts again after many that were implausible.
     fn believe(&mut self, now: Timestamp, ticks: i64, rtp_timestamp: u32) -> Option<i64> {
         let from_clock = || (self.deadline(ticks) - self.delay - now).abs();
         if (ticks - self.ticks).abs() > PLAUSIBLE_TICKS && from_clock() > PLAUSIBLE + self.delay {

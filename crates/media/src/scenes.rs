@@ -29,7 +29,7 @@ pub struct ScenesConfig {
     pub key_ratio: f64,
     /// Time after which an I-frame comes unasked, 10 s (section 4.4.2: "the default I-frame refresh rate").
     pub key_interval: Option<TimeDelta>,
-    /// What a new target does; the thesis's encoder begins anew with an I-frame (section 3.2.3).
+    /// What a new target does; the thesis's encoder starts again with an I-frame (section 3.2.3).
     pub rate_change: RateChange,
     /// What the coarsest quantiser leaves of the wanted rate, 0.05. The thesis gives no number, only that the encoder
     /// may not follow ("if the video stream's complexity is unsuitable", section 4.3). ffmpeg's MPEG-4 encoder, of the
@@ -83,7 +83,7 @@ impl ScenesConfig {
 
 /// Frame sizes of an encoder that follows a target as far as its material lets it: no frame is larger than the material
 /// wants, none smaller than the coarsest quantiser makes it, and the mean follows the lesser of target and wanted rate.
-/// I-frames begin scenes, come at an interval, when asked for, and at each new target where the encoder begins anew; the
+/// I-frames begin scenes, come at an interval, when asked for, and at each new target where the encoder starts again; the
 /// P-frames behind one are smaller, so that the mean holds.
 ///
 /// With one seed the material is the same whatever targets come.
@@ -166,7 +166,7 @@ impl FrameSource for ScenesSource {
         if was == DataRate::ZERO {
             self.due = self.due.max(now);
         } else if self.config.rate_change == RateChange::Restart && rate > DataRate::ZERO {
-            // Rate control begins anew as well.
+            // Rate control starts again as well.
             (self.key, self.debt) = (true, 0.0);
         }
     }

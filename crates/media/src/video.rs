@@ -45,7 +45,7 @@ pub enum RateChange {
     /// Follows from the next frame on, without a key frame.
     #[default]
     Seamless,
-    /// Begins anew with a key frame, as applications do whose encoder cannot be changed while it runs (dccp-video,
+    /// Starts again with a key frame, as applications do whose encoder cannot be changed while it runs (dccp-video,
     /// section 4.2).
     Restart,
 }
@@ -148,7 +148,7 @@ pub struct CodedFrame {
     pub discardable: bool,
     /// Counts coded frames from 0; 15 bits go into the payload descriptors of VP8 and VP9.
     pub picture_id: u64,
-    /// Whether it refers to none of the pictures behind the one that [`VideoEncoder::select_reference`] was told.
+    /// Whether it refers to none of the pictures behind the one given to [`VideoEncoder::select_reference`].
     pub from_selected: bool,
     /// Its layer; `None` where the stream has one.
     pub layer: Option<LayerInfo>,

@@ -111,17 +111,17 @@ enum Chain {
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     picture_id: Option<PictureId>,
-    /// Frames since that one that told none.
+    /// Frames since that one that carried none.
     without_id: u16,
     sequence: Option<u64>,
 }
 
 impl Before {
-    /// How many frames are missing between these and the next, as far as can be told.
+    /// How many frames are missing between these and the next, as far as is known.
     fn missing(&self, frame: &ReceivedFrame, next: Option<PictureId>) -> u16 {
         if let Some((next, last)) = next.zip(self.picture_id) {
             let gap = next.since(last).saturating_sub(1).saturating_sub(self.without_id);
-            // Half the numbers or more: rather a sender that counts anew.
+            // Half the numbers or more: rather a sender that has started again.
             let half = if next.long && last.long { 0x4000 } else { 0x40 };
             return if gap < half { gap } else { 1 };
         }

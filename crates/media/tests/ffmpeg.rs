@@ -108,7 +108,7 @@ fn ffmpeg_measures_the_same() {
             let p = c.errors.psnr();
             all.add(&c.errors);
             for (word, ours) in [("psnr_y:", p.y), ("psnr_u:", p.u), ("psnr_v:", p.v), ("psnr_avg:", p.average)] {
-                // Equal pictures have none. Two decimals are told.
+                // Equal pictures have none. Two decimals are printed.
                 match number(line, word).filter(|v| v.is_finite()) {
                     Some(theirs) => near(word, ours, theirs, 0.0051),
                     None => assert_eq!(ours, 100.0, "{line}"),

@@ -179,7 +179,7 @@ mod tests {
         let mut before = p;
         assert_eq!(o.serve(&mut before, ms(9), 1_000), (ms(10), ms(10)));
         assert_eq!(o.serve(&mut p, ms(10), 1_000), (ms(20), ms(20)));
-        // The cycle starts anew at 20 ms: 25, 25, 30, 40, 45, …
+        // The cycle starts again at 20 ms: 25, 25, 30, 40, 45, …
         assert_eq!(o.serve(&mut p, ms(20), 3_001), (ms(25), ms(30)));
         assert_eq!(o.serve(&mut p, ms(40), 1), (ms(45), ms(45)));
         assert_eq!(o.serve(&mut p, ms(40_000), 1), (ms(40_005), ms(40_005)));

@@ -34,7 +34,7 @@ pub(crate) struct Cursor {
 }
 
 impl Schedule {
-    /// A schedule of steps that begin at zero and follow each other in time; with `period`, it starts anew after it.
+    /// A schedule of steps that begin at zero and follow each other in time; with `period`, it starts again after it.
     /// Errors: no step, a first step that is not at zero, a step that does not come after the one before, or a
     /// period that ends before the last step begins.
     pub fn new(steps: Vec<Step>, period: Option<TimeDelta>) -> Result<Self, ConfigError> {

@@ -21,7 +21,7 @@ pub struct EndpointConfig {
     /// The other end's synchronisation source; 0 where it is not known: then the first source of this payload type is it.
     pub remote_ssrc: u32,
     /// After how long a silence of the other end, or at once after its goodbye, another source of the same payload type
-    /// takes its place, as when the other end was started anew; `None` for never. This end then also takes another
+    /// takes its place, as when the other end was started again; `None` for never. This end then also takes another
     /// identifier for its own where somebody else has it (RFC 3550, section 8.2).
     pub latch: Option<TimeDelta>,
     /// Canonical name in SDES (RFC 7022 says how to choose it).

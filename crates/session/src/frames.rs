@@ -8,7 +8,7 @@ use weir_units::{TimeDelta, Timestamp};
 const MAX_PACKETS: usize = 1 << 13;
 /// Packets that a repair packet may protect ahead of the newest known.
 const MAX_AHEAD: u64 = 256;
-/// A number this far behind the newest is of a source that has begun anew.
+/// A number this far behind the newest is of a source that has started again.
 const RESTART: u64 = 128;
 
 /// The frame that a packet is part of.

@@ -8,7 +8,7 @@ use weir_wire::rtcp::xr::{Block, Blocks, Chunk, RleBlock, Xr};
 /// Most packets of one interval; those before are no longer reported. Half of RTP's sequence numbers, so that none is
 /// taken for another.
 const MAX_PACKETS: usize = 1 << 15;
-/// A number this far behind the newest is of a source that has begun anew: receive statistics let no older one pass.
+/// A number this far behind the newest is of a source that has started again: receive statistics let no older one pass.
 const RESTART: u64 = 128;
 /// Most bytes of one run-length block, so that three of them and a report fit into a datagram.
 const MAX_BLOCK: usize = 320;
@@ -22,7 +22,7 @@ enum State {
     Repaired,
 }
 
-/// Packets since the last report, told once each.
+/// Packets since the last report, reported once each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IntervalLog {
     states: VecDeque<State>,
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(told, 9_999);
         (0..100_000u64).for_each(|s| log.on_packet(200_000 + s, false));
         assert_eq!(log.range(), 300_000 - MAX_PACKETS as u64..300_000);
-        // A source that begins anew, forwards or back.
+        // A source that starts again, forwards or back.
         log.on_packet(90_000, false);
         assert_eq!(log.range(), 90_000..90_001);
         log.on_packet(900_000, false);

@@ -20,9 +20,9 @@ const MAX_IN_MESSAGE: usize = 200;
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(100);
 /// Weight of a new response time in its mean, as RFC 6298 smooths round trips (section 2).
 const RESPONSE_WEIGHT: f64 = 0.125;
-/// A gap longer than this is a source that has begun anew: nothing in it is asked for (RFC 3550, appendix A.1).
+/// A gap longer than this is a source that has started again: nothing in it is asked for (RFC 3550, appendix A.1).
 const MAX_GAP: u64 = 3_000;
-/// Repair packets that have not come for this long come no more.
+/// Without repair packets for this long, none are expected.
 const REPAIR_SILENCE: TimeDelta = TimeDelta::from_secs(1);
 
 /// Losses that a receiver has seen.
@@ -111,7 +111,7 @@ impl NackCounters {
 struct Missing {
     sequence: u64,
     since: Timestamp,
-    /// When it is played, as far as can be told.
+    /// When it is played, as far as is known.
     deadline: Timestamp,
     requests: u8,
     last: Timestamp,

@@ -12,7 +12,7 @@ pub struct Seen<'a> {
     pub bytes: &'a [u8],
     /// Payload bytes behind them that are carried as a length only.
     pub payload: u32,
-    /// Where it came from, told by [`Endpoint::handle_datagram_from`](crate::Endpoint::handle_datagram_from); none for what
+    /// Where it came from, as given to [`Endpoint::handle_datagram_from`](crate::Endpoint::handle_datagram_from); none for what
     /// is sent.
     pub source: Option<SocketAddr>,
 }

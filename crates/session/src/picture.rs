@@ -249,7 +249,7 @@ impl PictureRequests {
         self.reference = Some((asked, last_decoded));
     }
 
-    /// The other end has begun anew: what was known of its pictures is gone.
+    /// The other end has started again: what was known of its pictures is dropped.
     pub(crate) fn reset(&mut self) {
         (self.key, self.reference, self.decoded) = (None, None, None);
         self.pictures = Pictures::default();

@@ -19,7 +19,7 @@ pub type ResilienceConfig = PolicyConfig;
 const WINDOW: TimeDelta = TimeDelta::from_millis(200);
 /// Weight of a new share: a mean over about a second.
 const WEIGHT: f64 = 0.25;
-/// Least change of the share that the source is told, so that it is not asked anew for nothing.
+/// Least change of the share that is set at the source, so that small changes do not disturb it.
 const STEP: f64 = 0.01;
 /// Most that resilience takes of the rate.
 const MOST: f64 = 0.5;
@@ -31,7 +31,7 @@ pub(crate) struct Room {
     media: u64,
     extra: u64,
     mean: f64,
-    /// The share that the source was told.
+    /// The share set at the source.
     told: f64,
 }
 
@@ -45,7 +45,7 @@ impl Room {
         *if is_extra { &mut self.extra } else { &mut self.media } += bytes;
     }
 
-    /// Whether the source is to be told another rate.
+    /// Whether the source is to get another rate.
     pub(crate) fn update(&mut self, now: Timestamp) -> bool {
         if now - self.since < WINDOW || self.media + self.extra == 0 {
             return false;
@@ -73,7 +73,7 @@ pub(crate) struct SendResilience {
     rtt: TimeDelta,
     /// Mean of losses in a row, where reports tell.
     burst: f64,
-    /// What the source was told last.
+    /// What was last set at the source.
     pub slice_size: Option<DataSize>,
     /// What protects media now, by this.
     pub protection: Option<UnequalProtection>,

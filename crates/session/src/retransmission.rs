@@ -179,7 +179,7 @@ impl Retransmitter {
         self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The other end misses these packets, told by their numbers on the media stream, while media may take `rate`.
+    /// The other end misses these packets, by their numbers on the media stream, while media may take `rate`.
     pub(crate) fn on_nack(&mut self, sequences: impl Iterator<Item = u64>, rate: DataRate, now: Timestamp) {
         let bytes_per_second = rate.as_bps_f64() / 8.0 * self.config.max_share;
         let most = bytes_per_second * self.config.burst.as_secs_f64();

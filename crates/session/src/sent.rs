@@ -99,10 +99,10 @@ pub(crate) struct Traces<'a> {
     pub post_repair: Option<RleBlock<'a>>,
 }
 
-/// Joins run-length reports with what was sent: every packet is told at most once.
+/// Joins run-length reports with what was sent: every packet is reported at most once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Intervals {
-    /// The stream's number of the first packet not yet told.
+    /// The stream's number of the first packet not yet reported.
     next: u64,
     packets: Vec<IntervalPacket>,
     /// Reports of packets that were not sent, or are no longer remembered.

@@ -16,11 +16,11 @@ pub struct StationConfig {
     pub cname: String,
     /// Share of the link's capacity that the flow has, 0 to 1.
     pub share: f64,
-    /// Change of the rate, as a share of the one told last, that is told at once.
+    /// Change of the rate, as a share of the one last reported, that is reported at once.
     pub threshold: f64,
     /// Interval of notices while it changes less.
     pub interval: TimeDelta,
-    /// Time in which the flow's part of the queue is to drain: the rate told is less by as much. `None` leaves the queue out.
+    /// Time in which the flow's part of the queue is to drain: the reported rate is less by as much. `None` leaves the queue out.
     pub drain: Option<TimeDelta>,
     /// UDP and IP headers around each media packet, for the TMMBR entry's overhead.
     pub header_overhead: u16,
@@ -95,7 +95,7 @@ mod tests {
             header_overhead: 28,
         })
     }
-    /// The rate told at an instant in kbit/s.
+    /// The rate reported at an instant in kbit/s.
     fn told(s: &mut Station, ms: i64) -> Option<u64> {
         let mut out = Vec::new();
         s.poll_transmit(Timestamp::from_millis(ms), &mut out).then(|| {

@@ -69,7 +69,7 @@ impl ReceiveStatistics {
     }
 
     /// The first number is one cycle up. After a jump they go on above all numbers so far, where RFC 3550's count of cycles
-    /// begins anew: what goes by them takes older ones for copies.
+    /// starts again: what goes by them takes older ones for copies.
     fn restart(&mut self, sequence: u16) {
         let cycle = self.highest & !0xffff;
         let goes_on = self.started && u64::from(sequence) > self.highest - cycle;

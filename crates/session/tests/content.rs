@@ -160,7 +160,7 @@ fn unequal_protection_goes_by_what_the_payload_says() {
     let mut r = room(Toy::new(ms(40)), &Recorder::new(800), RepairChoice::Fixed(plan), 1, |_, _| Fate::Pass);
     r.run_until(Timestamp::from_secs(4));
     let life = r.life.lock().unwrap();
-    // Frames of odd ids are told to be discardable; the first frame is a key frame.
+    // Frames of odd ids are marked as discardable; the first frame is a key frame.
     let discardable: usize = life.frames.iter().skip(1).step_by(2).map(|f| f.2.len()).sum();
     assert_eq!(life.frames[0].1, FrameKind::Key);
     let sent = r.call.a.send_counters();

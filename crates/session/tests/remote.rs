@@ -1,4 +1,4 @@
-//! Other ends that leave, come back anew, or have this end's name; and what a network may bring that nobody sent.
+//! Other ends that leave, start again, or have this end's name; and what a network may bring that nobody sent.
 
 #![allow(clippy::unwrap_used)]
 

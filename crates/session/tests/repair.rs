@@ -281,7 +281,7 @@ fn the_repair_stream_has_reports_of_its_own() {
     let unreported = c.there.lost.len() as i32 - last.cumulative_lost;
     assert!(last.cumulative_lost > 8 && (0..=1).contains(&unreported), "{last:?}");
     assert!(last.last_sr != 0 && blocks.len() > 10);
-    // The controller is told of the media alone.
+    // The controller takes in the media alone.
     let media = recorder.told().iter().filter(|t| matches!(t, Told::Block(b) if b.cumulative_lost != 0)).count();
     assert_eq!(media, 0);
 }

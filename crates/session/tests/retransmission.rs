@@ -312,7 +312,7 @@ fn repair_goes_first_where_there_is_both() {
     assert_eq!(s.recovered + s.residual_lost, s.lost);
 }
 
-/// A call of a policy at both ends, over a path that loses at random. The source may be told sizes of slices.
+/// A call of a policy at both ends, over a path that loses at random. The source may be given sizes of slices.
 fn with_policy(config: ResilienceConfig, rtt: i64, share: f64, recorder: &Recorder, toy: Option<Toy>) -> Call {
     let now = Timestamp::ZERO;
     let endpoint = EndpointConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndpointConfig::default() };

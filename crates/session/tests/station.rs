@@ -47,7 +47,7 @@ fn a_sender_heeds_its_own_station_alone() {
     let rate = DataRate::from_kbps(400);
     hear(&mut end, &notice(7, 1));
     assert_eq!(recorder.told(), [Told::Notice(CapacityNotice { now: NOW, rate })]);
-    // About another source: nothing is told, and it is counted.
+    // About another source: it is ignored and counted.
     hear(&mut end, &notice(7, 3));
     assert_eq!((recorder.told().len(), end.counters().unknown_source), (1, 1));
     // The same message of somebody else is a request as ever.

@@ -126,7 +126,7 @@ fn preferences_choose_codec_and_source_while_the_call_runs() {
     assert_eq!(s.param("reaction"), Ok(ParamValue::Number(1.0)));
     run_alone(&mut s, 3_000, 8_000);
     assert!((600.0..1_000.0).contains(&s.bit_rate(Timestamp::from_secs(8)).unwrap().0.as_kbps_f64()));
-    // Wrong ones are told and change nothing.
+    // Wrong ones are errors and change nothing.
     let wrong = [
         wish(&[("codec", "h264")]),
         wish(&[("codec", "trace")]),

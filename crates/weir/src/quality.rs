@@ -119,7 +119,7 @@ struct Report {
     pictures: u64,
     /// Which of the two has more pictures, where one has.
     longer: Option<&'static str>,
-    /// Pictures that are equal to their reference, whose PSNR is told as 100 dB.
+    /// Pictures that are equal to their reference, whose PSNR is given as 100 dB.
     equal: u64,
     /// PSNR of the mean squared error of all pictures, in dB.
     psnr_of_mse_y: f64,

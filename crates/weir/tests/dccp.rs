@@ -150,7 +150,7 @@ fn ctrl_c_closes_in_order_and_tells_the_whole() {
     let sent: Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert!(sent["closed"] == true && sent["datagrams"].as_u64().is_some_and(|n| n > 10), "{sent}");
     assert!(told(&out).contains("Mbit/s of"), "progress: {}", told(&out));
-    // A second client is there while the server is told to end.
+    // A second client is there when the server is stopped.
     let other = weir(&["dccp", "send", &to, "--json", "--rate", "1Mbit", "--quiet"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

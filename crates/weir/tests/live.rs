@@ -15,7 +15,7 @@ fn weir(args: &[&str]) -> Command {
     c
 }
 
-/// Whether a command failed for want of privilege, device or program, which is told.
+/// Whether a command failed for want of privilege, device or program, which is printed.
 fn lacks(out: &Output) -> bool {
     let text = String::from_utf8_lossy(&out.stderr);
     let wants = ["not permitted", "/dev/net/tun", "Debian package"];

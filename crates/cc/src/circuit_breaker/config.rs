@@ -49,7 +49,7 @@ pub struct Config {
     pub frame_group: u32,
     /// T_rr_interval: least time between regular reports (RFC 4585, section 3.4), zero without it.
     pub min_report_interval: TimeDelta,
-    /// Whether congestion marks count as loss. RFC 8083, section 5, has them so where they are told along with a
+    /// Whether congestion marks count as loss. RFC 8083, section 5, has them so where they are reported along with a
     /// report block; its section 7 says that there is no consensus on it. The former is the more cautious.
     pub count_marks: bool,
     /// Whether the sender can go down to a tenth, and so may do that before it must cease (RFC 8083, section 4.3).

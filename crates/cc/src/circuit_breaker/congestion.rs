@@ -59,7 +59,7 @@ impl Congestion {
         self.rates
     }
 
-    /// Forgets the intervals so far; the next one starts at the report just told.
+    /// Forgets the intervals so far; the next one starts at the newest report.
     pub(super) fn forget(&mut self) {
         self.records.clear();
         self.consecutive = 0;

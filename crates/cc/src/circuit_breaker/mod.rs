@@ -1,6 +1,6 @@
 //! The circuit breaker for RTP sessions (RFC 8083): it ends what congests a path for long, whatever controls its rate.
 //!
-//! A state machine beside the controller, one for each media stream that is reported on: it is told what is sent and
+//! A state machine beside the controller, one for each media stream that is reported on: it takes in what is sent and
 //! what RTCP tells, and says when to reduce or to cease. [`Rules`] chooses the RFC or its forerunner of 2013.
 //!
 //! What the RFC leaves open, and what is done here:
@@ -92,7 +92,7 @@ pub struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// A breaker that has seen nothing; both reporting intervals are 5 s until told otherwise.
+    /// A breaker that has seen nothing; both reporting intervals are 5 s by default.
     pub fn new(config: Config) -> Self {
         let timing = Timing::new(&config);
         Self {
@@ -117,7 +117,7 @@ impl CircuitBreaker {
         self.media.on_sent(&self.timing, &self.config);
     }
 
-    /// The deterministic reporting intervals have been computed anew.
+    /// The deterministic reporting intervals have been computed again.
     pub fn on_rtcp_interval(&mut self, intervals: RtcpIntervals) {
         self.timing.set(intervals);
     }

@@ -193,7 +193,7 @@ mod tests {
     fn receiver() -> CnaduReceiver {
         Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Cnadu>(&[])
     }
-    /// Frames of 1,000 bytes at 30 a second, each `late` ms late; kbit/s told after each, where it was.
+    /// Frames of 1,000 bytes at 30 a second, each `late` ms late; kbit/s reported after each, where it was.
     fn run(r: &mut CnaduReceiver, frames: core::ops::Range<u64>, late: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {
         let mut told = Vec::new();
         for k in frames {

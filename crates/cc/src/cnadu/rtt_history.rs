@@ -7,7 +7,7 @@ const LENGTH: usize = 64;
 /// Samples without which there are no percentiles.
 const ENOUGH: usize = 8;
 
-/// The round-trip times of reports that told of no congestion.
+/// The round-trip times of reports without congestion.
 #[derive(Clone, Debug)]
 pub(super) struct RttHistory {
     samples: [TimeDelta; LENGTH],

@@ -140,7 +140,7 @@ mod tests {
     fn overuse_needs_time_and_two_samples_that_do_not_fall() {
         // 240 * 0.1 = 24 > 12.5; half of 20 ms is not more than 10 ms, so the second sample tells.
         assert_eq!(feed(&mut detector(), &[0.1, 0.1]), [Usage::Normal, Usage::Over]);
-        // A trend that falls is not yet told, one that rises again is.
+        // A trend that falls is not yet reported, one that rises again is.
         assert_eq!(feed(&mut detector(), &[0.1, 0.09, 0.1]), [Usage::Normal, Usage::Normal, Usage::Over]);
     }
 

@@ -1,6 +1,6 @@
 //! The rate that is sent: the delay-based estimate, held down by loss (draft-ietf-rmcat-gcc-02, section 6).
 //!
-//! Where the draft and practice differ, practice is followed: a loss share is told once a second from at least
+//! Where the draft and practice differ, practice is followed: a loss share is reported once a second from at least
 //! 20 packets, the rate grows to 1.08 times the least rate of the last second (the draft: 1.05 times the last
 //! rate at each report), and falls once in a round trip and 300 ms (libwebrtc, as of 2024:
 //! `SendSideBandwidthEstimation`).
@@ -10,13 +10,13 @@ use crate::controller::Limits;
 use crate::cue::PacketResult;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// Loss is told this often (libwebrtc: `kLossUpdateInterval`) ...
+/// Loss is reported this often (libwebrtc: `kLossUpdateInterval`) ...
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// ... from at least this many packets (libwebrtc: `kLimitNumPackets`).
 const MIN_PACKETS: u64 = 20;
 /// An older report is not acted on: 1.2 times 5 s (libwebrtc: `kMaxRtcpFeedbackInterval`).
 const MAX_REPORT_AGE: TimeDelta = TimeDelta::from_secs(6);
-/// While no loss is told for this long after the start, the delay-based estimate is trusted at once
+/// While no loss is reported for this long after the start, the delay-based estimate is trusted at once
 /// (libwebrtc: `kStartPhase`).
 const START_PHASE: TimeDelta = TimeDelta::from_secs(2);
 /// The rate grows over the least rate of this window (libwebrtc: `kBweIncreaseInterval`).
@@ -88,7 +88,7 @@ impl LossRule {
         let rate = DataRate::from_bps_f64(self.rate);
         self.limits.clamp(self.receiver_limit.map_or(rate, |r| rate.min(r)))
     }
-    /// The loss share told last.
+    /// The loss share last reported.
     pub(super) fn share(&self) -> f64 {
         self.share
     }

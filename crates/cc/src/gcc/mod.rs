@@ -40,7 +40,7 @@ use detector::Usage;
 use loss_v2::{LossState, LossV2};
 use weir_units::{DataRate, Gain, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// Feedback that stays away for longer starts the delay filter anew (libwebrtc, as of 2024: `kStreamTimeOut`).
+/// Feedback that stays away for longer restarts the delay filter (libwebrtc, as of 2024: `kStreamTimeOut`).
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
 /// A probe result does not take the estimate below this share of the acknowledged rate (libwebrtc, as of 2024:
 /// `kProbeDropThroughputFraction`).
@@ -255,7 +255,7 @@ impl Gcc {
     }
 }
 
-/// What one feedback message has told.
+/// What one feedback message has reported.
 #[derive(Default)]
 struct Seen {
     lost: u64,

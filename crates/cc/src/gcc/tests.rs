@@ -332,7 +332,7 @@ fn version_2_tells_random_loss_from_congestion() {
     }
 }
 
-/// Packets of 1,000 bytes every 8 ms, 1 Mbit/s, told `many` at a time; `arrival` in ms by index.
+/// Packets of 1,000 bytes every 8 ms, 1 Mbit/s, reported `many` at a time; `arrival` in ms by index.
 fn tell(c: &mut Gcc, from: u64, to: u64, many: u64, arrival: fn(u64) -> i64) {
     for first in (from..to).step_by(many as usize) {
         let packets = (first..(first + many).min(to))

@@ -44,7 +44,7 @@ crate::tunables! {
         incoming_bound: f64 = 1.5, 1.0 => 100.0;
         /// Interval of REMB messages that tell no decrease (section 3: at least once a second).
         remb_interval: TimeDelta = 1_000.0, 50.0 => 5_000.0;
-        /// Decrease that is told at once, as a share of the rate told last (libwebrtc: 0.03).
+        /// Decrease that is reported at once, as a share of the rate last reported (libwebrtc: 0.03).
         remb_decrease: f64 = 0.03, 0.0 => 1.0;
         /// Loss below which the sender's estimate is raised (section 6: 0.02).
         low_loss: f64 = 0.02, 0.0 => 1.0;

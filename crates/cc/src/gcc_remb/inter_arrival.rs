@@ -36,7 +36,7 @@ pub(super) enum Grouped {
     Nothing,
     /// It began a new group, so that the one before it is whole.
     Variation(Variation),
-    /// It did not fit at all; filters must start anew.
+    /// It did not fit at all; filters must start again.
     Restart,
 }
 

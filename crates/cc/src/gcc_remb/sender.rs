@@ -21,7 +21,7 @@ pub struct GccRemb {
     limits: Limits,
     /// As_hat in bit/s, between the limits.
     by_loss: f64,
-    /// A_hat as told last.
+    /// A_hat as last reported.
     by_delay: Option<DataRate>,
     /// Packets expected and lost in the reports that have not counted yet.
     expected: f64,

@@ -31,7 +31,7 @@ impl ReferenceRate {
     pub(super) fn bps(&self) -> f64 {
         self.r_ref
     }
-    /// The round-trip time told last.
+    /// The round-trip time last reported.
     pub(super) fn rtt(&self) -> TimeDelta {
         self.rtt
     }

@@ -8,7 +8,7 @@ use crate::cue::NadaMode;
 use weir_units::TimeDelta;
 
 /// A delay that differs by this much from the baseline, or an arrival this much before another, is another
-/// clock's: measuring starts anew.
+/// clock's: measuring starts again.
 const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(10);
 
 /// One report's worth of numbers.
@@ -47,7 +47,7 @@ impl Default for CongestionSignal {
     }
 }
 
-/// Computes the aggregated signal from packets' fates, told in send order.
+/// Computes the aggregated signal from packets' fates, given in send order.
 #[derive(Clone, Debug)]
 pub(super) struct Aggregator {
     window: Window,

@@ -118,7 +118,7 @@ impl Window {
         (self.ring, self.head) = (wider, 0);
     }
 
-    /// The arrivals, the last one told first.
+    /// The arrivals, the last one first.
     pub(super) fn newest_first(&self) -> impl DoubleEndedIterator<Item = &Arrival> {
         let mask = self.ring.len() - 1;
         (0..self.len).rev().map(move |k| &self.ring[(self.head + k) & mask])

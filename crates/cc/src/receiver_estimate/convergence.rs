@@ -17,7 +17,7 @@ impl Convergence {
         (kbps - self.average) / libm::sqrt(self.variance * self.average).max(1e-9)
     }
 
-    /// The average after a decrease at an incoming rate, of which `kept` stays: begun anew more than three
+    /// The average after a decrease at an incoming rate, of which `kept` stays: restarted more than three
     /// deviations below.
     pub(crate) fn after(before: Option<Self>, kbps: f64, kept: f64) -> Self {
         match before.filter(|c| c.deviations(kbps) >= -3.0) {

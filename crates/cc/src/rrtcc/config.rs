@@ -53,7 +53,7 @@ crate::tunables! {
         incoming_bound: f64 = 1.5, 1.0 => 100.0;
         /// Interval of TMMBR messages (1 s, as Nagy et al., MMSys 2014, section 2, describe it; libwebrtc: 1 s).
         interval: TimeDelta = 1_000.0, 50.0 => 10_000.0;
-        /// Whether a decrease is told at once instead of at the next interval (libwebrtc's REMB: 1).
+        /// Whether a decrease is reported at once instead of at the next interval (libwebrtc's REMB: 1).
         early: bool = 0.0, 0.0 => 1.0;
         /// Loss below which the sender's estimate is raised (section 4: 0.02).
         low_loss: f64 = 0.02, 0.0 => 1.0;

@@ -74,7 +74,7 @@ impl RrtccReceiver {
 
 impl ReceiverController for RrtccReceiver {
     fn on_packet_received(&mut self, packet: &ReceivedPacket) {
-        // As libwebrtc of 2012: its estimators were told payload sizes, and the rate asked for is a media rate.
+        // As libwebrtc of 2012: its estimators took in payload sizes, and the rate asked for is a media rate.
         self.incoming.on_packet(packet.payload, packet.now);
         self.incoming_bps = self.incoming.bps(packet.now);
         let framed = self.frames.on_packet(packet);
@@ -124,7 +124,7 @@ mod tests {
     fn receiver(params: &[(&str, f64)]) -> RrtccReceiver {
         Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Rrtcc>(params)
     }
-    /// 240 kbit/s at 30 frames a second; from 5 s on each frame takes 3 ms longer. Times in ms and kbit/s told.
+    /// 240 kbit/s at 30 frames a second; from 5 s on each frame takes 3 ms longer. Times in ms and kbit/s reported.
     fn told(r: &mut RrtccReceiver) -> Vec<(f64, f64)> {
         let mut told = Vec::new();
         for k in 0..300 {

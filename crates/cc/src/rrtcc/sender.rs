@@ -32,7 +32,7 @@ pub struct Rrtcc {
     limits: Limits,
     /// As in bit/s, between the limits.
     own: f64,
-    /// A as told last.
+    /// A as last reported.
     told: Option<DataRate>,
     /// Mean packet in bytes.
     size: MeanSize,

@@ -51,7 +51,7 @@ impl LossDetector {
         self.last.map_or(0, |l| l.0)
     }
 
-    /// Takes a packet's fate, packets of a report in send order. `on_event` is told of each loss event that this
+    /// Takes a packet's fate, packets of a report in send order. `on_event` is called for each loss event that this
     /// shows: the number of the packet that it starts with. Losses within `rtt` of its start belong to it.
     pub(super) fn on_packet(&mut self, p: &PacketResult, rtt: TimeDelta, ndupack: u32, mut on_event: impl FnMut(u64)) {
         let Some(at) = p.arrival else { return self.on_missing(p.sequence, rtt, on_event) };

@@ -1,4 +1,4 @@
-//! The data sender (RFC 5348, section 4), with the receiver's part told by feedback.
+//! The data sender (RFC 5348, section 4), with the receiver's part in feedback.
 
 use super::config::Config;
 use super::loss_events::LossDetector;

@@ -16,7 +16,7 @@ crate::tunables! {
         share: f64 = 0.9, 0.1 => 1.0;
         /// Change of the capacity, as a share of what was asked for last, that the receiver asks for at once.
         threshold: f64 = 0.05, 0.0 => 1.0;
-        /// Interval in which the receiver asks anew while the capacity changes less, so that a lost message does no lasting harm.
+        /// Interval in which the receiver asks again while the capacity changes less, so that a lost message does no lasting harm.
         interval: TimeDelta = 1_000.0, 50.0 => 10_000.0;
         /// Pacing rate as a multiple of the media rate, so that a large frame does not wait.
         pacing_factor: f64 = 2.5, 1.0 => 100.0;
@@ -33,7 +33,7 @@ impl AssistedConfig {
 #[derive(Clone, Debug)]
 pub struct AssistedReceiver {
     config: AssistedConfig,
-    /// Capacity of the way in as told last.
+    /// Capacity of the way in as last reported.
     capacity: Option<DataRate>,
     asked: Option<DataRate>,
     asked_at: Timestamp,

@@ -3,8 +3,8 @@
 //!
 //! The dissertation gives no numbers: the defaults were chosen here.
 //!
-//! With network assistance (section 7.1) base stations say what their links can carry. TMMBR-A: both ends are told, and the
-//! sender takes the lesser of its own link's capacity and the receiver's request. TMMBR-B: the receiver alone is told, and
+//! With network assistance (section 7.1) base stations say what their links can carry. TMMBR-A: they report to both ends, and the
+//! sender takes the lesser of its own link's capacity and the receiver's request. TMMBR-B: they report to the receiver alone, and
 //! the sender takes the lesser of the request and its own estimate.
 
 mod assisted;

@@ -143,7 +143,7 @@ mod tests {
     fn receiver() -> TmmbrReceiver {
         Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Tmmbr>(&[])
     }
-    /// Frames at 30 a second, 1,000 bytes unless told otherwise, each `late` ms late. Time in ms and kbit/s told.
+    /// Frames at 30 a second, 1,000 bytes by default, each `late` ms late. Time in ms and kbit/s reported.
     fn run(frames: u64, late: impl Fn(u64) -> f64, size: impl Fn(u64) -> u64) -> Vec<(f64, f64)> {
         let mut r = receiver();
         let mut told = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use weir_units::Timestamp;
 
 /// A greedy NewReno sender in outline: slow start, congestion avoidance, one halving a window, selective
-/// acknowledgements; what it sends again is not told apart from new data.
+/// acknowledgements; what it sends again is treated as new data.
 #[derive(Default)]
 pub(super) struct Tcp {
     pub(super) window: f64,

@@ -29,9 +29,9 @@ const REACHABLE: TimeDelta = TimeDelta::from_secs(86_400);
 
 #[derive(Clone, Copy, Debug)]
 enum Reports {
-    /// The packets not yet told of, in order, some of them lost.
+    /// The packets not yet reported, in order, some of them lost.
     True,
-    /// As true, and told in the opposite order.
+    /// As true, and reported in the opposite order.
     Reordered,
     /// The message before once more.
     Duplicate,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A receiver half, told of packets.
+/// A receiver half that takes in packets.
 pub(super) struct ReceiverHarness {
     pub(super) controller: Receiver,
     pub(super) now: Timestamp,

@@ -156,7 +156,7 @@ impl Handle {
             bPsnrV: false,
         };
         let Some(encode) = self.vtable().EncodeFrame else { return Err(CHECK.failure("EncodeFrame", "absent")) };
-        // SAFETY: the pointer is live, the planes have the strides and sizes that are told and are only read and copied.
+        // SAFETY: the pointer is live, the planes have the strides and sizes given and are only read and copied.
         let code = unsafe { encode(self.raw, &source, &mut *self.info) };
         if code != 0 {
             return Err(CHECK.failure("EncodeFrame", code));
@@ -274,7 +274,7 @@ pub(crate) struct Encoder {
     /// Whether the next frame goes back to a selected picture.
     selected: bool,
     key_frame: bool,
-    /// Whether the library's encoder must be opened anew before the next frame.
+    /// Whether the library's encoder must be opened again before the next frame.
     reopen: bool,
     next_id: u64,
 }

@@ -23,7 +23,7 @@ struct Mark {
     by: u64,
 }
 
-/// What the encoder must be told.
+/// What has to be set at the encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Word {
     /// The picture of this number is there, or has been lost.

@@ -11,9 +11,9 @@ use weir_media::{
 };
 use weir_units::{DataRate, DataSize};
 
-/// Units a second of the times that the library is told, as RTP has them.
+/// Units a second of the times given to the library, as RTP has them.
 const CLOCK: i32 = 90_000;
-/// Longest time between two frames that the rate control is told, in ticks; a longer pause counts as one.
+/// Longest time between two frames that is given to the rate control, in ticks; a longer pause counts as one.
 const LONGEST_GAP: u64 = 10 * CLOCK as u64;
 /// Frames a second.
 const FRAME_RATES: core::ops::RangeInclusive<f64> = 1.0..=120.0;
@@ -130,7 +130,7 @@ impl Handle {
             image.planes[n] = picture.plane(plane).as_ptr().cast_mut();
             image.stride[n] = picture.size_of(plane).0 as i32;
         }
-        // SAFETY: the context is live, and the planes have the sizes and strides that are told and are only read.
+        // SAFETY: the context is live, and the planes have the sizes and strides given and are only read.
         let answer = unsafe {
             let (flags, deadline) = (flags.into(), sys::VPX_DL_REALTIME.into());
             sys::vpx_codec_encode(&mut *self.context.raw, &image, pts, duration as _, flags, deadline)
@@ -180,7 +180,7 @@ pub(crate) struct Encoder {
     /// Layer frames of the last picture that have not been taken, the highest first.
     upper: Vec<(Vec<u8>, LayerInfo)>,
     key_frame: bool,
-    /// Whether the library's encoder must be opened anew before the next frame.
+    /// Whether the library's encoder must be opened again before the next frame.
     reopen: bool,
     next_id: u64,
     /// The last key frame.

@@ -179,7 +179,7 @@ mod tests {
         let refused = sys::VP8_EFLAG_NO_REF_LAST | sys::VP8_EFLAG_NO_REF_GF;
         assert_eq!(plan.flags & (refused | sys::VP8_EFLAG_NO_REF_ARF), refused);
         r.coded(31, false, plan);
-        // The buffer that holds something after the loss is not referred to until it is written anew.
+        // The buffer that holds something after the loss is not referred to until it is written again.
         let next = r.plan(32);
         assert!(!next.from_selected && next.flags & refused == sys::VP8_EFLAG_NO_REF_GF);
         assert_eq!(next.writes, None);

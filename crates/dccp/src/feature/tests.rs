@@ -412,7 +412,7 @@ fn features_of_a_ccid_are_known_with_it_only() {
     assert_eq!(s.features.local(rate), 1);
     c.take(&s.send(PacketType::Ack)).expect("valid");
     assert_eq!((c.features.remote(rate), c.features.local(rate)), (1, 0));
-    // With another CCID it begins anew.
+    // With another CCID it starts again.
     s.told(&[DccpOption::ChangeL(CCID, &[2])], false).expect("valid");
     assert_eq!((s.features.remote(CCID), s.features.local(rate)), (2, 0));
 }

@@ -2,7 +2,7 @@
 //! headers around DCCP.
 //!
 //! Every flow is first announced by a SAP packet with an SDP description (RFC 2974, RFC 8866), so that Wireshark and
-//! tshark dissect RTP and RTCP on its port (both on one, RFC 5761) without being told to.
+//! tshark dissect RTP and RTCP on its port (both on one, RFC 5761) without further options.
 
 mod dccp;
 

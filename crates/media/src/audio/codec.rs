@@ -176,7 +176,7 @@ pub trait AudioEncoder: Send {
 }
 
 /// Makes samples at [`AUDIO_CLOCK_HZ`] of packets. Every call appends to `pcm` and gives how many samples of a channel it
-/// appended; packets must be told in order, those that are missing by one of the last two.
+/// appended; packets must be given in order, those that are missing by one of the last two.
 pub trait AudioDecoder: Send {
     /// What it reads.
     fn codec(&self) -> AudioCodec;

@@ -11,7 +11,7 @@ const SAMPLE_RATES: core::ops::RangeInclusive<u32> = 8_000..=48_000;
 /// Milliseconds of `ptime` and `maxptime` (section 6.1: up to 120).
 const TIMES: core::ops::RangeInclusive<u32> = 3..=120;
 
-/// The media type parameters of Opus; `None` where one is not told, whose default then holds.
+/// The media type parameters of Opus; `None` where one is absent, whose default then holds.
 ///
 /// As text it is the value of `a=fmtp` behind the payload type; `ptime` and `maxptime` are attributes of their own there
 /// and are left out.

@@ -81,7 +81,7 @@ impl OpusToc {
     pub const fn channels(self) -> Channels {
         if self.0 & 4 == 0 { Channels::Mono } else { Channels::Stereo }
     }
-    /// How many frames there are and how they are told (0 to 3).
+    /// How many frames there are and how they are signalled (0 to 3).
     const fn code(self) -> u8 {
         self.0 & 3
     }

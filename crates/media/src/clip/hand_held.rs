@@ -13,7 +13,7 @@ const HEAD: f64 = 0.62;
 const MARGIN: f64 = 0.14;
 /// How far the camera swings to the side, in picture widths.
 const SWING: f64 = 0.95;
-/// Seconds after which it all begins anew; the camera swings over at 6 s, and back at 9 s.
+/// Seconds after which it all starts again; the camera swings over at 6 s, and back at 9 s.
 const CYCLE: f64 = 10.0;
 
 pub(super) struct Site {

@@ -9,7 +9,7 @@ use super::sports::Field;
 use super::talking_head::{Studio, unit_of};
 use crate::{Picture, Plane};
 
-/// Scenes after which it all begins anew.
+/// Scenes after which it all starts again.
 const SCENES: usize = 60;
 /// Seconds of the shortest scene, and what the longest has more: 3.6 s on average, as in the frame-size model of a movie.
 const SHORTEST: f64 = 0.8;

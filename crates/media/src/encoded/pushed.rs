@@ -15,7 +15,7 @@ struct Shared {
     frames: VecDeque<(Frame, CodedFrame)>,
     numbering: Numbering,
     target: DataRate,
-    /// The target that the encoder has been told.
+    /// The target that the encoder has been given.
     told: DataRate,
     key_wanted: bool,
     feedback: VecDeque<SourceFeedback>,

@@ -14,7 +14,7 @@ use weir_units::DataSize;
 pub const LEAST_MAX_PAYLOAD: DataSize = DataSize::from_bytes(20);
 
 /// How coded frames become RTP payloads: H.264 by RFC 6184 in its non-interleaved mode (single NAL units, STAP-A and
-/// FU-A), VP8 by RFC 7741 with a picture ID of 15 bits, VP9 by RFC 9628. Layers of VP8 are told by TID, Y and TL0PICIDX,
+/// FU-A), VP8 by RFC 7741 with a picture ID of 15 bits, VP9 by RFC 9628. Layers of VP8 are signalled by TID, Y and TL0PICIDX,
 /// those of VP9 in flexible mode; frames without are sent in non-flexible mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PayloadFormat {
@@ -80,7 +80,7 @@ pub struct Unpacked {
     pub key: bool,
     /// Whether no other frame refers to it, as its payloads say.
     pub discardable: bool,
-    /// Picture ID of VP8 or VP9, where it is told.
+    /// Picture ID of VP8 or VP9, where it is signalled.
     pub picture_id: Option<PictureId>,
     /// Parts left out because packets of them are missing or cannot be read: NAL units of H.264, packets of VP8 and VP9.
     pub dropped: u32,
@@ -265,7 +265,7 @@ fn take(rest: &mut &[u8]) -> Option<u8> {
 struct Described<'a> {
     /// Whether a picture begins here.
     start: bool,
-    /// Whether a frame of a layer begins and ends here, where it is told.
+    /// Whether a frame of a layer begins and ends here, where it is signalled.
     begins: bool,
     ends: bool,
     /// Whether no frame refers to it.

@@ -45,7 +45,7 @@ pub(super) fn packetise(frame: &CodedFrame, max: usize, out: &mut Payloads) {
     if !frame.key {
         let told = layer.references.unwrap_or_default();
         let count = told.iter().position(|d| *d == 0).unwrap_or(MAX_P_DIFF).max(1);
-        // A reference must be told: where none is known it is the picture before.
+        // A reference must be signalled: where none is known it is the picture before.
         fields.extend((0..count).map(|n| told[n].clamp(1, 127) << 1 | if n + 1 < count { MORE } else { 0 }));
     }
     let structure = layer.spatial_layers.filter(|_| frame.key && layer.id.spatial == 0);

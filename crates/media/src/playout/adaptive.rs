@@ -109,7 +109,7 @@ pub(super) struct Adaptive {
     pub(super) delay: TimeDelta,
     delays: Delays,
     base: BaseDelay,
-    /// Whether capture times are told; else they count from the fastest frame.
+    /// Whether capture times are known; else they count from the fastest frame.
     synchronised: bool,
     /// When the delay changed last, and when a frame was decided last.
     changed: Timestamp,
@@ -149,7 +149,7 @@ impl Adaptive {
         self.decided.is_some_and(|d| ticks <= d)
     }
 
-    /// Capture times are told from now on, or told anew: delays grow by so much.
+    /// Capture times are known from now on, or have changed: delays grow by so much.
     pub(super) fn synchronise(&mut self, by: TimeDelta) {
         self.synchronised = true;
         self.shift(by);
@@ -201,8 +201,8 @@ impl Playout {
         Self { adaptive: Some(Box::new(Adaptive::new(config))), ..Self::new(config.max) }
     }
 
-    /// The path has become longer than the deadline allows: delays are measured anew, from a packet of this timestamp that
-    /// comes now, whatever was told of capture times. With a fixed delay, that packet counts as captured now.
+    /// The path has become longer than the deadline allows: delays are measured again, from a packet of this timestamp that
+    /// comes now, whatever capture times were known. With a fixed delay, that packet counts as captured now.
     pub fn begin_delays_anew(&mut self, now: Timestamp, rtp_timestamp: u32) {
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.forget_delays();

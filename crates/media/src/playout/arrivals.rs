@@ -1,4 +1,4 @@
-/// Sequence numbers that are told apart, counted back from the highest.
+/// Sequence numbers that are distinguished, counted back from the highest.
 const WINDOW: u64 = 8_192;
 const WORDS: usize = (WINDOW / 64) as usize;
 
@@ -6,7 +6,7 @@ const WORDS: usize = (WINDOW / 64) as usize;
 pub(super) enum Arrival {
     New,
     Again,
-    /// So old that it cannot be told whether it has come before.
+    /// Too old to know whether it has come before.
     Old,
 }
 

@@ -70,11 +70,11 @@ pub struct QualityReport {
     pub before_first: u64,
     /// Scored nowhere because another size was shown.
     pub other_size: u64,
-    /// Told as received after their fate was decided.
+    /// Reported as received after their fate was decided.
     pub late: u64,
-    /// Told as received under a timestamp that no waiting reference has.
+    /// Reported as received under a timestamp that no waiting reference has.
     pub unknown: u64,
-    /// References out of order or told twice, which are left out.
+    /// References out of order or given twice, which are left out.
     pub disordered: u64,
     /// Freezes, as W3C's webrtc-stats has them: the time from one shown picture to the next is more than three times the
     /// mean of the last 30 such times, and more than that mean and 150 ms. Times are those of capture.
@@ -187,7 +187,7 @@ impl Freezes {
 /// Scores a call.
 ///
 /// The capturing side tells every picture in order, the showing side what it got, in the order of display. A reference
-/// is decided when it or a later one is told as received, when too many wait, or at the end.
+/// is decided when it or a later one is reported as received, when too many wait, or at the end.
 #[derive(Clone, Debug)]
 pub struct QualityMeter {
     config: MeterConfig,
@@ -254,7 +254,7 @@ impl QualityMeter {
     }
 
     /// What the decoder made of the frame of this timestamp; `picture` where anything came out. Those without any data
-    /// are simply not told.
+    /// are not reported.
     pub fn on_received(&mut self, rtp_timestamp: u32, decoded: Decoded, picture: &Picture) {
         let Some((_, newest, last)) = self.newest else {
             self.report.unknown += 1;

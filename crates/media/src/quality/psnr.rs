@@ -2,7 +2,7 @@
 
 use crate::{MediaError, Picture, Plane};
 
-/// What the PSNR of equal samples, which is infinite, is told as, in dB, so that means are finite. A picture of VGA with one
+/// The PSNR given for equal samples, in dB: theirs is infinite, and means stay finite. A picture of VGA with one
 /// sample of luma off by one has 103 dB; encoders that lose anything end far below.
 pub const PSNR_CAP: f64 = 100.0;
 

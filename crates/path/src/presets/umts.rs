@@ -22,12 +22,12 @@ pub const PATTERNS: [&str; 5] = ["excellent", "good", "fair", "poor", "elevator"
 const MOBILE: &str = include_str!("../../data/mobile-3g-capacity.csv");
 const SLOW: &str = include_str!("../../data/slow-link-capacity.csv");
 
-/// The capacity of figures 4.2 and 7.2, 180 s, which then starts anew.
+/// The capacity of figures 4.2 and 7.2, 180 s, which then starts again.
 pub fn mobile() -> Schedule {
     read(MOBILE, "mobile-3g-capacity.csv", 180)
 }
 
-/// The capacity of the slow link of figure 4.2, 60 s, which then starts anew.
+/// The capacity of the slow link of figure 4.2, 60 s, which then starts again.
 pub fn slow() -> Schedule {
     read(SLOW, "slow-link-capacity.csv", 60)
 }

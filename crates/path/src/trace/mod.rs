@@ -35,7 +35,7 @@ impl Schedule {
     /// Reads a table of time and rate, two columns split by commas, semicolons or blanks. Each rate holds from its
     /// time to the next row's. Times count from the first row's. Without a header the columns are seconds and
     /// kbit/s; a header names `time_s`, `time_ms` or `time_us` and `rate_bps`, `rate_kbps`, `capacity_kbps` or `rate_mbps`, in any
-    /// order and beside other columns. With `repeat` the table starts anew, the last row having held as long as the
+    /// order and beside other columns. With `repeat` the table starts again, the last row having held as long as the
     /// one before it. `file` names the text in errors.
     pub fn parse(text: &str, file: &str, repeat: bool) -> Result<Self, TraceError> {
         let mut columns = Columns::default();

@@ -85,7 +85,7 @@ impl Endpoint {
     }
 
     /// Wants a report before its time. It leaves by the next [`Self::poll_transmit`] where the rules of early feedback allow
-    /// it (RFC 4585, section 3.5), which is told, and as the next regular one otherwise.
+    /// it (RFC 4585, section 3.5), which is returned, and as the next regular one otherwise.
     pub fn send_early_rtcp(&mut self, now: Timestamp) -> bool {
         self.early_wanted = self.config.params.profile == Profile::Avpf && self.timer.may_send_early(now);
         self.early_wanted

@@ -1,4 +1,4 @@
-//! Feedback on pictures: what whoever decodes them tells, and what the other end is told.
+//! Feedback on pictures: from the decoder, and to the other end.
 
 use super::Endpoint;
 use crate::identity::FeedbackSsrcs;

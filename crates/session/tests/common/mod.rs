@@ -1,4 +1,4 @@
-//! Two ends over a tiny link, and a controller that writes down what it is told.
+//! Two ends over a tiny link, and a controller that keeps what it takes in.
 
 #![allow(missing_docs, dead_code, unreachable_pub, clippy::unwrap_used, clippy::type_complexity)]
 
@@ -13,7 +13,7 @@ use weir_session::{Datagram, Endpoint, Transmit};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 
-/// What a [`Recorder`] was told.
+/// What a [`Recorder`] took in.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Told {
     Sent(SentPacket),

@@ -53,7 +53,7 @@ impl Link {
     }
 }
 
-/// What a controller was told, and the rate that it holds.
+/// What a controller took in, and the rate that it holds.
 #[derive(Clone)]
 pub struct Recorder {
     pub rate: DataRate,

@@ -1,4 +1,4 @@
-//! What the receiver has told by SACK, and what follows for loss (RFC 6675, sections 3 and 4).
+//! What the receiver has reported by SACK, and what follows for loss (RFC 6675, sections 3 and 4).
 
 use crate::tcp_segment::SackBlock;
 

@@ -5,7 +5,7 @@ use weir_live::call::{CallObserver, LivePacket, PacketTotals};
 use weir_session::Endpoint;
 use weir_units::{TimeDelta, Timestamp};
 
-/// How often the line is written anew.
+/// Interval between two updates of the line.
 const INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 
 /// Shows rates, round trip and queue of a call's sending end.

@@ -11,7 +11,7 @@ use weir_live::dccp::transfer::{Look, Looks, SendPlan, SendReport, send_all, wai
 use weir_live::dccp::{DccpError, DccpSocket};
 use weir_units::TimeDelta;
 
-/// How often progress is told.
+/// Interval between reports of progress.
 const EVERY: TimeDelta = TimeDelta::from_millis(500);
 const LINE_EVERY: TimeDelta = TimeDelta::from_secs(1);
 

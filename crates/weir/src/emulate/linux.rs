@@ -160,7 +160,7 @@ fn failure(e: EmulatorError) -> Failure {
 }
 
 /// Makes sure that namespaces can be made: where the process lacks the privilege and the kernel lets users have
-/// namespaces of their own, it starts itself anew in one.
+/// namespaces of their own, it starts itself again in one.
 pub(crate) fn with_privilege(quiet: bool) -> Result<(), Failure> {
     let lacking = match Namespace::new("probe") {
         Ok(_) => return Ok(()),

@@ -3,7 +3,7 @@
 //!
 //! Its repair packets are no ordinary RTP packets: the P, X, CC and M fields of their RTP header are XORs of the
 //! protected packets' fields, and padding, extension and CSRC list are never there whatever these say (section 4.2).
-//! So [`Repair::parse`] takes the whole packet, told by its payload type, and
+//! So [`Repair::parse`] takes the whole packet, recognised by its payload type, and
 //! [`PacketView`](crate::rtp::PacketView) must not be asked for more than the fixed header's fields.
 
 use super::octets::Sink;

@@ -23,7 +23,7 @@ const UNAVAILABLE: u16 = 0x1fff;
 pub enum ArrivalOffset {
     /// In units of 1/1024 s, at most 8,189.
     Ticks(u16),
-    /// Longer than can be told.
+    /// Longer than can be reported.
     OverRange,
     /// Not measured, or after the report.
     Unavailable,
@@ -71,7 +71,7 @@ impl ArrivalOffset {
     }
 }
 
-/// What is told of one packet.
+/// What is reported of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Metric {
     /// Not received yet.

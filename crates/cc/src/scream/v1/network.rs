@@ -16,7 +16,7 @@ const MAX_SAMPLES: i64 = 200;
 /// A round trip longer than this is not believed.
 const LONGEST_RTT: TimeDelta = TimeDelta::from_secs(60);
 
-/// What a feedback message has told.
+/// What a feedback message has reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     /// bytes_newly_acked.

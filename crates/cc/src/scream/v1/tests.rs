@@ -202,7 +202,7 @@ fn run(setup: &Setup, path: Path, seconds: usize) -> Vec<Second> {
             if waiting + PACKET <= path.buffer {
                 link.push_back(Queued { sequence: 0, size: PACKET, is_reno: true, is_marked: false });
             } else {
-                // Told by the duplicate acknowledgements of what follows it.
+                // Shown by the duplicate acknowledgements of what follows it.
                 reno.fates.push_back((t + 2 * path.one_way_ms + waiting as i64 * 8 / (path.capacity)(t) as i64, false));
             }
         }

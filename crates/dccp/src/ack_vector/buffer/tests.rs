@@ -125,7 +125,7 @@ fn state_is_cleared_as_in_appendix_a_3() {
     cleared.on_ack_of_ack(seq(59));
     assert_eq!(vector(&cleared), [run(R, 1), run(N, 3), run(R, 3)]);
     assert_eq!(cleared.on_packet(seq(103), R), Arrival::Forgotten);
-    // Packet 9 comes after 60 has left, which told it as missing: acknowledging 60 then clears what is older alone.
+    // Packet 9 comes after 60 has left, which reported it as missing: acknowledging 60 then clears what is older alone.
     let mut late = b.clone();
     late.on_packet(seq(109), R);
     late.on_ack_of_ack(seq(60));
@@ -191,7 +191,7 @@ fn many_runs_take_several_options_and_never_more_than_three() {
     assert_eq!((bytes.len(), options, all), (759, 3, true));
     // 4 bytes a cell, in a ring that doubles: 759 in 1,024.
     assert!(b.cells.capacity() <= 1_024 && size_of::<Cell>() == 4, "{}", b.cells.capacity());
-    // Where other options have taken the room, the newest are told.
+    // Where other options have taken the room, the newest are reported.
     let (bytes, options, all) = written(&b, newest, 700);
     assert!((200..=300).contains(&bytes.len()) && (1..=2).contains(&options) && !all, "{} {options}", bytes.len());
     assert_eq!(bytes[..2], [run(R, 1), run(N, 1)]);
@@ -274,7 +274,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Against a plain map: what is told is true, nothing is told twice, and nothing is forgotten before the sender has it.
+    /// Against a plain map: what is reported is true, nothing is reported twice, and nothing is forgotten before the sender has it.
     #[test]
     fn tells_what_came(steps in prop::collection::vec(step(), 1..400)) {
         let mut b = Buffer::default();
@@ -363,9 +363,9 @@ fn the_other_ends_vector_acknowledges_vectors_too() {
     };
     // All of 165 to 152 came, no vector but that on 160 among them: the newest packet stays.
     assert_eq!(told(&[13]), 1);
-    // 165 to 155 did not come, 154 to 147 did, 150 among them: what is newer than it is told again.
+    // 165 to 155 did not come, 154 to 147 did, 150 among them: what is newer than it is reported again.
     assert_eq!(told(&[0xc0 | 10, 7]), 10);
-    // None of the vectors came, or nothing is told of them.
+    // None of the vectors came, or nothing is reported of them.
     assert_eq!(told(&[4, 0xc0, 8, 0xc0, 0x40 | 8, 0xc0]), 61);
     assert_eq!(told(&[4]), 61);
     assert_eq!(told(&[]), 61);

@@ -126,7 +126,7 @@ fn the_ceiling_rises_from_x_to_the_equation_within_a_chunk() {
     for ms in [40, 500] {
         within(at(&mut n, ms) / to, 0.98..=1.02);
     }
-    // Another chunk does not begin anew while data wait.
+    // Another chunk does not start again while data wait.
     video(&mut n).on_chunk(&Chunk {
         now: now + TimeDelta::from_millis(40),
         size,

@@ -102,7 +102,7 @@ fn attack(seed: u64, packets: u32, client: Config) {
             break;
         }
     }
-    // It ends in bounded time, whatever it has been told.
+    // It ends in bounded time, whatever it has received.
     let now = pair.now;
     pair.client.close(now);
     pair.run(TimeDelta::from_secs(1_500));

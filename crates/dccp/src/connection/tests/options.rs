@@ -305,7 +305,7 @@ fn data_wait_while_the_other_end_may_not_take_them() {
     pair.log.clear();
     pair.send(C, b"later");
     assert!(pair.sent(C, T::Data).is_empty());
-    // The same told again holds nothing up.
+    // The same reported again holds nothing up.
     pair.run(TimeDelta::from_millis(30));
     let bytes = pair.forge_with(S, T::Ack, seq.add(1), Some(ack), &[O::DataDropped(&[0x80])]);
     pair.deliver(C, &bytes, 0, Ecn::NotEct);

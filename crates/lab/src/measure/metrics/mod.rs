@@ -75,7 +75,7 @@ pub struct FlowInfo {
     pub start: Timestamp,
     /// Stop; `None` for the end of the run.
     pub stop: Option<Timestamp>,
-    /// Playout deadline after capture, where there is one; only told again in the result.
+    /// Playout deadline after capture, where there is one; only copied to the result.
     pub playout_deadline: Option<TimeDelta>,
     /// Index of the link whose capacity the flow is measured against.
     pub bottleneck: usize,
@@ -188,7 +188,7 @@ pub struct FrameRecord {
     pub played: Option<Timestamp>,
 }
 
-/// A span in s, rounded once, so that 0.3 s is told as 0.3.
+/// A span in s, rounded once, so that 0.3 s is written as 0.3.
 fn seconds(span: TimeDelta) -> f64 {
     span.as_nanos() as f64 / 1e9
 }

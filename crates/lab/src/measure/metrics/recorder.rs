@@ -1,4 +1,4 @@
-//! The recorder: told what happens, gives the result.
+//! The recorder: takes in what happens and gives the result.
 
 use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
@@ -18,7 +18,7 @@ const NEVER: Timestamp = Timestamp::MAX;
 /// Measures one run. Flows and links are named by their index in the configuration; an index out of range is the
 /// caller's bug and panics. Calls carry times that never go back.
 ///
-/// Events at the very end of a row or window count into the next one; states (target, link, internals) told at that
+/// Events at the very end of a row or window count into the next one; states (target, link, internals) recorded at that
 /// instant still count into the one that ends, so a runner that tells them at each [`Recorder::next_row`], before the
 /// packets of that instant, has them in the row they belong to.
 pub struct Recorder {
@@ -169,16 +169,16 @@ impl Recorder {
         self.event(now);
         self.meters[flow].totals.generated += size.as_bytes();
     }
-    /// The controller's target media rate, held until told again. Telling it on each change gives an exact mean.
+    /// The controller's target media rate, held until the next call. A call on each change gives an exact mean.
     pub fn target(&mut self, flow: usize, now: Timestamp, rate: DataRate) {
         self.state(now);
         self.meters[flow].on_target(now, rate);
     }
-    /// What became of a frame, told in order of capture.
+    /// What became of a frame; called in order of capture.
     pub fn frame(&mut self, flow: usize, frame: FrameRecord) {
         self.meters[flow].frames.get_or_insert_with(|| Box::new(FrameMeter::new())).on_frame(frame);
     }
-    /// Bytes in a link's queue and the time that a packet coming now waits, held until told again.
+    /// Bytes in a link's queue and the time that a packet arriving now waits, held until the next call.
     pub fn link(&mut self, link: usize, now: Timestamp, queue: DataSize, delay: TimeDelta) {
         self.state(now);
         self.links[link].set(now, queue, delay);

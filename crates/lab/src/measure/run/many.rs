@@ -16,7 +16,7 @@ pub struct Job {
 }
 
 /// Makes all runs, `threads` at a time, and gives their results in the order of the jobs: which thread makes which run
-/// changes nothing. One thread is the caller's own; in WebAssembly there is no other. `done` is told each job's index as
+/// changes nothing. One thread is the caller's own; in WebAssembly there is no other. `done` is called with each job's index as
 /// it ends.
 pub fn run_many(
     jobs: &[Job],

@@ -31,7 +31,7 @@ pub(super) struct RawCapacityTable {
     pub(super) repeat: Option<At<Time>>,
     /// A trace file, looked for beside the scenario file.
     pub(super) trace: Option<At<String>>,
-    /// The trace's format; by the file's name and first line if absent: csv for `.csv`, mahimahi where nothing tells it.
+    /// The trace's format; by the file's name and first line if absent: csv for `.csv`, mahimahi where neither shows it.
     pub(super) format: Option<At<RawTraceFormat>>,
     /// 3G patterns of 60 s each, joined by `-`, such as "good-good-poor": excellent, good, fair, poor, elevator.
     pub(super) pattern: Option<At<String>>,

@@ -85,7 +85,7 @@ directions! {
     reorder: At<RawReorder>,
     /// Probability that a packet arrives twice; 0 if absent.
     duplicate: At<f64>,
-    /// A base station at this direction of the link, which tells RTP flows its capacity; none if absent.
+    /// A base station at this direction of the link, which reports its capacity to RTP flows; none if absent.
     assist: At<RawAssist>,
 }
 
@@ -123,7 +123,7 @@ impl Direction<'_> {
         };
         let assist = self.assist.map(|a| station::resolve(text, &a.value)).transpose()?;
         if let Some(a) = self.assist.filter(|_| is_unlimited) {
-            return Err(text.error(a.span.clone(), "an unlimited link has no capacity that could be told"));
+            return Err(text.error(a.span.clone(), "an unlimited link has no capacity to report"));
         }
         if let Some(threshold) = self.ecn_threshold.filter(|_| is_unlimited) {
             return Err(text.error(threshold.span.clone(), "an unlimited link has no queue that could be marked"));

@@ -57,7 +57,7 @@ pub struct Video {
     pub clip: Clip,
     /// Pictures a second.
     pub fps: f64,
-    /// Frames from one key frame to the next that nobody asked for; none where absent.
+    /// Frames from one key frame to the next where none is asked for; none where absent.
     pub gop: Option<u32>,
     /// What a new target does.
     pub rate_change: RateChange,

@@ -24,7 +24,7 @@ pub struct Scenario {
     pub duration: TimeDelta,
     /// Seed when the caller gives none.
     pub seed: u64,
-    /// Runs in a reproduction when nobody says how many.
+    /// Runs in a reproduction where the command line does not say how many.
     pub runs: Option<u32>,
     /// Distance between two points of the time series.
     pub sample_interval: TimeDelta,
@@ -95,20 +95,20 @@ pub struct Link {
     pub config: LinkConfig,
     /// The trace file or the 3G pattern that its capacity is read from; none where the file gives rates.
     pub trace: Option<String>,
-    /// A base station that tells flows what the link can carry.
+    /// A base station that reports to flows what the link can carry.
     pub assist: Option<Assist>,
 }
 
-/// A base station at a link: it tells RTP flows an even share of the capacity.
+/// A base station at a link: it reports to RTP flows an even share of the capacity.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Assist {
-    /// Whether it tells media senders.
+    /// Whether it reports to media senders.
     pub tells_sender: bool,
-    /// Whether it tells media receivers.
+    /// Whether it reports to media receivers.
     pub tells_receiver: bool,
     /// Interval of notices while the capacity changes little.
     pub interval: TimeDelta,
-    /// Change of the rate, as a share of the one told last, that is told at once.
+    /// Change of the rate, as a share of the one last reported, that is reported at once.
     pub threshold: f64,
     /// How long a notice takes.
     pub delay: TimeDelta,

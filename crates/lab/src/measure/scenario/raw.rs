@@ -24,7 +24,7 @@ pub(super) struct RawScenario {
     pub(super) duration: At<Time>,
     /// Seed of the first run; 1 if absent.
     pub(super) seed: Option<u64>,
-    /// Runs of each variant under each controller when a paper is reproduced and nobody says how many; the paper's if absent.
+    /// Runs of each variant under each controller when a paper is reproduced and the command line does not say how many; the paper's if absent.
     pub(super) runs: Option<At<u32>>,
     /// Distance between two points of the time series; "100 ms" if absent.
     pub(super) sample_interval: Option<At<Time>>,

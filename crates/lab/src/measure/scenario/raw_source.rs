@@ -77,7 +77,7 @@ pub(super) struct RawSourceTable {
     pub(super) clip: Option<At<String>>,
     /// Width and height of a built-in clip, such as "640x480"; that is what is there if absent. encoder.
     pub(super) picture: Option<At<String>>,
-    /// Frames from one key frame to the next that nobody asked for; none if absent. encoder.
+    /// Frames from one key frame to the next where none is asked for; none if absent. encoder.
     pub(super) gop: Option<At<u32>>,
     /// What a new target does to the encoder: "seamless" or "restart"; "seamless" if absent, "restart" for scenes. encoder,
     /// scenes.
@@ -125,7 +125,7 @@ pub(super) enum RawMaterial {
 pub(super) enum RawRateChange {
     /// It follows from the next frame on.
     Seamless,
-    /// It begins anew with a key frame.
+    /// It starts again with a key frame.
     Restart,
 }
 

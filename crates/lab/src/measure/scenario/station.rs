@@ -1,4 +1,4 @@
-//! Base stations: which links have one, and what they tell.
+//! Base stations: which links have one, and what they report.
 
 use super::error::InputError;
 use super::model::{Assist, Flow, Link};
@@ -10,24 +10,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_units::TimeDelta;
 
-/// A base station that tells RTP flows what its link can carry, by RTCP TMMBR messages of its own.
+/// A base station that reports to RTP flows what its link can carry, by RTCP TMMBR messages of its own.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Assist")]
 pub(super) struct RawAssist {
-    /// Which end it tells.
+    /// Which end it reports to.
     pub(super) tells: RawTells,
     /// Interval of notices while the capacity changes little; "1 s" if absent.
     pub(super) interval: Option<At<Time>>,
-    /// Change of the rate, as a share of the one told last, that is told at once; 0.05 if absent.
+    /// Change of the rate, as a share of the one last reported, that is reported at once; 0.05 if absent.
     pub(super) threshold: Option<At<f64>>,
     /// How long a notice takes to the end; "20 ms" if absent.
     pub(super) delay: Option<Time>,
-    /// Time in which the queue in front of the link is to drain: the rate told is less by as much. Absent: the queue is left out.
+    /// Time in which the queue in front of the link is to drain: the reported rate is less by as much. Absent: the queue is left out.
     pub(super) drain: Option<At<Time>>,
 }
 
-/// Which end of a flow a base station tells.
+/// Which end of a flow a base station reports to.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Tells")]
@@ -53,7 +53,7 @@ pub(super) fn resolve(text: &Text, raw: &RawAssist) -> Result<Assist, InputError
     })
 }
 
-/// An end heeds one station.
+/// An end takes reports of one station.
 pub(super) fn check_stations(text: &Text, links: &[Link], flows: &[Flow]) -> Result<(), InputError> {
     for f in flows.iter().filter(|f| f.rtp().is_some()) {
         let told = |tells: fn(&Assist) -> bool| {

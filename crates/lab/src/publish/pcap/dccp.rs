@@ -1,5 +1,5 @@
 //! DCCP in a capture: what UDP carried (RFC 6773) goes right behind an IP header of protocol 33, with the checksum that DCCP
-//! has there (RFC 4340, section 9), so that dissectors need not be told. IP packets are 8 bytes shorter than with UDP.
+//! has there (RFC 4340, section 9), so that dissectors need no options. IP packets are 8 bytes shorter than with UDP.
 
 use super::{IP_HEADER, Ipv4Header, Payload, PcapFileError, UDP, UDP_HEADER};
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! What playout is told, and what it tells.
+//! What playout takes in, and what it gives.
 
 use crate::audio::{AudioError, OpusPacket};
 use crate::playout::DelayStats;

@@ -220,7 +220,7 @@ fn clocks_that_drift_do_not_matter() {
             let true_latency = (e.1.at - clock(captured(e.0))).as_millis_f64();
             // 42 to 47 ms are needed; in 8.5 s the clocks move by 1.7 ms.
             assert!((42.0..49.0).contains(&true_latency), "{true_latency}");
-            // As told: from the fastest frame of a minute, in which they move by 12 ms.
+            // As reported: from the fastest frame of a minute, in which they move by 12 ms.
             assert!(e.1.delay.is_some_and(|d| (TimeDelta::ZERO..ms(18.0)).contains(&d)));
         }
     }

@@ -108,7 +108,7 @@ impl Sender {
         self.ecn_point = self.high;
         self.dup_acks = 0;
         self.resend_first = false;
-        // What SACK has told is kept (RFC 6675, section 5.1): a receiver that breaks its word is noticed.
+        // What SACK has reported is kept (RFC 6675, section 5.1): a receiver that drops such data is noticed.
         self.next = self.una;
         self.pipe = 0;
     }

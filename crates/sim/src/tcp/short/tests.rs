@@ -72,7 +72,7 @@ fn a_flow_takes_the_round_trips_of_its_slow_start() {
     let s = sender(&sim, a).stats();
     let (low, high) = s.completion_times.range().expect("flows");
     assert!(low >= TimeDelta::from_millis(400) && high < TimeDelta::from_millis(401), "{low} {high}");
-    // The time since the flow before does not matter, though places are used again: each starts anew.
+    // The time since the flow before does not matter, though places are used again: each starts afresh.
     assert!(s.completed > 50 && sender(&sim, a).places() <= 5, "{s:?}");
     let mean = s.mean_throughput.expect("flows").as_bps_f64();
     assert!((mean / (70.0 * 1_448.0 * 8.0 / 0.4) - 1.0).abs() < 0.005, "{mean}");

@@ -2,7 +2,7 @@ use super::{Chunk, DELTA_UNIT, FMT, Fixed, LARGE_DELTA, MAX_RUN, NOT_RECEIVED, R
 use crate::rtcp::{RTPFB, frame};
 use weir_units::Timestamp;
 
-/// What [`Builder`] keeps a message within until told otherwise: it fits beside other packets in a 1,280-byte MTU.
+/// What [`Builder`] keeps a message within by default: it fits beside other packets in a 1,280-byte MTU.
 pub const DEFAULT_MAX_SIZE: usize = 1_100;
 /// Bytes before the first chunk.
 const FIXED: usize = 20;
@@ -92,8 +92,8 @@ impl Builder {
     pub(super) fn symbols(&self) -> &[u8] {
         &self.symbols
     }
-    /// Adds a packet, `arrival` being to the nearest 250 us, or `None` where it is to be told as not received.
-    /// Packets passed over are told as not received.
+    /// Adds a packet, `arrival` being to the nearest 250 us, or `None` where it is to be reported as not received.
+    /// Packets passed over are reported as not received.
     ///
     /// `false`, and nothing added, where the packet must go into another message: its sequence number is not after
     /// the last one's, its arrival is more than 8,191.75 ms from the last one's, or the message is full.

@@ -193,7 +193,7 @@ fn delay_variation_by_hand() {
         ..variation
     };
     same(Block::DelayVariation(nothing), "0fc00004 00000002 7fffffff 7fffffff 7fff0000");
-    // 2,047.8125 ms is the largest that is told, -2,047.9375 ms the smallest; what is further out has its own values.
+    // 2,047.8125 ms is the largest that can be reported, -2,047.9375 ms the smallest; what is further out has its own values.
     let mean =
         |us| write(&[Block::DelayVariation(DelayVariation { mean: Some(TimeDelta::from_micros(us)), ..nothing })]);
     for (us, bits) in [

@@ -82,7 +82,7 @@ fn packets_without_data_make_no_acknowledgement_due() {
     let without = |seq| ReceivedPacket { packet_type: PacketType::Ack, data: DataSize::ZERO, ..packet(0, seq) };
     (1..50).for_each(|n| r.on_packet(&without(2 * n)));
     assert_eq!((r.poll_timeout(), r.wants_ack(at(1_000_000))), (None, false));
-    // What they told of a gap is acknowledged with the next data.
+    // What they reported of a gap is acknowledged with the next data.
     r.on_packet(&packet(0, 99));
     assert!(r.wants_ack(at(0)));
 }

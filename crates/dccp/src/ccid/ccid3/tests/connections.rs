@@ -88,7 +88,7 @@ fn data_both_ways_do_not_disturb_each_other() {
     pour(&mut p, &[Side::Client, Side::Server], 40);
     let (there, back) = (data_of(&p, Side::Client) as f64, data_of(&p, Side::Server) as f64);
     within(there / back, 0.75..=1.33);
-    // As much as one way alone, or nearly: acknowledgements that are lost are told apart by NDP Counts.
+    // As much as one way alone, or nearly: acknowledgements that are lost are recognised by NDP Counts.
     within(there * f64::from(SIZE) * 8.0 / 40.0, 1.7e6..=3.1e6);
 }
 

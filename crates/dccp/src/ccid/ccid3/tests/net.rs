@@ -61,7 +61,7 @@ pub(crate) struct Net {
     pub(crate) one_way: TimeDelta,
     pub(crate) source: Source,
     pub(crate) deaf: bool,
-    /// Whether feedback tells an open second interval as long as when it was first told, as Linux did.
+    /// Whether feedback reports an open second interval as long as when it was first reported, as Linux did.
     pub(crate) freezes_second: bool,
     frozen: Option<[u8; 3]>,
     /// What the next acknowledgement tells besides.
@@ -296,7 +296,7 @@ impl Net {
         self.back.push_back(Feedback { at, held_from, sent_at: self.now, acknowledged, bytes });
     }
 
-    /// Rewrites the data length of the open interval where two are told.
+    /// Rewrites the data length of the open interval where two are reported.
     fn freeze(&mut self, bytes: &mut [u8]) {
         const HEADER: usize = 24;
         let mut at = HEADER;

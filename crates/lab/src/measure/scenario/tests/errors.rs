@@ -45,7 +45,7 @@ fn says_where_what_and_how() {
         ),
         (
             change("\"2 Mbps\"", "\"unlimited\"\nassist = { tells = \"sender\" }"),
-            &["links.bottleneck.assist", "no capacity that could be told"],
+            &["links.bottleneck.assist", "no capacity to report"],
         ),
         (
             change("\"2 Mbps\"", "\"2 Mbps\"\nassist = { tells = \"both\", interval = \"0 s\" }"),
