@@ -1,0 +1,67 @@
+use super::*;
+use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp};
+
+fn controller() -> LossV2 {
+    LossV2::new(Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(10_000) })
+}
+/// Feedback every 100 ms on ten packets of `rate` in all, of which every `nth` is lost.
+fn run(c: &mut LossV2, from_ms: i64, to_ms: i64, kbps: u64, nth: u64, delay_kbps: f64) {
+    for t in (from_ms..to_ms).step_by(100) {
+        let size = DataSize::from_bytes(kbps * 100 / 8 / 10);
+        let packets = (0..10)
+            .map(|i| {
+                let sequence = (t / 10) as u64 + i;
+                let lost = sequence % nth == nth - 1;
+                PacketResult {
+                    sequence,
+                    departure: Timestamp::from_millis(t + 10 * i as i64),
+                    arrival: (!lost).then_some(RemoteTimestamp::from_millis(t)),
+                    size,
+                    ecn: Ecn::NotEct,
+                    probe: 0,
+                    was_lost: false,
+                }
+            })
+            .collect::<Vec<_>>();
+        let acked = kbps as f64 * 1e3 * (1.0 - 1.0 / nth as f64);
+        c.update(&packets, Some(acked), Some(delay_kbps * 1e3), false);
+    }
+}
+
+#[test]
+fn without_loss_the_delay_based_estimate_rules() {
+    let mut c = controller();
+    run(&mut c, 0, 700, 1_000, u64::MAX, 1_200.0);
+    assert_eq!(c.rate(), None, "two observations");
+    run(&mut c, 700, 10_000, 1_000, u64::MAX, 1_200.0);
+    assert_eq!((c.rate(), c.state()), (Some(1_200e3), LossState::DelayBased));
+}
+
+#[test]
+fn a_quarter_lost_binds_near_what_arrives() {
+    let mut c = controller();
+    run(&mut c, 0, 3_000, 1_000, u64::MAX, 1_200.0);
+    run(&mut c, 3_000, 10_000, 1_000, 4, 1_200.0);
+    // 100 kbit/s / (0.25 - 0.05) = 500 kbit/s is below the 750 that arrive, which are the least.
+    assert!((c.loss - 0.25).abs() < 0.05, "{}", c.loss);
+    let got = c.rate().expect("ready");
+    assert!((749e3..=800e3).contains(&got), "{got}");
+    assert_ne!(c.state(), LossState::DelayBased);
+}
+
+#[test]
+fn two_percent_are_inherent() {
+    let mut c = controller();
+    run(&mut c, 0, 20_000, 1_000, 50, 1_000.0);
+    let got = c.rate().expect("ready");
+    assert!((950e3..=1_000e3).contains(&got), "{got}");
+}
+
+#[test]
+fn probability_is_inherent_loss_and_excess() {
+    let c = ChannelParameters { bandwidth: 800.0, inherent: 0.1 };
+    assert!((loss_probability(c, 500.0) - 0.1).abs() < 1e-12);
+    // A fifth exceeds the bandwidth: 0.1 + 0.9 * 0.2.
+    assert!((loss_probability(c, 1_000.0) - 0.28).abs() < 1e-12);
+    assert_eq!(feasible(ChannelParameters { bandwidth: 1e6, inherent: 0.9 }), 0.15000000000000002);
+}
