@@ -2,7 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::run::{Job, RunOptions, run_many};
+use weir_lab::measure::run::parts::LOOK_INTERVAL;
+use weir_lab::measure::run::{Job, RunOptions, run, run_many};
 use weir_lab::measure::scenario::{Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
 use weir_path::Capacity;
 use weir_units::TimeDelta;
@@ -50,6 +51,25 @@ fn shorten(scenario: &mut Scenario) {
         scenario.duration = most;
         scenario.flows.iter_mut().for_each(|f| f.stop = f.stop.min(most));
         scenario.windows.retain(|w| w.to <= most);
+    }
+}
+
+#[test]
+fn runs_that_look_at_every_flow_each_time_give_the_same() {
+    let registry = Registry::builtin();
+    let stop = AtomicBool::new(false);
+    for name in ["rmcat-comparison/fairness", "rfc8867/5.8-pause-resume", "rtp-cc-thesis/three-calls", "dccp/alone"] {
+        let file = ScenarioFile::builtin(name, &registry).expect("shipped");
+        let mut scenario = file.scenarios(None, &registry).expect("shipped").remove(0);
+        // A row of the series ends with each look, and has all flows in it.
+        scenario.sample_interval = LOOK_INTERVAL;
+        let result = |series| {
+            let options = RunOptions { registry: &registry, series, stop: &stop, progress: &|_| {} };
+            let mut result = run(&scenario, 1, &options).expect("shipped scenarios run");
+            result.series = None;
+            result.digest()
+        };
+        assert_eq!(result(true), result(false), "{name}");
     }
 }
 
