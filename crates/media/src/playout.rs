@@ -255,7 +255,7 @@ impl Playout {
     }
     /// Time from capture to playout: where it follows jitter, that of now.
     pub fn delay(&self) -> TimeDelta {
-        self.adaptive.as_ref().map_or(self.delay, |a| a.delay)
+        self.adaptive.as_ref().map_or(self.delay, |a| a.delay())
     }
     /// Time from capture to the deadline, behind which all is discarded.
     pub fn max_delay(&self) -> TimeDelta {

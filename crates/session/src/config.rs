@@ -67,8 +67,8 @@ pub struct EndpointConfig {
     /// Whether both ends' clocks show the same time, so that sender reports tell playout when frames were captured.
     /// Where they do not, the first packet is taken to have been captured as it arrives.
     pub synchronised_clocks: bool,
-    /// Whether the streams of the other end are played by one clock, as their sender reports show it, where clocks are not
-    /// synchronised: sound and pictures of one instant come out together.
+    /// Whether sound and pictures of one instant come out together: adaptive playout delays of several streams follow each other,
+    /// and where clocks are not synchronised, the streams are played by one clock, as their sender reports show it.
     pub lip_synchronisation: bool,
     /// Bytes of UDP and IP headers around each datagram, which RTCP bandwidth counts (RFC 3550, section 6.2): 28 for IPv4.
     pub header_overhead: u32,
@@ -80,6 +80,11 @@ pub struct EndpointConfig {
     pub rid_id: u8,
     /// The media section that the first stream belongs to, the same at both ends; `None` sends no MID.
     pub mid: Option<Label>,
+    /// The encoding of a simulcast that the first stream is, the same at both ends; `None` sends no RID.
+    pub rid: Option<Label>,
+    /// How the first incoming stream appears in RTP where the fields above describe the outgoing one alone. Its source is
+    /// [`Self::remote_ssrc`] all the same.
+    pub first_incoming: Option<StreamIdentity>,
     /// What can be changed while the session runs.
     pub params: SessionParams,
 }
@@ -118,6 +123,8 @@ impl Default for EndpointConfig {
             mid_id: 9,
             rid_id: 10,
             mid: None,
+            rid: None,
+            first_incoming: None,
             params: SessionParams::default(),
         }
     }
@@ -136,11 +143,14 @@ impl EndpointConfig {
             repair_ssrc: self.repair_ssrc,
             retransmission_ssrc: self.retransmission_ssrc,
             mid: self.mid,
-            rid: None,
+            rid: self.rid,
         }
     }
     /// The first incoming stream.
     pub fn incoming(&self) -> StreamIdentity {
+        if let Some(first) = self.first_incoming {
+            return StreamIdentity { ssrc: self.remote_ssrc, ..first };
+        }
         StreamIdentity {
             ssrc: self.remote_ssrc,
             repair_ssrc: self.remote_repair_ssrc,

@@ -192,7 +192,9 @@ impl Endpoint {
             receiver: receive.map(|r| {
                 let twcc = TwccWriter::new(config.ssrc, config.remote_ssrc);
                 let (stream, path) = r.split(&config, twcc, now);
-                Receiver::new(stream, path, shared, now)
+                let mut receiver = Receiver::new(stream, path, shared, now);
+                receiver.aligns = config.lip_synchronisation;
+                receiver
             }),
             timer,
             report: None,

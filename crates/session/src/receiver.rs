@@ -44,12 +44,15 @@ pub(crate) struct Receiver {
     pub path: ReceivePath,
     /// What the feedback that is being written reports of each stream.
     reported: Vec<Reported>,
+    /// Whether adaptive delays follow each other, and when they are compared next.
+    pub aligns: bool,
+    align_at: Timestamp,
 }
 
 impl Receiver {
     pub(crate) fn new(stream: IncomingConfig, path: ReceivePath, shared: Shared<'_>, now: Timestamp) -> Self {
         let stream = IncomingStream::new(IncomingId::FIRST, stream, &path, shared, now);
-        Self { streams: vec![stream], path, reported: Vec::new() }
+        Self { streams: vec![stream], path, reported: Vec::new(), aligns: false, align_at: now }
     }
 
     /// The place in the list of the stream of this source of media, repair or retransmission.
@@ -122,6 +125,7 @@ impl Receiver {
 
     /// Runs playout where it runs by itself; the report that the controller's receiver half makes then.
     pub(crate) fn on_timeout(&mut self, now: Timestamp) -> Option<Report> {
+        self.align(now);
         for s in &mut self.streams {
             s.run_playout(&mut self.path, now);
         }

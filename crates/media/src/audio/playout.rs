@@ -20,6 +20,11 @@ const NEW_STREAM: u32 = 50;
 const IDLE_TICKS: u64 = 10 * AUDIO_CLOCK_HZ as u64;
 /// A packet whose level is this or lower is quiet: leaving it out or waiting before it is hardly heard (-dBov, RFC 6464).
 const QUIET: u8 = 50;
+/// So much less than the least delay is left to the next pause: sound that much ahead of pictures goes unnoticed (ITU-R
+/// BT.1359-1 has viewers detect 45 ms).
+const UNNOTICED: TimeDelta = TimeDelta::from_millis(20);
+/// Packets played from one that is put in, where there is no pause, to the next.
+const APART: u32 = 4;
 
 #[derive(Clone, Debug)]
 struct Waiting {
@@ -60,6 +65,10 @@ pub struct AudioPlayout {
     base: BaseDelay,
     delays: Delays,
     delay: TimeDelta,
+    /// What streams beside it ask for.
+    floor: TimeDelta,
+    /// Packets played since one was put in.
+    apart: u32,
     /// Ticks of what is heard next; `None` where nothing is playing.
     next: Option<i64>,
     /// Where playing ended, in ticks and time.
@@ -102,6 +111,8 @@ impl AudioPlayout {
             base: BaseDelay::default(),
             delays: Delays::EMPTY,
             delay: config.min,
+            floor: TimeDelta::ZERO,
+            apart: APART,
             next: None,
             over: None,
             end: None,
@@ -124,6 +135,17 @@ impl AudioPlayout {
     /// Time from capture to playout as it is now.
     pub const fn delay(&self) -> TimeDelta {
         self.delay
+    }
+
+    /// Aims at no less than this from capture to playout, up to the longest delay, whatever the stream's own jitter allows: so
+    /// pictures that need longer come out with it. The delay grows in pauses, and without one by concealment, a packet's time
+    /// in a hundred milliseconds. Does nothing with a fixed delay.
+    pub const fn set_least_delay(&mut self, least: TimeDelta) {
+        self.floor = least;
+    }
+    /// Time from capture to playout that this stream's own jitter asks for, without [`Self::set_least_delay`].
+    pub fn own_delay(&self) -> TimeDelta {
+        if self.is_fixed() { self.config.min } else { self.delays.quantile().max(self.config.min).min(self.config.max) }
     }
 
     /// Tells when the sample of this timestamp was captured, on the receiver's clock. What is playing goes on as it is, with
@@ -244,7 +266,8 @@ impl AudioPlayout {
             if self.unbelieved < NEW_STREAM {
                 return None;
             }
-            *self = Self { stats: self.stats, step: self.step, end: self.end, ..Self::new(self.config) };
+            let (stats, step, end, floor) = (self.stats, self.step, self.end, self.floor);
+            *self = Self { stats, step, end, floor, ..Self::new(self.config) };
         }
         self.unbelieved = 0;
         Some(ticks)
@@ -285,7 +308,7 @@ impl AudioPlayout {
 
     /// The delay that is wanted.
     fn wanted(&self) -> TimeDelta {
-        if self.is_fixed() { self.config.min } else { self.delays.quantile().max(self.config.min).min(self.config.max) }
+        if self.is_fixed() { self.config.min } else { self.own_delay().max(self.floor).min(self.config.max) }
     }
 
     /// Begins to play with the first packet that waits.
@@ -323,6 +346,12 @@ impl AudioPlayout {
                 return Some(self.slot(at, ticks, more, AudioSlotContent::Silence));
             }
         }
+        if self.floor.min(self.config.max) - self.delay > UNNOTICED && self.apart >= APART && !self.is_fixed() {
+            // No pause comes, and pictures wait.
+            self.apart = 0;
+            return Some(self.put_in(at, ticks, self.step));
+        }
+        self.apart = self.apart.saturating_add(1);
         self.settle();
         let w = self.waiting.pop_front()?;
         self.last = Some(Last { sequence: w.sequence, silence: w.silence });
@@ -414,14 +443,19 @@ impl AudioPlayout {
             None if paused => self.fill_with(at, ticks, samples, AudioSlotContent::Silence),
             None if !self.is_fixed() && self.delay + length <= self.config.max => {
                 // The packet may still come: it is waited for.
-                self.delay += length;
-                self.filled += u64::from(samples);
-                self.put_in += u64::from(samples);
-                self.stats.concealed_samples += u64::from(samples);
-                Step::Slot(self.slot(at, ticks, samples, AudioSlotContent::Concealed))
+                Step::Slot(self.put_in(at, ticks, samples))
             }
             None => self.fill_with(at, ticks, samples, AudioSlotContent::Concealed),
         }
+    }
+
+    /// Puts in concealment, by which all that follows comes later.
+    fn put_in(&mut self, at: Timestamp, ticks: i64, samples: u32) -> AudioSlot {
+        self.delay += ticks_to_time(samples.into());
+        self.filled += u64::from(samples);
+        self.put_in += u64::from(samples);
+        self.stats.concealed_samples += u64::from(samples);
+        self.slot(at, ticks, samples, AudioSlotContent::Concealed)
     }
 
     fn fill_with(&mut self, at: Timestamp, ticks: i64, samples: u32, content: AudioSlotContent) -> Step {

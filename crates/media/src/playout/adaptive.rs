@@ -105,8 +105,10 @@ impl BaseDelay {
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
     config: AdaptivePlayout,
-    /// From capture to playout now.
-    pub(super) delay: TimeDelta,
+    /// From capture to playout now, by this stream alone.
+    delay: TimeDelta,
+    /// What streams beside it ask for.
+    floor: TimeDelta,
     delays: Delays,
     base: BaseDelay,
     /// Whether capture times are known; else they count from the fastest frame.
@@ -123,6 +125,7 @@ impl Adaptive {
         Self {
             config,
             delay: config.min,
+            floor: TimeDelta::ZERO,
             delays: Delays::EMPTY,
             base: BaseDelay::default(),
             synchronised: false,
@@ -132,16 +135,21 @@ impl Adaptive {
         }
     }
 
+    /// From capture to playout now.
+    pub(super) fn delay(&self) -> TimeDelta {
+        self.delay.max(self.floor).min(self.config.max)
+    }
+
     /// A new stream begins.
     pub(super) fn restart(&mut self) {
-        let last = self.last;
-        *self = Self { last, ..Self::new(self.config) };
+        let (last, floor) = (self.last, self.floor);
+        *self = Self { last, floor, ..Self::new(self.config) };
     }
 
     /// The stream goes on over another path.
     fn forget_delays(&mut self) {
-        let (last, decided) = (self.last, self.decided);
-        *self = Self { last, decided, ..Self::new(self.config) };
+        let (last, decided, floor) = (self.last, self.decided, self.floor);
+        *self = Self { last, decided, floor, ..Self::new(self.config) };
     }
 
     /// Whether the turn of a frame of these ticks is over.
@@ -201,6 +209,19 @@ impl Playout {
         Self { adaptive: Some(Box::new(Adaptive::new(config))), ..Self::new(config.max) }
     }
 
+    /// Plays no frame earlier than this after its capture, up to the deadline, whatever its own jitter allows: so streams beside it
+    /// that need longer come out with it. Does nothing with a fixed delay.
+    pub fn set_least_delay(&mut self, least: TimeDelta, now: Timestamp) {
+        if let Some(adaptive) = self.adaptive.as_mut().filter(|a| a.floor != least) {
+            // What is due by the new delay already is played now.
+            (adaptive.floor, adaptive.changed) = (least, now);
+        }
+    }
+    /// Time from capture to playout that this stream's own jitter asks for, without [`Self::set_least_delay`].
+    pub fn own_delay(&self) -> TimeDelta {
+        self.adaptive.as_ref().map_or(self.delay, |a| a.delay)
+    }
+
     /// The path has become longer than the deadline allows: delays are measured again, from a packet of this timestamp that
     /// comes now, whatever capture times were known. With a fixed delay, that packet counts as captured now.
     pub fn begin_delays_anew(&mut self, now: Timestamp, rtp_timestamp: u32) {
@@ -226,7 +247,7 @@ impl Playout {
 
     /// When an open frame is played or given up, as things stand.
     pub(super) fn due(&self, adaptive: &Adaptive, f: &FrameInPlayout) -> Timestamp {
-        let wanted = f.deadline - self.delay + adaptive.delay;
+        let wanted = f.deadline - self.delay + adaptive.delay();
         // What is missing in front of it may still come and be played before it; of the first packet of all it is known
         // only when the next frame has begun.
         let first = self.arrivals.is_lowest(f.lowest) && self.frames.len() == self.decided + 1;

@@ -1,0 +1,131 @@
+//! Sound and pictures of one instant come out together, also where both follow jitter.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Call, Fate, Link, Recorder};
+use weir_cc::Limits;
+use weir_media::audio::{AudioConfig, AudioSource};
+use weir_media::{AdaptivePlayout, PerfectCodec};
+use weir_session::allocation::{Demand, MediaKind};
+use weir_session::{
+    Endpoint, EndpointConfig, IncomingConfig, IncomingId, OutgoingConfig, ReceiveConfig, SendConfig, StreamIdentity,
+};
+use weir_units::{DataRate, TimeDelta, Timestamp};
+use weir_wire::rtp::PacketView;
+
+const AUDIO: u32 = 11;
+const VIDEO: u32 = 101;
+
+fn ms(t: i64) -> TimeDelta {
+    TimeDelta::from_millis(t)
+}
+
+/// Delays of 0 to 200 ms, of no order.
+fn jitter(n: u64) -> TimeDelta {
+    ms((n * 7_919 % 21) as i64 * 10)
+}
+
+/// Somebody who never stops talking, and pictures, over 50 ms of path.
+fn call(synchronised_clocks: bool, follows: bool, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
+    let (now, kbps) = (Timestamp::ZERO, DataRate::from_kbps);
+    let limits = Limits { floor: kbps(32), ceiling: kbps(3_000) };
+    let config = EndpointConfig {
+        ssrc: AUDIO,
+        remote_ssrc: 22,
+        payload_type: 111,
+        clock_rate: 48_000,
+        synchronised_clocks,
+        lip_synchronisation: follows,
+        ..EndpointConfig::default()
+    };
+    let model = AudioConfig { talk: None, ..AudioConfig::default() };
+    let audio = AudioSource::new(model, now, 1).unwrap();
+    let demand = |media, most| Demand { media, most: kbps(most), ..Demand::default() };
+    let send = SendConfig {
+        demand: demand(MediaKind::Audio, 48),
+        ..SendConfig::new(audio.into(), Recorder::new(800).sender(), limits)
+    };
+    let adaptive_playout = Some(AdaptivePlayout::up_to(ms(500)));
+    let receive = ReceiveConfig { media: MediaKind::Audio, adaptive_playout, ..ReceiveConfig::default() };
+    let other = EndpointConfig { ssrc: 22, remote_ssrc: AUDIO, seed: 2, ..config.clone() };
+    let identity =
+        StreamIdentity { ssrc: VIDEO, payload_type: 100, clock_rate: 90_000, ..EndpointConfig::default().outgoing() };
+    let mut a = Endpoint::new(config, Some(send), None, now);
+    let mut b = Endpoint::new(other, None, Some(receive), now);
+    let frames = PerfectCodec::frames(ms(33), now).into();
+    a.add_outgoing(OutgoingConfig::new(identity, frames, demand(MediaKind::Video, 700)), now).unwrap();
+    b.add_incoming(IncomingConfig { adaptive_playout, ..IncomingConfig::new(identity, MediaKind::Video) }, now)
+        .unwrap();
+    Call::new(a, b, Link::new(kbps(20_000), rule))
+}
+
+/// How much later pictures come out than sound, every 50 ms from one second to another.
+fn offsets(c: &mut Call, from: i64, to: i64) -> Vec<TimeDelta> {
+    let mut all = Vec::new();
+    while c.now < Timestamp::from_secs(to) {
+        c.run_until(c.now + ms(50));
+        let video = c.b.incoming_ids().nth(1).unwrap();
+        let mut stream = c.b.incoming(video).unwrap();
+        while stream.poll_playout(c.now).is_some() {}
+        let video = stream.playout_lag();
+        let audio = c.b.incoming(IncomingId::FIRST).and_then(|s| s.playout_lag());
+        if let (Some(video), Some(audio)) = (video, audio)
+            && c.now >= Timestamp::from_secs(from)
+        {
+            all.push(video - audio);
+        }
+    }
+    all
+}
+
+fn greatest(offsets: &[TimeDelta]) -> TimeDelta {
+    assert!(offsets.len() > 50, "{}", offsets.len());
+    offsets.iter().map(|o| o.abs()).max().unwrap()
+}
+
+/// What comes from this source is delayed in the first half of a minute.
+fn delayed(ssrc: u32) -> impl FnMut(u64, &[u8]) -> Fate {
+    move |n, bytes| match PacketView::parse_header(bytes) {
+        Ok(view) if view.ssrc() == ssrc && n < 4_500 => Fate::Delay(jitter(n)),
+        _ => Fate::Pass,
+    }
+}
+
+#[test]
+fn sound_waits_for_pictures_that_need_longer_and_comes_back() {
+    for synchronised in [true, false] {
+        let mut c = call(synchronised, true, delayed(VIDEO));
+        let late = offsets(&mut c, 8, 28);
+        assert!(greatest(&late) <= ms(45), "{synchronised}: {}", greatest(&late));
+        let stats = c.b.incoming_stats(IncomingId::FIRST).unwrap().audio.unwrap();
+        // Some of it is put in, in a few places only.
+        assert!((0.001..0.05).contains(&stats.concealed_share().unwrap()), "{synchronised}: {stats:?}");
+        // Without jitter both go on together.
+        let rest = offsets(&mut c, 50, 70);
+        assert!(greatest(&rest) <= ms(45), "{synchronised}: {}", greatest(&rest));
+        // Left alone they would be apart.
+        let mut alone = call(synchronised, false, delayed(VIDEO));
+        let apart = greatest(&offsets(&mut alone, 8, 28));
+        assert!((ms(60)..ms(300)).contains(&apart), "{synchronised}: {apart}");
+    }
+}
+
+#[test]
+fn pictures_wait_for_sound_that_needs_longer() {
+    for synchronised in [true, false] {
+        let mut c = call(synchronised, true, delayed(AUDIO));
+        let late = offsets(&mut c, 8, 28);
+        assert!(greatest(&late) <= ms(45), "{synchronised}: {}", greatest(&late));
+        let mut alone = call(synchronised, false, delayed(AUDIO));
+        let apart = greatest(&offsets(&mut alone, 8, 28));
+        assert!((ms(60)..ms(300)).contains(&apart), "{synchronised}: {apart}");
+    }
+}
+
+#[test]
+fn the_same_call_comes_out_the_same() {
+    let run = || offsets(&mut call(true, true, delayed(VIDEO)), 0, 20);
+    assert_eq!(run(), run());
+}
