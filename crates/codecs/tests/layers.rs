@@ -6,8 +6,8 @@ mod common;
 use common::{decoder_for, encoders, picture, psnr};
 use weir_codecs::encoder_of;
 use weir_media::{
-    CodedFrame, Decoded, EncodedSource, EncoderConfig, FrameKind, FrameOutcome, LayerId, LayerInfo, Layering, OnDamage,
-    Payloads, Picture, ReceivedFrame, ReceivedPayload, VideoCodec, VideoReceiver,
+    CodedFrame, Decoded, EncodedSource, EncoderConfig, FrameKind, FrameOutcome, FrameSource, LayerId, LayerInfo,
+    Layering, OnDamage, Payloads, Picture, PushedSource, ReceivedFrame, ReceivedPayload, VideoCodec, VideoReceiver,
 };
 use weir_units::{DataRate, DataSize, Timestamp};
 
@@ -257,6 +257,91 @@ fn a_lost_picture_of_the_top_temporal_layer_damages_no_other() {
         let (outcomes, _, breaks) = forwarded(library, codec, "L1T2", top, 30);
         assert_eq!(breaks, 1, "{codec} by {library}: {outcomes:?}");
         assert!(outcomes[30..].iter().all(|o| *o != FrameOutcome::Intact), "{codec} by {library}: {outcomes:?}");
+    }
+}
+
+/// Kilobits per second that a stream has at a picture: two seconds of plenty, two of little, and plenty again.
+fn share(n: u32, little: u64) -> DataRate {
+    DataRate::from_kbps(if (60..120).contains(&n) { little } else { 500 })
+}
+
+/// What a receiver shows of a stream whose encoder follows its share: number of the picture, uppermost layer sent, outcome and
+/// size.
+fn followed(
+    library: &str,
+    codec: VideoCodec,
+    mode: &str,
+    little: u64,
+) -> Vec<(u32, LayerId, FrameOutcome, (u32, u32))> {
+    let mut encoder = encoder_of(library, codec, &config(mode, 500)).unwrap();
+    let (mut source, pusher) = PushedSource::new(codec);
+    let mut receiver = VideoReceiver::new(decoder_for(codec), OnDamage::Show);
+    let (mut all, mut sequence) = (vec![], 0);
+    for n in 0..210 {
+        let now = Timestamp::from_millis(i64::from(n) * 1_000 / 30);
+        source.on_target(share(n, little), now);
+        pusher.apply(&mut *encoder, now).unwrap();
+        let mut coded = CodedFrame::default();
+        encoder.encode(&picture(SIZE.0, SIZE.1, n), u64::from(n) * 3_000, &mut coded).unwrap();
+        loop {
+            let more = coded.more_layers;
+            pusher.push(now, coded);
+            coded = CodedFrame::default();
+            if !more || !encoder.next_layer(&mut coded) {
+                break;
+            }
+        }
+        let mut frame = ReceivedFrame { whole: true, ..ReceivedFrame::default() };
+        let mut sent = Vec::new();
+        while let Some(f) = source.poll_frame(now) {
+            assert!(
+                sent.last()
+                    .is_none_or(|last: &weir_media::Frame| !last.marker && last.rtp_timestamp == f.rtp_timestamp)
+            );
+            let mut payloads = Payloads::default();
+            source.take_payloads(DataSize::from_bytes(500), &mut payloads);
+            for (bytes, _) in payloads.iter() {
+                frame.packets.push(ReceivedPayload { sequence, bytes: bytes.to_vec(), ..ReceivedPayload::default() });
+                sequence += 1;
+            }
+            frame.rtp_timestamp = f.rtp_timestamp;
+            sent.push(f);
+        }
+        let (Some(last), Some(packet)) = (sent.last(), frame.packets.last_mut()) else { continue };
+        assert!(last.marker, "the picture ends with its uppermost layer");
+        packet.marker = true;
+        let shown = receiver.on_frame(&frame);
+        all.push((n, last.layer, shown.outcome, shown.picture.map_or((0, 0), |p| (p.width(), p.height()))));
+    }
+    assert!(pusher.left_out() >= 30, "{codec} by {library} {mode}");
+    all
+}
+
+#[test]
+fn upper_layers_stop_as_the_share_falls_and_come_back() {
+    for (library, codec, modes) in modes() {
+        // 320x240 needs 30 kbit/s, and half of its pictures 18; with a spatial layer below it needs 30 more.
+        for (mode, little) in [("L1T2", 25), ("L1T3", 20), ("L2T1", 50), ("L2T2", 50)] {
+            if !modes.iter().any(|m| m == mode) {
+                continue;
+            }
+            let layering: Layering = mode.parse().unwrap();
+            let shown = followed(library, codec, mode, little);
+            let bad: Vec<_> = shown.iter().filter(|s| s.2 != FrameOutcome::Intact).collect();
+            assert!(bad.is_empty(), "{codec} by {library} {mode}: {bad:?}");
+            let of = |from, to| shown.iter().filter(move |s| (from..to).contains(&s.0));
+            // One second has to fit before each layer that comes back.
+            for (from, to, top) in [(0, 60, layering.top()), (186, 210, layering.top())] {
+                assert_eq!(of(from, to).count() as u32, to - from, "{codec} by {library} {mode}");
+                assert_eq!(of(from, to).map(|s| s.1).max(), Some(top), "{codec} by {library} {mode}");
+                assert!(of(from, to).all(|s| s.3 == SIZE), "{codec} by {library} {mode}");
+            }
+            let is_spatial = layering.spatial() > 1;
+            let little = of(60, 120).count();
+            assert_eq!(little, if is_spatial { 60 } else { 30 }, "{codec} by {library} {mode}");
+            let lower = layering.size_of(0, SIZE.0, SIZE.1);
+            assert!(of(60, 120).all(|s| s.1.spatial == 0 && s.3 == if is_spatial { lower } else { SIZE }));
+        }
     }
 }
 

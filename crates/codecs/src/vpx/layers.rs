@@ -38,8 +38,11 @@ pub(super) fn configure(c: &mut sys::vpx_codec_enc_cfg_t, layering: Layering, ra
 /// The library counts the rate of a temporal layer with those below it, and of a spatial layer without.
 pub(super) fn set_rates(c: &mut sys::vpx_codec_enc_cfg_t, layering: Layering, rates: &LayerRates) {
     c.rc_target_bitrate = kbps(rates.total());
+    // VP8 wants each sum above the one before, also where a layer has no rate.
+    let mut least = 0;
     for t in 0..layering.temporal() {
-        c.ts_target_bitrate[usize::from(t)] = kbps(rates.up_to(LayerId::new(u8::MAX, t)));
+        least = kbps(rates.up_to(LayerId::new(u8::MAX, t))).max(least + 1);
+        c.ts_target_bitrate[usize::from(t)] = least;
     }
     for s in 0..layering.spatial() {
         let mut sum = DataRate::ZERO;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_media::{CodedFrame, FramePusher, PushedSource, VideoEncoder};
+use weir_media::{CodedFrame, Frame, FramePusher, PushedSource, VideoEncoder};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 
@@ -48,7 +48,9 @@ pub struct EncodeSummary {
     pub errors: u64,
     /// The last of them.
     pub last_error: Option<String>,
-    /// Coded frames.
+    /// Layer frames left out because the stream's share was too small for their layers.
+    pub left_out: u64,
+    /// Coded frames sent.
     pub frames: u64,
     /// Those of them that are key frames.
     pub key_frames: u64,
@@ -163,6 +165,7 @@ impl Work {
         }
         let time = self.clock.now() - started;
         s.encoding = times.summary();
+        s.left_out = self.pusher.left_out();
         s.rate_bps =
             DataRate::from_size_over(weir_units::DataSize::from_bytes(bytes), time).map_or(0.0, DataRate::as_bps_f64);
         s.cpu = (thread_time().saturating_sub(begin)).as_secs_f64() / time.as_secs_f64().max(1e-9);
@@ -198,7 +201,7 @@ impl Work {
                 captured
             };
             s.pictures += 1;
-            if let Err(e) = self.pusher.apply(&mut *self.video.encoder) {
+            if let Err(e) = self.pusher.apply(&mut *self.video.encoder, captured) {
                 (s.errors, s.last_error) = (s.errors + 1, Some(e.to_string()));
             }
             // No rate yet, or a pause.
@@ -214,20 +217,34 @@ impl Work {
                 }
                 Ok(()) if coded.data.is_empty() => s.dropped += 1,
                 Ok(()) => {
-                    *bytes += coded.data.len() as u64;
-                    s.frames += 1;
-                    s.key_frames += u64::from(coded.key);
                     times.push(self.clock.now() - captured);
-                    let picture = self.keeps.then_some(&picture);
-                    let captures = &self.captures;
-                    if let Some(frame) = self.pusher.push(captured, coded) {
-                        captures.note(frame.rtp_timestamp, captured, picture);
+                    let key = coded.key;
+                    if let Some(frame) = self.hand_over(captured, coded, bytes) {
+                        s.frames += 1;
+                        s.key_frames += u64::from(key);
+                        self.captures.note(frame.rtp_timestamp, captured, self.keeps.then_some(&picture));
                     }
                     self.waker.wake();
                 }
             }
         }
         Ok(())
+    }
+
+    /// Hands over all layer frames of a picture; the lowest of them as it is sent.
+    fn hand_over(&mut self, captured: Timestamp, mut coded: CodedFrame, bytes: &mut u64) -> Option<Frame> {
+        let mut lowest = None;
+        loop {
+            let (size, more) = (coded.data.len() as u64, coded.more_layers);
+            if let Some(frame) = self.pusher.push(captured, coded) {
+                *bytes += size;
+                lowest = lowest.or(Some(frame));
+            }
+            coded = CodedFrame::default();
+            if !more || !self.video.encoder.next_layer(&mut coded) {
+                return lowest;
+            }
+        }
     }
 
     fn sleep_until(&self, at: Timestamp) {

@@ -1,7 +1,8 @@
 use super::sent_pictures::{Applied, SentPictures};
 use crate::frame::Numbering;
 use crate::{
-    CodedFrame, Frame, FrameSource, PayloadFormat, Payloads, SourceFeedback, VideoCodec, VideoEncoder, VideoError,
+    CodedFrame, Frame, FrameSource, LayerSelection, PayloadFormat, Payloads, SourceFeedback, VideoCodec, VideoEncoder,
+    VideoError,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,12 @@ struct Shared {
     sent: SentPictures,
     slices_apart: bool,
     refused: u64,
+    /// Which layers are sent, where the encoder makes several.
+    layers: Option<LayerSelection>,
+    /// Layer frames left out.
+    left_out: u64,
+    /// When the picture was captured of which a layer frame was handed over.
+    layers_of: Option<Timestamp>,
 }
 
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
@@ -54,12 +61,14 @@ impl PushedSource {
 }
 
 impl FramePusher {
-    /// Passes on the target, wishes for key frames and feedback that came since the last call.
+    /// Passes on the target, wishes for key frames and feedback that came since the last call. An encoder of several layers
+    /// is told which of them get the target ([`LayerSelection`]).
     ///
     /// # Errors
     /// Where the encoder refuses the target; the rest is passed on all the same.
-    pub fn apply(&self, encoder: &mut dyn VideoEncoder) -> Result<(), VideoError> {
-        let mut s = lock(&self.0);
+    pub fn apply(&self, encoder: &mut dyn VideoEncoder, now: Timestamp) -> Result<(), VideoError> {
+        let mut shared = lock(&self.0);
+        let s = &mut *shared;
         if std::mem::take(&mut s.key_wanted) {
             encoder.request_key_frame();
         }
@@ -67,27 +76,57 @@ impl FramePusher {
             let _: Applied = s.sent.on_feedback(feedback, encoder);
         }
         s.slices_apart = encoder.config().slice_size.is_some();
+        let config = encoder.config();
+        if !config.layering.is_single() {
+            let size = (config.width, config.height);
+            let layers = s.layers.get_or_insert_with(|| LayerSelection::new(config.layering, size));
+            let before = layers.top();
+            if layers.follow(s.target, now) {
+                s.told = DataRate::ZERO;
+                // A spatial layer that has not been sent has nothing to refer to.
+                if layers.top().spatial > before.spatial {
+                    encoder.request_key_frame();
+                }
+            }
+        }
         if s.target != s.told && s.target > DataRate::ZERO {
             s.told = s.target;
-            return encoder.set_bit_rate(s.target);
+            return match &s.layers {
+                Some(layers) => encoder.set_layer_rates(&layers.share_out(s.target)),
+                None => encoder.set_bit_rate(s.target),
+            };
         }
         Ok(())
     }
 
-    /// Hands over a frame, captured at this time; what it is sent as. `None` where it has no data, or too many wait for
-    /// the sender: then it is lost, and a key frame wanted.
-    pub fn push(&self, captured: Timestamp, coded: CodedFrame) -> Option<Frame> {
+    /// Hands over a frame, captured at this time; what it is sent as. `None` where it has no data, its layer is left out, or too
+    /// many wait for the sender: then it is lost, and a key frame wanted. Layer frames of a picture are handed over the lowest
+    /// first, with one time.
+    pub fn push(&self, captured: Timestamp, mut coded: CodedFrame) -> Option<Frame> {
         let mut s = lock(&self.0);
         if coded.data.is_empty() {
             return None;
         }
+        let layer = coded.layer.map(|l| l.id).unwrap_or_default();
+        let top = s.layers.as_ref().map(LayerSelection::top);
+        if top.is_some_and(|top| !layer.is_within(top)) {
+            s.left_out += 1;
+            return None;
+        }
+        coded.more_layers &= top.is_none_or(|top| layer.spatial < top.spatial);
         if s.frames.len() == MAX_WAITING {
             s.refused += 1;
             s.key_wanted = true;
             return None;
         }
         let size = DataSize::from_bytes(coded.data.len() as u64);
-        let frame = s.numbering.frame(captured, size, coded.kind());
+        let is_upper = s.layers_of.take() == Some(captured);
+        let frame = match is_upper {
+            true => s.numbering.layer_frame(captured, size, coded.kind()),
+            false => s.numbering.frame(captured, size, coded.kind()),
+        };
+        let frame = Frame { layer, discardable: coded.discardable, marker: !coded.more_layers, ..frame };
+        s.layers_of = coded.more_layers.then_some(captured);
         s.sent.note(frame.rtp_timestamp, coded.picture_id);
         s.frames.push_back((frame, coded));
         Some(frame)
@@ -96,6 +135,10 @@ impl FramePusher {
     /// The rate that is wanted now; zero for a pause.
     pub fn target(&self) -> DataRate {
         lock(&self.0).target
+    }
+    /// Layer frames that were left out because the target was too small for their layers.
+    pub fn left_out(&self) -> u64 {
+        lock(&self.0).left_out
     }
     /// Frames lost because too many waited.
     pub fn refused(&self) -> u64 {

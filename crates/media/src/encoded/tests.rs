@@ -216,7 +216,7 @@ fn pushed_frames_are_sent_and_orders_reach_the_encoder() {
     assert_eq!((s.next_frame_at(), pusher.target(), s.generated_rate()), (None, pusher.target(), pusher.target()));
     let mut coded = CodedFrame::default();
     let mut push = |n: i64| {
-        pusher.apply(&mut encoder).expect("sound");
+        pusher.apply(&mut encoder, Timestamp::ZERO).expect("sound");
         encoder.encode(&picture, 0, &mut coded).expect("sound");
         pusher.push(at(n), coded.clone())
     };
