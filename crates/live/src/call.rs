@@ -10,10 +10,15 @@ mod config;
 mod decode;
 mod encode;
 mod end;
+mod joined;
 mod loopback;
 mod observer;
 mod originals;
 mod party;
+mod party_streams;
+mod party_video;
+mod receiving;
+mod sending;
 mod stats;
 mod streams;
 mod streams_summary;
@@ -23,12 +28,17 @@ pub use carrier::{Carrier, DccpSummary};
 pub use config::{CallConfig, FrameModel, endpoints};
 pub use decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 pub use encode::{EncodeSummary, SendingVideo, VideoSend};
-pub use end::{EndCounters, LiveEnd, Peer, RunUntil};
+pub use end::{LiveEnd, Peer, RunUntil};
+pub use joined::{IncomingPlan, Joined, JoinedEnd, OutgoingPlan, PlannedSource};
 pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
-pub use observer::{CallObserver, EndSummary, LivePacket, PacketTotals, Unobserved};
-pub use party::{Joined, Party, PartySummary, VideoCall, run_party};
+pub use observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, Unobserved};
+pub use party::{Party, PartyCoding, PartyMedia};
+pub use party_streams::{
+    PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary, ReceivedStream, SentStream, run_party_streams,
+};
+pub use party_video::{PartySummary, VideoCall, run_party};
 pub use stats::{CpuShares, Times};
-pub use streams::{StreamSend, StreamSource, loopback_streams, video_demand};
+pub use streams::{StreamSend, StreamSource, loopback_streams};
 pub use streams_summary::{AudioSummary, LipSummary, StreamSummary, StreamsSummary};
 
 /// Why a call could not begin or go on.

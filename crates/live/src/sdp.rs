@@ -1,42 +1,70 @@
-//! Session descriptions of a call (RFC 8866), offered and answered (RFC 3264): one video stream, RTP and RTCP on one port
-//! (RFC 5761), keys by SDES (RFC 4568), over plain datagrams or DCCP over UDP (RFC 5762 and 6773), there in the clear. There is no DTLS-SRTP and no ICE: a peer that insists on them is told so.
+//! Session descriptions of a call (RFC 8866), offered and answered (RFC 3264): streams of audio and video, RTP and RTCP on one port
+//! (RFC 5761), keys by SDES (RFC 4568), over plain datagrams or DCCP over UDP (RFC 5762 and 6773), there in the clear.
+//!
+//! Several sections share one transport (BUNDLE, RFC 9143). An offer gives the first a port and the others none
+//! (`a=bundle-only`), so that an answerer that does not know BUNDLE takes one stream. Encodings of a simulcast are named by
+//! `a=rid` and `a=simulcast` (RFC 8851 and 8853). There is no DTLS-SRTP and no ICE: the error says so where a peer insists on them.
 
 mod agree;
+mod choose;
+mod lines;
 mod read;
+mod section;
+mod simulcast;
+mod transport;
 mod write;
 
-pub use agree::Agreement;
-pub(crate) use agree::DCCP_PORT;
+pub use agree::{AgreedEncoding, AgreedStream, Agreement};
+pub(crate) use transport::DCCP_PORT;
 
 use crate::srtp::SrtpKey;
+use std::fmt;
 use std::net::SocketAddr;
 use weir_media::VideoCodec;
+use weir_media::audio::AudioCodec;
+use weir_session::Label;
+use weir_session::allocation::MediaKind;
 
 /// Most bytes of a description.
 pub const MAX_LENGTH: usize = 1 << 16;
+/// Most bytes of a line; parameter sets of H.264 are the longest that there are.
+pub const MAX_LINE: usize = 4_096;
+/// Most sections (`m=`).
+pub const MAX_SECTIONS: usize = 16;
+/// Most encodings of a section (`a=rid`).
+pub const MAX_ENCODINGS: usize = 8;
 
-/// Why a description cannot be used.
+/// Why a description cannot be used. `line` counts from 1; 0 is for what no single line says.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SdpError {
     /// It does not follow SDP's grammar.
-    #[error("SDP: {0}")]
-    Syntax(String),
-    /// A field says what cannot be.
-    #[error("SDP: {field} is {value:?}: expected {expected}")]
+    #[error("SDP{}: {what}", Place(.line))]
+    Syntax {
+        /// Where.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A field has a value that it cannot have.
+    #[error("SDP{}: {field} is {value:?}: expected {expected}", Place(.line))]
     Value {
         /// The field.
         field: &'static str,
+        /// Where.
+        line: usize,
         /// What stands there.
         value: String,
         /// What may stand there.
         expected: String,
     },
     /// Something is missing.
-    #[error("SDP: {field} is missing: {way_out}")]
+    #[error("SDP{}: {field} is missing: {way_out}", Place(.line))]
     Missing {
         /// The field.
         field: &'static str,
+        /// Where the section begins that lacks it.
+        line: usize,
         /// What would help.
         way_out: &'static str,
     },
@@ -52,13 +80,22 @@ pub enum SdpError {
     },
 }
 
-pub(crate) fn wrong(field: &'static str, value: impl ToString, expected: impl ToString) -> SdpError {
-    let mut value = value.to_string();
-    // What a hostile peer sends is not to fill the screen.
-    if value.len() > 80 {
-        value = value.chars().take(80).collect::<String>() + "...";
+/// A line in an error; nothing where it is 0.
+struct Place<'a>(&'a usize);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self.0 == 0 { Ok(()) } else { write!(f, ", line {}", self.0) }
     }
-    SdpError::Value { field, value, expected: expected.to_string() }
+}
+
+fn wrong(field: &'static str, line: usize, value: impl ToString, expected: impl ToString) -> SdpError {
+    SdpError::Value { field, line, value: shortened(&value.to_string()), expected: expected.to_string() }
+}
+
+/// What a hostile peer sends is not to fill the screen.
+fn shortened(text: &str) -> String {
+    if text.len() > 80 { text.chars().take(80).collect::<String>() + "..." } else { text.into() }
 }
 
 /// Which way media go, as the describing end sees it.
@@ -110,12 +147,61 @@ impl Direction {
 pub enum Payload {
     /// Video of this codec, with the value of its `a=fmtp`.
     Video(VideoCodec, Option<String>),
+    /// Audio of this codec, with the value of its `a=fmtp`.
+    Audio(AudioCodec, Option<String>),
     /// Retransmission (RFC 4588) of this payload type.
     Retransmission(u8),
     /// Repair packets (RFC 8627).
     FlexFec,
     /// Repair packets by a Reed-Solomon code, of Weir's own.
     ReedSolomon,
+}
+
+impl Payload {
+    /// The codec, where it stands for media.
+    pub const fn codec(&self) -> Option<StreamCodec> {
+        match self {
+            Self::Video(codec, _) => Some(StreamCodec::Video(*codec)),
+            Self::Audio(codec, _) => Some(StreamCodec::Audio(*codec)),
+            _ => None,
+        }
+    }
+}
+
+/// What a stream is coded by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StreamCodec {
+    /// Video.
+    Video(VideoCodec),
+    /// Audio.
+    Audio(AudioCodec),
+}
+
+impl StreamCodec {
+    /// What it carries.
+    pub const fn media(self) -> MediaKind {
+        match self {
+            Self::Video(_) => MediaKind::Video,
+            Self::Audio(_) => MediaKind::Audio,
+        }
+    }
+    /// The encoding name in SDP.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Video(codec) => codec.name(),
+            Self::Audio(codec) => codec.name(),
+        }
+    }
+    /// The codec of video.
+    pub const fn video(self) -> Option<VideoCodec> {
+        if let Self::Video(codec) = self { Some(codec) } else { None }
+    }
+}
+
+impl fmt::Display for StreamCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// Feedback messages that may be used.
@@ -157,13 +243,19 @@ pub enum Extension {
     TransportSequence,
     /// Absolute send time.
     AbsSendTime,
+    /// The media section that a stream belongs to (RFC 9143, section 14).
+    Mid,
+    /// The encoding of a simulcast (RFC 8852, section 3.1).
+    Rid,
 }
 
 impl Extension {
     /// All of them, with their URIs.
-    pub const ALL: [(Self, &'static str); 2] = [
+    pub const ALL: [(Self, &'static str); 4] = [
         (Self::TransportSequence, "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"),
         (Self::AbsSendTime, "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"),
+        (Self::Mid, "urn:ietf:params:rtp-hdrext:sdes:mid"),
+        (Self::Rid, "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"),
     ];
 }
 
@@ -200,13 +292,63 @@ pub struct DccpMedia {
     pub setup: Setup,
 }
 
-/// One end's description of a call.
+/// Where a section's packets are to be sent, and how they are protected. Bundled sections share that of one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Description {
-    /// Number of the session at its end.
-    pub session: u64,
-    /// Where RTP and RTCP are to be sent.
+pub struct MediaTransport {
+    /// Address of RTP and RTCP.
     pub address: SocketAddr,
+    /// Keys by their tags, the preferred one first; none sends in the clear.
+    pub keys: Vec<(u32, SrtpKey)>,
+    /// The DCCP connection that carries it; `None` for plain datagrams.
+    pub dccp: Option<DccpMedia>,
+    /// Whether RTP and RTCP share a port.
+    pub rtcp_mux: bool,
+}
+
+/// Synchronisation sources of a stream, as far as they are named (`a=ssrc`, RFC 5576).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sources {
+    /// Of its media.
+    pub media: Option<u32>,
+    /// Of its repair packets.
+    pub repair: Option<u32>,
+    /// Of its retransmissions.
+    pub retransmission: Option<u32>,
+}
+
+/// One encoding of a simulcast (`a=rid`, RFC 8851).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Encoding {
+    /// Its name.
+    pub rid: Label,
+    /// Payload types that it may have; empty for all of the section.
+    pub formats: Vec<u8>,
+    /// What it keeps to.
+    pub limits: EncodingLimits,
+}
+
+/// Restrictions on an encoding (RFC 8851, section 5); `None` for none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EncodingLimits {
+    /// Most pixels in a row.
+    pub max_width: Option<u32>,
+    /// Most rows.
+    pub max_height: Option<u32>,
+    /// Most frames a second.
+    pub max_fps: Option<u32>,
+    /// Most bits a second, without RTP's headers.
+    pub max_br: Option<u32>,
+}
+
+/// A stream, or the encodings of one, as one end describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MediaSection {
+    /// What it carries.
+    pub kind: MediaKind,
+    /// Its name in the bundle, and in packets.
+    pub mid: Option<Label>,
+    /// Where its packets go; `None` where it shares the transport of another section.
+    pub transport: Option<MediaTransport>,
     /// Which way media go.
     pub direction: Direction,
     /// Payload types, the preferred one first.
@@ -215,22 +357,72 @@ pub struct Description {
     pub feedback: Vec<Feedback>,
     /// Header extensions by their identifiers.
     pub extensions: Vec<(u8, Extension)>,
-    /// Keys by their tags, the preferred one first; none sends in the clear.
-    pub keys: Vec<(u32, SrtpKey)>,
-    /// The source of its media.
-    pub ssrc: Option<u32>,
-    /// The source of its repair packets.
-    pub repair_ssrc: Option<u32>,
-    /// The source of its retransmissions.
-    pub retransmission_ssrc: Option<u32>,
-    /// Its canonical name.
+    /// Its sources. Those of a simulcast are not named: packets have their encoding's name.
+    pub sources: Sources,
+    /// Encodings that the describing end sends, the preferred one first; empty without simulcast.
+    pub send: Vec<Encoding>,
+    /// Encodings that it receives, the preferred one first.
+    pub receive: Vec<Encoding>,
+}
+
+/// A section that is refused, or that Weir has no use for. Its `m=` line is kept: an answer has as many as the offer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefusedSection {
+    /// Media type.
+    pub media: String,
+    /// Protocol.
+    pub protocol: String,
+    /// Formats.
+    pub formats: String,
+    /// Its name.
+    pub mid: Option<Label>,
+}
+
+/// One media description (`m=`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Section {
+    /// Of a stream.
+    Media(Box<MediaSection>),
+    /// Of none.
+    Refused(RefusedSection),
+}
+
+impl Section {
+    /// The section of a stream.
+    pub fn media(&self) -> Option<&MediaSection> {
+        if let Self::Media(m) = self { Some(m) } else { None }
+    }
+    /// Its name.
+    pub fn mid(&self) -> Option<Label> {
+        match self {
+            Self::Media(m) => m.mid,
+            Self::Refused(r) => r.mid,
+        }
+    }
+}
+
+/// One end's description of a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// Number of the session at its end.
+    pub session: u64,
+    /// Canonical name of its sources.
     pub cname: Option<String>,
-    /// The DCCP connection that carries it; `None` for plain datagrams.
-    pub dccp: Option<DccpMedia>,
-    /// Whether RTP and RTCP share a port.
-    pub rtcp_mux: bool,
     /// The controller of what it sends, where it is Weir.
     pub controller: Option<String>,
+    /// Sections of one transport by their names, the one that describes it first; empty without BUNDLE.
+    pub bundle: Vec<Label>,
+    /// Whether sections that share the transport have no port of their own, as in offers; in answers they have the shared one.
+    pub is_bundle_only: bool,
+    /// Media descriptions.
+    pub sections: Vec<Section>,
+}
+
+impl Description {
+    /// The sections of streams.
+    pub fn media(&self) -> impl Iterator<Item = &MediaSection> {
+        self.sections.iter().filter_map(Section::media)
+    }
 }
 
 #[cfg(test)]

@@ -271,27 +271,27 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sdp::{Direction, Payload};
+    use crate::sdp::{Direction, MediaSection, MediaTransport, Payload, Section, Sources};
     use std::thread;
     use weir_media::VideoCodec;
+    use weir_session::allocation::MediaKind;
 
     fn description(port: u16) -> Description {
-        Description {
-            session: 1,
-            address: ([127, 0, 0, 1], port).into(),
+        let address = ([127, 0, 0, 1], port).into();
+        let section = MediaSection {
+            kind: MediaKind::Video,
+            mid: None,
+            transport: Some(MediaTransport { address, keys: vec![], dccp: None, rtcp_mux: true }),
             direction: Direction::SendReceive,
             payloads: vec![(96, Payload::Video(VideoCodec::Vp8, None))],
             feedback: vec![],
             extensions: vec![],
-            keys: vec![],
-            dccp: None,
-            ssrc: None,
-            repair_ssrc: None,
-            retransmission_ssrc: None,
-            cname: None,
-            rtcp_mux: true,
-            controller: None,
-        }
+            sources: Sources::default(),
+            send: vec![],
+            receive: vec![],
+        };
+        let sections = vec![Section::Media(Box::new(section))];
+        Description { session: 1, cname: None, controller: None, bundle: vec![], is_bundle_only: false, sections }
     }
 
     /// An address that is free now.

@@ -5,12 +5,11 @@
 use std::sync::atomic::AtomicBool;
 use weir_cc::{Limits, Registry};
 use weir_live::call::{
-    CallConfig, Camera, StreamSend, StreamSource, StreamsSummary, Unobserved, VideoReceive, VideoSend,
-    loopback_streams, video_demand,
+    CallConfig, Camera, StreamSend, StreamSource, StreamsSummary, Unobserved, VideoReceive, VideoSend, loopback_streams,
 };
 use weir_media::audio::{AudioConfig, AudioLimits, AudioSource};
 use weir_media::clip::{Character, Clip, ClipSpec};
-use weir_media::{EncoderConfig, FrameRate, OnDamage, SimulcastCamera, VideoCodec};
+use weir_media::{EncoderConfig, FrameRate, OnDamage, SimulcastCamera, VideoCodec, useful_rates};
 use weir_session::Label;
 use weir_session::allocation::Demand;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -29,7 +28,7 @@ fn video(name: &str, rid: Option<&str>, character: Character, size: (u32, u32)) 
     let decoder = weir_codecs::decoder(VideoCodec::H264).unwrap();
     let send = VideoSend { camera: Camera::reel(&mut view, rate).unwrap(), encoder };
     let receive = VideoReceive { decoder, on_damage: OnDamage::Show, record: None, quality: false };
-    let (least, most) = video_demand(size.0, size.1);
+    let (least, most) = useful_rates(size.0, size.1);
     StreamSend {
         name: rid.map_or(name.into(), |rid| format!("{name} {rid}")),
         mid: Label::new(name),

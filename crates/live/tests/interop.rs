@@ -12,7 +12,7 @@ use std::time::Duration;
 use weir_cc::{Limits, Registry, Setup};
 use weir_live::call::{DecodeSummary, LiveEnd, Peer, ReceivingVideo, RunUntil, Unobserved, VideoReceive};
 use weir_live::clock::Clock;
-use weir_live::sdp::{Description, Direction, Payload};
+use weir_live::sdp::{Description, Direction, MediaSection, MediaTransport, Payload, Section, Sources};
 use weir_live::srtp::{SrtpKey, SrtpSession, Suite};
 use weir_live::udp::{UdpConfig, Waker};
 use weir_media::clip::{Character, Clip, ClipSpec};
@@ -21,6 +21,7 @@ use weir_media::y4m::{Unseekable, Y4mReader};
 use weir_media::{
     EncodedSource, EncoderConfig, OnDamage, Picture, PictureSource, Source, VideoCodec, VideoDecoder, VideoEncoder,
 };
+use weir_session::allocation::MediaKind;
 use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, TimeDelta};
 
@@ -249,22 +250,26 @@ fn gstreamer_plays_h264_under_srtp() {
 
 fn description(codec: VideoCodec, port: u16, key: Option<&SrtpKey>) -> Description {
     let fmtp = weir_media::PayloadFormat::new(codec).fmtp(&EncoderConfig::live(SIZE.0, SIZE.1));
-    Description {
-        session: 1,
+    let transport = MediaTransport {
         address: ([127, 0, 0, 1], port).into(),
+        keys: key.map(|k| (1, k.clone())).into_iter().collect(),
+        dccp: None,
+        rtcp_mux: false,
+    };
+    let section = MediaSection {
+        kind: MediaKind::Video,
+        mid: None,
+        transport: Some(transport),
         direction: Direction::Send,
         payloads: vec![(96, Payload::Video(codec, Some(fmtp)))],
         feedback: vec![],
         extensions: vec![],
-        keys: key.map(|k| (1, k.clone())).into_iter().collect(),
-        ssrc: None,
-        repair_ssrc: None,
-        retransmission_ssrc: None,
-        cname: None,
-        dccp: None,
-        rtcp_mux: false,
-        controller: None,
-    }
+        sources: Sources::default(),
+        send: vec![],
+        receive: vec![],
+    };
+    let sections = vec![Section::Media(Box::new(section))];
+    Description { session: 1, cname: None, controller: None, bundle: vec![], is_bundle_only: false, sections }
 }
 
 fn ffmpeg_plays(codec: VideoCodec, name: &str, key: Option<&SrtpKey>) {

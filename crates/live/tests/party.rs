@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use weir_cc::{Registry, Transport};
 use weir_live::call::{
-    CallConfig, CallError, Camera, Party, PartySummary, Unobserved, VideoCall, VideoReceive, VideoSend, run_party,
+    CallConfig, CallError, Camera, Party, PartyMedia, PartySummary, Unobserved, VideoCall, VideoReceive, VideoSend,
+    run_party,
 };
 use weir_live::sdp::Direction;
 use weir_live::signal::Signalling;
@@ -20,9 +21,7 @@ fn party(direction: Direction, controller: &str) -> Party {
             playout_deadline: TimeDelta::from_millis(150),
             ..CallConfig::default()
         },
-        codecs: vec![VideoCodec::H264],
-        pictures: EncoderConfig::live(320, 240),
-        direction,
+        media: vec![PartyMedia::video(vec![VideoCodec::H264], EncoderConfig::live(320, 240), direction)],
         ip: None,
         port: 0,
     }
@@ -50,7 +49,7 @@ fn call(connecting: &Party, listening: &Party) -> [Result<PartySummary, CallErro
     let (by, stop) = (Signalling::Tcp(free.to_string()), AtomicBool::new(false));
     let run = |party: &Party, joined, duration| {
         let registry = Registry::builtin();
-        run_party(joined, &party.call, &registry, video(party.direction), duration, &stop, &mut Unobserved)
+        run_party(joined, &party.call, &registry, video(party.media[0].direction), duration, &stop, &mut Unobserved)
     };
     std::thread::scope(|scope| {
         let other = scope.spawn(|| run(listening, listening.listen(&by, &stop)?, Some(TimeDelta::from_secs(6))));

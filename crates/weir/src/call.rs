@@ -1,6 +1,7 @@
 //! `weir call`.
 
 mod party;
+mod party_streams;
 mod progress;
 mod streams;
 mod video;
@@ -21,7 +22,7 @@ pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
 }
 
 fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
-    if let Some(list) = &args.streams {
+    if let Some(list) = &args.streams.streams {
         return streams::call(session, args, list);
     }
     let mut config = args.media.config(&session.registry)?;

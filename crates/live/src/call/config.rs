@@ -179,6 +179,7 @@ pub(crate) fn endpoints_with(
         ecn: spec.ecn_where(config.ecn),
         ntp_epoch: clock.ntp_epoch(),
         synchronised_clocks: true,
+        lip_synchronisation: true,
         header_overhead: if config.v6 { 48 } else { 28 },
         ..EndpointConfig::default()
     };

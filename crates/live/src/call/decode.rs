@@ -99,13 +99,16 @@ pub struct ReceivingVideo {
     begun: bool,
     missed: u64,
     overrun: u64,
+    captures: Captures,
+    /// Whether capture times are those that the other end's sender reports give.
+    by_reports: bool,
 }
 
 struct Work {
     receiver: VideoReceiver,
     library: &'static str,
     record: Option<(Box<dyn Write + Send>, FrameRate)>,
-    captures: Option<Captures>,
+    captures: Captures,
     quality: bool,
     clock: Clock,
     waker: Arc<Waker>,
@@ -129,13 +132,14 @@ impl ReceivingVideo {
         waker: Arc<Waker>,
         captures: Option<Captures>,
     ) -> Result<Self, CallError> {
+        let captures = captures.unwrap_or_default();
         let (frames, to_decode) = sync_channel(MAX_WAITING);
         let (told, verdicts) = channel();
         let work = Work {
             library: video.decoder.library(),
             receiver: VideoReceiver::new(video.decoder, video.on_damage),
             record: video.record,
-            captures,
+            captures: captures.clone(),
             quality: video.quality,
             clock,
             waker,
@@ -145,7 +149,15 @@ impl ReceivingVideo {
         let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(CallError::socket("starting the decoder's thread"))?);
         let (stream, spare) = (IncomingId::FIRST, Vec::new());
-        Ok(Self { stream, frames: Some(frames), verdicts, spare, thread, begun: false, missed: 0, overrun: 0 })
+        let (frames, begun, missed, overrun, by_reports) = (Some(frames), false, 0, 0, false);
+        Ok(Self { stream, frames, verdicts, spare, thread, begun, missed, overrun, captures, by_reports })
+    }
+
+    /// Takes capture times from the other end's sender reports, for delays from capture to the screen: both ends' clocks show the
+    /// same time, and the stream is not the only one.
+    pub(crate) fn with_sender_clock(self) -> Self {
+        self.captures.set_offset(0);
+        Self { by_reports: true, ..self }
     }
 
     /// Decodes this stream instead of the first.
@@ -186,6 +198,9 @@ impl CallObserver for ReceivingVideo {
                 }
                 self.spare.push(frame);
                 continue;
+            }
+            if let Some(lag) = stream.playout_lag().filter(|_| self.by_reports) {
+                self.captures.note(event.rtp_timestamp, event.at - lag, None);
             }
             let Some(decoder) = &self.frames else { continue };
             match decoder.try_send(frame) {
@@ -277,7 +292,7 @@ impl Work {
             let is_new = matches!(outcome, FrameOutcome::Intact | FrameOutcome::Concealed);
             s.size = shown.picture.map(|p| (p.width(), p.height()));
             decoding.push(on_screen - shown.at);
-            let original = self.captures.as_ref().filter(|_| is_new).and_then(|c| c.find(shown.rtp_timestamp));
+            let original = Some(&self.captures).filter(|_| is_new).and_then(|c| c.find(shown.rtp_timestamp));
             if let Some(o) = &original {
                 delays.push(on_screen - o.captured);
             }

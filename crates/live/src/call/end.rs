@@ -2,12 +2,11 @@
 
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
-use crate::call::observer::{CallObserver, EndSummary, LivePacket, PacketTotals, rate_bps};
+use crate::call::observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, rate_bps};
 use crate::call::stats::{CpuMeter, Part};
 use crate::clock::Clock;
 use crate::srtp::SrtpSession;
 use crate::udp::{UdpConfig, UdpPort, Waker};
-use serde::Serialize;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,23 +60,6 @@ pub struct RunUntil<'a> {
     pub ended: Option<&'a AtomicBool>,
     /// A BYE from the other end.
     pub bye: bool,
-}
-
-/// What the loop has done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct EndCounters {
-    /// Turns of the loop.
-    pub turns: u64,
-    /// Datagrams from elsewhere than the other end.
-    pub strangers: u64,
-    /// Datagrams that are neither RTP nor RTCP; DCCP has a count of its own.
-    pub not_rtp: u64,
-    /// Datagrams that SRTP would not protect.
-    pub unprotected: u64,
-    /// Failures of the socket on receipt.
-    pub receive_errors: u64,
-    /// BYE packets from the other end.
-    pub byes: u64,
 }
 
 /// One end of a call on a socket.

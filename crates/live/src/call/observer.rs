@@ -1,7 +1,6 @@
 //! Who sees the packets of a live call, and what is summed up of them.
 
 use crate::call::carrier::DccpSummary;
-use crate::call::end::EndCounters;
 use crate::call::stats::CpuShares;
 use crate::srtp::SrtpCounters;
 use crate::udp::UdpCounters;
@@ -133,6 +132,23 @@ impl PacketTotals {
         }
         self.ce_marked += u64::from(packet.ecn == Ecn::Ce);
     }
+}
+
+/// What the loop has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct EndCounters {
+    /// Turns of the loop.
+    pub turns: u64,
+    /// Datagrams from elsewhere than the other end.
+    pub strangers: u64,
+    /// Datagrams that are neither RTP nor RTCP; DCCP has a count of its own.
+    pub not_rtp: u64,
+    /// Datagrams that SRTP would not protect.
+    pub unprotected: u64,
+    /// Failures of the socket on receipt.
+    pub receive_errors: u64,
+    /// BYE packets from the other end.
+    pub byes: u64,
 }
 
 /// What an end tells of its call, units in the names.

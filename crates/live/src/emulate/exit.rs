@@ -55,7 +55,7 @@ impl<O> Exit<O> {
 
     fn write(&mut self, from: AgentId, packet: &Packet) {
         let side = flow_of(from).1.other().index();
-        let same = header::read(&packet.bytes).is_none_or(|(.., ecn)| ecn == packet.ecn);
+        let same = header::read(&packet.bytes).is_none_or(|h| h.ecn == packet.ecn);
         let bytes = if same {
             &packet.bytes
         } else {

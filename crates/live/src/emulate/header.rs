@@ -14,14 +14,22 @@ pub(crate) struct Host {
     pub(crate) number: u16,
 }
 
-/// Who sends a packet to whom, and its ECN field; `None` for anything that is not of the testbed's hosts.
-pub(crate) fn read(packet: &[u8]) -> Option<(Host, Host, Ecn)> {
+/// Who sends a packet to whom, and its ECN field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Header {
+    pub(crate) from: Host,
+    pub(crate) to: Host,
+    pub(crate) ecn: Ecn,
+}
+
+/// The header of a packet; `None` for anything that is not of the testbed's hosts.
+pub(crate) fn read(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => {
             let header: &[u8; 20] = packet.first_chunk()?;
             let end = |a: [u8; 4]| host((a[0] == 10).then_some(u16::from(a[1]))?, [a[2], a[3]]);
             let (from, to) = ([12, 13, 14, 15].map(|i| header[i]), [16, 17, 18, 19].map(|i| header[i]));
-            Some((end(from)?, end(to)?, Ecn::from_bits(header[1] & 3)))
+            Some(Header { from: end(from)?, to: end(to)?, ecn: Ecn::from_bits(header[1] & 3) })
         }
         6 => {
             let header: &[u8; 40] = packet.first_chunk()?;
@@ -29,7 +37,8 @@ pub(crate) fn read(packet: &[u8]) -> Option<(Host, Host, Ecn)> {
                 let rest = a.strip_prefix(&PREFIX)?;
                 host(u16::from_be_bytes([rest[0], rest[1]]), [rest[2], rest[3]])
             };
-            Some((end(&header[8..24])?, end(&header[24..40])?, Ecn::from_bits(header[1] >> 4 & 3)))
+            let (from, to) = (end(&header[8..24])?, end(&header[24..40])?);
+            Some(Header { from, to, ecn: Ecn::from_bits(header[1] >> 4 & 3) })
         }
         _ => None,
     }
@@ -85,7 +94,7 @@ mod tests {
     #[test]
     fn hosts_and_marks_of_ipv4() {
         let mut h = ipv4(0b1011_1010);
-        let (from, to, ecn) = read(&h).expect("ours");
+        let Header { from, to, ecn } = read(&h).expect("ours");
         assert_eq!((from.side, from.number, to.side, to.number), (Side::Left, 0, Side::Right, 299));
         assert_eq!(ecn, Ecn::Ect0);
         set_ecn(&mut h, Ecn::Ce);
@@ -111,7 +120,7 @@ mod tests {
         p[..2].copy_from_slice(&[0x6a, 0xa5]);
         p[8..24].copy_from_slice(&Side::Right.ipv6(4).octets());
         p[24..40].copy_from_slice(&Side::Left.ipv6(258).octets());
-        let (from, to, ecn) = read(&p).expect("ours");
+        let Header { from, to, ecn } = read(&p).expect("ours");
         assert_eq!((from, to), (Host { side: Side::Right, number: 4 }, Host { side: Side::Left, number: 258 }));
         assert_eq!(ecn, Ecn::Ect0);
         set_ecn(&mut p, Ecn::Ce);

@@ -261,8 +261,8 @@ impl<O: Observer> Emulator<O> {
             let packet = &self.buffer[..length];
             self.read[side.index()] += 1;
             let gate = header::read(packet)
-                .filter(|(from, to, _)| from.side == side && to.side == side.other())
-                .and_then(|(from, _, ecn)| Some((*self.gates.get(2 * usize::from(from.number) + side.index())?, ecn)));
+                .filter(|h| h.from.side == side && h.to.side == side.other())
+                .and_then(|h| Some((*self.gates.get(2 * usize::from(h.from.number) + side.index())?, h.ecn)));
             let Some((gate, ecn)) = gate else {
                 self.foreign[side.index()] += 1;
                 continue;

@@ -1,19 +1,49 @@
 //! What an offer and its answer come to.
 
-use super::{DccpMedia, Description, Direction, Extension, Feedback, Payload, SdpError, Setup, wrong};
+use super::choose::{Chosen, inactive};
+use super::section::codec_names;
+use super::transport::{answer_dccp, answer_keys, shared_dccp, shared_keys};
+use super::{
+    DccpMedia, Description, Direction, Encoding, Extension, Feedback, MediaSection, MediaTransport, Payload,
+    RefusedSection, SdpError, Section, Sources, StreamCodec, wrong,
+};
 use crate::srtp::SrtpKey;
 use std::net::SocketAddr;
-use weir_media::VideoCodec;
+use weir_session::Label;
+use weir_session::allocation::MediaKind;
 
 /// What both ends have agreed on, as one of them sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agreement {
     /// Where the other end is.
     pub remote: SocketAddr,
+    /// This end's key and the other's; `None` for a call in the clear.
+    pub keys: Option<(SrtpKey, SrtpKey)>,
+    /// The DCCP connection that carries the call: the other end's port, and what this end is to do.
+    pub dccp: Option<DccpMedia>,
+    /// The controller of what is sent to this end, where the other is Weir.
+    pub remote_controller: Option<String>,
+    /// Feedback messages that all streams have.
+    pub feedback: Vec<Feedback>,
+    /// Header extensions that all streams have, by their identifiers; the name of an encoding, those of simulcasts.
+    pub extensions: Vec<(u8, Extension)>,
+    /// Streams, in the order of their sections; at least one.
+    pub streams: Vec<AgreedStream>,
+    /// Sections that one of the ends refuses: media type and name, as in `video (mid screen)`.
+    pub refused: Vec<String>,
+}
+
+/// A stream that both ends have agreed on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgreedStream {
+    /// Its place in the description that this end has offered, or has answered from.
+    pub own: usize,
+    /// Its name in the bundle.
+    pub mid: Option<Label>,
     /// Whether this end sends, and whether it receives.
     pub direction: Direction,
     /// The codec.
-    pub codec: VideoCodec,
+    pub codec: StreamCodec,
     /// Its payload type, the same both ways.
     pub payload_type: u8,
     /// Payload type of retransmissions, where both have them.
@@ -24,217 +54,280 @@ pub struct Agreement {
     pub reed_solomon: Option<u8>,
     /// Feedback messages.
     pub feedback: Vec<Feedback>,
-    /// Header extensions by their identifiers.
-    pub extensions: Vec<(u8, Extension)>,
-    /// This end's key and the other's; `None` for a call in the clear.
-    pub keys: Option<(SrtpKey, SrtpKey)>,
-    /// The DCCP connection that carries the call: the other end's port, and what this end is to do.
-    pub dccp: Option<DccpMedia>,
-    /// The other end's source of media, where it has told.
-    pub remote_ssrc: Option<u32>,
-    /// Its source of repair packets.
-    pub remote_repair_ssrc: Option<u32>,
-    /// Its source of retransmissions.
-    pub remote_retransmission_ssrc: Option<u32>,
-    /// The controller of what is sent to this end, where the other is Weir.
-    pub remote_controller: Option<String>,
+    /// Encodings that this end sends, the preferred one first; empty without simulcast.
+    pub send: Vec<AgreedEncoding>,
+    /// Encodings that it receives.
+    pub receive: Vec<Encoding>,
+    /// This end's sources.
+    pub sources: Sources,
+    /// The other end's, as far as they are named.
+    pub remote: Sources,
+}
+
+/// An encoding that this end sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgreedEncoding {
+    /// Its place among the encodings that this end's own section lists.
+    pub own: usize,
+    /// Its name, and what it keeps to.
+    pub encoding: Encoding,
 }
 
 impl Agreement {
-    /// The identifier of a header extension, where both have it.
+    /// The identifier of a header extension, where both ends have it.
     pub fn extension(&self, extension: Extension) -> Option<u8> {
         self.extensions.iter().find(|(_, e)| *e == extension).map(|(id, _)| *id)
     }
+    /// Whether a feedback message may be used for all streams.
+    pub fn has(&self, feedback: Feedback) -> bool {
+        self.feedback.contains(&feedback)
+    }
+    /// Whether this end sends anything.
+    pub fn sends(&self) -> bool {
+        self.streams.iter().any(|s| s.direction.sends())
+    }
+    /// Whether this end receives anything.
+    pub fn receives(&self) -> bool {
+        self.streams.iter().any(|s| s.direction.receives())
+    }
+}
+
+impl AgreedStream {
     /// Whether a feedback message may be used.
     pub fn has(&self, feedback: Feedback) -> bool {
         self.feedback.contains(&feedback)
     }
 }
 
-fn codecs(d: &Description) -> String {
-    let names: Vec<_> = (d.payloads.iter())
-        .filter_map(|(_, p)| if let Payload::Video(codec, _) = p { Some(codec.name()) } else { None })
-        .collect();
-    names.join(", ")
-}
-
-/// Whether an end of these parameters takes what the other's describe: H.264 has packetisation modes that exclude each
-/// other (RFC 6184, section 8.2.2); Weir writes mode 1, whose readers take mode 0 too.
-fn fits(codec: VideoCodec, fmtp: Option<&str>) -> bool {
-    let mode = fmtp.and_then(|f| super::read::parameter(f, "packetization-mode"));
-    codec != VideoCodec::H264 || matches!(mode, None | Some("0" | "1"))
+/// A section of both ends.
+struct Pair<'a> {
+    own: usize,
+    ours: &'a MediaSection,
+    theirs: &'a MediaSection,
+    /// The answer, whosever it is.
+    common: &'a MediaSection,
+    /// Encodings that this end sends.
+    send: Vec<AgreedEncoding>,
 }
 
 impl Description {
+    /// The places of the sections that share a transport.
+    fn bundled(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bundle.iter().filter_map(|mid| self.sections.iter().position(|s| s.mid() == Some(*mid)))
+    }
+
+    fn transport_of(&self, index: usize) -> Option<&MediaTransport> {
+        self.sections.get(index)?.media()?.transport.as_ref()
+    }
+
+    /// The accepted section whose transport carries the call: of the bundle the first that has one (RFC 9143, section 7.3.1); without,
+    /// the first of video, or the first.
+    fn carrier(&self, accepted: impl Fn(usize) -> bool) -> Option<usize> {
+        let fits = |i: &usize| accepted(*i) && self.transport_of(*i).is_some();
+        let alone = || {
+            let all = || (0..self.sections.len()).filter(fits);
+            let is_video = |i: &usize| self.sections[*i].media().is_some_and(|m| m.kind == MediaKind::Video);
+            all().find(is_video).or_else(|| all().next())
+        };
+        if self.bundled().any(&accepted) { self.bundled().find(fits) } else { alone() }
+    }
+
     /// Answers an offer with what this end has: `self` names everything that it could do, under any numbers. Gives the
-    /// answer, which takes the offer's numbers, and what it comes to.
+    /// answer, which takes the offer's numbers, and what it comes to. Sections that this end has nothing for are refused.
     ///
     /// # Errors
     /// Where there is no codec in common, one end wants protection and the other none, or they cannot reach each other.
     pub fn answer(&self, offer: &Self) -> Result<(Self, Agreement), SdpError> {
-        let ours = |codec| self.payloads.iter().any(|(_, p)| matches!(p, Payload::Video(c, _) if *c == codec));
-        let chosen = offer.payloads.iter().find_map(|(pt, p)| match p {
-            Payload::Video(codec, fmtp) if ours(*codec) && fits(*codec, fmtp.as_deref()) => {
-                Some((*pt, *codec, p.clone()))
-            }
-            _ => None,
-        });
-        let (pt, _, video) = chosen.ok_or_else(|| SdpError::NothingShared {
-            what: "codec",
-            theirs: codecs(offer),
-            ours: codecs(self),
-        })?;
-        let mut payloads = vec![(pt, video)];
-        for (number, p) in &offer.payloads {
-            let wanted = match p {
-                Payload::Retransmission(of) => {
-                    *of == pt && self.payloads.iter().any(|(_, p)| matches!(p, Payload::Retransmission(_)))
+        let mut free: Vec<usize> = (0..self.sections.len()).collect();
+        let mut why = None;
+        let mut chosen: Vec<Option<Chosen>> = offer.sections.iter().map(|_| None).collect();
+        // Sections of the same name belong together; then the others take what is left.
+        for by_name in [true, false] {
+            for (chosen, section) in chosen.iter_mut().zip(&offer.sections).filter(|(c, _)| c.is_none()) {
+                match section.media().map(|offered| self.choose(offered, &mut free, by_name)) {
+                    Some(Ok(made)) => *chosen = Some(made),
+                    Some(Err(e)) => why = why.or(Some(e)),
+                    None => {}
                 }
-                Payload::FlexFec | Payload::ReedSolomon => self.payloads.iter().any(|(_, o)| o == p),
-                Payload::Video(..) => false,
-            };
-            if wanted {
-                payloads.push((*number, p.clone()));
             }
         }
-        let keys = match (self.keys.is_empty(), offer.keys.is_empty()) {
-            (true, true) => Vec::new(),
-            // The offer's tag, with a key of this end's own (RFC 4568, section 5.1.2).
-            (false, false) => {
-                let shared = offer.keys.iter().find_map(|(tag, key)| {
-                    let own = self.keys.iter().find(|(_, k)| k.suite() == key.suite())?;
-                    Some((*tag, own.1.clone()))
-                });
-                vec![shared.ok_or_else(|| SdpError::NothingShared {
-                    what: "cipher suite",
-                    theirs: suites(offer),
-                    ours: suites(self),
-                })?]
-            }
-            (ours, _) => return Err(protection(ours)),
+        let mut carrier = offer.carrier(|i| chosen[i].is_some());
+        if carrier.is_none()
+            && chosen.iter().any(Option::is_some)
+            && let Some(index) = offer.bundled().find(|&i| offer.transport_of(i).is_some())
+            && let Some(offered) = offer.sections[index].media()
+        {
+            chosen[index] = Some(inactive(offered));
+            carrier = Some(index);
+        }
+        let (Some(carrier), Some(own)) = (carrier, self.media().find_map(|m| m.transport.as_ref())) else {
+            return Err(why.unwrap_or_else(refused));
         };
-        let dccp = match (self.dccp, offer.dccp) {
-            (_, Some(offered)) => {
-                let port = self.dccp.map_or(DCCP_PORT, |d| d.port);
-                Some(DccpMedia { port, setup: offered.setup.answer() })
-            }
-            (Some(_), None) => return Err(over_dccp()),
-            (None, None) => None,
+        let offered = offer.transport_of(carrier).ok_or_else(refused)?;
+        let with = offer.carried_with(carrier);
+        let transport = MediaTransport {
+            keys: answer_keys(own, offered)?,
+            dccp: answer_dccp(own.dccp, offered.dccp)?,
+            ..own.clone()
         };
-        let answer = Self {
-            payloads,
-            keys,
-            dccp,
-            direction: Direction::of(
-                self.direction.sends() && offer.direction.receives(),
-                self.direction.receives() && offer.direction.sends(),
-            ),
-            feedback: self.feedback.iter().copied().filter(|f| offer.feedback.contains(f)).collect(),
-            extensions: (offer.extensions.iter().copied())
-                .filter(|(_, e)| self.extensions.iter().any(|(_, o)| o == e))
-                .collect(),
-            ..self.clone()
-        };
-        let agreement = answer.agree(offer, &answer)?;
+        let mut places = Vec::new();
+        let sections = (offer.sections.iter().zip(chosen).enumerate()).map(|(i, (section, chosen))| {
+            let Some(mut chosen) = chosen.filter(|_| with.contains(&i)) else {
+                return Section::Refused(refusal(section, !transport.keys.is_empty()));
+            };
+            chosen.section.transport = (i == carrier).then(|| transport.clone());
+            places.push((i, chosen.own, chosen.sends));
+            Section::Media(Box::new(chosen.section))
+        });
+        let sections: Vec<Section> = sections.collect();
+        let is_in = |mid: &Label| sections.iter().any(|s| s.media().is_some_and(|m| m.mid == Some(*mid)));
+        let mut bundle: Vec<Label> = offer.bundle.iter().copied().filter(is_in).collect();
+        // The section that describes the transport stands first.
+        bundle.sort_by_key(|mid| Some(*mid) != sections[carrier].mid());
+        let answer = Self { bundle, is_bundle_only: false, sections, ..self.clone() };
+        let pairs = places.into_iter().filter_map(|(i, own, sends)| {
+            let (ours, theirs) = (answer.sections[i].media()?, offer.sections[i].media()?);
+            let send = sends.into_iter().zip(&ours.send).map(|(own, e)| AgreedEncoding { own, encoding: e.clone() });
+            Some(Pair { own: own?, ours, theirs, common: ours, send: send.collect() })
+        });
+        let pairs = pairs.collect();
+        let (ours, theirs) = (End { of: &answer, transport: &transport }, End { of: offer, transport: offered });
+        let agreement = agree(ours, theirs, pairs)?;
         Ok((answer, agreement))
     }
 
     /// What the answer to this end's own offer comes to.
     ///
     /// # Errors
-    /// Where the answer names what was not offered.
+    /// Where the answer names what was not offered, or refuses everything.
     pub fn accept(&self, answer: &Self) -> Result<Agreement, SdpError> {
-        self.agree(answer, answer)
+        if answer.sections.len() != self.sections.len() {
+            let expected = format!("{}, as many as in the offer (RFC 3264, section 6)", self.sections.len());
+            return Err(wrong("number of sections (m=) in the answer", 0, answer.sections.len(), expected));
+        }
+        let both = |i: usize| Some((self.sections[i].media()?, answer.sections[i].media()?));
+        let carrier = answer.carrier(|i| both(i).is_some()).ok_or_else(refused)?;
+        let with = answer.carried_with(carrier);
+        let theirs = answer.transport_of(carrier).ok_or_else(refused)?;
+        let own = self.media().find_map(|m| m.transport.as_ref()).ok_or_else(refused)?;
+        let pairs = (0..self.sections.len()).filter(|i| with.contains(i)).filter_map(|i| {
+            let (ours, theirs) = both(i)?;
+            let own = |e: &Encoding| {
+                let own = ours.send.iter().position(|own| own.rid == e.rid && own.limits.is_within(e.limits))?;
+                Some(AgreedEncoding { own, encoding: e.clone() })
+            };
+            let send = theirs.receive.iter().filter_map(own).collect();
+            Some(Pair { own: i, ours, theirs, common: theirs, send })
+        });
+        let (ours, theirs) = (End { of: self, transport: own }, End { of: answer, transport: theirs });
+        agree(ours, theirs, pairs.collect())
     }
 
-    /// `common` is the answer, whosever it is.
-    fn agree(&self, theirs: &Self, common: &Self) -> Result<Agreement, SdpError> {
-        let of = |want: fn(&Payload) -> bool| common.payloads.iter().find(|(_, p)| want(p));
-        let Some((pt, Payload::Video(codec, _))) = of(|p| matches!(p, Payload::Video(..))) else {
-            return Err(SdpError::NothingShared { what: "codec", theirs: codecs(theirs), ours: codecs(self) });
-        };
-        let offered = |pt: u8, codec| {
-            self.payloads.iter().any(|(n, p)| *n == pt && matches!(p, Payload::Video(c, _) if *c == codec))
-        };
-        if !offered(*pt, *codec) {
-            return Err(wrong("payload type in the answer", format!("{pt} {codec}"), "one that was offered"));
-        }
-        if theirs.address.port() == 0 {
-            return Err(wrong("port (m=video)", 0, "a port: the other end refuses the stream"));
-        }
-        if !theirs.rtcp_mux {
-            return Err(SdpError::Missing { field: "a=rtcp-mux", way_out: "Weir has one port for RTP and RTCP" });
-        }
-        let keys = match (self.keys.is_empty(), theirs.keys.is_empty()) {
-            (true, true) => None,
-            (false, false) => {
-                let pair = theirs.keys.iter().find_map(|(tag, key)| {
-                    let own = self.keys.iter().find(|(t, k)| t == tag && k.suite() == key.suite())?;
-                    Some((own.1.clone(), key.clone()))
-                });
-                Some(pair.ok_or_else(|| SdpError::NothingShared {
-                    what: "cipher suite",
-                    theirs: suites(theirs),
-                    ours: suites(self),
-                })?)
-            }
-            (ours, _) => return Err(protection(ours)),
-        };
-        let dccp = match (self.dccp, theirs.dccp) {
-            (Some(ours), Some(theirs)) if ours.setup != theirs.setup => {
-                // The answer decides; it is never for either.
-                let active = ours.setup == Setup::Active || theirs.setup == Setup::Passive;
-                let setup = if active { Setup::Active } else { Setup::Passive };
-                Some(DccpMedia { port: theirs.port, setup })
-            }
-            (Some(ours), Some(_)) => {
-                let role = if ours.setup == Setup::Active { "passive" } else { "active" };
-                return Err(wrong("a=setup", "the same at both ends", role));
-            }
-            (None, None) => None,
-            _ => return Err(over_dccp()),
-        };
-        let number = |want: fn(&Payload) -> bool| of(want).map(|(n, _)| *n);
-        Ok(Agreement {
-            remote: theirs.address,
-            direction: Direction::of(
-                self.direction.sends() && theirs.direction.receives(),
-                self.direction.receives() && theirs.direction.sends(),
-            ),
-            codec: *codec,
-            payload_type: *pt,
-            retransmission: number(|p| matches!(p, Payload::Retransmission(_))),
-            flexfec: number(|p| *p == Payload::FlexFec),
-            reed_solomon: number(|p| *p == Payload::ReedSolomon),
-            feedback: common.feedback.iter().copied().filter(|f| self.feedback.contains(f)).collect(),
-            extensions: common.extensions.clone(),
-            keys,
-            dccp,
-            remote_ssrc: theirs.ssrc,
-            remote_repair_ssrc: theirs.repair_ssrc,
-            remote_retransmission_ssrc: theirs.retransmission_ssrc,
-            remote_controller: theirs.controller.clone(),
-        })
+    /// The places of the sections that this one's transport carries.
+    fn carried_with(&self, carrier: usize) -> Vec<usize> {
+        let bundled: Vec<usize> = self.bundled().collect();
+        let over_dccp = self.transport_of(carrier).is_some_and(|t| t.dccp.is_some());
+        if bundled.contains(&carrier) && !over_dccp { bundled } else { vec![carrier] }
     }
 }
 
-/// DCCP's port, where UDP's tells the ends apart.
-pub(crate) const DCCP_PORT: u16 = 5_004;
-
-fn over_dccp() -> SdpError {
-    let expected = "the same at both ends: UDP/DCCP/RTP/AVPF is --transport dccp --no-srtp";
-    wrong("protocol (m=)", "DCCP at one end and plain datagrams at the other", expected)
+/// What an end describes, and its transport.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    of: &'a Description,
+    transport: &'a MediaTransport,
 }
 
-fn suites(d: &Description) -> String {
-    let names: Vec<_> = d.keys.iter().map(|(_, k)| k.suite().name()).collect();
-    names.join(", ")
-}
-
-fn protection(ours_is_none: bool) -> SdpError {
-    if ours_is_none {
-        wrong("protocol (m=)", "SRTP", "RTP in the clear, as this end was told: leave out --no-srtp")
-    } else {
-        wrong("protocol (m=)", "RTP in the clear", "SRTP (RTP/SAVPF with a=crypto): say --no-srtp to go without")
+fn agree(own: End<'_>, other: End<'_>, pairs: Vec<Pair<'_>>) -> Result<Agreement, SdpError> {
+    let (ours, theirs, other) = (own.transport, other.transport, other.of);
+    if !theirs.rtcp_mux {
+        let way_out = "Weir has one port for RTP and RTCP";
+        return Err(SdpError::Missing { field: "a=rtcp-mux", line: 0, way_out });
     }
+    let keys = shared_keys(ours, theirs)?;
+    let dccp = shared_dccp(ours.dccp, theirs.dccp)?;
+    let all = |has: &dyn Fn(&MediaSection) -> bool| pairs.iter().all(|p| has(p.common));
+    let feedback = Feedback::ALL.into_iter().map(|f| f.0).filter(|f| all(&|m| m.feedback.contains(f))).collect();
+    let mut extensions: Vec<(u8, Extension)> = Vec::new();
+    for (extension, _) in Extension::ALL {
+        let of = |m: &MediaSection| m.extensions.iter().find(|(_, e)| *e == extension).map(|(id, _)| *id);
+        let is_simulcast = |m: &MediaSection| !m.send.is_empty() || !m.receive.is_empty();
+        let mut ids = pairs.iter().map(|p| p.common).filter(|m| extension != Extension::Rid || is_simulcast(m)).map(of);
+        // An identifier names one extension in all of a bundle (RFC 9143, section 14).
+        if let Some(id) = ids.next().flatten()
+            && ids.all(|other| other == Some(id))
+            && !extensions.iter().any(|(known, _)| *known == id)
+        {
+            extensions.push((id, extension));
+        }
+    }
+    let has_rids = extensions.iter().any(|(_, e)| *e == Extension::Rid);
+    let streams = pairs.iter().map(|p| stream(p, has_rids)).collect::<Result<Vec<_>, _>>()?;
+    if streams.is_empty() {
+        let (theirs, ours) = (codec_names(other.media()), codec_names(own.of.media()));
+        return Err(SdpError::NothingShared { what: "codec", theirs, ours });
+    }
+    let is_agreed = |s: &Section| pairs.iter().any(|p| s.media().is_some_and(|m| std::ptr::eq(m, p.theirs)));
+    Ok(Agreement {
+        remote: theirs.address,
+        keys,
+        dccp,
+        remote_controller: other.controller.clone(),
+        feedback,
+        extensions,
+        streams,
+        refused: other.sections.iter().filter(|s| !is_agreed(s)).map(|s| name(&refusal(s, false))).collect(),
+    })
+}
+
+fn stream(p: &Pair<'_>, has_rids: bool) -> Result<AgreedStream, SdpError> {
+    let first = p.common.payloads.iter().find_map(|(pt, payload)| Some((*pt, payload.codec()?)));
+    let own_has = |pt, codec| p.ours.payloads.iter().any(|(n, p)| *n == pt && p.codec() == Some(codec));
+    let Some((payload_type, codec)) = first.filter(|(pt, codec)| own_has(*pt, *codec)) else {
+        let found = first.map_or("none".into(), |(pt, codec)| format!("{pt} {codec}"));
+        return Err(wrong("payload type in the answer", 0, found, "one that was offered"));
+    };
+    let number = |want: &dyn Fn(&Payload) -> bool| p.common.payloads.iter().find(|(_, p)| want(p)).map(|(n, _)| *n);
+    let direction = Direction::of(
+        p.ours.direction.sends() && p.theirs.direction.receives(),
+        p.ours.direction.receives() && p.theirs.direction.sends(),
+    );
+    let receives = |e: &&Encoding| p.ours.receive.iter().any(|own| own.rid == e.rid);
+    Ok(AgreedStream {
+        own: p.own,
+        mid: p.common.mid,
+        direction,
+        codec,
+        payload_type,
+        retransmission: number(&|p| *p == Payload::Retransmission(payload_type)),
+        flexfec: number(&|p| *p == Payload::FlexFec),
+        reed_solomon: number(&|p| *p == Payload::ReedSolomon),
+        feedback: p.common.feedback.iter().copied().filter(|f| p.ours.feedback.contains(f)).collect(),
+        send: if has_rids && direction.sends() { p.send.clone() } else { Vec::new() },
+        receive: p.theirs.send.iter().filter(receives).filter(|_| has_rids && direction.receives()).cloned().collect(),
+        sources: p.ours.sources,
+        remote: p.theirs.sources,
+    })
+}
+
+fn refused() -> SdpError {
+    wrong("port (m=)", 0, 0, "a port: the other end refuses the stream")
+}
+
+/// A section as it is refused.
+fn refusal(section: &Section, is_secure: bool) -> RefusedSection {
+    match section {
+        Section::Refused(r) => r.clone(),
+        Section::Media(m) => RefusedSection {
+            media: if m.kind == MediaKind::Audio { "audio" } else { "video" }.into(),
+            protocol: if is_secure { "RTP/SAVPF" } else { "RTP/AVPF" }.into(),
+            formats: m.payloads.first().map_or("0".into(), |(pt, _)| pt.to_string()),
+            mid: m.mid,
+        },
+    }
+}
+
+fn name(r: &RefusedSection) -> String {
+    let media = super::shortened(&r.media);
+    r.mid.map_or_else(|| media.clone(), |mid| format!("{media} (mid {mid})"))
 }

@@ -8,7 +8,7 @@ use weir_cc::{Limits, Registry, Transport, tunable::SetupError};
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{CallConfig, FrameModel};
 use weir_live::srtp::Suite;
-use weir_media::{FrameRate, MediaError};
+use weir_media::{FrameRate, Layering, MediaError};
 use weir_units::{DataRate, TimeDelta};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -20,6 +20,8 @@ Examples:
   weir call loopback --streams audio,camera:2,screen --start-rate 2000 --fixed-playout --playout-delay 150 --duration 20
   weir call listen --signal tcp:0.0.0.0:5060 --record received.y4m
   weir call connect --signal tcp:192.0.2.7:5060 --clip hand-held --duration 30
+  weir call listen --streams audio,camera:2,screen
+  weir call connect --streams audio,camera:2,screen --start-rate 2000 --duration 30
   weir call loopback --controller scream --ecn --json
   weir call loopback --transport dccp --ccid 3 --duration 10
   weir call listen --no-srtp
@@ -72,7 +74,20 @@ pub(crate) struct PartyArgs {
     #[command(flatten)]
     pub(crate) media: MediaArgs,
     #[command(flatten)]
+    pub(crate) streams: StreamsArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct StreamsArgs {
+    /// Several streams under one controller: audio, camera, camera:N for N encodings of half the size each (simulcast), screen,
+    /// separated by commas. An end that listens takes these of what is offered
+    #[arg(long, value_name = "LIST")]
+    pub(crate) streams: Option<String>,
+    /// What the shared screen of --streams shows: a built-in clip, in the size of --size
+    #[arg(long, value_name = "NAME", default_value = "hand-held")]
+    pub(crate) screen_clip: String,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,13 +107,8 @@ pub(crate) struct LoopbackArgs {
     /// Compare the pictures with the originals as they are shown (PSNR)
     #[arg(long)]
     pub(crate) quality: bool,
-    /// Send several streams under one controller: audio, camera, camera:N for N encodings of half the size each (simulcast),
-    /// screen, separated by commas
-    #[arg(long, value_name = "LIST")]
-    pub(crate) streams: Option<String>,
-    /// What the shared screen of --streams shows: a built-in clip, in the size of --size
-    #[arg(long, value_name = "NAME", default_value = "hand-held")]
-    pub(crate) screen_clip: String,
+    #[command(flatten)]
+    pub(crate) streams: StreamsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -132,6 +142,10 @@ pub(crate) struct MediaArgs {
     /// Frames from one key frame to the next that nobody asked for; none if absent
     #[arg(long, value_name = "N")]
     pub(crate) key_interval: Option<u32>,
+    /// Spatial and temporal layers of the encoder, L1T1 to L3T3 as the codec has them (webrtc-svc); upper ones are left out while
+    /// the stream's share is too small for them
+    #[arg(long, value_name = "MODE", default_value = "L1T1")]
+    pub(crate) layers: String,
     /// Longest time from capture to playout, milliseconds; key frames need it most, and what is later is left out
     #[arg(long, value_name = "MS", default_value = "400")]
     pub(crate) playout_delay: f64,
@@ -215,6 +229,10 @@ impl MediaArgs {
 
     pub(crate) fn frame_rate(&self) -> Result<FrameRate, Failure> {
         Ok(self.rate.parse().map_err(|e: MediaError| InputError::whole("--rate", e.to_string()))?)
+    }
+
+    pub(crate) fn layering(&self) -> Result<Layering, Failure> {
+        Ok(self.layers.parse().map_err(|e: MediaError| InputError::whole("--layers", e.to_string()))?)
     }
 
     pub(crate) fn duration(&self) -> Option<TimeDelta> {

@@ -1,37 +1,44 @@
 //! `weir call listen` and `weir call connect`.
 
 use super::progress::Progress;
-use super::video;
+use super::{party_streams, video};
 use crate::Done;
 use crate::args::call::{PartyArgs, Way};
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
 use weir_lab::measure::scenario::InputError;
-use weir_live::call::{Party, PartySummary, VideoCall, run_party};
+use weir_live::call::{Party, PartyMedia, PartySummary, VideoCall, run_party};
 use weir_live::sdp::Direction;
 use weir_live::signal::{SignalError, Signalling};
 use weir_media::{EncoderConfig, VideoCodec};
 
-fn failure(e: weir_live::call::CallError) -> Failure {
+pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
     match e {
         weir_live::call::CallError::Signal(SignalError::Stopped) => Failure::Interrupted,
         e => Failure::work(e),
     }
 }
 
+/// Which way media go, by default from the end that connects.
+pub(super) fn direction(args: &PartyArgs, listens: bool) -> Direction {
+    match args.direction.unwrap_or(if listens { Way::Receive } else { Way::Send }) {
+        Way::Send => Direction::Send,
+        Way::Receive => Direction::Receive,
+        Way::Both => Direction::SendReceive,
+    }
+}
+
 pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
+    if let Some(list) = &args.streams.streams {
+        return party_streams::call(session, args, list, listens);
+    }
     let config = args.media.config(&session.registry)?;
     let by: Signalling = args.signal.parse().map_err(|e: SignalError| InputError::whole("--signal", e.to_string()))?;
     let Some(preferred) = args.media.codec.codec() else {
         let what = "model: calls between processes are of h264, vp8 or vp9; loopback has the model";
         return Err(InputError::whole("--codec", what).into());
     };
-    let way = args.direction.unwrap_or(if listens { Way::Receive } else { Way::Send });
-    let direction = match way {
-        Way::Send => Direction::Send,
-        Way::Receive => Direction::Receive,
-        Way::Both => Direction::SendReceive,
-    };
+    let direction = direction(args, listens);
     // The encoder has to be there before the call is offered; what is received may be in any codec that is built in.
     let send = if direction.sends() { Some(video::sending(&args.media, preferred)?) } else { None };
     let (width, height) = send.as_ref().map_or((1_280, 720), |s| s.camera.size());
@@ -45,7 +52,8 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
         codecs.extend(others);
     }
     let pictures = EncoderConfig { frame_rate: rate.as_f64(), ..EncoderConfig::live(width, height) };
-    let party = Party { call: config, codecs, pictures, direction, ip: args.address, port: args.port };
+    let media = vec![PartyMedia::video(codecs, pictures, direction)];
+    let party = Party { call: config, media, ip: args.address, port: args.port };
     if !args.output.quiet {
         remark(&format!("{} {}", if listens { "waiting at" } else { "calling" }, args.signal));
     }
@@ -54,11 +62,13 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     let a = &joined.agreement;
     if !args.output.quiet {
         let keys = a.keys.as_ref().map_or("in the clear", |k| k.0.suite().name());
-        remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", a.codec, a.remote));
+        let codecs: Vec<&str> = a.streams.iter().map(|s| s.codec.name()).collect();
+        remark(&format!("{} with {}, {keys}; Ctrl-C ends the call", codecs.join(", "), a.remote));
     }
-    let receive = match a.direction.receives() {
-        true => Some(video::receiving(&args.media, a.codec, rate, false)?),
-        false => None,
+    let codec = a.streams.iter().find_map(|s| s.codec.video());
+    let receive = match codec.filter(|_| a.receives()) {
+        Some(codec) => Some(video::receiving(&args.media, codec, rate, false)?),
+        None => None,
     };
     let mut progress = Progress::new(args.output.quiet);
     let video = VideoCall { send, receive };

@@ -9,14 +9,15 @@ use crate::session::Session;
 use weir_cc::Transport;
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{
-    Camera, StreamSend, StreamSource, StreamSummary, StreamsSummary, VideoReceive, VideoSend, loopback_streams,
-    video_demand,
+    AudioSummary, CallConfig, Camera, LipSummary, StreamSend, StreamSource, StreamSummary, StreamsSummary,
+    VideoReceive, VideoSend, loopback_streams,
 };
 use weir_media::audio::{
-    AudioCodec, AudioConfig, AudioEncoderConfig, AudioLimits, AudioSource, Channels, EncodedAudio, SpeechClip,
+    AudioCodec, AudioConfig, AudioDecoder, AudioEncoderConfig, AudioLimits, AudioSource, Channels, EncodedAudio,
+    SpeechClip,
 };
 use weir_media::clip::{Character, Clip, ClipSpec, parse_size};
-use weir_media::{EncoderConfig, OnDamage, SimulcastCamera, Source, VideoCodec};
+use weir_media::{EncoderConfig, LayerSelection, OnDamage, SimulcastCamera, Source, VideoCodec, useful_rates};
 use weir_session::Label;
 use weir_session::allocation::Demand;
 use weir_units::{DataSize, Timestamp};
@@ -28,14 +29,14 @@ const MAX_ENCODINGS: u32 = 4;
 
 /// A stream of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Wanted {
+pub(super) enum Wanted {
     Audio,
     /// With so many encodings.
     Camera(u32),
     Screen,
 }
 
-fn parse(list: &str) -> Result<Vec<Wanted>, String> {
+pub(super) fn parse(list: &str) -> Result<Vec<Wanted>, String> {
     let mut all = Vec::new();
     for item in list.split(',') {
         let wanted = match item.trim().split_once(':') {
@@ -56,34 +57,77 @@ fn parse(list: &str) -> Result<Vec<Wanted>, String> {
     Ok(all)
 }
 
+impl Wanted {
+    /// The name of its section.
+    pub(super) fn mid(self) -> Option<Label> {
+        Label::new(match self {
+            Self::Audio => "audio",
+            Self::Camera(_) => "camera",
+            Self::Screen => "screen",
+        })
+    }
+
+    /// Sizes of its pictures, the smallest encoding first: each has half the width and height of the one above.
+    pub(super) fn sizes(self, (width, height): (u32, u32)) -> Vec<(u32, u32)> {
+        let count = match self {
+            Self::Audio => 0,
+            Self::Camera(count) => count,
+            Self::Screen => 1,
+        };
+        let half = |side: u32, n: u32| ((side >> (count - 1 - n)) & !1).max(2);
+        (0..count).map(|n| (half(width, n), half(height, n))).collect()
+    }
+
+    /// What the results name pictures of this size by.
+    pub(super) fn name(self, (width, height): (u32, u32)) -> String {
+        let mid = self.mid().map_or_else(String::new, |mid| mid.to_string());
+        format!("{mid} {width}x{height}")
+    }
+}
+
+pub(super) fn audio_demand() -> Demand {
+    let limits = AudioLimits::default();
+    Demand { least: limits.least(AUDIO_HEADERS), most: limits.most(AUDIO_HEADERS), ..Demand::default() }
+}
+
+fn wrong(e: impl ToString) -> Failure {
+    InputError::whole("--streams", e.to_string()).into()
+}
+
+/// The speech clip through Opus.
+pub(super) fn speech() -> Result<Source, Failure> {
+    let config = AudioEncoderConfig { dtx: true, ..AudioEncoderConfig::default() };
+    let encoder = weir_codecs::audio_encoder(AudioCodec::Opus, &config).map_err(wrong)?;
+    let clip = Box::new(SpeechClip::new(1));
+    let source = EncodedAudio::new(clip, encoder, AudioLimits::default(), Timestamp::ZERO).map_err(wrong)?;
+    Ok(Source::Custom(Box::new(source)))
+}
+
+pub(super) fn hearing() -> Result<Box<dyn AudioDecoder>, Failure> {
+    weir_codecs::audio_decoder(AudioCodec::Opus, Channels::Mono).map_err(wrong)
+}
+
 /// The speech clip through Opus, or the model of an encoder where Opus is not built in.
 fn audio() -> Result<StreamSend, Failure> {
-    let limits = AudioLimits::default();
-    let wrong = |e: &dyn ToString| Failure::from(InputError::whole("--streams", e.to_string()));
-    let config = AudioEncoderConfig { dtx: true, ..AudioEncoderConfig::default() };
-    let codec = AudioCodec::Opus;
-    let both = weir_codecs::audio_encoder(codec, &config)
-        .and_then(|encoder| Ok((encoder, weir_codecs::audio_decoder(codec, Channels::Mono)?)));
-    let (name, source) = match both {
-        Ok((encoder, decoder)) => {
-            let clip = Box::new(SpeechClip::new(1));
-            let source = EncodedAudio::new(clip, encoder, limits, Timestamp::ZERO).map_err(|e| wrong(&e))?;
-            ("audio (Opus)", StreamSource::Audio(Source::Custom(Box::new(source)), Some(decoder)))
-        }
-        Err(_) => {
-            let model = AudioSource::new(AudioConfig::default(), Timestamp::ZERO, 1).map_err(|e| wrong(&e))?;
+    let (name, source) = match (speech(), hearing()) {
+        (Ok(source), Ok(decoder)) => ("audio (Opus)", StreamSource::Audio(source, Some(decoder))),
+        _ => {
+            let model = AudioSource::new(AudioConfig::default(), Timestamp::ZERO, 1).map_err(wrong)?;
             ("audio (model)", StreamSource::Audio(model.into(), None))
         }
     };
-    let (least, most) = (limits.least(AUDIO_HEADERS), limits.most(AUDIO_HEADERS));
-    let demand = Demand { least, most, ..Demand::default() };
-    Ok(StreamSend { name: name.into(), mid: Label::new("audio"), rid: None, demand, source })
+    Ok(StreamSend { name: name.into(), mid: Wanted::Audio.mid(), rid: None, demand: audio_demand(), source })
 }
 
 /// A built-in clip through an encoder of its own, in this size.
-fn video(args: &MediaArgs, codec: VideoCodec, clip: &str, size: (u32, u32)) -> Result<(Demand, StreamSource), Failure> {
+pub(super) fn filming(
+    args: &MediaArgs,
+    codec: VideoCodec,
+    clip: &str,
+    size: (u32, u32),
+) -> Result<(Demand, VideoSend), Failure> {
     let rate = args.frame_rate()?;
-    let full = parse_size(&args.size).map_err(|e| InputError::whole("--size", e.to_string()))?;
+    let full = picture_size(args)?;
     let Some(character) = Character::by_name(clip) else {
         let names = Character::ALL.map(Character::name).join(", ");
         return Err(clip_error(format!("{clip}: --streams takes built-in clips: {names}")));
@@ -91,60 +135,78 @@ fn video(args: &MediaArgs, codec: VideoCodec, clip: &str, size: (u32, u32)) -> R
     let clip = Clip::new(ClipSpec::new(character, full.0, full.1, rate)).map_err(clip_error)?;
     let mut view = SimulcastCamera::new(Box::new(clip)).view(size.0, size.1).map_err(clip_error)?;
     let camera = Camera::reel(&mut view, rate).map_err(clip_error)?;
-    let (least, most) = video_demand(size.0, size.1);
+    let (least, most) = useful_rates(size.0, size.1);
+    let layering = args.layering()?;
+    // A stream of layers goes on with the base layer alone.
+    let needed = if layering.is_single() { least } else { LayerSelection::new(layering, size).least() };
     let config = EncoderConfig {
         frame_rate: rate.as_f64(),
         bit_rate: least,
         key_interval: args.key_interval,
         threads: args.threads,
+        layering,
         ..EncoderConfig::live(size.0, size.1)
     };
     let send = VideoSend { camera, encoder: weir_codecs::encoder(codec, &config).map_err(codec_error)? };
+    Ok((Demand { least: needed, most, ..Demand::default() }, send))
+}
+
+pub(super) fn showing(codec: VideoCodec) -> Result<VideoReceive, Failure> {
     let decoder = weir_codecs::decoder(codec).map_err(codec_error)?;
-    let receive = VideoReceive { decoder, on_damage: OnDamage::Show, record: None, quality: false };
-    Ok((Demand { least, most, ..Demand::default() }, StreamSource::Video(send, receive)))
+    Ok(VideoReceive { decoder, on_damage: OnDamage::Show, record: None, quality: false })
+}
+
+pub(super) fn picture_size(args: &MediaArgs) -> Result<(u32, u32), Failure> {
+    Ok(parse_size(&args.size).map_err(|e| InputError::whole("--size", e.to_string()))?)
+}
+
+pub(super) fn video_codec(args: &MediaArgs) -> Result<VideoCodec, Failure> {
+    let none = || InputError::whole("--codec", "model: --streams wants h264, vp8 or vp9");
+    Ok(args.codec.codec().ok_or_else(none)?)
 }
 
 fn streams(args: &LoopbackArgs, list: &[Wanted]) -> Result<Vec<StreamSend>, Failure> {
     let media = &args.media;
-    let Some(codec) = media.codec.codec() else {
-        return Err(InputError::whole("--codec", "model: --streams wants h264, vp8 or vp9").into());
-    };
-    let (width, height) = parse_size(&media.size).map_err(|e| InputError::whole("--size", e.to_string()))?;
+    let (codec, full) = (video_codec(media)?, picture_size(media)?);
     let mut all = Vec::new();
-    for wanted in list {
-        match *wanted {
-            Wanted::Audio => all.push(audio()?),
-            Wanted::Camera(count) => {
-                for n in 0..count {
-                    // Each encoding has half the width and height of the one above.
-                    let half = |side: u32| ((side >> (count - 1 - n)) & !1).max(2);
-                    let size = (half(width), half(height));
-                    let (demand, source) = video(media, codec, &media.clip, size)?;
-                    let name = format!("camera {}x{}", size.0, size.1);
-                    let (mid, rid) = (Label::new("camera"), Label::new(&n.to_string()).filter(|_| count > 1));
-                    let demand = Demand { simulcast: rid.map(|_| 1), ..demand };
-                    all.push(StreamSend { name, mid, rid, demand, source });
-                }
-            }
-            Wanted::Screen => {
-                let (demand, source) = video(media, codec, &args.screen_clip, (width, height))?;
-                let name = format!("screen {width}x{height}");
-                all.push(StreamSend { name, mid: Label::new("screen"), rid: None, demand, source });
-            }
+    for &wanted in list {
+        if wanted == Wanted::Audio {
+            all.push(audio()?);
+        }
+        let clip = if wanted == Wanted::Screen { &args.streams.screen_clip } else { &media.clip };
+        let sizes = wanted.sizes(full);
+        for (n, &size) in sizes.iter().enumerate() {
+            let (demand, send) = filming(media, codec, clip, size)?;
+            let rid = Label::new(&n.to_string()).filter(|_| sizes.len() > 1);
+            let demand = Demand { simulcast: rid.map(|_| 1), ..demand };
+            let source = StreamSource::Video(send, showing(codec)?);
+            all.push(StreamSend { name: wanted.name(size), mid: wanted.mid(), rid, demand, source });
         }
     }
     Ok(all)
 }
 
+/// The list of `--streams`, checked against the other options.
+pub(super) fn checked(
+    list: &str,
+    config: &CallConfig,
+    session: &Session,
+    media: &MediaArgs,
+) -> Result<Vec<Wanted>, Failure> {
+    if config.transport(&session.registry) != Transport::Udp {
+        return Err(wrong("several streams go over plain datagrams, not over DCCP"));
+    }
+    if media.record.is_some() {
+        return Err(wrong("--record is for calls of one stream"));
+    }
+    parse(list).map_err(wrong)
+}
+
 pub(super) fn call(session: &Session, args: &LoopbackArgs, list: &str) -> Done {
     let config = args.media.config(&session.registry)?;
-    let list = parse(list).map_err(|e| InputError::whole("--streams", e))?;
-    if config.transport(&session.registry) != Transport::Udp {
-        return Err(InputError::whole("--streams", "several streams go over plain datagrams, not over DCCP").into());
-    }
-    if args.quality || args.media.record.is_some() {
-        return Err(InputError::whole("--streams", "--quality and --record are for calls of one stream").into());
+    let list = checked(list, &config, session, &args.media)?;
+    if args.quality {
+        return Err(wrong("--quality is for calls of one stream"));
     }
     let streams = streams(args, &list)?;
     let mut progress = Progress::new(args.output.quiet);
@@ -164,9 +226,7 @@ fn row(s: &StreamSummary) -> String {
         s.switches
     );
     if let Some(a) = &s.audio {
-        let share = a.concealed_share.map_or("-".into(), |x| format!("{:.2} %", 100.0 * x));
-        let delay = a.delay_ms.map_or("-".into(), |x| format!("{x:.0} ms"));
-        text += &format!("; {:.1} s played, {share} concealed, {} late, delay {delay}", a.played_s, a.late);
+        text += &format!("; {}", heard(a));
     }
     if let Some(v) = &s.video {
         let (shown, missed) = (v.received.intact + v.received.concealed, v.received.missed);
@@ -176,6 +236,16 @@ fn row(s: &StreamSummary) -> String {
         }
     }
     text
+}
+
+pub(super) fn heard(a: &AudioSummary) -> String {
+    let share = a.concealed_share.map_or("-".into(), |x| format!("{:.2} %", 100.0 * x));
+    let delay = a.delay_ms.map_or("-".into(), |x| format!("{x:.0} ms"));
+    format!("{:.1} s played, {share} concealed, {} late, delay {delay}", a.played_s, a.late)
+}
+
+pub(super) fn lip_offset(l: &LipSummary) -> String {
+    format!("mean {:.1} ms, greatest {:.1} ms, {} samples", l.mean_ms, l.greatest_ms, l.samples)
 }
 
 fn table(s: &StreamsSummary) -> String {
@@ -188,8 +258,7 @@ fn table(s: &StreamsSummary) -> String {
     ];
     rows.extend(s.streams.iter().map(|s| (s.name.as_str(), row(s))));
     if let Some(l) = &s.lips {
-        let (mean, greatest) = (l.mean_ms, l.greatest_ms);
-        rows.push(("lip offset", format!("mean {mean:.1} ms, greatest {greatest:.1} ms, {} samples", l.samples)));
+        rows.push(("lip offset", lip_offset(l)));
     }
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0);
     rows.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()

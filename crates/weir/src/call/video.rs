@@ -72,6 +72,7 @@ pub(super) fn sending(args: &MediaArgs, codec: VideoCodec) -> Result<VideoSend, 
         bit_rate: DataRate::from_kbps(args.start_rate),
         key_interval: args.key_interval,
         threads: args.threads,
+        layering: args.layering()?,
         ..EncoderConfig::live(width, height)
     };
     let encoder = weir_codecs::encoder(codec, &config).map_err(codec_error)?;
