@@ -372,6 +372,9 @@ impl VideoEncoder for Encoder {
     fn next_layer(&mut self, out: &mut CodedFrame) -> bool {
         let Some((data, info)) = self.upper.pop() else { return false };
         (out.data, out.layer, out.more_layers) = (data, Some(info), !self.upper.is_empty());
+        // Of the picture that was coded last.
+        out.picture_id = self.next_id.saturating_sub(1);
+        (out.key, out.from_selected) = (self.last_key == out.picture_id, false);
         let top = self.config.layering.top();
         out.discardable = info.id == top && top.temporal > 0 && !out.key;
         true
