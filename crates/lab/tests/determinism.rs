@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::run::parts::LOOK_INTERVAL;
+use weir_lab::measure::run::parts::SAMPLING_INTERVAL;
 use weir_lab::measure::run::{Job, RunOptions, run, run_many};
 use weir_lab::measure::scenario::{Flow, Scenario, ScenarioFile, Source, builtin_scenarios};
 use weir_path::Capacity;
@@ -62,7 +62,7 @@ fn runs_that_look_at_every_flow_each_time_give_the_same() {
         let file = ScenarioFile::builtin(name, &registry).expect("shipped");
         let mut scenario = file.scenarios(None, &registry).expect("shipped").remove(0);
         // A row of the series ends with each look, and has all flows in it.
-        scenario.sample_interval = LOOK_INTERVAL;
+        scenario.sample_interval = SAMPLING_INTERVAL;
         let result = |series| {
             let options = RunOptions { registry: &registry, series, stop: &stop, progress: &|_| {} };
             let mut result = run(&scenario, 1, &options).expect("shipped scenarios run");

@@ -1,5 +1,6 @@
 //! The receiving direction: streams, and the paths that they come by.
 
+mod align;
 mod lips;
 mod packet;
 mod path;

@@ -1,6 +1,7 @@
 //! `weir call`.
 
 mod party;
+mod party_args;
 mod party_streams;
 mod progress;
 mod streams;

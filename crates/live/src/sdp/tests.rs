@@ -373,7 +373,7 @@ fn too_much_is_refused() {
     assert!(told(&many).contains("number of sections (m=) is \"17\": expected 16 at most"), "{}", told(&many));
     let rids: String = (0..=MAX_ENCODINGS).map(|n| format!("a=rid:{n} send\r\n")).collect();
     assert!(told(&format!("{text}{rids}")).contains("number of encodings (a=rid)"));
-    let list = vec!["a"; MAX_ENCODINGS + 1].join(";");
+    let list = ["a"; MAX_ENCODINGS + 1].join(";");
     let again = format!("{text}a=rid:a send\r\na=simulcast:send {list}\r\n");
     assert!(told(&again).contains("a=simulcast"), "{}", told(&again));
     let twice = format!("{text}a=mid:x\r\n{section}a=mid:x\r\n");

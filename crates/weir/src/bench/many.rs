@@ -9,7 +9,7 @@ use weir_units::TimeDelta;
 
 /// Simulated seconds of all calls together at `--scale 1`.
 const CALL_SECONDS: f64 = 10_000.0;
-/// Least of one run, so that what calls do when they start does not count for most.
+/// Least of one run at `--scale 1`, so that what calls do when they start does not count for most.
 const LEAST_SECONDS: f64 = 2.0;
 /// Nanoseconds a packet with so many calls.
 const PACKET_NS: [(u32, f64); 2] = [(1_000, 1_200.0), (10_000, 2_000.0)];
@@ -31,7 +31,7 @@ pub(super) fn calls(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> 
     let bytes = bytes_a_call(&held, registry, resident).map_err(Failure::work)?;
     let options = RunOptions { registry, series: false, stop: &session.stop, progress: &|_| {} };
     let row = |calls: u32| {
-        let simulated_s = (CALL_SECONDS * scale / f64::from(calls)).max(LEAST_SECONDS);
+        let simulated_s = (CALL_SECONDS * scale / f64::from(calls)).max(LEAST_SECONDS * scale.min(1.0));
         let scenario = scenario(calls, TimeDelta::from_secs_f64(simulated_s), registry)?;
         let (sent, cpu_s) = best(session, || match packets(&scenario, &options) {
             Err(RunError::Stopped { .. }) => Err(Failure::Interrupted),

@@ -1,32 +1,16 @@
 //! `weir call listen` and `weir call connect`.
 
+use super::party_args::{direction, failure};
 use super::progress::Progress;
 use super::{party_streams, video};
 use crate::Done;
-use crate::args::call::{PartyArgs, Way};
-use crate::output::{Failure, print, print_json, remark};
+use crate::args::call::PartyArgs;
+use crate::output::{print, print_json, remark};
 use crate::session::Session;
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{Party, PartyMedia, PartySummary, VideoCall, run_party};
-use weir_live::sdp::Direction;
 use weir_live::signal::{SignalError, Signalling};
 use weir_media::{EncoderConfig, VideoCodec};
-
-pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
-    match e {
-        weir_live::call::CallError::Signal(SignalError::Stopped) => Failure::Interrupted,
-        e => Failure::work(e),
-    }
-}
-
-/// Which way media go, by default from the end that connects.
-pub(super) fn direction(args: &PartyArgs, listens: bool) -> Direction {
-    match args.direction.unwrap_or(if listens { Way::Receive } else { Way::Send }) {
-        Way::Send => Direction::Send,
-        Way::Receive => Direction::Receive,
-        Way::Both => Direction::SendReceive,
-    }
-}
 
 pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     if let Some(list) = &args.streams.streams {

@@ -1,6 +1,6 @@
 //! `weir call listen` and `weir call connect` with `--streams`: several streams between two processes.
 
-use super::party::{direction, failure};
+use super::party_args::{direction, failure};
 use super::progress::Progress;
 use super::streams::{
     Wanted, audio_demand, checked, filming, heard, hearing, lip_offset, picture_size, showing, speech, video_codec,
@@ -39,7 +39,7 @@ fn media(args: &PartyArgs, list: &[Wanted], direction: Direction) -> Result<Vec<
             Wanted::Camera(_) | Wanted::Screen => {
                 let mut sends = wanted.sizes(full);
                 sends.reverse();
-                let (codecs, pictures, receives) = (codecs.clone(), pictures.clone(), sends.len());
+                let (codecs, pictures, receives) = (codecs.clone(), pictures, sends.len());
                 PartyCoding::Video { codecs, pictures, sends, receives }
             }
         };
