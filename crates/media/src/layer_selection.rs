@@ -148,7 +148,7 @@ mod tests {
         assert!((20..30).all(|n| !s.follow(kbps(300), at(n * 100))));
         assert!(s.follow(kbps(300), at(3_000)));
         assert_eq!(s.top(), LayerId::new(0, 1));
-        // A dip in between begins the time anew, a pause too.
+        // A dip in between starts the time again, as a pause does.
         assert!(!s.follow(kbps(300), at(3_100)) && !s.follow(kbps(200), at(3_900)) && !s.follow(kbps(300), at(4_000)));
         assert!(!s.follow(kbps(300), at(4_900)) && !s.follow(DataRate::ZERO, at(4_950)));
         assert!(!s.follow(kbps(300), at(5_000)) && !s.follow(kbps(300), at(5_900)) && s.follow(kbps(300), at(6_000)));

@@ -338,7 +338,7 @@ mod tests {
         protect(&mut l, 3);
         come(&mut l, &[50_000]);
         assert_eq!((l.stats().lost, l.stats().protected_lost), (299 + 3, 3));
-        // Back again: a source that has begun anew.
+        // Back again: a source that has started again.
         come(&mut l, &[1_000, 1_004]);
         protect(&mut l, 3);
         come(&mut l, &[50_000]);

@@ -26,7 +26,7 @@ pub struct VideoCall {
     pub receive: Option<VideoReceive>,
 }
 
-/// What an end tells of a call with another process.
+/// What an end reports of a call with another process.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct PartySummary {
     /// Packets.

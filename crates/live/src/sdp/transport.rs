@@ -217,7 +217,7 @@ fn no_suite(ours: &MediaTransport, theirs: &MediaTransport) -> SdpError {
 
 fn protection(ours_is_clear: bool) -> SdpError {
     if ours_is_clear {
-        wrong("protocol (m=)", 0, "SRTP", "RTP in the clear, as this end was told: leave out --no-srtp")
+        wrong("protocol (m=)", 0, "SRTP", "RTP in the clear, as this end is configured: leave out --no-srtp")
     } else {
         let expected = "SRTP (RTP/SAVPF with a=crypto): say --no-srtp to go without";
         wrong("protocol (m=)", 0, "RTP in the clear", expected)

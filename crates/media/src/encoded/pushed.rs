@@ -62,7 +62,7 @@ impl PushedSource {
 
 impl FramePusher {
     /// Passes on the target, wishes for key frames and feedback that came since the last call. An encoder of several layers
-    /// is told which of them get the target ([`LayerSelection`]).
+    /// learns by it which of them get the target ([`LayerSelection`]).
     ///
     /// # Errors
     /// Where the encoder refuses the target; the rest is passed on all the same.
