@@ -1,6 +1,6 @@
-//! Time per media packet, sending and feedback, of each built-in controller together with the sent history.
+//! Time per media packet, for sending and feedback, of each built-in controller together with the sent history.
 //!
-//! `cargo bench -p weir-cc --bench controllers` prints nanoseconds a packet. Goals: nada 60, scream 250, gcc 300.
+//! `cargo bench -p weir-cc --bench controllers` prints nanoseconds per packet. Goals: nada 60, scream 250, gcc 300.
 
 use cpu_time::ThreadTime;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -8,7 +8,8 @@ use std::time::Duration;
 use weir_cc::Registry;
 use weir_cc::drive::{Drive, PACKETS_PER_STEP};
 
-/// CPU time of so many packets, in whole steps of 100 ms of media; what else the machine does hardly counts.
+/// CPU time for at least `packets` packets, rounded up to whole steps of 100 ms of media. CPU time, so that other load
+/// on the machine hardly counts.
 fn time(drive: &mut Drive, packets: u64) -> Duration {
     let steps = packets.div_ceil(PACKETS_PER_STEP);
     let start = ThreadTime::now();

@@ -4,19 +4,19 @@
 //! cargo run -p weir-cc --example embed
 //! ```
 //!
-//! Your stack has the sockets, the clock, the encoder and the RTP packets. Weir has no say in any of them: a controller is a
-//! state machine that takes events with the time of each, and answers how fast to encode and send. What joins the two is
-//! [`MediaSender`] below, some 150 lines that you can take over as they are. It does six things:
+//! Your stack owns the sockets, the clock, the encoder and the RTP packets. A controller is a state machine: it takes
+//! events, each with its time, and returns the rates to encode and send at. [`MediaSender`] below joins the two, in
+//! some 150 lines that you can copy. It does six things:
 //!
 //! 1. It makes a controller from a `Config` of named parameters and a [`Start`].
-//! 2. It records each packet that leaves, in a [`SentHistory`], and tells the controller.
-//! 3. It turns feedback into a [`Cue`]: from TWCC as it stands in RTCP (`on_rtcp`), or from a struct of your own (`on_report`).
-//! 4. It spaces packets by a [`Pacer`] at the rate that the controller asks for, and keeps to its window, if it has one.
-//! 5. It sends the probe clusters that the controller asks for, with padding where there is no media.
-//! 6. It wakes the controller at the time that it asks for.
+//! 2. It records each packet that leaves in a [`SentHistory`] and passes it to the controller.
+//! 3. It turns feedback into a [`Cue`]: from TWCC in RTCP (`on_rtcp`), or from a struct of your own (`on_report`).
+//! 4. It spaces packets by a [`Pacer`] at the controller's rate, and keeps to its window, if it has one.
+//! 5. It sends the probe clusters that the controller requests, with padding where there is no media.
+//! 6. It wakes the controller at the time that it requests.
 //!
-//! The rest of this file stands for your stack and for the network, so that there is something to run: video of 30 frames a
-//! second over a link whose rate changes.
+//! The rest of this file simulates your stack and the network: video at 30 frames a second over a link whose rate
+//! changes.
 
 use std::collections::VecDeque;
 use weir_cc::cue::{PacketResult, SentPacket, TransportFeedback};
@@ -33,31 +33,31 @@ pub struct Outgoing {
     pub transport_sequence: u16,
     /// Bytes of the RTP packet.
     pub size: DataSize,
-    /// Whether it is padding: your stack makes it up.
+    /// Whether it is padding, which your stack generates.
     pub is_padding: bool,
 }
 
-/// What your own feedback says of one packet, for a stack that has a format of its own.
+/// One packet's entry in a feedback format of your own.
 pub struct OwnReport {
-    /// The 64-bit number that the packet was sent with.
+    /// The 64-bit sequence number that the packet was sent with.
     pub number: u64,
-    /// When it arrived, in microseconds of the receiver's clock; `None` where it was lost. The two clocks need not agree.
+    /// Arrival in microseconds of the receiver's clock; `None` if lost. The two clocks need not agree.
     pub arrived_us: Option<i64>,
-    /// Whether it carried the mark "congestion experienced".
+    /// Whether it arrived marked CE ("congestion experienced").
     pub is_marked: bool,
 }
 
-/// Everything between your RTP stack and a controller.
+/// Joins your RTP stack to a controller.
 pub struct MediaSender<C> {
     controller: C,
     history: SentHistory,
     pacer: Pacer,
-    /// Media packets that wait for the pacer.
+    /// Media packets waiting for the pacer.
     queue: VecDeque<DataSize>,
     queued: DataSize,
     next_sequence: u64,
     twcc_clock: twcc::ReferenceClock,
-    /// Kept for its memory.
+    /// Reused between reports to save allocations.
     results: Vec<PacketResult>,
 }
 
@@ -65,7 +65,7 @@ pub struct MediaSender<C> {
 const PADDING: DataSize = DataSize::from_bytes(250);
 
 impl<C: Controller> MediaSender<C> {
-    /// A sender of nothing yet. `now` is the time that the controller was made at.
+    /// A sender that has sent nothing. `now` is the time at which the controller was made.
     pub fn new(controller: C, now: Timestamp) -> Self {
         Self {
             pacer: Pacer::new(&controller.target(), now),
@@ -84,13 +84,13 @@ impl<C: Controller> MediaSender<C> {
         self.controller.target().media_rate
     }
 
-    /// The encoder has made a frame, and your packetiser these packets of it.
+    /// The encoder has produced a frame, and your packetiser these packets.
     pub fn on_frame(&mut self, packets: &[DataSize]) {
         self.queue.extend(packets);
         packets.iter().for_each(|&size| self.queued += size);
     }
 
-    /// The next packet to send at `now`, until it gives none. Then sleep until [`Self::next_wakeup`].
+    /// The next packet to send at `now`. Call it until it returns `None`, then sleep until [`Self::next_wakeup`].
     pub fn poll_transmit(&mut self, now: Timestamp) -> Option<Outgoing> {
         let next = self.queue.front().copied();
         // Controllers with a window (SCReAM, for one) bound what is in flight.
@@ -120,14 +120,14 @@ impl<C: Controller> MediaSender<C> {
         Some(Outgoing { transport_sequence: sequence as u16, size, is_padding })
     }
 
-    /// RTCP has arrived. Errors: those of its bytes, which come from the network; what stood before them has counted.
+    /// Handles a compound RTCP packet. Returns an error if it is malformed; feedback before the error has been applied.
     pub fn on_rtcp(&mut self, now: Timestamp, compound: &[u8]) -> Result<(), weir_wire::Error> {
         for packet in parse_compound(compound) {
             if let Packet::Twcc(feedback) = packet? {
                 let reference = self.twcc_clock.unwrap(feedback.reference);
                 let last = self.next_sequence.wrapping_sub(1);
                 let reported = feedback.statuses().map(|(sequence, since)| ReportedPacket {
-                    // The 16 bits of the packet sent last, and so many before it.
+                    // The last packet's 16-bit number, and the number of packets before it.
                     sequence: last.wrapping_sub(u64::from((last as u16).wrapping_sub(sequence))),
                     arrival: since.map(|since| reference + since),
                     ecn: Ecn::NotEct,
@@ -138,7 +138,7 @@ impl<C: Controller> MediaSender<C> {
         Ok(())
     }
 
-    /// Feedback in a struct of your own has arrived.
+    /// Handles feedback in a struct of your own.
     pub fn on_report(&mut self, now: Timestamp, packets: &[OwnReport]) {
         self.on_feedback(
             now,
@@ -151,7 +151,7 @@ impl<C: Controller> MediaSender<C> {
     }
 
     fn on_feedback(&mut self, now: Timestamp, reported: impl IntoIterator<Item = ReportedPacket>) {
-        // The history tells each fate once: late, repeated and forged reports end here, in its counters.
+        // The history resolves each packet once: late, repeated and forged reports only raise its counters.
         self.history.resolve(reported, &mut self.results);
         let newest = self.results.iter().rev().find(|p| p.arrival.is_some());
         let feedback = TransportFeedback {
@@ -164,7 +164,7 @@ impl<C: Controller> MediaSender<C> {
         self.follow(now);
     }
 
-    /// When to call [`Self::on_wakeup`] at the latest. `now` may be it: then at once.
+    /// When to call [`Self::on_wakeup`] at the latest; if that is `now`, call it at once.
     pub fn next_wakeup(&mut self, now: Timestamp) -> Option<Timestamp> {
         let paced = match self.pacer.poll(now, !self.queue.is_empty()) {
             PacerDecision::Wait(at) => Some(at),
@@ -175,7 +175,7 @@ impl<C: Controller> MediaSender<C> {
         paced.into_iter().chain(timeout).min()
     }
 
-    /// That time has come. Calls before it do no harm.
+    /// The time of [`Self::next_wakeup`] has come. Earlier calls do no harm.
     pub fn on_wakeup(&mut self, now: Timestamp) {
         while self.controller.poll_timeout().is_some_and(|(at, _)| at <= now) {
             self.controller.on_timeout(now);
@@ -183,7 +183,7 @@ impl<C: Controller> MediaSender<C> {
         self.follow(now);
     }
 
-    /// After every event: the pacer follows the target, and takes what probes are asked for.
+    /// Runs after every event: sets the pacer to the target and takes requested probe clusters.
     fn follow(&mut self, now: Timestamp) {
         self.pacer.set_target(&self.controller.target(), now);
         while let Some(cluster) = self.controller.poll_probe(now) {
@@ -192,12 +192,12 @@ impl<C: Controller> MediaSender<C> {
     }
 }
 
-/// Step 1: a controller with parameters by name, checked when it is made.
+/// Step 1: a controller with named parameters, checked when it is made.
 pub fn gcc(now: Timestamp) -> Result<Gcc, SetupError> {
     gcc::Gcc::new(gcc::Config { beta: 0.8, ..gcc::Config::default() }, &start(now))
 }
 
-/// Another one, from the same start: whatever implements [`Controller`] goes into a [`MediaSender`].
+/// Another controller from the same start. Any [`Controller`] fits into a [`MediaSender`].
 pub fn nada(now: Timestamp) -> Result<Nada, SetupError> {
     Nada::sender_side(nada::Config { prio: 1.0, ..nada::Config::default() }, &start(now))
 }
@@ -216,14 +216,14 @@ pub enum Format {
     Own,
 }
 
-/// A link of so many kbit/s, and the receiver behind it.
+/// A link, its rate in kbit/s, and the receiver behind it.
 struct Network {
     kbps: u64,
-    /// When the link has sent all that waits before it.
+    /// When the link will have sent everything queued.
     free_at: Timestamp,
-    /// Number and arrival, until they are reported.
+    /// Sequence number and arrival of packets not yet reported.
     arrivals: VecDeque<(u64, Timestamp)>,
-    /// First packet that no report covers, and the number of the next report.
+    /// First packet not covered by a report, and the number of the next report.
     unreported: u64,
     reports: u8,
 }
@@ -241,13 +241,13 @@ impl Network {
         self.arrivals.push_back((number, self.free_at + ONE_WAY));
     }
 
-    /// What has arrived by `now` and was not reported before.
+    /// Takes the packets that arrived by `now` and were not reported before.
     fn take_arrived(&mut self, now: Timestamp) -> Vec<(u64, Timestamp)> {
         let arrived = self.arrivals.partition_point(|a| a.1 <= now);
         self.arrivals.drain(..arrived).collect()
     }
 
-    /// That as RTCP, as the other end of a WebRTC call sends it. Packets between those that arrived are reported lost.
+    /// Encodes them as RTCP, as a WebRTC receiver does. Gaps between arrived packets are reported lost.
     fn twcc(&mut self, arrived: &[(u64, Timestamp)]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let (Some(first), Some(last)) = (arrived.first(), arrived.last()) else { return bytes };
@@ -261,7 +261,7 @@ impl Network {
         bytes
     }
 
-    /// The same in a format of one's own.
+    /// Encodes them in a format of your own.
     fn own(&mut self, arrived: &[(u64, Timestamp)]) -> Vec<OwnReport> {
         let end = arrived.last().map_or(self.unreported, |last| last.0 + 1);
         let report = |number| OwnReport {
@@ -275,16 +275,16 @@ impl Network {
     }
 }
 
-/// What a second of the call was like.
+/// One second of the call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Second {
-    /// Rate asked of the encoder at its end.
+    /// Encoder rate at the end of the second.
     pub media_kbps: f64,
-    /// What waits before the link at its end.
+    /// Queueing delay of the link at the end of the second.
     pub queue_ms: f64,
 }
 
-/// A minute of video over 1 Mbit/s, of which the middle third has 500 kbit/s.
+/// A minute of video over 1 Mbit/s, reduced to 500 kbit/s in the middle third.
 pub fn call(controller: impl Controller, format: Format) -> Result<Vec<Second>, weir_wire::Error> {
     let mut sender = MediaSender::new(controller, Timestamp::ZERO);
     let mut network =
@@ -292,7 +292,7 @@ pub fn call(controller: impl Controller, format: Format) -> Result<Vec<Second>, 
     let mut feedback: VecDeque<(Timestamp, Vec<(u64, Timestamp)>)> = VecDeque::new();
     let mut seconds = Vec::new();
     let mut number = 0;
-    // Your loop sleeps on its sockets until `next_wakeup`; this one looks every millisecond.
+    // Your loop sleeps on its sockets until `next_wakeup`; this one steps by a millisecond.
     for ms in 0..60_000 {
         let now = Timestamp::from_millis(ms);
         network.kbps = if (20_000..40_000).contains(&ms) { 500 } else { 1_000 };
@@ -308,7 +308,7 @@ pub fn call(controller: impl Controller, format: Format) -> Result<Vec<Second>, 
             network.carry(now, number, packet.size);
             number += 1;
         }
-        // Every 50 ms the receiver reports, and the report takes its time too.
+        // The receiver reports every 50 ms; reports are delayed too.
         if ms % 50 == 0 {
             feedback.push_back((now + ONE_WAY, network.take_arrived(now)));
         }
@@ -328,7 +328,7 @@ pub fn call(controller: impl Controller, format: Format) -> Result<Vec<Second>, 
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // What is wrong with a parameter is said when the controller is made.
+    // A bad parameter is an error when the controller is made.
     let wrong = Gcc::new(gcc::Config { beta: 1.5, ..gcc::Config::default() }, &start(Timestamp::ZERO));
     println!("beta = 1.5: {}\n", wrong.err().map(|e| e.to_string()).unwrap_or_default());
 

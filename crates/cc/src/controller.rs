@@ -6,14 +6,14 @@ use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
 /// Bounds that the application sets on the media rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The media rate never goes below this.
+    /// Lower bound of the media rate.
     pub floor: DataRate,
-    /// The media rate never goes above this.
+    /// Upper bound of the media rate.
     pub ceiling: DataRate,
 }
 
 impl Limits {
-    /// The rate brought between floor and ceiling; the floor wins where they cross.
+    /// The rate limited to floor and ceiling; the floor wins if they cross.
     pub fn clamp(&self, rate: DataRate) -> DataRate {
         rate.min(self.ceiling).max(self.floor)
     }
@@ -23,14 +23,14 @@ impl Limits {
     }
 }
 
-/// How much repair a controller wants sent beside the media; the session's codes give it effect.
+/// Repair that a controller wants sent beside the media; the session's codes apply it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum RepairPlan {
     /// No repair packets.
     #[default]
     Off,
-    /// One parity packet for each `interval` media packets (RFC 5109; RFC 8627), from 2 up.
+    /// One parity packet per `interval` media packets (RFC 5109; RFC 8627), at least 2.
     Parity {
         /// Media packets that one repair packet protects.
         interval: u8,
@@ -39,30 +39,30 @@ pub enum RepairPlan {
     ReedSolomon {
         /// Packets of a block, media and repair, at most 255.
         block: u8,
-        /// Repair packets among them, below `block`; with 0 blocks go on without repair.
+        /// Repair packets of a block, fewer than `block`; 0 sends blocks without repair.
         repair: u8,
     },
 }
 
-/// What a controller asks the session to do. A read: asking twice changes nothing.
+/// What a controller asks the session to do. Reading it changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// Rate for the encoder, between the limits.
     pub media_rate: DataRate,
-    /// Rate at which the pacer lets packets go.
+    /// Rate at which the pacer releases packets.
     pub pacing_rate: DataRate,
     /// Rate up to which the pacer fills with padding when media is short; zero for none.
     pub padding_rate: DataRate,
     /// Bytes that may be in flight; `None` where the controller is not window-limited.
     pub window: Option<DataSize>,
-    /// Age at which the RTP queue is discarded; `None` to keep everything.
+    /// Age at which the RTP queue is discarded; `None` keeps everything.
     pub max_queue_age: Option<TimeDelta>,
-    /// Repair packets to send beside the media; they come on top of `media_rate`.
+    /// Repair packets to send in addition to `media_rate`.
     pub repair: RepairPlan,
 }
 
 impl Target {
-    /// A pacing rate at which packets leave as soon as they are there, all of a frame at once.
+    /// A pacing rate that sends packets at once, all packets of a frame together.
     pub const UNPACED: DataRate = DataRate::from_bps(u64::MAX);
 
     /// A target of one rate, paced at `pacing_rate`, without padding, window or queue limit.
@@ -77,32 +77,32 @@ impl Target {
         }
     }
 
-    /// A target paced at a multiple of its media rate, and never below it.
+    /// A target paced at a multiple of its media rate, at least 1.
     pub(crate) fn paced_by(media_rate: DataRate, pacing: Gain) -> Self {
         Self::paced(media_rate, (media_rate * pacing).max(media_rate))
     }
 }
 
-/// Why a controller wants to be woken.
+/// Why a controller requests a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum TimeoutReason {
     /// A periodic update of the rate.
     RateUpdate,
-    /// Feedback has been missing for too long.
+    /// Feedback is overdue.
     FeedbackMissing,
-    /// A probe is due or gives up.
+    /// A probe is due or has expired.
     Probe,
 }
 
-/// A short burst at a set rate that measures capacity.
+/// A short burst at a given rate that measures capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeCluster {
-    /// Names the cluster in [`SentPacket::probe`]; never 0.
+    /// Identifies the cluster in [`SentPacket::probe`]; never 0.
     pub id: u32,
     /// Rate at which the cluster is sent.
     pub rate: DataRate,
-    /// The cluster goes on until it holds at least this many packets ...
+    /// The cluster ends once it holds at least this many packets ...
     pub min_packets: u32,
     /// ... and at least this many bytes.
     pub min_size: DataSize,
@@ -110,20 +110,20 @@ pub struct ProbeCluster {
 
 /// The sender half of a controller: a pure function of its configuration and the events, in order.
 ///
-/// Sans-IO and infallible: time enters as an argument, late, duplicate, forged or missing cues are
-/// taken as they come, and nothing panics. Calls carry times that never go back.
+/// Sans-IO and infallible. Time enters as an argument and never goes back. Late, duplicate, forged or missing cues are
+/// tolerated; nothing panics.
 pub trait Controller: Send {
-    /// A packet has left.
+    /// A packet has been sent.
     fn on_packet_sent(&mut self, packet: &SentPacket);
-    /// A cue has arrived.
+    /// A cue has been received.
     fn on_cue(&mut self, cue: &Cue<'_>);
-    /// The application has changed its bounds; the target obeys them from the return of this call.
+    /// The application has changed its bounds; the target obeys them as soon as this returns.
     fn on_limits(&mut self, limits: Limits, now: Timestamp);
     /// A frame has entered the RTP queue.
     fn on_queue(&mut self, queue: &QueueState) {
         let _ = queue;
     }
-    /// The instant that [`Self::poll_timeout`] gave has come.
+    /// The time of [`Self::poll_timeout`] has come.
     fn on_timeout(&mut self, now: Timestamp) {
         let _ = now;
     }
@@ -133,19 +133,19 @@ pub trait Controller: Send {
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         None
     }
-    /// Takes the next probe cluster to send, if one is wanted at `now`.
+    /// Takes the next probe cluster, if one is to be sent at `now`.
     fn poll_probe(&mut self, now: Timestamp) -> Option<ProbeCluster> {
         let _ = now;
         None
     }
-    /// Tells the controller's own internals by name, for plots: always the same names in the same order,
-    /// units in the name's last part (`_ms`, `_bps`, `_bytes`) or none, NaN where there is no value yet.
+    /// Reports internal values by name, for plots: always the same names in the same order, with the unit as suffix
+    /// (`_ms`, `_bps`, `_bytes`) or none, NaN where there is no value yet.
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let _ = out;
     }
 }
 
-/// What a receiver half tells the sender.
+/// A receiver half's report to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
     /// A REMB message.
@@ -155,7 +155,7 @@ pub enum Report {
     },
     /// A TMMBR message.
     Tmmbr {
-        /// The bound asked for.
+        /// The bound requested.
         rate: DataRate,
     },
     /// NADA's receiver-side report.
@@ -167,8 +167,8 @@ pub enum Report {
         /// r_recv.
         receive_rate: DataRate,
     },
-    /// C-NADU's report: a TMMBR message with the receiver's estimate and a NADU report; the session adds what
-    /// is played next.
+    /// C-NADU's report: a TMMBR message with the receiver's estimate and a NADU report, in which the session fills in
+    /// what is played next.
     NextDataUnit {
         /// The receiver's estimate.
         rate: DataRate,
@@ -177,24 +177,24 @@ pub enum Report {
 
 /// The receiver half of a controller, for those that have one.
 pub trait ReceiverController: Send {
-    /// A media packet has arrived.
+    /// A media packet has been received.
     fn on_packet_received(&mut self, packet: &ReceivedPacket);
     /// The session has measured the round-trip time.
     fn on_rtt(&mut self, rtt: TimeDelta, now: Timestamp) {
         let _ = (rtt, now);
     }
-    /// A device on the path says what its link to this end can carry.
+    /// A device on the path has announced the capacity of its link to this end.
     fn on_notice(&mut self, notice: &CapacityNotice) {
         let _ = notice;
     }
-    /// A frame's playout deadline has come. Called only where the session plays out.
+    /// A frame's playout deadline has passed. Called only if the session has playout.
     fn on_playout(&mut self, frame: &FramePlayout) {
         let _ = frame;
     }
-    /// When [`Self::poll_report`] may next have something to tell without a new packet.
+    /// When [`Self::poll_report`] may next have a report without a new packet.
     fn poll_timeout(&self) -> Option<Timestamp>;
-    /// Takes the report that is due at `now`, if any. Called after packets and at the timeout;
-    /// after it, `poll_timeout` is later than `now`.
+    /// Takes the report due at `now`, if any. Called after packets and at the timeout; afterwards `poll_timeout` is
+    /// later than `now`.
     fn poll_report(&mut self, now: Timestamp) -> Option<Report>;
     /// As [`Controller::metrics`].
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {

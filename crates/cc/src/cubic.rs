@@ -1,33 +1,35 @@
-//! CUBIC's congestion window (RFC 9438), for senders that count it in bytes and for those that count packets.
+//! CUBIC's congestion window (RFC 9438), in segments, for senders that count bytes or packets.
 //!
-//! [`Cubic`] computes windows in segments, as real numbers; its owner rounds them to its own unit and keeps the fraction. RFC 8312
-//! differed, and RFC 9438 is followed: K follows from the window at the start of the stage, not from beta; the target lies between
-//! one and one and a half windows; W_est grows by segments acknowledged, not by time, and by a whole segment a round trip once it
-//! has reached the window before the reduction; a timeout reduces the threshold by beta.
+//! [`Cubic`] computes windows in segments, as real numbers; the caller rounds them to its own unit and keeps the
+//! fraction. RFC 9438 is followed where RFC 8312 differs: K follows from the window at the start of the stage, not from
+//! beta; the target lies between one and one and a half windows; W_est grows by segments acknowledged, not by time, and
+//! by a whole segment per round trip once it has reached the window before the reduction; a timeout reduces the
+//! threshold by beta.
 //!
-//! Where section 4.4 adds (target - cwnd) / cwnd for each acknowledgement, this adds it for each segment acknowledged, as Linux
-//! does: otherwise delayed acknowledgements and DCCP's Ack Ratio would divide the growth. HyStart (section 4.10) is left out.
+//! Section 4.4 adds (target - cwnd) / cwnd per acknowledgement. This adds it per segment acknowledged, as Linux does:
+//! otherwise delayed acknowledgements and DCCP's Ack Ratio would slow the growth. HyStart (section 4.10) is left out.
 
 use weir_units::{TimeDelta, Timestamp};
 
 crate::tunables! {
     /// Configuration of CUBIC's window.
     pub struct Config {
-        /// beta: what congestion leaves of the window (RFC 9438, section 4.6: 0.7).
+        /// beta: multiplicative decrease factor (RFC 9438, section 4.6: 0.7).
         beta: f64 = 0.7, 0.3 => 0.95;
         /// C, in segments a second cubed (RFC 9438, section 5.1: 0.4).
         c: f64 = 0.4, 0.01 => 10.0;
-        /// Whether a window that did not reach its last maximum makes room for others (RFC 9438, section 4.7).
+        /// Whether fast convergence is on: a window that did not reach its last maximum releases more (RFC 9438,
+        /// section 4.7).
         fast_convergence: bool = true, 0 => 1;
     }
 }
 
-/// Segments that an acknowledgement acknowledges for the first time.
+/// Newly acknowledged segments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Acked {
-    /// When it arrived.
+    /// When the acknowledgement arrived.
     pub now: Timestamp,
-    /// How many.
+    /// Number of segments.
     pub segments: f64,
     /// Smoothed round-trip time.
     pub srtt: TimeDelta,
@@ -41,9 +43,10 @@ pub struct Cubic {
     alpha: f64,
     w_max: f64,
     cwnd_prior: f64,
-    /// The present stage, once its first acknowledgement has arrived.
+    /// The current stage, once its first acknowledgement has arrived.
     stage: Option<Stage>,
-    /// The stage begins after a timeout, or after a slow start without congestion: at its own plateau (section 4.8).
+    /// Whether the stage follows a timeout or a slow start without congestion and so begins at its plateau (section
+    /// 4.8).
     at_plateau: bool,
 }
 
@@ -51,16 +54,16 @@ pub struct Cubic {
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Stage {
     start: Timestamp,
-    /// The last acknowledgement, from which a pause in sending is counted.
+    /// Time of the last acknowledgement, to measure pauses in sending.
     last: Timestamp,
     k: f64,
-    /// Where the function is flat.
+    /// W_max, the window at which the cubic function is flat.
     plateau: f64,
     w_est: f64,
 }
 
 impl Cubic {
-    /// A new connection's, in slow start.
+    /// The state of a new connection, in slow start.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -72,13 +75,13 @@ impl Cubic {
         }
     }
 
-    /// beta: the share of the window that congestion leaves.
+    /// beta: the factor by which congestion reduces the window.
     pub fn beta(&self) -> f64 {
         self.config.beta
     }
 
-    /// The window, in segments, after an acknowledgement in congestion avoidance, with the window before it; never less than that
-    /// one. To be called only while the window limits the sender.
+    /// The window in segments after an acknowledgement in congestion avoidance, at least the window before it, `cwnd`.
+    /// Call it only while the window limits the sender.
     pub fn on_ack(&mut self, cwnd: f64, ack: &Acked) -> f64 {
         if self.stage.is_none() && self.cwnd_prior == 0.0 {
             self.cwnd_prior = cwnd; // Slow start has ended without congestion (section 4.10).
@@ -97,7 +100,7 @@ impl Cubic {
         next
     }
 
-    /// Congestion at this window, in segments: ends the stage. The caller reduces its own window by [`Self::beta`].
+    /// Congestion at this window, in segments, ends the stage. The caller reduces its own window by [`Self::beta`].
     pub fn on_congestion(&mut self, cwnd: f64, is_timeout: bool) {
         let yields = self.config.fast_convergence && cwnd < self.w_max;
         self.w_max = if yields { cwnd * (1.0 + self.config.beta) / 2.0 } else { cwnd };
@@ -106,7 +109,7 @@ impl Cubic {
         self.at_plateau = is_timeout;
     }
 
-    /// The sender had less to send than the window allows: the time of the stage does not run meanwhile (section 4.2).
+    /// The sender was application-limited: the stage's clock is stopped meanwhile (section 4.2).
     pub fn on_application_limited(&mut self, now: Timestamp) {
         if let Some(s) = &mut self.stage {
             s.start += now.saturating_since(s.last);
@@ -123,7 +126,7 @@ impl Cubic {
         Stage { start: now, last: now, k, plateau, w_est: cwnd }
     }
 
-    /// W_cubic (figure 1), `after` from now.
+    /// W_cubic (figure 1) at `now + after`.
     fn w_cubic(&self, stage: &Stage, now: Timestamp, after: TimeDelta) -> f64 {
         let d = (now - stage.start + after).as_secs_f64() - stage.k;
         self.config.c * d * d * d + stage.plateau
@@ -140,7 +143,8 @@ impl Default for Cubic {
 mod tests {
     use super::*;
 
-    /// Acknowledges window after window, one segment at a time, for `rounds` round trips of `rtt`; returns the window and the time.
+    /// Acknowledges window after window, one segment at a time, for `rounds` round trips of `rtt`; returns the window
+    /// and the time.
     fn run(c: &mut Cubic, mut cwnd: f64, from: Timestamp, rtt: TimeDelta, rounds: u32) -> (f64, Timestamp) {
         let mut now = from;
         for _ in 0..rounds {
@@ -166,7 +170,8 @@ mod tests {
         let k = libm::cbrt(300.0 / 0.4);
         for step in 1..=14 {
             (w, now) = run(&mut c, w, now, rtt, 20);
-            // The window trails the function by about a round trip, which it is made to look ahead.
+            // The window trails the function by about a round trip, which the function's look-ahead of a round trip
+            // makes up for.
             let t = now.as_secs_f64();
             let want = 0.4 * (t - k) * (t - k) * (t - k) + 1_000.0;
             assert!((w - want).abs() < 0.006 * want, "{step}: {w} at {t} s, expected {want}");
@@ -183,7 +188,7 @@ mod tests {
         let (early, now) = run(&mut c, 14.0, Timestamp::ZERO, rtt, 5);
         assert!((early - (14.0 + 5.0 * 0.9 / 1.7)).abs() < 0.2, "{early}");
         let (late, _) = run(&mut c, early, now, rtt, 6 + 20);
-        // 20 + (31 - 11.3) = 39.7, less what fractions of a segment leave out of a round trip.
+        // 20 + (31 - 11.3) = 39.7, less the fractions of a segment lost in each round trip.
         assert!((38.2..39.9).contains(&late), "{late}");
     }
 
@@ -205,7 +210,8 @@ mod tests {
     fn a_stage_after_a_timeout_starts_at_its_plateau() {
         let mut c = after_loss(1_000.0);
         c.on_congestion(1_000.0, true);
-        // 0.4 * 3^3 = 10.8 segments in 3 s by the cubic function; Reno's part makes at least alpha a round trip, 15.9.
+        // 0.4 * 3^3 = 10.8 segments in 3 s by the cubic function; the Reno-friendly region gives at least alpha per
+        // round trip, 15.9.
         let (w, _) = run(&mut c, 700.0, Timestamp::ZERO, TimeDelta::from_millis(100), 30);
         assert!((715.0..717.5).contains(&w), "{w}");
     }
@@ -228,7 +234,8 @@ mod tests {
         let rtt = TimeDelta::from_millis(200);
         let mut c = after_loss(10.0);
         let (w, _) = run(&mut c, 7.0, Timestamp::ZERO, rtt, 5);
-        // Half a minute later the function is far above: compounded over the acknowledgements of one window at most e^(1/2).
+        // Half a minute later the function is far above: at most e^(1/2), compounded over the acknowledgements of one
+        // window.
         let (grown, _) = run(&mut c, w, Timestamp::from_secs(30), rtt, 1);
         assert!((1.3..1.66).contains(&(grown / w)), "{w} {grown}");
     }

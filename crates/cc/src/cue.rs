@@ -1,4 +1,4 @@
-//! Congestion cues: what a controller can learn of its path, and where each cue comes from.
+//! Congestion cues: what a controller can learn about its path, and where each cue originates.
 //!
 //! The classes are those of V. Singh's dissertation, section 3.4 and figure 3.2: a cue is measured on
 //! the media path or off it, and signalled in band (with the media or its RTCP) or out of band.
@@ -8,7 +8,7 @@ use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp}
 /// Where a cue was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// By the receiver or a device that the media passes.
+    /// By the receiver or a device on the media path.
     OnPath,
     /// By a third party: a coverage map, an overlay, another path.
     OffPath,
@@ -19,15 +19,15 @@ pub enum Origin {
 pub enum Channel {
     /// In RTP header extensions or RTCP.
     InBand,
-    /// In signalling or a connection of its own.
+    /// In signalling or a separate connection.
     OutOfBand,
 }
 
-/// One observation of the path. A controller ignores the cues that it does not use.
+/// One observation of the path. A controller ignores cues that it does not use.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Cue<'a> {
-    /// What became of each packet, from TWCC or RFC 8888 feedback in one normal form.
+    /// The fate of each packet, from TWCC or RFC 8888 feedback in one form.
     TransportFeedback(TransportFeedback<'a>),
     /// A receiver report block (RFC 3550, section 6.4.1).
     ReportBlock(ReportBlock),
@@ -35,15 +35,15 @@ pub enum Cue<'a> {
     ReceiverEstimate(ReceiverEstimate),
     /// The aggregated signal of NADA's receiver (RFC 8698, section 5.1.2 and 6.4).
     NadaReport(NadaReport),
-    /// What became of each media packet of a reporting interval, from RTCP XR run lengths and delays.
+    /// The fate of each media packet of a reporting interval, from RTCP XR run lengths and delays.
     IntervalReport(IntervalReport<'a>),
-    /// What the receiver plays next and how long until then (NADU).
+    /// What the receiver plays next, and the time until then (NADU).
     NextDataUnit(NextDataUnit),
-    /// What a device on the path, such as a base station, says of its link.
+    /// Capacity announced by a device on the path, such as a base station.
     CapacityNotice(CapacityNotice),
-    /// What the transport under the session allows now, such as DCCP's congestion control.
+    /// The rate that the transport under the session allows, such as DCCP's congestion control.
     TransportRate(TransportRate),
-    /// That transport's queue has refused packets.
+    /// That transport's send queue has refused packets.
     SendRejected(SendRejected),
 }
 
@@ -90,22 +90,22 @@ impl Cue<'_> {
     }
 }
 
-/// What became of one packet.
+/// The fate of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketResult {
     /// Transport-wide sequence number, unwrapped.
     pub sequence: u64,
-    /// When it left, by this end's clock.
+    /// When it was sent, by this end's clock.
     pub departure: Timestamp,
-    /// When it arrived, by the receiver's clock; `None` where it is reported lost.
+    /// When it arrived, by the receiver's clock; `None` if reported lost.
     pub arrival: Option<RemoteTimestamp>,
     /// Bytes as counted by [`SentPacket::size`].
     pub size: DataSize,
     /// The ECN field on arrival.
     pub ecn: Ecn,
-    /// The probe cluster that it belonged to, 0 for none.
+    /// Its probe cluster, 0 for none.
     pub probe: u32,
-    /// Whether an earlier report had called this packet lost; its arrival then takes the loss back.
+    /// Whether an earlier report had it as lost; its arrival then revokes the loss.
     pub was_lost: bool,
 }
 
@@ -118,15 +118,15 @@ pub struct TransportFeedback<'a> {
     pub packets: &'a [PacketResult],
     /// Bytes sent and not yet resolved, after this feedback.
     pub bytes_in_flight: DataSize,
-    /// Round-trip time sample from the latest packet that this feedback newly reports received:
-    /// without the receiver's holding time where the format tells it (RFC 8888), with it otherwise (TWCC).
+    /// Round-trip time sample from the latest packet newly reported received. It excludes the receiver's holding time
+    /// where the format reports it (RFC 8888) and includes it otherwise (TWCC).
     pub rtt: Option<TimeDelta>,
 }
 
-/// A receiver report block and the round-trip time drawn from it.
+/// A receiver report block and the round-trip time derived from it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReportBlock {
-    /// When the report reached this end.
+    /// When the report was received.
     pub now: Timestamp,
     /// Share of packets lost since the last report, 0 to 1.
     pub fraction_lost: f64,
@@ -138,12 +138,12 @@ pub struct ReportBlock {
     pub expected: u64,
     /// Interarrival jitter.
     pub jitter: TimeDelta,
-    /// From LSR and DLSR, where the block holds them.
+    /// From LSR and DLSR, if present in the block.
     pub rtt: Option<TimeDelta>,
 }
 
 impl ReportBlock {
-    /// The share lost, from 0 to 1; what is not a number counts as none.
+    /// The share lost, limited to 0 to 1; NaN counts as 0.
     pub(crate) fn loss(&self) -> f64 {
         if self.fraction_lost > 0.0 { self.fraction_lost.min(1.0) } else { 0.0 }
     }
@@ -161,15 +161,15 @@ pub enum EstimateKind {
 /// A rate that the receiver asks the sender not to exceed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverEstimate {
-    /// When it reached this end.
+    /// When it was received.
     pub now: Timestamp,
-    /// The rate asked for.
+    /// The rate requested.
     pub rate: DataRate,
     /// The message that carried it.
     pub kind: EstimateKind,
 }
 
-/// NADA's mode of rate update as the receiver recommends it (RFC 8698, section 4.2).
+/// NADA's mode of rate update as recommended by the receiver (RFC 8698, section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NadaMode {
     /// rmode = 0.
@@ -181,7 +181,7 @@ pub enum NadaMode {
 /// NADA's report of the receiver-side variant (RFC 8698, section 5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NadaReport {
-    /// When it reached this end.
+    /// When it was received.
     pub now: Timestamp,
     /// rmode.
     pub mode: NadaMode,
@@ -189,18 +189,18 @@ pub struct NadaReport {
     pub aggregate_delay: TimeDelta,
     /// r_recv, the measured receiving rate.
     pub receive_rate: DataRate,
-    /// Round-trip time as the sender's session measured it last.
+    /// Round-trip time last measured by the sender's session.
     pub rtt: Option<TimeDelta>,
 }
 
-/// What became of a media packet at the receiver.
+/// The fate of a media packet at the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It came, and in time.
+    /// Received in time.
     Received,
-    /// It did not come (loss RLE, RFC 3611, section 4.1).
+    /// Not received (loss RLE, RFC 3611, section 4.1).
     Lost,
-    /// It came and was thrown away, too late for its playout (discard RLE, RFC 7097).
+    /// Received too late for playout and discarded (discard RLE, RFC 7097).
     Discarded,
 }
 
@@ -209,90 +209,93 @@ pub enum Fate {
 pub struct IntervalPacket {
     /// Sequence number as in [`SentPacket::sequence`].
     pub sequence: u64,
-    /// When it left, by this end's clock.
+    /// When it was sent, by this end's clock.
     pub departure: Timestamp,
     /// Bytes as counted by [`SentPacket::size`].
     pub size: DataSize,
-    /// What became of it, before repair.
+    /// Its fate before repair.
     pub fate: Fate,
-    /// Whether repair brought it back in time (post-repair loss RLE, RFC 5725).
+    /// Whether repair recovered it in time (post-repair loss RLE, RFC 5725).
     pub repaired: bool,
 }
 
-/// One-way delay over a reporting interval, as the receiver estimates it without synchronised clocks.
+/// One-way delay over a reporting interval, as estimated by the receiver without synchronised clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OneWayDelay {
-    /// The least.
+    /// Minimum.
     pub min: TimeDelta,
-    /// The mean.
+    /// Mean.
     pub mean: TimeDelta,
-    /// That of the last packet.
+    /// Delay of the last packet.
     pub last: TimeDelta,
 }
 
-/// A compound RTCP packet with run lengths: the packets from the one after the last such report's last to the
-/// highest received, in send order. Receiver-report numbers of the same packet come before, as [`Cue::ReportBlock`].
+/// A compound RTCP packet with run lengths. It covers the packets after the previous such report up to the highest
+/// received, in send order. The receiver report of the same compound precedes it as [`Cue::ReportBlock`].
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalReport<'a> {
-    /// When the report reached this end.
+    /// When the report was received.
     pub now: Timestamp,
-    /// The packets of the interval in send order; may be empty. Padding and repair are not among them.
+    /// The packets of the interval in send order, without padding and repair; may be empty.
     pub packets: &'a [IntervalPacket],
-    /// One-way delay, where the report tells it.
+    /// One-way delay, if reported.
     pub one_way_delay: Option<OneWayDelay>,
-    /// Round-trip time as the sender's session measured it last.
+    /// Round-trip time last measured by the sender's session.
     pub rtt: Option<TimeDelta>,
 }
 
-/// The receiver's buffer as NADU tells it (3GPP TS 26.234, next application data unit).
+/// The receiver's buffer as reported by NADU (3GPP TS 26.234, next application data unit).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NextDataUnit {
-    /// When it reached this end.
+    /// When it was received.
     pub now: Timestamp,
-    /// Sequence number, as in [`SentPacket::sequence`], of the packet that is decoded next.
+    /// Sequence number, as in [`SentPacket::sequence`], of the next packet to be decoded.
     pub next_sequence: u64,
-    /// Time from the report until that packet is played; `None` where the receiver cannot tell.
+    /// Time from the report until that packet is played; `None` if the receiver does not know it.
     pub playout_delay: Option<TimeDelta>,
 }
 
-/// A notice of a device on the path that knows its link (V. Singh's dissertation, section 7.1): a base station tells the
-/// end beside it. It is measured on the path and signalled out of band, by the device itself rather than the other end.
+/// A notice from a device on the path that knows its link's capacity (V. Singh's dissertation, section 7.1), such as a
+/// base station to the end beside it. It is measured on the path and signalled out of band, by the device itself rather
+/// than the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CapacityNotice {
-    /// When it reached this end.
+    /// When it was received.
     pub now: Timestamp,
-    /// What the link can carry of this flow: at a media sender the way out, at a media receiver the way in.
+    /// The link's capacity for this flow: towards the network at a media sender, from it at a media receiver.
     pub rate: DataRate,
 }
 
-/// What the transport under the session allows now, where it has congestion control of its own (DCCP; S. Jero, 2013, section
-/// 3.2.2). It is measured on the path and signalled by this end's own transport, out of band.
+/// The rate that the transport under the session allows, where it has congestion control of its own (DCCP; S. Jero,
+/// 2013, section 3.2.2). It is measured on the path and signalled by this end's own transport, out of band.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransportRate {
     /// When it was read.
     pub now: Timestamp,
-    /// The rate at which data may leave now: of what the transport carries for this session, RTP headers included.
+    /// The rate at which data may be sent now, counting what the transport carries for this session, RTP headers
+    /// included.
     pub rate: DataRate,
-    /// The same, smoothed for an application to follow.
+    /// The same, smoothed for the application.
     pub smoothed: DataRate,
-    /// Round-trip time as the transport measures it; `None` where it has not yet.
+    /// Round-trip time measured by the transport; `None` before the first sample.
     pub rtt: Option<TimeDelta>,
 }
 
-/// The transport's send queue has refused packets of the frame that was handed over just now: one event a frame, however
-/// many packets of it went (S. Jero, 2013, section 3.2.2). They are lost. Signalled by this end's own transport, out of band.
+/// The transport's send queue has refused packets of the frame just handed over: one event per frame, for any number of
+/// its packets (S. Jero, 2013, section 3.2.2). The packets are lost. Signalled by this end's own transport, out of
+/// band.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRejected {
     /// When the frame had been handed over.
     pub now: Timestamp,
-    /// Packets of it that were refused, at least 1.
+    /// Number of its packets refused, at least 1.
     pub packets: u32,
 }
 
-/// A packet that has just left.
+/// A packet that has just been sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentPacket {
-    /// When it left.
+    /// When it was sent.
     pub now: Timestamp,
     /// Transport-wide sequence number, unwrapped, one higher than the packet before.
     pub sequence: u64,
@@ -302,18 +305,19 @@ pub struct SentPacket {
     pub is_padding: bool,
     /// Whether it is a repair packet: forward error correction.
     pub is_repair: bool,
-    /// Whether it is a media packet that is sent again, on a stream of its own (RFC 4588).
+    /// Whether it is a retransmission, on a stream of its own (RFC 4588).
     pub is_retransmission: bool,
-    /// The probe cluster that it belongs to, 0 for none.
+    /// Its probe cluster, 0 for none.
     pub probe: u32,
-    /// Bytes that wait in the RTP queue behind it.
+    /// Bytes still queued in the RTP queue behind it.
     pub queued: DataSize,
     /// Bytes in flight, this packet included.
     pub bytes_in_flight: DataSize,
 }
 
 impl SentPacket {
-    /// A media packet that nothing waits behind: no padding, repair, retransmission or probe, and no other packet in flight.
+    /// A media packet with an empty queue behind it and nothing else in flight: no padding, repair, retransmission or
+    /// probe.
     pub const fn media(now: Timestamp, sequence: u64, size: DataSize) -> Self {
         Self {
             now,
@@ -329,12 +333,12 @@ impl SentPacket {
     }
 }
 
-/// The state of the RTP queue between encoder and pacer, given when a frame enters it.
+/// The state of the RTP queue between encoder and pacer when a frame enters it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueState {
     /// When the frame entered.
     pub now: Timestamp,
-    /// Bytes of the frame that entered.
+    /// Bytes of that frame.
     pub added: DataSize,
     /// Bytes in the queue, the frame included.
     pub queued: DataSize,
@@ -342,7 +346,7 @@ pub struct QueueState {
     pub oldest_age: TimeDelta,
 }
 
-/// A media packet that has just arrived, for receiver halves.
+/// A media packet that has just been received, for receiver halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceivedPacket {
     /// Arrival by this (the receiving) end's clock.
@@ -351,7 +355,7 @@ pub struct ReceivedPacket {
     pub departure: Option<RemoteTimestamp>,
     /// RTP header, extensions and payload in bytes, without UDP and IP.
     pub size: DataSize,
-    /// Of these the media payload, which is what a media rate counts.
+    /// Bytes of media payload among them, which a media rate counts.
     pub payload: DataSize,
     /// RTP sequence number, unwrapped.
     pub sequence: u64,
@@ -363,18 +367,18 @@ pub struct ReceivedPacket {
     pub ecn: Ecn,
 }
 
-/// How a frame fared at playout, for receiver halves.
+/// A frame's outcome at playout, for receiver halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FramePlayout {
-    /// When it was known: the frame's playout deadline.
+    /// When the outcome was known: the frame's playout deadline.
     pub now: Timestamp,
     /// RTP timestamp of the frame.
     pub rtp_timestamp: u32,
-    /// Whether all of it was there in time.
+    /// Whether it was complete in time.
     pub complete: bool,
-    /// Packets of it that came too late and were thrown away.
+    /// Its packets that arrived too late and were discarded.
     pub discarded: u32,
-    /// How long its last packet waited for playout; zero where the frame is not complete.
+    /// How long its last packet was buffered before playout; zero if the frame is incomplete.
     pub buffered: TimeDelta,
 }
 

@@ -1,9 +1,9 @@
-//! Drives a controller over a model of a call, to measure the controller alone: 2 Mbit/s in packets of 1,000 bytes at
-//! 25 frames a second, 50 ms each way, a queue that rises to 20 ms and falls again, feedback every 100 ms, extended
-//! reports every 200 ms. Where parity packets are wanted, they take the place of media packets.
+//! Drives a controller over a modelled call, to measure the controller alone: 2 Mbit/s in packets of 1,000 bytes at 25
+//! frames a second, 50 ms each way, a queue that rises to 20 ms and falls again, feedback every 100 ms, extended
+//! reports every 200 ms. Requested parity packets replace media packets.
 //!
-//! There is no more around the controller than the sent history and arithmetic, so that what is measured is theirs.
-//! Nothing here reads a clock: whoever measures times [`Drive::step`] and divides by [`PACKETS_PER_STEP`].
+//! Apart from the controller there is only the sent history and arithmetic, so that the time measured is theirs.
+//! Nothing here reads a clock: callers time [`Drive::step`] and divide by [`PACKETS_PER_STEP`].
 
 use crate::Sender;
 use crate::cue::{
@@ -24,15 +24,15 @@ const SPACING: TimeDelta = TimeDelta::from_millis(4);
 const PACKETS_PER_FRAME: u64 = 10;
 const ONE_WAY: TimeDelta = TimeDelta::from_millis(50);
 const RTT: TimeDelta = TimeDelta::from_millis(100);
-/// Playout deadline after departure.
+/// Playout delay after departure.
 const PLAYOUT: TimeDelta = TimeDelta::from_millis(150);
 const CLOCK_RATE: u32 = 90_000;
-/// Packets that the sender remembers as repair or media: more than are ever under way.
+/// Packets that the sender remembers as repair or media; more than are ever in flight.
 const REMEMBERED: usize = 256;
-/// Packets from one lowest queue to the next: 4 s.
+/// Period of the queue in packets: 4 s.
 const QUEUE_PERIOD: u64 = 1_000;
 
-/// Both halves of a controller and what a session does for them.
+/// Both halves of a controller and a minimal session around them.
 pub struct Drive {
     sender: Sender,
     receiver: Option<Receiver>,
@@ -41,13 +41,13 @@ pub struct Drive {
     extended_reports: bool,
     meter: OneWayDelayMeter,
     interval: Vec<IntervalPacket>,
-    /// Whether a packet is repair, by its sequence number.
+    /// Whether a packet is repair, indexed by sequence number.
     is_repair: [bool; REMEMBERED],
     media_since_repair: u32,
     reports: Vec<ReportedPacket>,
     results: Vec<PacketResult>,
     next: u64,
-    /// First packet that the receiver has not had, and the first that it has not reported.
+    /// First packet not yet received, and first not yet reported.
     arriving: u64,
     reported: u64,
     one_lost_of: Option<u64>,
@@ -65,9 +65,9 @@ fn arrival(sequence: u64) -> Timestamp {
 }
 
 impl Drive {
-    /// A call under this controller with its default parameters, in which one packet of `one_lost_of` is lost, or none.
-    /// The target lies between 150 kbit/s and 3 Mbit/s and starts at 1 Mbit/s; what is sent does not follow it.
-    /// Errors: an unknown name.
+    /// A call under this controller with its default parameters. One packet in `one_lost_of` is lost; `None` loses
+    /// nothing. The target lies between 150 kbit/s and 3 Mbit/s and starts at 1 Mbit/s; the sending rate does not
+    /// follow it. Errors: an unknown name.
     pub fn new(registry: &Registry, name: &str, one_lost_of: Option<u64>) -> Result<Self, SetupError> {
         let spec = registry.get(name).ok_or_else(|| SetupError::UnknownController { name: name.into() })?;
         let setup = Setup {
@@ -98,7 +98,7 @@ impl Drive {
         })
     }
 
-    /// 100 ms of the call: 25 packets and one feedback message.
+    /// Runs 100 ms of the call: 25 packets and one feedback message.
     pub fn step(&mut self) {
         for _ in 0..PACKETS_PER_STEP {
             let now = departure(self.next);
@@ -127,8 +127,7 @@ impl Drive {
         while self.sender.poll_probe(now).is_some() {}
     }
 
-    /// A sum over all targets so far: it says that the controller has worked, and keeps an optimiser from leaving the
-    /// work out.
+    /// Sum of all targets so far. It shows that the controller has run, and keeps the optimiser from removing the work.
     pub fn checksum(&self) -> u64 {
         self.checksum
     }
@@ -147,7 +146,7 @@ impl Drive {
         self.is_repair[sequence as usize % REMEMBERED]
     }
 
-    /// Whether the next packet is to be repair, by the controller's plan.
+    /// Whether the next packet is repair, by the controller's plan.
     fn repair_is_due(&mut self) -> bool {
         let interval = match self.sender.target().repair {
             RepairPlan::Parity { interval } => u32::from(interval),
@@ -176,7 +175,7 @@ impl Drive {
         self.next += 1;
     }
 
-    /// What arrives at the receiver half by `now`, if there is one.
+    /// Delivers what has arrived by `now` to the receiver half, if there is one.
     fn receive(&mut self, now: Timestamp) {
         while arrival(self.arriving) <= now {
             let sequence = self.arriving;
@@ -255,7 +254,7 @@ impl Drive {
         self.sender.on_cue(&Cue::TransportFeedback(feedback));
     }
 
-    /// What became of the media packets that have arrived and were reported by now; every third loss is a discard.
+    /// The fates of the media packets that have arrived and not been reported; every third loss is a discard.
     fn interval_report(&mut self, now: Timestamp) {
         self.interval.clear();
         while arrival(self.reported) + ONE_WAY <= now {
@@ -307,7 +306,8 @@ mod tests {
                 let mut drive = Drive::new(&registry, &spec.name, one_lost_of).expect("the defaults are valid");
                 (0..steps).for_each(|_| drive.step());
                 assert_eq!(drive.next, steps * PACKETS_PER_STEP, "{}", spec.name);
-                // 100 ms there and back and up to 20 ms of queue are under way: at most 2 steps' packets unreported.
+                // A round trip of 100 ms and up to 20 ms of queue are in flight: at most the packets of 2 steps are
+                // unreported.
                 let behind = drive.next - if drive.reported > 0 { drive.reported } else { drive.next };
                 assert_eq!(drive.reported > 0, drive.per_packet_feedback || drive.extended_reports, "{}", spec.name);
                 assert!(behind <= 2 * PACKETS_PER_STEP, "{}: {behind} packets unreported", spec.name);

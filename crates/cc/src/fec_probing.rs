@@ -2,8 +2,9 @@
 //!
 //! M. Nagy et al., "Congestion Control using FEC for Conversational Multimedia Communication" (MMSys 2014), section 7:
 //! the idea works "not only to the FBRA algorithm, but also to any other rate control algorithm. [...] For instance in
-//! RRTCC, when it receives a TMMBR message for increasing the rate, it can allocate the difference in the current
-//! rate and the new rate to FEC." Where the paper stops, this file guesses: what is a step, and when it has proved itself.
+//! RRTCC, when it receives a TMMBR message for increasing the rate, it can allocate the difference in the current rate
+//! and the new rate to FEC." The paper does not say what a step is and when it has succeeded; both are guesses made
+//! here.
 
 use crate::controller::{Controller, Limits, ProbeCluster, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, Fate, QueueState, SentPacket};
@@ -13,39 +14,40 @@ use crate::spec::{Setup, Spec, Start};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// What a controller's name ends in to have its steps probed.
+/// Suffix of a controller's name that adds probing of its steps.
 pub const SUFFIX: &str = "+fec";
 
 crate::tunables! {
-    /// Configuration of the probing; the controller inside has its own.
+    /// Configuration of the probing; the inner controller has its own.
     pub struct Config {
-        /// Least media packets to a parity packet: the greatest step is its reciprocal (Nagy et al., section 4.2: 2).
+        /// Fewest media packets per parity packet: the greatest step is its reciprocal (Nagy et al., section 4.2: 2).
         step_interval_min: u32 = 2.0, 2.0 => 100.0;
-        /// Most media packets to a parity packet: steps below its reciprocal wait to grow (Nagy et al., section 4.2: 14).
+        /// Most media packets per parity packet: steps smaller than its reciprocal wait until they grow (Nagy et al.,
+        /// section 4.2: 14).
         step_interval_max: u32 = 14.0, 2.0 => 100.0;
-        /// Time after which a step too small to be probed is taken as it is (guess: 2 s, in which most controllers
-        /// that find room ask for 1/14).
+        /// Time after which a step too small to probe is taken without one (guess: 2 s, in which most controllers that
+        /// find room ask for 1/14).
         step_patience: TimeDelta = 2_000.0, 0.0 => 60_000.0;
-        /// Least time from a probe that was not clean to the next (guess: 500 ms).
+        /// Least time from a failed probe to the next (guess: 500 ms).
         step_pause: TimeDelta = 500.0, 0.0 => 60_000.0;
-        /// Share of lost packets in a probe's feedback that is no congestion (guess: 0).
+        /// Share of packets lost in a probe's feedback that is tolerated (guess: 0).
         step_loss: f64 = 0.0, 0.0 => 1.0;
     }
 }
 
-/// A controller whose steps upwards go to FEC first.
+/// A controller whose upward steps are first sent as FEC.
 ///
-/// - The media rate follows the controller's down at once, and FEC goes off.
-/// - Where the controller wants more, parity packets of about the difference go beside the media, one for each 2 to 14
-///   packets. A smaller step waits until the controller has made it larger, or until it has waited long enough.
-/// - Feedback on packets sent after the first parity packet decides. Without loss, and with the controller still asking
-///   for it, the media takes the rate that was probed; otherwise FEC goes off and the media stays.
-/// - Without parity packets, for the session has no code or the media pauses, the step is taken after the patience, and
-///   the probe does not count.
-/// - A controller that plans repair itself or counts probes of its own is left alone.
+/// - The media rate follows the controller downwards at once, and FEC stops.
+/// - If the controller wants more, parity packets of about the difference are sent beside the media, one per 2 to 14
+///   packets. A smaller step waits until the controller has made it larger, or for at most the patience.
+/// - Feedback on packets sent after the first parity packet decides. Without loss, and if the controller still asks for
+///   it, the media takes the probed rate; otherwise FEC stops and the media rate stays.
+/// - If no parity packets are sent, because the session has no code or the media pauses, the step is taken after the
+///   patience, and the probe does not count.
+/// - A controller that plans repair itself or counts its own probes is passed through.
 pub struct FecProbing<C> {
     inner: C,
-    /// Whether the inner controller does its own probing.
+    /// Whether the inner controller is passed through, since it probes by itself.
     transparent: bool,
     config: Config,
     limits: Limits,
@@ -58,16 +60,16 @@ pub struct FecProbing<C> {
     rtt: TimeDelta,
 }
 
-/// What a cue says of the open probe.
+/// Outcome of the open probe by a cue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ProbeResult {
-    /// Nothing yet.
+    /// Undecided.
     Open,
     Clean,
     Lossy,
 }
 
-/// The entry of a controller with probing around it.
+/// The registry entry of a controller with probing around it.
 pub(crate) fn spec(inner: &Spec) -> Spec {
     let mut spec = inner.clone();
     spec.name.push_str(SUFFIX);
@@ -77,7 +79,7 @@ pub(crate) fn spec(inner: &Spec) -> Spec {
     spec
 }
 
-/// Takes the parameters of [`Config`] out of a setup; the rest are the inner controller's.
+/// Separates the parameters of [`Config`] from a setup; the rest are the inner controller's.
 pub(crate) fn split(setup: &Setup) -> Result<(Config, Setup), SetupError> {
     let known = Config::params();
     let (own, inner) = setup.params.iter().cloned().partition::<Vec<_>, _>(|p| known.iter().any(|o| o.name == p.0));
@@ -85,7 +87,7 @@ pub(crate) fn split(setup: &Setup) -> Result<(Config, Setup), SetupError> {
 }
 
 impl<C: Controller> FecProbing<C> {
-    /// Probing around a controller that has the same start. Errors: see [`Config::check`].
+    /// Wraps a controller made from the same start. Errors: see [`Config::check`].
     pub fn new(config: Config, inner: C, start: &Start) -> Result<Self, SetupError> {
         config.check(SUFFIX)?;
         let target = inner.target();
@@ -129,7 +131,7 @@ impl<C: Controller> FecProbing<C> {
         match cue {
             Cue::TransportFeedback(f) => f.packets.iter().for_each(|p| count(p.departure, p.arrival.is_none())),
             Cue::IntervalReport(i) => i.packets.iter().for_each(|p| count(p.departure, p.fate != Fate::Received)),
-            // These tell no packets: what they tell is of packets a round trip ago.
+            // These cues do not name packets; they concern packets sent a round trip ago.
             _ if cue.now() - first_repair <= self.rtt => {}
             Cue::ReportBlock(b) => {
                 let lossy = b.fraction_lost > self.config.step_loss;
@@ -146,7 +148,7 @@ impl<C: Controller> FecProbing<C> {
         }
     }
 
-    /// Takes in what the controller wants after an event.
+    /// Applies the inner controller's target after an event.
     fn follow(&mut self, now: Timestamp, result: ProbeResult) {
         let target = self.inner.target();
         let wanted = target.media_rate;
@@ -171,19 +173,19 @@ impl<C: Controller> FecProbing<C> {
         }
     }
 
-    /// The rate of one parity packet for each `interval` media packets of the same length.
+    /// The rate of one parity packet per `interval` media packets of the same length.
     fn step(&self, interval: u8) -> DataRate {
         DataRate::from_bps(self.media.as_bps() / u64::from(interval.max(1)))
     }
 
-    /// No probe is open and the controller wants more.
+    /// No probe is open and the controller wants a higher rate.
     fn consider(&mut self, wanted: DataRate, now: Timestamp) {
         let step = wanted.as_bps_f64() - self.media.as_bps_f64();
         let interval = libm::ceil(self.media.as_bps_f64() / step);
         let since = *self.waits_since.get_or_insert(now);
         let too_small = interval > f64::from(self.config.step_interval_max);
         if interval < 1.0 || (too_small && now - since >= self.config.step_patience) {
-            // From nothing there is nothing to protect.
+            // Without media there is nothing to protect.
             (self.media, self.waits_since) = (wanted, None);
         } else if !too_small && now >= self.next_probe {
             self.probing.start(libm::fmax(interval, f64::from(self.config.step_interval_min)) as u8);

@@ -1,9 +1,9 @@
-//! When feedback has stayed away for too long after a packet.
+//! Timeout for feedback that is overdue after a packet.
 
 use crate::controller::TimeoutReason;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Runs from the first packet after the last feedback, and again from each expiry.
+/// Starts at the first packet after the last feedback, and restarts at each expiry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FeedbackTimeout {
     wait: TimeDelta,
@@ -11,7 +11,7 @@ pub(crate) struct FeedbackTimeout {
 }
 
 impl FeedbackTimeout {
-    /// Expires `wait` after a packet; never where that is zero.
+    /// Expires `wait` after a packet; never if that is zero.
     pub(crate) const fn new(wait: TimeDelta) -> Self {
         Self { wait, at: None }
     }
@@ -23,7 +23,7 @@ impl FeedbackTimeout {
     pub(crate) fn on_feedback(&mut self) {
         self.at = None;
     }
-    /// Whether it has expired by `now`; it runs again then.
+    /// Whether it has expired by `now`; if so it restarts.
     pub(crate) fn expire(&mut self, now: Timestamp) -> bool {
         let expired = self.at.is_some_and(|t| t <= now);
         if expired {

@@ -1,4 +1,4 @@
-//! A constant rate: no reaction at all, the floor of every comparison and the proof of the interface.
+//! A constant rate without any reaction: the baseline of comparisons, and the smallest implementation of the interface.
 
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
@@ -9,12 +9,12 @@ use weir_units::{DataRate, Gain, Timestamp};
 crate::tunables! {
     /// Configuration of the constant rate.
     pub struct Config {
-        /// Pacing rate as a multiple of the media rate, so that a frame leaves before the next one comes.
+        /// Pacing rate as a multiple of the media rate, so that a frame has been sent before the next one.
         pacing_factor: f64 = 2.5, 1.0 => 100.0;
     }
 }
 
-/// Holds the start rate whatever happens, inside the limits.
+/// Holds the start rate within the limits.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     wanted: DataRate,

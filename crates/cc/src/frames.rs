@@ -1,20 +1,20 @@
-//! Packets put together to frames by their RTP timestamps, for receivers that watch how frames come in.
+//! Groups packets into frames by their RTP timestamps, for receivers that observe frame arrivals.
 
 use crate::cue::ReceivedPacket;
 use weir_units::{TimeDelta, Timestamp};
 
-/// A frame that comes this much earlier or later than its timestamp says has another clock.
+/// A frame this much earlier or later than its timestamp implies shows that the sender's clock has changed.
 const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(5);
-/// So many packets of older frames, one after another, mean that the sender's clock went back.
+/// Consecutive packets of older frames from which the sender's clock has gone back.
 const MAX_REORDERED: u32 = 3;
-/// No packet is larger; more would be a forgery.
+/// Upper bound of a packet's size; larger ones are forged.
 const MAX_PACKET: u64 = 1 << 16;
 /// Longer gaps in the sequence numbers count as this many packets.
 const MAX_GAP: u64 = 10_000;
-/// Bytes of a frame count up to this.
+/// Upper bound of the bytes counted for a frame.
 const MAX_FRAME: u64 = 1 << 22;
 
-/// A whole frame.
+/// A complete frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frame {
     /// RTP timestamp as it stands in the packets.
@@ -25,7 +25,7 @@ pub(crate) struct Frame {
     pub(crate) size: u64,
 }
 
-/// A whole frame, and how it came after the one before.
+/// A complete frame relative to the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Step {
     /// The frame.
@@ -36,34 +36,34 @@ pub(crate) struct Step {
     pub(crate) departure: TimeDelta,
     /// t(i) - t(i-1), from last packet to last packet.
     pub(crate) arrival: TimeDelta,
-    /// Packets that came after the frame before, and packets that are missing among them.
+    /// Packets received after the frame before, and packets missing among them.
     pub(crate) packets: u32,
     pub(crate) missing: u32,
 }
 
 impl Step {
-    /// d(i): how much longer the frame took than the one before.
+    /// d(i): how much longer this frame took to arrive than the one before.
     pub(crate) fn delay(&self) -> TimeDelta {
         self.arrival - self.departure
     }
 }
 
-/// What a packet brought.
+/// The result of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Framed {
-    /// Its frame may go on, or it came out of order.
+    /// The frame is incomplete, or the packet was reordered.
     Nothing,
-    /// A frame is whole.
+    /// A frame is complete.
     Step(Step),
-    /// It did not fit at all; filters must start again.
+    /// The packet does not fit the sequence; filters must restart.
     Restart,
 }
 
-/// Puts packets into frames. A frame is whole with its marker bit or the first packet of a later one.
+/// Groups packets into frames. A frame is complete with its marker bit or the first packet of a later one.
 #[derive(Clone, Debug)]
 pub(crate) struct Frames {
     clock_rate: f64,
-    /// The number of ticks last asked for, and its time: frames come evenly, and ask for the same again.
+    /// Cache of the last conversion from ticks to time, since frames are evenly spaced.
     step: (i32, TimeDelta),
     open: Option<Frame>,
     last: Option<Frame>,
@@ -74,7 +74,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// For RTP timestamps of so many ticks a second.
+    /// For an RTP clock of this rate in ticks a second.
     pub(crate) fn new(clock_rate: f64) -> Self {
         Self {
             clock_rate,
@@ -88,7 +88,7 @@ impl Frames {
         }
     }
 
-    /// Takes a packet in order of arrival.
+    /// Takes a packet; call it in order of arrival.
     pub(crate) fn on_packet(&mut self, packet: &ReceivedPacket) -> Framed {
         let size = packet.size.as_bytes().min(MAX_PACKET);
         let gap = self.sequence.map_or(0, |s| packet.sequence.saturating_sub(s).saturating_sub(1));
@@ -114,14 +114,14 @@ impl Frames {
                 frame.arrival = packet.now;
                 frame.size = (frame.size + size).min(MAX_FRAME);
             }
-            // The marker of the frame before is lost: the frame is dropped where this one is whole already.
+            // The marker of the frame before is lost: drop that frame if this one is already complete.
             open if packet.marker => *open = Some(fresh),
             _ => {
                 whole = self.close();
                 self.open = Some(fresh);
             }
         }
-        // A gap counts to the frame that comes after it, and so does what was dropped.
+        // A gap counts towards the frame after it, and so do dropped packets.
         self.packets = self.packets.saturating_add(1);
         self.missing = self.missing.saturating_add(gap.min(MAX_GAP) as u32);
         if packet.marker {
@@ -164,7 +164,7 @@ pub(crate) mod tests {
     use super::*;
     use weir_units::{DataSize, Ecn};
 
-    /// A packet of a video stream at 90 kHz whose frame was taken at `sent_ms`.
+    /// A packet of a video stream at 90 kHz whose frame was captured at `sent_ms`.
     pub(crate) fn packet(sequence: u64, sent_ms: f64, arrival_ms: f64, size: u64, marker: bool) -> ReceivedPacket {
         ReceivedPacket {
             now: Timestamp::from_secs_f64(arrival_ms * 1e-3),
@@ -195,14 +195,14 @@ pub(crate) mod tests {
             (0, 0.0, 100.0, false),
             (1, 0.0, 110.0, true),
             (2, 40.0, 150.0, true),
-            // The marker of the third frame is lost, and so is a whole fourth.
+            // The marker of the third frame is lost, and the whole fourth frame.
             (3, 80.0, 190.0, false),
             (6, 160.0, 270.0, true),
             (7, 200.0, 311.0, true),
         ];
         let expected = [(40.0, 40.0, 1_000, 0), (120.0, 120.0, 1_000, 2), (40.0, 41.0, 1_000, 0)];
         assert_eq!(steps(&packets), expected);
-        // Without markers each frame is whole when the next begins.
+        // Without markers each frame is complete when the next begins.
         let packets: Vec<_> = (0..8).map(|k| (k, 20.0 * (k / 2) as f64, 10.0 * k as f64, false)).collect();
         assert_eq!(steps(&packets), [(20.0, 20.0, 2_000, 0); 2]);
     }

@@ -1,18 +1,18 @@
-//! What has been sent and not yet reported on, and the joining of feedback with it.
+//! Packets sent and not yet reported, and the matching of feedback to them.
 
 use crate::cue::{PacketResult, SentPacket};
 use weir_units::{DataSize, Ecn, RemoteTimestamp, Timestamp};
 
-/// Most packets remembered: two seconds at 200 Mbit/s in packets of 1,200 bytes.
+/// Most packets kept: two seconds at 200 Mbit/s in packets of 1,200 bytes.
 const MAX_PACKETS: usize = 1 << 16;
 const MIN_PACKETS: usize = 1 << 6;
 
-/// One packet as a feedback message reports it.
+/// One packet in a feedback message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReportedPacket {
     /// Transport-wide sequence number, unwrapped.
     pub sequence: u64,
-    /// Arrival by the receiver's clock, `None` where reported lost.
+    /// Arrival by the receiver's clock, `None` if reported lost.
     pub arrival: Option<RemoteTimestamp>,
     /// The ECN field on arrival.
     pub ecn: Ecn,
@@ -23,7 +23,7 @@ enum State {
     #[default]
     Received,
     InFlight,
-    /// Never reported, and no longer counted as in flight.
+    /// Not reported, and no longer counted as in flight.
     Unreported,
     Lost,
 }
@@ -36,30 +36,30 @@ struct Slot {
     state: State,
 }
 
-/// Feedback that did not match what was sent; counted, never acted on.
+/// Counters of feedback that does not match what was sent. Such feedback has no other effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HistoryCounters {
     /// Reports of packets that were never sent.
     pub unknown: u64,
-    /// Reports of packets that are no longer remembered.
+    /// Reports of packets no longer kept.
     pub late: u64,
     /// Reports of packets already resolved the same way.
     pub duplicate: u64,
-    /// Packets that left the flight without any report.
+    /// Packets removed from the flight without a report.
     pub unreported: u64,
 }
 
-/// Remembers sent packets in a ring that grows with the flight, up to a bound; never allocates in steady state.
+/// A ring of sent packets. It grows with the flight up to a bound and does not allocate in steady state.
 #[derive(Clone, Debug)]
 pub struct SentHistory {
     slots: Box<[Slot]>,
-    /// Sequence number of the oldest packet remembered.
+    /// Sequence number of the oldest packet kept.
     first: u64,
     /// Sequence number after the newest packet.
     next: u64,
     /// No packet before this is in flight.
     settled: u64,
-    /// No packet in flight left before this, as far as was looked: most calls of [`Self::give_up_before`] end here.
+    /// Lower bound of the departure of packets in flight, which answers most calls of [`Self::give_up_before`].
     oldest: Timestamp,
     in_flight: DataSize,
     counters: HistoryCounters,
@@ -72,7 +72,7 @@ impl Default for SentHistory {
 }
 
 impl SentHistory {
-    /// A history of nothing.
+    /// An empty history.
     pub fn new() -> Self {
         Self {
             slots: vec![Slot::default(); MIN_PACKETS].into_boxed_slice(),
@@ -89,19 +89,19 @@ impl SentHistory {
     pub fn bytes_in_flight(&self) -> DataSize {
         self.in_flight
     }
-    /// Feedback that did not fit.
+    /// Counters of feedback that did not match.
     pub fn counters(&self) -> HistoryCounters {
         self.counters
     }
-    /// Packets remembered.
+    /// Number of packets kept.
     pub fn len(&self) -> usize {
         (self.next - self.first) as usize
     }
-    /// Whether nothing is remembered.
+    /// Whether the history is empty.
     pub fn is_empty(&self) -> bool {
         self.next == self.first
     }
-    /// When the oldest packet still in flight left.
+    /// When the oldest packet in flight was sent.
     pub fn oldest_in_flight(&mut self) -> Option<Timestamp> {
         self.settle();
         (self.settled < self.next).then(|| self.slots[self.index(self.settled)].departure)
@@ -117,7 +117,7 @@ impl SentHistory {
         }
     }
 
-    /// Records a sent packet. Sequence numbers go up by one; a jump forgets everything before it.
+    /// Records a sent packet. Sequence numbers increase by one; a jump drops all earlier packets.
     pub fn on_sent(&mut self, packet: &SentPacket) {
         if packet.sequence != self.next {
             self.restart(packet.sequence);
@@ -143,7 +143,7 @@ impl SentHistory {
         (self.settled..self.next).filter(|&s| self.slots[self.index(s)].state == State::InFlight).count() as u64
     }
 
-    /// Packets that are resolved go first; else the ring doubles up to its bound, then the oldest is given up.
+    /// Drops resolved packets first; then doubles the ring up to its bound; then gives up the oldest packet.
     fn make_room(&mut self) {
         self.settle();
         let half = self.slots.len() as u64 / 2;
@@ -171,7 +171,7 @@ impl SentHistory {
         }
     }
 
-    /// Takes packets that left before `departure` out of the flight; a late report of them still counts.
+    /// Removes packets sent before `departure` from the flight; a late report on them is still accepted.
     #[inline]
     pub fn give_up_before(&mut self, departure: Timestamp) {
         if departure > self.oldest {
@@ -193,11 +193,11 @@ impl SentHistory {
         }
     }
 
-    /// Joins one feedback message with what was sent.
+    /// Matches one feedback message to the packets sent.
     ///
-    /// `out` is cleared and then holds the packets whose fate is news, in send order: in flight to received
-    /// or lost, and lost to received. Packets from before the message's first one that no report has
-    /// covered leave the flight: their report was itself lost. What does not fit is counted.
+    /// Clears `out` and fills it, in send order, with the packets newly resolved: from in flight to received or lost,
+    /// and from lost to received. Unreported packets from before the message's first one leave the flight, since their
+    /// report was itself lost. Reports that do not match are counted.
     pub fn resolve(&mut self, reports: impl IntoIterator<Item = ReportedPacket>, out: &mut Vec<PacketResult>) {
         out.clear();
         let mut lowest = u64::MAX;
@@ -329,7 +329,7 @@ mod tests {
             }
         }
         assert_eq!(h.slots.len(), MIN_PACKETS);
-        // Forty packets back, beyond the twenty in flight, a loss may still be taken back.
+        // Forty packets back, beyond the twenty in flight, a loss may still be revoked.
         h.resolve([got(9_959)], &mut out);
         assert_eq!(out.iter().map(|p| (p.sequence, p.was_lost)).collect::<Vec<_>>(), [(9_959, true)]);
     }

@@ -1,21 +1,21 @@
-//! The rate of what comes: at a receiver (R_hat of draft-ietf-rmcat-gcc-02, section 5.5), or from an encoder.
+//! Incoming rate at a receiver (R_hat of draft-ietf-rmcat-gcc-02, section 5.5), or from an encoder.
 
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
 const BUCKETS: usize = 128;
-/// No packet is larger; more would be a forgery.
+/// Upper bound of a packet's size; larger ones are forged.
 const MAX_PACKET: u64 = 1 << 16;
 
-/// Bytes that came in the last window, in buckets of a 128th of it.
+/// Bytes of the last window, in buckets of a 128th of it.
 #[derive(Clone, Debug)]
 pub(crate) struct IncomingRate {
     bytes: [u64; BUCKETS],
     /// Sum of all buckets.
     total: u64,
     bucket: TimeDelta,
-    /// Number of the newest bucket since the clock's zero.
+    /// Number of the newest bucket, counted from zero of the clock.
     newest: i64,
-    /// Where it ends.
+    /// End of the newest bucket.
     newest_end: Timestamp,
     first: Option<Timestamp>,
 }
@@ -53,7 +53,7 @@ impl IncomingRate {
         self.on_bytes(size.min(DataSize::from_bytes(MAX_PACKET)), now);
     }
 
-    /// Counts what this end has made itself, of any size up to 4 GiB.
+    /// Counts locally produced bytes, up to 4 GiB at a time.
     pub(crate) fn on_bytes(&mut self, size: DataSize, now: Timestamp) {
         self.advance(now);
         self.first.get_or_insert(now);
@@ -63,7 +63,7 @@ impl IncomingRate {
         self.total += bytes;
     }
 
-    /// R_hat in bit/s; `None` where less than an eighth of a window has been seen since a silence.
+    /// R_hat in bit/s; `None` until an eighth of a window has passed since a silence.
     pub(crate) fn bps(&mut self, now: Timestamp) -> Option<f64> {
         self.advance(now);
         let window = self.bucket * BUCKETS as i64;
@@ -71,7 +71,7 @@ impl IncomingRate {
         if span < window / 8 {
             return None;
         }
-        // The sum covers the newest bucket in part only.
+        // The newest bucket is only partly covered.
         let span = if span < window {
             span
         } else {

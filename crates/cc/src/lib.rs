@@ -1,8 +1,8 @@
 //! Congestion controllers for real-time media: cues in, targets out.
 //!
-//! Every controller is a sans-IO state machine behind [`Controller`]: it takes in what was sent and what
-//! became of it, and says how fast to encode, pace and probe. It never sees a packet's bytes, a clock, a
-//! socket or a thread, so the same code runs in the simulator, in a call and in other programs.
+//! Every controller is a sans-IO state machine behind [`Controller`]: it takes sent packets and their feedback, and
+//! sets the rates for encoding, pacing and probing. It never sees a packet's bytes, a clock, a socket or a thread, so
+//! the same code runs in the simulator, in a call and in other programs.
 
 pub mod circuit_breaker;
 pub mod cnadu;
@@ -45,7 +45,7 @@ pub use one_way_delay::OneWayDelayMeter;
 pub use pacer::{Pacer, PacerDecision};
 pub use registry::{Receiver, Registry, Sender};
 pub use spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, ReportPlan, Setup, Spec, Start, Transport};
-/// Times, rates, sizes and the ECN field, as controllers take and give them.
+/// Times, rates, sizes and the ECN field, as used by controllers.
 pub use weir_units as units;
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use weir_units::DataSize;
 
 /// Weight of a new packet.
 const WEIGHT: f64 = 1.0 / 16.0;
-/// A size above this is no datagram's.
+/// Upper bound of a datagram's size.
 const MAX_SIZE: u64 = 1 << 16;
 
-/// A moving mean over media packets: padding and repair do not count. Zero before the first.
+/// Moving mean over media packets, excluding padding and repair. Zero before the first.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct MeanSize(f64);
 

@@ -1,31 +1,31 @@
 //! One-way delay at the receiver without synchronised clocks.
 //!
 //! The method is that of B. Ngamwongwattana and R. Thompson, "Sync & Sense" (IEEE Transactions on Instrumentation and
-//! Measurement, vol. 59, no. 5, 2010), as M. Nagy et al. tell it ("Congestion Control using FEC for Conversational
-//! Multimedia Communication", section 4.1): arrivals and the known packetisation give the queuing delay of each packet
-//! against the least delayed one, and that and a base give the one-way delay. Only the description in the second paper
-//! is followed. Guesses of this file: the base is half of the least round-trip time, so that a path of unequal
-//! directions gets a wrong base and a right queuing delay; the least delayed packet is sought in a window of
-//! [`WINDOW`], so that 100 ppm between the clocks makes an error of 6 ms at most.
+//! Measurement, vol. 59, no. 5, 2010), as described by M. Nagy et al. ("Congestion Control using FEC for Conversational
+//! Multimedia Communication", section 4.1), which is the only source used: arrivals and the known packetisation give
+//! each packet's queuing delay relative to the least delayed one; adding a base gives the one-way delay. Chosen here:
+//! the base is half of the minimum round-trip time, so that an asymmetric path has a wrong base and a correct queuing
+//! delay; the least delayed packet is taken from a window of [`WINDOW`], so that 100 ppm between the clocks cause an
+//! error of at most 6 ms.
 
 use crate::cue::OneWayDelay;
 use weir_units::{TimeDelta, Timestamp};
 
-/// The least delayed packet is one of the last 50 to 60 s.
+/// The window of the least delayed packet: the last 50 to 60 s.
 pub const WINDOW: TimeDelta = TimeDelta::from_secs(60);
 const BUCKETS: usize = 6;
-/// Without a round-trip time, nothing is reported for this long after the first packet, for the base would jump ...
+/// Without a round-trip time, nothing is reported for this long after the first packet, since the base would jump ...
 const RTT_PATIENCE: TimeDelta = TimeDelta::from_secs(3);
-/// ... and then it is this (ITU-T G.114 speaks of up to 150 ms for most calls; a short path).
+/// ... and then the base is this (ITU-T G.114 speaks of up to 150 ms for most calls; a short path).
 const UNKNOWN_BASE: TimeDelta = TimeDelta::from_millis(50);
-/// A change of timestamps against arrivals by more than this is a new start of the stream, not delay.
+/// A larger change of timestamps against arrivals is a restart of the stream, not delay.
 const RESTART: TimeDelta = TimeDelta::from_secs(10);
 
 /// Measures one-way delay from arrivals and RTP timestamps.
 ///
-/// Of the packets of a frame, which share one timestamp, the first to arrive counts: the later ones wait for it at the
-/// sender and on the path. What a frame waits in the encoder and in the sender's queue cannot be told from network delay;
-/// only its variation shows.
+/// Of the packets of a frame, which share a timestamp, the first to arrive is measured: the others queue behind it at
+/// the sender and on the path. Time in the encoder and in the sender's queue cannot be distinguished from network
+/// delay; only its variation shows.
 #[derive(Clone, Debug)]
 pub struct OneWayDelayMeter {
     clock_rate: u32,
@@ -56,7 +56,7 @@ struct Interval {
 }
 
 impl OneWayDelayMeter {
-    /// A meter of a stream whose RTP timestamps run at `clock_rate` ticks a second; 0 counts as 1.
+    /// A meter for RTP timestamps of `clock_rate` ticks a second; 0 counts as 1.
     pub fn new(clock_rate: u32) -> Self {
         Self {
             clock_rate: clock_rate.max(1),
@@ -68,13 +68,14 @@ impl OneWayDelayMeter {
         }
     }
 
-    /// A media packet has arrived. Repair packets are not passed in.
+    /// A media packet has been received. Repair packets are not passed in.
     pub fn on_packet(&mut self, now: Timestamp, rtp_timestamp: u32) {
         self.heard = Some((self.heard.map_or(now, |h| h.0), now));
         let ticks = match self.newest {
             None => 0,
             Some(n) => {
-                // Half the circle forwards, half backwards (RFC 3550, section 5.1: timestamps wrap).
+                // Differences of up to half the circle forwards, else backwards (RFC 3550, section 5.1: timestamps
+                // wrap).
                 let step = rtp_timestamp.wrapping_sub(n.rtp_timestamp) as i32;
                 n.ticks.saturating_add(i64::from(step))
             }
@@ -82,7 +83,7 @@ impl OneWayDelayMeter {
         let transit = (now - Timestamp::ZERO) - self.media_time(ticks);
         match self.newest {
             Some(n) if (transit - n.transit).abs() > RESTART => self.least = LeastTransit::default(),
-            // The rest of a frame, and frames that were overtaken.
+            // Further packets of a frame, and reordered frames.
             Some(n) if ticks <= n.ticks => return,
             _ => {}
         }
@@ -96,13 +97,13 @@ impl OneWayDelayMeter {
         i.frames += 1;
     }
 
-    /// So many ticks of the media clock.
+    /// Converts ticks of the media clock to time.
     fn media_time(&self, ticks: i64) -> TimeDelta {
         const SECOND: i64 = 1_000_000_000;
         if let Some(product) = ticks.checked_mul(SECOND) {
             return TimeDelta::from_nanos(product / i64::from(self.clock_rate));
         }
-        // 128 bits hold the product however long the stream; 64 do for the first day.
+        // 128 bits hold the product for any length of stream; 64 suffice for the first day.
         let nanos = i128::from(ticks) * i128::from(SECOND) / i128::from(self.clock_rate);
         TimeDelta::from_nanos(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
@@ -114,8 +115,8 @@ impl OneWayDelayMeter {
         }
     }
 
-    /// The delay of the frames since the last call. `None` where there was none, and for the first 3 s as long as no
-    /// round-trip time is known.
+    /// The delays of frames since the last call. `None` if there were none, and for the first 3 s while no round-trip
+    /// time is known.
     pub fn take_interval(&mut self) -> Option<OneWayDelay> {
         let interval = self.interval.take()?;
         let base = match (self.least_rtt, self.heard) {
@@ -132,7 +133,7 @@ impl OneWayDelayMeter {
     }
 }
 
-/// The least transit time of the window, in buckets of 10 s.
+/// The minimum transit time of the window, in buckets of 10 s.
 #[derive(Clone, Copy, Debug, Default)]
 struct LeastTransit {
     buckets: [Option<TimeDelta>; BUCKETS],
@@ -177,11 +178,11 @@ mod tests {
     fn ms(n: f64) -> TimeDelta {
         TimeDelta::from_millis_f64(n)
     }
-    /// Departure of frame `k`, by a clock that the receiver does not know.
+    /// Departure of frame `k`, by a clock unrelated to the receiver's.
     fn departure(k: i64) -> Timestamp {
         Timestamp::from_secs(1_000) + TimeDelta::from_nanos(k * 1_000_000_000 / 30)
     }
-    /// A meter of frames with these one-way delays, from frame 0 with timestamp `first` on.
+    /// Meters frames with these one-way delays, starting at frame 0 with timestamp `first`.
     fn told(meter: &mut OneWayDelayMeter, from: i64, first: u32, delays_ms: &[f64]) {
         for (k, &d) in (from..).zip(delays_ms) {
             meter.on_packet(departure(k) + ms(d), first.wrapping_add(k as u32 * FRAME));
@@ -201,14 +202,14 @@ mod tests {
         m.on_rtt(ms(170.0));
         m.on_rtt(ms(0.0));
         m.on_rtt(ms(-5.0));
-        // Whatever the true delay and the clocks' offset: 50 ms is the base, the rest is queuing.
+        // For any true delay and clock offset: the base is 50 ms, the rest is queuing.
         told(&mut m, 0, 7, &[73.0, 93.0, 83.0, 75.0]);
         let d = m.take_interval().expect("four frames");
         near(d.min, 50.0);
         near(d.mean, 50.0 + (0.0 + 20.0 + 10.0 + 2.0) / 4.0);
         near(d.last, 52.0);
         assert_eq!(m.take_interval(), None);
-        // The base outlives the interval.
+        // The base is kept across intervals.
         told(&mut m, 4, 7, &[103.0]);
         let d = m.take_interval().expect("one frame");
         near(d.min, 80.0);

@@ -4,14 +4,14 @@ use crate::controller::{ProbeCluster, Target};
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Probe clusters that may wait; a controller that asks for more loses the oldest.
+/// Most probe clusters pending; further requests drop the oldest.
 const MAX_PROBES: usize = 8;
-/// A probe that could not start, or end, for this long has lost its meaning (libwebrtc's `kProbeClusterTimeout`, 5 s).
+/// A probe that could not start or end within this time is dropped (libwebrtc's `kProbeClusterTimeout`, 5 s).
 const PROBE_EXPIRY: TimeDelta = TimeDelta::from_secs(5);
-/// A probe leaves media at most so much to make up for (libwebrtc's `kMaxDebtInTime`).
+/// Upper bound of the media debt left by a probe (libwebrtc's `kMaxDebtInTime`).
 const MAX_PROBE_DEBT: TimeDelta = TimeDelta::from_millis(500);
 
-/// What the session may do now.
+/// What the session may send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacerDecision {
     /// Send the packet at the head of the queue, as part of this probe cluster (0 for none).
@@ -24,7 +24,7 @@ pub enum PacerDecision {
         /// Probe cluster.
         probe: u32,
     },
-    /// Nothing before this instant, unless a packet is queued.
+    /// Nothing before this time, unless a packet is queued.
     Wait(Timestamp),
     /// Nothing until a packet is queued.
     Idle,
@@ -47,8 +47,8 @@ impl ActiveProbe {
 
 /// Spaces packets so that the rate over any span stays near the pacing rate.
 ///
-/// The bucket is kept as the instant at which it runs empty: a packet may leave when that instant has
-/// come, and moves it on by its own duration at the pacing rate. Idle time earns no credit.
+/// The bucket is stored as the time at which it runs empty. A packet may be sent once that time has come, and moves it
+/// on by the packet's duration at the pacing rate. Idle time earns no credit.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     pacing: DataRate,
@@ -72,7 +72,7 @@ impl Pacer {
         }
     }
 
-    /// Follows a new target; what is in the bucket drains at the new rate from now on.
+    /// Sets a new target; the bucket drains at the new rate from now on.
     pub fn set_target(&mut self, target: &Target, now: Timestamp) {
         if target.pacing_rate != self.pacing {
             self.empty_at = rescale(self.empty_at, now, self.pacing, target.pacing_rate);
@@ -84,7 +84,7 @@ impl Pacer {
         }
     }
 
-    /// Queues a probe cluster; it starts when media has flowed.
+    /// Queues a probe cluster; it starts once media has been sent.
     pub fn add_probe(&mut self, cluster: ProbeCluster, now: Timestamp) {
         if cluster.rate == DataRate::ZERO {
             return;
@@ -95,9 +95,10 @@ impl Pacer {
         self.probes.push_back(ActiveProbe { cluster, asked: now, started: None, packets: 0, size: DataSize::ZERO });
     }
 
-    /// What may be done at `now`, given whether media is queued.
+    /// The decision at `now`; `media_queued` states whether media is queued.
     pub fn poll(&mut self, now: Timestamp, media_queued: bool) -> PacerDecision {
-        // A probe that has started but is not fed, padding being refused, must not hold up the rest for ever.
+        // A probe that has started but gets no packets, for instance because padding is refused, must not block the
+        // rest for ever.
         while self.probes.front().is_some_and(|p| now - p.started.unwrap_or(p.asked) > PROBE_EXPIRY) {
             self.probes.pop_front();
         }
@@ -125,7 +126,7 @@ impl Pacer {
         PacerDecision::Idle
     }
 
-    /// A packet has left as [`Self::poll`] allowed.
+    /// A packet has been sent as decided by [`Self::poll`].
     pub fn on_sent(&mut self, now: Timestamp, size: DataSize, is_padding: bool, probe: u32) {
         self.media_seen |= !is_padding;
         let full = advance(self.empty_at, now, size, self.pacing);
@@ -143,13 +144,13 @@ impl Pacer {
         }
     }
 
-    /// How long `queued` bytes take to leave at the pacing rate, on top of what is in the bucket.
+    /// How long `queued` bytes take to be sent at the pacing rate, after what is in the bucket.
     pub fn drain_time(&self, queued: DataSize, now: Timestamp) -> Option<TimeDelta> {
         Some(self.empty_at.saturating_since(now) + self.pacing.time_for(queued)?)
     }
 }
 
-/// A rate of zero stops the flow for this long at a time, so that a later target still frees it.
+/// A rate of zero blocks for this long at a time, so that a later target can take effect.
 const STOPPED: TimeDelta = TimeDelta::from_secs(1);
 
 fn advance(empty_at: Timestamp, now: Timestamp, size: DataSize, rate: DataRate) -> Timestamp {
@@ -182,7 +183,7 @@ mod tests {
         t.padding_rate = DataRate::from_kbps(padding_kbps);
         Pacer::new(&t, Timestamp::ZERO)
     }
-    /// Runs for `ms` milliseconds with the queue always or never full, and gives media and padding packets sent.
+    /// Runs for `ms` milliseconds with the queue always or never full; returns the media and padding packets sent.
     fn run(p: &mut Pacer, ms: i64, queued: bool) -> (u32, u32) {
         let (mut now, mut media, mut padding) = (Timestamp::ZERO, 0, 0);
         while now < Timestamp::from_millis(ms) {
@@ -270,7 +271,7 @@ mod tests {
                     PacerDecision::Media { probe } => {
                         p.on_sent(now, DataSize::from_bytes(size), false, probe);
                         sent += DataSize::from_bytes(size);
-                        // No more than the rate allows, but for the packet that has just gone.
+                        // No more than the rate allows, except for the packet just sent.
                         let allowed = DataRate::from_kbps(1_000).size_in(now - Timestamp::ZERO);
                         prop_assert!(sent.as_bytes() <= allowed.as_bytes() + size + 1);
                     }
@@ -286,7 +287,7 @@ mod tests {
     fn unpaced_packets_leave_at_one_instant() {
         let mut p = pacer(8, 0);
         p.on_sent(Timestamp::ZERO, KB, false, 0);
-        // What was in the bucket is forgiven.
+        // The debt in the bucket is cancelled.
         p.set_target(&Target::paced(DataRate::ZERO, Target::UNPACED), Timestamp::ZERO);
         for _ in 0..1_000 {
             assert_eq!(p.poll(Timestamp::ZERO, true), PacerDecision::Media { probe: 0 });

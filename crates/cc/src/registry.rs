@@ -1,4 +1,4 @@
-//! The controllers by name: dispatch and the list. What an entry says is in [`crate::spec`].
+//! The controllers by name: list and dispatch. Entries are described by [`crate::spec`].
 
 use crate::controller::{Controller, Limits, ProbeCluster, ReceiverController, Report, Target, TimeoutReason};
 use crate::cue::{CapacityNotice, Cue, FramePlayout, QueueState, ReceivedPacket, SentPacket};
@@ -8,17 +8,17 @@ use crate::tunable::SetupError;
 use std::sync::Arc;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Makes both halves under one of the names of an algorithm.
+/// Makes both halves for one of an algorithm's names.
 type Make = Arc<dyn Fn(&str, &Setup) -> Result<Pair<Sender, Receiver>, SetupError> + Send + Sync>;
 
-/// The controllers that can be asked for by name: the built-in ones and any that a program adds, each also with its
-/// steps probed with forward error correction as `NAME+fec` ([`FecProbing`]).
+/// The controllers available by name: built-in ones and those added by a program. Each is also available with probing
+/// of its steps by forward error correction, as `NAME+fec` ([`FecProbing`]).
 #[derive(Clone)]
 pub struct Registry {
     specs: Vec<Spec>,
-    /// The `+fec` companion of each.
+    /// The `+fec` entry of each.
     probing: Vec<Spec>,
-    /// How each is made.
+    /// The constructor of each.
     makes: Vec<Make>,
 }
 
@@ -29,7 +29,7 @@ impl Registry {
         add_builtin(&mut registry);
         registry
     }
-    /// Adds a controller from outside this crate, replacing those that have its names.
+    /// Adds a controller from outside this crate. It replaces entries of the same names.
     pub fn add<A: Algorithm>(&mut self) {
         for spec in A::specs() {
             self.register(spec, |name, setup| {
@@ -41,8 +41,8 @@ impl Registry {
             });
         }
     }
-    /// Adds an entry and the function that makes its controller from the entry's name and a setup, replacing an entry of
-    /// the same name.
+    /// Adds an entry and the function that makes its controller from the entry's name and a setup. It replaces an entry
+    /// of the same name.
     pub fn register(
         &mut self,
         spec: Spec,
@@ -57,15 +57,15 @@ impl Registry {
         self.specs.push(spec);
         self.makes.push(Arc::new(make));
     }
-    /// All entries, in the order of registration, without their `+fec` companions.
+    /// All entries in the order of registration, without their `+fec` entries.
     pub fn specs(&self) -> &[Spec] {
         &self.specs
     }
-    /// The `+fec` companion of each of [`Self::specs`].
+    /// The `+fec` entries of [`Self::specs`].
     pub fn probing_specs(&self) -> &[Spec] {
         &self.probing
     }
-    /// The entry of a name, `+fec` ones included.
+    /// The entry of a name, including `+fec` names.
     pub fn get(&self, name: &str) -> Option<&Spec> {
         self.specs.iter().chain(&self.probing).find(|s| s.name == name)
     }
@@ -104,7 +104,7 @@ macro_rules! controllers {
         #[non_exhaustive]
         pub enum Sender {
             $(#[doc = concat!("`", stringify!($ty), "`")] $var(Box<$ty>),)*
-            /// Any of them with its steps probed.
+            /// Any of them with probing of its steps.
             FecProbing(Box<FecProbing<Sender>>),
             /// A controller from outside this crate.
             Custom(Box<dyn Controller>),

@@ -1,5 +1,5 @@
-//! Additive increase and multiplicative decrease by the loss that RTCP reports: the scheme that S. Jero, 2013, section 2.2.2, calls
-//! WHZ+00 (Wu, Hou, Zhu and others, 2000).
+//! Additive increase and multiplicative decrease by the loss in RTCP reports: the scheme that S. Jero, 2013,
+//! section 2.2.2, calls WHZ+00 (Wu, Hou, Zhu and others, 2000).
 
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
@@ -8,18 +8,18 @@ use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 crate::tunables! {
-    /// Configuration; all of it from section 2.2.2.
+    /// Configuration; all values are from section 2.2.2.
     pub struct Config {
         /// Loss above which the rate falls.
         loss_threshold: f64 = 0.05, 0.0 => 1.0;
-        /// What is left of the rate then.
+        /// Factor applied to the rate then.
         decrease: f64 = 0.95, 0.01 => 1.0;
-        /// What is added with each other report.
+        /// Added to the rate with every other report.
         increase: DataRate = 0.5, 0.0 => 100_000.0;
     }
 }
 
-/// The sender half; there is no other. Its least and highest rates are the application's limits.
+/// The sender half; there is no receiver half. Its least and highest rates are the application's limits.
 #[derive(Clone, Debug)]
 pub struct RtcpAimd {
     config: Config,

@@ -1,7 +1,8 @@
-//! Loss from RTCP reports against two thresholds, after Busse, Deffner and Schulzrinne, "Dynamic QoS control of multimedia
-//! applications based on RTP", 1996, as S. Jero, 2013, section 2.2.2, describes it.
+//! Loss from RTCP reports against two thresholds, after Busse, Deffner and Schulzrinne, "Dynamic QoS control of
+//! multimedia applications based on RTP", 1996, as described by S. Jero, 2013, section 2.2.2.
 //!
-//! Theirs is for many receivers: down when a tenth of them is congested, up when four fifths are unloaded. Here there is one.
+//! The original is for many receivers: down when a tenth of them is congested, up when four fifths are unloaded. Here
+//! there is one.
 
 use crate::controller::{Controller, Limits, Target};
 use crate::cue::{Cue, SentPacket};
@@ -10,22 +11,22 @@ use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 crate::tunables! {
-    /// Configuration. The thesis tells the thresholds; weight and steps it leaves open, and they were chosen here.
+    /// Configuration. The thesis gives the thresholds; weight and steps were chosen here.
     pub struct Config {
         /// Weight of a report in the smoothed loss.
         loss_weight: f64 = 0.3, 0.01 => 1.0;
-        /// Smoothed loss from which the receiver is loaded: the rate stays (section 2.2.2: 5 %).
+        /// Smoothed loss from which the receiver is loaded and the rate is held (section 2.2.2: 5 %).
         loaded: f64 = 0.05, 0.0 => 1.0;
-        /// Smoothed loss from which it is congested: the rate falls (section 2.2.2: 10 %).
+        /// Smoothed loss from which it is congested and the rate falls (section 2.2.2: 10 %).
         congested: f64 = 0.1, 0.0 => 1.0;
-        /// What is left of the rate then.
+        /// Factor applied to the rate then.
         decrease: f64 = 0.875, 0.01 => 1.0;
-        /// What is added with each report of an unloaded receiver.
+        /// Added to the rate with each report of an unloaded receiver.
         increase: DataRate = 50.0, 0.0 => 100_000.0;
     }
 }
 
-/// The sender half; there is no other.
+/// The sender half; there is no receiver half.
 #[derive(Clone, Debug)]
 pub struct RtcpThresholds {
     config: Config,
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(after(0.0).0, 1_050.0);
         assert_eq!(after(0.0).0, 1_100.0);
         assert_eq!(after(0.0).0, 1_100.0);
-        // 0.3 of 20 % is 6 %: loaded. Then 10.2 %: congested.
+        // 0.3 of 20 % makes 6 %: loaded. Then 10.2 %: congested.
         let (rate, loss) = after(0.2);
         assert!(rate == 1_100.0 && (loss - 0.06).abs() < 1e-9, "{rate} {loss}");
         let (rate, loss) = after(0.2);

@@ -1,11 +1,11 @@
-//! What a controller is made from, and what it asks of the session that runs it: the vocabulary of the registry.
+//! What a controller is made from, and what it requires of the session: the types of the registry's entries.
 
 use crate::controller::{Controller, Limits, ReceiverController, Report};
 use crate::cue::ReceivedPacket;
 use crate::tunable::{ParamInfo, SetupError};
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 
-/// Per-packet feedback that a controller asks the receiver's session for.
+/// Per-packet feedback that a controller requires from the receiver's session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FeedbackFormat {
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01.
@@ -14,27 +14,27 @@ pub enum FeedbackFormat {
     CongestionControl,
 }
 
-/// How often per-packet feedback is sent.
+/// Interval of per-packet feedback.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FeedbackPlan {
     /// The message.
     pub format: FeedbackFormat,
-    /// Never more often than this ...
+    /// Least interval ...
     pub min_interval: TimeDelta,
-    /// ... nor less often while packets arrive.
+    /// ... and greatest interval while packets arrive.
     pub max_interval: TimeDelta,
-    /// Share of the received media rate that the feedback may use; between the two bounds it sets the interval.
+    /// Share of the received media rate that feedback may use; it determines the interval within the bounds.
     pub bandwidth_share: f64,
 }
 
-/// Regular RTCP compound packets that a controller asks for, inside RTCP's bandwidth share (RFC 4585).
+/// Regular RTCP compound packets required by a controller, within RTCP's bandwidth share (RFC 4585).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReportPlan {
-    /// Never closer together than this many round-trip times ...
+    /// Least interval in round-trip times ...
     pub min_round_trips: f64,
-    /// ... nor than this, ...
+    /// ... and as a time ...
     pub min_interval: TimeDelta,
-    /// ... and never further apart than this.
+    /// ... and greatest interval.
     pub max_interval: TimeDelta,
     /// Whether they carry loss and discard run lengths and one-way delay, for
     /// [`Cue::IntervalReport`](crate::Cue::IntervalReport).
@@ -44,21 +44,21 @@ pub struct ReportPlan {
 }
 
 impl ReportPlan {
-    /// Plain reports, this far apart whatever the round trip is.
+    /// Plain reports at this interval, regardless of the round-trip time.
     pub const fn every(interval: TimeDelta) -> Self {
         let (min_interval, max_interval) = (interval, interval);
         Self { min_round_trips: 0.0, min_interval, max_interval, extended: false, early: false }
     }
 }
 
-/// The transport that the session is to run a controller over.
+/// The transport that the session must use for a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Transport {
-    /// Datagrams that leave as they are: all congestion control is the controller's.
+    /// Plain datagrams: all congestion control is the controller's.
     #[default]
     Udp,
-    /// DCCP, whose congestion control decides when packets leave; the controller only makes media follow it, from
+    /// DCCP, whose congestion control decides when packets are sent; the controller only adapts the media to it, by
     /// [`Cue::TransportRate`](crate::Cue::TransportRate) and [`Cue::SendRejected`](crate::Cue::SendRejected).
     Dccp {
         /// Number of the congestion control of the media's direction (RFC 4340, section 10).
@@ -66,34 +66,35 @@ pub enum Transport {
     },
 }
 
-/// Where a controller starts. With a `Config` it makes a controller without a registry, as `Gcc::new(config, &start)`.
+/// A controller's initial conditions. With a `Config` it makes a controller without a registry, as in `Gcc::new(config,
+/// &start)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
-    /// Bounds on the media rate. Where they cross, the floor holds.
+    /// Bounds on the media rate. If they cross, the floor wins.
     pub limits: Limits,
-    /// Media rate before the first cue; a controller brings it between the limits.
+    /// Media rate before the first cue; controllers limit it to the bounds.
     pub rate: DataRate,
-    /// Time of creation. No later event carries an earlier time.
+    /// Time of creation. No event is earlier.
     pub now: Timestamp,
 }
 
-/// What a registry makes a controller from.
+/// The inputs from which a registry makes a controller.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
     /// Bounds on the media rate.
     pub limits: Limits,
-    /// Media rate before the first cue; a controller brings it between the limits.
+    /// Media rate before the first cue; controllers limit it to the bounds.
     pub start_rate: DataRate,
-    /// Time of creation. No later event carries an earlier time.
+    /// Time of creation. No event is earlier.
     pub now: Timestamp,
-    /// Seed for controllers that draw random numbers.
+    /// Seed for controllers that use random numbers.
     pub seed: u64,
     /// Parameters by name, in the units of [`ParamInfo::unit`].
     pub params: Vec<(String, f64)>,
 }
 
 impl Setup {
-    /// The part that needs no parameters by name.
+    /// The initial conditions, without the parameters by name.
     pub const fn start(&self) -> Start {
         Start { limits: self.limits, rate: self.start_rate, now: self.now }
     }
@@ -104,12 +105,12 @@ impl Setup {
 pub struct Pair<S, R> {
     /// The half at the media sender.
     pub sender: S,
-    /// The half at the media receiver, where the algorithm has one.
+    /// The half at the media receiver, if the algorithm has one.
     pub receiver: Option<R>,
 }
 
 impl<S, R> Pair<S, R> {
-    /// A sender without a half at the receiver.
+    /// A sender without a receiver half.
     pub const fn alone(sender: S) -> Self {
         Self { sender, receiver: None }
     }
@@ -119,7 +120,7 @@ impl<S, R> Pair<S, R> {
     }
 }
 
-/// A controller's entry in the registry: what it is, and what it asks of the session.
+/// A controller's entry in the registry: its description, and its requirements on the session.
 ///
 /// ```
 /// use weir_cc::{FeedbackFormat, FeedbackPlan, Spec, units::TimeDelta};
@@ -139,23 +140,24 @@ pub struct Spec {
     pub summary: String,
     /// The document that it follows.
     pub source: String,
-    /// Whether what it sends, media and repair together, follows the path. A flow that does not adapt takes its rate, and
+    /// Whether the rate of media and repair together adapts to the path. A flow that does not adapt takes its rate, and
     /// the others share the rest.
     pub adapts: bool,
-    /// ECN codepoint of the packets that it sends, where a call has ECN on: ECT(0), ECT(1) (RFC 9331) or none.
+    /// ECN codepoint of its packets in calls with ECN: ECT(0), ECT(1) (RFC 9331) or none.
     pub ecn: Ecn,
-    /// Per-packet feedback wanted; `None` where receiver reports or the receiver half suffice.
+    /// Per-packet feedback required; `None` if receiver reports or the receiver half suffice.
     pub feedback: Option<FeedbackPlan>,
-    /// Receiver reports wanted; `None` leaves them to RFC 3550's own timing.
+    /// Receiver reports required; `None` leaves them to RFC 3550's timing.
     pub reports: Option<ReportPlan>,
-    /// The transport that the session is to run it over.
+    /// The transport required.
     pub transport: Transport,
-    /// Parameters that may be set.
+    /// Parameters that can be set.
     pub params: Vec<ParamInfo>,
 }
 
 impl Spec {
-    /// An entry that adapts, sends as ECT(0), runs over UDP, has no parameters, and asks for no feedback beyond RFC 3550's.
+    /// An entry that adapts, sends ECT(0), runs over UDP, has no parameters, and requires no feedback beyond
+    /// RFC 3550's.
     pub fn new(name: &str, summary: &str, source: &str) -> Self {
         Self {
             name: name.into(),
@@ -169,23 +171,23 @@ impl Spec {
             params: Vec::new(),
         }
     }
-    /// Whether it controls plain datagrams itself and hears of the path more often than every five seconds, RTCP's classic
-    /// interval. The others are there for comparison: they need their transport, or let queues fill for long.
+    /// Whether it controls plain datagrams itself, with feedback more often than every five seconds, RTCP's classic
+    /// interval. The others are for comparison: they need their transport, or let queues fill for long.
     pub fn is_interactive(&self) -> bool {
         let slow = |plan: ReportPlan| plan.min_interval >= TimeDelta::from_secs(5);
         self.transport == Transport::Udp && !self.reports.is_some_and(slow)
     }
-    /// ECN codepoint of its packets in a call that has ECN on or off.
+    /// ECN codepoint of its packets in a call with ECN on or off.
     pub fn ecn_where(&self, on: bool) -> Ecn {
         if on { self.ecn } else { Ecn::NotEct }
     }
 }
 
-/// A controller that a registry can make by name: it knows its entries.
+/// A controller that a registry can make by name.
 pub trait Algorithm: Controller + Sized + 'static {
     /// The half at the media receiver; [`NoReceiver`] for an algorithm without one.
     type Receiver: ReceiverController + 'static;
-    /// The entry, or entries where the algorithm has variants by name.
+    /// The entry, or entries if the algorithm has variants by name.
     fn specs() -> Vec<Spec>;
     /// Makes both halves under `name`, one of [`Self::specs`].
     ///
@@ -194,7 +196,7 @@ pub trait Algorithm: Controller + Sized + 'static {
     fn make(name: &str, setup: &Setup) -> Result<Pair<Self, Self::Receiver>, SetupError>;
 }
 
-/// The receiver half of an algorithm that has none. It has no value.
+/// The receiver half of an algorithm without one. It has no values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoReceiver {}
 

@@ -1,4 +1,4 @@
-//! What the tests of controllers share: setups in kbit/s, cues with only what matters filled in, metrics by name.
+//! Helpers for tests of controllers: setups in kbit/s, cues with default fields, metrics by name.
 
 use crate::cue::{Cue, EstimateKind, ReceiverEstimate, ReportBlock};
 use crate::spec::{Algorithm, Setup, Start};
@@ -35,7 +35,7 @@ impl Kbps {
     }
 }
 
-/// A report of 100 packets of which none was lost, without a round-trip time.
+/// A report of 100 packets without loss and without a round-trip time.
 pub(crate) const REPORT: ReportBlock = ReportBlock {
     now: Timestamp::ZERO,
     fraction_lost: 0.0,
@@ -51,12 +51,12 @@ pub(crate) fn estimate(kbps: u64, kind: EstimateKind) -> Cue<'static> {
     Cue::ReceiverEstimate(ReceiverEstimate { now: Timestamp::ZERO, rate: DataRate::from_kbps(kbps), kind })
 }
 
-/// The rate that a controller asks the encoder for.
+/// The controller's media rate in kbit/s.
 pub(crate) fn kbps(controller: &impl Controller) -> f64 {
     controller.target().media_rate.as_kbps_f64()
 }
 
-/// One of a controller's metrics, by its name.
+/// One of a controller's metrics by name.
 #[track_caller]
 pub(crate) fn metric(controller: &impl Controller, wanted: &str) -> f64 {
     let mut found = None;

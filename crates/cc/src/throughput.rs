@@ -1,46 +1,47 @@
-//! What a TCP flow would send over a path: throughput by loss event rate, and back.
+//! Throughput of a TCP flow by loss event rate, and the inverse.
 //!
-//! The full equation is that of RFC 5348, section 3.1 (Padhye et al., 1998, slightly simplified); RFC 8083, section
-//! 4.3, prints it too, and so does DP-FEC (Matsuzono et al., 2012, equation 2). The simplified one, without the
-//! retransmission timeout, is Mathis et al., 1997, as RFC 8083 prints it.
+//! The full equation is that of RFC 5348, section 3.1 (Padhye et al., 1998, slightly simplified); it is also printed in
+//! RFC 8083, section 4.3, and as equation 2 of DP-FEC (Matsuzono et al., 2012). The simplified one, without the
+//! retransmission timeout, is Mathis et al., 1997, as printed in RFC 8083.
 
 use weir_units::{DataRate, DataSize, TimeDelta};
 
-/// Least loss event rate that [`TcpFlow::loss_event_rate`] gives: one event in 10^12 packets.
+/// Lower bound of [`TcpFlow::loss_event_rate`]: one event in 10^12 packets.
 pub const MIN_LOSS_EVENT_RATE: f64 = 1e-12;
-/// Halvings of the bracket; it starts no wider than 1, so what is left is below the resolution of `f64`.
+/// Number of bisections. The bracket starts at most 1 wide, so the remainder is below the resolution of `f64`.
 const BISECTIONS: u32 = 100;
 
-/// Which equation.
+/// The throughput equation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Equation {
     /// Without retransmission timeouts: s / (R * sqrt(2bp/3)) (RFC 8083, section 4.3, after Mathis et al.).
     Simplified,
-    /// With them: s / (R * sqrt(2bp/3) + t_RTO * 3 * sqrt(3bp/8) * p * (1 + 32p^2)) (RFC 5348, section 3.1).
+    /// With retransmission timeouts: s / (R * sqrt(2bp/3) + t_RTO * 3 * sqrt(3bp/8) * p * (1 + 32p^2)) (RFC 5348,
+    /// section 3.1).
     Full,
 }
 
 /// A notional long-lived TCP Reno flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpFlow {
-    /// s: bytes of a segment, without transport and IP headers.
+    /// s: segment size in bytes, without transport and IP headers.
     pub segment: DataSize,
     /// R: round-trip time.
     pub rtt: TimeDelta,
-    /// t_RTO: retransmission timeout; only the full equation uses it.
+    /// t_RTO: retransmission timeout, used by the full equation only.
     pub rto: TimeDelta,
-    /// b: packets that one acknowledgement covers; above 0.
+    /// b: packets per acknowledgement; above 0.
     pub packets_per_ack: f64,
 }
 
 impl TcpFlow {
-    /// A flow as RFC 5348, section 3.1, recommends: t_RTO = 4 R and b = 1.
+    /// A flow as recommended by RFC 5348, section 3.1: t_RTO = 4 R and b = 1.
     pub fn new(segment: DataSize, rtt: TimeDelta) -> Self {
         Self { segment, rtt, rto: rtt * 4, packets_per_ack: 1.0 }
     }
 
-    /// The flow's mean rate at a loss event rate `p`, events a packet; above 1 it counts as 1. `None` where nothing
-    /// bounds the flow: `p` is not above zero, or the round-trip time is not.
+    /// The flow's mean rate at a loss event rate `p` in events per packet, limited to 1. `None` if the flow is
+    /// unbounded: `p` or the round-trip time is not above zero.
     pub fn throughput(&self, equation: Equation, p: f64) -> Option<DataRate> {
         let seconds = self.seconds_per_segment(equation, p)?;
         Some(DataRate::from_bps_f64(self.segment.as_bits() as f64 / seconds))
@@ -51,7 +52,7 @@ impl TcpFlow {
         self.seconds_per_segment(equation, p).map(f64::recip)
     }
 
-    /// The equation's denominator; above zero where there is one.
+    /// The equation's denominator, if there is one; above zero.
     fn seconds_per_segment(&self, equation: Equation, p: f64) -> Option<f64> {
         let seconds = self.denominator(equation, p.min(1.0));
         (p > 0.0 && self.rtt > TimeDelta::ZERO && seconds > 0.0).then_some(seconds)
@@ -69,9 +70,8 @@ impl TcpFlow {
         }
     }
 
-    /// The loss event rate at which the flow's mean rate is `rate`: from [`MIN_LOSS_EVENT_RATE`], for rates beyond
-    /// it, to 1, for rates below what even an event with each packet allows and where the round-trip time is not
-    /// above zero.
+    /// The loss event rate at which the flow's mean rate is `rate`, limited to [`MIN_LOSS_EVENT_RATE`] for higher
+    /// rates, and to 1 for rates below those with an event in each packet. 1 if the round-trip time is not above zero.
     pub fn loss_event_rate(&self, equation: Equation, rate: DataRate) -> f64 {
         if self.rtt <= TimeDelta::ZERO || rate == DataRate::ZERO {
             return 1.0;
@@ -86,7 +86,7 @@ impl TcpFlow {
         if equation == Equation::Simplified {
             return simplified;
         }
-        // Timeouts only slow the flow down, so the full equation has its solution at or below the simplified one's.
+        // Timeouts only reduce the rate, so the full equation's solution is at or below the simplified one's.
         let (mut low, mut high) = (0.0, simplified);
         if self.denominator(equation, high) <= seconds {
             return high;
@@ -102,16 +102,15 @@ impl TcpFlow {
         high.max(MIN_LOSS_EVENT_RATE)
     }
 
-    /// Packets of the loss interval that stands for the time before the first loss event: the one that makes the full
-    /// equation give the greatest rate received so far, and half a packet a round-trip time at least (RFC 5348,
-    /// section 6.3.1).
+    /// Length in packets of the loss interval before the first loss event: the one for which the full equation gives
+    /// the greatest rate received so far, with at least half a packet per round-trip time (RFC 5348, section 6.3.1).
     pub fn first_loss_interval(&self, max_receive_rate: DataRate) -> f64 {
         let seconds = self.segment.as_bits() as f64 / max_receive_rate.as_bps_f64();
         let slowest = 2.0 * self.rtt.as_secs_f64();
         if slowest <= 0.0 {
             return 1.0;
         }
-        // Also where both size and rate are zero: NaN gives way to the other.
+        // If both size and rate are zero: `max` ignores the NaN.
         1.0 / self.invert(Equation::Full, seconds.min(slowest))
     }
 }
@@ -185,7 +184,7 @@ mod tests {
         for e in [Equation::Simplified, Equation::Full] {
             for p in [1e-9, 1e-6, 1e-4, 0.003, 0.05, 0.2, 0.7, 1.0] {
                 let back = flow().loss_event_rate(e, flow().throughput(e, p).expect("bounded"));
-                // A rate is in whole bits a second.
+                // A rate is in whole bit/s.
                 near(back, p, 2e-3);
             }
         }

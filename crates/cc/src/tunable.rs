@@ -1,4 +1,4 @@
-//! Parameters that a scenario may set by name.
+//! Parameters that can be set by name.
 
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -67,14 +67,14 @@ impl Tunable for DataSize {
     }
 }
 
-/// What there is to know of one parameter.
+/// Description of one parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ParamInfo {
     /// Name in scenario files.
     pub name: &'static str,
-    /// What it does and where its default comes from.
+    /// Meaning, and source of the default.
     pub doc: &'static str,
-    /// Unit of the numbers below.
+    /// Unit of the values below.
     pub unit: &'static str,
     /// Value when it is not set.
     pub default: f64,
@@ -95,16 +95,16 @@ pub fn is_within<T: Tunable>(value: T, param: &ParamInfo) -> bool {
 pub enum SetupError {
     /// No controller has this name.
     UnknownController {
-        /// The name asked for.
+        /// The name requested.
         name: String,
     },
     /// The controller has no such parameter.
     UnknownParam {
         /// The controller.
         controller: String,
-        /// The name asked for.
+        /// The name requested.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: Vec<&'static str>,
     },
     /// The value lies outside the parameter's range.
@@ -113,7 +113,7 @@ pub enum SetupError {
         controller: String,
         /// The parameter.
         param: ParamInfo,
-        /// The value asked for.
+        /// The value requested.
         value: f64,
     },
 }
@@ -141,8 +141,8 @@ impl core::fmt::Display for SetupError {
 }
 impl std::error::Error for SetupError {}
 
-/// Declares a controller's configuration: a struct with documented public fields, its `Default`, the list
-/// of its parameters and a setter by name. Numbers are in the unit of the field's type ([`Tunable::UNIT`]).
+/// Declares a controller's configuration: a struct with documented public fields, its `Default`, the list of its
+/// parameters and a setter by name. Values are in the unit of the field's type ([`Tunable::UNIT`]).
 ///
 /// ```
 /// weir_cc::tunables! {
@@ -179,13 +179,13 @@ macro_rules! tunables {
                     default: f64::from($default), min: f64::from($min), max: f64::from($max),
                 },)*]
             }
-            /// The defaults, but for these parameters by name. Errors: as [`Self::set_all`].
+            /// The defaults with these parameters replaced. Errors: as [`Self::set_all`].
             pub fn from_params(controller: &str, params: &[(String, f64)]) -> Result<Self, $crate::tunable::SetupError> {
                 let mut config = Self::default();
                 config.set_all(controller, params)?;
                 Ok(config)
             }
-            /// Checks every field. Errors: a value outside its range, named with the range.
+            /// Checks every field. Errors: a value outside its range; the error names both.
             pub fn check(&self, controller: &str) -> Result<(), $crate::tunable::SetupError> {
                 use $crate::tunable::{SetupError, is_within};
                 let [$($field),*] = Self::params()[..] else { return Ok(()) };
@@ -195,7 +195,7 @@ macro_rules! tunables {
                 })*
                 Ok(())
             }
-            /// Sets parameters by name. Errors: a name that does not exist, a value outside its range.
+            /// Sets parameters by name. Errors: an unknown name, a value outside its range.
             pub fn set_all(&mut self, controller: &str, params: &[(String, f64)]) -> Result<(), $crate::tunable::SetupError> {
                 use $crate::tunable::SetupError;
                 for (name, value) in params {

@@ -4,7 +4,7 @@ use weir_cc::drive::Drive;
 use weir_cc::fixed::{self, Fixed};
 use weir_cc::{Pair, Registry, Sender, Spec};
 
-/// Steps of 100 ms: a minute to fill every history, ten to look for growth.
+/// Steps of 100 ms: a minute to fill every history, then ten to check for growth.
 const WARM_UP: u32 = 600;
 const STEADY: u32 = 6_000;
 
@@ -34,7 +34,7 @@ fn the_counter_counts() {
         let fixed = Fixed::new(fixed::Config::default(), &setup.start())?;
         Ok(Pair::alone(Sender::Custom(Box::new(wasteful::Wasteful(fixed, Vec::new())))))
     });
-    // A controller that allocates with each packet is seen: 25 packets a step.
+    // A controller that allocates with each packet is detected: 25 packets per step.
     assert!(allocations(&registry, "wasteful", None) >= u64::from(STEADY) * 25);
 }
 

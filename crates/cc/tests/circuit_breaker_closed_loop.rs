@@ -1,11 +1,11 @@
-//! No controller runs into the circuit breaker while it does its work; a source that does not give way, or too late, does.
+//! No controller trips the circuit breaker in normal operation; a source that does not adapt, or adapts too late, does.
 
 mod link;
 use link::{FlowPlan, LinkPlan, run};
 use weir_cc::Registry;
 use weir_cc::circuit_breaker::Reason;
 
-/// The plans of the controllers' own closed loops, shorter.
+/// The scenarios of the controllers' own closed loops, shorter.
 fn plans() -> Vec<(&'static str, LinkPlan)> {
     let seconds = 60;
     vec![
@@ -34,7 +34,7 @@ fn the_breaker_lets_every_controller_work() {
 
 #[test]
 fn a_controller_that_hears_of_loss_every_five_seconds_trips_it() {
-    // One sends 3 Mbit/s into 2 from the start, the other comes to that by and by.
+    // One sends 3 Mbit/s into 2 Mbit/s from the start, the other reaches that gradually.
     for (name, range) in [("linphone", 10.0..30.0), ("rtcp-thresholds", 30.0..60.0)] {
         let plan = LinkPlan { seconds: 60, ..LinkPlan::default() };
         let trip = run(&plan, &[FlowPlan::new(name, 0, 500)]).remove(0).breaker.0.expect("tripped");
@@ -45,13 +45,13 @@ fn a_controller_that_hears_of_loss_every_five_seconds_trips_it() {
 
 #[test]
 fn a_source_far_above_the_capacity_trips_it() {
-    // 200 kbit/s of capacity for 3 Mbit/s: 93 % of loss and 3.2 s of queue. TCP by the equation: 3 kbit/s.
+    // 3 Mbit/s over a capacity of 200 kbit/s: 93 % loss and a queue of 3.2 s. TCP by the equation: 3 kbit/s.
     let plan = LinkPlan { capacity: vec![(0, 200)], seconds: 60, ..LinkPlan::default() };
     let trace = run(&plan, &[FlowPlan::new("fixed", 0, 3_000)]).remove(0);
     let (trip, cap) = trace.breaker;
     let trip = trip.expect("tripped");
     assert_eq!(trip.reason, Reason::Congestion);
-    // Ten round trips of 3.2 s are more than the 15 s; once for the reduction, which nobody heeds, and once more.
+    // Ten round trips of 3.2 s exceed the 15 s; once for the reduction, which the sender ignores, and once more.
     let at = trip.at.as_secs_f64();
     assert!((15.0..50.0).contains(&at), "at {at} s");
     assert!(cap.is_some_and(|c| (280.0..=320.0).contains(&c.as_kbps_f64())), "{cap:?}");

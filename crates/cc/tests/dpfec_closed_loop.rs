@@ -1,4 +1,4 @@
-//! DP-FEC beside nothing, beside TCP and on a link that is too narrow; feedback each 10 ms.
+//! DP-FEC alone, beside TCP, and on a link that is too narrow; feedback every 10 ms.
 
 mod link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
@@ -38,7 +38,7 @@ fn an_empty_link_gets_all_the_repair_there_is() {
 #[test]
 fn loss_takes_repair_away_and_a_higher_threshold_keeps_more() {
     let at = |loss, threshold| alone(&LinkPlan { loss, ..plan() }, &[("threshold", threshold)]).sent_kbps(10, 60);
-    // A loss event each 700 to 1,400 packets; then each 100, some 150 ms apart. 127 / (127 - 13) is 1.11.
+    // A loss event every 700 to 1,400 packets; then every 100, about 150 ms apart. 127 / (127 - 13) is 1.11.
     within("at 0.1 and one loss in a thousand", at(0.001, 0.1), 8_000.0..=9_500.0);
     within("at 0.1 and one in a hundred", at(0.01, 0.1), 6_400.0..=6_900.0);
     within("at 0.3 and one in a hundred", at(0.01, 0.3), 9_000.0..=10_700.0);

@@ -1,4 +1,4 @@
-//! The example of a controller inside somebody's own RTP stack does what it says.
+//! The example of a controller inside an RTP stack of one's own works as documented.
 
 #[path = "../examples/embed.rs"]
 #[expect(

@@ -1,6 +1,6 @@
-//! FBRA, and other controllers with their steps probed, over a simulated link: 30 frames a second, parity packets, a
-//! drop-tail queue of 50 packets, packets later than 400 ms discarded, a report each second round trip (Nagy et al., MMSys
-//! 2014, section 5), or per-packet feedback each 100 ms for those that want it.
+//! FBRA, and other controllers with probed steps, over a simulated link: 30 frames a second, parity packets, a
+//! drop-tail queue of 50 packets, packets later than 400 ms discarded, a report every second round trip (Nagy et al.,
+//! MMSys 2014, section 5), or per-packet feedback every 100 ms for controllers that require it.
 
 use std::collections::VecDeque;
 use weir_cc::cue::{Fate, IntervalPacket, IntervalReport, OneWayDelay, PacketResult, SentPacket, TransportFeedback};
@@ -14,7 +14,7 @@ const FRAMES_PER_SECOND: i64 = 30;
 
 struct Plan {
     controller: &'static str,
-    /// Second and kbit/s.
+    /// Start second and kbit/s.
     capacity: Vec<(i64, u64)>,
     one_way_ms: i64,
     seconds: i64,
@@ -22,7 +22,7 @@ struct Plan {
     early: bool,
 }
 
-/// What was sent, second by second, and sums.
+/// What was sent by second, and totals.
 #[derive(Default)]
 struct Run {
     sent_kbps: Vec<f64>,
@@ -77,9 +77,9 @@ struct Flow<'a> {
     queue: VecDeque<Timestamp>,
     free_at: Timestamp,
     per_packet_feedback: bool,
-    /// By departure.
+    /// In order of departure.
     under_way: VecDeque<Packet>,
-    /// What the next report tells; packets after the highest received wait in `gap`.
+    /// The packets of the next report; packets after the highest received are kept in `gap`.
     interval: Vec<Packet>,
     gap: Vec<Packet>,
     queuing: TimeDelta,
@@ -121,7 +121,7 @@ fn run(plan: &Plan) -> Run {
         let now = Timestamp::from_millis(ms);
         flow.receive(now);
         let regular = now >= report_at;
-        // RFC 4585, section 3.5.2: after an early report, the regular one is left out.
+        // RFC 4585, section 3.5.2: after an early report the next regular one is suppressed.
         let early = plan.early && may_be_early && flow.interval.iter().any(|p| p.of_interval.fate != Fate::Received);
         if regular || early {
             let interval = flow.report(now);
@@ -170,7 +170,7 @@ impl Flow<'_> {
         }
     }
 
-    /// A media packet of this timestamp, or a parity packet.
+    /// Sends a media packet with this timestamp, or a parity packet.
     fn send(&mut self, now: Timestamp, size: u64, rtp_timestamp: Option<u32>) {
         let size = DataSize::from_bytes(size);
         let sequence = self.sequence;
@@ -233,7 +233,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Sends a report and tells how long to wait for the next.
+    /// Sends a report and returns the time until the next.
     fn report(&mut self, now: Timestamp) -> TimeDelta {
         let rtt = self.round_trip();
         self.meter.on_rtt(rtt);
@@ -305,12 +305,13 @@ fn fbra_follows_a_variable_link() {
 fn fbra_climbs_by_probes_and_falls_with_the_capacity() {
     let capacity = vec![(0, 1_000), (60, 500), (90, 1_000)];
     let r = run(&Plan { controller: "fbra", capacity, one_way_ms: 52, seconds: 150, early: false });
-    // A fourteenth each four reports of 208 ms is 8.6 % a second, and somewhat more at first: eight times in 20 to 25 s.
+    // A fourteenth every four reports of 208 ms is 8.6 % a second, and somewhat more at first: eight-fold in 20 to 25
+    // s.
     within("second 10", r.sent(10, 11), 250.0..=450.0);
     within("climbed", r.sent(20, 24), 550.0..=950.0);
     within("full", r.sent(30, 60), 930.0..=1_020.0);
     within("goodput", r.goodput(30, 60), 900.0..=1_000.0);
-    // More than half is late at first, and undershooting takes twice what is missing: to the floor.
+    // More than half is late at first, and undershooting subtracts twice what is missing: down to the floor.
     within("fallen", r.sent(62, 65), 31.0..=80.0);
     within("climbs again", r.sent(80, 84), 180.0..=400.0);
     within("full again", r.sent(115, 150), 900.0..=1_020.0);
@@ -331,11 +332,11 @@ fn probing_keeps_a_controllers_rates() {
         assert!(plain.repair_bits == 0.0 && plain.metrics.iter().all(|m| !m.0.starts_with("fec_")));
         within("probes", probing.metric("fec_enabled"), 20.0..=500.0);
         within("FRCC", probing.frcc(), 0.9..=1.0);
-        // Parity packets are a small part of what is sent.
+        // Parity packets are a small part of the traffic.
         within("FEC share", probing.repair_bits / probing.sent_kbps.iter().sum::<f64>() * 1e-3, 0.0005..=0.08);
         within("loss", probing.loss() - plain.loss(), -0.05..=0.01);
     }
-    // What wants no more probes nothing.
+    // Without a wish for more there is no probing.
     let fixed = of("fixed+fec");
     assert_eq!((fixed.metric("fec_enabled"), fixed.repair_bits), (0.0, 0.0));
     within("fixed", fixed.sent(0, 150), 126.0..=129.0);

@@ -1,4 +1,4 @@
-//! GCC by REMB over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms; receiver reports each second.
+//! GCC with REMB over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms; receiver reports every second.
 
 mod link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
@@ -16,7 +16,7 @@ fn within(what: &str, value: f64, range: core::ops::RangeInclusive<f64>) {
 #[test]
 fn converges_to_the_capacity_with_a_short_queue() {
     let t = alone(&LinkPlan::default(), &[]);
-    // The loss rule's 5 % a report is the slower: four-fold takes 28 s.
+    // The loss-based rule's 5 % per report is the slower: four-fold takes 28 s.
     within("ramp-up", t.sent_kbps(10, 11), 500.0 * 1.05f64.powi(9)..=500.0 * 1.05f64.powi(11));
     within("rate", t.sent_kbps(35, 100), 1_750.0..=2_000.0);
     within("queue", t.queue_ms(35, 100), 4.0..=20.0);
@@ -32,7 +32,7 @@ fn follows_the_capacity_down_and_up() {
     within("after", t.sent_kbps(55, 100), 850.0..=1_050.0);
     within("worst queue", t.worst_queue_ms(50, 100), 100.0..=605.0);
     within("recovered", t.sent_kbps(120, 150), 1_700.0..=2_000.0);
-    // libwebrtc's threshold comes down again fast, the draft's does not.
+    // libwebrtc's threshold falls again quickly, the draft's does not.
     let fast = alone(&plan, &[("k_up", 0.0087), ("k_down", 0.039)]);
     within("queue with libwebrtc's gains", fast.queue_ms(60, 100), 8.0..=20.0);
     within("queue with the draft's gains", t.queue_ms(60, 100), 20.0..=200.0);
@@ -42,7 +42,7 @@ fn follows_the_capacity_down_and_up() {
 fn random_loss_below_a_tenth_does_not_matter() {
     let at = |loss| alone(&LinkPlan { loss, ..LinkPlan::default() }, &[]).sent_kbps(60, 100);
     within("rate at 1 %", at(0.01), 1_600.0..=2_000.0);
-    // Between 2 and 10 % the loss rule holds what it has: near the start rate here.
+    // Between 2 and 10 % the loss-based rule holds its rate, here close to the start rate.
     within("rate at 5 %", at(0.05), 450.0..=1_200.0);
     within("rate at 20 %", at(0.2), 145.0..=170.0);
 }

@@ -20,7 +20,7 @@ fn converges_to_the_capacity_with_a_short_queue() {
     for v in VARIANTS {
         let t = alone(v, &LinkPlan::default(), &[]);
         within("rate", t.sent_kbps(20, 100), 1_900.0..=2_050.0);
-        // Equilibrium: XREF * RMAX / r_ref = 10 ms * 3 / 2, plus the 4 ms that a packet takes through the link.
+        // Equilibrium: XREF * RMAX / r_ref = 10 ms * 3 / 2, plus the transmission time of a packet, 4 ms.
         within("queue", t.queue_ms(30, 100), 15.0..=23.0);
         within("worst queue", t.worst_queue_ms(0, 100), 20.0..=110.0);
         // 50 / 420 more in each round of about 0.5 s: 13-fold takes 10 to 14 s.
@@ -52,7 +52,7 @@ fn a_late_comer_takes_more_but_starves_nobody() {
         let (first, second) = (t[0].sent_kbps(100, 160), t[1].sent_kbps(100, 160));
         within("sum", first + second, 1_850.0..=2_050.0);
         within("first", first, 400.0..=1_050.0);
-        // Its baseline holds the first flow's standing queue (RFC 8698, section 6.1).
+        // Its baseline includes the first flow's standing queue (RFC 8698, section 6.1).
         within("second", second, 950.0..=1_600.0);
         within("queue", t[1].queue_ms(100, 160), 20.0..=110.0);
     }
@@ -63,7 +63,7 @@ fn holds_at_one_percent_loss_and_gives_way_at_five() {
     for v in VARIANTS {
         let at = |loss, params: &[(&str, f64)]| alone(v, &LinkPlan { loss, ..LinkPlan::default() }, params);
         within("rate at 1 %", at(0.01, &[]).sent_kbps(20, 100), 1_700.0..=2_050.0);
-        // DLOSS * (5 / 1)^2 = 250 ms is equilibrium at 120 kbit/s, below the floor.
+        // DLOSS * (5 / 1)^2 = 250 ms has its equilibrium at 120 kbit/s, below the floor.
         within("rate at 5 %", at(0.05, &[]).sent_kbps(20, 100), 150.0..=350.0);
         within("rate at 5 %, deaf to loss", at(0.05, &[("dloss", 0.0)]).sent_kbps(20, 100), 1_500.0..=2_100.0);
     }
@@ -77,8 +77,8 @@ fn keeps_a_share_against_tcp_and_takes_the_link_back() {
         within("share", t.sent_kbps(30, 100), 600.0..=1_400.0);
         within("worst queue", t.worst_queue_ms(30, 100), 150.0..=305.0);
         within("rate after", t.sent_kbps(110, 140), 1_900.0..=2_050.0);
-        // Warped delay holds another equilibrium than the plain one of 19 ms: with RFC 5348's average the loss
-        // never expires, without the open interval in it it does.
+        // Warped delay has another equilibrium than the plain one of 19 ms: with RFC 5348's average the loss never
+        // expires, without the open interval it does.
         within("queue after", t.queue_ms(125, 140), 30.0..=60.0);
         let expires = alone(v, &plan, &[("open_loss_interval", 0.0)]);
         within("queue after the loss has expired", expires.queue_ms(125, 140), 15.0..=35.0);
@@ -90,8 +90,8 @@ fn marks_alone_hold_the_rate() {
     let plan = LinkPlan { marks: 0.05, ..LinkPlan::default() };
     for v in VARIANTS {
         let t = alone(v, &plan, &[]);
-        // Marks of 5 % are DMARK * 5^2 = 50 ms: equilibrium at 10 ms * 3 Mbit/s / 50 ms = 600 kbit/s,
-        // and more where a window of some 40 packets happens to hold no mark.
+        // Marks of 5 % give DMARK * 5^2 = 50 ms: equilibrium at 10 ms * 3 Mbit/s / 50 ms = 600 kbit/s, and more where a
+        // window of about 40 packets has no mark by chance.
         within("rate", t.sent_kbps(30, 100), 500.0..=900.0);
         within("queue", t.queue_ms(30, 100), 4.0..=8.0);
     }

@@ -1,10 +1,10 @@
-//! Adding a controller takes its own file or folder, a `pub mod` and one line of the list, and nothing else.
+//! Adding a controller takes its own file or folder, a `pub mod` and one line in the list.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The sources of this crate by their path below `src`.
+/// The sources of this crate by path below `src`.
 fn sources() -> BTreeMap<String, String> {
     fn walk(dir: &Path, prefix: &str, out: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(dir).expect("readable").flatten() {
@@ -21,7 +21,7 @@ fn sources() -> BTreeMap<String, String> {
     out
 }
 
-/// Lines of code before the tests of a file that have `word` in them.
+/// Lines of code containing `word` before the tests of a file.
 fn lines_with<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     let code = text.lines().take_while(|l| !l.starts_with("#[cfg(test)]"));
     code.filter(|l| !l.trim_start().starts_with("//") && l.contains(word)).collect()
@@ -46,7 +46,7 @@ fn a_file_and_one_line_of_the_list_are_a_controller() {
             if own || ["registry.rs", "lib.rs"].contains(&file.as_str()) || file.ends_with("tests.rs") {
                 continue;
             }
-            // TMMBR-B is C-NADU's sender with another receiver: the one controller made from another.
+            // TMMBR-B is C-NADU's sender with another receiver, the only controller made from another.
             let reused = name == "Cnadu" && file == "tmmbr/assisted.rs";
             let type_name = format!("{home}::{name}");
             assert!(reused || lines_with(text, &type_name).is_empty(), "{file} names {type_name}");
@@ -59,7 +59,7 @@ fn a_file_and_one_line_of_the_list_are_a_controller() {
 #[test]
 fn no_controller_imports_the_registry() {
     for (file, text) in sources() {
-        // The drive makes controllers by name for benches; it is no controller.
+        // The drive makes controllers by name for benches and is not a controller.
         let makes = ["lib.rs", "registry.rs", "drive.rs"].contains(&file.as_str()) || file.ends_with("tests.rs");
         let imports = lines_with(&text, "registry::").len() + lines_with(&text, "Registry").len();
         assert!(makes || imports == 0, "{file} imports the registry");

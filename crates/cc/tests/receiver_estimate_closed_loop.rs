@@ -1,5 +1,5 @@
-//! C-NADU and TMMBR over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms, where each packet is a frame and
-//! there are no run lengths; receiver reports each second.
+//! C-NADU and TMMBR over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms. Each packet is a frame and
+//! there are no run lengths; receiver reports every second.
 
 mod link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
@@ -30,7 +30,7 @@ fn loss_without_a_queue() {
     // C-NADU lies between TCP's rate, 8 * 1012 / (0.2 * sqrt(0.02 / 3) + ...) = 480 kbit/s, and the receiver's estimate.
     within("C-NADU at 1 %", at("cnadu", 0.01), 450.0..=1_100.0);
     within("C-NADU at 5 %", at("cnadu", 0.05), 149.0..=450.0);
-    // TMMBR sees missing packets as late ones from 5 % on.
+    // TMMBR treats missing packets as late ones from 5 % on.
     within("TMMBR at 1 %", at("tmmbr", 0.01), 1_500.0..=2_010.0);
     within("TMMBR at 20 %", at("tmmbr", 0.2), 149.0..=170.0);
 }

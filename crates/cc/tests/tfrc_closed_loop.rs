@@ -1,4 +1,4 @@
-//! TFRC over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms; feedback each 100 ms.
+//! TFRC over a simulated bottleneck of 2 Mbit/s, 100 ms and a queue of 300 ms; feedback every 100 ms.
 
 mod link;
 use link::{FlowPlan, FlowTrace, LinkPlan, run};
@@ -17,7 +17,7 @@ fn fills_the_link_and_its_queue() {
     let t = alone(&LinkPlan::default());
     within("ramp-up", t.sent_kbps(3, 5), 1_000.0..=3_000.0);
     within("rate", t.sent_kbps(20, 100), 1_800.0..=2_050.0);
-    // It needs losses to know the capacity.
+    // It needs losses to find the capacity.
     within("queue", t.queue_ms(20, 100), 50.0..=290.0);
     within("worst queue", t.worst_queue_ms(20, 100), 290.0..=305.0);
 }

@@ -1,27 +1,27 @@
-//! What the rules are and what the application says of itself.
+//! The circuit breaker's rules, and the properties that the application declares.
 
 use crate::throughput::Equation;
 use weir_units::TimeDelta;
 
-/// Which rules.
+/// Which rules apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rules {
-    /// RFC 8083: thresholds that follow the reporting interval, the round-trip time and the frames.
+    /// RFC 8083: thresholds scale with the reporting interval, the round-trip time and the frame interval.
     Rfc8083,
     /// The three conditions of V. Singh's dissertation, section 3.7.1, after the draft of 2013: no new media in two
-    /// reports on end, no report for three intervals, ten times TCP's rate in two reports on end, each report judged
-    /// by its own loss and round-trip time.
+    /// consecutive reports, no report for three intervals, or ten times TCP's rate in two consecutive reports. Each
+    /// report is judged by its own loss and round-trip time.
     Thesis2013,
 }
 
-/// When media is of no use to the receiver (RFC 8083, section 4.4, which names no bounds: they are the application's).
+/// When media is unusable for the receiver (RFC 8083, section 4.4, which leaves the bounds to the application).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Usability {
-    /// Share of packets lost above which it is not.
+    /// Share of packets lost above which media is unusable.
     pub max_loss: f64,
-    /// Round-trip time above which it is not.
+    /// Round-trip time above which media is unusable.
     pub max_rtt: TimeDelta,
-    /// How long it may stay so; the RFC has "seconds, or tens of seconds".
+    /// How long media may stay unusable; the RFC has "seconds, or tens of seconds".
     pub patience: TimeDelta,
 }
 
@@ -38,28 +38,30 @@ pub struct Config {
     pub rules: Rules,
     /// The throughput equation (RFC 8083, section 4.3, recommends the simplified one; the full one trips earlier).
     pub equation: Equation,
-    /// How many times TCP's rate is too much (RFC 8083, section 4.3: 10).
+    /// Multiple of TCP's rate that trips (RFC 8083, section 4.3: 10).
     pub factor: f64,
-    /// k: reports without new media that make a media timeout where reports are rarer than frames and round trips
-    /// (RFC 8083, section 4.2: 5; [`Rules::Thesis2013`]: always 2).
+    /// k: the media timeout in reports without new media, where reports are rarer than frames and round trips (RFC
+    /// 8083, section 4.2: 5; [`Rules::Thesis2013`]: always 2).
     pub non_reporting_threshold: u32,
-    /// Tf: the longest time between frames (RFC 8083, section 3). [`super::CircuitBreaker::on_frame_interval`] changes it.
+    /// Tf: the longest time between frames (RFC 8083, section 3). [`super::CircuitBreaker::on_frame_interval`] updates
+    /// it.
     pub frame_interval: TimeDelta,
-    /// G: frames that are coded together at one rate (RFC 8083, section 3).
+    /// G: number of frames coded together at one rate (RFC 8083, section 3).
     pub frame_group: u32,
-    /// T_rr_interval: least time between regular reports (RFC 4585, section 3.4), zero without it.
+    /// T_rr_interval: least time between regular reports (RFC 4585, section 3.4); zero if unused.
     pub min_report_interval: TimeDelta,
-    /// Whether congestion marks count as loss. RFC 8083, section 5, has them so where they are reported along with a
-    /// report block; its section 7 says that there is no consensus on it. The former is the more cautious.
+    /// Whether CE marks count as loss. RFC 8083, section 5, counts them if they are reported along with a report block;
+    /// section 7 notes that there is no consensus. Counting them is the more cautious choice.
     pub count_marks: bool,
-    /// Whether the sender can go down to a tenth, and so may do that before it must cease (RFC 8083, section 4.3).
+    /// Whether the sender can reduce its rate to a tenth, and so may do that before it must cease (RFC 8083, section
+    /// 4.3).
     pub may_reduce: bool,
-    /// When media is of no use; `None` never asks.
+    /// When media is unusable; `None` disables the rule.
     pub usability: Option<Usability>,
 }
 
 impl Default for Config {
-    /// RFC 8083 with its recommended values, for video of 25 frames a second that can change its rate with each.
+    /// RFC 8083 with its recommended values, for video at 25 frames a second whose rate can change with each frame.
     fn default() -> Self {
         Self {
             rules: Rules::Rfc8083,
@@ -77,7 +79,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The dissertation's rules alone: no reduction first, no judgement of usability.
+    /// The dissertation's rules alone: no reduction first, no usability rule.
     pub fn thesis_2013(equation: Equation) -> Self {
         Self {
             rules: Rules::Thesis2013,
@@ -95,18 +97,18 @@ impl Config {
 pub struct RtcpIntervals {
     /// Td: this end's.
     pub own: TimeDelta,
-    /// Tdr: this end's estimate of the receiver's.
+    /// Tdr: the receiver's, as estimated by this end.
     pub receiver: TimeDelta,
 }
 
-/// The shortest reporting interval that is believed, so that no count of reports runs away.
+/// Lower bound of reporting intervals, which bounds the counts derived from them.
 const MIN_INTERVAL: TimeDelta = TimeDelta::from_millis(1);
 /// Tmin: the fixed minimum for timeouts (RFC 8083, section 4.1).
 const FIXED_MINIMUM: TimeDelta = TimeDelta::from_secs(5);
-/// Most reporting intervals that the congestion rule looks back over; at 15 s, reports 8 ms apart.
+/// Most reporting intervals that the congestion rule averages over: 15 s of reports 8 ms apart.
 pub(super) const MAX_CB_INTERVAL: u32 = 2_048;
 
-/// The variables of RFC 8083, section 3, as they stand.
+/// The variables of RFC 8083, section 3, at their current values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
     pub(super) td: TimeDelta,
@@ -135,12 +137,12 @@ impl Timing {
         self.tdr = intervals.receiver.max(MIN_INTERVAL);
     }
 
-    /// Silence that is an RTCP timeout: three intervals computed with the fixed minimum (RFC 8083, section 4.1).
+    /// RTCP timeout: three reporting intervals computed with the fixed minimum (RFC 8083, section 4.1).
     pub(super) fn rtcp_timeout(&self) -> TimeDelta {
         self.td.max(FIXED_MINIMUM) * 3
     }
 
-    /// The longest of the times that a report may miss a packet by.
+    /// The longest of Tf, Tr and Tdr: the time within which a report may not yet cover a packet.
     pub(super) fn longest(&self) -> TimeDelta {
         self.tf.max(self.tr).max(self.tdr)
     }
@@ -159,7 +161,7 @@ impl Timing {
     }
 }
 
-/// How many times `unit`, above zero, covers `span`.
+/// `span` divided by `unit`, rounded up. `unit` is above zero.
 fn ceil(span: TimeDelta, unit: TimeDelta) -> u32 {
     let n = (span.as_nanos().max(0) as u64).div_ceil(unit.as_nanos().max(1) as u64);
     u32::try_from(n).unwrap_or(u32::MAX)
@@ -201,9 +203,9 @@ mod tests {
         // Never more than 15 s, or three of this end's own intervals.
         assert_eq!(Timing { group: 250, ..timing(1_000, 1_000, 100, 40) }.cb_interval(), 15);
         assert_eq!(Timing { group: 250, ..timing(8_000, 1_000, 100, 40) }.cb_interval(), 24);
-        // Receivers that report more seldom than the 15 s allow for: 15 / 10.
+        // Receivers that report less often than 15 s allow for: 15 / 10.
         assert_eq!(timing(5_000, 10_000, 100, 40).cb_interval(), 2);
-        // T_rr_interval takes Tdr's place where it is longer.
+        // T_rr_interval replaces Tdr where it is longer.
         let regular = Timing { t_rr: TimeDelta::from_secs(4), ..timing(1_000, 100, 1_300, 40) };
         assert_eq!(regular.cb_interval(), 4);
         assert_eq!(timing(1_000, 1, 20_000, 40).cb_interval(), MAX_CB_INTERVAL);

@@ -1,4 +1,4 @@
-//! Whether the sender takes more than ten times what TCP would (RFC 8083, section 4.3).
+//! Whether the sender uses more than ten times TCP's rate (RFC 8083, section 4.3).
 
 use super::config::{Config, Rules, Timing};
 use super::sent::SentInterval;
@@ -6,7 +6,7 @@ use crate::throughput::TcpFlow;
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, Gain, TimeDelta};
 
-/// Consecutive reports above the bound that end a call (V. Singh's dissertation, section 3.7.1).
+/// Consecutive reports above the bound that trip (V. Singh's dissertation, section 3.7.1).
 const THESIS_REPORTS: u32 = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -21,13 +21,13 @@ struct Record {
 pub(super) struct Rates {
     pub(super) loss: f64,
     pub(super) sending: DataRate,
-    /// `None` without loss or round-trip time: TCP would be unbounded.
+    /// `None` without loss or round-trip time: TCP's rate is then unbounded.
     pub(super) tcp: Option<DataRate>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Compared {
-    /// Too few reports, or too few packets, to tell.
+    /// Too few reports or packets for a verdict.
     Unknown,
     Within,
     Exceeded,
@@ -39,7 +39,7 @@ pub(super) struct Congestion {
     records: VecDeque<Record>,
     /// CB_INTERVAL as computed after the last report.
     cb_interval: u32,
-    /// Whether a block has come: the first one has no block before it to measure the time from.
+    /// Whether a block has been received: the first has no predecessor from which to measure its interval.
     begun: bool,
     consecutive: u32,
     rates: Option<Rates>,
@@ -54,12 +54,12 @@ impl Congestion {
     pub(super) fn cb_interval(&self) -> u32 {
         self.cb_interval
     }
-    /// What was compared last.
+    /// The rates compared last.
     pub(super) fn rates(&self) -> Option<Rates> {
         self.rates
     }
 
-    /// Forgets the intervals so far; the next one starts at the newest report.
+    /// Drops the intervals so far; the next one starts at the newest report.
     pub(super) fn forget(&mut self) {
         self.records.clear();
         self.consecutive = 0;
@@ -71,7 +71,7 @@ impl Congestion {
         self.begun = false;
     }
 
-    /// A report block came, of this share of lost packets, after this interval of sending packets of this mean size.
+    /// Handles a report block: the share of packets lost and the sending interval, with packets of this mean size.
     pub(super) fn on_report(
         &mut self,
         fraction_lost: f64,
@@ -97,7 +97,7 @@ impl Congestion {
         }
     }
 
-    /// Recomputes CB_INTERVAL, as the RFC has it after the check.
+    /// Recomputes CB_INTERVAL, which the RFC does after the check.
     pub(super) fn update(&mut self, timing: &Timing) {
         self.cb_interval = timing.cb_interval();
     }

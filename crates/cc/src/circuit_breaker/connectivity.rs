@@ -1,15 +1,15 @@
-//! Whether anything arrives: reports here, media there (RFC 8083, sections 4.1 and 4.2).
+//! Timeouts of reports and of media (RFC 8083, sections 4.1 and 4.2).
 
 use super::config::{Config, Rules, Timing};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Consecutive reports without new media that end a call (V. Singh's dissertation, section 3.7.1).
+/// Consecutive reports without new media that trip (V. Singh's dissertation, section 3.7.1).
 const THESIS_MEDIA_TIMEOUT: u32 = 2;
 
 /// The RTCP timeout.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RtcpTimeout {
-    /// When the first packet left that no report has followed.
+    /// Departure of the first packet since the last report.
     waiting_since: Option<Timestamp>,
 }
 
@@ -18,7 +18,7 @@ impl RtcpTimeout {
         self.waiting_since.get_or_insert(now);
     }
 
-    /// A report came, or sending has stopped.
+    /// A report was received, or sending has stopped.
     pub(super) fn cancel(&mut self) {
         self.waiting_since = None;
     }
@@ -27,8 +27,8 @@ impl RtcpTimeout {
         self.waiting_since.map(|t| t + timing.rtcp_timeout())
     }
 
-    /// Whether it has run out. A sender that has been silent itself for the last third of it is not sending, and
-    /// waits for nothing.
+    /// Whether the timeout has expired. A sender that was silent for the last third of it counts as stopped and does
+    /// not time out.
     pub(super) fn expired(&mut self, now: Timestamp, last_sent: Option<Timestamp>, timing: &Timing) -> bool {
         if self.deadline(timing).is_none_or(|t| t > now) {
             return false;
@@ -71,12 +71,12 @@ impl MediaTimeout {
         }
     }
 
-    /// MEDIA_TIMEOUT as it stands.
+    /// The current MEDIA_TIMEOUT.
     pub(super) fn reports(&self) -> Option<u32> {
         self.timeout
     }
 
-    /// A report block came; whether it is one too many without new media.
+    /// Handles a report block; returns whether the media timeout has expired.
     pub(super) fn on_report(&mut self, highest: u64, sending: bool, timing: &Timing, config: &Config) -> bool {
         let advanced = self.highest.is_none_or(|h| highest > h);
         self.highest = self.highest.max(Some(highest));
@@ -96,12 +96,12 @@ impl MediaTimeout {
     }
 }
 
-/// Whether the sender still counts as sending: a packet left within two of the longest of Tf, Tr and Tdr.
+/// Whether the sender still counts as sending: it sent a packet within twice the longest of Tf, Tr and Tdr.
 pub(super) fn is_sending(now: Timestamp, last_sent: Option<Timestamp>, timing: &Timing) -> bool {
     last_sent.is_some_and(|t| now - t <= timing.longest() * 2)
 }
 
-/// How long a media timeout of so many reports took.
+/// Duration of a media timeout of `reports` reports.
 pub(super) fn reports_last(reports: u32, timing: &Timing) -> TimeDelta {
     timing.tdr * i64::from(reports)
 }

@@ -1,17 +1,18 @@
-//! The circuit breaker for RTP sessions (RFC 8083): it ends what congests a path for long, whatever controls its rate.
+//! The circuit breaker for RTP sessions (RFC 8083): it stops a flow that congests its path persistently, independent of
+//! rate control.
 //!
-//! A state machine beside the controller, one for each media stream that is reported on: it takes in what is sent and
-//! what RTCP tells, and says when to reduce or to cease. [`Rules`] chooses the RFC or its forerunner of 2013.
+//! A state machine beside the controller, one for each media stream: it takes sent packets and RTCP reports, and
+//! requires the sender to reduce or to cease. [`Rules`] selects the RFC or its draft of 2013.
 //!
-//! What the RFC leaves open, and what is done here:
-//! - The sending rate is that of the reporting intervals whose loss is averaged.
-//! - Packets of the last 4 G frames are those of the last 4 G frame intervals.
-//! - Without any round-trip time TCP's rate is not known, and the congestion rule waits; the others do not.
-//! - A sender that has sent nothing for two of the longest of frame interval, round-trip time and reporting interval
-//!   has stopped; then there is no media timeout.
-//! - A stretch slower than a packet in each max(Tdr, Tr) is left out of the average.
-//! - After a reduction to a tenth that has helped, the cap doubles with each CB_INTERVAL without another trigger, and
-//!   falls away above the rate from before; until then the next trigger is final.
+//! Choices where the RFC is open:
+//! - The sending rate is averaged over the same reporting intervals as the loss.
+//! - "Packets of the last 4 G frames" are those sent in the last 4 G frame intervals.
+//! - Without a round-trip time TCP's rate is unknown and the congestion rule does not apply; the others do.
+//! - A sender that has sent nothing for twice the longest of frame interval, round-trip time and reporting interval has
+//!   stopped; there is then no media timeout.
+//! - A stretch with less than one packet per max(Tdr, Tr) is left out of the average.
+//! - After a successful reduction to a tenth, the cap doubles with each CB_INTERVAL without another trigger, and is
+//!   lifted once it exceeds the rate before the reduction; until then the next trigger is final.
 
 mod config;
 mod congestion;
@@ -28,19 +29,19 @@ use connectivity::{MediaTimeout, RtcpTimeout, is_sending, reports_last};
 use sent::Sent;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
-/// Weight of the round-trip time so far against a new sample (RFC 8083, section 3).
+/// Weight of the previous round-trip time against a new sample (RFC 8083, section 3).
 const RTT_MEMORY: f64 = 0.8;
 
 /// Which rule has tripped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// No report has come (RFC 8083, section 4.1).
+    /// No report was received (RFC 8083, section 4.1).
     RtcpTimeout,
-    /// Reports tell of no new media (RFC 8083, section 4.2).
+    /// Reports cover no new media (RFC 8083, section 4.2).
     MediaTimeout,
     /// The rate is more than ten times TCP's (RFC 8083, section 4.3).
     Congestion,
-    /// What arrives is of no use (RFC 8083, section 4.4).
+    /// Received media is unusable (RFC 8083, section 4.4).
     MediaUsability,
 }
 
@@ -51,16 +52,16 @@ pub struct Trip {
     pub reason: Reason,
     /// When.
     pub at: Timestamp,
-    /// The sending rate that was compared, at a congestion trip; the last one compared otherwise.
+    /// The sending rate compared at a congestion trip; for other rules the last one compared.
     pub sending_rate: Option<DataRate>,
     /// TCP's rate by the equation, as for `sending_rate`.
     pub tcp_rate: Option<DataRate>,
-    /// Nothing may start again on its own for so long (RFC 8083, section 4.5: the triggering interval).
+    /// Time during which sending must not restart automatically (RFC 8083, section 4.5: the triggering interval).
     pub pause: TimeDelta,
 }
 
 impl Trip {
-    /// When sending may be tried again without a person's asking for it.
+    /// The earliest automatic restart.
     pub fn earliest_restart(&self) -> Timestamp {
         self.at + self.pause
     }
@@ -71,7 +72,7 @@ impl Trip {
 struct Reduction {
     cap: DataRate,
     before: DataRate,
-    /// Reports since it began or was last eased.
+    /// Reports since the reduction began or was last eased.
     reports: u32,
 }
 
@@ -92,7 +93,7 @@ pub struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// A breaker that has seen nothing; both reporting intervals are 5 s by default.
+    /// A breaker in its initial state; both reporting intervals default to 5 s.
     pub fn new(config: Config) -> Self {
         let timing = Timing::new(&config);
         Self {
@@ -109,7 +110,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// A packet of the stream has left.
+    /// A packet of the stream has been sent.
     pub fn on_packet_sent(&mut self, packet: &SentPacket) {
         let four_groups = self.timing.tf * 4 * i64::from(self.timing.group);
         self.sent.on_packet(packet, four_groups);
@@ -117,24 +118,24 @@ impl CircuitBreaker {
         self.media.on_sent(&self.timing, &self.config);
     }
 
-    /// The deterministic reporting intervals have been computed again.
+    /// The deterministic reporting intervals have been recomputed.
     pub fn on_rtcp_interval(&mut self, intervals: RtcpIntervals) {
         self.timing.set(intervals);
     }
 
-    /// Tf has changed: the longest time between frames of the last 10 s.
+    /// Sets Tf, the longest time between frames of the last 10 s.
     pub fn on_frame_interval(&mut self, interval: TimeDelta) {
         self.timing.tf = interval.max(TimeDelta::ZERO);
     }
 
-    /// An RTCP packet without a block on the stream has come that answers it all the same: reduced-size feedback (RFC
+    /// RTCP without a report block for the stream, which shows connectivity all the same: reduced-size feedback (RFC
     /// 8083, section 5), or a report on another stream of the same transport (section 4.1).
     pub fn on_feedback(&mut self) {
         self.rtcp.cancel();
     }
 
-    /// A report block on the stream has come. `marked` counts the packets with congestion marks that the same RTCP
-    /// packet tells of for the interval, 0 where it tells none. Any value in the block is taken as it comes.
+    /// Handles a report block for the stream. `marked` is the number of CE marks that the same RTCP packet reports for
+    /// the interval, or 0. All values of the block are untrusted and bounded here.
     pub fn on_report_block(&mut self, block: &ReportBlock, marked: u64) {
         if self.trip.is_some() {
             return;
@@ -200,7 +201,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// The congestion rule has found nothing: a reduction that has lasted for CB_INTERVAL is eased.
+    /// The congestion rule has not triggered: eases a reduction that has lasted for CB_INTERVAL.
     fn ease(&mut self) {
         let Some(r) = &mut self.reduction else { return };
         if r.reports < self.congestion.cb_interval() {
@@ -234,7 +235,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// The sender has stopped of its own will: nothing is waited for until the next packet.
+    /// The sender has paused by itself: timeouts are cancelled until the next packet.
     pub fn on_stopped(&mut self) {
         self.rtcp.cancel();
         self.media.cancel();
@@ -251,25 +252,25 @@ impl CircuitBreaker {
         self.rtcp.deadline(&self.timing)
     }
 
-    /// The instant that [`Self::poll_timeout`] gave has come.
+    /// The time of [`Self::poll_timeout`] has come.
     pub fn on_timeout(&mut self, now: Timestamp) {
         if self.trip.is_none() && self.rtcp.expired(now, self.sent.last(), &self.timing) {
             self.cease(Reason::RtcpTimeout, now, self.timing.rtcp_timeout());
         }
     }
 
-    /// Why sending must cease, once it must.
+    /// Why sending must cease; `None` while it may go on.
     pub fn tripped(&self) -> Option<Trip> {
         self.trip
     }
 
-    /// The rate that the stream must not exceed, while a reduction is in force.
+    /// Upper bound of the stream's rate while a reduction is in force.
     pub fn rate_cap(&self) -> Option<DataRate> {
         self.reduction.map(|r| r.cap)
     }
 
-    /// Starts over after a trip; whether that was allowed. Before [`Trip::earliest_restart`] it is not, and after it
-    /// the caller should have reason to think that the congestion has gone (RFC 8083, section 4.5).
+    /// Restarts after a trip and returns whether that is allowed. It is not before [`Trip::earliest_restart`]; after it
+    /// the caller should have reason to believe that the congestion has ended (RFC 8083, section 4.5).
     pub fn restart(&mut self, now: Timestamp) -> bool {
         let allowed = self.trip.is_none_or(|t| now >= t.earliest_restart());
         if allowed {

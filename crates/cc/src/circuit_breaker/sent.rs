@@ -1,9 +1,9 @@
-//! What is sent: bytes between reports, pauses, and the mean size of recent packets.
+//! What was sent: bytes between reports, pauses, and the mean size of recent packets.
 
 use crate::cue::SentPacket;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Slices of the time over which the packet size is averaged.
+/// Slices of the window over which the packet size is averaged.
 const SLICES: usize = 16;
 
 #[derive(Clone, Debug)]
@@ -19,9 +19,9 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentInterval {
     pub(super) bytes: DataSize,
-    /// From the block before, or the first packet, to this one.
+    /// From the previous block, or the first packet, to this one.
     pub(super) duration: TimeDelta,
-    /// Longest time without a packet that ends in it, or is under way at its end.
+    /// Longest time without a packet that ends in the interval or continues beyond it.
     pub(super) longest_pause: TimeDelta,
 }
 
@@ -30,7 +30,7 @@ impl Sent {
         Self { bytes: DataSize::ZERO, since: None, last: None, longest_pause: TimeDelta::ZERO, sizes: Sizes::default() }
     }
 
-    /// A packet has left; sizes are averaged over `window`.
+    /// Records a packet; sizes are averaged over `window`.
     pub(super) fn on_packet(&mut self, packet: &SentPacket, window: TimeDelta) {
         let from = self.last.unwrap_or(packet.now);
         self.longest_pause = self.longest_pause.max(packet.now.saturating_since(from));
@@ -40,12 +40,12 @@ impl Sent {
         self.sizes.add(packet.now, packet.size, window);
     }
 
-    /// When the last packet left.
+    /// When the last packet was sent.
     pub(super) fn last(&self) -> Option<Timestamp> {
         self.last
     }
 
-    /// s: mean packet size over the last window, or the last one that had packets.
+    /// s: mean packet size over the last window that had packets.
     pub(super) fn mean_size(&self) -> DataSize {
         self.sizes.mean()
     }

@@ -8,7 +8,7 @@ const fn ms(n: i64) -> TimeDelta {
     TimeDelta::from_millis(n)
 }
 
-/// A sender of 1,000 bytes each 10 ms, 800 kbit/s, whose receiver reports each second.
+/// A sender of 1,000 bytes every 10 ms, 800 kbit/s, whose receiver reports every second.
 struct Call {
     breaker: CircuitBreaker,
     now: Timestamp,
@@ -53,13 +53,13 @@ impl Call {
         self.breaker.on_report_block(&block, marked);
         self.breaker.tripped().map(|t| t.reason)
     }
-    /// Sends for `time`, of which the receiver then reports the loss; the media goes on.
+    /// Sends for `time`; the receiver then reports this loss, but new media all the same.
     fn interval(&mut self, time: TimeDelta, loss: f64) -> Option<Reason> {
         self.send(time);
         self.highest = self.sequence;
         self.report(loss, 0)
     }
-    /// Reports of this loss until something trips, 60 at most.
+    /// Number of reports of this loss until the breaker trips, 60 at most.
     fn reports_to_trip(&mut self, loss: f64) -> Option<usize> {
         (1..=60).find(|_| self.interval(SECOND, loss).is_some())
     }
@@ -164,7 +164,7 @@ fn a_pause_is_no_media_timeout() {
 
 #[test]
 fn ten_times_the_rate_of_tcp_trips() {
-    // 10 X = 80,000 / (0.5 * sqrt(2p/3)) = 800 kbit/s at p = 0.06; ten round trips are CB_INTERVAL = 5 intervals.
+    // 10 X = 80,000 / (0.5 * sqrt(2p/3)) = 800 kbit/s at p = 0.06; ten round trips make CB_INTERVAL = 5 intervals.
     assert_eq!(Call::final_trips().reports_to_trip(0.0595), None);
     let mut c = Call::final_trips();
     assert_eq!(c.reports_to_trip(0.0605), Some(6), "more than 5 blocks");
@@ -190,9 +190,9 @@ fn loss_is_averaged_by_time() {
         let mut c = Call::final_trips();
         (0..40).any(|n| if n % 2 == 0 { c.interval(ms(500), short) } else { c.interval(ms(1_500), long) }.is_some())
     };
-    // By reports 0.058 or 0.072; by time (3 * 0.05 + 2 * 0.045) / 4.5 = 0.053 at most.
+    // Averaged by reports 0.058 or 0.072; by time (3 * 0.05 + 2 * 0.045) / 4.5 = 0.053 at most.
     assert!(!run(0.1, 0.03));
-    // By reports 0.057 at most; by time (2 * 0.015 + 3 * 0.1125) / 5.5 = 0.067.
+    // Averaged by reports 0.057 at most; by time (2 * 0.015 + 3 * 0.1125) / 5.5 = 0.067.
     assert!(run(0.03, 0.075));
 }
 
@@ -256,7 +256,7 @@ fn a_first_trigger_reduces_and_a_second_ends() {
     let mut c = Call::new(Config { usability: None, ..Config::default() });
     (0..6).for_each(|_| assert_eq!(c.interval(SECOND, 0.07), None));
     assert_eq!(c.breaker.rate_cap(), Some(DataRate::from_kbps(80)));
-    // The sender does not heed it: five intervals later it must cease.
+    // The sender ignores it: five intervals later it must cease.
     assert_eq!(c.reports_to_trip(0.07), Some(5));
 }
 
@@ -275,7 +275,7 @@ fn a_reduction_that_helps_is_eased_step_by_step() {
     let wanted: Vec<_> = [80, 160, 320, 640].into_iter().flat_map(|kbps| [Some(kbps); 5]).collect();
     assert_eq!(caps, wanted);
     assert_eq!(c.breaker.rate_cap(), None);
-    // And then it may be taken again.
+    // Then the reduction may be used again.
     c.spacing = ms(10);
     (0..6).for_each(|_| assert_eq!(c.interval(SECOND, 0.07), None));
     assert_eq!(c.breaker.rate_cap().map(|r| r.as_bps() / 1_000 > 50), Some(true));

@@ -1,4 +1,4 @@
-//! The circuit breaker over a trace of reports, without a call around it.
+//! Runs the circuit breaker over a trace of reports, without a call.
 
 use super::{CircuitBreaker, Config, RtcpIntervals, Trip};
 use crate::cue::{ReportBlock, SentPacket};
@@ -7,19 +7,19 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 /// One reporting interval of a trace.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TraceReport {
-    /// Its length.
+    /// Length of the interval.
     pub interval: TimeDelta,
-    /// Share of packets lost in it, 0 to 1.
+    /// Share of packets lost, 0 to 1.
     pub fraction_lost: f64,
-    /// Round-trip time that its report gives, if any.
+    /// Round-trip time in its report, if any.
     pub rtt: Option<TimeDelta>,
-    /// Sending rate in it.
+    /// Sending rate.
     pub sending_rate: DataRate,
 }
 
-/// What trips first in a session that sends packets of one size, evenly spaced, through these intervals, each ended by
-/// a report block. Both reporting intervals are those of the trace. An interval with all packets lost tells of no new
-/// media. `None` where nothing trips; a reduction of the rate is not acted on, so [`Config::may_reduce`] needs two
+/// The first trip in a session that sends evenly spaced packets of one size through these intervals, each ended by a
+/// report block. Both reporting intervals are the trace's. An interval in which all packets are lost reports no new
+/// media. `None` if nothing trips. The sender ignores a required reduction, so [`Config::may_reduce`] needs two
 /// triggers.
 pub fn run(config: Config, packet: DataSize, reports: impl IntoIterator<Item = TraceReport>) -> Option<Trip> {
     let mut breaker = CircuitBreaker::new(config);
@@ -73,7 +73,7 @@ mod tests {
     const PACKET: DataSize = DataSize::from_bytes(1_000);
     const RTT: TimeDelta = TimeDelta::from_millis(50);
 
-    /// Reports each 5 s of a call of ten minutes at 1 Mbit/s, from a two-state loss process.
+    /// Reports every 5 s of a ten-minute call at 1 Mbit/s, with losses from a two-state Markov process.
     fn gilbert(seed: u64, enter: f64, leave: f64, loss_in_burst: f64) -> Vec<TraceReport> {
         let mut random = Pcg32::seed_from_u64(seed);
         let mut burst = false;
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(share(|seed| gilbert(seed, 0.0, 1.0, 0.0)), 0.0);
         // 1 Mbit/s is over 10 X where sqrt(2p/3) > 10 * 8,000 / (0.05 * 10^6) = 1.6: never by the simplified equation.
         assert_eq!(share(|seed| gilbert(seed, 0.02, 1.0, 1.0)), 0.0);
-        // 1.5 outages a call of 16 s each in the mean: some cover two whole intervals, and media times out.
+        // On average 1.5 outages of 16 s per call: some cover two whole intervals, and media times out.
         let bursts = share(|seed| gilbert(seed, 0.000_02, 0.000_5, 1.0));
         assert!((0.2..=0.95).contains(&bursts), "{bursts}");
     }

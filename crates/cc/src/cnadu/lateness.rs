@@ -1,10 +1,10 @@
-//! When a frame is expected, and how much later it came.
+//! When a frame is expected, and how late it arrived.
 
 use weir_units::{TimeDelta, Timestamp};
 
 const BUCKETS: usize = 16;
 
-/// Least value over a window, to a sixteenth of it.
+/// Minimum over a sliding window, with a resolution of a sixteenth of it.
 #[derive(Clone, Debug)]
 struct WindowMin {
     least: [TimeDelta; BUCKETS],
@@ -26,11 +26,11 @@ impl WindowMin {
     }
 }
 
-/// Measures frames against the earliest of the window.
+/// Measures the delay of frames against the minimum of the window.
 #[derive(Clone, Debug)]
 pub(super) struct Lateness {
     base: WindowMin,
-    /// Sum of d(i): the delay of the newest frame above that of the first.
+    /// Sum of d(i): the delay of the newest frame relative to the first.
     delay: TimeDelta,
     late_by: TimeDelta,
     rising: bool,
@@ -49,7 +49,7 @@ impl Lateness {
         }
     }
 
-    /// Takes d(i) of a frame that came at `now`; frames later than `margin` count as late.
+    /// Takes d(i) of a frame received at `now`; frames more than `margin` behind are late.
     pub(super) fn on_frame(&mut self, delay: TimeDelta, margin: TimeDelta, now: Timestamp) {
         self.delay += delay;
         let late_by = self.delay - self.base.update(self.delay, now);
@@ -58,15 +58,15 @@ impl Lateness {
         self.row = if late_by > margin { self.row.saturating_add(1) } else { 0 };
     }
 
-    /// How much later than expected the newest frame came.
+    /// How much later than expected the newest frame arrived.
     pub(super) fn late_by(&self) -> TimeDelta {
         self.late_by
     }
-    /// Whether it came no earlier against its expectation than the one before.
+    /// Whether the newest frame was at least as late as the one before.
     pub(super) fn is_rising(&self) -> bool {
         self.rising
     }
-    /// Frames in a row that were late.
+    /// Consecutive late frames.
     pub(super) fn row(&self) -> u32 {
         self.row
     }
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(take(20, 133), (61, true, 2));
         assert_eq!(take(-10, 166), (51, false, 3));
         assert_eq!(take(-20, 200), (31, false, 0));
-        // It stays 31 ms later: ten seconds on, that is when frames are expected.
+        // It stays 31 ms later: after ten seconds that is the expected arrival.
         assert_eq!(take(0, 9_000), (31, true, 0));
         assert_eq!(take(0, 10_100), (0, false, 0));
         assert_eq!(take(50, 10_133), (50, true, 1));

@@ -14,14 +14,14 @@ use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Weight of a packet in the mean size.
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
-/// What is kept of the average rate at which frames were late.
+/// Weight of the previous average of the rate at which frames were late.
 const KEPT: f64 = 0.8;
-/// Standard deviations around that average which are near it.
+/// Standard deviations around that average that count as near it.
 const NEAR: f64 = 3.0;
-/// A fall of the estimate below this share of what was reported last is reported at once.
+/// A fall of the estimate below this share of the last report is reported at once.
 const REPORTED_AT_ONCE: f64 = 0.97;
 
-/// Estimates the path's rate from when frames come and whether they can be played.
+/// Estimates the path's rate from the arrival of frames and whether they can be played.
 #[derive(Clone, Debug)]
 pub struct CnaduReceiver {
     config: Config,
@@ -30,27 +30,27 @@ pub struct CnaduReceiver {
     lateness: Lateness,
     incoming: IncomingRate,
     incoming_bps: Option<f64>,
-    /// Mean packet in bytes.
+    /// Mean packet size in bytes.
     packet: f64,
     /// The estimate in bit/s.
     estimate: f64,
-    /// Incoming rate while frames were late: what the path takes. Until the queue has drained.
+    /// Incoming rate while frames were late, an estimate of the path's rate. Kept until the queue has drained.
     congested_at: Option<f64>,
     known: Option<Convergence>,
     growth: Growth,
     updated: Timestamp,
     decreased: Option<Timestamp>,
-    /// Timestamp of the frame that was discarded last, and whether that has not been answered yet.
+    /// Timestamp of the last discarded frame, until the estimate has reacted to it.
     discarded: Option<u32>,
     discards_pending: bool,
     rtt: TimeDelta,
-    /// Between two reports, at this round-trip time.
+    /// Time between two reports at this round-trip time.
     interval: TimeDelta,
     report: ReportTimer,
 }
 
 impl CnaduReceiver {
-    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::check`].
+    /// A receiver in its initial state; the estimate is the start rate. Errors: see [`Config::check`].
     pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
         config.check("cnadu")?;
         Ok(Self {
@@ -79,7 +79,7 @@ impl CnaduReceiver {
         let passed = now.saturating_since(self.updated);
         self.updated = now;
         let Some(incoming) = self.incoming_bps else { return };
-        // What a decrease has done shows after a round trip and the report before it.
+        // The effect of a decrease shows after a round trip and a report interval.
         let answered = self.decreased.is_some_and(|t| now - t < self.rtt + self.interval);
         let late = self.lateness.row() >= self.config.late_frames;
         if self.discards_pending || (late && self.lateness.is_rising()) {
@@ -109,7 +109,7 @@ impl CnaduReceiver {
 
     fn increase(&mut self, incoming: f64, passed: TimeDelta) {
         if let Some(capacity) = self.congested_at.take() {
-            // The queue is gone, and what was taken off to drain it can come back.
+            // The queue has drained: undo the reduction that drained it.
             self.estimate = self.estimate.max(self.config.beta * capacity);
             return;
         }
@@ -132,7 +132,7 @@ impl CnaduReceiver {
     }
 }
 
-/// Between two reports.
+/// Time between two reports.
 fn interval(rtt: TimeDelta, config: &Config) -> TimeDelta {
     rtt.mul_f64(config.report_round_trips).min(config.max_interval).max(config.min_interval)
 }
@@ -158,7 +158,7 @@ impl ReceiverController for CnaduReceiver {
         self.interval = interval(self.rtt, &self.config);
     }
     fn on_playout(&mut self, frame: &FramePlayout) {
-        // Frames that are missing for a loss are the sender's to judge.
+        // Frames incomplete because of loss are left to the sender.
         if frame.discarded > 0 && self.discarded != Some(frame.rtp_timestamp) {
             self.discarded = Some(frame.rtp_timestamp);
             self.discards_pending = true;
@@ -193,7 +193,7 @@ mod tests {
     fn receiver() -> CnaduReceiver {
         Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Cnadu>(&[])
     }
-    /// Frames of 1,000 bytes at 30 a second, each `late` ms late; kbit/s reported after each, where it was.
+    /// Frames of 1,000 bytes at 30 a second, each `late` ms late; returns the kbit/s reported after each, if any.
     fn run(r: &mut CnaduReceiver, frames: core::ops::Range<u64>, late: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {
         let mut told = Vec::new();
         for k in frames {
@@ -213,7 +213,7 @@ mod tests {
         let mut r = receiver();
         let told = run(&mut r, 0..150, |k| if k % 7 == 0 { 30.0 } else { 0.0 });
         assert!(told.windows(2).all(|w| (5..=8).contains(&(w[1].0 - w[0].0))), "every 200 ms: {told:?}");
-        // 5 % a second for 5 s less what it takes to know the incoming rate; jitter below the margin is nothing.
+        // 5 % a second for 5 s, less the time to measure the incoming rate; jitter below the margin has no effect.
         let last = told.last().expect("told").1;
         assert!((240.0 * 1.05f64.powf(4.5)..=240.0 * 1.05f64.powi(5)).contains(&last), "{last}");
         // No further than 1.5 times the incoming rate.
@@ -233,13 +233,13 @@ mod tests {
         let mut r = receiver();
         let before = run(&mut r, 0..90, |_| 0.0).last().expect("told").1;
         assert!((270.0..=279.0).contains(&before));
-        // From frame 90 on each is 20 ms later than the one before: at frame 93 or 94 the third is beyond 40 ms.
+        // From frame 90 on each is 20 ms later than its predecessor: at frame 93 or 94 the third is beyond 40 ms.
         let told = run(&mut r, 90..96, |k| 20.0 * (k - 89) as f64);
         let &(k, low) = told.last().expect("told");
         assert!((93..=94).contains(&k), "{told:?}");
         // The incoming rate is 240 kbit/s over the window and falling; 0.9 of it.
         assert!((185.0..=217.0).contains(&low), "{told:?}");
-        // It holds while the queue shrinks, and goes back to 0.9 of what came in when that is gone.
+        // It holds while the queue shrinks, and returns to 0.9 of the incoming rate once it is empty.
         let told = run(&mut r, 96..102, |k| (120.0 - 15.0 * (k - 95) as f64).max(0.0));
         assert!(told.iter().all(|t| t.1 <= low + 1e-9), "{told:?}");
         let told = run(&mut r, 102..140, |_| 0.0);
@@ -251,7 +251,8 @@ mod tests {
     fn a_long_queue_takes_more_off_and_discards_are_congestion_by_themselves() {
         let mut r = receiver();
         run(&mut r, 0..90, |_| 0.0);
-        // 1 s of queue at once, to drain in 2 s: half of what comes in, of which there are three frames in two intervals.
+        // 1 s of queue at once, to drain in 2 s: half of the incoming rate, measured from three frames in two
+        // intervals.
         let told = run(&mut r, 90..96, |_| 1_000.0);
         let low = told.iter().map(|t| t.1).fold(f64::MAX, f64::min);
         assert!((175.0..=185.0).contains(&low), "{told:?}");

@@ -2,9 +2,9 @@
 
 use weir_units::TimeDelta;
 
-/// Samples that are kept: about a minute of reports.
+/// Samples kept: about a minute of reports.
 const LENGTH: usize = 64;
-/// Samples without which there are no percentiles.
+/// Least number of samples for percentiles.
 const ENOUGH: usize = 8;
 
 /// The round-trip times of reports without congestion.
@@ -21,11 +21,11 @@ impl RttHistory {
 
     pub(super) fn push(&mut self, rtt: TimeDelta) {
         self.samples[self.taken % LENGTH] = rtt;
-        // Wraps after the history is full, to stay full.
+        // Overwrites the oldest sample once the history is full.
         self.taken = if self.taken + 1 == 2 * LENGTH { LENGTH } else { self.taken + 1 };
     }
 
-    /// The percentiles by nearest rank, each from above 0 to 100; `None` where there are too few samples.
+    /// The percentiles by nearest rank, each above 0 and up to 100; `None` with too few samples.
     pub(super) fn percentiles(&self, of: [f64; 2]) -> Option<[TimeDelta; 2]> {
         let n = self.taken.min(LENGTH);
         if n < ENOUGH {

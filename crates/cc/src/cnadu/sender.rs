@@ -14,11 +14,11 @@ use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
-/// What is left of the rate when reports have stayed away for the timeout.
+/// Factor applied to the rate when reports are missing for the timeout.
 const TIMEOUT_FACTOR: f64 = 0.5;
-/// Packets that one report block may stand for where there are no run lengths.
+/// Most packets that one report block counts for where there are no run lengths.
 const MAX_EXPECTED: u64 = 10_000;
-/// Once a round-trip time; the share of RTCP in the bandwidth bounds it from above.
+/// One report per round-trip time; RTCP's share of the bandwidth is the other bound.
 pub(crate) const REPORTS: ReportPlan = ReportPlan {
     min_round_trips: 1.0,
     min_interval: TimeDelta::from_millis(200),
@@ -27,16 +27,16 @@ pub(crate) const REPORTS: ReportPlan = ReportPlan {
     early: false,
 };
 
-/// What the newest report says of the path.
+/// The state of the path by the newest report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Level {
-    /// Nothing stands against the rate between the estimates.
+    /// No congestion: the rate lies between the estimates.
     Calm,
-    /// Round-trip times have begun to grow, or the receiver has nothing left to play: the rate is not raised.
+    /// Round-trip times are growing, or the receiver's buffer is empty: the rate does not rise.
     Holding,
     /// Packets were lost: the lesser estimate.
     Lossy,
-    /// Packets missed playout, or round-trip times lie far above what they were: no more than the lesser estimate.
+    /// Packets missed playout, or round-trip times lie far above past ones: at most the lesser estimate.
     Congested,
 }
 
@@ -48,10 +48,10 @@ pub struct Cnadu {
     limits: Limits,
     /// In bit/s, between the limits.
     rate: f64,
-    /// The receiver's estimate in bit/s.
+    /// The receiver's last reported estimate in bit/s.
     told: Option<f64>,
     losses: LossIntervals,
-    /// Bound after discards in bit/s.
+    /// Upper bound after discards, in bit/s.
     discard_bound: Option<f64>,
     tcp: Option<f64>,
     history: RttHistory,
@@ -60,11 +60,11 @@ pub struct Cnadu {
     level: Level,
     lossy: bool,
     discards: f64,
-    /// Whether the receiver has ever had something to play.
+    /// Whether the receiver has ever reported buffered media.
     has_played: bool,
     playout_delay: Option<TimeDelta>,
     extended: bool,
-    /// Packets lost since the last that came.
+    /// Consecutive packets lost up to the newest.
     run: u32,
     reported: Timestamp,
     size: MeanSize,
@@ -147,7 +147,7 @@ impl Cnadu {
         self.conclude(report.now, discarded as f64 / report.packets.len() as f64);
     }
 
-    /// Draws the level and the sender's own estimate from a report.
+    /// Derives the level and the sender's own estimate from a report.
     fn conclude(&mut self, now: Timestamp, discards: f64) {
         let passed = now.saturating_since(self.reported).as_secs_f64().min(1.0);
         self.reported = now;
@@ -188,7 +188,7 @@ impl Cnadu {
         self.has_played |= unit.playout_delay.is_some();
     }
 
-    /// The sender's own estimate in bit/s; `None` while it has no bound of its own.
+    /// The sender's own estimate in bit/s; `None` while nothing bounds it.
     pub(crate) fn own(&self) -> Option<f64> {
         match (self.tcp, self.discard_bound) {
             (Some(t), Some(d)) => Some(t.min(d)),
@@ -196,12 +196,12 @@ impl Cnadu {
         }
     }
 
-    /// Takes the rate between the estimates that the level allows. Asking twice changes nothing.
+    /// Sets the rate between the estimates that the level allows. Idempotent.
     fn choose(&mut self) {
         let (low, high) = match (self.own(), self.told) {
             (None, None) => return,
             (Some(own), None) => (own.min(self.rate), own.min(self.rate)),
-            // Nothing was ever lost or late: the sender has no bound of its own.
+            // No loss or late packet so far: the sender has no bound of its own.
             (None, Some(told)) => (told, told),
             (Some(own), Some(told)) => {
                 let own = own.min(self.config.sender_bound * told);

@@ -7,25 +7,26 @@ crate::tunables! {
     pub struct Config {
         /// n: packets of a block, media and repair (section 4.1: 127).
         block: u32 = 127, 2 => 255;
-        /// Greatest FEC window: repair packets of a block; below n whatever is set (section 4.1: 63).
+        /// Greatest FEC window: repair packets of a block; always limited to n - 1 (section 4.1: 63).
         max_window: u32 = 63, 0 => 254;
-        /// SYN time: losses in one are one event (section 3.2.2: 10 ms, the assumed RTT).
+        /// SYN time: losses within one are one loss event (section 3.2.2: 10 ms, the assumed RTT).
         syn: TimeDelta = 10.0, 1.0 => 1_000.0;
-        /// ResTime: time between decisions (section 3.2.2: 160 ms).
+        /// ResTime: time between decisions on the window (section 3.2.2: 160 ms).
         res_time: TimeDelta = 160.0, 10.0 => 60_000.0;
-        /// MinLI: a shorter loss interval is congestion (section 3.2.2: 35 ms).
+        /// MinLI: a shorter loss interval signals congestion (section 3.2.2: 35 ms).
         min_li: TimeDelta = 35.0, 0.0 => 60_000.0;
-        /// alpha: weight of the loss interval so far against a new sample (section 3.2.2: 0.9).
+        /// alpha: weight of the previous loss interval against a new sample (section 3.2.2: 0.9).
         alpha: f64 = 0.9, 0.0 => 0.999;
-        /// beta: what congestion leaves of the window (equation 6: 0.8).
+        /// beta: multiplicative decrease of the window on congestion (equation 6: 0.8).
         beta: f64 = 0.8, 0.0 => 1.0;
-        /// Threshold FEC Impact: more impact on TCP is congestion (section 3.2.1: 0.1; section 4.4 tries 0.3).
+        /// Threshold FEC Impact: a greater impact on TCP signals congestion (section 3.2.1: 0.1; section 4.4 tries
+        /// 0.3).
         threshold: f64 = 0.1, 0.0 => 1_000.0;
-        /// RTT that all TCP flows are assumed to have (section 3.2.1: 10 ms).
+        /// Assumed RTT of all TCP flows (section 3.2.1: 10 ms).
         rtt: TimeDelta = 10.0, 1.0 => 10_000.0;
         /// MSS of the TCP flows, and PacketSize of equation 2 (section 3.2.2: 1,460 bytes).
         mss: DataSize = 1_460, 100 => 65_535;
-        /// Whether TCP's throughput is that of equation 3 rather than of equation 2.
+        /// Whether TCP's throughput follows equation 3 instead of equation 2.
         by_equation_3: bool = 0, 0 => 1;
         /// Pacing rate as a multiple of media and repair together; the paper's sender smooths its media itself.
         pacing_factor: f64 = 2.5, 1.0 => 100.0;

@@ -8,9 +8,9 @@ use weir_units::{RemoteTimestamp, TimeDelta};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossInterval {
     mean: Option<TimeDelta>,
-    /// The SYN time of the last loss event, counted from the receiver clock's zero.
+    /// SYN time of the last loss event, counted from zero of the receiver's clock.
     last_event: Option<i64>,
-    /// A packet is lost, and none has arrived since.
+    /// Whether a packet was lost and none has arrived since.
     lost: bool,
     events: u64,
 }
@@ -25,12 +25,12 @@ impl LossInterval {
         self.events
     }
 
-    /// A packet is reported lost.
+    /// A packet was reported lost.
     pub(super) fn on_lost(&mut self) {
         self.lost = true;
     }
 
-    /// A packet has arrived. Where that ends a sample, gives LI with it.
+    /// A packet has arrived. Returns LI if this completes a sample.
     pub(super) fn on_arrival(&mut self, at: RemoteTimestamp, config: &Config) -> Option<TimeDelta> {
         if !std::mem::take(&mut self.lost) {
             return None;
@@ -51,7 +51,7 @@ impl LossInterval {
     }
 }
 
-/// TCP1_bw in bytes a second at a loss interval. `None` where nothing bounds it.
+/// TCP1_bw in bytes a second at a loss interval. `None` if unbounded.
 fn tcp_rate(config: &Config, interval: TimeDelta, packets_per_second: f64) -> Option<f64> {
     let mss = config.mss.as_bytes() as f64;
     let (interval, rtt) = (interval.as_secs_f64(), config.rtt.as_secs_f64());
@@ -62,8 +62,8 @@ fn tcp_rate(config: &Config, interval: TimeDelta, packets_per_second: f64) -> Op
     TcpFlow::new(config.mss, config.rtt).segments_per_second(Equation::Full, p).map(|pps| pps * mss)
 }
 
-/// The change in FEC impact when the loss interval goes from `before` to `after`, with so many packets of the stream
-/// sent in a second (equation 5). Zero where the interval has not become shorter, and where nothing was sent.
+/// The change in FEC impact when the loss interval changes from `before` to `after`, at this number of stream packets a
+/// second (equation 5). Zero if the interval has not become shorter, or nothing was sent.
 pub fn impact(config: &Config, before: TimeDelta, after: TimeDelta, packets_per_second: f64) -> f64 {
     let shorter = (before - after).as_secs_f64();
     if shorter <= 0.0 {
@@ -74,8 +74,8 @@ pub fn impact(config: &Config, before: TimeDelta, after: TimeDelta, packets_per_
     rate.map_or(0.0, |rate| shorter / rate * 2.0 * mss / (rtt * rtt))
 }
 
-/// By how much the loss interval may become shorter, down to `interval`, before that is congestion: the greatest
-/// acceptable change of the paper's figure 3.
+/// How far the loss interval may fall, down to `interval`, before this counts as congestion: the greatest acceptable
+/// change in the paper's figure 3.
 pub fn max_interval_loss(config: &Config, interval: TimeDelta, packets_per_second: f64) -> TimeDelta {
     let (mss, rtt) = (config.mss.as_bytes() as f64, config.rtt.as_secs_f64());
     match tcp_rate(config, interval, packets_per_second) {
@@ -139,7 +139,7 @@ mod tests {
         let config = Config::default();
         assert_eq!(impact(&config, ms(100), ms(100), 2_500.0), 0.0);
         assert_eq!(impact(&config, ms(100), ms(200), 2_500.0), 0.0);
-        // p counts as 1 at most.
+        // p is at most 1.
         assert!(impact(&config, ms(200), ms(100), 0.0).is_finite());
         assert_eq!(impact(&config, ms(200), ms(100), f64::NAN), 0.0);
     }

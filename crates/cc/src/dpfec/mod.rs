@@ -1,23 +1,25 @@
 //! Dynamic probing forward error correction (Matsuzono, Asaeda and Murai, Journal of Information Processing 20(1),
-//! 2012): media at a constant rate, and beside it as much Reed-Solomon repair as competing TCP flows seem to bear.
+//! 2012): media at a constant rate, and as much Reed-Solomon repair beside it as competing TCP flows tolerate.
 //!
-//! The media rate is the setup's start rate inside the limits; nothing moves it. What moves is the FEC window, the
-//! repair packets of each block of fixed length: up by one with each ResTime, down to 0.8 of it at congestion. Congestion
-//! is a loss interval that shrinks by more than a share of TCP's throughput, or that is very short.
+//! The media rate is the start rate within the limits and stays constant. The FEC window varies, the number of repair
+//! packets in each block of fixed length: it grows by one per ResTime and falls to 0.8 of its value on congestion.
+//! Congestion is a loss interval that shrinks by more than a share of TCP's throughput, or that is very short.
 //!
-//! What the paper leaves open, and what is done here:
-//! - Equation 2 wants p, TCP's loss event rate. The stream's own stands for it, for the paper has both see the same loss
-//!   events: one event in the packets sent in a loss interval. [`Config::by_equation_3`] takes TCP's throughput from the
-//!   loss interval by equation 3 instead, which needs no p; the impact is then the loss interval's relative change.
-//! - Its t_RTO is 4 RTT (RFC 5348, section 3.1).
-//! - A sample loss interval ends with each SYN time with a loss; in between LI stands, and so it is judged against
-//!   MinLI when a sample has come.
-//! - A loss falls into the SYN time in which the next packet arrives, by the receiver's clock, so that late or joined
-//!   feedback counts the same. Lost is what feedback first reports as lost, repair packets too; marks do not count.
+//! Choices where the paper is open:
+//! - Equation 2 needs p, TCP's loss event rate. The stream's own is used, since in the paper both see the same loss
+//!   events: one event among the packets sent in a loss interval. [`Config::by_equation_3`] instead derives TCP's
+//!   throughput from the loss interval by equation 3, which needs no p; the impact is then the relative change of the
+//!   loss interval.
+//! - t_RTO is 4 RTT (RFC 5348, section 3.1).
+//! - A loss-interval sample is taken at each SYN time with a loss. LI is unchanged in between, so it is compared with
+//!   MinLI only when a sample is taken.
+//! - A loss belongs to the SYN time in which the next packet arrives, by the receiver's clock, so that late or merged
+//!   feedback gives the same result. A packet is lost when feedback first reports it lost, repair packets included;
+//!   marks do not count.
 //! - A growing loss interval has no impact. After congestion by MinLI the window does not grow at the end of the same
 //!   ResTime.
-//! - Where a whole ResTime brings no feedback the window stays: silence is no reason to send more.
-//! - The pacing rate leaves room for media and repair together, so that packets leave as they are made.
+//! - The window stays unchanged over a ResTime without feedback: silence does not justify sending more.
+//! - The pacing rate has room for media and repair together, so that packets are sent as they are produced.
 
 mod config;
 mod estimate;
@@ -41,16 +43,16 @@ pub struct DpFec {
     /// Fwnd.
     window: u8,
     loss: LossInterval,
-    /// LI at the end of the last ResTime.
+    /// LI at the end of the previous ResTime.
     reference: Option<TimeDelta>,
     impact: f64,
     next_decision: Timestamp,
-    /// Packets sent in this ResTime, and in a second of the last.
+    /// Packets sent in this ResTime, and per second in the previous one.
     sent: u32,
     packet_rate: f64,
     heard: bool,
     congested: bool,
-    /// Sum of the windows at the ends of ResTimes, and their number, for the mean.
+    /// Sum and number of the windows at the ends of ResTimes, for the mean.
     windows: (f64, f64),
 }
 
@@ -102,12 +104,12 @@ impl DpFec {
         }
     }
 
-    /// [beta * Fwnd]: the printed brackets round down.
+    /// [beta * Fwnd]; the paper's brackets round down.
     fn decrease(&mut self) {
         self.window = (self.config.beta * f64::from(self.window)) as u8;
     }
 
-    /// The end of a ResTime.
+    /// Decides at the end of a ResTime.
     fn decide(&mut self, now: Timestamp) {
         let passed = now - self.next_decision + self.config.res_time;
         self.packet_rate = f64::from(self.sent) / passed.as_secs_f64();
@@ -172,7 +174,7 @@ impl Controller for DpFec {
     fn target(&self) -> Target {
         let media = self.limits.clamp(self.wanted);
         let block = self.block();
-        // n / k times the media rate, and headroom.
+        // n / k times the media rate, with headroom.
         let expansion = f64::from(block) / f64::from(block - self.window);
         let room = Gain::new(self.config.pacing_factor * expansion).unwrap_or(Gain::ONE);
         let repair = RepairPlan::ReedSolomon { block, repair: self.window };

@@ -5,7 +5,7 @@ use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
 const KBPS: Kbps = Kbps { floor: 100, start: 30_000, ceiling: 40_000 };
 
-/// 2,500 packets a second with feedback each 10 ms.
+/// 2,500 packets a second with feedback every 10 ms.
 struct Stream {
     sender: DpFec,
     now_ms: i64,
@@ -17,7 +17,7 @@ impl Stream {
         Self { sender: KBPS.sender(params), now_ms: 0, sequence: 0 }
     }
 
-    /// Goes on for so many SYN times; `lost` says of each, counted from here, how many of its first packets are lost.
+    /// Runs for `syn_times`; `lost` gives, for each of them counted from here, how many of its first packets are lost.
     fn run(&mut self, syn_times: i64, lost: impl Fn(i64) -> usize) {
         for n in 0..syn_times {
             let mut packets = Vec::new();
@@ -88,10 +88,10 @@ fn the_media_rate_stands_and_the_pacer_has_room_for_both() {
 #[test]
 fn steady_loss_is_no_congestion_and_more_of_it_is() {
     let mut s = Stream::new(&[]);
-    // A loss event each 100 ms, whether of one packet or of many.
+    // A loss event every 100 ms, of one or of many packets.
     s.run(16 * 20, |n| if n % 10 == 0 { 1 + n as usize % 7 } else { 0 });
     assert_eq!((s.window(), s.metric("loss_interval_ms"), s.metric("impact")), (20, 100.0, 0.0));
-    // Then each 20 ms: after one more of 100 ms 7 samples take LI to 20 + 80 * 0.9^7 = 58.26 ms.
+    // Then every 20 ms: after one more of 100 ms 7 samples take LI to 20 + 80 * 0.9^7 = 58.26 ms.
     s.run(16, |n| if n % 2 == 0 { 1 } else { 0 });
     let interval = s.metric("loss_interval_ms");
     assert!((58.2..58.3).contains(&interval), "{interval}");
@@ -104,7 +104,8 @@ fn a_threshold_of_three_tenths_bears_more() {
     let run = |threshold| {
         let mut s = Stream::new(&[("threshold", threshold)]);
         s.run(16 * 20, |n| if n % 10 == 0 { 1 } else { 0 });
-        // Two samples of 20 ms: LI falls by 80 * 0.19 = 15.2 ms. At 84.8 ms 8.3 ms are too much at 0.1, 25 at 0.3.
+        // Two samples of 20 ms: LI falls by 80 * 0.19 = 15.2 ms. At 84.8 ms the most acceptable is 8.3 ms at 0.1, 25 ms
+        // at 0.3.
         s.run(16, |n| if n <= 4 && n % 2 == 0 { 1 } else { 0 });
         s.window()
     };
@@ -116,12 +117,12 @@ fn a_loss_interval_below_its_least_is_congestion_at_once() {
     let mut s = Stream::new(&[("threshold", 1_000.0)]);
     s.run(16 * 20, |n| if n % 4 == 0 { 1 } else { 0 });
     assert_eq!((s.window(), s.metric("loss_interval_ms")), (20, 40.0));
-    // 40 to 38, 36.2, 34.58: below 35 ms with the third.
+    // 40 to 38, 36.2, 34.58: the third is below 35 ms.
     s.run(5, |n| if n % 2 == 0 { 1 } else { 0 });
     assert_eq!(s.window(), 20, "the loss of 40 ms ago and two of 20");
     s.run(2, |n| if n == 1 { 1 } else { 0 });
     assert_eq!(s.window(), 16);
-    // Each further loss event: 12, 9, 7, 5; and the end of the ResTime adds nothing.
+    // Each further loss event: 12, 9, 7, 5; the end of the ResTime adds nothing.
     s.run(9, |n| if n % 2 == 1 { 1 } else { 0 });
     assert_eq!(s.window(), 5);
 }

@@ -4,7 +4,7 @@ use weir_units::TimeDelta;
 
 crate::tunables! {
     /// Configuration. Section numbers are those of M. Nagy et al., "Congestion Control using FEC for Conversational
-    /// Multimedia Communication" (MMSys 2014); "guess" marks what the paper leaves open.
+    /// Multimedia Communication" (MMSys 2014); "guess" marks a value that the paper does not give.
     pub struct Config {
         /// alpha_stay, against the high watermark, in STAY and PROBE (section 4.3: 1.1).
         alpha_stay: f64 = 1.1, 1.0 => 10.0;
@@ -20,39 +20,42 @@ crate::tunables! {
         low_percentile: f64 = 40.0, 0.0 => 100.0;
         /// Percentile of the delay history that is the high watermark (section 4.1: 80).
         high_percentile: f64 = 80.0, 0.0 => 100.0;
-        /// Reports without loss and discard whose delay the history holds (guess: 1,000, minutes; the paper gives no bound).
+        /// Number of reports in the delay history, which excludes those with loss or discard (guess: 1,000, minutes;
+        /// the paper gives no bound).
         history: u32 = 1_000.0, 1.0 => 5_000.0;
-        /// Take the mean delay of the interval for the current one, not that of its last packet (guess: no).
+        /// Whether the current delay is the mean of the interval instead of its last packet's (guess: no).
         mean_delay: bool = 0.0, 0.0 => 1.0;
-        /// Last share of the interval's packets in which a loss or discard is recent (guess: 0.5; section 4.1 says "later").
+        /// Last share of the interval's packets in which a loss or discard is recent (guess: 0.5; section 4.1 says
+        /// "later").
         recent_share: f64 = 0.5, 0.0 => 1.0;
-        /// Share of the rate that undershooting keeps after the subtraction (section 4.4: 90 %).
+        /// Share of the rate kept by undershooting after the subtraction (section 4.4: 90 %).
         undershoot_share: f64 = 0.9, 0.1 => 1.0;
         /// Share of the goodput stored at undershooting that bouncing back restores (section 4.4: 90 %).
         bounce_share: f64 = 0.9, 0.0 => 1.0;
-        /// Disabled period in reporting intervals (section 4.4: "a bit more than" one; guess: 1.25); the next report falls
-        /// into it in any case.
+        /// Length of the disabled period in reporting intervals (section 4.4: "a bit more than" one; guess: 1.25). It
+        /// always includes the next report.
         disabled_intervals: f64 = 1.25, 0.0 => 10.0;
         /// Share of the highest rate of the last 2 s above which STAY lasts one more report (section 4.3: 90 %).
         stable_share: f64 = 0.9, 0.0 => 1.0;
-        /// How far back the highest rate is sought (section 4.2: 2 s).
+        /// Window of the highest rate (section 4.2: 2 s).
         rate_window: TimeDelta = 2_000.0, 100.0 => 60_000.0;
-        /// Least media packets to a parity packet, for a low rate (section 4.2: 2).
+        /// Fewest media packets per parity packet, at a low rate (section 4.2: 2).
         fec_interval_min: u32 = 2.0, 2.0 => 100.0;
-        /// Most media packets to a parity packet, for a high rate (section 4.2: 14).
+        /// Most media packets per parity packet, at a high rate (section 4.2: 14).
         fec_interval_max: u32 = 14.0, 2.0 => 100.0;
         /// A rate is low up to this share of the highest rate of the last 2 s (guess: 0.5).
         low_rate_share: f64 = 0.5, 0.0 => 0.99;
-        /// A rate is high from this multiple of the initial goodput on (guess: 0.75, by the slopes of
-        /// figure 6: 7 to 12 % a probe from 50 kbit/s up, where the initial goodput is 128 kbit/s).
+        /// A rate is high from this multiple of the initial goodput (guess: 0.75, by the slopes of figure 6: 7 to 12 %
+        /// per probe from 50 kbit/s up, with an initial goodput of 128 kbit/s).
         high_rate_multiple: f64 = 0.75, 0.01 => 1_000.0;
-        /// Repair packets that must have left before PROBE may end in UP (guess: 0, the next report decides whatever was sent).
+        /// Repair packets that must have been sent before PROBE may lead to UP (guess: 0, the next report decides in
+        /// any case).
         min_repair_packets: u32 = 0.0, 0.0 => 100.0;
-        /// An interval between reports below this multiple of the median round-trip time is an early report (section 4.3: 1.5).
+        /// A report is early if its interval is below this multiple of the median round-trip time (section 4.3: 1.5).
         early_round_trips: f64 = 1.5, 0.0 => 10.0;
         /// Time without reports after which the rate is halved (section 4.3: 2 s).
         silence: TimeDelta = 2_000.0, 100.0 => 60_000.0;
-        /// Pacing rate as a multiple of the media rate (guess: 10, so that a frame leaves nearly at once as in ns-2).
+        /// Pacing rate as a multiple of the media rate (guess: 10, so that a frame is sent almost at once as in ns-2).
         pacing_factor: f64 = 10.0, 1.1 => 1_000.0;
     }
 }

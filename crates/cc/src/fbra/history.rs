@@ -1,9 +1,9 @@
-//! What FBRA remembers: delays for the watermarks (section 4.1), rates of the last two seconds (section 4.2).
+//! FBRA's history: delays for the watermarks (section 4.1), and rates of the last two seconds (section 4.2).
 
 use std::collections::VecDeque;
 use weir_units::{TimeDelta, Timestamp};
 
-/// The last so many values, kept in order of size too.
+/// A sliding window of values, also kept sorted.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
     values: VecDeque<f64>,
@@ -32,7 +32,7 @@ impl Recent {
         self.sorted.partition_point(|v| v.total_cmp(&value).is_lt())
     }
 
-    /// The least value that so many per cent of all do not exceed (nearest rank); `None` where there is none.
+    /// The least value that `percent` of all values do not exceed (nearest rank); `None` if empty.
     pub(super) fn percentile(&self, percent: f64) -> Option<f64> {
         let n = self.sorted.len();
         let rank = libm::ceil(percent * 0.01 * n as f64) as usize;
@@ -44,10 +44,10 @@ impl Recent {
     }
 }
 
-/// Reports closer together than this matter to nobody: what is remembered stays bounded.
+/// Upper bound of the rates kept; it only affects reports less than 1/32 s apart.
 const MAX_RATES: usize = 64;
 
-/// Rates recorded of late, in bit/s.
+/// Recent rates in bit/s.
 #[derive(Clone, Debug)]
 pub(super) struct Rates(VecDeque<(Timestamp, f64)>);
 
@@ -63,7 +63,7 @@ impl Rates {
         self.0.push_back((now, bps));
     }
 
-    /// The highest of the last `window`; `None` where there is none.
+    /// The highest of the last `window`; `None` if there is none.
     pub(super) fn highest(&self, now: Timestamp, window: TimeDelta) -> Option<f64> {
         let recent = self.0.iter().filter(|r| now - r.0 <= window);
         recent.map(|r| r.1).reduce(f64::max)
@@ -81,14 +81,14 @@ mod tests {
         r.push(5.0);
         assert_eq!((r.percentile(0.0), r.percentile(40.0), r.percentile(100.0)), (Some(5.0), Some(5.0), Some(5.0)));
         (0..10).for_each(|k| r.push(f64::from((k * 7) % 10)));
-        // 0 to 9: the fourth and the eighth.
+        // 0 to 9: the fourth and the eighth value.
         assert_eq!((r.percentile(40.0), r.percentile(80.0), r.median()), (Some(3.0), Some(7.0), Some(4.0)));
         assert_eq!(r.percentile(81.0), Some(8.0));
         (0..9).for_each(|_| r.push(100.0));
         assert_eq!(r.percentile(10.0), Some(3.0));
         assert_eq!(r.percentile(11.0), Some(100.0));
         assert_eq!((r.values.len(), r.sorted.len(), r.sorted.capacity()), (10, 10, 10));
-        // However long, what is sorted is what is remembered.
+        // The sorted values stay equal to the window for any number of values.
         for k in 0..1_000 {
             r.push(f64::from(k * 7_919 % 1_009 / 3));
             let mut expected: Vec<f64> = r.values.iter().copied().collect();

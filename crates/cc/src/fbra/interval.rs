@@ -1,4 +1,4 @@
-//! What a report says of its interval: losses and discards by their place (section 4.1), sending rate and goodput.
+//! Statistics of a reporting interval: losses and discards by position (section 4.1), sending rate and goodput.
 
 use crate::cue::{Fate, IntervalPacket};
 use weir_units::{TimeDelta, Timestamp};
@@ -13,7 +13,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Recent are the last `recent_share` of the packets, by their number as run lengths count them.
+    /// Counts them. The last `recent_share` of the packets, by their number in the run lengths, is recent.
     pub(super) fn of(packets: &[IntervalPacket], recent_share: f64) -> Self {
         let stale = (packets.len() as f64 * (1.0 - recent_share)).max(0.0);
         let mut l = Self::default();
@@ -33,19 +33,19 @@ impl Losses {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Rates {
     pub(super) sending: f64,
-    /// Of the packets that were neither lost nor discarded; those that repair brought back do not count.
+    /// Of packets neither lost nor discarded; packets recovered by repair do not count.
     pub(super) goodput: f64,
 }
 
-/// The last departure of the interval before, to measure from.
+/// Last departure of the previous interval, from which to measure.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct RateMeter {
     last: Option<Timestamp>,
 }
 
 impl RateMeter {
-    /// The rates between the last departure of the interval before and that of this one; in the first interval the
-    /// first packet only starts the clock. `None` where no time has passed.
+    /// The rates between the last departure of the previous interval and that of this one; in the first interval the
+    /// first packet only starts the clock. `None` if no time has passed.
     pub(super) fn measure(&mut self, packets: &[IntervalPacket]) -> Option<Rates> {
         let end = packets.last()?.departure;
         let (start, counted) = match self.last {
@@ -115,9 +115,9 @@ mod tests {
     #[test]
     fn rates_are_over_departures() {
         let mut m = RateMeter::default();
-        // 500 bytes each 10 ms: 400 kbit/s; the first packet of all only starts the clock.
+        // 500 bytes every 10 ms: 400 kbit/s; the very first packet only starts the clock.
         assert_eq!(m.measure(&packets(0, "lrrl")), Some(Rates { sending: 400e3, goodput: 8e12 / 3e7 }));
-        // Then each packet and the time before it.
+        // Afterwards each packet counts with the time before it.
         assert_eq!(m.measure(&packets(40, "rdrl")), Some(Rates { sending: 400e3, goodput: 200e3 }));
         assert_eq!(m.measure(&packets(110, "r")), Some(Rates { sending: 100e3, goodput: 100e3 }));
         assert_eq!((m.measure(&[]), m.measure(&packets(110, "r"))), (None, None));

@@ -1,11 +1,11 @@
 //! FBRA: congestion control that probes with forward error correction (M. Nagy, V. Singh, J. Ott, L. Eggert, "Congestion
 //! Control using FEC for Conversational Multimedia Communication", MMSys 2014, sections 3 and 4).
 //!
-//! Where no congestion is seen, parity packets go beside the media; where the next report is clean the media takes
-//! their rate. Cues: one-way delay against percentiles of its history, losses and discards by their place in the reporting
-//! interval. Sub-algorithms 1a to 1d are in `state`, followed by the letter. The paper leaves open, and here is
-//! chosen: the bounds of the histories, what is recent, the disabled period's length, and how the FEC interval comes from
-//! the rates (see [`Config`] and [`Fbra`]).
+//! While there is no congestion, parity packets are sent beside the media; if the next report is clean, the media takes
+//! over their rate. Cues: one-way delay against percentiles of its history, losses and discards by their position in
+//! the reporting interval. Sub-algorithms 1a to 1d are in `state`, followed to the letter. Chosen here, since the paper
+//! leaves them open: the bounds of the histories, what is recent, the length of the disabled period, and how the FEC
+//! interval follows from the rates (see [`Config`] and [`Fbra`]).
 
 mod config;
 mod history;
@@ -27,24 +27,24 @@ use probe::{Outcome, Probing};
 use state::{Signs, State, Undershoot};
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
-/// Reports whose round-trip times and intervals make the medians.
+/// Number of reports over which the medians of round-trip times and intervals are taken.
 const MEDIAN_OF: usize = 15;
-/// Reporting interval before it is measured.
+/// Assumed reporting interval before it is measured.
 const UNKNOWN_INTERVAL: TimeDelta = TimeDelta::from_millis(500);
-/// Delays count up to this, so that a forged one does not spoil the history for long.
+/// Upper bound of a delay, so that a forged one does not distort the history for long.
 const MAX_DELAY: TimeDelta = TimeDelta::from_secs(60);
 
-/// The sender: it needs interval reports ([`Cue::IntervalReport`]) and hears nothing else.
+/// The sender half. It uses interval reports ([`Cue::IntervalReport`]) only.
 ///
-/// - Rates of undershooting are those of the reported interval over its departures; a cut never raises the rate.
-/// - The disabled period is a multiple of the median reporting interval, and the next report is ignored even where it
-///   comes later; the one after decides on bouncing back by the signs of sub-algorithm 1a.
-/// - The FEC interval grows linearly between its ends with two shares multiplied: where the rate stands between
-///   `low_rate_share` of the highest of the last two seconds and that highest, and how near it is to
+/// - Undershooting uses the rates of the reported interval, measured between departures; a cut never raises the rate.
+/// - The disabled period is a multiple of the median reporting interval, and the next report is always ignored, even a
+///   later one; the report after it decides on bouncing back by the signs of sub-algorithm 1a.
+/// - The FEC interval grows linearly between its bounds with the product of two shares: the position of the rate
+///   between `low_rate_share` of the highest of the last two seconds and that highest, and its share of
 ///   `high_rate_multiple` times the initial goodput.
-/// - FECRate is the media rate over the FEC interval: parity packets are as long as the media packets.
-/// - At the ceiling there is nothing to probe for, and STAY goes on.
-/// - A report of no packets says nothing and counts as heard.
+/// - FECRate is the media rate divided by the FEC interval: parity packets are as long as media packets.
+/// - At the ceiling there is no rate to probe for, and STAY continues.
+/// - A report without packets only restarts the feedback timeout.
 #[derive(Clone, Debug)]
 pub struct Fbra {
     config: Config,
@@ -58,13 +58,13 @@ pub struct Fbra {
     delays: Recent,
     rates: Rates,
     rate_meter: RateMeter,
-    /// Of the first interval without losses.
+    /// Goodput of the first interval without losses.
     initial_goodput: Option<f64>,
     rtts: Recent,
     intervals: Recent,
     heard_at: Option<Timestamp>,
     disabled: Option<Disabled>,
-    /// Whether the next report decides on bouncing back, and the goodput stored at undershooting.
+    /// Goodput stored at undershooting, while the next report decides on bouncing back.
     bounce: Option<f64>,
     silence_ends: Option<Timestamp>,
     /// Bits of repair sent since the last report.
@@ -74,7 +74,7 @@ pub struct Fbra {
     ignored_reports: u64,
 }
 
-/// Rate control is disabled: neither the next report nor any before this time counts.
+/// Rate control is disabled: the next report is ignored, and all before this time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Disabled {
     until: Timestamp,
@@ -130,7 +130,7 @@ impl Fbra {
         let measured = self.rate_meter.measure(report.packets);
         if let Some(m) = measured {
             let repair = since_last.map_or(0.0, |t| repair_bits / t.as_secs_f64().max(1e-3));
-            // The combined rate is never below the other two.
+            // The combined rate is at least the greater of the two.
             self.rates.push(now, m.sending + repair);
             self.last_report.goodput_bps = m.goodput;
             if !losses.any_lost {
@@ -156,8 +156,9 @@ impl Fbra {
         self.act(now, &signs, early, measured);
     }
 
-    /// Section 4.3: a report sooner than 1.5 median round-trip times after the last one; or than 1.5 times the latest where
-    /// that is less, for the receiver's reports come closer together as soon as the round trip falls.
+    /// Section 4.3: a report is early if it follows the previous one by less than 1.5 median round-trip times, or 1.5
+    /// times the latest if that is less, since the receiver's reports come closer together as soon as the round-trip
+    /// time falls.
     fn is_early(&mut self, report: &IntervalReport<'_>) -> bool {
         let since_last = self.heard_at.map(|t| (report.now - t).as_millis_f64());
         if let Some(rtt) = report.rtt.filter(|&t| t > TimeDelta::ZERO) {
@@ -172,7 +173,7 @@ impl Fbra {
         early
     }
 
-    /// Correlated_highOWD and Correlated_lowOWD (section 4.1), against the history before this report; 1 where unknown.
+    /// Correlated_highOWD and Correlated_lowOWD (section 4.1), against the history before this report; 1 if unknown.
     fn correlate(&mut self, report: &IntervalReport<'_>, losses: &Losses) -> (f64, f64) {
         let Some(delay) = report.one_way_delay else { return (1.0, 1.0) };
         let delay = if self.config.mean_delay { delay.mean } else { delay.last };
@@ -194,7 +195,7 @@ impl Fbra {
         self.rate < self.limits.ceiling.as_bps_f64() && (!near_highest || self.previous == State::Stay)
     }
 
-    /// Of the last 2 s; the rate itself where none was recorded.
+    /// Highest rate of the last 2 s; the current rate if none was recorded.
     fn highest_rate(&self, now: Timestamp) -> f64 {
         self.rates.highest(now, self.config.rate_window).unwrap_or(self.rate)
     }
@@ -202,8 +203,8 @@ impl Fbra {
     fn act(&mut self, now: Timestamp, signs: &Signs, early: bool, measured: Option<interval::Rates>) {
         let (bouncing, before) = (self.bounce.take(), self.state);
         if early && self.state != State::Down {
-            // "Assumes this is an early report and immediately transits to the DOWN state" (section 4.3), where 1a
-            // says whether to undershoot.
+            // "Assumes this is an early report and immediately transits to the DOWN state" (section 4.3);
+            // sub-algorithm 1a then decides whether to undershoot.
             self.enter(State::Down);
         }
         let mut step = self.state.step(self.previous, signs, &self.config);
@@ -214,7 +215,7 @@ impl Fbra {
             let congested =
                 signs.losses.recent_lost || signs.losses.any_discarded || signs.high > self.config.alpha_undershoot;
             if congested {
-                // Section 4.4 here, not line 9 of 1a: "this time does not disable the congestion control".
+                // Section 4.4 is followed, not line 9 of 1a: "this time does not disable the congestion control".
                 (step.next, step.undershoot) = (State::Down, Undershoot::KeepControl);
             } else {
                 self.set_rate(self.rate.max(self.config.bounce_share * goodput));
@@ -248,7 +249,7 @@ impl Fbra {
         self.previous = before;
     }
 
-    /// Changes state; leaving PROBE ends FEC, and the probe is judged where UP ends or the rate was not raised.
+    /// Changes state. Leaving PROBE stops FEC; the probe is judged when UP ends or if the rate was not raised.
     fn enter(&mut self, next: State) {
         match next {
             State::Probe => {}
@@ -260,7 +261,7 @@ impl Fbra {
         (self.previous, self.state) = (self.state, next);
     }
 
-    /// Section 4.4: twice the difference between sending rate and goodput less, and 90 % of that.
+    /// Section 4.4: subtracts twice the difference between sending rate and goodput, then takes 90 %.
     fn undershoot(&mut self, measured: Option<interval::Rates>) {
         let m = measured.unwrap_or(interval::Rates { sending: self.rate, goodput: self.rate });
         let wanted = self.config.undershoot_share * (m.sending - 2.0 * (m.sending - m.goodput));

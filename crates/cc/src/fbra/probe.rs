@@ -1,22 +1,22 @@
-//! Probing with parity packets: the FEC interval, and the counts that FEC rate-control correctness is read from
-//! (section 5.1: FRCC = (raised + kept) / enabled).
+//! Probing with parity packets: the FEC interval, and the counts behind FEC rate-control correctness (section 5.1:
+//! FRCC = (raised + kept) / enabled).
 
-/// How a probe ended.
+/// The outcome of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// The media took the probe's rate, and no congestion came of it.
+    /// The media took over the probe's rate without congestion.
     Raised,
-    /// Neither raised nor lowered.
+    /// The rate was neither raised nor lowered.
     Kept,
     /// Congestion lowered the rate.
     Failed,
 }
 
-/// A probe, if there is one, and the counts of all before.
+/// The current probe, if any, and the counts of all earlier ones.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Probing {
     interval: Option<u8>,
-    /// Whether a probe waits to be judged; it may, after FEC has gone off.
+    /// Whether a probe awaits its outcome, possibly after FEC has stopped.
     open: bool,
     repair_packets: u32,
     enabled: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Probing {
 }
 
 impl Probing {
-    /// One parity packet for each `interval` media packets from now on. Counts as enabling.
+    /// Starts FEC with one parity packet per `interval` media packets. Counts as enabled.
     pub(crate) fn start(&mut self, interval: u8) {
         self.interval = Some(interval);
         self.repair_packets = 0;
@@ -36,19 +36,19 @@ impl Probing {
         }
     }
 
-    /// IncrementFECinterval (sub-algorithm 1c): less FEC, down to one packet for each `longest`.
+    /// IncrementFECinterval (sub-algorithm 1c): reduces FEC, down to one parity packet per `longest`.
     pub(crate) fn lessen(&mut self, longest: u32) {
         if let Some(n) = self.interval.filter(|&n| u32::from(n) < longest) {
             self.interval = Some(n.saturating_add(1));
         }
     }
 
-    /// FEC goes off; what came of it shows later.
+    /// Stops FEC; the outcome follows later.
     pub(crate) fn stop(&mut self) {
         self.interval = None;
     }
 
-    /// FEC goes off, and the open probe, if there is one, ended so.
+    /// Stops FEC and records the outcome of the open probe, if any.
     pub(crate) fn judge(&mut self, outcome: Outcome) {
         self.interval = None;
         if core::mem::take(&mut self.open) {
@@ -60,13 +60,13 @@ impl Probing {
         }
     }
 
-    /// FEC goes off, and the open probe does not count: nothing was sent.
+    /// Stops FEC and removes the open probe from the counts, since nothing was sent.
     pub(crate) fn withdraw(&mut self) {
         self.interval = None;
         self.enabled -= u64::from(core::mem::take(&mut self.open));
     }
 
-    /// A repair packet has left.
+    /// A repair packet has been sent.
     pub(crate) fn on_repair(&mut self) {
         self.repair_packets = self.repair_packets.saturating_add(1);
     }
@@ -76,12 +76,12 @@ impl Probing {
         self.repair_packets
     }
 
-    /// Media packets to a parity packet; `None` where FEC is off.
+    /// Media packets per parity packet; `None` while FEC is off.
     pub(crate) fn interval(&self) -> Option<u8> {
         self.interval
     }
 
-    /// For plots and for FRCC: the interval (0 where FEC is off) and the counts since the start.
+    /// For plots and FRCC: the interval (0 while FEC is off) and the counts since the start.
     pub(crate) fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("fec_interval", self.interval.map_or(0.0, f64::from));
         out("fec_enabled", self.enabled as f64);
@@ -91,7 +91,7 @@ impl Probing {
     }
 }
 
-/// The interval at `share` of the way from the shortest to the longest.
+/// The interval at `share` of the range from the shortest to the longest.
 pub(crate) fn interval(share: f64, shortest: u32, longest: u32) -> u8 {
     let (shortest, longest) = (f64::from(shortest), f64::from(longest.max(shortest)));
     libm::round(shortest + share.clamp(0.0, 1.0) * (longest - shortest)) as u8

@@ -22,19 +22,20 @@ pub(super) enum Undershoot {
     Disable,
 }
 
-/// What a report says, as the sub-algorithms read it.
+/// A report's signs, as the sub-algorithms use them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signs {
     pub(super) losses: Losses,
-    /// Correlated_highOWD, 1 where unknown.
+    /// Correlated_highOWD, 1 if unknown.
     pub(super) high: f64,
-    /// Correlated_lowOWD, 1 where unknown.
+    /// Correlated_lowOWD, 1 if unknown.
     pub(super) low: f64,
-    /// Whether STAY may turn into PROBE: the rate leaves room below the highest of late or has proved stable.
+    /// Whether STAY may lead to PROBE: the rate is well below the recent highest or has been stable.
     pub(super) may_probe: bool,
 }
 
-/// What to do. FEC goes on from STAY to PROBE, becomes less from PROBE to PROBE, and is off in every other state.
+/// The next state and actions. FEC starts from STAY to PROBE, is reduced from PROBE to PROBE, and is off in every other
+/// state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Step {
     pub(super) next: State,
@@ -42,7 +43,7 @@ pub(super) struct Step {
 }
 
 impl State {
-    /// The sub-algorithm of this state. `previous` is the state at the report before.
+    /// Runs the sub-algorithm of this state. `previous` is the state at the report before.
     pub(super) fn step(self, previous: Self, signs: &Signs, config: &Config) -> Step {
         let (next, undershoot) = match self {
             Self::Down => down(previous, signs, config),
@@ -64,8 +65,8 @@ impl State {
     }
 }
 
-/// Sub-algorithm 1a. By the letter of lines 2 to 5, congestion in two reports running leads to STAY without a further
-/// cut; and any discard counts, but only recent losses.
+/// Sub-algorithm 1a. By the letter of lines 2 to 5, congestion in two consecutive reports leads to STAY without a
+/// further cut; any discard counts, but only recent losses.
 fn down(previous: State, s: &Signs, c: &Config) -> (State, Undershoot) {
     if s.losses.recent_lost || s.losses.any_discarded {
         if previous == State::Down {
@@ -82,8 +83,8 @@ fn down(previous: State, s: &Signs, c: &Config) -> (State, Undershoot) {
     }
 }
 
-/// Sub-algorithm 1b. By its letter, losses that are not recent keep STAY whatever the discards, and stale discards
-/// are no obstacle to PROBE.
+/// Sub-algorithm 1b. By its letter, losses that are not recent keep STAY regardless of discards, and stale discards do
+/// not prevent PROBE.
 fn stay(previous: State, s: &Signs, c: &Config) -> (State, Undershoot) {
     if s.losses.any_lost {
         if s.losses.recent_lost { (State::Down, Undershoot::Disable) } else { (State::Stay, Undershoot::No) }
@@ -128,7 +129,7 @@ mod tests {
     use super::Undershoot::{Disable, KeepControl, No};
     use super::*;
 
-    /// Losses and discards: l or d where recent, s or t where stale.
+    /// Losses and discards: l or d if recent, s or t if stale.
     fn signs(losses: &str, high: f64, low: f64) -> Signs {
         let has = |c| losses.contains(c);
         let losses = Losses {

@@ -3,7 +3,7 @@ use crate::cue::{Fate, IntervalPacket, OneWayDelay};
 use crate::testing::{self, Kbps};
 use weir_units::DataSize;
 
-/// A call scripted report by report: media at the target, a packet each 20 ms.
+/// A call scripted report by report: media at the target, one packet every 20 ms.
 struct Call {
     fbra: Fbra,
     now: i64,
@@ -19,7 +19,7 @@ impl Call {
     fn with(params: &[(&str, f64)]) -> Self {
         Self { fbra: Kbps { floor: 32, start: 1_000, ceiling: 5_000 }.sender(params), now: 0, rtt_ms: 100 }
     }
-    /// With twice the initial goodput as a high rate, for round numbers.
+    /// Uses twice the initial goodput as a high rate, for round numbers.
     fn new() -> Self {
         Self::with(&[("high_rate_multiple", 2.0)])
     }
@@ -41,7 +41,7 @@ impl Call {
         self.now += 20 * fates.len() as i64;
         packets
     }
-    /// Reports; gives state and rate in kbit/s after it.
+    /// Reports; returns the state and the rate in kbit/s after it.
     fn report(&mut self, fates: &str, delay_ms: i64) -> (f64, f64) {
         let packets = self.packets(fates);
         let last = TimeDelta::from_millis(delay_ms);
@@ -76,14 +76,14 @@ impl Call {
 
 #[track_caller]
 fn near(got: (f64, f64), state: f64, kbps: f64) {
-    // Packets of whole bytes.
+    // Packets have whole bytes.
     assert!(got.0 == state && (got.1 - kbps).abs() <= 1e-3 * kbps, "{got:?} is not {state}, {kbps}");
 }
 
 #[test]
 fn climbs_by_probe_up_stay_and_one_more_stay() {
     let mut c = Call::new();
-    // At the initial goodput and the highest rate: half way from 2 to 14.
+    // At the initial goodput and the highest rate: midway between 2 and 14.
     near(c.clean(), PROBE, 1_000.0);
     assert_eq!(c.fbra.target().repair, RepairPlan::Parity { interval: 8 });
     near(c.clean(), UP, 1_125.0);
@@ -106,10 +106,10 @@ fn a_rate_below_90_percent_of_the_highest_probes_at_once() {
         c.fbra.previous = State::Down;
         c.fbra.rates.push(Timestamp::ZERO, 1e6);
         c.fbra.rate = rate * 1e6;
-        // The report itself records the rate, not a higher one.
+        // The report itself records the current rate, not a higher one.
         assert_eq!(c.clean().0, if probes { PROBE } else { STAY }, "{rate}");
     }
-    // What is older than 2 s does not count.
+    // Rates older than 2 s do not count.
     let mut c = Call::new();
     c.fbra.previous = State::Down;
     c.fbra.rates.push(Timestamp::ZERO, 1e6);
@@ -124,7 +124,7 @@ fn undershoots_ignores_a_report_and_bounces_back() {
     near(c.clean(), STAY, 1_000.0);
     // Two of ten: 0.9 * (1000 - 2 * 200).
     near(c.report("......l.l.", 50), DOWN, 540.0);
-    // Within 1.25 intervals of 200 ms, whatever it says.
+    // Ignored within 1.25 intervals of 200 ms.
     near(c.report("llllllllll", 500), DOWN, 540.0);
     assert_eq!(c.metric("ignored_reports"), 1.0);
     // 90 % of the 800 that were stored.
@@ -136,7 +136,7 @@ fn undershoots_ignores_a_report_and_bounces_back() {
 #[test]
 fn undershoots_again_without_disabling_where_congestion_goes_on() {
     for (fates, delay, kbps) in [
-        // 0.9 * (540 - 2 * 54) and 0.9 * 540; twice the high watermark is not more than it.
+        // 0.9 * (540 - 2 * 54) and 0.9 * 540; the delay does not exceed twice the high watermark.
         (".........l", 50, 388.8),
         ("d.........", 50, 388.8),
         ("..........", 101, 486.0),
@@ -148,7 +148,7 @@ fn undershoots_again_without_disabling_where_congestion_goes_on() {
         c.report("..........", 50);
         near(c.report(fates, delay), DOWN, kbps);
         assert_eq!(c.fbra.disabled, None);
-        // By the letter of 1a, the next congestion leads to STAY without a cut, and no bouncing back is left.
+        // By the letter of 1a, the next congestion leads to STAY without a cut, and bouncing back is cancelled.
         near(c.report(".........l", 50), STAY, kbps);
     }
     let mut c = Call::new();
@@ -161,7 +161,7 @@ fn undershoots_again_without_disabling_where_congestion_goes_on() {
 
 #[test]
 fn the_disabled_period_lasts_one_and_a_quarter_intervals_and_one_report() {
-    // Reports 120 ms and then 240 or 260 ms after the cut, and one that comes 300 ms late.
+    // Reports 120 ms and then 240 or 260 ms after the cut, and one 300 ms late.
     for (reports, ignored) in
         [(&["......", "......"][..], 2.0), (&["......", "......."][..], 1.0), (&["....................", "."][..], 1.0)]
     {
@@ -200,7 +200,7 @@ fn goodput_counts_neither_lost_nor_discarded_and_a_cut_never_raises() {
     c.clean();
     c.report("d..l......", 50);
     assert!((c.metric("goodput_bps") - 0.8e6).abs() < 1e3);
-    // The interval was sent at 1000, the rate is 400 by now: 0.9 * (1000 - 2 * 100) is more.
+    // The interval was sent at 1000, the rate is now 400: 0.9 * (1000 - 2 * 100) is higher.
     let mut c = Call::new();
     c.clean();
     let packets = c.packets(".........l");
@@ -209,7 +209,7 @@ fn goodput_counts_neither_lost_nor_discarded_and_a_cut_never_raises() {
     let now = Timestamp::from_millis(c.now);
     c.fbra.on_cue(&Cue::IntervalReport(IntervalReport { now, packets: &packets, one_way_delay: None, rtt }));
     assert_eq!((c.metric("state"), c.kbps()), (DOWN, 400.0));
-    // All lost: 0.9 * -1 of the rate, and the floor.
+    // All lost: 0.9 times -1 times the rate, so the floor.
     let mut c = Call::new();
     c.clean();
     near(c.report("llllllllll", 50), DOWN, 32.0);
@@ -224,7 +224,7 @@ fn watermarks_are_of_clean_reports() {
     }
     c.clean();
     assert_eq!([c.metric("owd_p40_ms"), c.metric("owd_p80_ms"), c.metric("owd_ms")], [60.0, 80.0, 50.0]);
-    // Discards keep a report out as well; without a delay there is no sign.
+    // Discards also exclude a report; without a delay there is no sign.
     let n = c.fbra.delays.percentile(0.0);
     c.report("d..........", 1);
     assert_eq!((n, c.fbra.delays.percentile(0.0)), (Some(50.0), Some(50.0)));
@@ -299,7 +299,7 @@ fn an_early_report_leads_to_down() {
         near(c.report(fates, 50), state, kbps);
         assert_eq!((c.metric("early_reports"), c.metric("fec_failed")), (early, early), "{fates}");
     }
-    // The next report finds the state before DOWN as the previous one, and cuts.
+    // The next report has the state before DOWN as the previous one, and cuts.
     let mut c = Call::new();
     c.clean();
     c.report(".......", 50);
@@ -322,7 +322,7 @@ fn two_seconds_of_silence_halve_the_rate() {
     c.fbra.on_timeout(at(3_000));
     assert_eq!((c.metric("state"), c.kbps(), c.counts()), (DOWN, 500.0, [1.0, 0.0, 0.0, 1.0]));
     assert_eq!(c.fbra.poll_timeout(), None);
-    // Again for what is sent on, until a report comes.
+    // Repeated while sending continues, until a report arrives.
     c.now = 3_100;
     c.send(false);
     assert_eq!(c.fbra.poll_timeout().map(|t| t.0), Some(at(5_100)));
@@ -344,10 +344,10 @@ fn the_fec_interval_follows_the_rates() {
         c.fbra.rate = rate;
         c.fbra.fec_interval(Timestamp::ZERO)
     };
-    // From twice the initial goodput on, by the highest rate alone: 2 at half of it, 14 at it.
+    // From twice the initial goodput the highest rate alone decides: 2 at half of it, 14 at it.
     assert_eq!([at(1e6, 3e6), at(1e6, 2e6), at(1e6, 1e6), at(9e6, 9e6), at(2e6, 1e6)], [2, 2, 14, 14, 14]);
     assert_eq!(at(1.5e6, 2e6), 8);
-    // At the highest rate, by the initial goodput: 2 + 12 * rate / 1 Mbit/s.
+    // At the highest rate the initial goodput decides: 2 + 12 * rate / 1 Mbit/s.
     assert_eq!([at(500e3, 500e3), at(250e3, 250e3), at(750e3, 750e3), at(1.0, 1.0)], [8, 5, 11, 2]);
     let rates = (1..200).map(|k| at(1e4 * f64::from(k), 2e6)).collect::<Vec<_>>();
     assert!(rates.is_sorted(), "{rates:?}");
@@ -360,7 +360,7 @@ fn keeps_to_the_limits() {
     c.fbra.on_limits(limits(32, 1_050), Timestamp::ZERO);
     near(c.clean(), PROBE, 1_000.0);
     near(c.clean(), UP, 1_050.0);
-    // At the ceiling there is nothing to probe for.
+    // At the ceiling there is no rate to probe for.
     (0..10).for_each(|_| near(c.clean(), STAY, 1_050.0));
     assert_eq!(c.counts(), [1.0, 1.0, 0.0, 0.0]);
     c.fbra.on_limits(limits(2_000, 9_000), Timestamp::ZERO);

@@ -5,7 +5,7 @@ use crate::testing::REPORT;
 use crate::{Pair, Registry, Sender};
 use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
-/// Wants what it is given.
+/// A controller with a target set by the test.
 struct Obedient(DataRate);
 
 impl Controller for Obedient {
@@ -57,7 +57,7 @@ impl Call {
     fn send(&mut self, ms: i64, is_repair: bool) {
         self.0.on_packet_sent(&SentPacket { is_repair, ..SentPacket::media(at(ms), 0, DataSize::from_bytes(1_000)) });
     }
-    /// Feedback on packets that left at these times, the last `lost` of which did not arrive.
+    /// Feedback on packets sent at these times, of which the last `lost` did not arrive.
     fn feedback(&mut self, ms: i64, departures: &[i64], lost: usize) {
         let arrived = departures.len() - lost;
         let packets: Vec<_> = (departures.iter().enumerate())
@@ -85,7 +85,7 @@ impl Call {
             ..REPORT
         }));
     }
-    /// Media rate in kbit/s and media packets to a parity packet, 0 for none.
+    /// Media rate in kbit/s and media packets per parity packet, 0 for none.
     fn now(&self) -> (f64, u8) {
         let t = self.0.target();
         let interval = if let RepairPlan::Parity { interval } = t.repair { interval } else { 0 };
@@ -107,7 +107,7 @@ fn a_step_goes_to_fec_first_and_to_media_when_it_has_proved_itself() {
     assert_eq!(c.now(), (1_000.0, 0));
     c.wants(0, 1_100);
     assert_eq!((c.now(), c.counts()), ((1_000.0, 10), vec![1.0, 0.0, 0.0, 0.0]));
-    // Before a parity packet, and on packets up to it, feedback decides nothing.
+    // Before a parity packet, and on packets up to it, feedback has no effect.
     c.send(5, false);
     c.feedback(105, &[0, 5], 0);
     c.send(10, true);
@@ -126,7 +126,7 @@ fn steps_are_between_a_half_and_a_fourteenth() {
         c.now().1
     };
     assert_eq!([1_072, 1_071, 1_001, 1_334, 1_333, 1_500, 5_000].map(interval), [14, 0, 0, 3, 4, 2, 2]);
-    // 60 % is a half, and then a fifteenth, which has to wait.
+    // 60 % is limited to a half; the remaining fifteenth has to wait.
     let mut c = Call::new();
     c.wants(0, 1_600);
     c.send(10, true);
@@ -149,7 +149,7 @@ fn loss_keeps_the_rate_and_rests() {
     let mut c = Call::new();
     c.wants(0, 1_100);
     c.send(10, true);
-    // What left before the probe is not its loss.
+    // Losses of packets sent before the probe do not count.
     c.feedback(50, &[-10, -5], 2);
     assert_eq!(c.now(), (1_000.0, 10));
     c.feedback(120, &[5, 20], 1);
@@ -162,7 +162,7 @@ fn loss_keeps_the_rate_and_rests() {
 
 #[test]
 fn follows_the_controller_down_at_once() {
-    // Below the media rate; at it; above it, but below what is probed; as much as is probed.
+    // Below the media rate; at it; above it, but below the probed rate; at the probed rate.
     for (kbps, now, counts) in [
         (900, (900.0, 0), [1.0, 0.0, 0.0, 1.0]),
         (1_000, (1_000.0, 0), [1.0, 0.0, 1.0, 0.0]),
@@ -228,12 +228,12 @@ fn every_name_has_its_companion() {
     }
     assert_eq!(registry.specs().len(), registry.probing_specs().len());
     assert!(registry.get("gcc+fec+fec").is_none() && registry.get("+fec").is_none());
-    // Registering again takes the companion's place too.
+    // Registering again replaces the `+fec` entry too.
     let mut twice = registry.clone();
     let again = registry.get("obedient").expect("registered").clone();
     twice.register(again, |_, setup| Ok(Pair::alone(Sender::Custom(Box::new(Obedient(setup.start_rate))))));
     assert_eq!(twice.probing_specs().len(), registry.probing_specs().len());
-    // Parameters reach their own half.
+    // Each parameter reaches its own half.
     let make = |name: &str, params: &[(&str, f64)]| registry.make(name, &setup(params)).map(|p| p.sender.target());
     let target = make("fixed+fec", &[("pacing_factor", 3.0), ("step_interval_max", 5.0)]).expect("both known");
     assert_eq!(target.pacing_rate, DataRate::from_kbps(3_000));

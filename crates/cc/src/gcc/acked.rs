@@ -1,18 +1,18 @@
-//! Acknowledged bitrate: how fast packets arrive, from feedback alone.
+//! Acknowledged bitrate: the arrival rate of packets, from feedback.
 //!
-//! A Bayesian filter over the rates of short windows that trusts a sample less the further it lies from the
-//! estimate (libwebrtc, as of 2024: `BitrateEstimator`). The draft asks for a plain window of 0.5 to 1 s
-//! (draft-ietf-rmcat-gcc-02, section 5.5); practice is followed.
+//! A Bayesian filter over the rates of short windows; the further a sample lies from the estimate, the less its weight
+//! (libwebrtc, as of 2024: `BitrateEstimator`). The draft has a plain window of 0.5 to 1 s (draft-ietf-rmcat-gcc-02,
+//! section 5.5); libwebrtc is followed.
 
 use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta};
 
-/// Uncertainty of a sample for a relative distance of 1 from the estimate, in kbit/s.
+/// Uncertainty of a sample at a relative distance of 1 from the estimate, in kbit/s.
 const UNCERTAINTY: f64 = 10.0;
 /// Variance before the first update, in (kbit/s)^2.
 const INITIAL_VARIANCE: f64 = 50.0;
-/// Variance added with each sample: the rate changes over time.
+/// Variance added with each sample, since the rate changes over time.
 const PROCESS_VARIANCE: f64 = 5.0;
-/// Variance added where a fast change is expected.
+/// Variance added when a fast change is expected.
 const FAST_CHANGE_VARIANCE: f64 = 200.0;
 
 /// Estimates the arrival rate. The kernel computes in kbit/s and ms.
@@ -21,7 +21,7 @@ pub(super) struct AckedRate {
     first_window: TimeDelta,
     window: TimeDelta,
     size: DataSize,
-    /// Time that the present window has lasted.
+    /// Duration of the current window.
     elapsed: TimeDelta,
     last: Option<RemoteTimestamp>,
     estimate: Option<f64>,
@@ -46,12 +46,12 @@ impl AckedRate {
         self.estimate.map(|kbps| DataRate::from_bps_f64(kbps * 1e3))
     }
 
-    /// The next samples may lie far from the estimate.
+    /// Expects the next samples to lie far from the estimate.
     pub(super) fn expect_change(&mut self) {
         self.variance += FAST_CHANGE_VARIANCE;
     }
 
-    /// Takes packets in the order of arrival.
+    /// Takes a packet, in the order of arrival.
     pub(super) fn on_packet(&mut self, arrival: RemoteTimestamp, size: DataSize) {
         let window = if self.estimate.is_none() { self.first_window } else { self.window };
         if let Some(sample) = self.advance(arrival, size, window) {
@@ -62,7 +62,7 @@ impl AckedRate {
     fn advance(&mut self, arrival: RemoteTimestamp, size: DataSize, window: TimeDelta) -> Option<f64> {
         match self.last {
             Some(last) if arrival < last => {
-                // Time has gone back: a new clock or a packet from before.
+                // Time has gone back: a new clock or a reordered packet.
                 self.size = DataSize::ZERO;
                 self.elapsed = TimeDelta::ZERO;
             }
@@ -108,7 +108,7 @@ mod tests {
     fn estimator() -> AckedRate {
         AckedRate::new(TimeDelta::from_millis(500), TimeDelta::from_millis(150))
     }
-    /// Packets of 1,250 bytes every 10 ms are 1 Mbit/s.
+    /// Packets of 1,250 bytes every 10 ms make 1 Mbit/s.
     fn run(e: &mut AckedRate, from_ms: i64, to_ms: i64, bytes: u64) {
         let mut t = from_ms;
         while t < to_ms {
@@ -157,7 +157,7 @@ mod tests {
     fn silence_and_time_that_goes_back_hardly_move_the_estimate() {
         let mut e = estimator();
         run(&mut e, 0, 1_000, 1_250);
-        // What a window held before the pause is dropped, so one sample of a part of a window may follow.
+        // The contents of a window before the pause are dropped, so the next sample may cover part of a window only.
         run(&mut e, 9_000, 9_100, 1_250);
         run(&mut e, 100, 200, 1_250);
         let got = e.rate().expect("set").as_kbps_f64();

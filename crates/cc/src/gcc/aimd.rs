@@ -7,21 +7,21 @@ use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Round-trip time before the first sample (libwebrtc, as of 2024: `kDefaultRtt`).
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
-/// The estimate is not lowered twice within a round trip, brought into this range (libwebrtc, as of 2024).
+/// Bounds of the round-trip time within which the estimate is not lowered twice (libwebrtc, as of 2024).
 const REDUCTION_INTERVAL: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(10), TimeDelta::from_millis(200));
-/// Reaction time of estimator and detector, added to the round trip (draft-ietf-rmcat-gcc-02, section 5.5).
+/// Response time of estimator and detector, added to the round-trip time (draft-ietf-rmcat-gcc-02, section 5.5).
 const RESPONSE_DELAY: TimeDelta = TimeDelta::from_millis(100);
-/// Frame rate and packet size assumed for the packet by which the rate grows near capacity, the draft's own.
+/// Frame rate and packet size assumed for the additive increase near capacity, from the draft.
 const FRAMES_PER_SECOND: f64 = 30.0;
 const PACKET_BITS: f64 = 1_200.0 * 8.0;
-/// Least growth near capacity in bits a second each second (libwebrtc, as of 2024; the draft's least is 1,000
-/// bits at each update).
+/// Least additive increase near capacity in bit/s per second (libwebrtc, as of 2024; the draft's least is 1,000 bits
+/// per update).
 const MIN_ADDITIVE: f64 = 4_000.0;
-/// Least step of multiplicative growth in bits a second (libwebrtc, as of 2024).
+/// Least multiplicative increase in bit/s (libwebrtc, as of 2024).
 const MIN_MULTIPLICATIVE: f64 = 1_000.0;
-/// The estimate stays below this multiple of the acknowledged rate (draft-ietf-rmcat-gcc-02, section 5.5) ...
+/// The estimate is at most this multiple of the acknowledged rate (draft-ietf-rmcat-gcc-02, section 5.5) ...
 const MAX_OVER_ACKED: f64 = 1.5;
-/// ... and this much, so that low rates do not get stuck (libwebrtc, as of 2024), in bits a second.
+/// ... plus this offset in bit/s, so that low rates can grow (libwebrtc, as of 2024).
 const OVER_ACKED_OFFSET: f64 = 10_000.0;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,13 +34,13 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AimdConfig {
     pub(super) beta: f64,
-    /// Multiplicative growth a second, 0.08.
+    /// Multiplicative increase per second, 0.08.
     pub(super) increase: f64,
-    /// Whether the estimate stands still while the application sends less than it may.
+    /// Whether the estimate is held while the application is limited.
     pub(super) hold_in_alr: bool,
 }
 
-/// The delay-based estimate. The kernel computes in bits a second.
+/// The delay-based estimate. The kernel computes in bit/s.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
     config: AimdConfig,
@@ -82,7 +82,7 @@ impl Aimd {
         self.rate = self.rate.max(self.floor);
     }
 
-    /// Puts the estimate at a measured rate.
+    /// Sets the estimate to a measured rate.
     pub(super) fn set_rate(&mut self, rate: DataRate, now: Timestamp) {
         self.rate = rate.as_bps_f64().max(self.floor);
         self.last_change = Some(now);
@@ -94,13 +94,13 @@ impl Aimd {
         self.last_change.is_none_or(|t| now - t >= interval) || acked.is_some_and(|a| a.as_bps_f64() < 0.5 * self.rate)
     }
 
-    /// Halves the estimate: overuse before any rate has been measured. As with other reductions this is for a
-    /// round trip to pass in between; libwebrtc says so too, but its guard lets every feedback through.
+    /// Halves the estimate on overuse before any rate has been measured. As with other reductions a round trip must
+    /// pass in between; libwebrtc intends the same, but its guard lets every feedback message through.
     pub(super) fn halve(&mut self, now: Timestamp) {
         self.set_rate(DataRate::from_bps_f64(0.5 * self.rate), now);
     }
 
-    /// One update, at each feedback.
+    /// Updates the estimate; call it with each feedback message.
     pub(super) fn update(&mut self, usage: Usage, acked: Option<DataRate>, in_alr: bool, now: Timestamp) {
         if let Some(acked) = acked {
             self.acked = acked.as_bps_f64();
@@ -109,7 +109,7 @@ impl Aimd {
             (Usage::Over, _) => self.decrease(now),
             (Usage::Under, _) => self.state = State::Hold,
             (Usage::Normal, State::Hold) => {
-                // The time held does not count as time to grow in.
+                // Time on hold does not count as time to grow.
                 self.last_change = Some(now);
                 self.state = State::Increase;
                 self.increase(in_alr, now);
@@ -138,7 +138,7 @@ impl Aimd {
         self.last_change = Some(now);
     }
 
-    /// Half a packet in a response time, in bits a second each second.
+    /// Half a packet per response time, in bit/s per second.
     fn additive_slope(&self) -> f64 {
         let frame = self.rate / FRAMES_PER_SECOND;
         let packet = frame / libm::ceil(frame / PACKET_BITS).max(1.0);
@@ -178,7 +178,7 @@ mod tests {
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
     }
-    /// Feedback every 100 ms that acknowledges what is sent.
+    /// Feedback every 100 ms that acknowledges everything sent.
     fn grow(a: &mut Aimd, from_ms: i64, to_ms: i64) {
         let mut t = from_ms;
         while t <= to_ms {
@@ -191,7 +191,7 @@ mod tests {
     fn away_from_capacity_it_grows_by_eight_percent_a_second() {
         let mut a = aimd(500);
         grow(&mut a, 0, 5_000);
-        // 1.08^5 = 1.4693; the first update out of hold adds its least step of 1 kbit/s.
+        // 1.08^5 = 1.4693; the first update after hold adds the least step of 1 kbit/s.
         let want = 501.0 * 1.469_328;
         assert!((a.rate().as_kbps_f64() - want).abs() < 0.1, "{}", a.rate());
     }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(a.rate(), KBPS(765));
         a.update(Usage::Under, Some(KBPS(765)), false, at(100));
         assert_eq!(a.rate(), KBPS(765), "held while the queue drains");
-        // Acknowledged at 895 kbit/s, inside the bounds of the capacity, so near it.
+        // Acknowledged at 895 kbit/s, inside the bounds of the capacity, so growth is additive.
         for t in 2..=52 {
             a.update(Usage::Normal, Some(KBPS(895)), false, at(t * 100));
         }

@@ -1,13 +1,13 @@
-//! Detector of the application-limited region (ALR): the application sends much less than it may.
+//! Detector of the application-limited region (ALR), in which the application sends well below the target.
 //!
-//! A budget fills at a share of the target and is spent by what is sent (libwebrtc, as of 2024: `AlrDetector`
-//! over an `IntervalBudget`).
+//! A budget fills at a share of the target rate and is spent by sent bytes (libwebrtc, as of 2024: `AlrDetector` over
+//! an `IntervalBudget`).
 
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// The budget holds this much time of its rate, in either direction (libwebrtc: `kWindowMs`).
+/// Bounds of the budget, as time at its rate, in either direction (libwebrtc: `kWindowMs`).
 const WINDOW_SECS: f64 = 0.5;
-/// A longer pause fills no more than this (libwebrtc: `kDeltaTimeMs`).
+/// Upper bound of the time by which a pause fills the budget (libwebrtc: `kDeltaTimeMs`).
 const MAX_PAUSE: TimeDelta = TimeDelta::from_secs(2);
 
 /// The constants of the detector.
@@ -18,13 +18,13 @@ pub(super) struct AlrConfig {
     pub(super) stop_level: f64,
 }
 
-/// Tells since when the application has been the limit.
+/// Detects since when the application has limited the rate.
 #[derive(Clone, Debug)]
 pub(super) struct AlrDetector {
     config: AlrConfig,
-    /// Bytes a second.
+    /// Fill rate in bytes a second.
     rate: f64,
-    /// Bytes left to spend, between minus and plus one window of the rate.
+    /// Remaining budget in bytes, between minus and plus one window of the rate.
     budget: f64,
     last: Option<Timestamp>,
     since: Option<Timestamp>,
@@ -69,7 +69,7 @@ mod tests {
     fn detector() -> AlrDetector {
         AlrDetector::new(AlrConfig { usage: 0.65, start_level: 0.8, stop_level: 0.5 }, DataRate::from_mbps(1))
     }
-    /// Packets every 10 ms; 1,250 bytes are 1 Mbit/s. Gives the start of the region.
+    /// Packets every 10 ms; 1,250 bytes make 1 Mbit/s. Returns the start of the region.
     fn send(d: &mut AlrDetector, from_ms: i64, to_ms: i64, bytes: u64) -> Option<i64> {
         for t in (from_ms..to_ms).step_by(10) {
             d.on_sent(DataSize::from_bytes(bytes), Timestamp::from_millis(t));
@@ -83,7 +83,7 @@ mod tests {
         let mut d = detector();
         let t = send(&mut d, 0, 2_000, 312).expect("limited");
         assert!((640..=660).contains(&t), "{t}");
-        // Drains at 350 kbit/s from full 325 kbit to below half of it: after about 464 ms.
+        // Drains at 350 kbit/s from the full 325 kbit to below half of it: after about 464 ms.
         assert!(send(&mut d, 2_000, 2_450, 1_250).is_some());
         assert_eq!(send(&mut d, 2_450, 2_500, 1_250), None);
     }

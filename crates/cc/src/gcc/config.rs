@@ -1,4 +1,4 @@
-//! Parameters of the controller, and the constants of its stages made from them.
+//! Parameters of the controller, and the constants derived from them for its stages.
 
 use super::aimd::AimdConfig;
 use super::alr::AlrConfig;
@@ -8,76 +8,75 @@ use super::probe::ProbeConfig;
 use weir_units::TimeDelta;
 
 crate::tunables! {
-    /// Configuration of sender-side GCC. Where no other source is named, defaults are those of libwebrtc's
-    /// `goog_cc` as of 2024.
+    /// Configuration of sender-side GCC. Defaults without another source are those of libwebrtc's `goog_cc` as of 2024.
     pub struct Config {
         /// Packets sent within this time form a group (draft-ietf-rmcat-gcc-02, section 5.2).
         group_length: TimeDelta = 5.0, 0.0 => 100.0;
         /// Groups over which the trendline is fitted.
         trendline_window: u32 = 20.0, 10.0 => 200.0;
-        /// Smoothing of the accumulated delay before the fit.
+        /// Smoothing factor of the accumulated delay before the fit.
         trendline_smoothing: f64 = 0.9, 0.0 => 0.999;
-        /// Gain of the slope before it meets the threshold.
+        /// Gain of the slope before it is compared with the threshold.
         trendline_gain: f64 = 4.0, 0.1 => 100.0;
-        /// First value of the adaptive threshold in ms (draft-ietf-rmcat-gcc-02, section 5.4).
+        /// Initial adaptive threshold in ms (draft-ietf-rmcat-gcc-02, section 5.4).
         threshold: f64 = 12.5, 6.0 => 600.0;
-        /// Speed at which the threshold rises, per ms. The draft (section 5.4) recommends 0.01; practice is followed.
+        /// Speed at which the threshold rises, per ms. The draft (section 5.4) recommends 0.01; libwebrtc is followed.
         threshold_up: f64 = 0.0087, 0.0 => 0.1;
-        /// Speed at which the threshold falls, per ms. The draft (section 5.4) recommends 0.00018 and that it be
-        /// less than the other; practice, which turns their order round, is followed.
+        /// Speed at which the threshold falls, per ms. The draft (section 5.4) recommends 0.00018, and that it be lower
+        /// than the rising speed; libwebrtc is followed, where it is higher.
         threshold_down: f64 = 0.039, 0.0 => 0.1;
-        /// Overuse must last longer than this (draft-ietf-rmcat-gcc-02, section 5.4).
+        /// Duration that overuse must exceed (draft-ietf-rmcat-gcc-02, section 5.4).
         overuse_time: TimeDelta = 10.0, 0.0 => 1_000.0;
-        /// Share of the acknowledged rate that is kept on overuse (draft-ietf-rmcat-gcc-02, section 5.5).
+        /// Share of the acknowledged rate kept on overuse (draft-ietf-rmcat-gcc-02, section 5.5).
         beta: f64 = 0.85, 0.5 => 0.99;
-        /// Growth a second away from the link's capacity (draft-ietf-rmcat-gcc-02, section 5.5).
+        /// Multiplicative increase per second away from the link's capacity (draft-ietf-rmcat-gcc-02, section 5.5).
         increase: f64 = 0.08, 0.0 => 1.0;
-        /// Window of the first estimate of the acknowledged rate.
+        /// Window of the first sample of the acknowledged rate.
         acked_first_window: TimeDelta = 500.0, 50.0 => 5_000.0;
         /// Window of each further sample of the acknowledged rate.
         acked_window: TimeDelta = 150.0, 50.0 => 5_000.0;
-        /// Loss share up to which the rate grows (draft-ietf-rmcat-gcc-02, section 6); 1 leaves loss out of account.
+        /// Loss share up to which the rate grows (draft-ietf-rmcat-gcc-02, section 6); 1 ignores loss.
         loss_low: f64 = 0.02, 0.0 => 1.0;
         /// Loss share above which the rate falls (draft-ietf-rmcat-gcc-02, section 6).
         loss_high: f64 = 0.1, 0.0 => 1.0;
-        /// Whether loss is judged by libwebrtc's maximum-likelihood controller (`LossBasedBweV2`, its default since
-        /// 2023) in place of the rule of draft-ietf-rmcat-gcc-02, section 6, which published comparisons measured.
+        /// Whether losses are judged by libwebrtc's maximum-likelihood controller (`LossBasedBweV2`, its default
+        /// since 2023) instead of the rule of draft-ietf-rmcat-gcc-02, section 6, which published comparisons measured.
         loss_v2: bool = 0.0, 0.0 => 1.0;
-        /// A round trip known to be longer than this lowers the rate.
+        /// Round-trip time above which the rate is lowered.
         silence_limit: TimeDelta = 3_000.0, 100.0 => 60_000.0;
-        /// Time between two steps while it is.
+        /// Interval between reductions while the round-trip time is above the limit.
         silence_interval: TimeDelta = 1_000.0, 10.0 => 60_000.0;
-        /// Share of the rate that each step keeps.
+        /// Share of the rate kept by each reduction.
         silence_factor: f64 = 0.8, 0.1 => 1.0;
-        /// Share of the target below which the application is the limit.
+        /// Share of the target below which the sender is application-limited.
         alr_usage: f64 = 0.65, 0.1 => 1.0;
         /// Share of the unspent budget at which the application-limited region starts.
         alr_start: f64 = 0.8, 0.0 => 1.0;
-        /// Share of the unspent budget at which it ends.
+        /// Share of the unspent budget at which the region ends.
         alr_stop: f64 = 0.5, -1.0 => 1.0;
-        /// Whether the delay-based estimate stands still in the application-limited region.
+        /// Whether the delay-based estimate is held in the application-limited region.
         alr_hold: bool = 0.0, 0.0 => 1.0;
-        /// Whether there are probes at the start.
+        /// Whether to probe at the start.
         probe_initial: bool = 1.0, 0.0 => 1.0;
-        /// First probe at the start, as a multiple of the start rate.
+        /// First initial probe, as a multiple of the start rate.
         probe_first: f64 = 3.0, 1.0 => 20.0;
-        /// Second probe at the start, as a multiple of the start rate.
+        /// Second initial probe, as a multiple of the start rate.
         probe_second: f64 = 6.0, 1.0 => 20.0;
-        /// A further probe, as a multiple of the last result.
+        /// A further probe, as a multiple of the previous result.
         probe_further: f64 = 2.0, 1.0 => 20.0;
         /// Share of the probed rate that a result must exceed for a further probe.
         probe_threshold: f64 = 0.7, 0.1 => 2.0;
-        /// Whether there are periodic probes in the application-limited region.
+        /// Whether to probe periodically in the application-limited region.
         probe_in_alr: bool = 1.0, 0.0 => 1.0;
-        /// Time between two of them.
+        /// Interval of periodic probes.
         probe_alr_interval: TimeDelta = 5_000.0, 100.0 => 600_000.0;
-        /// Their rate as a multiple of the estimate.
+        /// Rate of periodic probes as a multiple of the estimate.
         probe_alr: f64 = 2.0, 1.0 => 20.0;
-        /// Whether a large drop that has passed is probed for outside the application-limited region too.
+        /// Whether to probe after a large drop has passed outside the application-limited region too.
         probe_recovery: bool = 0.0, 0.0 => 1.0;
-        /// Packets in a cluster, at least.
+        /// Least number of packets in a cluster.
         probe_packets: u32 = 5.0, 2.0 => 100.0;
-        /// Length of a cluster, at least.
+        /// Least duration of a cluster.
         probe_duration: TimeDelta = 15.0, 1.0 => 200.0;
         /// Pacing rate as a multiple of the target.
         pacing_factor: f64 = 2.5, 1.0 => 100.0;

@@ -2,17 +2,17 @@
 
 use weir_units::{RemoteTimestamp, TimeDelta};
 
-/// The slope is weighed by the groups seen, up to this many (libwebrtc, as of 2024: `kMinNumDeltas`).
+/// The slope is multiplied by the number of deltas seen, up to this (libwebrtc, as of 2024: `kMinNumDeltas`).
 const FULL_WEIGHT: u32 = 60;
-/// A trend this far beyond the threshold, in ms, is a spike that the threshold does not follow
+/// A trend further than this beyond the threshold, in ms, is a spike, to which the threshold does not adapt
 /// (draft-ietf-rmcat-gcc-02, section 5.4).
 const MAX_ADAPT_OFFSET: f64 = 15.0;
 /// Range of the threshold in ms (draft-ietf-rmcat-gcc-02, section 5.4).
 const THRESHOLD_RANGE: (f64, f64) = (6.0, 600.0);
-/// A pause between updates counts as no more than this, in ms (libwebrtc, as of 2024: `kMaxTimeDeltaMs`).
+/// Upper bound of the time between updates, in ms (libwebrtc, as of 2024: `kMaxTimeDeltaMs`).
 const MAX_UPDATE_GAP: f64 = 100.0;
 
-/// What the delay says of the path.
+/// The state of the path by its delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Usage {
     Normal,
@@ -37,7 +37,7 @@ pub(super) struct Detector {
     threshold: f64,
     trend: f64,
     last_slope: f64,
-    /// How long the trend has been above the threshold, by the sender's clock; `None` while it is not.
+    /// How long the trend has exceeded the threshold, by the sender's clock; `None` while it does not.
     over_for: Option<TimeDelta>,
     over_count: u32,
     last_update: Option<RemoteTimestamp>,
@@ -64,7 +64,7 @@ impl Detector {
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }
-    /// The weighed slope in ms.
+    /// The weighted slope in ms.
     pub(super) fn trend(&self) -> f64 {
         self.trend
     }
@@ -73,14 +73,14 @@ impl Detector {
         self.threshold
     }
 
-    /// Takes the slope after `count` groups, the last of which left `departure` after the one before.
+    /// Takes the slope after `count` groups; the last group was sent `departure` after the one before.
     pub(super) fn update(&mut self, slope: f64, count: u32, departure: TimeDelta, arrival: RemoteTimestamp) {
         if count < 2 {
             return;
         }
         self.trend = f64::from(count.min(FULL_WEIGHT)) * slope * self.config.gain;
         if self.trend > self.threshold {
-            // The first sample counts half: the trend rose somewhere between it and the one before.
+            // The first sample counts half: the trend crossed the threshold at some time since the previous one.
             let over_for = self.over_for.map_or(departure / 2, |t| t + departure);
             self.over_for = Some(over_for);
             self.over_count += 1;
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn overuse_needs_time_and_two_samples_that_do_not_fall() {
-        // 240 * 0.1 = 24 > 12.5; half of 20 ms is not more than 10 ms, so the second sample tells.
+        // 240 * 0.1 = 24 > 12.5; half of 20 ms is not more than 10 ms, so the second sample signals overuse.
         assert_eq!(feed(&mut detector(), &[0.1, 0.1]), [Usage::Normal, Usage::Over]);
-        // A trend that falls is not yet reported, one that rises again is.
+        // A falling trend is not yet overuse; once it rises again it is.
         assert_eq!(feed(&mut detector(), &[0.1, 0.09, 0.1]), [Usage::Normal, Usage::Normal, Usage::Over]);
     }
 

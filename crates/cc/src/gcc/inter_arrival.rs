@@ -3,18 +3,18 @@
 
 use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
 
-/// A packet that arrives within this time of its group while the queue drains belongs to it whatever its
+/// A packet that arrives within this time of its group while the queue drains joins the group, regardless of its
 /// departure (draft-ietf-rmcat-gcc-02, section 5.2: `burst_time`).
 const BURST_GAP: TimeDelta = TimeDelta::from_millis(5);
-/// No burst is longer than this (libwebrtc, as of 2024: `kMaxBurstDuration`).
+/// Longest burst (libwebrtc, as of 2024: `kMaxBurstDuration`).
 const MAX_BURST: TimeDelta = TimeDelta::from_millis(100);
-/// Arrival times that run ahead of the feedback's own times by this much mean a new clock at the receiver
+/// Arrival times that run ahead of the feedback's own times by this much show that the receiver's clock has changed
 /// (libwebrtc, as of 2024: `kArrivalTimeOffsetThreshold`).
 const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
-/// Groups in a row that arrive before the group they follow until all is forgotten (libwebrtc, as of 2024).
+/// Consecutive groups that arrive before their predecessor after which the state is reset (libwebrtc, as of 2024).
 const MAX_REORDERED: u32 = 3;
 
-/// What lies between two groups.
+/// The differences between two groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Deltas {
     pub(super) departure: TimeDelta,
@@ -27,7 +27,7 @@ struct Group {
     last_departure: Timestamp,
     first_arrival: RemoteTimestamp,
     last_arrival: RemoteTimestamp,
-    /// When the feedback on its last packet came.
+    /// When the feedback on its last packet was received.
     reported: Timestamp,
 }
 
@@ -49,7 +49,7 @@ impl InterArrival {
         *self = Self::new(self.length);
     }
 
-    /// Takes packets in the order of arrival. The first packet of a third or later group completes a pair.
+    /// Takes packets in the order of arrival. The first packet of a third or later group completes a pair of groups.
     pub(super) fn on_packet(
         &mut self,
         departure: Timestamp,
@@ -104,7 +104,8 @@ impl InterArrival {
 }
 
 impl Group {
-    /// Packets that come out of a queue back to back say nothing about when they were sent.
+    /// Whether the packet left a draining queue back to back with its group, so that the spacing does not reflect when
+    /// they were sent.
     fn holds_burst(&self, departure: Timestamp, arrival: RemoteTimestamp) -> bool {
         let departure_gap = departure - self.last_departure;
         let arrival_gap = arrival - self.last_arrival;

@@ -1,4 +1,4 @@
-//! Estimate of the link's capacity from the rates at which overuse was met (draft-ietf-rmcat-gcc-02, section 5.5).
+//! Estimate of the link's capacity from the acknowledged rates at overuse (draft-ietf-rmcat-gcc-02, section 5.5).
 
 /// Weight of a new sample: the draft smooths with 0.95.
 const ALPHA: f64 = 0.05;
@@ -20,17 +20,17 @@ impl LinkCapacity {
     pub(super) fn reset(&mut self) {
         self.estimate = None;
     }
-    /// The mean in bits a second.
+    /// The mean in bit/s.
     pub(super) fn estimate(&self) -> Option<f64> {
         self.estimate.map(|e| e * 1e3)
     }
-    /// The bounds of three deviations about the mean in bits a second.
+    /// The bounds of three deviations around the mean in bit/s.
     pub(super) fn bounds(&self) -> Option<(f64, f64)> {
         let e = self.estimate?;
         let width = 3.0 * libm::sqrt(self.variance * e);
         Some((((e - width) * 1e3).max(0.0), (e + width) * 1e3))
     }
-    /// Takes the acknowledged rate in bits a second at which overuse was met.
+    /// Takes the acknowledged rate at overuse in bit/s.
     pub(super) fn on_overuse(&mut self, rate: f64) {
         let rate = rate * 1e-3;
         let e = self.estimate.map_or(rate, |e| (1.0 - ALPHA) * e + ALPHA * rate);

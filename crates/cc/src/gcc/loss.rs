@@ -1,46 +1,43 @@
-//! The rate that is sent: the delay-based estimate, held down by loss (draft-ietf-rmcat-gcc-02, section 6).
+//! The target rate: the delay-based estimate, limited by loss (draft-ietf-rmcat-gcc-02, section 6).
 //!
-//! Where the draft and practice differ, practice is followed: a loss share is reported once a second from at least
-//! 20 packets, the rate grows to 1.08 times the least rate of the last second (the draft: 1.05 times the last
-//! rate at each report), and falls once in a round trip and 300 ms (libwebrtc, as of 2024:
-//! `SendSideBandwidthEstimation`).
+//! libwebrtc is followed where it differs from the draft: the loss share is computed once a second from at least 20
+//! packets; the rate grows to 1.08 times the least rate of the last second (the draft: 1.05 times the last rate at each
+//! report), and falls once per round trip and 300 ms (libwebrtc, as of 2024: `SendSideBandwidthEstimation`).
 
 use super::loss_v2::{LossState, LossV2};
 use crate::controller::Limits;
 use crate::cue::PacketResult;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// Loss is reported this often (libwebrtc: `kLossUpdateInterval`) ...
+/// The loss share is computed at this interval (libwebrtc: `kLossUpdateInterval`) ...
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// ... from at least this many packets (libwebrtc: `kLimitNumPackets`).
 const MIN_PACKETS: u64 = 20;
-/// An older report is not acted on: 1.2 times 5 s (libwebrtc: `kMaxRtcpFeedbackInterval`).
+/// Older loss shares have no effect: 1.2 times 5 s (libwebrtc: `kMaxRtcpFeedbackInterval`).
 const MAX_REPORT_AGE: TimeDelta = TimeDelta::from_secs(6);
-/// While no loss is reported for this long after the start, the delay-based estimate is trusted at once
-/// (libwebrtc: `kStartPhase`).
+/// Without loss within this time from the start, the delay-based estimate is used at once (libwebrtc: `kStartPhase`).
 const START_PHASE: TimeDelta = TimeDelta::from_secs(2);
-/// The rate grows over the least rate of this window (libwebrtc: `kBweIncreaseInterval`).
+/// The rate grows from the least rate of this window (libwebrtc: `kBweIncreaseInterval`).
 const INCREASE_WINDOW: TimeDelta = TimeDelta::from_secs(1);
-/// Growth over the window, and what is added so that low rates do not get stuck, in bits a second.
+/// Factor of growth over the window, and an offset in bit/s so that low rates can grow.
 const INCREASE: (f64, f64) = (1.08, 1_000.0);
-/// Besides a round trip, this lies between two decreases (libwebrtc: `kBweDecreaseInterval`).
+/// Least time between two decreases beyond a round trip (libwebrtc: `kBweDecreaseInterval`).
 const DECREASE_INTERVAL: TimeDelta = TimeDelta::from_millis(300);
-/// The rate never falls below this, whatever the floor, in bits a second
-/// (libwebrtc: `kCongestionControllerMinBitrate`).
+/// The rate never falls below this, regardless of the floor (libwebrtc: `kCongestionControllerMinBitrate`).
 pub(super) const MIN_RATE: DataRate = DataRate::from_kbps(5);
 
 /// The constants of the rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LossConfig {
-    /// Up to this share the rate grows.
+    /// Up to this loss share the rate grows.
     pub(super) low: f64,
-    /// Above this share the rate falls.
+    /// Above this loss share the rate falls.
     pub(super) high: f64,
-    /// What is left of the rate after each interval without feedback.
+    /// Factor applied to the rate after each interval without feedback.
     pub(super) silence_factor: f64,
 }
 
-/// Combines what delay and loss allow.
+/// Combines the limits by delay and loss.
 #[derive(Clone, Debug)]
 pub(super) struct LossRule {
     config: LossConfig,
@@ -83,12 +80,12 @@ impl LossRule {
         rule
     }
 
-    /// The rate to send at.
+    /// The target rate.
     pub(super) fn rate(&self) -> DataRate {
         let rate = DataRate::from_bps_f64(self.rate);
         self.limits.clamp(self.receiver_limit.map_or(rate, |r| rate.min(r)))
     }
-    /// The loss share last reported.
+    /// The loss share computed last.
     pub(super) fn share(&self) -> f64 {
         self.share
     }
@@ -100,7 +97,7 @@ impl LossRule {
         }
         self.set(self.rate);
     }
-    /// The receiver asks for no more than this; zero takes the request back, as in libwebrtc.
+    /// Sets the receiver's limit; zero removes it, as in libwebrtc.
     pub(super) fn set_receiver_limit(&mut self, rate: DataRate) {
         self.receiver_limit = Some(rate).filter(|&r| r > DataRate::ZERO);
     }
@@ -115,14 +112,14 @@ impl LossRule {
         self.rate = rate.min(self.limits.ceiling.as_bps_f64()).max(floor);
     }
 
-    /// A probe has measured this rate: both parts go on from it.
+    /// A probe has measured this rate: both parts continue from it.
     pub(super) fn jump(&mut self, rate: DataRate) {
         self.delay_limit = None;
         self.set(rate.as_bps_f64());
         self.lowest.clear();
     }
 
-    /// Counts the packets of one feedback; `regained` were lost in an earlier one.
+    /// Counts the packets of one feedback message; `regained` were reported lost earlier.
     pub(super) fn on_packets(&mut self, lost: u64, expected: u64, regained: u64, now: Timestamp) {
         self.lost = (self.lost + lost).saturating_sub(regained);
         self.expected += expected;
@@ -140,18 +137,18 @@ impl LossRule {
         self.last_report = Some(now);
     }
 
-    /// Passes one feedback to version 2, where that is in use.
+    /// Passes one feedback message to version 2, if in use.
     pub(super) fn observe(&mut self, packets: &[PacketResult], acked: Option<DataRate>, in_alr: bool) {
         if let Some(v2) = &mut self.v2 {
             v2.update(packets, acked.map(DataRate::as_bps_f64), self.delay_limit, in_alr);
         }
     }
-    /// What limits the rate by version 2; the rule of the draft never forbids probes.
+    /// What limits the rate by version 2; the draft's rule never blocks probes.
     pub(super) fn state(&self) -> LossState {
         self.v2.as_ref().map_or(LossState::DelayBased, LossV2::state)
     }
 
-    /// One update, at each feedback.
+    /// Updates the rate; call it with each feedback message.
     pub(super) fn update(&mut self, rtt: TimeDelta, now: Timestamp) {
         let starting = self.first_report.is_none_or(|t| now - t < START_PHASE);
         let v2 = self.v2.as_ref().and_then(LossV2::rate);
@@ -185,12 +182,12 @@ impl LossRule {
         }
     }
 
-    /// Feedback is missing. Gives whether there was anything left to take.
+    /// Feedback is overdue. Returns whether the rate could still be reduced.
     pub(super) fn back_off(&mut self, now: Timestamp) {
         self.last_decrease = Some(now);
         self.set(self.rate * self.config.silence_factor);
     }
-    /// Whether the rate is as low as it can be.
+    /// Whether the rate is at its minimum.
     pub(super) fn at_floor(&self) -> bool {
         self.rate <= self.limits.floor.max(MIN_RATE).as_bps_f64()
     }
@@ -198,8 +195,8 @@ impl LossRule {
 
 const HISTORY: usize = 32;
 
-/// Minimum over a sliding window: entries go up from front to back. A full ring takes no higher entry until
-/// the front has expired, which can only make the minimum older, never higher.
+/// Minimum over a sliding window. Entries ascend from front to back. A full ring drops higher entries until the front
+/// has expired; the minimum may then be older, but never higher, than the true one.
 #[derive(Clone, Debug)]
 struct SlidingMin {
     entries: [(Timestamp, f64); HISTORY],
@@ -247,7 +244,7 @@ mod tests {
         r.set_delay_limit(KBPS(9_000));
         r
     }
-    /// Feedback every 100 ms, of which each tells of 100 packets.
+    /// Feedback every 100 ms, each message on 100 packets.
     fn run(r: &mut LossRule, from_ms: i64, to_ms: i64, lost: u64) {
         for t in (from_ms..to_ms).step_by(100) {
             let now = Timestamp::from_millis(t);
@@ -267,7 +264,7 @@ mod tests {
     fn little_loss_grows_by_eight_percent_a_second() {
         let mut r = rule(500);
         run(&mut r, 0, 10_000, 1);
-        // The first step is at once; the window lets the next follow within 0.9 to 1 s: 10 or 11 steps.
+        // The first step is immediate; the window allows the next within 0.9 to 1 s: 10 or 11 steps.
         let step = |n: i32| (0..n).fold(500.0, |r, _| r * 1.08 + 1.0);
         let got = r.rate().as_kbps_f64();
         assert!(got >= step(9) && got <= step(12), "{got}");

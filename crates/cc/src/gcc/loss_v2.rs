@@ -1,66 +1,66 @@
 //! Loss-based control by maximum likelihood (libwebrtc's default since 2023: `LossBasedBweV2`).
 //!
-//! A channel is taken to lose an inherent share p of what is sent, and all that exceeds a bandwidth B. Of a few
-//! candidates for B, each with its likeliest p, the one under which the losses of the last observations are
-//! likeliest is chosen, with a bias towards more bandwidth. All constants are libwebrtc's defaults as of 2024.
+//! The model: a channel loses an inherent share p of the packets and everything above a bandwidth B. Among a few
+//! candidates for B, each with its most likely p, the one with the highest likelihood of the recent losses is chosen,
+//! with a bias towards more bandwidth. All constants are libwebrtc's defaults as of 2024.
 
 use crate::controller::Limits;
 use crate::cue::PacketResult;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Observations that are looked at, and their least length in time.
+/// Number of observations used, and their least duration.
 const WINDOW: usize = 15;
 const MIN_DURATION: TimeDelta = TimeDelta::from_millis(250);
-/// Observations before the result counts.
+/// Observations needed for a result.
 const MIN_OBSERVATIONS: u64 = 3;
-/// Weight of an observation against the next one.
+/// Weight of an observation relative to the next one.
 const WEIGHT: f64 = 0.9;
-/// Candidates for the bandwidth as multiples of the estimate; the acknowledged rate and the delay-based
-/// estimate are candidates too.
+/// Candidate bandwidths as multiples of the estimate; the acknowledged rate and the delay-based estimate are further
+/// candidates.
 const FACTORS: [f64; 3] = [1.02, 1.0, 0.95];
-/// Bias towards bandwidth: per kbit/s, and per natural logarithm of it.
+/// Bias towards higher bandwidth: per kbit/s, and per natural logarithm of it.
 const BIAS: f64 = 0.0002;
 const LOG_BIAS: f64 = 0.02;
-/// Above this share of loss the bias turns round, smoothly over the second number.
+/// Above this loss share the bias is reversed, smoothly over the width given second.
 const BIAS_TURN: (f64, f64) = (0.2, 0.002);
-/// Least inherent loss, and its first value.
+/// Least inherent loss, and its initial value.
 const MIN_INHERENT: f64 = 1e-3;
 const INITIAL_INHERENT: f64 = 0.01;
-/// Most inherent loss: an offset and a part that falls with the bandwidth (bits a second).
+/// Greatest inherent loss: an offset and a part that falls with the bandwidth (in bit/s).
 const INHERENT_OFFSET: f64 = 0.05;
 const INHERENT_BALANCE: f64 = 100e3;
-/// With more loss than the offset the bandwidth is at most the balance (bits a second) over the excess.
+/// With more loss than the offset, the bandwidth is at most the balance (in bit/s) divided by the excess.
 const BOUND_OFFSET: f64 = 0.05;
 const BOUND_BALANCE: f64 = 100e3;
 const NEWTON_STEP: f64 = 0.75;
-/// While loss limits, the estimate grows to at most this multiple of the acknowledged rate, or in a hold the
-/// second where less than the third times the held rate is acknowledged ...
+/// While loss limits the rate, the estimate grows to at most this multiple of the acknowledged rate; in a hold to the
+/// second multiple if the acknowledged rate is below the third times the held rate ...
 const RAMP_UP: f64 = 1.5;
 const RAMP_UP_IN_HOLD: f64 = 1.2;
 const HOLD_THRESHOLD: f64 = 1.3;
 /// ... and by at most this factor in this time.
 const MAX_INCREASE: f64 = 1.3;
 const INCREASE_WINDOW: TimeDelta = TimeDelta::from_millis(300);
-/// After a decrease the rate is held, each time longer by the factor.
+/// After a decrease the rate is held; each hold is longer by the factor.
 const HOLD: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(300), TimeDelta::from_secs(60));
 const HOLD_FACTOR: f64 = 2.0;
-/// How long growth is helped by padding.
+/// How long padding supports growth.
 const PADDING_DURATION: TimeDelta = TimeDelta::from_secs(2);
-/// Observations sent at more than this multiple of the median are no outliers.
+/// Observations sent above this multiple of the median rate are not discarded as outliers.
 const MEDIAN_FACTOR: f64 = 2.0;
 
 /// What limits the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LossState {
-    /// Not loss.
+    /// Delay only.
     DelayBased,
     /// Loss, and the rate does not grow.
     Decreasing,
-    /// Loss, and the rate grows while padding fills what media leaves.
+    /// Loss, and the rate grows while padding fills up the media.
     Increasing,
 }
 
-/// One stretch of feedback. Sizes in kilobytes, rate in bits a second.
+/// One interval of feedback. Sizes in kilobytes, rate in bit/s.
 #[derive(Clone, Copy, Default, Debug)]
 struct Observation {
     size: f64,
@@ -82,7 +82,7 @@ struct Hold {
 }
 const NO_HOLD: Hold = Hold { until: None, duration: HOLD.0, rate: f64::MAX };
 
-/// The controller. The kernel computes in bits a second and kilobytes; `f64::MAX` stands for no bound.
+/// The controller. The kernel computes in bit/s and kilobytes; `f64::MAX` means unbounded.
 #[derive(Clone, Debug)]
 pub(super) struct LossV2 {
     floor: f64,
@@ -141,7 +141,7 @@ impl LossV2 {
         self.ceiling = limits.ceiling.as_bps_f64();
     }
 
-    /// The bound in bits a second, once there is enough to judge by.
+    /// The upper bound in bit/s, once there are enough observations.
     pub(super) fn rate(&self) -> Option<f64> {
         (self.best.is_some() && self.count >= MIN_OBSERVATIONS).then_some(self.result)
     }
@@ -149,7 +149,7 @@ impl LossV2 {
         if self.rate().is_some() { self.state } else { LossState::DelayBased }
     }
 
-    /// Takes one feedback; rates in bits a second.
+    /// Takes one feedback message; rates in bit/s.
     pub(super) fn update(&mut self, packets: &[PacketResult], acked: Option<f64>, delay: Option<f64>, in_alr: bool) {
         self.acked = acked.or(self.acked);
         let Some(now) = self.observe(packets) else { return };
@@ -191,7 +191,7 @@ impl LossV2 {
         self.acked.unwrap_or(0.0).max(self.floor)
     }
 
-    /// Adds to the stretch under way; gives its end when that is long enough.
+    /// Adds to the current interval; returns its end if it is long enough.
     fn observe(&mut self, packets: &[PacketResult]) -> Option<Timestamp> {
         let (first, last) = (packets.first()?.departure, packets.last()?.departure);
         for p in packets {
@@ -222,7 +222,7 @@ impl LossV2 {
         Some(last)
     }
 
-    /// Observations with their weights.
+    /// The observations with their weights.
     fn weighed(&self) -> impl Iterator<Item = (&Observation, f64)> {
         let known = self.count.min(WINDOW as u64);
         (0..known).map(|age| {
@@ -231,8 +231,8 @@ impl LossV2 {
         })
     }
 
-    /// Weighed share of bytes lost, without the best and the worst observation, unless the worst was sent at a
-    /// rate far above the usual.
+    /// Weighted share of bytes lost, without the best and the worst observation. The worst is kept if it was sent at a
+    /// rate far above the median.
     fn average_loss(&self) -> f64 {
         let (mut size, mut lost) = (0.0, 0.0);
         let (mut worst, mut mildest) = ((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0));
@@ -292,7 +292,7 @@ impl LossV2 {
         best.1
     }
 
-    /// One step towards the inherent loss that makes the observations likeliest.
+    /// One Newton step towards the most likely inherent loss.
     fn newton(&self, c: ChannelParameters) -> f64 {
         let (mut first, mut second) = (0.0, 0.0);
         for (o, w) in self.weighed() {
@@ -305,7 +305,7 @@ impl LossV2 {
         feasible(ChannelParameters { inherent: c.inherent - NEWTON_STEP * first / second, ..c })
     }
 
-    /// Log-likelihood of the observations with the bias.
+    /// Log-likelihood of the observations, with the bias.
     fn objective(&self, c: ChannelParameters) -> f64 {
         let kbps = c.bandwidth / 1e3;
         let turn = (BIAS_TURN.0 - self.loss) / (BIAS_TURN.1 + (BIAS_TURN.0 - self.loss).abs());
@@ -318,7 +318,7 @@ impl LossV2 {
             .sum()
     }
 
-    /// While loss limits, growth is bounded in time and by what is acknowledged.
+    /// While loss limits the rate, bounds growth over time and by the acknowledged rate.
     fn bound_growth(&self, best: &mut ChannelParameters, current: ChannelParameters, now: Timestamp) {
         if self.recovering_since.is_some_and(|t| t + INCREASE_WINDOW > now) {
             best.bandwidth = best.bandwidth.min(self.window_limit);
@@ -328,7 +328,7 @@ impl LossV2 {
             let held = self.hold.rate < f64::MAX && acked < HOLD_THRESHOLD * self.hold.rate;
             let factor = if held { RAMP_UP_IN_HOLD } else { RAMP_UP };
             best.bandwidth = best.bandwidth.min(factor * acked).max(current.bandwidth);
-            // A little growth, so that the state changes and padding starts.
+            // Grows a little, so that the state changes and padding starts.
             if self.state == LossState::Decreasing && best.bandwidth == current.bandwidth {
                 best.bandwidth += 1.0;
             }
@@ -339,7 +339,7 @@ impl LossV2 {
         self.is_limited() && (old < new || (old == new && self.state == LossState::Increasing))
     }
 
-    /// After a decrease the rate does not go beyond that of the hold until it ends.
+    /// After a decrease the rate does not exceed the held rate until the hold ends.
     fn holds(&mut self, bounded: f64, delay: f64, now: Timestamp) -> bool {
         let holds = self.state == LossState::Decreasing && self.hold.until.is_some_and(|t| t > now) && bounded < delay;
         if holds {

@@ -1,18 +1,18 @@
 //! Google Congestion Control at the sender, from transport-wide feedback.
 //!
-//! A delay-based estimate (groups, trendline, overuse detector, additive and multiplicative rate control) under
-//! a bound set by loss, with probing for capacity, after draft-ietf-rmcat-gcc-02 and, where that is silent or
-//! left behind, current practice (libwebrtc's `goog_cc`, as of 2024). One stage a file:
+//! A delay-based estimate (groups, trendline, overuse detector, additive and multiplicative rate control) below a limit
+//! set by loss, with probing for capacity. It follows draft-ietf-rmcat-gcc-02 and, where the draft is silent or
+//! outdated, libwebrtc's `goog_cc` as of 2024. One file per stage:
 //!
 //! feedback → `acked` (acknowledged rate) and `probe_rate` (probe results);
 //! feedback → `inter_arrival` → `trendline` → `detector` → `aimd` (with `link_capacity`) → `loss` → target;
 //! sent packets → `alr` → `probe` → clusters; sent packets and feedback → `silence` → target.
 //!
-//! Loss is counted from the transport-wide feedback, as libwebrtc does where it has nothing else; receiver reports
-//! are not used. What a receiver asks for by REMB or TMMBR caps the target.
+//! Loss is counted from transport-wide feedback, as libwebrtc does without other sources; receiver reports are not
+//! used. A receiver's limit (REMB or TMMBR) caps the target.
 //!
-//! libwebrtc runs its rate controllers every 25 ms; here they run at each feedback, which is when their inputs
-//! change, and timers exist only for probes and for missing feedback.
+//! libwebrtc runs its rate controllers every 25 ms. Here they run with each feedback message, when their inputs change;
+//! timers exist only for probes and for missing feedback.
 
 mod acked;
 mod aimd;
@@ -40,12 +40,12 @@ use detector::Usage;
 use loss_v2::{LossState, LossV2};
 use weir_units::{DataRate, Gain, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// Feedback that stays away for longer restarts the delay filter (libwebrtc, as of 2024: `kStreamTimeOut`).
+/// A longer pause in feedback restarts the delay filter (libwebrtc, as of 2024: `kStreamTimeOut`).
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
-/// A probe result does not take the estimate below this share of the acknowledged rate (libwebrtc, as of 2024:
+/// A probe result lowers the estimate at most to this share of the acknowledged rate (libwebrtc, as of 2024:
 /// `kProbeDropThroughputFraction`).
 const PROBE_DROP: f64 = 0.85;
-/// Round-trip times averaged (libwebrtc, as of 2024: `kMaxFeedbackRttWindow`).
+/// Number of round-trip times averaged (libwebrtc, as of 2024: `kMaxFeedbackRttWindow`).
 const RTT_WINDOW: usize = 32;
 
 /// Sender-side GCC.
@@ -63,14 +63,14 @@ pub struct Gcc {
     silence: silence::Silence,
     rtt: MeanRtt,
     pacing: Gain,
-    /// What is asked for most often, so kept ready.
+    /// The current target, cached since it is read most often.
     target: Target,
     last_feedback: Option<Timestamp>,
     was_in_alr: bool,
-    /// Packets sent after this meet a rate that may have changed.
+    /// When the application-limited region ended; later packets may see a changed rate.
     alr_ended: Option<Timestamp>,
     last_probe: Option<DataRate>,
-    /// Arrival order of a feedback's packets where it is not the order of sending; kept for its memory.
+    /// Arrival order of a feedback message's packets if it differs from the send order; reused to save allocations.
     order: Vec<u32>,
 }
 
@@ -134,7 +134,7 @@ impl Gcc {
         self.probes.process(now);
     }
 
-    /// Passes each packet, in the order of arrival, to the stages that work by packet.
+    /// Passes each packet, in the order of arrival, to the per-packet stages.
     fn take_packets(&mut self, f: &TransportFeedback<'_>) -> Seen {
         let mut seen = Seen::default();
         let (mut last, mut sorted) = (RemoteTimestamp::from_nanos(i64::MIN), true);
@@ -166,7 +166,7 @@ impl Gcc {
             let mut order = std::mem::take(&mut self.order);
             order.clear();
             order.extend(0..u32::try_from(f.packets.len()).unwrap_or(u32::MAX));
-            // The index breaks ties, so that packets that arrived at once stay in the order of sending.
+            // The index breaks ties, so that packets that arrived together stay in send order.
             order.sort_unstable_by_key(|&i| (f.packets[i as usize].arrival, i));
             for &i in &order {
                 self.take_packet(&f.packets[i as usize], f.now, &mut seen);
@@ -221,7 +221,7 @@ impl Gcc {
         self.loss.set_delay_limit(self.aimd.rate());
     }
 
-    /// Brings together what delay, loss and missing feedback allow, and tells the stages that follow the target.
+    /// Combines the limits by delay, loss and missing feedback, and passes the target to the stages that depend on it.
     fn update_target(&mut self, now: Timestamp) {
         if self.silence.step(now) {
             self.loss.back_off(now);
@@ -249,13 +249,13 @@ impl Gcc {
         self.alr.set_target(rate);
         self.target = Target::paced(rate, rate * self.pacing);
         if self.loss.state() == LossState::Increasing {
-            // Only version 2 gets here: it wants to see whether the higher rate arrives.
+            // Reached by version 2 only, which probes whether the higher rate arrives.
             self.target.padding_rate = rate;
         }
     }
 }
 
-/// What one feedback message has reported.
+/// The content of one feedback message.
 #[derive(Default)]
 struct Seen {
     lost: u64,
@@ -282,7 +282,7 @@ impl MeanRtt {
         Self { samples: [z; RTT_WINDOW], next: 0, count: 0, sum: z, last: z }
     }
     fn add(&mut self, rtt: TimeDelta) {
-        // A bound keeps the sum exact; no path takes this long.
+        // An upper bound above any path's keeps the sum exact.
         let rtt = rtt.clamp(TimeDelta::ZERO, TimeDelta::from_secs(600));
         self.last = rtt;
         self.sum += rtt - self.samples[self.next];
@@ -386,7 +386,7 @@ impl Controller for Gcc {
         );
         out("acked_bps", bps(self.acked.rate()));
         out("delay_based_bps", self.aimd.rate().as_bps_f64());
-        // The bound by loss moves with the target, so it is the target.
+        // The limit by loss moves with the target and so equals it.
         out("loss_based_bps", self.loss.rate().as_bps_f64());
         out("link_capacity_bps", self.aimd.capacity().unwrap_or(f64::NAN));
         out("probe_bps", bps(self.last_probe));

@@ -1,27 +1,27 @@
-//! When to probe, and how fast (libwebrtc, as of 2024: `ProbeController`).
+//! When to probe, and at what rate (libwebrtc, as of 2024: `ProbeController`).
 //!
-//! At the start two clusters at three and six times the start rate, then on at twice the result while results
-//! come near what was probed; while the application is the limit, every 5 s at twice the estimate; and once
-//! after a large drop that has passed.
+//! Initially two clusters at three and six times the start rate, then further ones at twice the result while results
+//! come close to the probed rate; every 5 s at twice the estimate while the application is limited; and once after a
+//! large drop has passed.
 
 use crate::controller::ProbeCluster;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// How long results are waited for.
+/// How long to wait for a result.
 const MAX_WAIT: TimeDelta = TimeDelta::from_secs(1);
-/// A fall of the estimate to less than this share of it is a large drop.
+/// A fall of the estimate below this share is a large drop.
 const DROP: f64 = 0.66;
-/// A large drop is probed for within this time ...
+/// A large drop is probed within this time ...
 const DROP_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
 /// ... at this share of the rate before it ...
 const DROP_PROBE: f64 = 0.85;
-/// ... if that, less this uncertainty, is more than the estimate ...
+/// ... if that, less this uncertainty, exceeds the estimate ...
 const UNCERTAINTY: f64 = 0.05;
-/// ... and not more often than this.
+/// ... and at most once in this time.
 const DROP_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
-/// The application-limited region counts for so long after its end.
+/// The application-limited region still counts for this time after its end.
 const ALR_ENDED: TimeDelta = TimeDelta::from_secs(3);
-/// Clusters that wait to be taken.
+/// Most clusters pending.
 const PENDING: usize = 4;
 
 /// The constants of probing.
@@ -46,9 +46,9 @@ pub(super) struct ProbeController {
     config: ProbeConfig,
     max: f64,
     estimate: f64,
-    /// Neither overuse, underuse, loss nor a round trip that is too long holds the estimate down.
+    /// Whether neither overuse, underuse, loss nor a long round-trip time limits the estimate.
     free: bool,
-    /// Results above this lead to a further probe; `None` when none is waited for.
+    /// Results above this lead to a further probe; `None` if none is awaited.
     further_above: Option<f64>,
     last: Timestamp,
     alr_since: Option<Timestamp>,
@@ -61,7 +61,7 @@ pub(super) struct ProbeController {
 }
 
 impl ProbeController {
-    /// Starts with the initial clusters waiting.
+    /// Starts with the initial clusters pending.
     pub(super) fn new(config: ProbeConfig, start: DataRate, ceiling: DataRate, now: Timestamp) -> Self {
         let start = start.as_bps_f64();
         let mut c = Self {
@@ -114,7 +114,7 @@ impl ProbeController {
         }
     }
 
-    /// Overuse has passed: the drop may have been a passing one.
+    /// Overuse has ended: the drop may have been transient.
     pub(super) fn on_recovered(&mut self, now: Timestamp) {
         let was_limited = self.alr_since.is_some() || self.alr_ended.is_some_and(|t| now - t < ALR_ENDED);
         if self.further_above.is_some() || !(was_limited || self.config.rapid_recovery) {
@@ -130,7 +130,7 @@ impl ProbeController {
         }
     }
 
-    /// Does what [`Self::next`] has announced.
+    /// Handles the time announced by [`Self::next`].
     pub(super) fn process(&mut self, now: Timestamp) {
         if self.further_above.is_some() && now >= self.last + MAX_WAIT {
             self.further_above = None;
@@ -140,7 +140,7 @@ impl ProbeController {
         }
     }
 
-    /// When [`Self::process`] has something to do.
+    /// When [`Self::process`] is due.
     pub(super) fn next(&self) -> Option<Timestamp> {
         if self.further_above.is_some() { Some(self.last + MAX_WAIT) } else { self.next_in_alr() }
     }
@@ -151,8 +151,8 @@ impl ProbeController {
         may.then(|| since.max(self.last) + self.config.alr_interval)
     }
 
-    /// Takes a cluster that waits. The ceiling may have fallen or the estimate grown since: it is then cut, or
-    /// passed over where nothing is left to learn.
+    /// Takes a pending cluster. If the ceiling has fallen or the estimate has grown since, it is limited, or dropped if
+    /// it can no longer show more than the estimate.
     pub(super) fn take(&mut self) -> Option<ProbeCluster> {
         loop {
             let mut cluster = self.pending[0].take()?;
@@ -171,7 +171,7 @@ impl ProbeController {
         self.last = now;
         self.further_above = None;
         for &rate in rates {
-            // A rate that the ceiling cuts is probed once, and nothing is to be learnt at or below the estimate.
+            // A rate limited by the ceiling is probed once; at or below the estimate a probe shows nothing.
             let top = rate >= self.max;
             let rate = rate.min(self.max);
             if rate > self.estimate {

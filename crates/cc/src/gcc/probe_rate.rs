@@ -1,4 +1,4 @@
-//! What a probe cluster has measured (libwebrtc, as of 2024: `ProbeBitrateEstimator`).
+//! Measures the rate of probe clusters (libwebrtc, as of 2024: `ProbeBitrateEstimator`).
 
 use crate::controller::ProbeCluster;
 use crate::cue::PacketResult;
@@ -6,15 +6,15 @@ use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Share of a cluster's packets and bytes that must have arrived.
 const MIN_SHARE: f64 = 0.8;
-/// A cluster received faster than this multiple of its sending rate is not believed.
+/// A cluster received faster than this multiple of its sending rate is discarded.
 const MAX_RATIO: f64 = 2.0;
-/// Below this ratio of the receiving to the sending rate the link was full ...
+/// Below this ratio of receiving to sending rate the link was saturated ...
 const SATURATED_RATIO: f64 = 0.9;
 /// ... and then this share of the receiving rate is the estimate.
 const UTILISATION: f64 = 0.95;
-/// Longest cluster, at either end, and how long one is remembered.
+/// Longest duration of a cluster, at either end, and of keeping its state.
 const MAX_DURATION: TimeDelta = TimeDelta::from_secs(1);
-/// Clusters remembered.
+/// Clusters kept.
 const CLUSTERS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ struct Cluster {
     measured: Option<Measured>,
 }
 
-/// Adds up clusters that are under way.
+/// Accumulates clusters in flight.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeRate {
     clusters: [Option<Cluster>; CLUSTERS],
@@ -51,7 +51,7 @@ impl ProbeRate {
         self.clusters[asked.id as usize % CLUSTERS] = Some(Cluster { asked, measured: None });
     }
 
-    /// Takes a packet of a cluster; gives a rate each time that the cluster is complete enough.
+    /// Takes a packet of a cluster; returns a rate each time the cluster is complete enough.
     pub(super) fn on_packet(&mut self, packet: &PacketResult, arrival: RemoteTimestamp) -> Option<DataRate> {
         let slot = self.clusters[packet.probe as usize % CLUSTERS].as_mut();
         let cluster = slot.filter(|c| c.asked.id == packet.probe)?;
@@ -91,7 +91,7 @@ impl Measured {
         if sending > MAX_DURATION || receiving > MAX_DURATION {
             return None;
         }
-        // An interval does not hold the time that its last packet takes to leave, or its first to arrive.
+        // The interval excludes the transmission time of the last packet sent, and of the first received.
         let sent = DataRate::from_size_over(self.size.saturating_sub(self.size_last_sent), sending)?;
         let received = DataRate::from_size_over(self.size.saturating_sub(self.size_first_arrival), receiving)?;
         let ratio = received.ratio(sent)?;
@@ -113,7 +113,7 @@ mod tests {
     fn cluster(id: u32) -> ProbeCluster {
         ProbeCluster { id, rate: DataRate::from_mbps(1), min_packets: 5, min_size: DataSize::from_bytes(5_000) }
     }
-    /// Five packets of 1,000 bytes sent 8 ms apart (1 Mbit/s), received `gap_us` apart.
+    /// Five packets of 1,000 bytes sent 8 ms apart (1 Mbit/s) and received `gap_us` apart.
     fn run(e: &mut ProbeRate, id: u32, gap_us: i64) -> Option<f64> {
         e.expect(cluster(id));
         let mut last = None;

@@ -1,13 +1,13 @@
-//! Back-off when feedback stays away.
+//! Back-off when feedback is missing.
 //!
-//! A round trip that is known to take longer than a limit, because packets have been sent for so long without
-//! any feedback or because the last one did, lowers the rate step by step (libwebrtc, as of 2024:
-//! `RttBasedBackoff`, with a limit of 3 s and 0.8 each second). Until then the rate holds. Nothing sent, nothing
-//! missed: only time up to the last departure counts.
+//! A round-trip time above a limit lowers the rate in steps (libwebrtc, as of 2024: `RttBasedBackoff`, with a limit of
+//! 3 s and a factor of 0.8 per second). It is either measured, or follows from the time for which packets have been
+//! sent without feedback. Below the limit the rate is held. Only time up to the last departure counts, so a sender that
+//! pauses is not affected.
 
 use weir_units::{TimeDelta, Timestamp};
 
-/// Watches the time since feedback.
+/// Measures the time since feedback.
 #[derive(Clone, Debug)]
 pub(super) struct Silence {
     limit: TimeDelta,
@@ -24,20 +24,20 @@ impl Silence {
     }
 
     pub(super) fn on_sent(&mut self, now: Timestamp) {
-        // Before the first feedback its place is taken by the first packet.
+        // Before the first feedback, counts from the first packet.
         self.last_feedback.get_or_insert(now);
         self.last_sent = now;
     }
-    /// Feedback on packets that were received, the last of which left `rtt` ago.
+    /// Feedback on received packets, the last of which was sent `rtt` ago.
     pub(super) fn on_feedback(&mut self, rtt: TimeDelta, now: Timestamp) {
         self.last_feedback = Some(now);
         self.rtt = rtt.max(TimeDelta::ZERO);
     }
-    /// The round trip is too long, known or guessed.
+    /// Whether the round-trip time, measured or inferred, exceeds the limit.
     pub(super) fn is_over(&self) -> bool {
         self.last_feedback.is_some_and(|t| self.last_sent.saturating_since(t) + self.rtt > self.limit)
     }
-    /// Whether a step down is due.
+    /// Whether a reduction is due.
     pub(super) fn step(&mut self, now: Timestamp) -> bool {
         if !self.is_over() {
             self.next = None;
@@ -49,7 +49,7 @@ impl Silence {
         }
         due
     }
-    /// When the next step down is due, while the round trip is too long.
+    /// When the next reduction is due, while the round-trip time exceeds the limit.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.next
     }
@@ -75,7 +75,7 @@ mod tests {
                 steps.push(t);
             }
         }
-        // 1,000 + 3,000 - 200 ms is the limit itself, the next packet is over it.
+        // 1,000 + 3,000 - 200 ms is the limit itself; the next packet exceeds it.
         assert_eq!(steps, [3_850, 4_850, 5_850, 6_850]);
         assert_eq!(s.next(), Some(at(7_850)));
         s.on_feedback(TimeDelta::from_millis(200), at(7_000));

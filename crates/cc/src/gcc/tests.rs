@@ -1,4 +1,4 @@
-//! The controller in a closed loop over a small model of one link: drop-tail, fixed rate, delay both ways.
+//! The controller in a closed loop over a model of one link: drop-tail, fixed rate, delay both ways.
 
 use super::*;
 use crate::history::{ReportedPacket, SentHistory};
@@ -13,7 +13,7 @@ use weir_units::{DataSize, Ecn};
 const PACKET: u64 = 1_000;
 const KBPS: fn(u64) -> DataRate = DataRate::from_kbps;
 
-/// A loss-based flow that shares the link: slow start, one packet more each round trip, half on loss.
+/// A loss-based flow on the same link: slow start, one packet more per round trip, halved on loss.
 #[derive(Default)]
 struct Reno {
     from_ms: i64,
@@ -21,7 +21,7 @@ struct Reno {
     window: f64,
     threshold: f64,
     in_flight: f64,
-    /// Times at which packets are known to have arrived or not.
+    /// Times at which each packet's arrival or loss is known.
     acks: std::collections::VecDeque<i64>,
     losses: std::collections::VecDeque<i64>,
     recovers_at: i64,
@@ -56,9 +56,9 @@ struct Link {
     capacity: fn(i64) -> u64,
     buffer: u64,
     loss: f64,
-    /// Feedback messages vanish in this span of ms.
+    /// Feedback messages are lost in this span of ms.
     silent: (i64, i64),
-    /// Share of the target that the encoder makes.
+    /// Ratio of the encoder's rate to the target.
     encoder: fn(i64) -> f64,
 }
 impl Default for Link {
@@ -71,15 +71,15 @@ impl Default for Link {
 struct Second {
     /// Mean target in kbit/s.
     target: f64,
-    /// Bytes that arrived, in kbit/s.
+    /// Rate of bytes that arrived, in kbit/s.
     received: f64,
-    /// Mean and largest time that a packet waits in the queue, in ms.
+    /// Mean and maximum queueing delay, in ms.
     queue: f64,
     max_queue: f64,
     probes: u32,
 }
 
-/// Runs in steps of 1 ms: 100 ms one way, feedback every 100 ms, a perfect codec at 50 frames a second.
+/// Runs in steps of 1 ms: 100 ms one way, feedback every 100 ms, an ideal codec at 50 frames a second.
 fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Second> {
     let mut rng = Pcg64Mcg::seed_from_u64(7);
     let mut history = SentHistory::new();
@@ -87,7 +87,7 @@ fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Sec
     let mut waiting = 0u64;
     let mut made = 0.0;
     let mut next_sequence = 0;
-    // (sequence, size) in the queue; no sequence for packets of the other flow.
+    // (sequence, size) in the queue; no sequence number for the other flow's packets.
     let mut queue = std::collections::VecDeque::<(Option<u64>, u64)>::new();
     let (mut queued, mut credit) = (0u64, 0.0);
     let mut arrived: Vec<ReportedPacket> = vec![];
@@ -266,7 +266,7 @@ fn random_loss_is_no_congestion() {
         assert_between("target", mean(&r[10..], |s| s.target), low * 2_000.0, 2_000.0);
         assert_between("share of the target", mean(&r[10..], |s| s.received / s.target), 0.985 - loss, 1.015 - loss);
     }
-    // Of 30 % the rule takes half, at most once a second: it ends at the floor.
+    // Of 30 % the rule takes half, at most once a second, so the rate ends at the floor.
     let r = run(&Link { capacity: |_| 2_000, loss: 0.3, ..Link::default() }, 60);
     assert_between("target at 30 %", mean(&r[40..], |s| s.target), 49.9, 100.0);
 }
@@ -285,10 +285,10 @@ fn a_loss_based_flow_leaves_it_a_share() {
 fn missing_feedback_lowers_the_rate_after_three_seconds() {
     let link = Link { capacity: |_| 2_000, silent: (20_000, 30_000), ..Link::default() };
     let r = run(&link, 80);
-    // The last feedback comes at 20.2 s and leaves 2.7 s; then 0.8 a second until 30.3 s: seven or eight steps.
+    // The last feedback arrives at 20.2 s and leaves 2.7 s; then 0.8 per second until 30.3 s: seven or eight steps.
     assert_between("before the limit", r[22].target, 1_850.0, 2_000.0);
     assert_between("last", r[29].target, 0.8f64.powi(8) * r[22].target, 0.8f64.powi(6) * r[22].target);
-    // Back by 8 % a second.
+    // It recovers by 8 % a second.
     assert_between("10 s later", r[40].target / r[30].target, 1.9, 2.4);
     assert_between("at the end", r[79].received, 1_600.0, 2_000.0);
 }
@@ -323,7 +323,7 @@ fn version_2_tells_random_loss_from_congestion() {
         let r = run_with(&mut gcc(&[("loss_v2", 1.0)]), &link, 80, &mut Reno::default());
         assert_between(&format!("target at {loss}"), mean(&r[10..], |s| s.target), low * 2_000.0, high * 2_000.0);
     }
-    // A queue too short for the delay to tell: 5 packets, 20 ms of the link.
+    // A queue too short for a delay signal: 5 packets, 20 ms of the link.
     for v2 in [0.0, 1.0] {
         let link = Link { buffer: 5_000, ..Link::default() };
         let r = run_with(&mut gcc(&[("loss_v2", v2)]), &link, 80, &mut Reno::default());
@@ -353,7 +353,7 @@ fn tell(c: &mut Gcc, from: u64, to: u64, many: u64, arrival: fn(u64) -> i64) {
 #[test]
 fn packets_that_overtook_each_other_are_taken_in_the_order_of_arrival() {
     let mut c = gcc(&[]);
-    // Every second packet arrives 10 ms late, after its follower.
+    // Every second packet arrives 10 ms late, after its successor.
     tell(&mut c, 0, 500, 10, |i| 8 * i as i64 + 50 + if i % 2 == 0 { 10 } else { 0 });
     assert_between("acknowledged", c.acked.rate().expect("measured").as_kbps_f64(), 950.0, 1_050.0);
     assert_eq!(c.detector.usage(), Usage::Normal);
@@ -383,7 +383,7 @@ fn a_low_probe_result_takes_the_rate_no_lower_than_what_arrives() {
     assert_between("target", c.target().media_rate.as_kbps_f64(), 0.849 * acked, 0.851 * acked);
 }
 
-/// One call of the controller with hostile arguments.
+/// A call of the controller with hostile arguments.
 #[derive(Clone, Debug)]
 enum Call {
     Send { after_us: i64, size: u64, probe: u32 },

@@ -1,20 +1,19 @@
 //! Arrival-time filter: the slope of the smoothed queueing delay over the last groups.
 //!
-//! It takes the place of the Kalman filter of draft-ietf-rmcat-gcc-02, section 5.3, in sender-side GCC
-//! (libwebrtc since 2016; equations 1 to 5 of "Congestion Control for RTP Media: A Comparison on Simulated
-//! Environment").
+//! It replaces the Kalman filter of draft-ietf-rmcat-gcc-02, section 5.3, in sender-side GCC (libwebrtc since 2016;
+//! equations 1 to 5 of "Congestion Control for RTP Media: A Comparison on Simulated Environment").
 
 use super::inter_arrival::Deltas;
 use weir_units::RemoteTimestamp;
 
-/// Counted deltas stop here: only whether there are few of them matters (libwebrtc: `kDeltaCounterMax`).
+/// Upper bound of the number of deltas counted; only small numbers matter (libwebrtc: `kDeltaCounterMax`).
 const MAX_COUNT: u32 = 1_000;
 
 /// Accumulates delay variations and fits a line. Times in ms, slope in ms of delay per ms.
 #[derive(Clone, Debug)]
 pub(super) struct Trendline {
     smoothing: f64,
-    /// Arrival and smoothed delay of the last groups; a ring, as the fit does not depend on the order.
+    /// Arrival and smoothed delay of the last groups; a ring, since the fit does not depend on their order.
     arrivals: Box<[f64]>,
     delays: Box<[f64]>,
     next: usize,
@@ -48,7 +47,7 @@ impl Trendline {
         (self.accumulated, self.smoothed, self.slope) = (0.0, 0.0, 0.0);
     }
 
-    /// Groups seen, up to a bound.
+    /// Number of groups seen, up to a bound.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
@@ -78,7 +77,7 @@ impl Trendline {
 fn fit(x: &[f64], y: &[f64]) -> Option<f64> {
     let n = x.len() as f64;
     let (mean_x, mean_y) = (sum(x, |v| v) / n, sum(y, |v| v) / n);
-    // Four chains of additions instead of one long one: the loop is bound by the latency of an addition.
+    // Four partial sums instead of one: the loop is bound by the latency of additions.
     let (mut num, mut den) = ([0.0; 4], [0.0; 4]);
     let (mut cx, mut cy) = (x.chunks_exact(4), y.chunks_exact(4));
     for (a, b) in (&mut cx).zip(&mut cy) {
@@ -129,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_slope_is_the_growth_of_delay() {
-        // The smoothed ramp lags, but its slope is the ramp's own once the filter (0.9^200) has settled.
+        // The smoothed ramp lags, but has the ramp's slope once the filter (0.9^200) has settled.
         for growth in [-0.3, -0.05, 0.0, 0.02, 0.2] {
             let s = run(growth, 200).slope();
             assert!((s - growth).abs() < 1e-6, "{growth}: {s}");

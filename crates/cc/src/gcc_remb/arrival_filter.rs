@@ -1,4 +1,4 @@
-//! The Kalman filter of the delay variation's mean (section 5.3).
+//! The Kalman filter for the mean of the delay variation (section 5.3).
 
 use super::config::Config;
 use crate::receiver_estimate::ShortestInterval;
@@ -14,7 +14,7 @@ pub(super) struct ArrivalFilter {
     noise: f64,
     groups: u32,
     shortest: ShortestInterval,
-    /// The share of noise that is kept, which changes with the shortest interval alone.
+    /// Weight of the previous noise; it depends on the shortest interval only.
     kept: f64,
 }
 
@@ -39,7 +39,7 @@ impl ArrivalFilter {
     pub(super) fn noise(&self) -> f64 {
         self.noise
     }
-    /// m_hat(i) times the groups seen, up to the gain: what the threshold is for.
+    /// m_hat(i) times the number of groups seen, up to the gain; this is compared with the threshold.
     pub(super) fn offset(&self, config: &Config) -> f64 {
         self.mean * f64::from(self.groups).min(config.offset_gain)
     }
@@ -87,7 +87,7 @@ mod tests {
         let k = 0.101 / 4.101;
         assert!(near(f.noise(), 4.0) && near(f.mean(), 2.0 * k) && near(f.error, (1.0 - k) * 0.101));
         assert!(near(f.offset(&c), 2.0 * k));
-        // z is taken for at most 3 * 2 in the noise, but whole in the mean.
+        // z counts as at most 3 * 2 in the noise, but in full in the mean.
         let before = f.clone();
         f.update(100.0, 100.0 / 3.0, &c);
         let noise = 0.9 * 4.0 + 0.1 * 36.0;

@@ -2,12 +2,11 @@
 
 use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
 
-/// A burst grows no longer than this by arrivals alone (libwebrtc's `kMaxBurstDuration`).
+/// Longest extension of a burst by arrivals (libwebrtc's `kMaxBurstDuration`).
 const MAX_BURST: TimeDelta = TimeDelta::from_millis(100);
-/// A delay variation beyond this is another clock's (libwebrtc's `kArrivalTimeOffsetThreshold`).
+/// A delay variation beyond this shows that a clock has changed (libwebrtc's `kArrivalTimeOffsetThreshold`).
 const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
-/// So many packets out of order, one after another, mean that the sender's clock went back (libwebrtc's
-/// `kReorderedResetThreshold`).
+/// Consecutive reordered packets from which the sender's clock has gone back (libwebrtc's `kReorderedResetThreshold`).
 const MAX_REORDERED: u32 = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +17,7 @@ struct Group {
     arrival: Timestamp,
 }
 
-/// How one group came after another.
+/// A group relative to the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Variation {
     /// T(i) - T(i-1).
@@ -29,18 +28,18 @@ pub(super) struct Variation {
     pub(super) delay: TimeDelta,
 }
 
-/// What a packet brought.
+/// The result of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Grouped {
-    /// It joined a group, or came out of order.
+    /// It joined a group or was reordered.
     Nothing,
-    /// It began a new group, so that the one before it is whole.
+    /// It began a new group, which completes the one before.
     Variation(Variation),
-    /// It did not fit at all; filters must start again.
+    /// It does not fit the sequence; filters must restart.
     Restart,
 }
 
-/// Sorts packets into groups.
+/// Collects packets into groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InterArrival {
     current: Option<Group>,
@@ -49,7 +48,7 @@ pub(super) struct InterArrival {
 }
 
 impl InterArrival {
-    /// Takes a packet in order of arrival.
+    /// Takes a packet; call it in order of arrival.
     pub(super) fn on_packet(&mut self, departure: RemoteTimestamp, arrival: Timestamp, burst: TimeDelta) -> Grouped {
         let fresh = Group { first_departure: departure, first_arrival: arrival, departure, arrival };
         let Some(current) = &mut self.current else {
@@ -106,14 +105,14 @@ mod tests {
 
     #[test]
     fn groups_by_departure() {
-        // Groups 0 to 5, 20 to 22 and 40; each counts by its last packet.
+        // Groups 0 to 5, 20 to 22 and 40; each is timed by its last packet.
         let packets = [(0, 100), (3, 104), (5, 108), (20, 121), (22, 124), (40, 147), (60, 160)];
         assert_eq!(feed(&packets), [variation(17, 16), variation(18, 23)]);
     }
 
     #[test]
     fn joins_what_an_outage_held_back() {
-        // The packets of 20, 30 and 40 ms come at once with the one of 10 ms.
+        // The packets of 20, 30 and 40 ms arrive together with the one of 10 ms.
         let packets = [(0, 100), (10, 200), (20, 201), (30, 202), (40, 203), (60, 219), (80, 239)];
         assert_eq!(feed(&packets), [variation(40, 103), variation(20, 16)]);
     }

@@ -4,10 +4,10 @@ use super::config::Config;
 use crate::receiver_estimate::OveruseSignal;
 use weir_units::{TimeDelta, Timestamp};
 
-/// The longest interval that the threshold is adapted by at once (libwebrtc: 100 ms).
+/// Upper bound of the interval in one adaptation of the threshold (libwebrtc: 100 ms).
 const LONGEST_ADAPTATION: TimeDelta = TimeDelta::from_millis(100);
 
-/// Compares the filtered delay variation with a threshold that follows it.
+/// Compares the filtered delay variation with an adaptive threshold.
 #[derive(Clone, Debug)]
 pub(super) struct OveruseDetector {
     /// del_var_th in ms.
@@ -87,7 +87,7 @@ mod tests {
         // 50 ms * 0.00018 * (4.5 - 14.5) = -0.09; the sign does not matter.
         d.update(-4.5, at(70), &c);
         assert!(near(d.threshold(), 14.41));
-        // More than 15 above: not adapted.
+        // More than 15 ms above the threshold: no adaptation.
         d.update(29.42, at(80), &c);
         assert!(near(d.threshold(), 14.41));
         // A pause counts as 100 ms.

@@ -4,14 +4,14 @@ use super::config::Config;
 use crate::receiver_estimate::{Convergence, OveruseSignal, RateState};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Reaction time of estimator and detector in the response time.
+/// Reaction time of estimator and detector, part of the response time.
 const REACTION: TimeDelta = TimeDelta::from_millis(100);
-/// Bounds on the time between two decreases, else a round-trip time (libwebrtc's `TimeToReduceFurther`).
+/// Bounds on the time between two decreases, which is otherwise a round-trip time (libwebrtc's `TimeToReduceFurther`).
 const REDUCTION_INTERVAL: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(10), TimeDelta::from_millis(200));
-/// Smoothing of the average incoming rate at decreases (the draft's 0.95 is what is kept).
+/// Weight of the previous average incoming rate at decreases (the draft's 0.95).
 const KEPT: f64 = 0.95;
 
-/// Turns signals and the incoming rate into A_hat.
+/// Computes A_hat from the signals and the incoming rate.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
     state: RateState,
@@ -35,7 +35,7 @@ impl RateControl {
         self.estimate
     }
 
-    /// Runs the control if it is time: at once on over-use that has not been answered yet, else once a response time.
+    /// Runs the control if it is due: at once on over-use without a reaction so far, else once per response time.
     pub(super) fn run(
         &mut self,
         now: Timestamp,
@@ -94,13 +94,13 @@ impl RateControl {
         self.estimate = increased.min(config.incoming_bound * incoming).max(self.estimate);
     }
 
-    /// Brings the estimate between bounds.
+    /// Limits the estimate to these bounds.
     pub(super) fn clamp(&mut self, floor: f64, ceiling: f64) {
         self.estimate = self.estimate.min(ceiling).max(floor);
     }
 }
 
-/// A packet's size at 30 frames a second and at most 1,200 bytes a packet.
+/// Packet size at 30 frames a second and at most 1,200 bytes.
 fn expected_packet_bits(bps: f64) -> f64 {
     let bits_per_frame = bps / 30.0;
     bits_per_frame / libm::ceil(bits_per_frame / 9_600.0).max(1.0)
@@ -166,7 +166,7 @@ mod tests {
         assert!(near(r.bps(), 1e6 * libm::pow(1.08, 0.5)));
         run(&mut r, 5_500, OveruseSignal::Normal, 1e6);
         assert!(near(r.bps(), 1e6 * libm::pow(1.08, 1.5)));
-        // Not beyond 1.5 times what comes in, but not down to it either.
+        // Not beyond 1.5 times the incoming rate, but not reduced to it either.
         run(&mut r, 6_000, OveruseSignal::Normal, 760e3);
         assert!(near(r.bps(), 1.14e6), "{}", r.bps());
         run(&mut r, 7_000, OveruseSignal::Normal, 100e3);
@@ -182,7 +182,7 @@ mod tests {
         run(&mut r, 600, OveruseSignal::Normal, 1e6);
         // 850,000 / 30 = 28,333 bits in 3 packets; half of one.
         assert!(near(r.bps(), 850e3 + 850e3 / 30.0 / 3.0 / 2.0), "{}", r.bps());
-        // 3 standard deviations are 3 * sqrt(0.4 * 1000) = 60 kbit/s: beyond, the average is forgotten.
+        // 3 standard deviations are 3 * sqrt(0.4 * 1000) = 60 kbit/s: beyond that the average is reset.
         let before = r.bps();
         run(&mut r, 1_600, OveruseSignal::Normal, 1.07e6);
         assert!(near(r.bps(), before * 1.08));

@@ -14,10 +14,10 @@ use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// Estimates the available bandwidth from arrivals and tells it in REMB messages.
+/// Estimates the available bandwidth from arrivals and reports it in REMB messages.
 ///
-/// Packets without a departure time count for the incoming rate only: with none of them the estimate is held
-/// to a multiple of that rate and nothing more.
+/// Packets without a departure time count for the incoming rate only. Without any departure times the estimate is
+/// limited only by a multiple of that rate.
 #[derive(Clone, Debug)]
 pub struct GccRembReceiver {
     config: Config,
@@ -33,7 +33,7 @@ pub struct GccRembReceiver {
 }
 
 impl GccRembReceiver {
-    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::check`].
+    /// A receiver in its initial state; the estimate is the start rate. Errors: see [`Config::check`].
     pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
         config.check("gcc-remb")?;
         Ok(Self {
@@ -144,7 +144,7 @@ mod tests {
         let mut r = receiver();
         assert_eq!(r.poll_timeout(), None);
         let mut told = Vec::new();
-        // 1 Mbit/s arrives as it was sent for 3 s; from then on the delay grows by 2 ms with each packet of 10 ms.
+        // 1 Mbit/s arrives as it was sent for 3 s; afterwards the delay grows by 2 ms with each packet of 10 ms.
         for k in 0..600 {
             let departure = 10.0 * f64::from(k);
             let arrival = departure + 50.0 + 2.0 * f64::from((k - 300).max(0));

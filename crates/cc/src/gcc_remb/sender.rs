@@ -9,11 +9,11 @@ use crate::spec::{Algorithm, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
-/// What is left of the rate, each [`TIMEOUT_INTERVAL`], once reports have stayed away (libwebrtc: 0.8, 1 s).
+/// Factor applied to the rate every [`TIMEOUT_INTERVAL`] while reports are missing (libwebrtc: 0.8, 1 s).
 const TIMEOUT_FACTOR: f64 = 0.8;
 const TIMEOUT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
-/// The sender: the least of the receiver's estimate and its own, which follows loss.
+/// The sender: the lower of the receiver's estimate and its own loss-based one.
 #[derive(Clone, Debug)]
 pub struct GccRemb {
     config: Config,
@@ -21,9 +21,9 @@ pub struct GccRemb {
     limits: Limits,
     /// As_hat in bit/s, between the limits.
     by_loss: f64,
-    /// A_hat as last reported.
+    /// A_hat as last reported by the receiver.
     by_delay: Option<DataRate>,
-    /// Packets expected and lost in the reports that have not counted yet.
+    /// Packets expected and lost in the reports not yet used.
     expected: f64,
     lost: f64,
     loss: f64,
@@ -81,7 +81,7 @@ impl GccRemb {
             let pause = self.config.loss_decrease_interval;
             let pause = if pause > TimeDelta::ZERO { pause + self.rtt } else { pause };
             if self.lowered.is_none_or(|t| block.now - t >= pause) {
-                // From the rate in use: an estimate far above it would have to fall for long before it is felt.
+                // Starts from the rate in use: from an estimate far above it, reductions would have no effect for long.
                 self.by_loss = self.rate().as_bps_f64() * (1.0 - 0.5 * loss);
                 self.lowered = Some(block.now);
             }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(report(&mut s, 0, 0.019, 100), 1_050.0);
         assert_eq!(report(&mut s, 1_000, 0.02, 100), 1_050.0);
         assert_eq!(report(&mut s, 2_000, 0.1, 100), 1_050.0);
-        // 1 - 0.5 * 0.2; then none for 300 ms and a round trip.
+        // 1 - 0.5 * 0.2; then no decrease for 300 ms and a round trip.
         assert_eq!(report(&mut s, 3_000, 0.2, 100), 945.0);
         assert_eq!(report(&mut s, 3_399, 0.2, 100), 945.0);
         assert_eq!(report(&mut s, 3_400, 0.2, 100), 850.5);

@@ -1,14 +1,14 @@
-//! What feedback says of the path (S. Jero, 2013, appendix A.2, qosanalyzer.c).
+//! Analysis of feedback (S. Jero, 2013, appendix A.2, qosanalyzer.c).
 
 use super::config::Config;
 use crate::cue::ReportBlock;
 use weir_units::TimeDelta;
 
-/// What is to be done about it.
+/// The recommended reaction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Action {
     Nothing,
-    /// The rate is to fall by this share.
+    /// Reduce the rate by this share.
     Decrease(f64),
 }
 
@@ -21,7 +21,7 @@ struct Stats {
     refused: bool,
 }
 
-/// The last two reports; the original keeps three and looks at two.
+/// The last two reports; the original keeps three and uses two.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Analyser {
     current: Stats,
@@ -31,7 +31,7 @@ pub(super) struct Analyser {
 }
 
 impl Analyser {
-    /// A report has come. Over DCCP the original looks at none.
+    /// Takes a report. Over DCCP the original uses none.
     pub(super) fn on_report(&mut self, block: &ReportBlock) {
         self.previous = self.current;
         let rtt = block.rtt.unwrap_or(self.previous.rtt);
@@ -66,7 +66,7 @@ impl Analyser {
         }
     }
 
-    /// Whether what was wrong is better since the last decrease.
+    /// Whether the metric that was bad has improved since the last decrease.
     pub(super) fn has_improved(&mut self, c: &Config) -> bool {
         if self.current.refused {
             return false;

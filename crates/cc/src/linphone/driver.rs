@@ -1,4 +1,4 @@
-//! The rate asked of the encoder (S. Jero, 2013, appendix A.2, bitratedriver.c).
+//! The rate requested from the encoder (S. Jero, 2013, appendix A.2, bitratedriver.c).
 
 use super::config::Config;
 use crate::controller::Limits;
@@ -6,9 +6,9 @@ use crate::controller::Limits;
 /// Rates in bit/s.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Driver {
-    /// What the encoder is asked for.
+    /// Rate requested from the encoder.
     pub nominal: f64,
-    /// Samples of the transport's rate since it was last followed.
+    /// Samples of the transport's rate since the last change by it.
     hold: u32,
     floor: f64,
     limit: f64,
@@ -27,17 +27,17 @@ impl Driver {
         self.nominal = self.nominal.clamp(self.floor, self.limit);
     }
 
-    /// `actual` is what the encoder has made of late; `None` where that is not known.
+    /// `actual` is the encoder's recent rate, if known.
     pub(super) fn decrease(&mut self, share: f64, actual: Option<f64>, c: &Config) {
         if let Some(actual) = actual {
-            // From what the encoder does make, where that is less than it may.
+            // Starts from the actual rate if that is lower than the requested one.
             self.nominal = self.nominal.min(actual);
             self.raise_near(actual, c);
         }
         self.nominal = (self.nominal * (1.0 - share)).max(self.floor);
     }
 
-    /// `false` where the limit is reached.
+    /// Returns `false` if the limit is reached.
     pub(super) fn increase(&mut self, share: f64, actual: Option<f64>, c: &Config) -> bool {
         if let Some(actual) = actual {
             self.raise_near(actual, c);
@@ -56,7 +56,7 @@ impl Driver {
         }
     }
 
-    /// Takes a sample of the transport's rate; whether it has become the encoder's.
+    /// Takes a sample of the transport's rate; returns whether the encoder's rate was set by it.
     pub(super) fn follow(&mut self, rate: f64, c: &Config) -> bool {
         let proposed = (rate * c.rate_share).clamp(self.floor, self.limit);
         self.hold = self.hold.saturating_add(1);

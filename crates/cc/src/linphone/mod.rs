@@ -1,12 +1,13 @@
 //! Rate control of linphone, an application of 2012, over UDP and over DCCP (S. Jero, 2013, sections 2.2.2, 3.2 and appendix A).
 //!
-//! Over UDP it hears RTCP reports and nothing else, and sends each frame in one burst. Over DCCP, whose congestion control says
-//! when packets leave, it lowers the rate when the send queue refuses packets (`ccid2`, `ccid5`), and follows the rate that the
-//! transport tells (`ccid3`, `ccid4`, `ccid-video`). Appendix A.2's three parts are the files here: `analyser` says what
-//! feedback means, the state machine below what is done about it, `driver` what that does to the encoder's rate.
+//! Over UDP it uses RTCP reports only, and sends each frame in one burst. Over DCCP, whose congestion control decides
+//! when packets are sent, it lowers the rate when the send queue refuses packets (`ccid2`, `ccid5`), and follows the
+//! rate that the transport reports (`ccid3`, `ccid4`, `ccid-video`). The files are appendix A.2's three parts:
+//! `analyser` interprets feedback, the state machine below decides on the reaction, and `driver` sets the encoder's
+//! rate.
 //!
-//! What the encoder actually makes is measured from the frames as they enter the RTP queue, those included of which packets
-//! are refused. Where the code and the text disagree, the code is followed: see [`Config`].
+//! The encoder's actual rate is measured from frames as they enter the RTP queue, including those whose packets are
+//! refused. Where the code and the text disagree, the code is followed: see [`Config`].
 
 mod analyser;
 mod config;
@@ -25,23 +26,23 @@ use analyser::{Action, Analyser};
 use driver::Driver;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// RTCP's interval: 5 s, RFC 3550's least (S. Jero, 2013, section 2.2.2; section 4.3.2 has 50 s of ten reports).
+/// RTCP's interval: 5 s, RFC 3550's minimum (S. Jero, 2013, section 2.2.2; section 4.3.2 has 50 s for ten reports).
 const REPORTS: ReportPlan = ReportPlan::every(TimeDelta::from_secs(5));
 
-/// What is being done (A.2, bitratecontrol.c).
+/// The controller's state (A.2, bitratecontrol.c).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Nothing has happened yet, or the limit is reached.
+    /// Initial, or the limit is reached.
     Init,
-    /// All is well: good reports are counted.
+    /// No congestion: good reports are counted.
     Stable,
-    /// The rate was lowered, and an improvement is waited for.
+    /// The rate was lowered, and an improvement is awaited.
     Probing,
-    /// The rate is raised step by step.
+    /// The rate is raised in steps.
     ProbingUp,
 }
 
-/// The sender half; there is no other.
+/// The sender half; there is no receiver half.
 #[derive(Clone, Debug)]
 pub struct Linphone {
     config: Config,
@@ -54,7 +55,7 @@ pub struct Linphone {
     stable: u32,
     /// Reports since the last step in [`State::ProbingUp`].
     probing: u32,
-    /// What the encoder makes.
+    /// The encoder's actual rate.
     encoder: IncomingRate,
     encoder_bps: Option<f64>,
     last_change: Option<Timestamp>,
@@ -97,12 +98,12 @@ impl Linphone {
         })
     }
 
-    /// Whether `then` is so near that feedback of `now` does not count.
+    /// Whether less than the update interval has passed since `then`.
     fn is_within(&self, then: Option<Timestamp>, now: Timestamp) -> bool {
         then.is_some_and(|t| now.saturating_since(t) <= self.config.update_interval)
     }
 
-    /// Does what feedback suggests; whether it suggests anything.
+    /// Applies the recommended decrease; returns whether there was one.
     fn lower(&mut self, now: Timestamp) -> bool {
         let Action::Decrease(share) = self.analyser.suggest(&self.config) else { return false };
         self.driver.decrease(share, self.encoder_bps, &self.config);
@@ -112,7 +113,7 @@ impl Linphone {
         true
     }
 
-    /// A step up; `false` where the limit is reached.
+    /// Raises the rate by a step; returns `false` if the limit is reached.
     fn raise(&mut self, now: Timestamp) -> bool {
         self.probing = 0;
         self.last_change = Some(now);
@@ -120,7 +121,7 @@ impl Linphone {
         self.driver.increase(self.config.increase, self.encoder_bps, &self.config)
     }
 
-    /// Feedback has come: one step of the state machine.
+    /// Runs the state machine for new feedback.
     fn step(&mut self, now: Timestamp) {
         self.encoder_bps = self.encoder.bps(now);
         match self.state {
@@ -170,7 +171,7 @@ impl Linphone {
     }
 }
 
-/// One of the names that the application goes by.
+/// An entry in the registry: the application over one transport.
 struct Variant {
     name: &'static str,
     ccid: Option<u8>,

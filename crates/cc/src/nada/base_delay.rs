@@ -2,7 +2,7 @@
 
 use weir_units::TimeDelta;
 
-/// The least one-way delay of the last one to two windows.
+/// The minimum one-way delay of the last one to two windows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BaseDelay {
     current: Option<TimeDelta>,
@@ -11,7 +11,7 @@ pub(super) struct BaseDelay {
 }
 
 impl BaseDelay {
-    /// Takes a delay that was measured at `at`; `window` is the age at which a minimum may expire.
+    /// Takes a delay measured at `at`; `window` is the age at which a minimum may expire.
     pub(super) fn observe(&mut self, delay: TimeDelta, at: TimeDelta, window: TimeDelta) {
         match self.current {
             None => self.window_start = at,

@@ -1,18 +1,18 @@
-//! The parameters of RFC 8698, table 2, under their names there in lower case where the name says enough.
-//! RMIN and RMAX are the application's limits.
+//! The parameters of RFC 8698, table 2, with their names in lower case where those are clear. RMIN and RMAX are the
+//! application's limits.
 
 use weir_units::TimeDelta;
 
 crate::tunables! {
     /// Configuration of both variants of NADA. Table and section numbers are RFC 8698's.
     pub struct Config {
-        /// PRIO, weight of the flow against others (table 2: 1; section 4.3, equation 5).
+        /// PRIO, weight of the flow relative to others (table 2: 1; section 4.3, equation 5).
         prio: f64 = 1.0, 0.01 => 100.0;
         /// XREF, reference congestion level (table 2: 10 ms; equation 5).
         xref: TimeDelta = 10.0, 0.1 => 1_000.0;
         /// KAPPA, speed of the gradual update (table 2: 0.5; equation 7).
         kappa: f64 = 0.5, 0.001 => 10.0;
-        /// ETA, weight of the signal's change against its offset (table 2: 2; equation 7).
+        /// ETA, weight of the signal's change relative to its offset (table 2: 2; equation 7).
         eta: f64 = 2.0, 0.0 => 100.0;
         /// TAU, upper bound of the round-trip time in the gradual update (table 2: 500 ms; equation 7).
         tau: TimeDelta = 500.0, 10.0 => 10_000.0;
@@ -22,10 +22,10 @@ crate::tunables! {
         logwin: TimeDelta = 500.0, 100.0 => 5_000.0;
         /// QEPS, queuing delay that ends the accelerated ramp-up (table 2: 10 ms; section 4.2).
         qeps: TimeDelta = 10.0, 0.1 => 1_000.0;
-        /// 1: congestion marks within LOGWIN end the accelerated ramp-up as losses do, as section 4 has it ("a non-zero
-        /// aggregate congestion signal"); 0: they do not, as the criteria of section 4.2 leave them out.
+        /// 1: ECN marks within LOGWIN end the accelerated ramp-up as losses do, by section 4 ("a non-zero aggregate
+        /// congestion signal"); 0: they do not, by the criteria of section 4.2, which omit them.
         marks_end_ramp_up: bool = 1.0, 0.0 => 1.0;
-        /// DFILT, the bound on filtering delay that the ramp-up reckons with (table 2: 120 ms; equation 3).
+        /// DFILT, bound on filtering delay assumed by the ramp-up (table 2: 120 ms; equation 3).
         dfilt: TimeDelta = 120.0, 0.0 => 5_000.0;
         /// GAMMA_MAX, upper bound on the increase in ramp-up (table 2: 0.5; equation 3).
         gamma_max: f64 = 0.5, 0.0 => 10.0;
@@ -33,7 +33,7 @@ crate::tunables! {
         qbound: TimeDelta = 50.0, 0.1 => 5_000.0;
         /// MULTILOSS, average loss intervals after which the last loss expires (table 2: 7).
         multiloss: f64 = 7.0, 0.0 => 1_000.0;
-        /// QTH, queuing delay from which delay is warped while losses are seen (table 2: 50 ms; equation 1).
+        /// QTH, queuing delay from which delay is warped while there are losses (table 2: 50 ms; equation 1).
         qth: TimeDelta = 50.0, 1.0 => 5_000.0;
         /// LAMBDA, exponent of the warping (table 2: 0.5; equation 1).
         lambda: f64 = 0.5, 0.0 => 100.0;
@@ -43,7 +43,7 @@ crate::tunables! {
         pmrref: f64 = 0.01, 0.0001 => 1.0;
         /// DLOSS, delay penalty at PLRREF (table 2: 10 ms; equation 2).
         dloss: TimeDelta = 10.0, 0.0 => 1_000.0;
-        /// DMARK, delay penalty at PMRREF (table 2: 2 ms; equation 2). ns3-rmcat knows no marks: 0.
+        /// DMARK, delay penalty at PMRREF (table 2: 2 ms; equation 2). ns3-rmcat does not support marks: 0.
         dmark: TimeDelta = 2.0, 0.0 => 1_000.0;
         /// FPS, reference frame rate of the rate-shaping buffer (table 2: 30; equations 11 and 12).
         fps: f64 = 30.0, 1.0 => 1_000.0;
@@ -53,26 +53,26 @@ crate::tunables! {
         beta_v: f64 = 0.1, 0.0 => 10.0;
         /// ALPHA, smoothing of the loss and marking ratios (table 2: 0.1; equation 10).
         alpha: f64 = 0.1, 0.001 => 1.0;
-        /// Greatest aggregated signal. The RFC's field of 15 bits of 100 us holds 3,276.7 ms (section 5.3);
+        /// Upper bound of the aggregated signal. The RFC's field of 15 bits of 100 us holds 3,276.7 ms (section 5.3);
         /// draft -05 and ns3-rmcat bound it at 500 ms (XMAX).
         xmax: TimeDelta = 3_276.7, 10.0 => 3_276.7;
-        /// Packets that the minimum filter of the queuing delay spans (section 5.1.1 and ns3-rmcat: 15).
+        /// Length of the minimum filter of the queuing delay in packets (section 5.1.1 and ns3-rmcat: 15).
         filter_taps: u32 = 15.0, 1.0 => 16_384.0;
-        /// Time that the minimum filter spans at most, 0 for no bound. The RFC bounds it by packets alone, though
-        /// equation 3 reckons with DFILT = 120 ms, which 15 packets outlast below 125 packets a second.
+        /// Upper bound of the minimum filter's duration, 0 for none. The RFC bounds it in packets only, though
+        /// equation 3 assumes DFILT = 120 ms, which 15 packets exceed below 125 packets a second.
         filter_span: TimeDelta = 0.0, 0.0 => 5_000.0;
-        /// Age at which a minimum one-way delay expires, at the latest after twice this (section 5.1.1: tens of
-        /// minutes; ns3-rmcat: never).
+        /// Age at which a minimum one-way delay may expire; it does at twice this age (section 5.1.1: tens of minutes;
+        /// ns3-rmcat: never).
         base_window: TimeDelta = 600_000.0, 1_000.0 => 86_400_000.0;
-        /// 1: losses within a round-trip time of the first are one loss event (RFC 5348, section 5.2);
-        /// 0: every gap is an event of its own, as in ns3-rmcat.
+        /// 1: losses within a round-trip time of the first are one loss event (RFC 5348, section 5.2); 0: each gap is
+        /// one, as in ns3-rmcat.
         merge_losses: bool = 1.0, 0.0 => 1.0;
-        /// 1: the average loss interval counts the open interval where that makes it longer (RFC 5348,
-        /// section 5.4, as RFC 8698 asks; ns3-rmcat too). As MULTILOSS is above 6, the sum of the weights, a loss
-        /// then never expires. 0: closed intervals only, so that it does.
+        /// 1: the average loss interval includes the open interval if that makes it longer (RFC 5348, section 5.4, as
+        /// RFC 8698 requires; ns3-rmcat too). A loss then never expires, since MULTILOSS exceeds 6, the sum of the
+        /// weights. 0: closed intervals only, so that losses expire.
         open_loss_interval: bool = 1.0, 0.0 => 1.0;
-        /// Time without feedback, beyond the round-trip time, after which the rate is halved; 0 for never, as
-        /// in the RFC, which leaves this open (RFC 8083, section 4.1, has a circuit breaker in its place).
+        /// Time without feedback, beyond the round-trip time, after which the rate is halved; 0 disables it, as in the
+        /// RFC, which leaves this open (RFC 8083, section 4.1, has a circuit breaker instead).
         feedback_timeout: TimeDelta = 1_000.0, 0.0 => 60_000.0;
         /// Pacing rate as a multiple of r_send (equation 14 alone: 1).
         pacing_factor: f64 = 1.0, 1.0 => 100.0;

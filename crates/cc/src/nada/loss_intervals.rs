@@ -14,8 +14,8 @@ pub(crate) struct LossIntervals {
 }
 
 impl LossIntervals {
-    /// Counts a packet that arrived at `at`, after `lost` missing ones. Losses less than `merge` after the first
-    /// of an event belong to that event.
+    /// Counts a packet that arrived at `at` after `lost` missing ones. Losses less than `merge` after the first of an
+    /// event belong to that event.
     pub(crate) fn on_packet(&mut self, lost: u32, at: TimeDelta, merge: TimeDelta) {
         let packets = lost.saturating_add(1);
         if lost > 0 && (self.closed == 0 || at - self.event_start > merge) {
@@ -33,7 +33,7 @@ impl LossIntervals {
         (self.closed > 0).then(|| f64::from(self.intervals[0]))
     }
 
-    /// loss_int in packets, with the open interval where that makes it longer and `count_open` is set; at least 1.
+    /// loss_int in packets, at least 1. With `count_open` the open interval is included if that makes it longer.
     pub(crate) fn mean(&self, count_open: bool) -> Option<f64> {
         if self.closed == 0 {
             return None;
@@ -70,7 +70,7 @@ mod tests {
         // Closed: 20 and 50, each of weight 1.
         assert_eq!(l.mean(true), Some(35.0));
         run(&mut l, 500, 77);
-        // The open 80 and the closed 20 beat 20 and 50.
+        // The open 80 and the closed 20 give more than 20 and 50.
         assert_eq!((l.mean(true), l.mean(false), l.open()), (Some(50.0), Some(35.0), Some(80.0)));
     }
 
@@ -84,7 +84,7 @@ mod tests {
             run(&mut l, at, n - 2);
         }
         l.on_packet(1, TimeDelta::from_millis(60_000), MERGE);
-        // 80 + 70 + 60 + 50 + 0.8 * 40 + 0.6 * 30 + 0.4 * 20 + 0.2 * 10 = 320 over 6; the 1,000 are forgotten.
+        // 80 + 70 + 60 + 50 + 0.8 * 40 + 0.6 * 30 + 0.4 * 20 + 0.2 * 10 = 320 over 6; the 1,000 have dropped out.
         assert!((l.mean(true).expect("losses") - 320.0 / 6.0).abs() < 1e-9);
     }
 

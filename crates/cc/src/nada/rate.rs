@@ -1,11 +1,11 @@
-//! The reference rate and what is made of it at the sender (RFC 8698, sections 4.3 and 5.2).
+//! The reference rate, and the rates derived from it at the sender (RFC 8698, sections 4.3 and 5.2).
 
 use super::config::Config;
 use crate::controller::{Limits, Target};
 use crate::cue::NadaMode;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Greatest adjustment by the rate-shaping buffer, as a share of the reference rate (equations 11 and 12).
+/// Greatest adjustment for the rate-shaping buffer, as a share of the reference rate (equations 11 and 12).
 const SHAPING_BOUND: f64 = 0.05;
 
 /// r_ref and the state of its update rules.
@@ -31,7 +31,7 @@ impl ReferenceRate {
     pub(super) fn bps(&self) -> f64 {
         self.r_ref
     }
-    /// The round-trip time last reported.
+    /// The last reported round-trip time.
     pub(super) fn rtt(&self) -> TimeDelta {
         self.rtt
     }
@@ -47,7 +47,7 @@ impl ReferenceRate {
         now.saturating_since(self.updated) * 2 >= config.delta
     }
 
-    /// Follows a report of x_curr in milliseconds and r_recv in bit/s.
+    /// Applies a report of x_curr in milliseconds and r_recv in bit/s.
     pub(super) fn update(&mut self, now: Timestamp, mode: NadaMode, x_curr: f64, receive_rate: f64, config: &Config) {
         match mode {
             NadaMode::AcceleratedRampUp => {
@@ -63,7 +63,7 @@ impl ReferenceRate {
         self.updated = now;
     }
 
-    /// What equations 5 to 7 add to r_ref, in bit/s, written without the division by r_ref.
+    /// The change of r_ref by equations 5 to 7, in bit/s, rearranged to avoid dividing by r_ref.
     fn gradual_change(&self, delta: TimeDelta, x_curr: f64, config: &Config) -> f64 {
         let tau = config.tau.as_millis_f64();
         let r_max = self.limits.ceiling.as_bps_f64();
@@ -72,7 +72,7 @@ impl ReferenceRate {
         -config.kappa * (delta.as_millis_f64() / tau * offset + config.eta * change) / tau
     }
 
-    /// Halves r_ref where feedback stays away.
+    /// Halves r_ref when feedback is missing.
     pub(super) fn halve(&mut self) {
         self.r_ref *= 0.5;
         self.clip();

@@ -9,7 +9,7 @@ use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// A gap wider than this is a restart of the stream, not loss (RFC 3550, appendix A.1, MAX_DROPOUT).
+/// A wider gap is a restart of the stream, not loss (RFC 3550, appendix A.1, MAX_DROPOUT).
 const MAX_DROPOUT: u64 = 3_000;
 
 /// NADA's receiver.
@@ -24,13 +24,13 @@ pub struct NadaReceiver {
 }
 
 impl NadaReceiver {
-    /// A receiver of nothing yet. Errors: see [`Config::check`].
+    /// A receiver in its initial state. Errors: see [`Config::check`].
     pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
         config.check("nada-receiver")?;
         Ok(Self { config, aggregator: Aggregator::new(), highest: None, reported: start.now, news: false })
     }
 
-    /// Counts the gap before a packet; whether it came late.
+    /// Counts the gap before a packet; returns whether the packet is late.
     fn follow_sequence(&mut self, sequence: u64) -> bool {
         match self.highest {
             Some(highest) if sequence > highest => {
@@ -133,7 +133,7 @@ mod tests {
             }
         }
         assert_eq!(told.iter().map(|t| t.0).collect::<Vec<_>>(), [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]);
-        // The least of the last 15 delays: 90 - 14 above the baseline.
+        // The minimum of the last 15 delays: 90 - 14 above the baseline.
         let expected = (90, NadaMode::GradualUpdate, TimeDelta::from_millis(76), DataRate::from_kbps(800));
         assert_eq!(told[9], expected);
         assert_eq!(r.poll_timeout(), Some(Timestamp::from_millis(3_000)));
@@ -154,7 +154,7 @@ mod tests {
         };
         assert_eq!(loss_of(&[10, 11, 12, 13]), 0.0);
         assert!((loss_of(&[10, 11, 14, 15]) - 0.1 * 2.0 / 6.0).abs() < 1e-12);
-        // Late and duplicate packets leave the loss as it is.
+        // Late and duplicate packets do not change the loss.
         assert!((loss_of(&[10, 13, 11, 11, 14]) - 0.1 * 2.0 / 5.0).abs() < 1e-12);
         assert_eq!(loss_of(&[10, 11, 5_000, 5_001]), 0.0);
         assert_eq!(loss_of(&[9_000, 9_001, 5, 6]), 0.0);

@@ -19,11 +19,11 @@ const RECEIVER_SIDE: &str = "nada-receiver";
 pub struct Nada {
     config: Config,
     rate: ReferenceRate,
-    /// `None` where the receiver computes the signal.
+    /// `None` if the receiver computes the signal.
     aggregator: Option<Box<Aggregator>>,
     last: CongestionSignal,
     queued: DataSize,
-    /// When the oldest packet left that no feedback has followed.
+    /// Departure of the first packet since the last feedback.
     waiting_since: Option<Timestamp>,
 }
 
@@ -203,7 +203,7 @@ mod tests {
             ..SentPacket::media(Timestamp::from_millis(ms), ms as u64, DataSize::from_bytes(1_000))
         }
     }
-    /// Packets of every 10 ms from `from` to before `to`, the last one delayed by `delay_ms`, reported at `to`.
+    /// Packets every 10 ms from `from` to before `to`, the last one delayed by `delay_ms`, reported at `to`.
     fn feedback(n: &mut Nada, from: i64, to: i64, delay_ms: i64) {
         let packet = |ms: i64| PacketResult {
             sequence: ms as u64 / 10,

@@ -1,4 +1,4 @@
-//! The aggregated congestion signal: what RFC 8698 calls the receiver's side (sections 4.2 and 5.1), wherever it runs.
+//! The aggregated congestion signal (RFC 8698's receiver, sections 4.2 and 5.1), at either end.
 
 use super::base_delay::BaseDelay;
 use super::config::Config;
@@ -7,11 +7,11 @@ use super::window::{Arrival, Window};
 use crate::cue::NadaMode;
 use weir_units::TimeDelta;
 
-/// A delay that differs by this much from the baseline, or an arrival this much before another, is another
-/// clock's: measuring starts again.
+/// A delay this far from the baseline, or an arrival this much before another, shows that a clock has changed:
+/// measurement restarts.
 const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(10);
 
-/// One report's worth of numbers.
+/// The values of one report.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct CongestionSignal {
     /// rmode.
@@ -47,13 +47,13 @@ impl Default for CongestionSignal {
     }
 }
 
-/// Computes the aggregated signal from packets' fates, given in send order.
+/// Computes the aggregated signal from packets' fates in send order.
 #[derive(Clone, Debug)]
 pub(super) struct Aggregator {
     window: Window,
     base: BaseDelay,
     losses: LossIntervals,
-    /// Packets missing since the last arrival in order.
+    /// Packets missing since the last in-order arrival.
     missing: u32,
     rtt: TimeDelta,
     signal: CongestionSignal,
@@ -107,12 +107,12 @@ impl Aggregator {
         self.window.push(arrival, config.logwin);
     }
 
-    /// Lets arrivals that are too old at `now`, by the receiver's clock, go.
+    /// Drops arrivals that are too old at `now`, by the receiver's clock.
     pub(super) fn advance(&mut self, now: TimeDelta, config: &Config) {
         self.window.expire(now - config.logwin);
     }
 
-    /// Computes a report. Smooths the ratios once a call, so it is called once a feedback interval.
+    /// Computes a report. Call it once per feedback interval, since each call smooths the ratios.
     pub(super) fn report(&mut self, config: &Config) -> &CongestionSignal {
         let lost = self.window.lost() + u64::from(self.missing);
         let sent = (self.window.sent() + u64::from(self.missing)) as f64;
@@ -138,7 +138,7 @@ impl Aggregator {
         s.d_tilde = match (loss_interval, self.losses.open()) {
             (Some(mean), Some(open)) => {
                 let warped = warp(s.d_queue, config);
-                // Full warping until loss_exp, then over to the plain delay within one loss_int.
+                // Full warping until loss_exp, then a transition to the plain delay within one loss_int.
                 let plain_share = ((open - config.multiloss * mean) / mean).clamp(0.0, 1.0);
                 warped + plain_share * (s.d_queue - warped)
             }

@@ -2,24 +2,25 @@
 
 use weir_units::{DataSize, TimeDelta};
 
-/// Most packets kept: half a second at 300 Mbit/s in packets of 1,200 bytes. Beyond, the window gets shorter.
+/// Most packets kept: half a second at 300 Mbit/s in packets of 1,200 bytes. Above that the window is shorter.
 const MAX_PACKETS: usize = 1 << 14;
 const MIN_PACKETS: usize = 1 << 6;
 
 /// One arrival.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Arrival {
-    /// Arrival by the receiver's clock, since its zero.
+    /// Arrival, as time since zero of the receiver's clock.
     pub(super) at: TimeDelta,
-    /// One-way delay, up to the clocks' offset; `None` where the departure is not known.
+    /// One-way delay plus the clocks' offset; `None` if the departure is unknown.
     pub(super) delay: Option<TimeDelta>,
     /// Size, up to 4 GiB.
     pub(super) size: u32,
     /// Packets missing just before it.
     pub(super) lost_before: u32,
-    /// Whether it came after a packet sent later: it then stands for lost (section 5.1.2), but it did arrive.
+    /// Whether it arrived after a packet sent later: it then counts as lost (section 5.1.2), but as received for the
+    /// rate.
     pub(super) late: bool,
-    /// Whether it carries a congestion mark.
+    /// Whether it carries an ECN mark.
     pub(super) marked: bool,
 }
 
@@ -50,7 +51,7 @@ impl Window {
         }
     }
 
-    /// Forgets all arrivals.
+    /// Drops all arrivals.
     pub(super) fn clear(&mut self) {
         (self.head, self.len) = (0, 0);
         (self.bytes, self.lost, self.in_order, self.marked) = (0, 0, 0, 0);
@@ -64,16 +65,16 @@ impl Window {
     pub(super) fn sent(&self) -> u64 {
         self.lost + self.in_order
     }
-    /// Packets with a congestion mark.
+    /// Packets with an ECN mark.
     pub(super) fn marked(&self) -> u64 {
         self.marked
     }
-    /// The latest arrival; `None` where the window is empty.
+    /// The latest arrival; `None` if the window is empty.
     pub(super) fn newest(&self) -> Option<TimeDelta> {
         (self.len > 0).then_some(self.newest)
     }
 
-    /// Adds an arrival and lets those older than `span` go.
+    /// Adds an arrival and drops those older than `span`.
     pub(super) fn push(&mut self, arrival: Arrival, span: TimeDelta) {
         self.newest = if self.len == 0 { arrival.at } else { self.newest.max(arrival.at) };
         self.expire(self.newest - span);
@@ -89,7 +90,7 @@ impl Window {
         self.marked += u64::from(arrival.marked);
     }
 
-    /// Lets arrivals before `before` go.
+    /// Drops arrivals before `before`.
     pub(super) fn expire(&mut self, before: TimeDelta) {
         while self.len > 0 && self.ring[self.head].at < before {
             self.pop();
@@ -118,14 +119,14 @@ impl Window {
         (self.ring, self.head) = (wider, 0);
     }
 
-    /// The arrivals, the last one first.
+    /// The arrivals, newest first.
     pub(super) fn newest_first(&self) -> impl DoubleEndedIterator<Item = &Arrival> {
         let mask = self.ring.len() - 1;
         (0..self.len).rev().map(move |k| &self.ring[(self.head + k) & mask])
     }
 
-    /// r_recv in bit/s: what came after the first arrival, over the time since it, which counts as at least
-    /// `least`, so that a lone burst is not taken for a rate (section 5.1.3; the first packet left out as in ns3-rmcat).
+    /// r_recv in bit/s: bytes after the first arrival, divided by the time since it. That time is at least `least`, so
+    /// that a burst alone does not make a rate (section 5.1.3; the first packet is left out as in ns3-rmcat).
     pub(super) fn receive_rate(&self, least: TimeDelta) -> f64 {
         if self.len == 0 {
             return 0.0;

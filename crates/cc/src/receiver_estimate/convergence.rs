@@ -1,6 +1,6 @@
-//! The average of the incoming rate at decreases (section 5.5), and how far a rate lies from it.
+//! The average of the incoming rate at decreases (section 5.5), and the distance of a rate from it.
 
-/// Bounds and start of the variance, as a share of the average in kbit/s (libwebrtc; the draft gives none).
+/// Bounds and initial value of the variance, as a share of the average in kbit/s (libwebrtc; the draft gives none).
 const VARIANCE: (f64, f64) = (0.4, 2.5);
 
 /// Average and variance of the incoming rate at decreases, in kbit/s.
@@ -12,13 +12,13 @@ pub(crate) struct Convergence {
 }
 
 impl Convergence {
-    /// How many standard deviations a rate lies above the average.
+    /// Standard deviations by which a rate exceeds the average.
     pub(crate) fn deviations(&self, kbps: f64) -> f64 {
         (kbps - self.average) / libm::sqrt(self.variance * self.average).max(1e-9)
     }
 
-    /// The average after a decrease at an incoming rate, of which `kept` stays: restarted more than three
-    /// deviations below.
+    /// The average after a decrease at an incoming rate, with weight `kept` for the previous average. It restarts if
+    /// the rate is more than three deviations below.
     pub(crate) fn after(before: Option<Self>, kbps: f64, kept: f64) -> Self {
         match before.filter(|c| c.deviations(kbps) >= -3.0) {
             None => Self { average: kbps, variance: VARIANCE.0 },

@@ -1,7 +1,7 @@
 //! Exponential growth by the second.
 
-/// Powers of a factor, the last of which is kept: frames that come evenly ask for the same one again, and a power costs as
-/// much as the rest of what a receiver does with a packet.
+/// Powers of a factor, with a cache of the last one: evenly spaced frames repeat it, and a power costs as much as the
+/// rest of a receiver's work per packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     per_second: f64,

@@ -1,5 +1,5 @@
-//! What the algorithms that estimate the path's rate at the receiver share: their signals and states, the average rate at
-//! decreases, and when a report leaves.
+//! Shared by the algorithms that estimate the path's rate at the receiver: their signals and states, the average rate
+//! at decreases, and the timing of reports.
 
 mod convergence;
 mod growth;
@@ -15,5 +15,5 @@ pub(crate) use signal::{OveruseSignal, RateState};
 
 use weir_units::TimeDelta;
 
-/// Round-trip time before it is measured (libwebrtc: 200 ms).
+/// Round-trip time assumed before it is measured (libwebrtc: 200 ms).
 pub(crate) const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);

@@ -2,7 +2,7 @@
 
 use weir_units::{TimeDelta, Timestamp};
 
-/// Reports leave at an interval while packets arrive, and at once where the estimate has fallen.
+/// Reports are sent periodically while packets arrive, and at once after a fall of the estimate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReportTimer {
     reported_bps: Option<f64>,
@@ -20,7 +20,7 @@ impl ReportTimer {
     pub(crate) fn on_packet(&mut self) {
         self.has_arrivals = true;
     }
-    /// The estimate last reported, in bit/s.
+    /// The last reported estimate, in bit/s.
     pub(crate) fn reported_bps(&self) -> Option<f64> {
         self.reported_bps
     }
@@ -28,11 +28,11 @@ impl ReportTimer {
     pub(crate) fn due_at(&self, interval: TimeDelta) -> Option<Timestamp> {
         self.has_arrivals.then(|| self.reported_at + interval)
     }
-    /// Whether a report leaves at `now`: it is due, or packets have arrived and it may leave `at_once`.
+    /// Whether to send a report at `now`: it is due, or packets have arrived and `at_once` is set.
     pub(crate) fn is_due(&self, now: Timestamp, interval: TimeDelta, at_once: bool) -> bool {
         self.due_at(interval).is_some_and(|at| at <= now || at_once)
     }
-    /// A report of this estimate leaves.
+    /// A report of this estimate is sent.
     pub(crate) fn on_report(&mut self, bps: f64, now: Timestamp) {
         *self = Self { reported_bps: Some(bps), reported_at: now, has_arrivals: false };
     }

@@ -1,8 +1,8 @@
 //! The shortest of the last departure intervals, whose reciprocal is the highest rate of frames or groups.
 
-/// K, intervals over which the shortest is taken (libwebrtc: 60; the drafts give no number).
+/// K, number of intervals of which the shortest is taken (libwebrtc: 60; the drafts give no number).
 const HISTORY: usize = 60;
-/// The longest interval that counts, in ms.
+/// Upper bound of an interval, in ms.
 const LONGEST: f64 = 1_000.0;
 
 /// A ring of intervals in ms and the shortest of them.
@@ -21,7 +21,8 @@ impl ShortestInterval {
     pub(crate) fn get(&self) -> f64 {
         self.shortest
     }
-    /// Takes the next interval in ms; whether the shortest has changed. The ring is searched only where the shortest leaves it.
+    /// Takes the next interval in ms; returns whether the shortest has changed. The ring is searched only when the
+    /// shortest drops out of it.
     pub(crate) fn update(&mut self, interval: f64) -> bool {
         let interval = interval.clamp(0.0, LONGEST);
         let dropped = core::mem::replace(&mut self.intervals[self.oldest], interval);

@@ -1,7 +1,7 @@
 //! The signals of over-use detectors and the states of the rate control behind them (draft-ietf-rmcat-gcc-02, sections 5.4
 //! and 5.5; draft-alvestrand-rtcweb-congestion-03, sections 3.4 and 3.5).
 
-/// What an over-use detector says of the path.
+/// The path's state by an over-use detector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OveruseSignal {
     Underuse,
@@ -20,7 +20,7 @@ impl OveruseSignal {
     }
 }
 
-/// What the rate control does with its estimate.
+/// The state of the rate control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RateState {
     Hold,

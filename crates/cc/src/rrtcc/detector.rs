@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn run(offsets: &[f64], spacing_ms: i64, region: Region) -> Vec<OveruseSignal> {
-        // libwebrtc's share.
+        // Share of libwebrtc.
         let (c, mut d) = (Config { near_threshold: 0.5, ..Config::default() }, Detector::new());
         let one = |(k, &o): (usize, &f64)| {
             d.update(o, region, Timestamp::from_millis(spacing_ms * k as i64), &c);

@@ -8,14 +8,14 @@ use crate::receiver_estimate::ShortestInterval;
 pub(super) struct ChannelFilter {
     slope: f64,
     offset: f64,
-    /// E: its diagonal and what stands beside it.
+    /// E: its diagonal and its off-diagonal element.
     error: (f64, f64, f64),
     /// var_v_hat.
     noise: f64,
     frames: u32,
     shortest: ShortestInterval,
-    /// 30 / (1000 f_max) with f_max in frames per ms, and the share of noise that is kept: both change with the shortest
-    /// interval alone.
+    /// 30 / (1000 f_max) with f_max in frames per ms, and the weight of the previous noise: both depend on the shortest
+    /// interval only.
     period: f64,
     kept: f64,
 }
@@ -48,7 +48,7 @@ impl ChannelFilter {
     pub(super) fn noise(&self) -> f64 {
         self.noise
     }
-    /// m_hat times the frames seen, up to the gain: what the threshold is for.
+    /// m_hat times the number of frames seen, up to the gain; this is compared with the threshold.
     pub(super) fn gained_offset(&self, config: &Config) -> f64 {
         self.offset * f64::from(self.frames).min(config.offset_gain)
     }
@@ -64,7 +64,7 @@ impl ChannelFilter {
         let residual = delay - size * self.slope - self.offset;
         let outlier = 3.0 * libm::sqrt(self.noise);
         let bounded = residual.clamp(-outlier, outlier);
-        // At least 1, as libwebrtc has it, so that a quiet path does not make the filter jump.
+        // At least 1, as in libwebrtc, so that a quiet path does not make the filter jump.
         self.noise = (kept * self.noise + (1.0 - kept) * bounded * bounded).max(1.0);
         let (e0, e1, e01) = self.error;
         // E h, with h = [dL 1].
@@ -79,7 +79,7 @@ impl ChannelFilter {
         let (e0, e1, e01) = self.error;
         let whole = self.slope.is_finite() && self.offset.is_finite();
         if !(whole && e0 >= 0.0 && e1 >= 0.0 && e0 * e1 >= e01 * e01) {
-            // Rounding has made it no covariance any more.
+            // By rounding, the matrix is no longer a covariance.
             self.error = (config.initial_slope_error, config.initial_offset_error, 0.0);
             if !whole {
                 (self.slope, self.offset) = (config.initial_slope, 0.0);
@@ -123,7 +123,7 @@ mod tests {
         assert!(near(f.noise(), noise) && near(f.slope(), 0.01 + 4.0 * k0) && near(f.offset(), 4.0 * k1));
         assert!(near(f.error.0, 1e-4 - k0 * 0.01 + 1e-10) && near(f.error.1, 0.1 - k1 * 0.1 + 0.01));
         assert!(near(f.error.2, -k0 * 0.1) && near(f.gained_offset(&c), f.offset()));
-        // An outlier counts for 3 sigma in the noise and whole in the state.
+        // An outlier counts as 3 sigma in the noise and in full in the state.
         let before = f.clone();
         f.update(1_000.0, 0.0, 100.0 / 3.0, &c);
         assert!(near(f.noise(), 0.9 * noise + 0.1 * 9.0 * noise));
@@ -135,7 +135,8 @@ mod tests {
     fn tells_capacity_from_queue() {
         let c = Config::default();
         let mut f = ChannelFilter::new(&c);
-        // Frames of 2,000 and 4,000 bytes in turn over 1 Mbit/s, that is 0.008 ms a byte, and 0.5 ms more each frame.
+        // Alternating frames of 2,000 and 4,000 bytes over 1 Mbit/s, 0.008 ms per byte, with 0.5 ms more delay each
+        // frame.
         for k in 0..3_000 {
             let size = if k % 2 == 0 { 2_000.0 } else { -2_000.0 };
             f.update(size * 0.008 + 0.5, size, 100.0 / 3.0, &c);

@@ -4,7 +4,8 @@ use super::config::Config;
 use crate::receiver_estimate::{Convergence, Growth, OveruseSignal, RateState};
 use weir_units::{TimeDelta, Timestamp};
 
-/// What the system takes to react, beside a round-trip time (libwebrtc: 300 ms and the mean time between changes).
+/// Reaction time of the system, in addition to the round-trip time (libwebrtc: 300 ms and the mean time between
+/// changes).
 const REACTION: TimeDelta = TimeDelta::from_millis(300);
 /// b, c1, c2 and d of the increase, times in ms (section 3.5 gives no numbers; libwebrtc).
 const STEEPNESS: f64 = 0.0025;
@@ -13,14 +14,14 @@ const MIDDLE: f64 = 800.0;
 const RESPONSE_WEIGHT: f64 = 0.85;
 /// Greatest increase a second (libwebrtc: 1.3).
 const GREATEST_INCREASE: f64 = 1.3;
-/// Bounds on the time between two decreases, else a round-trip time (libwebrtc's `TimeToReduceFurther`).
+/// Bounds on the time between two decreases, which is otherwise a round-trip time (libwebrtc's `TimeToReduceFurther`).
 const REDUCTION_INTERVAL: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(10), TimeDelta::from_millis(200));
-/// What is kept of the average incoming rate at a decrease (libwebrtc: 0.95).
+/// Weight of the previous average incoming rate at a decrease (libwebrtc: 0.95).
 const KEPT: f64 = 0.95;
-/// Standard deviations above the average from which it may no longer hold, and from which it is forgotten.
+/// Standard deviations above the average from which the average is doubted, and from which it is reset.
 const ABOVE: (f64, f64) = (2.5, 3.0);
 
-/// Where the rate stands to the greatest that the path is known to take (libwebrtc).
+/// The rate relative to the greatest known rate of the path (libwebrtc).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Region {
     MaxUnknown,
@@ -28,7 +29,7 @@ pub(super) enum Region {
     NearMax,
 }
 
-/// Turns signals and the incoming rate into A_hat.
+/// Computes A_hat from the signals and the incoming rate.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
     state: RateState,
@@ -41,7 +42,7 @@ pub(super) struct RateControl {
     growth: Growth,
 }
 
-/// What the increase depends on.
+/// The inputs of the increase.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathMeasures {
     /// R_hat in bit/s.
@@ -69,8 +70,8 @@ impl RateControl {
         self.estimate
     }
 
-    /// Runs the control with each frame: decreases at once, but no more than once a round-trip time, and increases
-    /// for the time since the last frame.
+    /// Runs the control with each frame: decreases at once, at most once per round-trip time, and increases for the
+    /// time since the last frame.
     pub(super) fn run(&mut self, now: Timestamp, signal: OveruseSignal, channel: &PathMeasures, config: &Config) {
         let passed = now.saturating_since(self.updated);
         match signal {
@@ -87,7 +88,7 @@ impl RateControl {
                 self.state = RateState::Hold;
                 self.updated = now;
             }
-            // From decrease to hold and on to increase, each for a response time.
+            // From decrease to hold and then to increase, each after a response time.
             OveruseSignal::Normal if self.state == RateState::Increase => {
                 self.increase(passed, channel, config);
                 self.updated = now;
@@ -130,13 +131,13 @@ impl RateControl {
         self.estimate = raised.min(config.incoming_bound * incoming).max(self.estimate);
     }
 
-    /// Brings the estimate between bounds.
+    /// Limits the estimate to these bounds.
     pub(super) fn clamp(&mut self, floor: f64, ceiling: f64) {
         self.estimate = self.estimate.min(ceiling).max(floor);
     }
 }
 
-/// eta - 1: the shorter the response time and the less noise there is, the more.
+/// eta - 1. It is greater the shorter the response time and the lower the noise.
 fn increase(channel: &PathMeasures, config: &Config) -> f64 {
     let response = (REACTION + channel.rtt).as_millis_f64();
     let x = STEEPNESS * (RESPONSE_WEIGHT * response - (NOISE_WEIGHT * channel.noise + MIDDLE));
@@ -156,7 +157,7 @@ mod tests {
         PathMeasures { incoming: Some(incoming), rtt: RTT, noise: 4.0 }
     }
     fn run(r: &mut RateControl, ms: i64, signal: OveruseSignal, incoming: f64) -> RateState {
-        // libwebrtc's multiples.
+        // Multiples of libwebrtc.
         let c = Config { unknown_increase: 3.0, near_increase: 0.5, ..Config::default() };
         r.run(Timestamp::from_millis(ms), signal, &channel(incoming), &c);
         r.state()
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(run(&mut r, 1_100, OveruseSignal::Overuse, 1e6), RateState::Decrease);
         assert!(near(r.bps(), 0.9e6));
         assert_eq!(r.region(), Region::NearMax);
-        // No second decrease before a round-trip time, which counts up to 200 ms; then by the gentler share.
+        // No second decrease before a round-trip time, which counts as at most 200 ms; then by the smaller share.
         run(&mut r, 1_299, OveruseSignal::Overuse, 0.9e6);
         assert!(near(r.bps(), 0.9e6));
         run(&mut r, 1_300, OveruseSignal::Overuse, 0.9e6);

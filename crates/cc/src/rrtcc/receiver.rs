@@ -14,7 +14,7 @@ use crate::spec::Start;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// Estimates the available bandwidth from the arrival of frames and tells it in TMMBR messages.
+/// Estimates the available bandwidth from the arrival of frames and reports it in TMMBR messages.
 #[derive(Clone, Debug)]
 pub struct RrtccReceiver {
     config: Config,
@@ -30,7 +30,7 @@ pub struct RrtccReceiver {
 }
 
 impl RrtccReceiver {
-    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::check`].
+    /// A receiver in its initial state; the estimate is the start rate. Errors: see [`Config::check`].
     pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
         config.check("rrtcc")?;
         Ok(Self {
@@ -74,7 +74,7 @@ impl RrtccReceiver {
 
 impl ReceiverController for RrtccReceiver {
     fn on_packet_received(&mut self, packet: &ReceivedPacket) {
-        // As libwebrtc of 2012: its estimators took in payload sizes, and the rate asked for is a media rate.
+        // As in libwebrtc of 2012: its estimators took payload sizes, and the requested rate is a media rate.
         self.incoming.on_packet(packet.payload, packet.now);
         self.incoming_bps = self.incoming.bps(packet.now);
         let framed = self.frames.on_packet(packet);
@@ -124,7 +124,7 @@ mod tests {
     fn receiver(params: &[(&str, f64)]) -> RrtccReceiver {
         Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Rrtcc>(params)
     }
-    /// 240 kbit/s at 30 frames a second; from 5 s on each frame takes 3 ms longer. Times in ms and kbit/s reported.
+    /// 240 kbit/s at 30 frames a second; from 5 s on each frame takes 3 ms longer. Times in ms and reported kbit/s.
     fn told(r: &mut RrtccReceiver) -> Vec<(f64, f64)> {
         let mut told = Vec::new();
         for k in 0..300 {
@@ -143,11 +143,11 @@ mod tests {
         let mut r = receiver(&[]);
         assert_eq!(r.poll_timeout(), None);
         let told = told(&mut r);
-        // Once a second, to the next frame.
+        // Once a second, rounded up to the next frame.
         assert!(told.windows(2).all(|w| (999.0..=1_040.0).contains(&(w[1].0 - w[0].0))), "{told:?}");
-        // Some 3.5 % and 1 kbit/s a second up, but for the first 62 ms.
+        // About 3.5 % and 1 kbit/s a second up, except for the first 62 ms.
         assert!((246.0..=250.5).contains(&told[0].1) && (281.0..=290.0).contains(&told[4].1), "{told:?}");
-        // Frames at 36.3 ms: 220 kbit/s come in; 0.9 of it, then 0.95 of 0.9 or so.
+        // Frames every 36.3 ms: 220 kbit/s incoming; 0.9 of it, then about 0.95 of 0.9.
         let last = told.last().expect("told").1;
         assert!((185.0..=215.0).contains(&last), "{told:?}");
     }

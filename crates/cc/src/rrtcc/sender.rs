@@ -12,7 +12,7 @@ use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
-/// Added before the multiplication of a raise (section 4: 1 kbit/s).
+/// Added before the multiplication of an increase (section 4: 1 kbit/s).
 const RAISE: f64 = 1_000.0;
 /// Receiver reports: one a second, with the TMMBR message (libwebrtc's interval for video).
 const REPORTS: ReportPlan = ReportPlan {
@@ -23,8 +23,8 @@ const REPORTS: ReportPlan = ReportPlan {
     early: false,
 };
 
-/// The sender: the least of the receiver's estimate and its own, which follows loss and does not fall for it below
-/// what TCP would send.
+/// The sender: the lower of the receiver's estimate and its own. The latter follows loss, but does not fall below TCP's
+/// rate.
 #[derive(Clone, Debug)]
 pub struct Rrtcc {
     config: Config,
@@ -32,7 +32,7 @@ pub struct Rrtcc {
     limits: Limits,
     /// As in bit/s, between the limits.
     own: f64,
-    /// A as last reported.
+    /// A as last reported by the receiver.
     told: Option<DataRate>,
     /// Mean packet in bytes.
     size: MeanSize,
@@ -64,7 +64,7 @@ impl Rrtcc {
         self.limits.clamp(DataRate::from_bps_f64(self.own))
     }
 
-    /// As never lies above A, so that it need not first fall to it when packets are lost.
+    /// As is at most A, so that it need not first fall to A when packets are lost.
     fn clip(&mut self) {
         let ceiling = self.told.map_or(self.limits.ceiling, |t| t.min(self.limits.ceiling));
         self.own = self.own.min(ceiling.as_bps_f64()).max(self.limits.floor.as_bps_f64());
@@ -84,8 +84,8 @@ impl Rrtcc {
         if loss < self.config.low_loss {
             self.own = self.config.loss_increase * (self.own + RAISE);
         } else if loss > self.config.high_loss {
-            // By the letter the TFRC rate is a bound at all times, so that with little loss, or none, it would carry
-            // the estimate up to the receiver's at once. Here it stops a decrease, as in libwebrtc.
+            // By the draft's letter the TFRC rate is a lower bound at all times, so that with little or no loss it
+            // would raise the estimate to the receiver's at once. Here it only limits a decrease, as in libwebrtc.
             let bound = self.tfrc.filter(|_| self.config.tfrc_bound).map_or(0.0, DataRate::as_bps_f64);
             self.own = self.own.min(bound.max(self.own * (1.0 - 0.5 * loss)));
         }
@@ -218,7 +218,7 @@ mod tests {
     fn never_lies_above_the_receivers_estimate() {
         let mut s = sender();
         assert_eq!(tmmbr(&mut s, 400), 400.0);
-        // Not at once where that rises again.
+        // Not at once when that rises again.
         assert_eq!(tmmbr(&mut s, 800), 400.0);
         assert!(near(report(&mut s, 0.0, 100), 1.05 * 401.0));
         assert_eq!(tmmbr(&mut s, 0), 32.0);

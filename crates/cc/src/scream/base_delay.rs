@@ -3,18 +3,19 @@
 use crate::cue::PacketResult;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Most history that a configuration may ask for.
+/// Longest history that a configuration may request.
 pub(super) const MAX_HISTORY: usize = 60;
-/// A longer queue delay than any real queue has: forged or broken times are cut here, so that averages recover.
+/// Upper bound of a queue delay, above any real one: forged or broken times are limited to it, so that averages
+/// recover.
 pub(super) const MAX_QUEUE_DELAY: TimeDelta = TimeDelta::from_secs(10);
 
-/// One-way delay from two clocks of unknown offset: only differences of it mean anything.
+/// One-way delay between two clocks of unknown offset: only differences are meaningful.
 pub(super) fn one_way_delay(packet: &PacketResult) -> Option<TimeDelta> {
     let arrival = packet.arrival?.as_nanos();
     Some(TimeDelta::from_nanos(arrival.saturating_sub(packet.departure.as_nanos())))
 }
 
-/// The least one-way delay over a history of intervals, against which a queue delay is measured.
+/// The minimum one-way delay over a history of intervals, against which queue delay is measured.
 #[derive(Clone, Debug)]
 pub(super) struct BaseDelay {
     interval: TimeDelta,
@@ -28,7 +29,7 @@ pub(super) struct BaseDelay {
 }
 
 impl BaseDelay {
-    /// Keeps the minimum of each `interval` for `length` intervals, the running one included.
+    /// Keeps the minimum of each `interval` for `length` intervals, including the current one.
     pub(super) fn new(interval: TimeDelta, length: u32, now: Timestamp) -> Self {
         Self {
             interval,
@@ -41,7 +42,7 @@ impl BaseDelay {
         }
     }
 
-    /// Takes in a one-way delay.
+    /// Takes a one-way delay.
     pub(super) fn update(&mut self, delay: TimeDelta, now: Timestamp) {
         if now - self.current_since >= self.interval {
             if self.length > 0 {
@@ -55,7 +56,7 @@ impl BaseDelay {
         self.current = self.current.min(delay);
     }
 
-    /// How far a delay lies above the base, zero where it lies below.
+    /// How far a delay exceeds the base; zero if it is below.
     pub(super) fn queue_delay(&self, delay: TimeDelta) -> TimeDelta {
         (delay - self.past_minimum.min(self.current)).max(TimeDelta::ZERO).min(MAX_QUEUE_DELAY)
     }
@@ -79,7 +80,7 @@ mod tests {
         assert_eq!(b.queue_delay(ms(-470)), ms(30));
         b.update(ms(-520), at(1));
         assert_eq!(b.queue_delay(ms(-470)), ms(50));
-        // Intervals of 60 s: the old base is kept while it is one of the last three.
+        // Intervals of 60 s: the old base is kept while it is among the last three.
         b.update(ms(-490), at(60));
         b.update(ms(-490), at(120));
         assert_eq!(b.queue_delay(ms(-470)), ms(50));

@@ -4,24 +4,24 @@ use crate::cue::PacketResult;
 use std::collections::VecDeque;
 use weir_units::{Ecn, RemoteTimestamp, TimeDelta};
 
-/// Missing packets that wait for later ones. The first of a longer run of them is lost for sure.
+/// Most missing packets that wait for later ones. Beyond this the first of them counts as lost.
 const MAX_MISSING: usize = 256;
 
-/// A packet's number and arrival.
+/// A packet's sequence number and arrival.
 type Arrival = (u64, RemoteTimestamp);
 
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     sequence: u64,
-    /// S_before: the last packet that arrived before it, and S_after: the first one after.
+    /// S_before: the last packet that arrived before it. S_after: the first after it.
     before: Option<Arrival>,
     after: Option<Arrival>,
-    /// Packets that had arrived in order when it was found missing.
+    /// Packets received in order when it was found missing.
     arrived_before: u64,
 }
 
 impl Missing {
-    /// T_loss: when it would have arrived. `None` where nothing ever has.
+    /// T_loss: its nominal arrival. `None` if nothing has arrived yet.
     fn nominal_arrival(&self) -> Option<RemoteTimestamp> {
         let Some((s_before, t_before)) = self.before else { return self.after.map(|a| a.1) };
         let Some((s_after, t_after)) = self.after else { return Some(t_before) };
@@ -30,14 +30,14 @@ impl Missing {
     }
 }
 
-/// Finds loss events.
+/// Detects loss events.
 #[derive(Clone, Debug)]
 pub(super) struct LossDetector {
     missing: VecDeque<Missing>,
-    /// The highest packet that has arrived.
+    /// The highest packet received.
     last: Option<Arrival>,
     arrived: u64,
-    /// T_old: when the first packet of the last loss event arrived or would have.
+    /// T_old: arrival, or nominal arrival, of the first packet of the last loss event.
     event: Option<RemoteTimestamp>,
 }
 
@@ -46,13 +46,13 @@ impl LossDetector {
         Self { missing: VecDeque::with_capacity(MAX_MISSING), last: None, arrived: 0, event: None }
     }
 
-    /// S_max: the highest packet that has arrived.
+    /// S_max: the highest packet received.
     pub(super) fn highest(&self) -> u64 {
         self.last.map_or(0, |l| l.0)
     }
 
-    /// Takes a packet's fate, packets of a report in send order. `on_event` is called for each loss event that this
-    /// shows: the number of the packet that it starts with. Losses within `rtt` of its start belong to it.
+    /// Takes a packet's fate, in send order within a report. `on_event` is called with the first packet's number for
+    /// each loss event found. Losses within `rtt` of the start of an event belong to it.
     pub(super) fn on_packet(&mut self, p: &PacketResult, rtt: TimeDelta, ndupack: u32, mut on_event: impl FnMut(u64)) {
         let Some(at) = p.arrival else { return self.on_missing(p.sequence, rtt, on_event) };
         if p.was_lost {
@@ -72,7 +72,7 @@ impl LossDetector {
             }
         }
         if p.ecn == Ecn::Ce {
-            // What may be lost before a marked packet is lost with it.
+            // Packets possibly lost before a marked packet count as lost with it.
             while let Some(m) = self.missing.front().copied().filter(|m| m.sequence < p.sequence) {
                 self.missing.pop_front();
                 self.on_loss(m.sequence, m.nominal_arrival(), rtt, &mut on_event);
@@ -107,7 +107,7 @@ mod tests {
 
     const RTT: TimeDelta = TimeDelta::from_millis(50);
 
-    /// Packets each 10 ms from number 100: `.` arrives, `x` is missing, `m` arrives marked. Gives the events.
+    /// Packets every 10 ms from number 100: `.` arrives, `x` is missing, `m` arrives marked. Collects the events.
     struct Run(LossDetector, u64, Vec<u64>);
 
     impl Run {
@@ -147,10 +147,10 @@ mod tests {
 
     #[test]
     fn losses_of_one_round_trip_are_one_event() {
-        // 102 would have come at 1,020 ms: 107 at 1,070 still belongs to it, 108 does not.
+        // The nominal arrival of 102 is 1,020 ms: 107 at 1,070 still belongs to the event, 108 does not.
         assert_eq!(Run::new().take("..x....x...").2, [102]);
         assert_eq!(Run::new().take("..x.....x...").2, [102, 108]);
-        // A long gap is several round trips of loss: every 6th packet lies beyond the event before.
+        // A long gap is several round trips of loss: every 6th packet starts an event.
         assert_eq!(Run::new().take("..xxxxxxxxxxxxxx...").2, [102, 108, 114]);
     }
 

@@ -1,10 +1,10 @@
-//! The loss event rate out of loss intervals, with history discounting (RFC 5348, sections 5.3 to 5.5).
+//! The loss event rate from loss intervals, with history discounting (RFC 5348, sections 5.3 to 5.5).
 
 /// w_0 to w_7 (RFC 5348, section 5.4, for n = 8).
 const WEIGHTS: [f64; N] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// n (RFC 5348, section 5.4: 8, and no more in the global Internet).
+/// n (RFC 5348, section 5.4: 8, at most 8 on the global Internet).
 pub const N: usize = 8;
-/// THRESHOLD: discounting goes no further (RFC 5348, section 5.5).
+/// THRESHOLD: lower bound of discounting (RFC 5348, section 5.5).
 const THRESHOLD: f64 = 0.25;
 
 /// Loss intervals in packets, newest first.
@@ -12,28 +12,28 @@ const THRESHOLD: f64 = 0.25;
 pub struct LossIntervals {
     /// I_1 to I_n and DF_1 to DF_n.
     closed: [(f64, f64); N],
-    /// k: closed intervals there are.
+    /// k: number of closed intervals.
     count: usize,
-    /// Sequence number that I_0 starts with.
+    /// First sequence number of I_0.
     start: u64,
 }
 
 impl LossIntervals {
-    /// Without any.
+    /// Without any intervals.
     pub fn new() -> Self {
         Self { closed: [(0.0, 1.0); N], count: 0, start: 0 }
     }
 
-    /// Whether there has been no loss event yet.
+    /// Whether there has been no loss event.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// A loss event starts with this packet. The interval before it is counted, unless a length is given: that of the
-    /// first event's.
+    /// A loss event starts with this packet and closes the interval before it. `given` replaces the interval's length,
+    /// for the first event.
     pub fn on_event(&mut self, sequence: u64, given: Option<f64>, discounting: bool) {
         let interval = given.unwrap_or(sequence.saturating_sub(self.start) as f64);
-        // The discount at the end of the interval that closes: it holds for those before it, and stays with them.
+        // The discount at the end of the closing interval applies to the earlier intervals and is kept with them.
         let discount = self.general_discount(interval, discounting);
         for (_, df) in &mut self.closed {
             *df *= discount;
@@ -59,13 +59,13 @@ impl LossIntervals {
         (2.0 * intervals / (weights * open)).max(THRESHOLD)
     }
 
-    /// p, with the open interval reaching to the highest packet received; 0 before the first loss event, 1 at most.
+    /// p, with the open interval up to the highest packet received; 0 before the first loss event, at most 1.
     pub fn loss_event_rate(&self, highest: u64, discounting: bool) -> f64 {
         let open = highest.saturating_add(1).saturating_sub(self.start) as f64;
         self.loss_event_rate_with(Some(open), discounting)
     }
 
-    /// p, with an open interval of so many packets or without it; 0 before the first loss event, 1 at most.
+    /// p, with or without an open interval of this many packets; 0 before the first loss event, at most 1.
     pub fn loss_event_rate_with(&self, open: Option<f64>, discounting: bool) -> f64 {
         if self.is_empty() {
             return 0.0;
@@ -98,7 +98,7 @@ mod tests {
     fn near(value: f64, expected: f64) {
         assert!((value - expected).abs() <= 1e-12, "{value} is not {expected}");
     }
-    /// Loss events after so many packets each, oldest first; and the number of the last event's packet.
+    /// Loss events after these numbers of packets, oldest first; also returns the number of the last event's packet.
     fn history(intervals: &[u64], discounting: bool) -> (LossIntervals, u64) {
         let mut l = LossIntervals::new();
         let mut at = 1_000;
@@ -119,14 +119,14 @@ mod tests {
         let (l, at) = history(&[100], false);
         near(l.loss_event_rate(at, false), 0.01);
         near(l.loss_event_rate(at + 99, false), 0.01);
-        // One interval only: k = 1, and I_0 takes its place once it is longer.
+        // One interval only: k = 1, and I_0 replaces it once it is longer.
         near(l.loss_event_rate(at + 199, false), 0.005);
     }
 
     #[test]
     fn eight_intervals_are_weighted() {
         let (l, at) = history(&[1_000, 10, 20, 30, 40, 50, 60, 70, 80], false);
-        // 80 + 70 + 60 + 50 + 0.8 * 40 + 0.6 * 30 + 0.4 * 20 + 0.2 * 10 = 320 over 6; the 1,000 are forgotten.
+        // 80 + 70 + 60 + 50 + 0.8 * 40 + 0.6 * 30 + 0.4 * 20 + 0.2 * 10 = 320 over 6; the 1,000 have dropped out.
         near(l.loss_event_rate(at, false), 6.0 / 320.0);
         // With I_0 = 200 first: 200 + 80 + 70 + 60 + 0.8 * 50 + 0.6 * 40 + 0.4 * 30 + 0.2 * 20 = 490.
         near(l.loss_event_rate(at + 199, false), 6.0 / 490.0);
@@ -138,7 +138,7 @@ mod tests {
         near(l.loss_event_rate(at + 99, true), 6.0 / (100.0 + 5.0 * 50.0));
         // I_0 = 200 > 2 * 50: DF = 0.5, so weights 1 + 0.5 * 5 over 200 + 0.5 * 250.
         near(l.loss_event_rate(at + 199, true), 3.5 / 325.0);
-        // DF = 100 / 1,000 is held at 0.25.
+        // DF = 100 / 1,000 is limited to 0.25.
         near(l.loss_event_rate(at + 999, true), 2.25 / 1_062.5);
         near(l.loss_event_rate(at + 199, false), 6.0 / 450.0);
     }

@@ -1,39 +1,40 @@
-//! X, the allowed sending rate: what feedback and its absence make of it (RFC 5348, sections 4.3 and 4.4).
+//! X, the allowed sending rate, and its updates by feedback and by the nofeedback timer (RFC 5348, sections 4.3 and
+//! 4.4).
 
 use super::receive_rate::ReceiveRateSet;
 use crate::throughput::{Equation, TcpFlow};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// No rate is above this, in bits a second; it keeps sums finite.
+/// Upper bound of all rates, in bit/s, which keeps sums finite.
 pub const MAX_RATE: f64 = 1e13;
 
-/// What the rate follows from at an instant. Rates in bits a second.
+/// The inputs of the rate at one time. Rates in bit/s.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// The flow of the throughput equation.
     pub tcp: TcpFlow,
     /// R: round-trip time.
     pub rtt: TimeDelta,
-    /// initial_rate (RFC 5348, section 4.2), recover_rate too (section 4.4).
+    /// initial_rate (RFC 5348, section 4.2), also recover_rate (section 4.4).
     pub initial_rate: f64,
     /// s / t_mbi.
     pub least: f64,
 }
 
-/// What a feedback packet says. Rates in bits a second.
+/// The content of a feedback packet. Rates in bit/s.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
     /// X_recv.
     pub receive_rate: f64,
-    /// p: loss events a packet, 0 to 1.
+    /// p: loss events per packet, 0 to 1.
     pub loss_event_rate: f64,
-    /// Whether it tells of a loss event that was not known.
+    /// Whether it reports a new loss event.
     pub new_event: bool,
-    /// Whether all of the interval that it covers was data-limited.
+    /// Whether the interval that it covers was entirely data-limited.
     pub data_limited: bool,
 }
 
-/// The allowed sending rate. Rates in bits a second.
+/// The allowed sending rate. Rates in bit/s.
 #[derive(Clone, Debug)]
 pub struct AllowedRate {
     x: f64,
@@ -45,7 +46,7 @@ pub struct AllowedRate {
 }
 
 impl AllowedRate {
-    /// At a rate that holds until there is a round-trip time.
+    /// An initial rate, kept until there is a round-trip time.
     pub fn new(x: f64, now: Timestamp) -> Self {
         let x = x.min(MAX_RATE);
         Self { x, x_calc: f64::NAN, p: 0.0, doubled_at: now, receive_set: ReceiveRateSet::new(now) }
@@ -63,12 +64,12 @@ impl AllowedRate {
     pub fn loss_event_rate(&self) -> f64 {
         self.p
     }
-    /// The greatest of X_recv_set; infinite at first.
+    /// The greatest of X_recv_set; initially infinite.
     pub fn max_receive_rate(&self) -> f64 {
         self.receive_set.max()
     }
 
-    /// The first round-trip time is there (RFC 5348, section 4.2).
+    /// The first round-trip time is known (RFC 5348, section 4.2).
     pub fn start(&mut self, now: Timestamp, initial_rate: f64) {
         self.x = initial_rate.min(MAX_RATE);
         self.doubled_at = now;
@@ -111,8 +112,8 @@ impl AllowedRate {
         }
     }
 
-    /// Expiration of the nofeedback timer (RFC 5348, section 4.4), where `idle` is whether nothing was sent since it was
-    /// set. `false` where nothing is halved, and nothing will be until the next packet sets the timer again.
+    /// Expiration of the nofeedback timer (RFC 5348, section 4.4); `idle` is whether nothing was sent since it was set.
+    /// Returns `false` if nothing was halved, in which case nothing will be until the next packet sets the timer again.
     pub fn on_nofeedback(&mut self, now: Timestamp, idle: bool, has_rtt: bool, terms: &Terms) -> bool {
         let recover_rate = terms.initial_rate;
         let x_recv = self.receive_set.max();

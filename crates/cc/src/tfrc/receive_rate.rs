@@ -2,9 +2,9 @@
 
 use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// Checkpoints kept of what has arrived.
+/// Number of checkpoints of received bytes.
 const CHECKPOINTS: usize = 32;
-/// Checkpoints in the time measured over.
+/// Checkpoints per measurement span.
 const PER_SPAN: i64 = 8;
 /// N: most values in X_recv_set (RFC 5348, section 8.2.2).
 const SET: usize = 3;
@@ -12,11 +12,12 @@ const SET: usize = 3;
 #[derive(Clone, Copy, Debug, Default)]
 struct Checkpoint {
     at: RemoteTimestamp,
-    /// Bytes that had arrived.
+    /// Bytes received until then.
     bytes: u64,
 }
 
-/// Measures the receive rate over the last round-trip time, or longer where feedback is rarer, by the receiver's clock.
+/// Measures the receive rate by the receiver's clock, over the last round-trip time or longer if feedback is less
+/// frequent.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveRate {
     ring: [Checkpoint; CHECKPOINTS],
@@ -50,7 +51,7 @@ impl ReceiveRate {
         self.ring[(self.count - 1) as usize % CHECKPOINTS]
     }
 
-    /// X_recv: over the time back to the latest checkpoint that is at least `span` old, or the oldest.
+    /// X_recv, measured back to the latest checkpoint at least `span` old, or the oldest.
     pub(super) fn get(&self, span: TimeDelta) -> DataRate {
         let kept = self.count.min(CHECKPOINTS as u64);
         let mut from = self.now;
@@ -66,7 +67,7 @@ impl ReceiveRate {
     }
 }
 
-/// X_recv_set. Rates in bits a second; infinite at first.
+/// X_recv_set. Rates in bit/s; initially infinite.
 #[derive(Clone, Debug)]
 pub struct ReceiveRateSet {
     values: [(f64, Timestamp); SET],
@@ -101,7 +102,7 @@ impl ReceiveRateSet {
         self.replace(greatest, now);
     }
 
-    /// Update X_recv_set(): the values of the last two round-trip times, three at most.
+    /// Update X_recv_set(): the values of the last two round-trip times, at most three.
     pub fn update(&mut self, value: f64, now: Timestamp, rtt: TimeDelta) {
         let mut kept = [(0.0, now); SET];
         let mut n = 1;
@@ -133,7 +134,7 @@ mod tests {
         let mut r = ReceiveRate::new();
         assert_eq!(r.get(RTT), DataRate::ZERO);
         arrivals(&mut r, 5_000..5_001, 1);
-        // One packet a round-trip time at least, and no more for the first of them.
+        // At least one packet per round-trip time, and no more for the first of them.
         assert_eq!(r.get(RTT), DataRate::from_kbps(100));
         arrivals(&mut r, 5_010..6_000, 10);
         assert_eq!(r.get(RTT), DataRate::from_kbps(800));
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(s.max(), 100.0);
         s.maximize(60.0, at(1_000));
         assert_eq!(s.max(), 100.0);
-        // The greatest has taken the time of the last call.
+        // The greatest value has the time of the last call.
         s.update(1.0, at(1_160), RTT);
         assert_eq!(s.max(), 100.0);
         s.replace(7.0, at(1_200));

@@ -1,4 +1,4 @@
-//! The data sender (RFC 5348, section 4), with the receiver's part in feedback.
+//! The data sender (RFC 5348, section 4), which also derives the receiver's part from feedback.
 
 use super::config::Config;
 use super::loss_events::LossDetector;
@@ -12,18 +12,19 @@ use crate::throughput::TcpFlow;
 use crate::tunable::SetupError;
 use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
 
-/// Bytes a packet by which the pacer may go over X, which counts no headers (RFC 5348, section 3.1): RTP's header with
-/// extensions, and as much again, so that what waits behind the pacer drains.
+/// Bytes per packet by which the pacer may exceed X, which excludes headers (RFC 5348, section 3.1): RTP's header with
+/// extensions, and as much again, so that the queue behind the pacer drains.
 const PACING_ROOM: f64 = 40.0;
-/// Round-trip time before the first sample, for loss events only.
+/// Round-trip time assumed before the first sample, for loss events only.
 const UNKNOWN_RTT: TimeDelta = TimeDelta::from_millis(100);
-/// Bounds on what is believed of a round-trip time sample.
+/// Bounds of a round-trip time sample.
 const MIN_RTT: TimeDelta = TimeDelta::from_micros(100);
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(60);
-/// Weight of a packet in the mean size: about the last 32 packets (RFC 5348, section 4.1, leaves the average open).
+/// Weight of a packet in the mean size: about the last 32 packets (RFC 5348, section 4.1, does not specify the
+/// average).
 const SIZE_WEIGHT: f64 = 1.0 / 32.0;
-/// An interval is data-limited where less than this share of what was allowed was sent. It stands for the heuristic of
-/// RFC 5348, section 8.2.1, which looks for instants at which all credit is used up and so depends on the pacer.
+/// An interval is data-limited if less than this share of the allowed bytes was sent. It replaces the heuristic of
+/// RFC 5348, section 8.2.1, which checks for times at which all credit is used up and so depends on the pacer.
 const NOT_LIMITED: f64 = 0.9;
 
 /// The round-trip time.
@@ -31,7 +32,7 @@ const NOT_LIMITED: f64 = 0.9;
 struct Rtt {
     /// R.
     mean: TimeDelta,
-    /// The square root of the last sample, and R_sqmean; of seconds.
+    /// The square root of the last sample, and R_sqmean, both of seconds.
     sample_root: f64,
     root_mean: f64,
 }
@@ -41,7 +42,7 @@ struct Rtt {
 pub struct Tfrc {
     config: Config,
     limits: Limits,
-    /// X, and X_inst in bits a second.
+    /// X, and X_inst in bit/s.
     rate: AllowedRate,
     x_inst: f64,
     /// s in bytes.
@@ -56,12 +57,12 @@ pub struct Tfrc {
     receive_rate: DataRate,
     max_receive_rate: DataRate,
     updated_at: Timestamp,
-    /// What X_recv is measured over: R, or the time between updates where feedback comes less often.
+    /// The span over which X_recv is measured: R, or the time between updates if feedback is less frequent.
     span: TimeDelta,
     sent_since_update: u64,
     data_limited: bool,
     nofeedback_at: Option<Timestamp>,
-    /// Nothing was sent since the nofeedback timer was set.
+    /// Whether nothing was sent since the nofeedback timer was set.
     idle: bool,
 }
 
@@ -149,7 +150,7 @@ impl Tfrc {
         self.x_inst = self.rate.get();
     }
 
-    /// The receiver's part: arrivals, losses, marks.
+    /// The receiver's part: arrivals, losses and marks.
     fn take_in(&mut self, feedback: &TransportFeedback<'_>) {
         let (rtt, span, tcp, max) = (self.r(), self.span, self.tcp(), self.max_receive_rate);
         let Self { config, detector, intervals, receive, new_event, .. } = self;
@@ -179,12 +180,12 @@ impl Tfrc {
         });
     }
 
-    /// What the RFC does on a feedback packet (section 4.3), once a round-trip time or at a new loss event.
+    /// Handles the equivalent of a feedback packet (section 4.3), once per round-trip time or at a new loss event.
     fn update(&mut self, now: Timestamp) {
         self.sample_rtt();
         let allowed = self.x_inst * now.saturating_since(self.updated_at).as_secs_f64();
         let sent = self.sent_since_update as f64 * 8.0 + self.segment * 8.0;
-        // What arrived now was sent in the interval before this one.
+        // Packets reported now were sent in the interval before this one.
         let data_limited = std::mem::replace(&mut self.data_limited, sent < NOT_LIMITED * allowed);
         self.span = self.r().max(now.saturating_since(self.updated_at)).min(MAX_RTT);
         self.receive_rate = self.receive.get(self.span);

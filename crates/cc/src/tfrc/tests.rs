@@ -15,7 +15,7 @@ enum Fate {
     Marked,
 }
 
-/// A codec that sends at the media rate over a path, of 50 ms each way at first, with feedback each 20 ms.
+/// A codec that sends at the media rate over a path, initially of 50 ms each way, with feedback every 20 ms.
 struct Pipe {
     sender: Tfrc,
     now: Timestamp,
@@ -24,7 +24,7 @@ struct Pipe {
     sequence: u64,
     flying: VecDeque<(u64, Timestamp, Fate)>,
     one_way: TimeDelta,
-    /// More delay on the way back.
+    /// Additional delay on the way back.
     late: TimeDelta,
     deaf: bool,
     idle: bool,
@@ -46,7 +46,7 @@ impl Pipe {
         }
     }
 
-    /// Goes on for so long; each packet's fate by its number.
+    /// Runs for `ms`; `fate` gives each packet's fate by its number.
     fn run(&mut self, ms: i64, fate: impl Fn(u64) -> Fate) {
         let end = self.now + TimeDelta::from_millis(ms);
         loop {
@@ -163,7 +163,7 @@ fn one_loss_in_a_hundred_gives_the_rate_of_the_equation() {
         let mut p = Pipe::new(50_000, &[]);
         p.run(60_000, |s| if s % 100 == 99 { fate } else { Fate::Arrives });
         within(p.metric("loss_event_rate"), 0.0095..=0.01);
-        // p = 0.01: 898.66 kbit/s. A little more where the open interval is the longer.
+        // p = 0.01: 898.66 kbit/s. A little more while the open interval is longer.
         within(p.kbps(), 897.0..=925.0);
         within(p.metric("segment_bytes"), 999.9..=1_000.1);
         assert_eq!(p.metric("data_limited"), 0.0);
@@ -175,7 +175,7 @@ fn feedback_rarer_than_round_trips_will_do() {
     let mut p = Pipe::new(300_000, &[]);
     p.one_way = TimeDelta::from_micros(500);
     p.run(4_000, |s| if s % 100 == 99 { Fate::Lost } else { Fate::Arrives });
-    // A hundredth of the round-trip time above, and so a hundred times its rate: 89.87 Mbit/s.
+    // A hundredth of the round-trip time above, and so a hundred times the rate: 89.87 Mbit/s.
     within(p.kbps(), 87_000.0..=92_500.0);
     within(p.metric("x_recv_bps") / p.metric("x_bps"), 0.9..=1.1);
 }
@@ -197,7 +197,7 @@ fn the_first_loss_halves_what_slow_start_has_reached() {
     let reached = p.metric("x_bps");
     let lost = p.sequence;
     p.run(190, |s| if s == lost { Fate::Lost } else { Fate::Arrives });
-    // X_target is the greatest receive rate: that of the packets around the lost one, sent at the rate reached.
+    // X_target is the greatest receive rate, that of the packets around the lost one, sent at the rate reached by then.
     within(p.metric("x_bps"), 0.5 * reached..=1.1 * reached);
     within(p.metric("loss_event_rate"), 1e-5..=0.01);
 }
@@ -208,7 +208,7 @@ fn silence_halves_the_rate_each_time() {
     p.run(60_000, |s| if s % 100 == 99 { Fate::Lost } else { Fate::Arrives });
     let before = p.kbps();
     p.deaf = true;
-    // Four round-trip times after the last feedback, which came up to 20 ms ago; then after four more.
+    // Four round-trip times after the last feedback, up to 20 ms ago; then after four more.
     p.run(375, clean);
     assert_eq!(p.kbps(), before);
     p.run(50, clean);
@@ -217,7 +217,7 @@ fn silence_halves_the_rate_each_time() {
     within(p.kbps() / before, 0.23..=0.26);
     p.run(200_000, clean);
     within(p.kbps(), 1.0..=1.0);
-    // And back.
+    // And recovery.
     p.deaf = false;
     p.run(60_000, |s| if s % 100 == 99 { Fate::Lost } else { Fate::Arrives });
     within(p.kbps(), 850.0..=950.0);

@@ -1,4 +1,5 @@
-//! Control with network assistance (V. Singh's dissertation, section 7.1): base stations say what their links can carry.
+//! Control with network assistance (V. Singh's dissertation, section 7.1): base stations announce the capacity of their
+//! links.
 
 use crate::cnadu::{self, Cnadu, REPORTS};
 use crate::controller::{Controller, Limits, ReceiverController, Report, Target, TimeoutReason};
@@ -12,11 +13,12 @@ const SOURCE: &str = "Singh's dissertation (Aalto, 2015), section 7.1";
 crate::tunables! {
     /// Configuration of both halves of TMMBR-A and TMMBR-B. The dissertation gives no numbers: the defaults were chosen here.
     pub struct AssistedConfig {
-        /// Share of a capacity that the media may take: headers and the encoder's variation want the rest.
+        /// Share of a capacity that media may use; the rest is for headers and variation of the encoder's rate.
         share: f64 = 0.9, 0.1 => 1.0;
-        /// Change of the capacity, as a share of what was asked for last, that the receiver asks for at once.
+        /// Change of the capacity, relative to the last request, that is requested at once.
         threshold: f64 = 0.05, 0.0 => 1.0;
-        /// Interval in which the receiver asks again while the capacity changes less, so that a lost message does no lasting harm.
+        /// Interval at which the request is repeated while the capacity changes less, so that a lost message has no
+        /// lasting effect.
         interval: TimeDelta = 1_000.0, 50.0 => 10_000.0;
         /// Pacing rate as a multiple of the media rate, so that a large frame does not wait.
         pacing_factor: f64 = 2.5, 1.0 => 100.0;
@@ -29,20 +31,20 @@ impl AssistedConfig {
     }
 }
 
-/// The receiver of both: asks the sender for what the base station says of the way in.
+/// The receiver of both variants: requests the capacity that the base station announces for its downlink.
 #[derive(Clone, Debug)]
 pub struct AssistedReceiver {
     config: AssistedConfig,
-    /// Capacity of the way in as last reported.
+    /// Downlink capacity last announced.
     capacity: Option<DataRate>,
     asked: Option<DataRate>,
     asked_at: Timestamp,
-    /// Whether media has come since.
+    /// Whether media has been received since the last request.
     news: bool,
 }
 
 impl AssistedReceiver {
-    /// A receiver that knows no capacity yet. Errors: see [`AssistedConfig::check`].
+    /// A receiver with no known capacity. Errors: see [`AssistedConfig::check`].
     pub fn new(config: AssistedConfig, start: &Start) -> Result<Self, SetupError> {
         config.check("tmmbr-a")?;
         Ok(Self { config, capacity: None, asked: None, asked_at: start.now, news: false })
@@ -84,7 +86,7 @@ fn bps(rate: Option<DataRate>) -> f64 {
     rate.map_or(f64::NAN, DataRate::as_bps_f64)
 }
 
-/// The lesser of two bounds that need not be there.
+/// The lesser of two optional bounds.
 fn lesser<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(if b < a { b } else { a }),
@@ -92,7 +94,7 @@ fn lesser<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
     }
 }
 
-/// TMMBR-A's sender: the lesser of what its base station says of the way out and what the receiver asks for.
+/// TMMBR-A's sender: the lesser of its base station's uplink capacity and the receiver's request.
 #[derive(Clone, Debug)]
 pub struct TmmbrA {
     config: AssistedConfig,
@@ -148,12 +150,12 @@ impl Controller for TmmbrA {
     }
 }
 
-/// TMMBR-B's sender: the lesser of its own estimate, which is that of C-NADU's sender, and what the receiver asks for.
+/// TMMBR-B's sender: the lesser of its own estimate, computed as by C-NADU's sender, and the receiver's request.
 #[derive(Clone, Debug)]
 pub struct TmmbrB {
     config: AssistedConfig,
     limits: Limits,
-    /// Reads the receiver's reports; the request is its receiver's estimate.
+    /// Uses the receiver's reports; the request is its receiver's estimate.
     own: Cnadu,
     request: Option<DataRate>,
 }
@@ -198,7 +200,7 @@ impl Controller for TmmbrB {
                 self.request = Some(rate);
                 self.own.on_cue(&Cue::ReceiverEstimate(crate::cue::ReceiverEstimate { rate, ..*estimate }));
             }
-            // The sender has no base station that would tell it.
+            // The sender has no base station that announces a capacity.
             Cue::CapacityNotice(_) => {}
             _ => self.own.on_cue(cue),
         }
@@ -214,7 +216,7 @@ impl Controller for TmmbrB {
         self.own.on_timeout(now);
     }
     fn target(&self) -> Target {
-        // C-NADU's choice holds back where delay grows; its own bound and the request bound it from above.
+        // C-NADU reduces the rate when delay grows; its own bound and the request are upper bounds.
         let rate = lesser(self.own.own().map(DataRate::from_bps_f64), self.request)
             .map_or(self.own.target().media_rate, |bound| bound.min(self.own.target().media_rate));
         let rate = self.limits.clamp(rate);
@@ -268,7 +270,7 @@ mod tests {
         b.on_cue(&request(900));
         assert_eq!(kbps(&b), 810.0);
         b.on_packet_sent(&SentPacket::media(Timestamp::ZERO, 0, DataSize::from_bytes(1_000)));
-        // One packet of ten lost at a round trip of 200 ms: TFRC's rate lies below the request.
+        // One packet in ten is lost at a round-trip time of 200 ms: TFRC's rate is below the request.
         b.on_cue(&Cue::ReportBlock(ReportBlock {
             now: Timestamp::from_secs(1),
             fraction_lost: 0.1,
@@ -294,7 +296,7 @@ mod tests {
         assert_eq!(r.poll_report(at(20)), None);
         r.on_notice(&notice(370));
         assert_eq!(r.poll_report(at(30)), Some(Report::Tmmbr { rate: DataRate::from_kbps(370) }));
-        // Without media nobody need be asked; with it, once a second.
+        // Without media no request is sent; with media, one a second.
         assert_eq!(r.poll_timeout(), None);
         r.on_packet_received(&crate::frames::tests::packet(1, 0.0, 40.0, 1_000, true));
         assert_eq!((r.poll_timeout(), r.poll_report(at(1_029))), (Some(at(1_030)), None));

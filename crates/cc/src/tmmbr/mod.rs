@@ -1,11 +1,11 @@
-//! Receiver-driven control by TMMBR alone (V. Singh's dissertation, section 4.1.2; 3GPP TS 26.114): the receiver compares
-//! the mean time between frames with the expected one and bounds the sender's rate; the sender follows blindly.
+//! Receiver-driven control by TMMBR alone (V. Singh's dissertation, section 4.1.2; 3GPP TS 26.114): the receiver
+//! compares the mean time between frames with the expected one and limits the sender's rate; the sender only follows.
 //!
 //! The dissertation gives no numbers: the defaults were chosen here.
 //!
-//! With network assistance (section 7.1) base stations say what their links can carry. TMMBR-A: they report to both ends, and the
-//! sender takes the lesser of its own link's capacity and the receiver's request. TMMBR-B: they report to the receiver alone, and
-//! the sender takes the lesser of the request and its own estimate.
+//! With network assistance (section 7.1) base stations announce the capacity of their links. TMMBR-A: to both ends, and
+//! the sender uses the lesser of its own link's capacity and the receiver's request. TMMBR-B: to the receiver only, and
+//! the sender uses the lesser of the request and its own estimate.
 
 mod assisted;
 mod config;

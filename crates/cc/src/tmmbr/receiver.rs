@@ -1,4 +1,4 @@
-//! The half at the media receiver, which decides.
+//! The half at the media receiver, which controls the rate.
 
 use super::config::Config;
 use crate::controller::{Limits, ReceiverController, Report};
@@ -23,13 +23,13 @@ pub struct TmmbrReceiver {
     incoming_bps: Option<f64>,
     /// Mean frame in bytes.
     size: f64,
-    /// What I-frames came late, in s: the frames after them come earlier by as much.
+    /// Lateness of I-frames in s, by which the following frames may be early.
     excused: f64,
-    /// The observed period: its start, time between frames and what was expected of it, in s.
+    /// The observation period: its start, and the actual and expected time between frames in s.
     begun: Timestamp,
     observed: f64,
     expected: f64,
-    /// Mean time between frames to the expected, in the last period.
+    /// Ratio of the mean to the expected time between frames in the last period.
     ratio: f64,
     over: u32,
     /// The estimate in bit/s.
@@ -38,7 +38,7 @@ pub struct TmmbrReceiver {
 }
 
 impl TmmbrReceiver {
-    /// A receiver of nothing yet, whose estimate is the start rate. Errors: see [`Config::check`].
+    /// A receiver in its initial state; the estimate is the start rate. Errors: see [`Config::check`].
     pub fn new(config: Config, start: &Start) -> Result<Self, SetupError> {
         config.check("tmmbr")?;
         Ok(Self {
@@ -64,7 +64,7 @@ impl TmmbrReceiver {
         let is_large = self.size > 0.0 && size > self.config.large_frame * self.size;
         self.size += if self.size == 0.0 { size } else { WEIGHT * (size - self.size) };
         let departure = step.departure.as_secs_f64();
-        // Missing packets make the time between frames longer than expected, as if so much of a frame were not there.
+        // Missing packets lengthen the mean as if that share of a frame were missing.
         let expected =
             departure * f64::from(step.packets) / (f64::from(step.packets) + f64::from(step.missing)).max(1.0);
         let late = step.arrival.as_secs_f64() - departure;
@@ -77,12 +77,12 @@ impl TmmbrReceiver {
         }
     }
 
-    /// Ends the observed period.
+    /// Ends the observation period.
     fn conclude(&mut self, now: Timestamp) {
         let passed = now.saturating_since(self.begun).as_secs_f64().min(1.0);
         self.ratio = if self.expected > 0.0 { self.observed / self.expected } else { f64::NAN };
         (self.begun, self.observed, self.expected) = (now, 0.0, 0.0);
-        // No later than the next I-frame or so.
+        // Until about the next I-frame at most.
         self.excused = if self.over == 0 { self.excused } else { 0.0 };
         let Some(incoming) = self.incoming_bps else { return };
         if self.ratio > 1.0 + self.config.over_margin {
@@ -91,7 +91,7 @@ impl TmmbrReceiver {
                 self.estimate = self.estimate.min(self.config.beta * incoming);
             }
         } else {
-            // A path with room to spare brings frames when they are expected, no earlier.
+            // A path with spare capacity delivers frames on time, not earlier.
             self.over = 0;
             let raised = self.estimate * libm::pow(1.0 + self.config.increase, passed);
             self.estimate = raised.min(self.config.incoming_bound * incoming).max(self.estimate);
@@ -143,7 +143,7 @@ mod tests {
     fn receiver() -> TmmbrReceiver {
         Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Tmmbr>(&[])
     }
-    /// Frames at 30 a second, 1,000 bytes by default, each `late` ms late. Time in ms and kbit/s reported.
+    /// Frames at 30 a second, 1,000 bytes by default, each `late` ms late. Returns times in ms and reported kbit/s.
     fn run(frames: u64, late: impl Fn(u64) -> f64, size: impl Fn(u64) -> u64) -> Vec<(f64, f64)> {
         let mut r = receiver();
         let mut told = Vec::new();
@@ -164,7 +164,7 @@ mod tests {
         assert!(told.windows(2).all(|w| (999.0..=1_040.0).contains(&(w[1].0 - w[0].0))), "{told:?}");
         let last = told.last().expect("told").1;
         assert!((240.0 * 1.08f64.powf(3.4)..=240.0 * 1.08f64.powf(5.1)).contains(&last), "{told:?}");
-        // Early is no less: 1 ms more with each frame, at first late.
+        // Early frames have no other effect: 1 ms more with each frame, at first late.
         let early = run(150, |k| 150.0 - k as f64, |_| 1_000);
         assert!(early.last().expect("told").1 >= 0.96 * last, "{early:?}");
     }
@@ -178,7 +178,7 @@ mod tests {
         assert!((4_000.0..=4_700.0).contains(&at), "{told:?}");
         // 0.75 of 240 / 1.1 kbit/s, measured over a second.
         assert!((160.0..=176.0).contains(&kbps), "{told:?}");
-        // Late for 0.4 s and on time again: a transient. And 4 % is no over-use.
+        // Late for 0.4 s and then on time: a transient. And 4 % is no over-use.
         for told in [
             run(180, |k| 3.34 * k.clamp(90, 102).saturating_sub(90) as f64, |_| 1_000),
             run(180, |k| 1.3 * k.saturating_sub(90) as f64, |_| 1_000),
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn an_i_frame_and_what_follows_it_do_not_count() {
-        // Each second an I-frame of six times the size, 100 ms late, and the next 20 frames late by less and less.
+        // Every second an I-frame of six times the size, 100 ms late; the next 20 frames are less and less late.
         let late = |k: u64| if k > 0 { 100.0 - 5.0 * (k % 30).min(20) as f64 } else { 0.0 };
         let size = |k: u64| if k.is_multiple_of(30) { 6_000 } else { 1_000 };
         let told = run(300, late, size);
@@ -201,7 +201,7 @@ mod tests {
     fn missing_packets_make_the_mean_longer() {
         let told = run(300, |_| 0.0, |k| if k > 100 && k.is_multiple_of(5) { 0 } else { 1_000 });
         let last = told.last().expect("told").1;
-        // 192 kbit/s still come in.
+        // 192 kbit/s still arrive.
         assert!((135.0..=150.0).contains(&last), "{told:?}");
     }
 }

@@ -8,7 +8,7 @@ use crate::spec::{Algorithm, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
 use weir_units::{DataRate, Gain, Timestamp};
 
-/// The sender: what the receiver last reported, between the limits.
+/// The sender: the receiver's last request, within the limits.
 #[derive(Clone, Debug)]
 pub struct Tmmbr {
     pacing: Gain,

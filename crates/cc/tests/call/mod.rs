@@ -1,5 +1,5 @@
-//! A call over one narrow link: 30 frames a second that follow the target, cut into packets, a drop-tail queue counted in
-//! packets, playout with a greatest delay, and RTCP as the controller's entry in the registry plans it.
+//! A call over one narrow link: 30 frames a second at the target rate, split into packets, a drop-tail queue counted in
+//! packets, playout with a maximum delay, and RTCP as planned by the controller's entry in the registry.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,12 +12,12 @@ use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp}
 
 const FRAME: TimeDelta = TimeDelta::from_nanos(1_000_000_000 / 30);
 const MTU: u64 = 1_500;
-/// RTCP's interval where nothing is planned.
+/// RTCP interval without a plan.
 const UNPLANNED: TimeDelta = TimeDelta::from_secs(1);
 
-/// The conditions.
+/// The conditions of a call.
 pub(crate) struct CallPlan {
-    /// Second from which the link has so many kbit/s.
+    /// Start second and kbit/s of the link.
     pub(crate) capacity: Vec<(i64, u64)>,
     pub(crate) one_way: TimeDelta,
     pub(crate) queue_packets: usize,
@@ -29,12 +29,12 @@ pub(crate) struct CallPlan {
     pub(crate) seconds: i64,
 }
 
-/// What came of it.
+/// The result of a call.
 #[derive(Default, Debug)]
 pub(crate) struct CallTrace {
-    /// Bits of the target by second.
+    /// Target rate by second, in kbit/s.
     pub(crate) target_kbps: Vec<f64>,
-    /// Greatest queueing delay of an arrival by second, in ms.
+    /// Maximum queueing delay of an arrival by second, in ms.
     pub(crate) queue_ms: Vec<f64>,
     pub(crate) sent: u64,
     pub(crate) lost: u64,
@@ -45,19 +45,19 @@ pub(crate) struct CallTrace {
 }
 
 impl CallTrace {
-    /// What came in time, in kbit/s.
+    /// Rate received in time, in kbit/s.
     pub(crate) fn goodput_kbps(&self) -> f64 {
         self.played_bits as f64 / self.seconds * 1e-3
     }
-    /// What came at all, in kbit/s.
+    /// Rate received, in kbit/s.
     pub(crate) fn received_kbps(&self) -> f64 {
         self.received_bits as f64 / self.seconds * 1e-3
     }
-    /// Packets that the queue dropped, in percent.
+    /// Packets dropped by the queue, in percent.
     pub(crate) fn loss_percent(&self) -> f64 {
         100.0 * self.lost as f64 / self.sent as f64
     }
-    /// Packets that came too late, in percent.
+    /// Packets received too late, in percent.
     pub(crate) fn late_percent(&self) -> f64 {
         100.0 * self.discarded as f64 / self.sent as f64
     }
@@ -105,14 +105,14 @@ struct Call<'a> {
     highest: Option<u64>,
     reported: u64,
     forward: TimeDelta,
-    /// Deadline and number of what waits for playout.
+    /// Deadline and number of packets waiting for playout.
     playing: VecDeque<(Timestamp, u64)>,
     messages: Vec<Message>,
     timers: [Option<Timestamp>; 2],
     trace: CallTrace,
 }
 
-/// Runs a call under a controller with its default parameters but these.
+/// Runs a call under a controller with its default parameters, except for `params`.
 pub(crate) fn call(controller: &str, plan: &CallPlan, params: &[(&str, f64)]) -> CallTrace {
     let registry = Registry::builtin();
     let spec = registry.get(controller).expect("built in");
@@ -223,7 +223,7 @@ impl Call<'_> {
         self.trace.target_kbps[second] += rate.as_kbps_f64() / 30.0;
         let mut left = rate.size_in(FRAME).as_bytes().max(1);
         while left > 0 {
-            // Of nearly equal size, as a packetiser cuts them.
+            // Packets of nearly equal size, as from a packetiser.
             let size = DataSize::from_bytes(left.div_ceil(left.div_ceil(MTU)));
             left -= size.as_bytes();
             let sequence = self.packets.len() as u64;
@@ -284,7 +284,7 @@ impl Call<'_> {
         self.poll_receiver(now);
     }
 
-    /// Plays what is due.
+    /// Plays frames that are due.
     fn play(&mut self, now: Timestamp) {
         while let Some(&(at, sequence)) = self.playing.front().filter(|p| p.0 <= now) {
             self.playing.pop_front();

@@ -1,4 +1,4 @@
-//! A tiny network for closed loops: flows of a perfect codec over one drop-tail bottleneck, with RTCP as cues.
+//! A minimal network for closed loops: flows of an ideal codec over one drop-tail bottleneck, with RTCP as cues.
 
 mod net;
 mod tcp;
@@ -34,12 +34,12 @@ pub(crate) struct LinkPlan {
     pub(crate) queue_bytes: f64,
     pub(crate) one_way: TimeDelta,
     pub(crate) loss: f64,
-    /// Share of packets that get a congestion mark.
+    /// Share of packets that are marked CE.
     pub(crate) marks: f64,
     pub(crate) limits_kbps: (u64, u64),
     /// Seconds between which a greedy TCP flow shares the link.
     pub(crate) tcp: Option<(i64, i64)>,
-    /// Time between messages of per-packet feedback.
+    /// Interval of per-packet feedback.
     pub(crate) feedback: TimeDelta,
     pub(crate) seconds: i64,
 }
@@ -60,16 +60,16 @@ impl Default for LinkPlan {
     }
 }
 
-/// What a flow did, second by second.
+/// A flow's traffic, by second.
 #[derive(Default)]
 pub(crate) struct FlowTrace {
     /// Bits sent, by second.
     pub(crate) sent: Vec<f64>,
-    /// Greatest queuing delay of an arrival in ms, by second.
+    /// Maximum queuing delay of an arrival in ms, by second.
     pub(crate) worst_queue: Vec<f64>,
     /// Sum of queuing delays in ms and arrivals, by second.
     queue_sum: Vec<(f64, f64)>,
-    /// What a circuit breaker beside the controller would have done at the end: ceased, or capped the rate.
+    /// State at the end of a circuit breaker beside the controller: tripped, or capping the rate.
     pub(crate) breaker: (Option<Trip>, Option<DataRate>),
 }
 
@@ -86,7 +86,7 @@ impl FlowTrace {
         let (sum, n) = self.queue_sum[from..to].iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
         sum / f64::max(n, 1.0)
     }
-    /// Greatest queuing delay in ms.
+    /// Maximum queuing delay in ms.
     pub(crate) fn worst_queue_ms(&self, from: usize, to: usize) -> f64 {
         self.worst_queue[from..to].iter().copied().fold(0.0, f64::max)
     }

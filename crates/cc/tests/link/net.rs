@@ -17,9 +17,9 @@ use weir_cc::{
 use weir_cc::{SentHistory, Setup};
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// Bytes of every packet.
+/// Size of every packet.
 const SIZE: DataSize = DataSize::from_bytes(1_012);
-/// The receiver's clock stands this far from the sender's.
+/// Offset of the receiver's clock from the sender's.
 const OFFSET: TimeDelta = TimeDelta::from_secs(777);
 const WINDOW_POLL: TimeDelta = TimeDelta::from_millis(5);
 const RECEIVER_REPORT: TimeDelta = TimeDelta::from_secs(1);
@@ -55,9 +55,9 @@ struct Flow {
     breaker: CircuitBreaker,
     per_packet: bool,
     next: u64,
-    /// Media packets of the block begun, and repair packets that are due.
+    /// Media packets in the current block, and repair packets due.
     block: (u8, u8),
-    /// Receive side of RFC 3550 and RFC 8888.
+    /// Receiver state of RFC 3550 and RFC 8888.
     pending: Vec<ReportedPacket>,
     reported_to: u64,
     highest: Option<u64>,
@@ -71,7 +71,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Counts the packet just sent, and gives the rate of media and repair together. Packets are evenly spaced.
+    /// Counts the packet just sent, and returns the rate of media and repair together. Packets are evenly spaced.
     fn rate_with_repair(&mut self) -> DataRate {
         let target = self.sender.target();
         let (media, repair) = match target.repair {
@@ -104,7 +104,7 @@ pub(super) struct Net<'a> {
     pub(super) tcp: Tcp,
 }
 
-/// Runs flows over a link and gives their traces.
+/// Runs flows over a link and returns their traces.
 pub(crate) fn run(plan: &LinkPlan, flows: &[FlowPlan]) -> Vec<FlowTrace> {
     let registry = Registry::builtin();
     let seconds = plan.seconds as usize + 1;
@@ -256,7 +256,7 @@ impl Net<'_> {
 
     fn send(&mut self, now: Timestamp, f: usize) {
         let flow = &mut self.flows[f];
-        // A full window: the codec drops what does not fit, and looks again a little later.
+        // The window is full: the codec drops this packet and tries again a little later.
         let in_flight = flow.history.bytes_in_flight();
         if flow.sender.target().window.is_some_and(|w| !in_flight.is_zero() && in_flight + SIZE > w) {
             return self.at(now + WINDOW_POLL, What::Send(f));
@@ -283,7 +283,7 @@ impl Net<'_> {
         }
     }
 
-    /// Takes a packet into the bottleneck's queue; whether there was room.
+    /// Puts a packet into the bottleneck's queue; returns whether there was room.
     pub(super) fn enqueue(&mut self, now: Timestamp) -> bool {
         let start = self.free_at.max(now);
         let backlog = (start - now).as_secs_f64() * self.capacity_bps / 8.0;

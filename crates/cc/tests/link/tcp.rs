@@ -4,8 +4,8 @@ use super::net::{Net, What};
 use std::collections::VecDeque;
 use weir_units::Timestamp;
 
-/// A greedy NewReno sender in outline: slow start, congestion avoidance, one halving a window, selective
-/// acknowledgements; what it sends again is treated as new data.
+/// A simplified greedy NewReno sender: slow start, congestion avoidance, one halving per window, selective
+/// acknowledgements; retransmissions are treated as new data.
 #[derive(Default)]
 pub(super) struct Tcp {
     pub(super) window: f64,

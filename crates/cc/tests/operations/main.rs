@@ -1,7 +1,7 @@
-//! What every controller holds to, whatever happens to it: random sequences of operations over each entry of the
-//! registry, sender and receiver halves.
+//! Properties of every controller under random sequences of operations, for sender and receiver halves of each entry of
+//! the registry.
 //!
-//! A new controller is picked up by itself. `PROPTEST_CASES=5000` looks longer, with a fresh seed each time.
+//! New controllers are included automatically. `PROPTEST_CASES=5000` searches longer, with a new seed each time.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
@@ -22,24 +22,24 @@ mod sender;
 use receiver::ReceiverHarness;
 
 const DEFAULT_CASES: u32 = 150;
-/// More probe clusters than this at one instant are a flood.
+/// Upper bound of probe clusters at one time.
 const MAX_PROBES_AT_ONCE: usize = 16;
-/// Deadlines further ahead are not waited for.
+/// Later deadlines are not waited for.
 const REACHABLE: TimeDelta = TimeDelta::from_secs(86_400);
 
 #[derive(Clone, Copy, Debug)]
 enum Reports {
     /// The packets not yet reported, in order, some of them lost.
     True,
-    /// As true, and reported in the opposite order.
+    /// The same, reported in reverse order.
     Reordered,
-    /// The message before once more.
+    /// The previous message again.
     Duplicate,
-    /// Packets of long ago.
+    /// Packets sent long ago.
     Late,
-    /// Sequence numbers that may never have been sent, with any arrival time.
+    /// Sequence numbers that may never have been sent, with arbitrary arrival times.
     Forged,
-    /// Nothing at all.
+    /// No packets.
     Empty,
 }
 
@@ -81,14 +81,14 @@ enum Op {
         jitter_ns: i64,
         rtt: Rtt,
     },
-    /// A report with run lengths: of the media packets not yet in one, or of the packets before once more.
+    /// A report with run lengths of the media packets not yet covered, or of the previous packets again.
     Interval {
         again: bool,
         gap_us: u32,
         lost: u64,
         discarded: u64,
         repaired: u64,
-        /// Least, mean and last one-way delay.
+        /// Minimum, mean and last one-way delay.
         delays_ns: Option<(i64, i64, i64)>,
         rtt: Rtt,
     },
@@ -106,7 +106,7 @@ enum Op {
         bps: u64,
         rtt: Rtt,
     },
-    /// What a transport beneath the session tells.
+    /// A report by the transport below the session.
     Transport {
         bps: u64,
         smoothed: u64,
@@ -124,14 +124,14 @@ enum Op {
         floor: u64,
         ceiling: u64,
     },
-    /// The deadline that the controller gave, and `late_us` more.
+    /// The controller's deadline plus `late_us`.
     Timeout {
         late_us: u32,
     },
     Silence {
         ms: u32,
     },
-    /// The session counts what left so long ago as gone.
+    /// The session gives up packets sent this long ago.
     GiveUp {
         age_ms: u32,
     },
@@ -148,7 +148,7 @@ enum ReceiverOp {
         marker: bool,
         ecn: u8,
     },
-    /// A packet with a departure time in keeping with its arrival.
+    /// A packet whose departure time is consistent with its arrival.
     Steady {
         gap_us: u32,
         size: u16,
@@ -197,7 +197,7 @@ fn reports() -> impl Strategy<Value = Reports> {
 fn op() -> impl Strategy<Value = Op> {
     let size = prop_oneof![1 => Just(0u16), 8 => 100u16..1_500, 1 => any::<u16>()];
     let mask = || prop_oneof![4 => Just(0u64), 2 => any::<u64>(), 1 => Just(u64::MAX)];
-    // Mostly no absurd arrival time, for one is enough to spoil a run.
+    // Mostly plausible arrival times, since one absurd time can spoil a run.
     let absurd = prop_oneof![30 => Just(0i64), 1 => nanos()];
     let kind = prop_oneof![8 => Just(Kind::Media), 1 => Just(Kind::Padding), 1 => Just(Kind::Repair)];
     let delay = || prop_oneof![8 => 20_000_000i64..100_000_000, 1 => nanos()];
@@ -257,7 +257,7 @@ fn setup_strategy() -> impl Strategy<Value = Setup> {
     })
 }
 
-/// Some of the entry's parameters, anywhere in their ranges, the ends included.
+/// Some of the entry's parameters, anywhere in their ranges including the ends.
 fn params_strategy(spec: &Spec) -> impl Strategy<Value = Vec<(String, f64)>> + use<> {
     let known = spec.params.clone();
     let share = prop_oneof![Just(0.0), Just(1.0), 0.0f64..=1.0];
@@ -270,7 +270,7 @@ fn params_strategy(spec: &Spec) -> impl Strategy<Value = Vec<(String, f64)>> + u
     })
 }
 
-/// What a run has shown, for comparison with another of the same operations.
+/// The course of a run, for comparison with another of the same operations.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Trace {
     targets: Vec<Target>,
@@ -278,19 +278,19 @@ struct Trace {
     metrics: Vec<u64>,
 }
 
-/// A sender half with the session's part of the work around it, checking as it goes.
+/// A sender half and the session's work around it, with checks.
 struct Harness {
     controller: Sender,
     limits: Limits,
     now: Timestamp,
     history: SentHistory,
-    /// The flight as the history's rules have it.
+    /// The flight by the history's rules.
     flight: BTreeMap<u64, (Timestamp, u64)>,
     next: u64,
     /// First packet that no true report has covered.
     untold: u64,
     last_reports: Vec<ReportedPacket>,
-    /// Media packets that no interval report has covered, and those of the last one.
+    /// Media packets not covered by an interval report, and those of the last one.
     unreported: Vec<IntervalPacket>,
     last_interval: Vec<IntervalPacket>,
     pending_probe: Option<(u32, u32)>,
@@ -319,7 +319,7 @@ fn run_receiver(spec: &Spec, setup: &Setup, ops: &[ReceiverOp]) -> Result<Vec<St
     Ok(h.reports)
 }
 
-/// Runs the property over every entry of the registry, alone and with its steps probed.
+/// Checks the property for every entry of the registry, alone and with probing of its steps.
 fn every_controller<S: Strategy>(strategy: impl Fn(&Spec) -> S, check: impl Fn(&Spec, S::Value) -> Checked) {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {

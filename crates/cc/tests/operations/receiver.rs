@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A receiver half that takes in packets.
+/// A receiver half that receives packets.
 pub(super) struct ReceiverHarness {
     pub(super) controller: Receiver,
     pub(super) now: Timestamp,
@@ -30,7 +30,7 @@ impl ReceiverHarness {
                 self.packet(size, Some(RemoteTimestamp::from_nanos(departure.as_nanos())), true, Ecn::Ect0);
             }
             ReceiverOp::Playout { rtp_timestamp, complete, discarded, buffered_ns } => {
-                // Of the last packet, or of anything.
+                // Of the last packet, or arbitrary.
                 let rtp_timestamp = if complete { self.rtp_timestamp } else { rtp_timestamp };
                 let buffered = TimeDelta::from_nanos(buffered_ns);
                 let frame = FramePlayout { now: self.now, rtp_timestamp, complete, discarded, buffered };

@@ -1,4 +1,4 @@
-//! A sender half under operations, with what its session would do.
+//! A sender half under operations, and its session's work.
 
 use super::*;
 
@@ -88,7 +88,7 @@ impl Harness {
                 self.controller.on_limits(self.limits, self.now);
             }
             Op::Timeout { late_us } => {
-                // A deadline beyond any run, drawn from an absurd round-trip time, is one that nobody reaches.
+                // A deadline beyond any run, from an absurd round-trip time, is never reached.
                 let at = self.controller.poll_timeout().map(|t| t.0).filter(|&t| t - self.now < REACHABLE);
                 if let Some(at) = at {
                     self.now = self.now.max(at) + TimeDelta::from_micros(i64::from(late_us));
@@ -206,7 +206,7 @@ impl Harness {
         Ok(())
     }
 
-    /// What is reported leaves the flight, and so does all that was sent before the first of it.
+    /// Reported packets leave the flight, and so do all packets sent before the first of them.
     pub(super) fn model_resolve(&mut self, batch: &[ReportedPacket]) {
         let remembered = self.next - self.history.len() as u64..self.next;
         let known = || batch.iter().map(|r| r.sequence).filter(|s| remembered.contains(s));

@@ -12,7 +12,7 @@ fn told(s: &mut Cnadu, kbps: u64) -> f64 {
     s.on_cue(&estimate(kbps, EstimateKind::Tmmbr));
     testing::kbps(s)
 }
-/// Report number `n` of 100 packets, 10 ms apart, with these fates at these places.
+/// Report number `n`, of 100 packets 10 ms apart; `fates` are the exceptions by index.
 fn report(s: &mut Cnadu, n: u64, rtt_ms: i64, fates: &[(u64, Fate)]) -> f64 {
     let packet = |k: u64| IntervalPacket {
         sequence: 100 * n + k,
@@ -42,7 +42,7 @@ fn with_loss_the_rate_lies_between_the_estimates() {
     let mut s = sender();
     told(&mut s, 1_000);
     report(&mut s, 0, 100, &[]);
-    // Two losses 100 ms and less apart are one event; a third 300 ms on is another: two events.
+    // Two losses at most 100 ms apart are one event; a third, 300 ms later, is another: two events.
     let lost = Fate::Lost;
     let rate = report(&mut s, 1, 100, &[(30, lost), (35, lost), (65, lost)]);
     let p = s.losses.mean(true).map_or(0.0, f64::recip);
@@ -51,11 +51,11 @@ fn with_loss_the_rate_lies_between_the_estimates() {
     let tcp =
         8.0 / (0.1 * libm::sqrt(2.0 * p / 3.0) + 0.4 * 3.0 * libm::sqrt(3.0 * p / 8.0) * p * (1.0 + 32.0 * p * p));
     assert!((780.0..830.0).contains(&tcp) && near(rate, tcp), "{rate} of {tcp}");
-    // The next report tells of none: midway.
+    // The next report has no losses: the rate lies midway.
     let rate = report(&mut s, 2, 100, &[]);
     let own = s.tcp.expect("after a loss") * 1e-3;
     assert!(own >= tcp && near(rate, 0.5 * (own + 1_000.0)), "{rate}, {own}");
-    // Where TCP would send far more than the receiver's estimate, a tenth above that counts.
+    // Where TCP would send far more than the receiver's estimate, the bound is a tenth above the latter.
     assert!(near(told(&mut s, 200), 0.5 * (200.0 + 220.0)));
 }
 
@@ -81,17 +81,17 @@ fn missed_playout_lowers_the_rate_for_a_while() {
     told(&mut s, 400);
     report(&mut s, 0, 100, &[]);
     let discarded: Vec<_> = (40..60).map(|k| (k, Fate::Discarded)).collect();
-    // A fifth of the packets: a tenth of the rate.
+    // A fifth of the packets is discarded: a tenth of the rate is taken off.
     assert!(near(report(&mut s, 1, 100, &discarded), 360.0));
     assert!(near(told(&mut s, 500), 360.0));
-    // Then a fifth more each second, and half of the way to the receiver's estimate.
+    // Then a fifth more each second, and half of the difference to the receiver's estimate.
     let own = 360.0 * 1.2;
     assert!(near(report(&mut s, 2, 100, &[]), 0.5 * (own + 500.0)));
     (3..20).for_each(|n| {
         report(&mut s, n, 100, &[]);
     });
     assert!(s.discard_bound.is_none() && near(kbps(&s), 500.0));
-    // One packet of 250 is below the share that counts.
+    // One packet of 250 is below the threshold.
     report(&mut s, 20, 100, &[]);
     assert!(s.discards == 0.0 && s.tcp.is_none());
 }
@@ -102,7 +102,7 @@ fn an_empty_buffer_holds_the_rate() {
     told(&mut s, 400);
     let unit =
         |playout_delay| Cue::NextDataUnit(NextDataUnit { now: Timestamp::ZERO, next_sequence: 1, playout_delay });
-    // A session that plays nothing tells of no delay at all, and is not held.
+    // A session without playout reports no playout delay and is not held.
     s.on_cue(&unit(None));
     assert!(near(told(&mut s, 450), 450.0));
     s.on_cue(&unit(Some(TimeDelta::from_millis(20))));

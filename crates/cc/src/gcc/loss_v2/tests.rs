@@ -4,7 +4,7 @@ use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp};
 fn controller() -> LossV2 {
     LossV2::new(Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(10_000) })
 }
-/// Feedback every 100 ms on ten packets of `rate` in all, of which every `nth` is lost.
+/// Feedback every 100 ms on ten packets with `rate` in all; every `nth` is lost.
 fn run(c: &mut LossV2, from_ms: i64, to_ms: i64, kbps: u64, nth: u64, delay_kbps: f64) {
     for t in (from_ms..to_ms).step_by(100) {
         let size = DataSize::from_bytes(kbps * 100 / 8 / 10);
@@ -42,7 +42,7 @@ fn a_quarter_lost_binds_near_what_arrives() {
     let mut c = controller();
     run(&mut c, 0, 3_000, 1_000, u64::MAX, 1_200.0);
     run(&mut c, 3_000, 10_000, 1_000, 4, 1_200.0);
-    // 100 kbit/s / (0.25 - 0.05) = 500 kbit/s is below the 750 that arrive, which are the least.
+    // 100 kbit/s / (0.25 - 0.05) = 500 kbit/s is below the 750 acknowledged, which are the lower bound.
     assert!((c.loss - 0.25).abs() < 0.05, "{}", c.loss);
     let got = c.rate().expect("ready");
     assert!((749e3..=800e3).contains(&got), "{got}");

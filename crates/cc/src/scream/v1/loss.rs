@@ -2,7 +2,7 @@
 
 use weir_units::{TimeDelta, Timestamp};
 
-/// Packets marked as lost that are remembered. More at once are surely losses.
+/// Most packets held back as possibly lost. Beyond this they are losses.
 const REMEMBERED: usize = 64;
 /// Weight of the latest round trip in the loss event rate (the RFC leaves the filter open; C++: 0.01).
 const EVENT_RATE_WEIGHT: f64 = 0.01;
@@ -14,11 +14,11 @@ struct Marked {
     came: bool,
 }
 
-/// Holds back losses by a reordering window that follows the reordering seen.
+/// Holds losses back for a reordering window that adapts to observed reordering.
 #[derive(Clone, Debug)]
 pub(super) struct LossDetector {
     marked: [Marked; REMEMBERED],
-    /// Count of all that were ever marked, and of those already judged.
+    /// Number of packets ever held back, and of those already decided.
     total: u64,
     judged: u64,
     window: TimeDelta,
@@ -34,7 +34,7 @@ impl LossDetector {
         self.window
     }
 
-    /// A report calls the packet missing. True where that alone declares an earlier one lost.
+    /// A packet is reported missing. Returns whether this declares an earlier one lost for lack of room.
     pub(super) fn on_missing(&mut self, sequence: u64, now: Timestamp) -> bool {
         let overflow = self.total - self.judged == REMEMBERED as u64;
         if overflow {
@@ -45,7 +45,7 @@ impl LossDetector {
         overflow
     }
 
-    /// A packet that was called missing has come after all: the window takes on its delay, up to `longest`.
+    /// A packet reported missing has arrived after all: the window adapts to its delay, up to `longest`.
     pub(super) fn on_late_arrival(&mut self, sequence: u64, now: Timestamp, longest: TimeDelta) {
         if let Some(m) = self.marked.iter_mut().find(|m| m.sequence == sequence && !m.came) {
             m.came = true;
@@ -68,14 +68,14 @@ impl LossDetector {
     }
 }
 
-/// What a round trip has shown.
+/// The congestion seen in a round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Congestion {
     Loss,
     Ecn,
 }
 
-/// Lets a congestion event through once a smoothed round-trip time, and keeps the share of round trips that had one.
+/// Passes one congestion event per smoothed round-trip time, and tracks the share of round trips with a loss.
 #[derive(Clone, Debug)]
 pub(super) struct EventGate {
     last: Option<Timestamp>,
@@ -89,12 +89,12 @@ impl EventGate {
         Self { last: None, round_trip_since: now, had_loss: false, loss_event_rate: 0.0 }
     }
 
-    /// loss_event_rate: the share of round trips with a loss event.
+    /// loss_event_rate: share of round trips with a loss event.
     pub(super) fn loss_event_rate(&self) -> f64 {
         self.loss_event_rate
     }
 
-    /// What to react to now; a loss goes before a mark.
+    /// The event to react to now, if any; a loss takes precedence over a mark.
     pub(super) fn admit(&mut self, lost: bool, marked: bool, now: Timestamp, srtt: TimeDelta) -> Option<Congestion> {
         if now - self.round_trip_since >= srtt {
             let event = f64::from(u8::from(self.had_loss));

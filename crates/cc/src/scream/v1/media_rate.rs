@@ -7,17 +7,17 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Samples of rate_media in its median: at the usual 200 ms they span "more than 10 s".
 const MEDIAN_SAMPLES: usize = 51;
-/// Below this the rate would not find its way up again, rises being a share of it.
+/// Least rate from which the rate can still rise, since increases are relative.
 const LEAST_RATE: f64 = 1_000.0;
 
-/// Without feedback for so long rate_ack is zero: twice the longest interval (RFC 8298, section 4.2.2).
+/// After this time without feedback rate_ack is zero: twice the longest interval (RFC 8298, section 4.2.2).
 const FEEDBACK_GONE: TimeDelta = TimeDelta::from_millis(800);
-/// A source below this share of its target limits itself (C++) ...
+/// A source below this share of its target is application-limited (C++) ...
 const IDLE_SHARE: f64 = 0.9;
 /// ... unless the queue-delay trend is above this (C++).
 const IDLE_TREND: f64 = 0.5;
 
-/// What the network congestion control tells every stream.
+/// The network congestion control's state, for every stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NetworkState {
     pub(super) fast_increase: bool,
@@ -25,11 +25,11 @@ pub(super) struct NetworkState {
     pub(super) trend_memory: f64,
 }
 
-/// Bytes that have passed since the last adjustment, and the rates of the interval before, in bit/s.
+/// Bytes since the last adjustment, and the rates of the previous interval in bit/s.
 #[derive(Clone, Debug, Default)]
 struct Rates {
     transmitted_bytes: DataSize,
-    /// Acknowledged since the feedback at `acknowledged_from`, up to that at `acknowledged_to`.
+    /// Acknowledged from the feedback at `acknowledged_from` up to that at `acknowledged_to`.
     acknowledged_bytes: DataSize,
     acknowledged_from: Option<Timestamp>,
     acknowledged_to: Timestamp,
@@ -40,8 +40,8 @@ struct Rates {
 }
 
 impl Rates {
-    /// rate_ack, from one feedback message to another: over a fixed interval it would swing with the number of
-    /// messages that happen to fall into it.
+    /// rate_ack, measured between feedback messages: over a fixed interval it would vary with the number of messages
+    /// that fall into it.
     fn measure_acknowledged(&mut self, now: Timestamp) {
         let Some(from) = self.acknowledged_from else { return };
         if let Some(rate) = DataRate::from_size_over(self.acknowledged_bytes, self.acknowledged_to - from) {
@@ -113,7 +113,7 @@ impl MediaRate {
         }
     }
 
-    /// on loss, on ecn_mark: the prompt reaction.
+    /// Immediate reaction to a loss or an ECN mark.
     pub(super) fn on_congestion(&mut self, event: Congestion, limits: &Limits, config: &Config) {
         self.last_max = self.target;
         let factor = match event {
@@ -123,7 +123,7 @@ impl MediaRate {
         self.set(self.target * factor, limits);
     }
 
-    /// New bounds hold at once.
+    /// New bounds apply at once.
     pub(super) fn on_limits(&mut self, limits: &Limits) {
         self.set(self.target, limits);
     }
@@ -149,7 +149,7 @@ impl MediaRate {
         let queue_exceeds = |delay: TimeDelta| queue_bits > current * delay.as_secs_f64();
         let fast_increase = network.fast_increase && !queue_exceeds(config.fast_increase_rtp_qdelay);
         if self.was_fast_increase && !fast_increase {
-            // What has ended fast increase is congestion.
+            // Congestion is what ended fast increase.
             self.last_max = self.target;
         }
         self.was_fast_increase = fast_increase;
@@ -162,7 +162,7 @@ impl MediaRate {
                 - config.tx_queue_size_factor * queue_bits;
             if config.follow_throughput {
                 delta -= self.target;
-                // As in the C++: a source that sends less than it may, while no queue builds, is no congestion.
+                // As in the C++: a source below its target without a queue does not signal congestion.
                 if self.rates.media < IDLE_SHARE * self.target && network.trend < IDLE_TREND {
                     delta = delta.max(0.0);
                 }
@@ -175,7 +175,7 @@ impl MediaRate {
                 target *= config.target_rate_scale_rtp_qdelay;
             }
         }
-        // Before the first feedback there is no throughput to be limited by.
+        // Before the first feedback there is no throughput to limit the rate.
         if self.rates.acknowledged_from.is_some() {
             let limit = current.max(self.rates.media).max(self.media_median);
             target = target.min(limit * (2.0 - network.trend_memory));
@@ -183,7 +183,7 @@ impl MediaRate {
         self.set(target, limits);
     }
 
-    /// scale_t: slow near the last known congestion point, yet never locked to it.
+    /// scale_t: slow near the last known congestion point, but never stuck at it.
     fn inflection_scale(&self) -> f64 {
         let distance = 4.0 * (self.target - self.last_max) / self.last_max;
         (distance * distance).clamp(0.2, 1.0)
@@ -230,7 +230,7 @@ mod tests {
     const CALM: NetworkState = NetworkState { fast_increase: false, trend: 0.0, trend_memory: 0.0 };
     const FAST: NetworkState = NetworkState { fast_increase: true, ..CALM };
 
-    /// Adjusts once after 200 ms in which the media, sending and acknowledged rates were these.
+    /// Adjusts once after 200 ms with these media, sending and acknowledged rates.
     fn step(m: &mut MediaRate, kbps: [u64; 3], network: NetworkState, queue: u64, config: &Config) -> f64 {
         let bytes = kbps.map(|k| DataSize::from_bytes(k * 25));
         m.on_frame(bytes[0]);
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_long_rtp_queue_ends_fast_increase_where_a_bound_is_set() {
         let c = Config { fast_increase_rtp_qdelay: TimeDelta::from_millis(100), ..Config::default() };
-        // 12,500 bytes of 1 Mbit/s are 100 ms, and no more.
+        // 12,500 bytes at 1 Mbit/s are 100 ms, not more.
         assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 12_500, &c), 1_040.0);
         // A byte more: 1,000 - 100.008 - 1,000 and 5 % off.
         let slower = step(&mut rate(1_000), [1_000; 3], FAST, 12_501, &c);
@@ -277,12 +277,12 @@ mod tests {
     fn out_of_fast_increase_the_rate_follows_throughput_less_trend_and_queue() {
         let c = Config { tx_queue_size_factor: 0.2, ..Config::default() };
         let half = NetworkState { trend: 0.5, ..CALM };
-        // 900 x (1 - 0.1 x 0.5) - 0.2 x 16 - 1,000 = -148.2, and 17.8 ms of queue are no cut.
+        // 900 x (1 - 0.1 x 0.5) - 0.2 x 16 - 1,000 = -148.2; 17.8 ms of queue cause no reduction.
         assert!((step(&mut rate(1_000), [1_000, 900, 800], half, 2_000, &c) - 851.8).abs() < 1e-9);
-        // 20 ms of queue are no cut, 24 ms are 5 % off.
+        // 20 ms of queue cause no reduction, 24 ms cause 5 %.
         assert!((step(&mut rate(1_000), [1_000; 3], CALM, 2_500, &c) - 996.0).abs() < 1e-9);
         assert!((step(&mut rate(1_000), [1_000; 3], CALM, 3_000, &c) - 995.2 * 0.95).abs() < 1e-9);
-        // A rise is scaled by the nearness of the inflection point, and bound by the ramp-up speed.
+        // An increase is scaled by the distance from the inflection point and limited by the ramp-up speed.
         let mut m = rate(1_000);
         m.was_fast_increase = false;
         assert_eq!(step(&mut m, [1_000, 1_020, 1_000], CALM, 0, &c), 1_020.0);
@@ -298,14 +298,14 @@ mod tests {
         let mut m = rate(1_000);
         m.was_fast_increase = false;
         assert_eq!(step(&mut m, [1_000; 3], CALM, 2_000, &c), 1_040.0);
-        // A queue of 1.2 s counts more than the throughput: 1,000 + 1,000 - 1,200, and 5 % off.
+        // A queue of 1.2 s outweighs the throughput: 1,000 + 1,000 - 1,200, less 5 %.
         assert_eq!(step(&mut rate(1_000), [1_000; 3], CALM, 150_000, &c), 800.0 * 0.95);
     }
 
     #[test]
     fn a_source_below_its_target_holds_it_back() {
         let c = Config::default();
-        // Twice the throughput at most, once where congestion is remembered.
+        // At most twice the throughput, once congestion has been seen.
         assert_eq!(step(&mut rate(1_000), [300, 200, 250], FAST, 0, &c), 600.0);
         let remembered = NetworkState { trend_memory: 1.0, ..FAST };
         assert_eq!(step(&mut rate(1_000), [300, 200, 350], remembered, 0, &c), 350.0);
@@ -327,7 +327,7 @@ mod tests {
             m.adjust(at(now), &CALM, DataSize::ZERO, &limits(), &Config::default());
             m.rates.acknowledged
         };
-        // The first tells of packets sent over an unknown time. Then one or two of 130 ms at 800 kbit/s.
+        // The first covers packets sent over an unknown time. Then one or two of 130 ms at 800 kbit/s.
         assert_eq!(tick(&[(130, 13_000)], 200), 0.0);
         assert_eq!(tick(&[(260, 13_000), (390, 13_000)], 400), 800_000.0);
         assert_eq!(tick(&[(520, 13_000)], 600), 800_000.0);

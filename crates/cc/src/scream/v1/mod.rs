@@ -1,14 +1,13 @@
 //! SCReAM version 1 (RFC 8298).
 //!
-//! Two loops, kept apart so that several streams may share a path: `network` turns feedback into a
-//! congestion window and `media_rate` turns the RTP queue and the events of the network into a stream's
-//! rate. The session does the rest of the RFC's sender: it holds the RTP queue, obeys the window, paces and
-//! discards what has grown too old.
+//! Two loops, separate so that several streams can share a path: `network` turns feedback into a congestion window, and
+//! `media_rate` turns the RTP queue and the network's events into a stream's rate. The session does the rest of the
+//! RFC's sender: it holds the RTP queue, obeys the window, paces packets and discards old ones.
 //!
-//! [`Config`] says where the public C++ implementation has other constants and how to set them. Not taken over
-//! from it, as the RFC has no trace of them: window growth bound to 1.25 times the throughput and shrinkage to a
-//! quarter, pacing only above a queue-delay fraction of 0.02, the blend of peak and mean flight, the inflection
-//! point as the highest of three, and a base delay reset after 20 s.
+//! [`Config`] gives the constants of the public C++ implementation where they differ. Features of it without a basis in
+//! the RFC are left out: window growth limited to 1.25 times the throughput and shrinkage to a quarter, pacing only
+//! above a queue-delay fraction of 0.02, the blend of peak and mean flight, the inflection point as the highest of
+//! three, and a base delay reset after 20 s.
 
 mod config;
 mod loss;
@@ -31,15 +30,15 @@ use network::Network;
 use rtp_queue::RtpQueue;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// The RTP queue is not discarded so early: there is no throughput to judge it by (C++, one second).
+/// The RTP queue is not discarded before this time, since there is no throughput to compare it with (C++, one second).
 const NO_DISCARD_BEFORE: TimeDelta = TimeDelta::from_secs(1);
 
-/// How often CCFB is sent.
+/// Interval of CCFB messages.
 ///
-/// RFC 8298, section 4.2.2: fb_int = 1 / min(50, max(2.5, rate_media / 10,000)), so 20 to 400 ms. In between
-/// that is a message for every 10,000 bits of media; a message of this size with its UDP and IPv4 headers is
-/// some 60 bytes, hence the 5 %. RFC 8888, section 4, calls feedback once a frame an upper bound and 50 to
-/// 200 ms workable, and points to the algorithm's own specification, which is followed.
+/// RFC 8298, section 4.2.2: fb_int = 1 / min(50, max(2.5, rate_media / 10,000)), so 20 to 400 ms. Within these bounds
+/// that is a message per 10,000 bits of media. A message at this rate, with UDP and IPv4 headers, has some 60 bytes,
+/// hence the 5 %. RFC 8888, section 4, calls feedback once per frame an upper bound and 50 to 200 ms workable, and
+/// refers to the algorithm's specification, which is followed.
 const FEEDBACK: FeedbackPlan = FeedbackPlan {
     format: FeedbackFormat::CongestionControl,
     min_interval: TimeDelta::from_millis(20),
@@ -58,14 +57,14 @@ pub struct Scream {
     next_adjust: Timestamp,
     discard_from: Timestamp,
     may_discard: bool,
-    /// When something last left or was heard of.
+    /// When a packet or feedback was last sent or received.
     moved_at: Timestamp,
-    /// Bytes that may be in flight although no feedback comes.
+    /// Bytes that may be in flight without feedback.
     stall_limit: DataSize,
     loss_events: u64,
     ecn_events: u64,
     stalls: u64,
-    /// What [`Controller::target`] tells: drawn up on each change, read with each packet.
+    /// Cached [`Controller::target`]: computed on each change, read with each packet.
     target: Target,
 }
 
@@ -95,7 +94,7 @@ impl Scream {
 
     fn refresh(&mut self) {
         let media_rate = self.limits.clamp(self.stream.target());
-        // Before the first round-trip time nothing is known but the rate that was asked for.
+        // Before the first round-trip time only the start rate is known.
         let pacing = self.network.pacing_rate(self.config.pacing_head_room).unwrap_or(media_rate);
         let age = self.config.max_queue_age;
         self.target = Target {
@@ -112,7 +111,7 @@ impl Scream {
         self.network.limit().max(self.stall_limit)
     }
 
-    /// When a full window that no feedback opens lets more out.
+    /// When a full window lets more out without feedback.
     fn stall_at(&self) -> Option<Timestamp> {
         let full = self.network.in_flight() + self.config.mss > self.limit();
         full.then(|| self.moved_at + self.config.stall_timeout)
@@ -162,7 +161,7 @@ impl Controller for Scream {
                 Congestion::Ecn => self.ecn_events += 1,
             }
             self.stream.on_congestion(event, &self.limits, &self.config);
-            // "exit": the reaction takes the place of the regular adjustment.
+            // "exit": this reaction replaces the regular adjustment.
             self.next_adjust = feedback.now + self.config.rate_adjust_interval;
         }
         self.refresh();
@@ -181,8 +180,8 @@ impl Controller for Scream {
 
     fn on_timeout(&mut self, now: Timestamp) {
         if self.stall_at().is_some_and(|t| t <= now) {
-            // MIN_CWND every half second is close to RATE_PACE_MIN. RFC 8888, section 5, wants a reaction to lost
-            // feedback; out of fast increase the media rate comes down to what still leaves.
+            // MIN_CWND every half second is close to RATE_PACE_MIN. RFC 8888, section 5, requires a reaction to lost
+            // feedback; out of fast increase the media rate falls to what is still sent.
             self.network.window.end_fast_increase(now);
             self.stall_limit = self.network.in_flight() + self.network.window.min();
             self.moved_at = now;

@@ -1,4 +1,4 @@
-//! Network congestion control: feedback in, window out (RFC 8298, section 4.1.2). It knows nothing of streams.
+//! Network congestion control: from feedback to the window (RFC 8298, section 4.1.2), independent of streams.
 
 use super::super::base_delay::{BaseDelay, one_way_delay};
 use super::config::Config;
@@ -11,12 +11,12 @@ use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Spacing of the queue-delay samples (RFC 8298, section 4.1.2).
 const SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
-/// Samples that one feedback message may stand for: the whole history, 10 s.
+/// Most samples that one feedback message can fill in: the whole history, 10 s.
 const MAX_SAMPLES: i64 = 200;
-/// A round trip longer than this is not believed.
+/// Upper bound of a round-trip time.
 const LONGEST_RTT: TimeDelta = TimeDelta::from_secs(60);
 
-/// What a feedback message has reported.
+/// The result of a feedback message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     /// bytes_newly_acked.
@@ -24,7 +24,7 @@ pub(super) struct Outcome {
     pub(super) congestion: Option<Congestion>,
 }
 
-/// Window, queue delay and events of one path, whatever streams share it.
+/// Window, queue delay and events of one path, shared by its streams.
 #[derive(Clone, Debug)]
 pub(super) struct Network {
     pub(super) window: Window,
@@ -76,7 +76,7 @@ impl Network {
         Some(self.window.pacing_rate(self.srtt?, head_room))
     }
 
-    /// True where the window has changed.
+    /// Records a packet. Returns whether the window has changed.
     pub(super) fn on_packet_sent(&mut self, packet: &SentPacket) -> bool {
         self.in_flight = packet.bytes_in_flight;
         self.window.on_sent(packet.size, packet.bytes_in_flight, packet.now)
@@ -84,7 +84,7 @@ impl Network {
 
     pub(super) fn on_feedback(&mut self, feedback: &TransportFeedback<'_>, config: &Config) -> Outcome {
         let now = feedback.now;
-        // By the RFC all that leaves the flight is acknowledged, the lost packets too.
+        // By the RFC everything that leaves the flight is acknowledged, including lost packets.
         let acknowledged = self.in_flight.saturating_sub(feedback.bytes_in_flight);
         self.in_flight = feedback.bytes_in_flight;
         if let Some(rtt) = feedback.rtt {
@@ -137,7 +137,7 @@ impl Network {
         self.srtt = Some(self.srtt.map_or(rtt, |s| s + (rtt - s) / 8));
     }
 
-    /// Brings the histories up to `now`; sparse feedback stands for every sample that it spans, as in the C++.
+    /// Extends the histories up to `now`; sparse feedback fills in every sample in between, as in the C++.
     fn sample(&mut self, now: Timestamp, config: &Config) {
         let fraction = self.queue_delay.ratio(self.target_delay.get()).unwrap_or(0.0);
         self.trend.average_in(fraction, config.qdelay_weight);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_latest_packet_gives_the_queue_delay_over_the_base() {
         let (mut n, c) = (Network::new(&Config::default(), at(0)), Config::default());
-        // The receiver's clock runs an hour ahead.
+        // The receiver's clock is an hour ahead.
         let h = 3_600_000;
         n.on_feedback(&feedback(250, &[packet(1, 0, Some(h + 100)), packet(2, 20, Some(h + 135))], 0, Some(200)), &c);
         assert_eq!(n.queue_delay(), ms(15));

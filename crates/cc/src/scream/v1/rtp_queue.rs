@@ -1,12 +1,12 @@
-//! The RTP queue as the media rate control sees it (RFC 8298, section 4.1.3, rtp_queue_size).
+//! The RTP queue as seen by the media rate control (RFC 8298, section 4.1.3, rtp_queue_size).
 
 use crate::cue::{QueueState, SentPacket};
 use weir_units::DataSize;
 
-/// Bytes that the window and the pacer have kept waiting.
+/// Bytes held back by the window and the pacer.
 ///
-/// The queue is measured as a frame enters, without that frame: a frame that is still being paced out is no
-/// sign of congestion. (The RFC does not say when it is measured; the C++ subtracts the latest frame, too.)
+/// The queue is measured when a frame enters, without that frame: a frame still being paced out does not signal
+/// congestion. (The RFC does not say when to measure; the C++ also subtracts the latest frame.)
 #[derive(Clone, Debug, Default)]
 pub(super) struct RtpQueue {
     behind: DataSize,

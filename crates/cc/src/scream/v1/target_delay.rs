@@ -7,16 +7,15 @@ use weir_units::TimeDelta;
 const LONG: usize = 200;
 /// Samples in the average.
 const SHORT: usize = 50;
-/// Loss event rate above which competing flows are taken as given.
+/// Loss event rate above which competing flows are assumed.
 const COMPETING_LOSS: f64 = 0.002;
-/// Normalised variance below which the queue delay counts as steady.
+/// Normalised variance below which the queue delay is steady.
 const STEADY: f64 = 0.2;
 
 /// qdelay_target.
 ///
-/// The RFC adjusts it on each acknowledgement; here that is once a sample of 50 ms, as in the C++, so that
-/// the history spans 10 s whatever the feedback interval. Sums are kept in whole microseconds: exact, and
-/// constant work a sample.
+/// The RFC adjusts it on each acknowledgement; here it is once per sample of 50 ms, as in the C++, so that the history
+/// spans 10 s for any feedback interval. Sums are in whole microseconds: exact, with constant work per sample.
 #[derive(Clone, Debug)]
 pub(super) struct TargetDelay {
     low: TimeDelta,
@@ -113,7 +112,7 @@ mod tests {
         // 100 samples of 60 ms and 100 of 140 ms, by turns: deviation 40 ms (variance 0.16), average 100 ms.
         (0..200).for_each(|i| t.sample(ms(if i % 2 == 0 { 60 } else { 140 }), 0.0));
         assert_eq!(t.get(), ms(140));
-        // With losses: half as much again.
+        // With losses half as much again.
         t.sample(ms(60), 0.003);
         assert_eq!(t.get(), ms(210));
     }
@@ -123,8 +122,8 @@ mod tests {
         let mut t = target();
         (0..200).for_each(|_| t.sample(ms(300), 0.0));
         assert_eq!(t.get(), ms(300));
-        // Fifty samples of 0 among 150 of 300 ms: deviation 130 ms (variance 1.69), average 0, so new_target is
-        // 130 ms, not below 100 ms: the slow path, on which it has been since the fifth.
+        // Fifty samples of 0 among 150 of 300 ms: deviation 130 ms (variance 1.69), average 0, so new_target is 130 ms,
+        // not below 100 ms: the slow branch, taken since the fifth.
         (0..50).for_each(|_| t.sample(ms(0), 0.0));
         assert_eq!(t.get(), ms(100));
         let mut t = target();

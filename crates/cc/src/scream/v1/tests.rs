@@ -1,4 +1,4 @@
-//! SCReAM over a small model of the path: frames, RTP queue, pacer, one drop-tail link, CCFB.
+//! SCReAM over a model of the path: frames, RTP queue, pacer, one drop-tail link, CCFB.
 
 use super::*;
 use crate::Registry;
@@ -21,11 +21,11 @@ struct Path {
     loss: f64,
     fps: i64,
     feedback_ms: i64,
-    /// Reports come only before this time.
+    /// Reports are received until this time only.
     feedback_until_ms: i64,
-    /// A Reno bulk flow shares the link from this time on.
+    /// A Reno bulk flow shares the link from this time.
     reno_from_ms: i64,
-    /// Packets are marked where this many bytes wait before them.
+    /// Packets are marked if this many bytes are queued before them.
     marks_above: u64,
 }
 
@@ -60,7 +60,7 @@ fn scream(params: &[(&str, f64)]) -> Scream {
     Kbps { floor: 150, start: 300, ceiling: 32_800 }.sender(params)
 }
 
-/// As near to the public C++ of 2018 as the tunables go, with a quick ramp-up and a floor of 256 kbit/s.
+/// As close to the public C++ of 2018 as the tunables allow, with a quick ramp-up and a floor of 256 kbit/s.
 fn cpp() -> Setup {
     setup(
         2_000,
@@ -87,7 +87,7 @@ struct Reno {
     ssthresh: f64,
     in_flight: u32,
     recovers_at: i64,
-    /// When the fate of a packet is known, and whether it has arrived.
+    /// When a packet's fate is known, and whether it has arrived.
     fates: VecDeque<(i64, bool)>,
 }
 
@@ -202,7 +202,7 @@ fn run(setup: &Setup, path: Path, seconds: usize) -> Vec<Second> {
             if waiting + PACKET <= path.buffer {
                 link.push_back(Queued { sequence: 0, size: PACKET, is_reno: true, is_marked: false });
             } else {
-                // Shown by the duplicate acknowledgements of what follows it.
+                // Inferred from the duplicate acknowledgements of later packets.
                 reno.fates.push_back((t + 2 * path.one_way_ms + waiting as i64 * 8 / (path.capacity)(t) as i64, false));
             }
         }
@@ -245,7 +245,7 @@ fn mean(s: &[Second], f: impl Fn(&Second) -> f64) -> f64 {
     s.iter().map(f).sum::<f64>() / s.len() as f64
 }
 
-/// Half way through, half of the capacity goes.
+/// The capacity halves midway.
 const HALVING: Path = Path { capacity: |t| if t < 40_000 { 2_000 } else { 1_000 }, ..FLAT };
 
 fn assert_between(what: &str, x: f64, low: f64, high: f64) {
@@ -267,7 +267,7 @@ fn fills_a_steady_link_and_keeps_its_queue_short() {
 
 #[test]
 fn sparse_feedback_costs_a_little_of_the_link() {
-    // 130 ms shares no multiple with the interval of adjustment, 400 ms is the RFC's longest.
+    // 130 ms is unrelated to the adjustment interval; 400 ms is the RFC's longest.
     for feedback_ms in [50, 100, 130, 400] {
         let r = run(&setup(300, 150, &[]), Path { feedback_ms, ..FLAT }, 60);
         assert_between("rate", mean(&r[15..], |s| s.sent_kbps), 1_750.0, 2_000.0);
@@ -279,7 +279,7 @@ fn sparse_feedback_costs_a_little_of_the_link() {
 fn yields_when_half_of_the_capacity_goes() {
     let r = run(&setup(300, 150, &[]), HALVING, 70);
     assert_between("rate before", mean(&r[15..40], |s| s.sent_kbps), 1_800.0, 2_010.0);
-    // A window of 50 kB or so stands in the queue at first: 400 ms at 1 Mbit/s. It drains within seconds.
+    // A window of about 50 kB is queued at first: 400 ms at 1 Mbit/s. It drains within seconds.
     assert_between("highest queue", r[40].queue_ms_max.max(r[41].queue_ms_max), 50.0, 450.0);
     assert_between("rate after", mean(&r[43..], |s| s.sent_kbps), 900.0, 1_005.0);
     assert_between("queue after", mean(&r[46..], |s| s.queue_ms), 2.0, 50.0);
@@ -297,7 +297,7 @@ fn takes_what_comes_back_sluggishly() {
 #[test]
 fn random_loss_drives_it_to_its_floor() {
     let target = |loss| mean(&run(&cpp(), Path { loss, ..FLAT }, 80)[30..], |s| s.target_kbps);
-    // 0.8 and 0.9 once a round trip of 200 ms, of whose 13 or more packets one is mostly lost.
+    // 0.8 and 0.9 once per round trip of 200 ms, in which mostly one of 13 or more packets is lost.
     assert_between("at 5 %", target(0.05), 255.0, 270.0);
     assert_between("at 1 %", target(0.01), 255.0, 500.0);
     assert_between("at 0.02 %", target(0.0002), 700.0, 2_000.0);
@@ -313,7 +313,7 @@ fn by_the_letter_it_runs_away_from_the_link() {
 #[test]
 fn without_feedback_only_the_least_rate_goes_out() {
     let r = run(&setup(300, 150, &[]), Path { feedback_until_ms: 20_000, ..FLAT }, 60);
-    // 3,000 bytes every 500 ms, less what the last packet does not fill.
+    // 3,000 bytes every 500 ms, less what the last packet leaves unused.
     assert_between("rate", mean(&r[25..], |s| s.sent_kbps), 30.0, 50.0);
     assert_between("target", r[59].target_kbps, 149.0, 200.0);
 }
@@ -342,7 +342,7 @@ fn it_starts_at_its_start_rate_with_the_least_window() {
     let c = scream(&[]);
     let t = c.target();
     assert_eq!((t.media_rate, t.pacing_rate), (DataRate::from_kbps(300), DataRate::from_kbps(300)));
-    // MIN_CWND and, the queue delay being below its target, MSS.
+    // MIN_CWND and, since the queue delay is below its target, MSS.
     assert_eq!(t.window, Some(DataSize::from_bytes(4_000)));
 }
 

@@ -1,11 +1,11 @@
-//! Queue-delay trend: congestion seen while it builds (RFC 8298, section 4.1.2, `update_variables`).
+//! Queue-delay trend: early detection of congestion (RFC 8298, section 4.1.2, `update_variables`).
 
-/// qdelay_fraction_hist holds this many samples.
+/// Length of qdelay_fraction_hist in samples.
 const HISTORY: usize = 20;
-/// Decay of the remembered trend per sample (RFC 8298, section 4.1.2; C++ of 2019: 0.98).
+/// Decay of the stored trend per sample (RFC 8298, section 4.1.2; C++ of 2019: 0.98).
 const MEMORY_DECAY: f64 = 0.99;
 
-/// How surely the queue delay is moving, between 0 and 1.
+/// How consistently the queue delay is changing, from 0 to 1.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueueDelayTrend {
     history: [f64; HISTORY],
@@ -29,12 +29,12 @@ impl QueueDelayTrend {
         self.average
     }
 
-    /// Moves the average; called with each feedback.
+    /// Updates the average; call it with each feedback message.
     pub(super) fn average_in(&mut self, fraction: f64, weight: f64) {
         self.average += weight * (fraction - self.average);
     }
 
-    /// Takes a sample; called every 50 ms of feedback.
+    /// Takes a sample; call it every 50 ms of feedback.
     pub(super) fn sample(&mut self, fraction: f64) {
         self.history[self.oldest] = fraction;
         self.oldest = (self.oldest + 1) % HISTORY;
@@ -43,7 +43,7 @@ impl QueueDelayTrend {
         self.memory = (MEMORY_DECAY * self.memory).max(self.trend);
     }
 
-    /// R(x, 1) / R(x, 0) of the history without its mean; zero where the history is flat.
+    /// R(x, 1) / R(x, 0) of the history without its mean; zero if the history is flat.
     fn autocorrelation(&self) -> f64 {
         let mean = self.history.iter().sum::<f64>() / HISTORY as f64;
         let (newer, older) = self.history.split_at(self.oldest);
@@ -54,7 +54,7 @@ impl QueueDelayTrend {
             r1 += x * before;
             before = x;
         }
-        // A flat history leaves rounding errors, which correlate perfectly.
+        // A flat history leaves rounding errors, which are perfectly correlated.
         if r0 > 1e-12 * mean * mean { r1 / r0 } else { 0.0 }
     }
 }

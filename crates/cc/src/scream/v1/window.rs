@@ -3,12 +3,12 @@
 use super::config::Config;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Sliding time over which max_bytes_in_flight is taken, in slots of a second (RFC 8298, section 4.1.2.2).
+/// Window of max_bytes_in_flight, in slots of a second (RFC 8298, section 4.1.2.2).
 const FLIGHT_SECONDS: usize = 5;
-/// Shortest round trip that the pacing rate is drawn from (C++).
+/// Shortest round-trip time used for the pacing rate (C++).
 const SHORTEST_RTT: TimeDelta = TimeDelta::from_millis(1);
 
-/// The most bytes in flight of the last five seconds.
+/// Maximum of bytes in flight over the last five seconds.
 #[derive(Clone, Debug)]
 struct PeakFlight {
     past: [u64; FLIGHT_SECONDS],
@@ -49,7 +49,7 @@ impl PeakFlight {
     }
 }
 
-/// What one feedback message means for the window.
+/// The effect of one feedback message on the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledged {
     pub(super) now: Timestamp,
@@ -61,14 +61,14 @@ pub(super) struct Acknowledged {
     pub(super) trend: f64,
 }
 
-/// cwnd and what bounds it.
+/// cwnd and its bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     cwnd: f64,
     mss: f64,
     min: f64,
     fast_increase: bool,
-    /// When the trend was last high, or an event last came.
+    /// When the trend was last high, or an event last occurred.
     congested_at: Timestamp,
     peak: PeakFlight,
 }
@@ -90,12 +90,12 @@ impl Window {
 
     fn raise_mss(&mut self, size: DataSize) {
         self.mss = size.as_bytes() as f64;
-        // Two packets always fit, or a window of one large packet would stand still.
+        // Room for two packets, since a window below one large packet would block for ever.
         self.min = self.min.max(2.0 * self.mss);
         self.cwnd = self.cwnd.max(self.min);
     }
 
-    /// A packet has left and these bytes are now in flight. True where its size has changed the window.
+    /// A packet has been sent and these bytes are now in flight. Returns whether its size has changed the window.
     pub(super) fn on_sent(&mut self, size: DataSize, in_flight: DataSize, now: Timestamp) -> bool {
         self.peak.update(in_flight.as_bytes(), now);
         let larger = size.as_bytes() as f64 > self.mss;
@@ -105,13 +105,13 @@ impl Window {
         larger
     }
 
-    /// Congestion is known of by other means than the window's own.
+    /// Congestion was detected outside the window.
     pub(super) fn end_fast_increase(&mut self, now: Timestamp) {
         self.fast_increase = false;
         self.congested_at = now;
     }
 
-    /// on congestion event: the window is scaled by `beta`.
+    /// On a congestion event the window is scaled by `beta`.
     pub(super) fn on_congestion(&mut self, beta: f64, now: Timestamp) {
         self.end_fast_increase(now);
         self.cwnd = (self.cwnd * beta).max(self.min);
@@ -121,8 +121,8 @@ impl Window {
     pub(super) fn on_acknowledgement(&mut self, a: &Acknowledged, config: &Config) {
         self.peak.update(a.in_flight.as_bytes(), a.now);
         self.update(a, config);
-        // The RFC looks at the trend alone. As in the C++, a loss or ECN event counts as congestion here too: else
-        // a flow whose losses leave no queue would be back in fast increase at once.
+        // The RFC checks the trend only. As in the C++, a loss or ECN event also counts as congestion here: otherwise a
+        // flow whose losses leave no queue would return to fast increase at once.
         if a.trend >= config.qdelay_trend_lo {
             self.congested_at = a.now;
         } else if a.now - self.congested_at >= config.resume_fast_increase {
@@ -163,7 +163,7 @@ impl Window {
     pub(super) fn max_bytes_in_flight(&self) -> DataSize {
         DataSize::from_bytes(self.peak.get())
     }
-    /// MIN_CWND, or two packets where these are larger.
+    /// MIN_CWND, or the size of two packets if that is larger.
     pub(super) fn min(&self) -> DataSize {
         DataSize::from_bytes(self.min as u64)
     }
@@ -200,7 +200,7 @@ mod tests {
         let (newly, in_flight) = (bytes(newly), bytes(in_flight));
         Acknowledged { now: at(100), newly, in_flight, queue_delay, queue_delay_target: ms(100), trend }
     }
-    /// A window of 20,000 bytes out of fast increase, whose flight has reached 30,000.
+    /// A window of 20,000 bytes out of fast increase; its flight has reached 30,000.
     fn steady() -> Window {
         let mut w = window(25_000);
         w.on_sent(bytes(1_000), bytes(30_000), at(0));
