@@ -1,4 +1,5 @@
-//! Time a media packet takes through both ends of a call: packetised, paced, written, read, reported on, controlled.
+//! Time per media packet through both ends of a call: packetised, paced, written, parsed, reported and fed to the
+//! controller.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::collections::VecDeque;
@@ -8,11 +9,11 @@ use weir_media::PerfectCodec;
 use weir_session::{CallPlan, Control, Datagram, EndName, Endpoint, EndpointConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
-/// Packets a measured step sends: one second of 2 Mbit/s in packets of 1,000 bytes.
+/// Packets sent per measured step: one second of 2 Mbit/s in packets of 1,000 bytes.
 const PACKETS: u64 = 250;
 const DELAY: TimeDelta = TimeDelta::from_millis(50);
 
-/// Two ends and the datagrams between them; buffers go round, so that nothing is allocated in steady state.
+/// Two ends and the datagrams between them. Buffers are reused, so that nothing is allocated in steady state.
 struct Call {
     ends: [Endpoint; 2],
     under_way: [VecDeque<(Timestamp, Vec<u8>, u32)>; 2],
@@ -23,7 +24,7 @@ struct Call {
 impl Call {
     fn new(controller: &str) -> Self {
         let registry = Registry::builtin();
-        // Floor and ceiling meet, so that every controller sends the same packets.
+        // Floor and ceiling are equal, so that every controller sends the same packets.
         let rate = DataRate::from_mbps(2);
         let limits = Limits { floor: rate, ceiling: rate };
         let now = Timestamp::ZERO;

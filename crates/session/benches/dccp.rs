@@ -1,4 +1,4 @@
-//! Time a media packet takes through both ends of a call, over plain datagrams and over DCCP.
+//! Time per media packet through both ends of a call, over plain datagrams and over DCCP.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -7,7 +7,7 @@ use std::hint::black_box;
 mod dccp_steady;
 use dccp_steady::Call;
 
-/// Packets a measured step sends: one second of 2 Mbit/s in packets of 1,000 bytes.
+/// Packets sent per measured step: one second of 2 Mbit/s in packets of 1,000 bytes.
 const PACKETS: u64 = 250;
 
 fn calls(c: &mut Criterion) {

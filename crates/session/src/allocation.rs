@@ -1,25 +1,25 @@
-//! How a path's target is shared out over the streams that it carries.
+//! Allocation of a path's target rate to the streams that it carries.
 //!
-//! [`share_out`] is a pure function of the target, what each stream asks for, and which encodings were on before. It gives,
-//! in this order:
+//! [`share_out`] is a pure function of the target, the streams' demands, and which encodings were on before. It
+//! allocates, in this order:
 //!
-//! 1. each stream its least rate: audio first, then by priority (RFC 8836, section 2, item 8). Where the target is too small
-//!    for all, the streams at the end of that order get nothing;
-//! 2. audio the rest up to its greatest rate, by weight;
-//! 3. video the rest up to its greatest rate, by weight: each priority has twice the weight of the one below (RFC 8835,
-//!    section 4).
+//! 1. the least rate of each stream: audio first, then by priority (RFC 8836, section 2, item 8). If the target is too
+//!    low for all, the last streams in that order get nothing;
+//! 2. the rest to audio by weight, up to its greatest rate;
+//! 3. the rest to video by weight, up to its greatest rate: each priority has twice the weight of the one below
+//!    (RFC 8835, section 4).
 //!
-//! The encodings of a simulcast are one stream in this: its rate goes to the lowest encoding up to its greatest rate, then to
-//! the next (RFC 8853 leaves the choice to the sender). What they cannot take goes to the other streams.
+//! The encodings of a simulcast count as one stream: its rate goes to the lowest encoding up to its greatest rate, then
+//! to the next (RFC 8853 leaves the choice to the sender). What they cannot use goes to the other streams.
 //!
-//! The sum is never above the target, and does not fall when the target rises. A stream or an encoding that was off goes on
-//! only once it would fit a target lower by [`Hysteresis::margin`], and that for [`Hysteresis::hold`]; one that is on stays
-//! on while it fits.
+//! The sum never exceeds the target, and does not fall when the target rises. A stream or encoding that was off is
+//! switched on once it would fit a target lower by [`Hysteresis::margin`] for [`Hysteresis::hold`]; one that is on
+//! stays on while it fits.
 
 pub use weir_media::MediaKind;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// How much a stream counts beside the others (RFC 8835, section 4; RFC 8837, section 5). Each has twice the weight of the
+/// A stream's weight relative to others (RFC 8835, section 4; RFC 8837, section 5). Each has twice the weight of the
 /// one before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Priority {
@@ -35,30 +35,30 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Its weight, 1 to 8.
+    /// The weight, 1 to 8.
     pub const fn weight(self) -> u64 {
         1 << self as u64
     }
 }
 
-/// What one stream, or one encoding of a simulcast, asks for.
+/// The demand of one stream, or of one encoding of a simulcast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Demand {
-    /// Rate below which it is of no use.
+    /// Least useful rate.
     pub least: DataRate,
-    /// Rate above which it gains nothing.
+    /// Greatest useful rate.
     pub most: DataRate,
-    /// Weight beside the other streams. Encodings of a simulcast go by that of the lowest.
+    /// Weight relative to other streams. Encodings of a simulcast use that of the lowest.
     pub priority: Priority,
-    /// Audio is served first.
+    /// The kind of media; audio takes precedence.
     pub media: MediaKind,
-    /// The simulcast that it is an encoding of. Encodings of one simulcast stand in the list from the lowest up, not
-    /// necessarily one behind the other.
+    /// The simulcast to which this encoding belongs. Encodings of one simulcast are listed from the lowest up, not
+    /// necessarily adjacent.
     pub simulcast: Option<u8>,
 }
 
 impl Default for Demand {
-    /// Whatever the target gives.
+    /// An unbounded demand.
     fn default() -> Self {
         Self {
             least: DataRate::ZERO,
@@ -70,17 +70,17 @@ impl Default for Demand {
     }
 }
 
-/// When a stream or an encoding goes on that was off.
+/// When a stream or an encoding that was off is switched on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hysteresis {
-    /// It has to fit the target with so much to spare, as a share of the rate that it needs. 0.2: libwebrtc's
-    /// `kDefaultVideoHysteresisFactor`, 1.2 (rtc_base/experiments/rate_control_settings, 2024). Range 0 to 1.
+    /// Spare rate required, as a share of its rate. 0.2: libwebrtc's `kDefaultVideoHysteresisFactor`, 1.2
+    /// (rtc_base/experiments/rate_control_settings, 2024). Range 0 to 1.
     pub margin: f64,
-    /// For so long without a break. 1 s: a target that swings, as GCC's does when it backs off, does so every few hundred
-    /// milliseconds to seconds. Ours.
+    /// Time for which it must fit without interruption. 1 s, chosen here: a target that swings, as GCC's does on
+    /// back-off, does so every few hundred milliseconds to seconds.
     pub hold: TimeDelta,
-    /// Something that goes off again within this time of going on waits twice as long the next time, up to 16 times
-    /// [`Self::hold`]. 10 s. Ours.
+    /// If it goes off again within this time of being switched on, the next hold is twice as long, up to 16 times
+    /// [`Self::hold`]. 10 s, chosen here.
     pub trial: TimeDelta,
 }
 
@@ -90,18 +90,18 @@ impl Default for Hysteresis {
     }
 }
 
-/// What is known of a stream from the last share-out.
+/// The state of a stream after the last allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Share {
     /// Its rate; zero while it is off.
     pub rate: DataRate,
     /// Whether it is on.
     pub is_on: bool,
-    /// Since when it has fitted with the margin, while it is off.
+    /// While off: since when it has fitted with the margin.
     fits_since: Option<Timestamp>,
-    /// When it went on last, where it was off before.
+    /// When it was last switched on after having been off.
     on_since: Option<Timestamp>,
-    /// Times in a row that it went off again soon.
+    /// Consecutive times that it went off again soon.
     relapses: u8,
 }
 
@@ -109,7 +109,7 @@ pub struct Share {
 const MAX_RELAPSES: u8 = 4;
 
 impl Share {
-    /// A stream that has not been given anything. One that fits goes on at once if it is `new`, as at the beginning of a call.
+    /// A new stream. If it fits, it is switched on at once, as at the beginning of a call.
     pub const fn new() -> Self {
         Self { rate: DataRate::ZERO, is_on: true, fits_since: None, on_since: None, relapses: 0 }
     }
@@ -119,18 +119,19 @@ impl Share {
     }
 }
 
-/// What a share-out leaves to be done.
+/// What the caller must do after an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Next {
-    /// When to share out again although nothing has changed: something that waits for [`Hysteresis::hold`] may go on then.
+    /// When to allocate again without any change: something that waits for [`Hysteresis::hold`] may then be switched
+    /// on.
     pub again: Option<Timestamp>,
-    /// The target, at least, with which the next stream or encoding that is off would go on; `None` where all are on. A
-    /// controller whose target follows what is sent only gets there if padding is sent meanwhile.
+    /// The least target at which the next stream or encoding that is off would be switched on; `None` if all are on. A
+    /// controller whose target follows the sending rate reaches it only if padding is sent meanwhile.
     pub needed: Option<DataRate>,
 }
 
-/// Shares `target` out. `shares` holds, for each of `demands`, what the last share-out gave ([`Share::new`] at first), and
-/// holds the new shares afterwards. See the top of this module for the rules.
+/// Allocates `target`. For each of `demands`, `shares` holds the previous allocation (initially [`Share::new`]) and
+/// receives the new one. The module documentation has the rules.
 ///
 pub fn share_out(
     target: DataRate,
@@ -142,7 +143,7 @@ pub fn share_out(
     let mut round = Round { demands, hysteresis, shares, now, target: target.as_bps(), next: Next::default() };
     round.choose_streams();
     let target = target.as_bps();
-    // By stream: what its lowest encoding has. Rates of other encodings follow from it below.
+    // By stream: the share of its lowest encoding. The other encodings' rates are derived from it below.
     let mut left = target;
     let mut order = round.order();
     for i in order.clone() {
@@ -155,7 +156,7 @@ pub fn share_out(
         let of_kind: Vec<usize> = order.iter().copied().filter(|&i| demands[i].media == media).collect();
         left = round.fill(&of_kind, left, |r, i| r.group_most(i));
     }
-    // A simulcast may be unable to take all that it has been given: others get the rest.
+    // A simulcast may be unable to use all of its rate; the rest goes to others.
     let mut spare = left;
     for &i in &order {
         spare += round.choose_encodings(i);
@@ -178,7 +179,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Encodings of the stream of `i`, its lowest, from the lowest up.
+    /// Encodings of the stream whose lowest encoding is `i`, from the lowest up.
     fn encodings(&self, i: usize) -> impl Iterator<Item = usize> + use<'_> {
         let group = self.demands[i].simulcast;
         (i..self.demands.len()).filter(move |&j| j == i || (group.is_some() && self.demands[j].simulcast == group))
@@ -187,7 +188,7 @@ impl Round<'_> {
         let group = self.demands[i].simulcast;
         group.is_none() || !self.demands[..i].iter().any(|d| d.simulcast == group)
     }
-    /// Streams in the order in which they are served, each by its lowest encoding.
+    /// Streams in order of precedence, each by its lowest encoding.
     fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.demands.len()).filter(|&i| self.is_lowest(i)).collect();
         let is_video = |i: usize| self.demands[i].media != MediaKind::Audio;
@@ -203,13 +204,13 @@ impl Round<'_> {
     fn group_most(&self, i: usize) -> u64 {
         self.encodings(i).fold(0u64, |sum, j| sum.saturating_add(self.most(j)))
     }
-    /// The greatest rate of the encodings that are on.
+    /// The greatest total rate of the encodings that are on.
     fn usable_most(&self, i: usize) -> u64 {
         let on = self.encodings(i).filter(|&j| self.shares[j].is_on);
         on.fold(0u64, |sum, j| sum.saturating_add(self.most(j)))
     }
 
-    /// Whether stream or encoding `i` is on, where it needs `needed` of `given`, which is never more than `limit`.
+    /// Whether stream or encoding `i` is on, if it needs `needed` of `given`; `given` never exceeds `limit`.
     fn switch(&mut self, i: usize, needed: u64, given: u64, limit: u64) -> bool {
         if self.shares[i].is_on {
             if needed > given {
@@ -231,7 +232,7 @@ impl Round<'_> {
             return true;
         }
         self.next.again = Some(self.next.again.map_or(due, |at| at.min(due)));
-        // The target has to stay.
+        // The target must stay for the hold.
         let needed = DataRate::from_bps(self.target);
         self.next.needed = Some(self.next.needed.map_or(needed, |n| n.min(needed)));
         false
@@ -247,7 +248,8 @@ impl Round<'_> {
         self.shares[i] = Share { relapses, ..Share::off() };
     }
 
-    /// Streams that have their least rate: in the order of service, until one does not fit. The first is always on.
+    /// Selects the streams that get their least rate, in order of precedence until one does not fit. The first is
+    /// always on.
     fn choose_streams(&mut self) {
         let (mut needed, mut all_fit) = (0u64, true);
         for (n, i) in self.order().into_iter().enumerate() {
@@ -269,7 +271,7 @@ impl Round<'_> {
         }
     }
 
-    /// Raises the rates of these streams by weight, up to what `most` says of each; gives what is left.
+    /// Raises the rates of these streams by weight, up to `most` of each; returns the remainder.
     fn fill(&mut self, streams: &[usize], mut left: u64, most: fn(&Self, usize) -> u64) -> u64 {
         let mut open: Vec<usize> = streams.to_vec();
         while left > 0 && !open.is_empty() {
@@ -278,13 +280,13 @@ impl Round<'_> {
             if weights == 0 {
                 break;
             }
-            // Whoever reaches the most first does so within this round; the others share again.
+            // Streams that reach their greatest rate first do so in this round; the others continue.
             let room = |i: usize| most(self, i) - self.shares[i].rate.as_bps();
             let part = |i: usize| {
                 (u128::from(left) * u128::from(self.demands[i].priority.weight()) / u128::from(weights)) as u64
             };
             let full = open.iter().copied().filter(|&i| room(i) <= part(i)).min_by_key(|&i| {
-                // The level, in bits a second and weight, at which it is full.
+                // The level, in bit/s per weight, at which the stream reaches its greatest rate.
                 u128::from(room(i)) * 8 / u128::from(self.demands[i].priority.weight())
             });
             match full {
@@ -299,7 +301,7 @@ impl Round<'_> {
                         self.shares[i].rate = DataRate::from_bps(self.shares[i].rate.as_bps() + part);
                         left -= part;
                     }
-                    // What rounding leaves is less than a bit a second a stream.
+                    // Rounding leaves less than 1 bit/s per stream.
                     break;
                 }
             }
@@ -307,7 +309,7 @@ impl Round<'_> {
         left
     }
 
-    /// Which encodings of a stream its rate is enough for; takes from the rate what they cannot use and gives that.
+    /// Selects the encodings for which the stream's rate suffices; returns the rate that they cannot use.
     fn choose_encodings(&mut self, lowest: usize) -> u64 {
         let rate = self.shares[lowest].rate.as_bps();
         let (mut below, mut all_fit) = (0u64, true);
@@ -327,7 +329,8 @@ impl Round<'_> {
         rate - used
     }
 
-    /// Splits a stream's rate over its encodings that are on: the lower ones have their most, the highest the rest.
+    /// Splits a stream's rate over its encodings that are on: the lower ones get their greatest rate, the highest the
+    /// rest.
     fn split(&mut self, lowest: usize) {
         let mut left = self.shares[lowest].rate.as_bps();
         let encodings: Vec<usize> = self.encodings(lowest).collect();

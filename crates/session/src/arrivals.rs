@@ -1,14 +1,14 @@
-//! Which packets arrived when: what per-packet feedback is built from.
+//! Arrival times of packets, from which per-packet feedback is built.
 
 use weir_units::{Ecn, Timestamp};
 
 const MIN_SLOTS: usize = 1 << 6;
-/// Most packets that one report can cover; RFC 8888 caps a block at 16,384 reports.
+/// Most packets covered by one report; RFC 8888 limits a block to 16,384 reports.
 const MAX_SLOTS: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Sequence number plus one, 0 for none: a slot is valid only for its own number.
+    /// Sequence number plus one, 0 if empty: the slot is valid for that number only.
     tag: u64,
     arrival: Timestamp,
     ecn: Ecn,
@@ -27,12 +27,13 @@ pub struct ArrivalLog {
     /// First sequence number that was new in the last report.
     last_begin: u64,
     news: u32,
-    /// Whether reports cover the one before them again, so that a lost report loses nothing (RFC 8888, section 3).
+    /// Whether each report also covers the previous one's packets, so that a lost report loses nothing (RFC 8888,
+    /// section 3).
     overlap: bool,
 }
 
 impl ArrivalLog {
-    /// An empty log; with `overlap`, each report covers the packets of the one before it once more.
+    /// An empty log. With `overlap`, each report covers the packets of the previous one again.
     pub fn new(overlap: bool) -> Self {
         let slots = vec![EMPTY; MIN_SLOTS].into_boxed_slice();
         Self { slots, begin: 0, end: 0, last_begin: 0, news: 0, overlap }
@@ -42,7 +43,7 @@ impl ArrivalLog {
         sequence as usize & (self.slots.len() - 1)
     }
 
-    /// Notes an arrival. Of duplicates the first arrival counts, and a CE mark on any copy (RFC 8888, section 3.1).
+    /// Records an arrival. For duplicates, the first arrival counts, and a CE mark on any copy (RFC 8888, section 3.1).
     pub fn on_packet(&mut self, sequence: u64, arrival: Timestamp, ecn: Ecn) {
         if self.end == 0 {
             (self.begin, self.end, self.last_begin) = (sequence, sequence, sequence);
@@ -58,7 +59,7 @@ impl ArrivalLog {
             }
             self.end = sequence + 1;
         } else if sequence < self.begin {
-            // Reported as missing: the next report goes back to take it in, while the ring still reaches so far.
+            // It was reported missing: the next report starts early enough to include it, if the ring still covers it.
             if self.end - sequence > self.slots.len() as u64 {
                 return;
             }
@@ -92,7 +93,7 @@ impl ArrivalLog {
         self.news
     }
 
-    /// The range that a report made now covers.
+    /// The range that a report would cover now.
     pub fn range(&self) -> core::ops::Range<u64> {
         self.begin..self.end
     }
@@ -103,7 +104,7 @@ impl ArrivalLog {
         (s.tag == sequence + 1).then_some((s.arrival, s.ecn))
     }
 
-    /// A report of everything up to `upto` (not included) has been made.
+    /// A report up to `upto` (exclusive) has been made.
     pub fn on_reported(&mut self, upto: u64) {
         if self.overlap {
             self.begin = self.last_begin.min(upto);

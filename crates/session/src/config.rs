@@ -1,4 +1,4 @@
-//! What a call end is made from.
+//! Configuration of a call end.
 
 use crate::allocation::{Demand, MediaKind};
 use crate::identity::{Label, StreamIdentity};
@@ -13,20 +13,21 @@ use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breake
 use weir_media::{AdaptivePlayout, Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
 
-/// What both directions of a call end share.
+/// Configuration of both directions of a call end.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EndpointConfig {
     /// This end's synchronisation source.
     pub ssrc: u32,
-    /// The other end's synchronisation source; 0 where it is not known: then the first source of this payload type is it.
+    /// The other end's synchronisation source; 0 if unknown, in which case the first source with this payload type is
+    /// used.
     pub remote_ssrc: u32,
-    /// After how long a silence of the other end, or at once after its goodbye, another source of the same payload type
-    /// takes its place, as when the other end was started again; `None` for never. This end then also takes another
-    /// identifier for its own where somebody else has it (RFC 3550, section 8.2).
+    /// Silence of the other end after which another source of the same payload type replaces it, for instance when the
+    /// other end has been restarted; after a BYE, at once. `None` disables this. This end then also changes its own
+    /// source identifier on a collision (RFC 3550, section 8.2).
     pub latch: Option<TimeDelta>,
-    /// Canonical name in SDES (RFC 7022 says how to choose it).
+    /// Canonical name in SDES (RFC 7022 specifies how to choose it).
     pub cname: String,
-    /// Seed of every random draw: first sequence number and timestamp, RTCP timing.
+    /// Seed of all random values: first sequence number and timestamp, RTCP timing.
     pub seed: u64,
     /// RTP payload type of the media.
     pub payload_type: u8,
@@ -34,17 +35,18 @@ pub struct EndpointConfig {
     pub parity_payload_type: u8,
     /// RTP payload type of Reed-Solomon repair packets.
     pub reed_solomon_payload_type: u8,
-    /// Synchronisation source of this end's repair stream; `None` takes [`Self::ssrc`] with its top bit turned.
+    /// Synchronisation source of this end's repair stream; `None` inverts the top bit of [`Self::ssrc`].
     pub repair_ssrc: Option<u32>,
-    /// The same of the other end.
+    /// Synchronisation source of the other end's repair stream, by the same rule.
     pub remote_repair_ssrc: Option<u32>,
     /// RTP payload type of retransmissions (RFC 4588).
     pub retransmission_payload_type: u8,
-    /// Synchronisation source of this end's retransmission stream; `None` takes [`Self::ssrc`] with its second bit turned.
+    /// Synchronisation source of this end's retransmission stream; `None` inverts the second bit of [`Self::ssrc`].
     pub retransmission_ssrc: Option<u32>,
-    /// The same of the other end.
+    /// Synchronisation source of the other end's retransmission stream, by the same rule.
     pub remote_retransmission_ssrc: Option<u32>,
-    /// Synchronisation source of a device on the path whose notices count, such as a base station; `None` for none.
+    /// Synchronisation source of a device on the path whose notices are accepted, such as a base station; `None`
+    /// accepts none.
     pub station_ssrc: Option<u32>,
     /// RTP clock in Hz; 90,000 for video.
     pub clock_rate: u32,
@@ -62,30 +64,30 @@ pub struct EndpointConfig {
     pub transport_sequence: bool,
     /// ECN field of outgoing RTP.
     pub ecn: Ecn,
-    /// NTP seconds (since 1900) of this end's `Timestamp::ZERO`.
+    /// NTP seconds (since 1900) at this end's `Timestamp::ZERO`.
     pub ntp_epoch: u32,
-    /// Whether both ends' clocks show the same time, so that sender reports tell playout when frames were captured.
-    /// Where they do not, the first packet is taken to have been captured as it arrives.
+    /// Whether the clocks of both ends are synchronised, so that sender reports give capture times for playout.
+    /// Otherwise the first packet is assumed to arrive as soon as it was captured.
     pub synchronised_clocks: bool,
-    /// Whether sound and pictures of one instant come out together: adaptive playout delays of several streams follow each other,
-    /// and where clocks are not synchronised, the streams are played by one clock, as their sender reports show it.
+    /// Whether audio and video are played in synchrony: adaptive playout delays of several streams follow each other,
+    /// and without synchronised clocks all streams use one clock, derived from their sender reports.
     pub lip_synchronisation: bool,
-    /// Bytes of UDP and IP headers around each datagram, which RTCP bandwidth counts (RFC 3550, section 6.2): 28 for IPv4.
+    /// Bytes of UDP and IP headers per datagram, included in RTCP's bandwidth (RFC 3550, section 6.2): 28 for IPv4.
     pub header_overhead: u32,
-    /// Feedback on pictures.
+    /// Picture feedback.
     pub picture: PictureFeedback,
     /// Header extension identifier of the MID (RFC 9143), 1 to 14.
     pub mid_id: u8,
-    /// Header extension identifier of the RID (RFC 8852), 1 to 14.
+    /// MID of the first stream's media section, the same at both ends; `None` sends no MID.
     pub rid_id: u8,
-    /// The media section that the first stream belongs to, the same at both ends; `None` sends no MID.
+    /// RID of the first stream, if it is an encoding of a simulcast, the same at both ends; `None` sends no RID.
     pub mid: Option<Label>,
     /// The encoding of a simulcast that the first stream is, the same at both ends; `None` sends no RID.
     pub rid: Option<Label>,
-    /// How the first incoming stream appears in RTP where the fields above describe the outgoing one alone. Its source is
-    /// [`Self::remote_ssrc`] all the same.
+    /// Identity of the first incoming stream if it differs from the fields above, which then describe the outgoing one
+    /// only. Its source is [`Self::remote_ssrc`] in any case.
     pub first_incoming: Option<StreamIdentity>,
-    /// What can be changed while the session runs.
+    /// Parameters that can be changed during the session.
     pub params: SessionParams,
 }
 
@@ -160,40 +162,41 @@ impl EndpointConfig {
     }
 }
 
-/// The sending direction: its first stream, and the path that all streams leave by.
+/// The sending direction: its first stream, and the path that all streams use.
 pub struct SendConfig {
-    /// Where frames come from.
+    /// The source of frames.
     pub source: Source,
-    /// How frames become packets.
+    /// How frames are packetised.
     pub packetiser: Packetiser,
-    /// Whether the other end reports on each packet; what is sent is remembered only then.
+    /// Whether the other end sends per-packet feedback; sent packets are remembered only in that case.
     pub per_packet_feedback: bool,
-    /// Receiver reports that the controller asks for, as the other end plans them. With run lengths, what is sent is
-    /// remembered for them; sender reports come as often, so that the receiver knows the round trip.
+    /// Receiver reports required by the controller, as planned by the other end. With run lengths, sent packets are
+    /// remembered for them; sender reports are sent equally often, so that the receiver knows the round-trip time.
     pub reports: Option<ReportPlan>,
-    /// What decides on repair packets beside the media.
+    /// What decides on repair packets.
     pub repair: RepairChoice,
-    /// How packets that the other end misses are sent again; `None` does not, unless there is [`Self::resilience`]. Media makes
-    /// room for it in the target.
+    /// How lost packets are retransmitted; `None` disables it, unless [`Self::resilience`] is set. Retransmissions are
+    /// taken out of the media rate.
     pub retransmission: Option<RetransmissionConfig>,
-    /// By what slice sizes and unequal protection are chosen; `None` leaves both alone. Media makes room for protection.
+    /// Policy for slice sizes and unequal protection; `None` leaves both unchanged. Protection is taken out of the
+    /// media rate.
     pub resilience: Option<ResilienceConfig>,
-    /// Rules by which sending ceases when the path stays congested or silent (RFC 8083); `None` for none. Without a
-    /// `min_report_interval` of its own it takes the reports' least spacing.
+    /// Circuit breaker that stops sending if the path stays congested or silent (RFC 8083); `None` disables it. Without
+    /// its own `min_report_interval` it uses the reports' least interval.
     pub circuit_breaker: Option<circuit_breaker::Config>,
     /// The controller's sender half.
     pub controller: Sender,
     /// Bounds on the media rate.
     pub limits: Limits,
-    /// Frames that have waited in the RTP queue for longer since their capture are thrown away, all but the newest, and
-    /// the source is asked for a key frame; `None` for no limit but the controller's own.
+    /// Frames older than this in the RTP queue, measured from capture, are discarded except for the newest, and a key
+    /// frame is requested from the source; `None` sets no limit beyond the controller's.
     pub max_queue_age: Option<TimeDelta>,
-    /// What the stream asks for of the target; by default whatever there is.
+    /// The stream's demand on the target; unbounded by default.
     pub demand: Demand,
 }
 
 impl SendConfig {
-    /// Sends this source under this controller, with nothing else switched on.
+    /// Sends this source under this controller, with all options off.
     pub fn new(source: Source, controller: Sender, limits: Limits) -> Self {
         Self {
             source,
@@ -212,47 +215,47 @@ impl SendConfig {
     }
 }
 
-/// The receiving direction: its first stream, and the path that all streams come by.
+/// The receiving direction: its first stream, and the path on which all streams arrive.
 #[derive(Default)]
 pub struct ReceiveConfig {
-    /// Per-packet feedback that the other end's controller asks for.
+    /// Per-packet feedback required by the other end's controller.
     pub feedback: Option<FeedbackPlan>,
-    /// Regular RTCP that the other end's controller asks for, inside RTCP's bandwidth share; `None` leaves it to
+    /// Regular RTCP required by the other end's controller, within RTCP's bandwidth share; `None` leaves it to
     /// RFC 3550's timer and [`EndpointConfig::t_rr_interval`].
     pub reports: Option<ReportPlan>,
     /// Whether lost packets are repaired.
     pub repair: RepairReception,
-    /// When lost packets are asked for again (generic NACK), and retransmissions taken; `None` does neither, unless there is
-    /// [`Self::resilience`].
+    /// When lost packets are requested (generic NACK) and retransmissions accepted; `None` disables both, unless
+    /// [`Self::resilience`] is set.
     pub nack: Option<NackConfig>,
-    /// By what it is chosen whether packets and references are asked for; `None` asks for packets as [`Self::nack`] has it, and
-    /// for references whenever the application does.
+    /// Policy for requesting packets and reference pictures; `None` requests packets according to [`Self::nack`], and
+    /// reference pictures whenever the application does.
     pub resilience: Option<ResilienceConfig>,
     /// What the first stream carries.
     pub media: MediaKind,
     /// The controller's receiver half.
     pub controller: Option<Receiver>,
-    /// Time from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.
+    /// Delay from capture to playout, after which a packet is discarded; `None` plays at once and discards nothing.
     pub playout_deadline: Option<TimeDelta>,
-    /// Plays frames as soon as their jitter allows instead of all at the deadline, which is then
-    /// [`AdaptivePlayout::max`], whatever [`Self::playout_deadline`] is.
+    /// Plays frames as early as their jitter allows instead of at the deadline. The deadline is then
+    /// [`AdaptivePlayout::max`], and [`Self::playout_deadline`] is ignored.
     pub adaptive_playout: Option<AdaptivePlayout>,
-    /// Whether the content of packets is kept for [`Endpoint::take_frame`](crate::Endpoint::take_frame); needs a playout
+    /// Whether packet content is kept for [`Endpoint::take_frame`](crate::Endpoint::take_frame); requires a playout
     /// deadline.
     pub content: bool,
 }
 
 /// One outgoing stream.
 pub struct OutgoingConfig {
-    /// How it appears in RTP.
+    /// Its identity in RTP.
     pub identity: StreamIdentity,
-    /// What it asks for of the target.
+    /// Its demand on the target.
     pub demand: Demand,
-    /// Where frames come from.
+    /// The source of frames.
     pub source: Source,
-    /// How frames become packets.
+    /// How frames are packetised.
     pub packetiser: Packetiser,
-    /// What decides on repair packets beside the media.
+    /// What decides on repair packets.
     pub repair: RepairChoice,
     /// See [`SendConfig::retransmission`].
     pub retransmission: Option<RetransmissionConfig>,
@@ -260,12 +263,12 @@ pub struct OutgoingConfig {
     pub resilience: Option<ResilienceConfig>,
     /// See [`SendConfig::max_queue_age`].
     pub max_queue_age: Option<TimeDelta>,
-    /// Feedback on pictures.
+    /// Picture feedback.
     pub picture: PictureFeedback,
 }
 
 impl OutgoingConfig {
-    /// A stream of this source, with nothing else switched on.
+    /// A stream of this source, with all options off.
     pub fn new(identity: StreamIdentity, source: Source, demand: Demand) -> Self {
         Self {
             identity,
@@ -284,10 +287,10 @@ impl OutgoingConfig {
 /// One incoming stream.
 #[derive(Clone, Debug)]
 pub struct IncomingConfig {
-    /// How it appears in RTP. Where its source is not known (0), the first source of its payload type that belongs to no other
-    /// stream is it, and has to have its MID and RID where it has them.
+    /// Its identity in RTP. If its source is unknown (0), it is the first source with its payload type that belongs to
+    /// no other stream, and with its MID and RID if set.
     pub identity: StreamIdentity,
-    /// What it carries.
+    /// The kind of media.
     pub media: MediaKind,
     /// Whether lost packets are repaired.
     pub repair: RepairReception,
@@ -301,12 +304,12 @@ pub struct IncomingConfig {
     pub adaptive_playout: Option<AdaptivePlayout>,
     /// See [`ReceiveConfig::content`].
     pub content: bool,
-    /// Feedback on pictures.
+    /// Picture feedback.
     pub picture: PictureFeedback,
 }
 
 impl IncomingConfig {
-    /// A stream that is counted and reported on, and neither played nor repaired.
+    /// A stream that is counted and reported, but neither played nor repaired.
     pub fn new(identity: StreamIdentity, media: MediaKind) -> Self {
         Self {
             identity,

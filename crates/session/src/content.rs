@@ -1,43 +1,43 @@
-//! What has arrived of the media's content, kept until its frame is played.
+//! Store of received media content until its frame is played.
 
 use crate::frames::FramePart;
 use std::collections::VecDeque;
 use weir_media::{PlayoutEvent, ReceivedFrame, ReceivedPayload};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Packets kept at most: four seconds of 10 Mbit/s in packets of 1,200 bytes. Of more, the oldest go.
+/// Most packets kept: four seconds of 10 Mbit/s in packets of 1,200 bytes. Beyond that the oldest are dropped.
 const MAX_PACKETS: usize = 1 << 12;
-/// Bytes kept at most.
+/// Most bytes kept.
 const MAX_SIZE: u64 = 16 << 20;
-/// Packets are kept for this long past the playout deadline, counted from their arrival.
+/// Packets are kept this long after the playout deadline, counted from their arrival.
 const KEPT: TimeDelta = TimeDelta::from_secs(2);
-/// Buffers that wait for their next use at most, and the largest kept.
+/// Most buffers kept for reuse, and the largest size kept.
 const MAX_SPARE: usize = 1 << 10;
 const MAX_SPARE_SIZE: usize = 1 << 14;
 
 /// The payload of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Payload<'a> {
-    /// What of it is there.
+    /// The bytes present.
     pub bytes: &'a [u8],
-    /// Zeros that belong behind.
+    /// Number of zero bytes that follow.
     pub zeros: u32,
-    /// Whether its packet was lost and brought back.
+    /// Whether its packet was lost and recovered.
     pub repaired: bool,
 }
 
-/// Content that has arrived, and what became of it.
+/// Counters of received content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ContentCounters {
-    /// Packets kept for their frame, repaired ones included.
+    /// Packets stored for their frame, repaired ones included.
     pub packets: u64,
-    /// Those of them that were lost and brought back.
+    /// Those recovered by repair.
     pub repaired: u64,
-    /// Packets handed out with their frame.
+    /// Packets taken with their frame.
     pub taken: u64,
-    /// Packets thrown away because nobody took their frame in time.
+    /// Packets dropped because their frame was not taken in time.
     pub expired: u64,
-    /// Packets thrown away for lack of room.
+    /// Packets dropped for lack of room.
     pub crowded_out: u64,
 }
 
@@ -48,7 +48,7 @@ struct Stored {
     payload: ReceivedPayload,
 }
 
-/// Payloads by rising sequence number; bounded in number, bytes and age.
+/// Payloads by sequence number; bounded in number, bytes and age.
 #[derive(Debug)]
 pub(crate) struct ContentStore {
     packets: VecDeque<Stored>,
@@ -59,7 +59,7 @@ pub(crate) struct ContentStore {
 }
 
 impl ContentStore {
-    /// A store for frames that are played `deadline` after their capture.
+    /// A store for frames played `deadline` after their capture.
     pub(crate) fn new(deadline: TimeDelta) -> Self {
         Self {
             packets: VecDeque::new(),
@@ -70,7 +70,7 @@ impl ContentStore {
         }
     }
 
-    /// Keeps a packet that has come in time for its frame.
+    /// Stores a packet that arrived in time for its frame.
     pub(crate) fn insert(&mut self, now: Timestamp, sequence: u64, part: FramePart, payload: &Payload<'_>) {
         let FramePart { rtp_timestamp, marker } = part;
         let index = match self.packets.back() {
@@ -101,7 +101,7 @@ impl ContentStore {
         }
     }
 
-    /// Moves the packets of a frame into `frame`, and lets go of those of frames before it. `false` where there is none.
+    /// Moves the packets of a frame into `frame` and drops those of earlier frames. Returns `false` if there are none.
     pub(crate) fn take(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
         for p in frame.packets.drain(..) {
             self.recycle(p.bytes);
@@ -126,12 +126,12 @@ impl ContentStore {
         !frame.packets.is_empty()
     }
 
-    /// Payload bytes that are kept.
+    /// Payload bytes stored.
     pub(crate) fn size(&self) -> DataSize {
         DataSize::from_bytes(self.size)
     }
 
-    /// Forgets what waits: its frames will not be played.
+    /// Drops all content: its frames will not be played.
     pub(crate) fn clear(&mut self) {
         while !self.packets.is_empty() {
             self.counters.expired += 1;
@@ -174,7 +174,7 @@ mod tests {
             put(&mut s, now, sequence, first.wrapping_add(frame * 3_000), &[byte]);
         }
         let mut frame = ReceivedFrame::default();
-        // The first frame is never asked for: it goes with the second.
+        // The first frame is never taken: it is dropped with the second.
         assert!(s.take(&event(first.wrapping_add(3_000)), &mut frame));
         let got: Vec<_> = frame.packets.iter().map(|p| (p.sequence, p.bytes[0])).collect();
         assert_eq!((got, frame.whole, frame.at), (vec![(7, 7), (8, 8)], true, Timestamp::from_secs(1)));

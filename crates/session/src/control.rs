@@ -1,7 +1,7 @@
-//! From a controller in a registry to the ends of a session.
+//! Configures the ends of a session for a controller from a registry.
 //!
-//! A controller's entry ([`Spec`](weir_cc::Spec)) says which feedback, reports and header extensions it needs. [`Control`]
-//! brings them into the configuration of an end, and [`CallPlan`] into those of both ends of a call that sends one way.
+//! A controller's entry ([`Spec`](weir_cc::Spec)) states the feedback, reports and header extensions that it requires.
+//! [`Control`] applies them to the configuration of one end, and [`CallPlan`] to both ends of a one-way call.
 
 use crate::config::{EndpointConfig, ReceiveConfig, SendConfig};
 use crate::endpoint::Endpoint;
@@ -10,25 +10,25 @@ use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, Pair, Receiver, Registry, Re
 use weir_media::Source;
 use weir_units::{Ecn, Timestamp};
 
-/// A controller's two halves and what it needs of the session. Fields may be changed before it is used.
+/// A controller's two halves and its requirements on the session. Fields may be changed before use.
 pub struct Control {
     /// The halves.
     pub controller: Pair<Sender, Receiver>,
     /// Bounds on the media rate that it was made with.
     pub limits: Limits,
-    /// Per-packet feedback, which the receiver sends.
+    /// Per-packet feedback sent by the receiver.
     pub feedback: Option<FeedbackPlan>,
-    /// Regular reports, which the receiver sends; `None` leaves them to RFC 3550's timer.
+    /// Regular reports sent by the receiver; `None` leaves them to RFC 3550's timer.
     pub reports: Option<ReportPlan>,
-    /// ECN codepoint of its packets where a call has ECN on.
+    /// ECN codepoint of its packets in calls with ECN.
     pub ecn: Ecn,
 }
 
 impl Control {
-    /// The controller of this name, with what its entry asks for.
+    /// The controller of this name, with its entry's requirements.
     ///
     /// # Errors
-    /// Where there is no such controller, or it refuses its parameters.
+    /// An unknown controller, or parameters that it rejects.
     pub fn new(registry: &Registry, name: &str, setup: &Setup) -> Result<Self, SetupError> {
         let controller = registry.make(name, setup)?;
         let spec = registry.get(name).ok_or_else(|| SetupError::UnknownController { name: name.into() })?;
@@ -36,13 +36,13 @@ impl Control {
         Ok(Self { controller, limits: setup.limits, feedback, reports, ecn })
     }
 
-    /// Switches on the header extensions that the sending end needs.
+    /// Enables the header extensions that the sending end requires.
     pub fn configure(&self, end: &mut EndpointConfig) {
         end.transport_sequence |= self.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide);
         end.abs_send_time |= self.controller.receiver.is_some();
     }
 
-    /// The sending and the receiving direction, of one end or of two, with nothing else switched on.
+    /// The sending and the receiving direction, for one end or two, with all options off.
     pub fn into_directions(self, source: Source) -> (SendConfig, ReceiveConfig) {
         let send = SendConfig {
             per_packet_feedback: self.feedback.is_some(),
@@ -62,21 +62,21 @@ impl Control {
     }
 }
 
-/// Both ends of a call that sends one way. Fields may be changed before the ends are made.
+/// Both ends of a one-way call. Fields may be changed before the ends are made.
 pub struct CallPlan {
     /// The end that sends media.
     pub sender: EndpointConfig,
     /// The end that receives it.
     pub receiver: EndpointConfig,
-    /// What the sender sends, and by which controller.
+    /// What the sender sends, under which controller.
     pub send: SendConfig,
-    /// How the receiver takes it.
+    /// How the receiver receives it.
     pub receive: ReceiveConfig,
 }
 
 impl CallPlan {
-    /// A call of `source` under `control`. `sender` is the sending end's configuration but for what the controller needs; the
-    /// receiving end mirrors it ([`EndpointConfig::mirrored`]).
+    /// A call of `source` under `control`. `sender` is the sending end's configuration, to which the controller's
+    /// requirements are added; the receiving end mirrors it ([`EndpointConfig::mirrored`]).
     pub fn new(control: Control, source: Source, sender: EndpointConfig, receiver: EndName) -> Self {
         let mut sender = sender;
         control.configure(&mut sender);
@@ -92,17 +92,17 @@ impl CallPlan {
     }
 }
 
-/// What an end of a call has for itself, beside its sources.
+/// An end's own name and seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EndName {
     /// Canonical name in SDES.
     pub cname: String,
-    /// Seed of its random draws.
+    /// Seed of its random values.
     pub seed: u64,
 }
 
 impl EndpointConfig {
-    /// The other end of a call that shares this end's settings: its sources are swapped, and no station reports to it.
+    /// The other end of a call with the same settings: its sources are swapped, and no station reports to it.
     #[must_use]
     pub fn mirrored(&self, name: EndName) -> Self {
         Self {

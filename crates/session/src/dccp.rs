@@ -1,21 +1,23 @@
-//! A call end over DCCP (RFC 5762): RTP and RTCP on one connection (RFC 5761), whose congestion control says when packets leave.
+//! A call end over DCCP (RFC 5762): RTP and RTCP on one connection (RFC 5761), whose congestion control decides when
+//! packets are sent.
 //!
-//! A [`DccpEnd`] is an [`Endpoint`] on a [`Connection`], of the same shape: its owner brings datagrams and the time, calls
-//! [`DccpEnd::poll_transmit`] until it gives nothing, and waits until [`DccpEnd::poll_timeout`]. It connects
-//! ([`DccpEnd::connect`]), or listens and accepts the first connection that is requested ([`DccpEnd::listen`]). By convention
+//! A [`DccpEnd`] is an [`Endpoint`] on a [`Connection`], with the same interface: the caller passes datagrams and the
+//! time, calls [`DccpEnd::poll_transmit`] until it returns `None`, and waits until [`DccpEnd::poll_timeout`]. It
+//! connects ([`DccpEnd::connect`]), or listens and accepts the first connection ([`DccpEnd::listen`]). By convention
 //! the end that sends media connects; the thesis has a connection for each direction of media.
 //!
-//! The rules of the application are those of S. Jero, 2013, section 3.2:
-//! - Packets are handed over one by one, as a kernel's socket has them: what congestion control lets leave leaves, the rest waits
-//!   in the connection's send queue, and what that refuses is lost. RTP sequence numbers of lost packets are used up, as in
-//!   linphone, so that the receiver sees a gap; sender reports do not count them.
-//! - The controller hears of refused packets once a frame ([`SendRejected`](weir_cc::cue::SendRejected)); packets that the queue
-//!   has dropped since, in favour of others or past their deadline, count as refused ones. With each frame it may hear the transport's rate.
-//! - The queue follows the frames' sizes: see [`QueueSizing`].
+//! The application's rules are those of S. Jero, 2013, section 3.2:
+//! - Packets are handed over one by one, as to a kernel's socket: those allowed by congestion control are sent, others
+//!   wait in the connection's send queue, and those refused by the queue are lost. A lost packet uses up its RTP
+//!   sequence number, as in linphone, so that the receiver sees a gap; sender reports do not count it.
+//! - The controller is notified of refused packets once per frame ([`SendRejected`](weir_cc::cue::SendRejected));
+//!   packets that the queue has dropped since, in favour of others or past their deadline, count as refused. With each
+//!   frame it may be given the transport's rate.
+//! - The queue's size follows the frame sizes: see [`QueueSizing`].
 //!
-//! Media waits for the connection to open: frames until then are thrown away, and the first one after is a key frame. RTCP that
-//! the queue has no room for waits for it (RFC 5762, section 4.2), the newest alone; its timer runs from when it was made. A
-//! connection that has ended is the owner's to replace: [`DccpEnd::set_connection`].
+//! Media waits for the connection to open: earlier frames are dropped, and the first one afterwards is a key frame.
+//! RTCP for which the queue has no room waits (RFC 5762, section 4.2), the newest compound only; its timer runs from
+//! when it was made. A connection that has ended must be replaced by the caller: [`DccpEnd::set_connection`].
 
 mod config;
 mod connected;
@@ -31,22 +33,22 @@ use weir_cc::tunable::SetupError;
 use weir_dccp::connection::{self, Connection};
 use weir_units::Timestamp;
 
-/// A DCCP packet that is to leave by UDP; its bytes are in the buffer that the caller gave.
+/// A DCCP packet to be sent over UDP; its bytes are in the caller's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DccpTransmit {
-    /// What there is to say of it as a datagram.
+    /// Its properties as a datagram.
     pub transmit: connection::Transmit,
-    /// Whether it carries RTP or RTCP rather than being DCCP's own.
+    /// Whether it carries RTP or RTCP rather than only DCCP's own signalling.
     pub has_data: bool,
 }
 
-/// What an end has of a connection.
+/// The state of an end's connection.
 enum Stage {
     Listening { connection: Box<connection::Config>, paused: bool },
     Connected(Box<Connected>),
 }
 
-/// See the top of this module.
+/// A call end over DCCP; see the module documentation.
 pub struct DccpEnd {
     config: DccpConfig,
     endpoint: Endpoint,
@@ -54,7 +56,7 @@ pub struct DccpEnd {
 }
 
 impl DccpEnd {
-    /// An end on a connection that is open or will be. Packets of media are made to fit the connection's.
+    /// An end on a connection that is open or opening. Media packets are limited to the connection's packet size.
     pub fn new(mut endpoint: Endpoint, connection: Connection, config: DccpConfig, now: Timestamp) -> Self {
         let stage = Stage::Connected(Box::new(Connected::new(&mut endpoint, connection, config, now)));
         Self { config, endpoint, stage }
@@ -73,8 +75,8 @@ impl DccpEnd {
         Ok(Self::new(endpoint, Connection::connect(connection, now)?, config, now))
     }
 
-    /// An end that listens: the first DCCP-Request makes the connection, and datagrams of other kinds are dropped before it. Until
-    /// then nothing is sent and no timeout is due.
+    /// An end that listens: the first DCCP-Request makes the connection; before it, other datagrams are dropped,
+    /// nothing is sent and no timeout is due.
     pub fn listen(mut endpoint: Endpoint, connection: connection::Config, config: DccpConfig) -> Self {
         endpoint.set_paused(true);
         Self { config, endpoint, stage: Stage::Listening { connection: Box::new(connection), paused: false } }
@@ -84,7 +86,7 @@ impl DccpEnd {
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
-    /// The session to change. Pause it by [`Self::set_paused`].
+    /// The session, mutably. Pause it with [`Self::set_paused`].
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
@@ -95,15 +97,15 @@ impl DccpEnd {
             Stage::Connected(c) => Some(c.connection()),
         }
     }
-    /// The connection to change; `None` while this end listens.
+    /// The connection, mutably; `None` while this end listens.
     pub fn connection_mut(&mut self) -> Option<&mut Connection> {
         match &mut self.stage {
             Stage::Listening { .. } => None,
             Stage::Connected(c) => Some(c.connection_mut()),
         }
     }
-    /// Replaces the connection, as when it has ended, and returns the old one; `None` where this end was listening. Media waits
-    /// until the new connection is open.
+    /// Replaces the connection, for instance after it has ended, and returns the old one; `None` if this end was
+    /// listening. Media waits until the new connection is open.
     pub fn set_connection(&mut self, connection: Connection, now: Timestamp) -> Option<Connection> {
         match &mut self.stage {
             Stage::Listening { .. } => {
@@ -113,7 +115,7 @@ impl DccpEnd {
             Stage::Connected(c) => Some(c.replace(&mut self.endpoint, connection, now)),
         }
     }
-    /// What became of packets on their way into the connection.
+    /// Counters of packets handed over to the connection.
     pub fn counters(&self) -> DccpCounters {
         match &self.stage {
             Stage::Listening { .. } => DccpCounters::default(),
@@ -124,21 +126,21 @@ impl DccpEnd {
     pub fn is_open(&self) -> bool {
         matches!(&self.stage, Stage::Connected(c) if c.is_open())
     }
-    /// Stops or restarts the media source; RTCP goes on.
+    /// Stops or restarts the media source; RTCP continues.
     pub fn set_paused(&mut self, paused: bool) {
         match &mut self.stage {
             Stage::Listening { paused: wanted, .. } => *wanted = paused,
             Stage::Connected(c) => c.set_paused(&mut self.endpoint, paused),
         }
     }
-    /// Ends the call: an RTCP goodbye leaves, and then the connection closes. An end that listens has nobody to send to.
+    /// Ends the call: sends an RTCP BYE, then closes the connection. A listening end sends nothing.
     pub fn leave(&mut self) {
         if let Stage::Connected(c) = &mut self.stage {
             c.leave(&mut self.endpoint);
         }
     }
 
-    /// A UDP datagram has arrived; what the session made of the RTP or RTCP that it brought, if any.
+    /// Handles a UDP datagram; returns the session's outcome for the RTP or RTCP in it, if any.
     pub fn handle_datagram(&mut self, now: Timestamp, datagram: &connection::Datagram<'_>) -> Option<Outcome> {
         match &mut self.stage {
             Stage::Listening { connection, .. } => {
@@ -167,8 +169,8 @@ impl DccpEnd {
         }
     }
 
-    /// Writes the next datagram into `out`, in place of what is there; `None` where nothing is due. Call it until it gives nothing, after
-    /// every input.
+    /// Writes the next datagram into `out`, replacing its contents; `None` if nothing is due. Call it until it returns
+    /// `None`, after every input.
     pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<DccpTransmit> {
         let Stage::Connected(c) = &mut self.stage else { return None };
         let transmit = c.poll_transmit(&mut self.endpoint, now, out)?;

@@ -37,14 +37,14 @@ use weir_media::{PlayoutEvent, PlayoutStats, ReceivedFrame};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 
-/// Datagrams that could not be taken, and RTCP's share.
+/// Counters of datagrams that were not accepted, and of RTCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndpointCounters {
     /// Datagrams or RTCP packets that do not parse.
     pub malformed: u64,
-    /// RTP or feedback about a source that is not part of the call.
+    /// RTP, or feedback about a source, that does not belong to the call.
     pub unknown_source: u64,
-    /// Run-length reports and next data units of packets that were not sent, or are no longer remembered.
+    /// Run-length reports and next data units about packets never sent, or no longer remembered.
     pub unknown_packet: u64,
     /// RTCP datagrams sent.
     pub rtcp_sent: u64,
@@ -52,35 +52,35 @@ pub struct EndpointCounters {
     pub rtcp_bytes: u64,
     /// RTCP datagrams received.
     pub rtcp_received: u64,
-    /// Sources taken up as the other end's: the first where it was not known, and those that came in its place.
+    /// Sources accepted as the other end's: the first if it was unknown, and their replacements.
     pub sources: u64,
-    /// Goodbyes of the other end's source.
+    /// BYEs of the other end's source.
     pub byes: u64,
-    /// Packets that came under this end's own source identifier (RFC 3550, section 8.2).
+    /// Packets with this end's own source identifier (RFC 3550, section 8.2).
     pub collisions: u64,
 }
 
-/// Sets the repair stream's random numbers apart from the others.
+/// Separates the repair stream's random values from the others.
 const REPAIR_SEED: u64 = 0x5245_5041_4952;
-/// The same of the retransmission stream.
+/// Separates the retransmission stream's.
 const RETRANSMISSION_SEED: u64 = 0x5254_5820;
-/// The same of streams that are added.
+/// Separates those of added streams.
 const STREAM_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One end of a call: sends media, receives media or both, and speaks RTCP about it.
-// Fields in this order: what each packet needs lies together, so that few cache lines are touched where calls are many.
+/// One end of a call: sends media, receives media or both, and exchanges RTCP about it.
+// Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
 pub struct Endpoint {
     bye: Bye,
     paused: bool,
-    /// A report is wanted early: by the application, or by the other end's request (RFC 6051).
+    /// Whether an early report is wanted, by the application or on the other end's request (RFC 6051).
     early_wanted: bool,
-    /// A sender report is to be asked for (RFC 6051), once a reporting interval.
+    /// Whether to request a sender report (RFC 6051), once per reporting interval.
     sync: Sync,
-    /// Whether the other end's own source has said goodbye, at an end that receives nothing.
+    /// Whether the other end's source has sent a BYE, at an end that receives nothing.
     remote_bye: bool,
     observer: MaybeObserver,
-    /// Sources of this end that it no longer uses, until a goodbye for them has left.
+    /// This end's former sources, until their BYE has been sent.
     pub(crate) goodbyes: Vec<u32>,
     /// A report of the receiver half that waits for its packet.
     report: Option<Report>,
@@ -93,17 +93,17 @@ pub struct Endpoint {
     pub(crate) config: EndpointConfig,
     rng: Pcg64Mcg,
     reference_heard: Option<(u32, Heard)>,
-    /// The reports that controllers plan, before parameters of the session change them.
+    /// The controllers' report plan, before session parameters modify it.
     plan: Option<ReportPlan>,
-    /// When this end last took other identifiers.
+    /// When this end last changed identifiers.
     collided: Option<Timestamp>,
     pub(crate) next_outgoing: u16,
     pub(crate) next_incoming: u16,
-    /// What compounds are put together in.
+    /// Buffers in which compounds are assembled.
     scratch: Scratch,
 }
 
-/// Whether the other end's sender report is missed.
+/// Whether the other end's sender report is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sync {
     No,
@@ -111,12 +111,13 @@ enum Sync {
     Asked,
 }
 
-/// Least interval of RTCP by RFC 3551's profile: 360 s over the session bandwidth in kbit/s (RFC 3550, section 6.2).
+/// Least RTCP interval for the RTP/AVPF profile: 360 s divided by the session bandwidth in kbit/s (RFC 3550,
+/// section 6.2).
 fn reduced_minimum(bandwidth: DataRate) -> TimeDelta {
     TimeDelta::from_secs_f64(360.0 / bandwidth.as_kbps_f64().max(1.0))
 }
 
-/// What the timer works from: the configuration, and the plan as the session's parameters change it.
+/// The timer's inputs: the configuration, and the plan as modified by session parameters.
 fn timer_config(config: &EndpointConfig, plan: Option<ReportPlan>, senders: u32, we_sent: bool) -> RtcpTimerConfig {
     let p = &config.params;
     let spacing = p.rtcp_interval.unwrap_or(config.t_rr_interval);
@@ -132,7 +133,7 @@ fn timer_config(config: &EndpointConfig, plan: Option<ReportPlan>, senders: u32,
     RtcpTimerConfig { session_bandwidth, t_rr_interval, minimum, members: 2, senders, we_sent, plan }
 }
 
-/// Bytes of RTP header and extensions in front of every payload of a stream.
+/// Bytes of RTP header and extensions before every payload of a stream.
 fn rtp_overhead(config: &EndpointConfig, stream: &OutgoingStream) -> u32 {
     let ntp = config.params.rapid_synchronisation.element_size();
     let label = |l: Option<Label>| l.filter(|_| stream.is_labelled).map_or(0, |l| 1 + l.as_bytes().len() as u32);
@@ -179,7 +180,7 @@ impl Endpoint {
             b.min_report_interval = timer_config.plan.map_or(config.t_rr_interval, |p| p.min_interval);
         }
         let timer = RtcpTimer::new(timer_config, &mut rng, now);
-        // RFC 3550, section 5.1: both start at a random value.
+        // RFC 3550, section 5.1: both start at random values.
         let (sequence, timestamp) = (rng.random::<u16>(), rng.random::<u32>());
         let first = FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(config.seed) };
         let shared = Shared { params: &config.params, session_bandwidth: config.session_bandwidth };
@@ -226,7 +227,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// First numbers of a stream that is added as number `n`, from a generator of its own.
+    /// First sequence numbers of a stream added as number `n`, from a separate generator.
     pub(crate) fn first_numbers(&self, n: u16) -> FirstNumbers {
         let seed = self.config.seed ^ STREAM_SEED.wrapping_mul(u64::from(n));
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
@@ -234,7 +235,7 @@ impl Endpoint {
         FirstNumbers { media: one_cycle_up(sequence), timestamp, ..beside(seed) }
     }
 
-    /// Takes up what depends on the streams that there are, and on the session's parameters.
+    /// Updates what depends on the set of streams and on session parameters.
     pub(crate) fn follow_streams(&mut self) {
         if let Some(sender) = &mut self.sender {
             for s in &mut sender.streams {
@@ -243,7 +244,7 @@ impl Endpoint {
         }
     }
 
-    /// The share of audio, whose packets are small, covers their headers too: its sources need to know how large those are.
+    /// The share of audio, whose packets are small, includes their headers: passes the headers' size to the sources.
     fn set_packet_overheads(&mut self, now: Timestamp) {
         let below = self.config.header_overhead;
         for s in self.sender.iter_mut().flat_map(|s| &mut s.streams).filter(|s| s.demand.media == MediaKind::Audio) {
@@ -268,7 +269,7 @@ impl Endpoint {
         Some(at)
     }
 
-    /// The deadline has come: frames are made, controllers and playout are run.
+    /// The deadline has passed: makes frames, and runs controllers and playout.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if let Some(s) = &mut self.sender {
             s.on_timeout(now, self.paused);
@@ -278,45 +279,45 @@ impl Endpoint {
         }
     }
 
-    /// What the controller asks for now.
+    /// The controller's current target.
     pub fn target(&self) -> Option<Target> {
         self.sender.as_ref().map(|s| *s.target())
     }
-    /// Frames that the sources of all streams have generated, and their payload.
+    /// Frames generated by the sources of all streams, and their payload.
     pub fn generated(&self) -> (u64, DataSize) {
         let streams = self.sender.iter().flat_map(|s| &s.streams);
         let (frames, bytes) = streams.fold((0, 0), |(f, b), s| (f + s.counters.frames, b + s.counters.generated));
         (frames, DataSize::from_bytes(bytes))
     }
-    /// What has been sent, on all streams.
+    /// What has been sent on all streams.
     pub fn send_counters(&self) -> SendCounters {
         self.sender.as_ref().map(Sender::counters).unwrap_or_default()
     }
-    /// What has been received, on all streams.
+    /// What has been received on all streams.
     pub fn receive_counters(&self) -> ReceiveCounters {
         self.receiver.as_ref().map(Receiver::counters).unwrap_or_default()
     }
-    /// Why and when the circuit breaker has stopped the media, where it has. RTCP goes on.
+    /// Why and when the circuit breaker has stopped the media, if it has. RTCP continues.
     pub fn tripped(&self) -> Option<Trip> {
         self.sender.as_ref()?.path().breaker.tripped()
     }
-    /// Repair packets received, and what recovery made of them.
+    /// Repair packets received, and the results of recovery.
     pub fn repair_counters(&self) -> RepairReceiveCounters {
         self.receiver.as_ref().map(Receiver::repair_counters).unwrap_or_default()
     }
-    /// What came of the other end's NACKs.
+    /// The results of the other end's NACKs.
     pub fn retransmission_counters(&self) -> RetransmissionCounters {
         self.first_outgoing().and_then(|s| s.retransmitter.as_ref()).map(|r| r.counters).unwrap_or_default()
     }
-    /// Packets that were missing, and what came of asking for them.
+    /// Missing packets, and the results of requesting them.
     pub fn nack_counters(&self) -> NackCounters {
         self.first_incoming().and_then(|r| r.nack.as_ref()).map(|n| n.counters).unwrap_or_default()
     }
-    /// What became of media packets and frames in the end; nothing where there is neither repair, NACK nor playout.
+    /// Final outcome of media packets and frames; empty without repair, NACK and playout.
     pub fn recovery_stats(&self) -> RecoveryStats {
         self.receiver.as_ref().map(Receiver::recovery).unwrap_or_default()
     }
-    /// What could not be taken, and RTCP's share.
+    /// Datagrams not accepted, and RTCP.
     pub fn counters(&self) -> EndpointCounters {
         let unknown = self.sender.as_ref().map_or(0, Sender::unknown_reports);
         EndpointCounters { unknown_packet: self.counters.unknown_packet + unknown, ..self.counters }
@@ -329,7 +330,7 @@ impl Endpoint {
     pub fn bytes_in_flight(&self) -> DataSize {
         self.sender.as_ref().map(|s| s.path().history.bytes_in_flight()).unwrap_or_default()
     }
-    /// Media bytes that wait in the RTP queues of all streams, the age of the oldest, and packets dropped there.
+    /// Media bytes waiting in the RTP queues of all streams, the age of the oldest, and packets dropped there.
     pub fn queue(&self, now: Timestamp) -> (DataSize, TimeDelta, u64) {
         let nothing = (DataSize::ZERO, TimeDelta::ZERO, 0);
         let queues = self.sender.iter().flat_map(|s| s.streams.iter().map(OutgoingStream::queue));
@@ -341,26 +342,26 @@ impl Endpoint {
     pub fn rtt(&self) -> Option<TimeDelta> {
         self.rtt
     }
-    /// The next frame of the first stream whose playout deadline has come; ask until there is none.
+    /// The first stream's next frame whose playout deadline has passed; call it until it returns `None`.
     pub fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
         let (stream, path) = self.receiver.as_mut()?.with_path(0);
         stream.poll_playout(path, now)
     }
-    /// Moves what has arrived of the frame of this event of the first stream into `frame`, whose buffers are used again; `false`
-    /// where that is nothing. Frames are to be taken in the order of their events: what belongs before is dropped.
+    /// Moves the received content of this event's frame of the first stream into `frame`, reusing its buffers; `false`
+    /// if there is none. Frames must be taken in the order of their events: content of earlier frames is dropped.
     pub fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
         self.receiver.as_mut().is_some_and(|r| r.streams[0].take_frame(event, frame))
     }
-    /// What became of the content of the first stream that has arrived, and its bytes that are kept now.
+    /// Counters of the first stream's received content, and the bytes kept now.
     pub fn content_counters(&self) -> (ContentCounters, DataSize) {
         let content = self.first_incoming().and_then(|r| r.content.as_ref());
         content.map_or_else(Default::default, |c| (c.counters, c.size()))
     }
-    /// What playout of the first stream has seen, where there is a deadline.
+    /// Playout statistics of the first stream, if there is a deadline.
     pub fn playout_stats(&self) -> Option<PlayoutStats> {
         Some(self.first_incoming()?.playout.as_ref()?.stats())
     }
-    /// The internals of the controller's halves at this end, by name, and counts of error resilience where it is on.
+    /// Internal values of this end's controller halves, by name, and counts of error resilience if on.
     pub fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.resilience_metrics(out);
         if let Some(s) = &self.sender {
@@ -371,7 +372,7 @@ impl Endpoint {
         }
     }
 
-    /// The stream that the endpoint was made with, or the oldest that is left.
+    /// The stream that the endpoint was made with, or the oldest remaining one.
     fn first_outgoing(&self) -> Option<&OutgoingStream> {
         self.sender.as_ref()?.streams.first()
     }
@@ -380,13 +381,13 @@ impl Endpoint {
     }
 }
 
-/// The 64-bit form of a first sequence number, one cycle up so that there are numbers before it.
+/// The 64-bit form of a first sequence number, one cycle up so that earlier numbers exist.
 fn one_cycle_up(sequence: u16) -> u64 {
     65_536 + u64::from(sequence)
 }
 
-/// First numbers of the streams beside the media, from generators of their own, so that a call without them is the same as
-/// with them.
+/// First sequence numbers of repair and retransmission streams, from separate generators, so that a call without them
+/// is the same as with them.
 fn beside(seed: u64) -> FirstNumbers {
     let other = |apart| one_cycle_up(Pcg64Mcg::seed_from_u64(seed ^ apart).random::<u16>());
     FirstNumbers { media: 0, repair: other(REPAIR_SEED), retransmission: other(RETRANSMISSION_SEED), timestamp: 0 }

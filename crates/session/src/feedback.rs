@@ -6,10 +6,10 @@ use weir_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::ntp::{CompactClock, NtpTime};
 use weir_wire::rtcp::{ccfb, twcc};
 
-/// Most bytes of one feedback datagram, so that it fits any path (RFC 8899's floor less headers).
+/// Upper bound of a feedback datagram in bytes, so that it fits any path (RFC 8899's floor less headers).
 const MAX_FEEDBACK: usize = 1_200;
 
-/// Writes TWCC messages and keeps their count.
+/// Writes TWCC messages and counts them.
 #[derive(Debug)]
 pub(crate) struct TwccWriter {
     builder: twcc::Builder,
@@ -22,10 +22,10 @@ impl TwccWriter {
         Self { builder, count: 0 }
     }
 
-    /// Appends one message and tells the sequence number after the last packet reported on.
+    /// Appends one message; returns the sequence number after the last packet reported.
     pub(crate) fn write(&mut self, log: &ArrivalLog, out: &mut Vec<u8>) -> u64 {
         let range = log.range();
-        // Only what arrived can begin a message: its time is the reference.
+        // A message must begin with a received packet, whose arrival is the time reference.
         let Some(first) = range.clone().find(|&s| log.arrival(s).is_some()) else { return range.end };
         let reference = log.arrival(first).map_or(Timestamp::ZERO, |a| a.0);
         self.builder.reset(self.count, range.start as u16, reference);
@@ -42,8 +42,8 @@ impl TwccWriter {
     }
 }
 
-/// Appends one CCFB message about some streams; `reported` is given, for each by its key, the sequence number after the last
-/// packet reported on.
+/// Appends one CCFB message about some streams; `reported` is called with each stream's key and the sequence number
+/// after its last packet reported.
 pub(crate) fn write_ccfb<'a, K>(
     logs: impl Iterator<Item = (K, (u32, &'a ArrivalLog))>,
     ssrc: u32,
@@ -68,27 +68,27 @@ pub(crate) fn write_ccfb<'a, K>(
     w.finish();
 }
 
-/// Brings both formats into one form.
+/// Converts both formats to one form.
 #[derive(Debug, Default)]
 pub(crate) struct FeedbackReader {
     twcc_clock: twcc::ReferenceClock,
     ccfb_clock: CompactClock,
-    /// What is added to the other end's clock, so that it goes on where that of another end before it stood.
+    /// Offset added to the other end's clock, so that it continues where a previous end's clock stopped.
     offset: TimeDelta,
-    /// The last report's time, and when it came.
+    /// The last report's time, and when it was received.
     last: Option<(RemoteTimestamp, Timestamp)>,
     anew: bool,
     reporter: Option<u32>,
 }
 
 impl FeedbackReader {
-    /// Another end reports from now on, by a clock of its own.
+    /// Another end reports from now on, with its own clock.
     pub(crate) fn begin_anew(&mut self) {
         (self.twcc_clock, self.ccfb_clock, self.anew) = Default::default();
         self.anew = true;
     }
 
-    /// Who reports; another one has another clock.
+    /// Sets the source of reports; a new one has another clock.
     fn on_reporter(&mut self, ssrc: u32) {
         if self.reporter.replace(ssrc).is_some_and(|before| before != ssrc) {
             self.begin_anew();
@@ -104,7 +104,7 @@ impl FeedbackReader {
         at
     }
 
-    /// The packets of a TWCC message; `unwrap` gives their 64-bit sequence numbers.
+    /// The packets of a TWCC message; `unwrap` returns their 64-bit sequence numbers.
     pub(crate) fn twcc<'a, F: Fn(u16) -> u64>(
         &mut self,
         f: &twcc::Feedback<'a>,
@@ -121,17 +121,17 @@ impl FeedbackReader {
         })
     }
 
-    /// The report's own time, by which the receiver's holding time is known.
+    /// The report's own time, from which the receiver's holding time follows.
     pub(crate) fn ccfb_report_time(&mut self, f: &ccfb::Feedback<'_>, now: Timestamp) -> RemoteTimestamp {
         self.on_reporter(f.sender_ssrc);
-        // Away from the clock's zero, so that arrivals before the first report stay after it.
+        // Away from zero of the clock, so that arrivals before the first report stay positive.
         let at = self.ccfb_clock.unwrap(f.report_timestamp) + TimeDelta::from_secs(64);
         self.continued(at, now)
     }
 }
 
-/// The packets of a CCFB stream block. An arrival whose time is out of range is taken as the longest time that the
-/// format can tell; one without a time as the time of the report.
+/// The packets of a CCFB stream block. An arrival time out of range counts as the longest offset of the format; one
+/// without a time as the time of the report.
 pub(crate) fn ccfb_packets<'a, F: Fn(u16) -> u64>(
     stream: &ccfb::Stream<'a>,
     report: RemoteTimestamp,

@@ -1,17 +1,17 @@
-//! What became of each frame and packet in the end, with repair and playout taken into account.
+//! Final outcome of each frame and packet, after repair and playout.
 
 use std::collections::VecDeque;
 use weir_fec::Coverage;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Packets that are still open; of more, the oldest are settled at once.
+/// Most packets pending; beyond that the oldest are settled at once.
 const MAX_PACKETS: usize = 1 << 13;
-/// Packets that a repair packet may protect ahead of the newest known.
+/// Most packets ahead of the newest known one that a repair packet may protect.
 const MAX_AHEAD: u64 = 256;
-/// A number this far behind the newest is of a source that has started again.
+/// A sequence number this far behind the newest indicates a restarted source.
 const RESTART: u64 = 128;
 
-/// The frame that a packet is part of.
+/// The frame of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FramePart {
     pub rtp_timestamp: u32,
@@ -19,37 +19,38 @@ pub(crate) struct FramePart {
     pub marker: bool,
 }
 
-/// Losses, repair and frames as the receiver knows them.
+/// Losses, repair and frames as known to the receiver.
 ///
-/// A frame of which no packet came is known by the gap in RTP timestamps. Where a gap in sequence numbers lies between two
-/// frames and the timestamps leave no room for a third, its packets are taken for the beginning of the later frame.
+/// A frame without any received packet is inferred from the gap in RTP timestamps. If a gap in sequence numbers lies
+/// between two frames whose timestamps leave no room for a third, its packets count as the beginning of the later
+/// frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RecoveryStats {
-    /// Media packets settled: expected by their sequence numbers, and their time is over.
+    /// Media packets settled: expected by their sequence numbers, and overdue.
     pub packets: u64,
-    /// Packets that did not come in their time.
+    /// Packets that did not arrive in time.
     pub lost: u64,
     /// Lost packets that a repair packet protected.
     pub protected_lost: u64,
-    /// Lost packets that repair brought back in time.
+    /// Lost packets recovered in time by repair.
     pub recovered: u64,
-    /// Packets that were lost and not brought back in time.
+    /// Packets lost and not recovered in time.
     pub residual_lost: u64,
-    /// Packets that came and were too late for playout.
+    /// Packets received too late for playout.
     pub discarded: u64,
     /// Frames settled.
     pub frames: u64,
-    /// Frames of which packets were lost, and repair brought all of them back in time.
+    /// Frames with lost packets that were all recovered in time.
     pub frames_recovered: u64,
     /// Frames with a packet that was neither received nor recovered in time.
     pub frames_lost: u64,
-    /// Those of them that lack a packet under the protection of a repair packet.
+    /// Those that lack a packet protected by a repair packet.
     pub frames_protected_lost: u64,
 }
 
 impl RecoveryStats {
-    /// Recovered frames over those and the frames that were protected and lost all the same; `None` where there was none
-    /// of either (FFRE of M. Nagy et al., "Congestion Control using FEC for Conversational Multimedia Communication",
+    /// Recovered frames divided by the sum of recovered frames and frames lost despite protection; `None` if there were
+    /// neither (FFRE of M. Nagy et al., "Congestion Control using FEC for Conversational Multimedia Communication",
     /// section 5.1).
     pub fn frame_recovery_efficiency(&self) -> Option<f64> {
         let all = self.frames_recovered + self.frames_protected_lost;
@@ -70,13 +71,13 @@ struct Packet {
     state: State,
     protected: bool,
     marker: bool,
-    /// When it came, or was first missed.
+    /// When it arrived, or was first found missing.
     at: Timestamp,
-    /// RTP timestamp, where the packet is known.
+    /// RTP timestamp, if the packet is known.
     rtp_timestamp: Option<u32>,
 }
 
-/// What is known of a frame while its packets are settled.
+/// State of a frame while its packets are settled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Frame {
     rtp_timestamp: u32,
@@ -86,7 +87,7 @@ struct Frame {
     protected_lost: bool,
 }
 
-/// Settles packets in the order of their sequence numbers, each a fixed time after it came or was missed.
+/// Settles packets in the order of their sequence numbers, each a fixed time after it arrived or was found missing.
 #[derive(Clone, Debug)]
 pub(crate) struct FrameLedger {
     age: TimeDelta,
@@ -94,19 +95,19 @@ pub(crate) struct FrameLedger {
     packets: VecDeque<Packet>,
     stats: RecoveryStats,
     current: Option<Frame>,
-    /// Packets lost for good behind the last known one, and how many of them were protected.
+    /// Packets finally lost after the last known one, and how many of them were protected.
     run: (u64, u64),
-    /// Least step of timestamps from frame to frame.
+    /// Least timestamp step between frames.
     step: Option<u32>,
-    /// The end of what the last repair packet protected, and that packet's number.
+    /// End of the range protected by the last repair packet, and that packet's number.
     protected_until: Option<(u64, u64)>,
-    /// Packets all of which are marked as protected: the repair packets of a Reed-Solomon block have one coverage, and only the
-    /// first of them has anything to mark.
+    /// The coverage whose packets are all marked as protected. The repair packets of a Reed-Solomon block have the same
+    /// coverage, so only the first of them marks packets.
     marked: Coverage,
 }
 
 impl FrameLedger {
-    /// A ledger that waits for `age` before it settles a packet.
+    /// A ledger that settles packets after `age`.
     pub(crate) fn new(age: TimeDelta) -> Self {
         Self {
             age,
@@ -125,25 +126,25 @@ impl FrameLedger {
         self.stats
     }
 
-    /// A packet has come, too late for playout where `discarded`.
+    /// A packet has arrived, too late for playout if `discarded`.
     pub(crate) fn on_packet(&mut self, now: Timestamp, sequence: u64, media: Option<FramePart>, discarded: bool) {
         let state = if discarded { State::Discarded } else { State::Received };
         self.note(now, sequence, media, state);
         self.settle(now);
     }
 
-    /// A lost packet has been brought back in time.
+    /// A lost packet was recovered in time.
     pub(crate) fn on_recovered(&mut self, now: Timestamp, sequence: u64, media: Option<FramePart>) {
         self.note(now, sequence, media, State::Recovered);
     }
 
-    /// The repair packet `repair` (its own sequence number) protects these packets. Where repair packets before it were
-    /// lost, what lies between had their protection.
+    /// The repair packet `repair` (its own sequence number) protects these packets. If repair packets before it were
+    /// lost, the packets in between had their protection.
     pub(crate) fn on_protected(&mut self, now: Timestamp, repair: u64, packets: &Coverage) {
         let (Some(low), Some(high)) = (packets.first(), packets.last()) else { return };
         if *packets != self.marked {
             packets.iter().for_each(|s| self.protect(now, s));
-            // What lies too far ahead may be known when the next repair packet comes.
+            // Packets too far ahead may be known when the next repair packet arrives.
             self.marked = if high < self.end() { *packets } else { Coverage::default() };
         }
         match self.protected_until {
@@ -160,7 +161,7 @@ impl FrameLedger {
 
     fn protect(&mut self, now: Timestamp, sequence: u64) {
         let end = self.end();
-        // The last packets of a group, when they are lost, are first heard of here.
+        // Lost packets at the end of a group are first detected here.
         if end > 0 && sequence >= end && sequence - end < MAX_AHEAD {
             self.expect(now, sequence);
         }
@@ -169,7 +170,7 @@ impl FrameLedger {
         }
     }
 
-    /// Behind the newest packet.
+    /// The number after the newest packet.
     fn end(&self) -> u64 {
         self.begin + self.packets.len() as u64
     }
@@ -194,7 +195,7 @@ impl FrameLedger {
         }
     }
 
-    /// Packets up to `sequence` are missing where they are not known.
+    /// Packets up to `sequence` that are unknown are missing.
     fn expect(&mut self, now: Timestamp, sequence: u64) {
         for _ in self.end()..sequence + 1 {
             let (state, protected, marker) = (State::Missing, false, false);
@@ -211,7 +212,7 @@ impl FrameLedger {
         self.marked = Coverage::default();
     }
 
-    /// Settles packets whose time is over.
+    /// Settles overdue packets.
     pub(crate) fn settle(&mut self, now: Timestamp) {
         while self.packets.front().is_some_and(|p| now - p.at > self.age) {
             self.settle_first();
@@ -234,7 +235,7 @@ impl FrameLedger {
             self.run.1 += u64::from(p.protected);
             return;
         }
-        // Padding is of no frame.
+        // Padding belongs to no frame.
         let Some(rtp_timestamp) = p.rtp_timestamp else { return };
         self.place_run(rtp_timestamp);
         if self.current.is_none_or(|f| f.rtp_timestamp != rtp_timestamp) {
@@ -250,7 +251,7 @@ impl FrameLedger {
         }
     }
 
-    /// Gives lost packets in front of a known one to frames: what is left in `run` belongs to the known packet's own.
+    /// Assigns lost packets before a known one to frames: those left in `run` belong to the known packet's frame.
     fn place_run(&mut self, next: u32) {
         let Some(f) = &mut self.current else { return };
         let distance = next.wrapping_sub(f.rtp_timestamp);
@@ -293,7 +294,8 @@ mod tests {
 
     const AGE: TimeDelta = TimeDelta::from_millis(100);
 
-    /// Packets of frames that are 3,000 ticks and 33 ms apart; `lost` says of which nothing comes. Settled at the end.
+    /// Packets of frames that are 3,000 ticks and 33 ms apart; `lost` selects packets that do not arrive. All are
+    /// settled at the end.
     fn settle(frames: &[u64], lost: impl Fn(u64) -> bool, protected: bool) -> RecoveryStats {
         let mut l = FrameLedger::new(AGE);
         let (mut n, mut now) = (0, Timestamp::ZERO);
@@ -331,14 +333,14 @@ mod tests {
                 .iter()
                 .for_each(|&s| l.on_packet(now, s, Some(FramePart { rtp_timestamp: s as u32, marker: true }), false));
         };
-        // Too far ahead of the first packet to be expected, then not.
+        // First too far ahead of the first packet to be expected, then not.
         come(&mut l, &[700]);
         protect(&mut l, 2);
         come(&mut l, &[1_000, 1_004]);
         protect(&mut l, 3);
         come(&mut l, &[50_000]);
         assert_eq!((l.stats().lost, l.stats().protected_lost), (299 + 3, 3));
-        // Back again: a source that has started again.
+        // Back again: a restarted source.
         come(&mut l, &[1_000, 1_004]);
         protect(&mut l, 3);
         come(&mut l, &[50_000]);
@@ -346,10 +348,10 @@ mod tests {
     }
 
     proptest! {
-        /// Frames of one packet: every loss is a frame, known by the step of timestamps.
+        /// Frames of one packet: each loss is a frame, inferred from the timestamp step.
         #[test]
         fn frames_of_which_nothing_came_are_counted(lost in proptest::collection::vec(any::<bool>(), 60), protected: bool) {
-            // Two at the beginning tell the step, and one at the end closes the gap.
+            // Two frames at the beginning give the step, and one at the end closes the gap.
             let is_lost = |n: u64| (2..59).contains(&n) && lost[n as usize];
             let s = settle(&[1; 60], is_lost, protected);
             let losses = (0..60).filter(|&n| is_lost(n)).count() as u64;
@@ -358,10 +360,10 @@ mod tests {
             prop_assert_eq!(s.frames_protected_lost, if protected { losses } else { 0 });
         }
 
-        /// Frames of several packets: a frame that lacks one of them is lost, once.
+        /// Frames of several packets: a frame that lacks any of them is lost, once.
         #[test]
         fn a_frame_is_lost_with_any_of_its_packets(frames in proptest::collection::vec(2u64..6, 30), which in 0u64..6) {
-            // One packet of each third frame, at any place in it.
+            // One packet of every third frame, at any position in it.
             let mut lost = vec![];
             let (mut n, mut losses) = (0, 0);
             for (i, &packets) in frames.iter().enumerate() {
@@ -377,7 +379,7 @@ mod tests {
             prop_assert_eq!(s.frames_lost, losses);
         }
 
-        /// Whatever comes: memory is bounded and the sums fit.
+        /// For arbitrary input memory is bounded and the sums are consistent.
         #[test]
         fn anything_may_come(steps in proptest::collection::vec((0u8..4, 0u64..20_000, any::<u32>(), 0i64..50), 1..300)) {
             let mut l = FrameLedger::new(AGE);

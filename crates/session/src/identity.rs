@@ -1,8 +1,9 @@
-//! How a stream appears in RTP: its synchronisation sources, payload types and clock.
+//! A stream's identity in RTP: its synchronisation sources, payload types and clock.
 
 use core::fmt;
 
-/// Most bytes of a MID or RID: what a header extension element with a one-byte header holds (RFC 8285, section 4.2).
+/// Greatest length of a MID or RID in bytes: that of a header extension element with a one-byte header (RFC 8285,
+/// section 4.2).
 pub const MAX_LABEL: usize = 16;
 
 /// The value of a MID or RID header extension: 1 to 16 bytes.
@@ -13,13 +14,13 @@ pub struct Label {
 }
 
 impl Label {
-    /// The label of this text, which may hold letters, digits, `-` and `_` (RFC 8851, section 4; a MID is a token, RFC 5888,
-    /// section 4); `None` where it holds others, or is empty or too long.
+    /// The label of this text: letters, digits, `-` and `_` (RFC 8851, section 4; a MID is a token, RFC 5888,
+    /// section 4). `None` if it has other characters, or is empty or too long.
     pub fn new(text: &str) -> Option<Self> {
         let allowed = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         Self::from_bytes(text.as_bytes()).filter(|_| allowed)
     }
-    /// The label as a packet holds it; `None` where it is empty or too long.
+    /// The label from a packet's bytes; `None` if it is empty or too long.
     pub fn from_bytes(data: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX_LABEL];
         bytes.get_mut(..data.len())?.copy_from_slice(data);
@@ -43,10 +44,10 @@ impl fmt::Display for Label {
     }
 }
 
-/// How a stream and the streams beside it (repair, retransmission) appear in RTP.
+/// Identity in RTP of a stream and its repair and retransmission streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamIdentity {
-    /// Synchronisation source of the media; 0 for an incoming stream whose source is not known yet.
+    /// Synchronisation source of the media; 0 for an incoming stream whose source is unknown.
     pub ssrc: u32,
     /// RTP payload type of the media.
     pub payload_type: u8,
@@ -58,13 +59,13 @@ pub struct StreamIdentity {
     pub reed_solomon_payload_type: u8,
     /// RTP payload type of retransmissions (RFC 4588).
     pub retransmission_payload_type: u8,
-    /// Synchronisation source of the repair stream; `None` takes [`Self::ssrc`] with its top bit inverted.
+    /// Synchronisation source of the repair stream; `None` inverts the top bit of [`Self::ssrc`].
     pub repair_ssrc: Option<u32>,
-    /// Synchronisation source of the retransmission stream; `None` takes [`Self::ssrc`] with its second bit inverted.
+    /// Synchronisation source of the retransmission stream; `None` inverts the second bit of [`Self::ssrc`].
     pub retransmission_ssrc: Option<u32>,
-    /// The media section that the stream belongs to (RFC 9143), sent as a header extension until the stream is reported on.
+    /// MID of the stream's media section (RFC 9143), sent as a header extension until the stream has been reported on.
     pub mid: Option<Label>,
-    /// The encoding of a simulcast (RFC 8852), sent in the same way.
+    /// RID of the encoding of a simulcast (RFC 8852), sent in the same way.
     pub rid: Option<Label>,
 }
 
@@ -77,7 +78,7 @@ impl StreamIdentity {
     pub fn retransmission(&self) -> u32 {
         self.retransmission_ssrc.unwrap_or(self.ssrc ^ (1 << 30))
     }
-    /// All three, the media first.
+    /// All three, media first.
     pub fn sources(&self) -> [u32; 3] {
         [self.ssrc, self.repair(), self.retransmission()]
     }
@@ -90,9 +91,9 @@ impl StreamIdentity {
 /// The sources that a feedback message names (RFC 4585, section 6.1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FeedbackSsrcs {
-    /// Who sends the message.
+    /// Sender of the message.
     pub sender: u32,
-    /// The media that it is about.
+    /// Media source that it concerns.
     pub media: u32,
 }
 

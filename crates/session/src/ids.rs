@@ -1,10 +1,10 @@
 //! Identifiers of an endpoint's streams.
 
-/// Names an outgoing stream of an endpoint, for as long as that lives.
+/// Identifies an outgoing stream for the lifetime of its endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OutgoingId(pub(crate) u16);
 
-/// Names an incoming stream of an endpoint, for as long as that lives.
+/// Identifies an incoming stream for the lifetime of its endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct IncomingId(pub(crate) u16);
 

@@ -1,16 +1,16 @@
-//! What became of each media packet of a reporting interval: the receiver's side of run-length reports.
+//! Fates of the media packets of a reporting interval: the receiver's side of run-length reports.
 
 use crate::identity::FeedbackSsrcs;
 use crate::session_params::XrBlocks;
 use std::collections::VecDeque;
 use weir_wire::rtcp::xr::{Block, Blocks, Chunk, RleBlock, Xr};
 
-/// Most packets of one interval; those before are no longer reported. Half of RTP's sequence numbers, so that none is
-/// taken for another.
+/// Most packets of one interval; earlier ones are no longer reported. Half of RTP's sequence number space, which avoids
+/// ambiguity.
 const MAX_PACKETS: usize = 1 << 15;
-/// A number this far behind the newest is of a source that has started again: receive statistics let no older one pass.
+/// A sequence number this far behind the newest indicates a restarted source: receive statistics reject older ones.
 const RESTART: u64 = 128;
-/// Most bytes of one run-length block, so that three of them and a report fit into a datagram.
+/// Greatest size of one run-length block in bytes, so that three of them and a report fit into a datagram.
 const MAX_BLOCK: usize = 320;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ enum State {
     Missing,
     Received,
     Discarded,
-    /// Did not come, and repair brought it back in time.
+    /// Lost, and recovered in time.
     Repaired,
 }
 
@@ -26,22 +26,22 @@ enum State {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IntervalLog {
     states: VecDeque<State>,
-    /// Sequence number of the first; zero before the first packet.
+    /// First sequence number; zero before the first packet.
     begin: u64,
-    /// Whether a packet was missing when the one behind it came, or was discarded, since the last report.
+    /// Whether since the last report a packet was found missing or was discarded.
     news: bool,
     /// Chunks of the three blocks.
     chunks: [Vec<Chunk>; 3],
 }
 
 impl IntervalLog {
-    /// A packet has come, or repair has brought it back. What is reported already stays as it was.
+    /// A packet has arrived or was recovered. Packets already reported do not change.
     pub(crate) fn on_packet(&mut self, sequence: u64, discarded: bool) {
         self.note(sequence, if discarded { State::Discarded } else { State::Received });
         self.news |= discarded;
     }
 
-    /// A packet that did not come has been brought back in time. The newest of all may be first heard of so.
+    /// A lost packet was recovered in time; it may be the newest packet so far.
     pub(crate) fn on_repaired(&mut self, sequence: u64) {
         let range = self.range();
         if (range.end..range.end + RESTART).contains(&sequence) && range.end > 0 {
@@ -52,7 +52,7 @@ impl IntervalLog {
         }
     }
 
-    /// A packet was lost or discarded since the last report.
+    /// Whether a packet was lost or discarded since the last report.
     pub(crate) fn has_news(&self) -> bool {
         self.news
     }
@@ -75,7 +75,7 @@ impl IntervalLog {
         let end = self.range().end;
         if sequence < end {
             if let Some(s) = self.state_mut(sequence) {
-                // Of copies the first counts.
+                // The first copy counts.
                 if matches!(s, State::Missing | State::Repaired) {
                     *s = state;
                 }
@@ -90,7 +90,7 @@ impl IntervalLog {
         self.begin += over as u64;
     }
 
-    /// Lets go of what would be reported, where run lengths are not wanted.
+    /// Drops the pending interval, if run lengths are not wanted.
     pub(crate) fn skip(&mut self) -> (u16, u16) {
         let range = self.range();
         self.begin = range.end;
@@ -99,8 +99,8 @@ impl IntervalLog {
         (range.start as u16, range.end as u16)
     }
 
-    /// Appends an extended report of loss, of discards if there are any, and of loss after repair if there is `repair`, as far
-    /// as these are `wanted`. What does not fit is left to the next report. Returns the range that it covers.
+    /// Appends an extended report of loss, of discards if there are any, and of loss after repair if `repair` is set,
+    /// as far as these are `wanted`. What does not fit is left to the next report. Returns the range covered.
     pub(crate) fn write(
         &mut self,
         ssrcs: FeedbackSsrcs,
@@ -128,7 +128,7 @@ impl IntervalLog {
         if repair {
             count = trace(count, |s| s != State::Missing, post);
         }
-        // The block of fewest packets says how far the report goes.
+        // The block with the fewest packets determines the range of the report.
         trace(count, received, loss);
         if discards {
             trace(count, discarded, discard);
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use weir_wire::rtcp::{Packet, parse_compound};
 
-    /// Sequence numbers and bits of each block of what is written: loss, discard, post-repair.
+    /// Sequence numbers and bits of each block written: loss, discard, post-repair.
     fn written(log: &mut IntervalLog, repair: bool) -> [Option<Vec<(u16, bool)>>; 3] {
         let mut out = Vec::new();
         log.write(FeedbackSsrcs { sender: 7, media: 9 }, &XrBlocks::ALL, repair, &mut out);
@@ -196,7 +196,7 @@ mod tests {
         log.on_repaired(131_075);
         assert!(log.has_news());
         assert_eq!(written(&mut log, true), [Some(vec![(3, false)]), None, Some(vec![(3, true)])]);
-        // What comes late is not taken back, and a report of nothing is empty.
+        // Late packets are not revoked, and a report of nothing is empty.
         log.on_packet(131_073, false);
         assert_eq!(written(&mut log, false), [Some(vec![]), None, None]);
         log.on_packet(131_076, false);
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(told, 9_999);
         (0..100_000u64).for_each(|s| log.on_packet(200_000 + s, false));
         assert_eq!(log.range(), 300_000 - MAX_PACKETS as u64..300_000);
-        // A source that starts again, forwards or back.
+        // A restarted source, forwards or backwards.
         log.on_packet(90_000, false);
         assert_eq!(log.range(), 90_000..90_001);
         log.on_packet(900_000, false);

@@ -1,16 +1,16 @@
 //! Both ends of an RTP call, without sockets or clocks: real RTP and RTCP bytes in and out.
 //!
-//! An [`Endpoint`] sends, receives or does both. Its owner brings datagrams and the time, and takes datagrams and the
-//! next deadline:
+//! An [`Endpoint`] sends, receives or does both. The caller passes in datagrams and the time, and takes out datagrams
+//! and the next deadline:
 //!
 //! 1. after [`Endpoint::handle_datagram`] or [`Endpoint::handle_timeout`], call [`Endpoint::poll_transmit`] until it
-//!    gives nothing;
+//!    returns `None`;
 //! 2. then wait for a datagram or for [`Endpoint::poll_timeout`], whichever comes first.
 //!
-//! The same code runs in the simulator and on real sockets. Media may travel as a length only: a datagram is then its
-//! header bytes and a count of payload bytes that are not there. Where the source's frames have content, packets carry
-//! it; at the other end, with [`ReceiveConfig::content`], [`Endpoint::take_frame`] gives what has arrived of a frame when
-//! [`Endpoint::poll_playout`] tells that its time has come.
+//! The same code runs in the simulator and on real sockets. Media may be carried as a length only: a datagram is then
+//! its header bytes and a count of payload bytes. If the source's frames have content, packets carry it; at the other
+//! end, with [`ReceiveConfig::content`], [`Endpoint::take_frame`] returns the received content of a frame once
+//! [`Endpoint::poll_playout`] has returned its event.
 
 pub mod allocation;
 mod arrivals;

@@ -1,11 +1,11 @@
-//! The receiver's half of retransmission: which packets are missing, and when to ask for them (RFC 4585, section 6.2.1).
+//! The receiver's half of retransmission: which packets are missing, and when to request them (RFC 4585,
+//! section 6.2.1).
 //!
-//! A missing packet is asked for once it can hardly be late any more, then once a round trip until it comes, and no more
-//! when an answer would come after its playout. Where repair packets flow, they have their chance first.
+//! A missing packet is requested once it is unlikely to be merely late, and then once per round trip until it arrives,
+//! as long as the answer can arrive before its playout. If there are repair packets, they are awaited first.
 //!
-//! Messages leave at once, as in the immediate feedback mode of RFC 4585, section 3.3, which two members with RTCP's
-//! bandwidth are always small enough for; a leaky bucket keeps them inside that bandwidth. They are of reduced size
-//! (RFC 5506).
+//! Messages are sent at once, as in the immediate feedback mode of RFC 4585, section 3.3, which applies to two members
+//! with RTCP's bandwidth; a leaky bucket keeps them within that bandwidth. They are of reduced size (RFC 5506).
 
 use crate::identity::FeedbackSsrcs;
 use crate::rtcp_timer::RTCP_BANDWIDTH_SHARE;
@@ -14,45 +14,46 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::List;
 use weir_wire::rtcp::{Nack, NackEntry, NackPacker};
 
-/// Most packets that one message asks for: 800 bytes at worst.
+/// Most packets requested by one message: 800 bytes at worst.
 const MAX_IN_MESSAGE: usize = 200;
-/// Round trip until one is measured (libwebrtc's `kDefaultRttMs`).
+/// Round-trip time until one is measured (libwebrtc's `kDefaultRttMs`).
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(100);
-/// Weight of a new response time in its mean, as RFC 6298 smooths round trips (section 2).
+/// Weight of a new response time in its mean, as for round-trip times in RFC 6298 (section 2).
 const RESPONSE_WEIGHT: f64 = 0.125;
-/// A gap longer than this is a source that has started again: nothing in it is asked for (RFC 3550, appendix A.1).
+/// A longer gap indicates a restarted source: nothing in it is requested (RFC 3550, appendix A.1).
 const MAX_GAP: u64 = 3_000;
-/// Without repair packets for this long, none are expected.
+/// After this time without repair packets none are expected.
 const REPAIR_SILENCE: TimeDelta = TimeDelta::from_secs(1);
 
-/// Losses that a receiver has seen.
+/// Losses detected by a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct GapCounts {
     /// Packets that were missing.
     pub missing: u64,
-    /// Gaps that they were in.
+    /// Gaps in the sequence numbers.
     pub gaps: u64,
 }
 
-/// When a receiver asks for lost packets.
+/// When a receiver requests lost packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NackConfig {
-    /// A packet behind which so many have come is lost, not late. Default: 3, the threshold of TCP's fast retransmission
-    /// (RFC 5681, section 3.2).
+    /// Number of later packets after which a packet is lost rather than reordered. Default: 3, the threshold of TCP's
+    /// fast retransmission (RFC 5681, section 3.2).
     pub reorder_packets: u16,
-    /// A packet that is missing for so long is lost, not late. Default: 10 ms.
+    /// Time after which a missing packet is lost rather than reordered. Default: 10 ms.
     pub reorder_time: TimeDelta,
-    /// Longest wait for repair packets before a packet is asked for. Default: 100 ms.
+    /// Longest wait for repair packets before a packet is requested. Default: 100 ms.
     pub repair_patience: TimeDelta,
-    /// Time on top of the round trip that an answer is given: for both ends' queues. Default: 10 ms.
+    /// Time allowed for a response beyond the round trip, for both ends' queues. Default: 10 ms.
     pub slack: TimeDelta,
     /// Most requests for one packet. Default: 10, libwebrtc's `kMaxNackRetries`.
     pub max_requests: u8,
-    /// Most packets missing at a time; of more, the oldest are given up. Default: 1,000, libwebrtc's `kMaxNackPackets`.
+    /// Most packets missing at a time; beyond that the oldest are given up. Default: 1,000, libwebrtc's
+    /// `kMaxNackPackets`.
     pub max_packets: usize,
-    /// Whether receiver reports count retransmissions as packets of the media stream, so that they show the loss that is left.
-    /// They did in libwebrtc, as of 2013, where packets were sent again in the media stream itself, under their old numbers.
-    /// Default: false, since a retransmission stream has reports of its own (RFC 4588, section 4).
+    /// Whether receiver reports count retransmissions as packets of the media stream, so that they report the residual
+    /// loss. In libwebrtc, as of 2013, they did, since packets were retransmitted in the media stream itself with their
+    /// old numbers. Default: false, since a retransmission stream has its own reports (RFC 4588, section 4).
     pub count_retransmissions: bool,
 }
 
@@ -70,96 +71,96 @@ impl Default for NackConfig {
     }
 }
 
-/// What became of missing packets at the receiver.
+/// Outcome of missing packets at the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NackCounters {
     /// Generic NACK messages sent.
     pub nacks: u64,
-    /// Packets asked for, repetitions included.
+    /// Packets requested, repetitions included.
     pub requested: u64,
     /// Packets that were missing.
     pub missing: u64,
-    /// Missing packets that came of themselves: late, not lost.
+    /// Missing packets that arrived without a retransmission: reordered, not lost.
     pub reordered: u64,
-    /// Missing packets that repair packets brought back.
+    /// Missing packets recovered by repair packets.
     pub repaired: u64,
-    /// Missing packets that a retransmission brought back in time.
+    /// Missing packets recovered by a retransmission in time.
     pub recovered: u64,
-    /// Missing packets given up: too late for playout, asked for too often, or too many at a time.
+    /// Missing packets given up: too late for playout, requested too often, or too many at a time.
     pub given_up: u64,
     /// Retransmissions received.
     pub retransmissions: u64,
     /// Their RTP bytes: headers and payload.
     pub bytes: u64,
-    /// Retransmissions that came too late for playout.
+    /// Retransmissions received too late for playout.
     pub late: u64,
-    /// Retransmissions of packets that had come already.
+    /// Retransmissions of packets that had already arrived.
     pub duplicates: u64,
-    /// Retransmissions that do not parse, or of packets that nobody has asked for yet.
+    /// Retransmissions that do not parse, or of packets not requested.
     pub malformed: u64,
 }
 
 impl NackCounters {
-    /// Retransmissions that were of no use.
+    /// Retransmissions that had no use.
     pub const fn useless(&self) -> u64 {
         self.late + self.duplicates
     }
 }
 
-/// A packet that has not come.
+/// A missing packet.
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     sequence: u64,
     since: Timestamp,
-    /// When it is played, as far as is known.
+    /// Its playout time, as far as known.
     deadline: Timestamp,
     requests: u8,
     last: Timestamp,
 }
 
-/// What has to be known of a packet that came.
+/// Properties of a received packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub sequence: u64,
-    /// When its frame is played.
+    /// Playout time of its frame.
     pub deadline: Timestamp,
     /// Whether it ends its frame.
     pub marker: bool,
 }
 
-/// Missing packets in order, and when to ask for them.
+/// Missing packets in order, and when to request them.
 #[derive(Debug)]
 pub(crate) struct Nacker {
     config: NackConfig,
     missing: VecDeque<Missing>,
-    /// The highest packet that came.
+    /// The highest packet received.
     highest: Option<Arrived>,
-    /// Least distance of frames that has been seen.
+    /// Least distance between frames so far.
     step: TimeDelta,
     rtt: Option<TimeDelta>,
-    /// Mean time from request to answer, where no round trip is measured.
+    /// Mean time from request to response, if no round trip is measured.
     response: Option<TimeDelta>,
-    /// The last packet that repair packets cover, when one came last, and how far they are apart.
+    /// The last packet covered by repair packets, when the last one arrived, and their interval.
     repair: Option<(u64, Timestamp, TimeDelta)>,
-    /// What RTCP may take.
+    /// RTCP's bandwidth.
     bandwidth: DataRate,
     free_at: Timestamp,
-    /// No packet is due before this; `None` where none is missing.
+    /// No packet is due before this; `None` if none is missing.
     next: Option<Timestamp>,
-    /// What the next message asks for.
+    /// The packets requested by the next message.
     due: Vec<u16>,
     entries: Vec<NackEntry>,
-    /// Gaps seen.
+    /// Number of gaps.
     gaps: u64,
     /// Whether the profile has feedback messages.
     allowed: bool,
-    /// Whether lost packets are asked for at all.
+    /// Whether lost packets are requested.
     enabled: bool,
     pub counters: NackCounters,
 }
 
 impl Nacker {
-    /// What it was made from.
+    /// The configuration in use.
     pub(crate) fn config(&self) -> NackConfig {
         self.config
     }
@@ -190,7 +191,7 @@ impl Nacker {
         self.allowed = allowed;
         self.give_up_unless_asking();
     }
-    /// Whether lost packets are to be asked for.
+    /// Enables or disables requesting lost packets.
     pub(crate) fn enable(&mut self, enabled: bool) {
         self.enabled = enabled;
         self.give_up_unless_asking();
@@ -224,7 +225,7 @@ impl Nacker {
         self.missing.remove(at)
     }
 
-    /// A packet of the media stream has come.
+    /// A packet of the media stream has arrived.
     pub(crate) fn on_packet(&mut self, now: Timestamp, packet: Arrived) {
         let sequence = packet.sequence;
         let Some(highest) = self.highest else {
@@ -266,13 +267,14 @@ impl Nacker {
             }
         }
         if !self.missing.is_empty() {
-            // Packets behind a missing one may make it due.
+            // Packets after a missing one may make it due.
             self.refresh(now);
         }
     }
 
-    /// When a packet between two others is played. Its frame is that of the one before where that does not end it and of
-    /// the one behind where there is no room for a third; of more frames all are taken to be of one size.
+    /// Playout time of a packet between two others. Its frame is that of the earlier packet unless that ends a frame,
+    /// and that of the later one if there is no room for a third frame; with more frames, all are assumed to have the
+    /// same size.
     fn deadline_between(&self, before: &Arrived, behind: &Arrived, sequence: u64) -> Timestamp {
         let apart = behind.deadline - before.deadline;
         let (place, count) = (sequence - before.sequence, behind.sequence - before.sequence);
@@ -291,11 +293,11 @@ impl Nacker {
         (self.highest, self.next, self.repair) = (Some(packet), None, None);
     }
 
-    /// A repair packet has come that covers packets up to this one.
+    /// A repair packet that covers packets up to this one has arrived.
     pub(crate) fn on_repair(&mut self, now: Timestamp, upto: u64) {
         self.repair = Some(match self.repair {
             Some((last, at, spacing)) if now - at < REPAIR_SILENCE => {
-                // Repair packets of one block come together.
+                // The repair packets of one block arrive together.
                 let apart = if now > at { (spacing + (now - at)) / 2 } else { spacing };
                 (last.max(upto), now, apart)
             }
@@ -304,7 +306,7 @@ impl Nacker {
         self.refresh(now);
     }
 
-    /// Repair packets have brought a packet back; the newest of all may be first heard of so.
+    /// A packet was recovered by repair; it may be the newest packet so far.
     pub(crate) fn on_repaired(&mut self, now: Timestamp, packet: Arrived) {
         if self.highest.is_some_and(|h| packet.sequence > h.sequence) {
             self.on_packet(now, packet);
@@ -313,7 +315,7 @@ impl Nacker {
         }
     }
 
-    /// A retransmission has come: whether its packet was still missing.
+    /// A retransmission has arrived; returns whether its packet was still missing.
     pub(crate) fn on_retransmission(&mut self, now: Timestamp, sequence: u64) -> bool {
         let Some(missing) = self.take(sequence) else { return false };
         if missing.requests == 1 {
@@ -324,7 +326,7 @@ impl Nacker {
         true
     }
 
-    /// When a packet may be asked for.
+    /// When a packet may be requested.
     fn ask_at(&self, m: &Missing) -> Timestamp {
         let round_trip = self.round_trip() + self.config.slack;
         if m.requests > 0 {
@@ -337,14 +339,15 @@ impl Nacker {
             && upto < m.sequence
             && m.since.saturating_since(last) < REPAIR_SILENCE
         {
-            // One more repair packet, if it comes as late as ever, but not past the last chance to ask.
+            // Waits for one more repair packet, if it arrives with the usual delay, but not beyond the last chance to
+            // request.
             let patience = (apart * 2).min(self.config.repair_patience);
             at = at.max((m.since + patience).min(m.deadline - round_trip));
         }
         at
     }
 
-    /// Whether an answer to a request at `now` comes too late.
+    /// Whether the response to a request at `now` would arrive too late.
     fn is_too_late(&self, m: &Missing, now: Timestamp) -> bool {
         m.requests >= self.config.max_requests || now + self.round_trip() > m.deadline
     }
@@ -353,7 +356,7 @@ impl Nacker {
         self.next = self.missing.iter().map(|m| self.ask_at(m).max(now)).min();
     }
 
-    /// When [`Self::prepare`] may have something to ask for.
+    /// When [`Self::prepare`] may find packets to request.
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
         self.next.map(|at| at.max(self.free_at))
     }
@@ -363,12 +366,12 @@ impl Nacker {
         self.poll_timeout().is_some_and(|at| at <= now)
     }
 
-    /// Whether [`Self::prepare`] found anything to ask for.
+    /// Whether [`Self::prepare`] found packets to request.
     pub(crate) fn is_prepared(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Gathers what is to be asked for now; whether there is anything. [`Self::write`] writes it.
+    /// Collects the packets to request now; returns whether there are any. [`Self::write`] writes them.
     pub(crate) fn prepare(&mut self, now: Timestamp) -> bool {
         self.due.clear();
         if !self.is_due(now) {
@@ -377,7 +380,7 @@ impl Nacker {
         let before = self.missing.len();
         let mut missing = core::mem::take(&mut self.missing);
         missing.retain(|m| {
-            // Its last answer may still be on its way.
+            // Its last response may still be in flight.
             let waits = m.requests > 0 && now < m.last + self.round_trip() + self.config.slack;
             waits || !self.is_too_late(m, now)
         });
@@ -396,7 +399,7 @@ impl Nacker {
         !self.due.is_empty()
     }
 
-    /// Appends the message that was prepared.
+    /// Appends the prepared message.
     pub(crate) fn write(&mut self, ssrcs: FeedbackSsrcs, now: Timestamp, out: &mut Vec<u8>) {
         let before = out.len();
         self.entries.clear();
@@ -409,13 +412,13 @@ impl Nacker {
         self.charge(DataSize::from_bytes((out.len() - before) as u64), now);
     }
 
-    /// Takes bytes from RTCP's bandwidth.
+    /// Charges bytes to RTCP's bandwidth.
     pub(crate) fn charge(&mut self, size: DataSize, now: Timestamp) {
         let takes = self.bandwidth.time_for(size).unwrap_or(TimeDelta::from_secs(1));
         self.free_at = self.free_at.max(now) + takes;
     }
 
-    /// Packets that are missing now.
+    /// The packets missing now.
     #[cfg(test)]
     fn missing(&self) -> Vec<u64> {
         self.missing.iter().map(|m| m.sequence).collect()

@@ -1,63 +1,63 @@
-//! Callbacks on every packet in and out.
+//! Callbacks on every packet sent and received.
 
 use core::net::SocketAddr;
 use weir_units::Timestamp;
 
-/// A datagram as it passes.
+/// A datagram passed to an observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen<'a> {
-    /// When.
+    /// When it was sent or received.
     pub now: Timestamp,
     /// Its bytes, RTP or RTCP header included.
     pub bytes: &'a [u8],
-    /// Payload bytes behind them that are carried as a length only.
+    /// Payload bytes that follow, carried as a length only.
     pub payload: u32,
-    /// Where it came from, as given to [`Endpoint::handle_datagram_from`](crate::Endpoint::handle_datagram_from); none for what
-    /// is sent.
+    /// Its source, as passed to [`Endpoint::handle_datagram_from`](crate::Endpoint::handle_datagram_from); `None` for
+    /// sent packets.
     pub source: Option<SocketAddr>,
 }
 
-/// What wants to see packets pass. Every method does nothing unless it is written.
+/// Observes packets. The default methods do nothing.
 ///
-/// Callbacks are for looking: an endpoint cannot be called from within them, and what they take is taken from the call.
+/// Callbacks cannot call the endpoint, and their run time adds to the call's.
 pub trait Observer: Send {
-    /// An RTP packet of the media stream is about to leave.
+    /// An RTP packet of the media stream is about to be sent.
     fn on_rtp_sent(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
-    /// An RTP packet of the media stream has come.
+    /// An RTP packet of the media stream was received.
     fn on_rtp_received(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
-    /// An RTCP datagram is about to leave.
+    /// An RTCP datagram is about to be sent.
     fn on_rtcp_sent(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
-    /// An RTCP datagram has come; it is taken up afterwards.
+    /// An RTCP datagram was received; it is handled afterwards.
     fn on_rtcp_received(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
-    /// A repair packet is about to leave.
+    /// A repair packet is about to be sent.
     fn on_fec_sent(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
-    /// A repair packet has come.
+    /// A repair packet was received.
     fn on_fec_received(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
-    /// A packet of the media stream is about to leave again, on the retransmission stream.
+    /// A packet of the media stream is about to be retransmitted, on the retransmission stream.
     fn on_retransmission_sent(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
-    /// A packet of the retransmission stream has come.
+    /// A packet of the retransmission stream was received.
     fn on_retransmission_received(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
-    /// A packet of the media stream that was lost has been brought back, as it was sent.
+    /// A lost packet of the media stream was recovered, as it was sent.
     fn on_rtp_recovered(&mut self, packet: &Seen<'_>) {
         let _ = packet;
     }
 }
 
-/// One that may be there.
+/// An optional observer.
 pub(crate) type MaybeObserver = Option<Box<dyn Observer>>;

@@ -1,45 +1,45 @@
-//! What a datagram that arrived turned out to be.
+//! The outcome of a received datagram.
 
 use crate::datagram::Kind;
 use crate::ids::IncomingId;
 
-/// What [`Endpoint::handle_datagram`](crate::Endpoint::handle_datagram) made of a datagram.
+/// Result of [`Endpoint::handle_datagram`](crate::Endpoint::handle_datagram).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// RTP of a stream of the call.
     Rtp {
         /// The stream.
         stream: IncomingId,
-        /// What the packet is. Padding counts as [`Kind::Media`].
+        /// The packet's kind. Padding counts as [`Kind::Media`].
         kind: Kind,
     },
     /// RTCP.
     Rtcp(RtcpOutcome),
-    /// It was not taken.
+    /// It was not accepted.
     Refused(Refusal),
 }
 
-/// What an RTCP datagram held.
+/// Contents of an RTCP datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RtcpOutcome {
     /// Packets that do not parse.
     pub malformed: u32,
-    /// Feedback about sources that are not part of the call.
+    /// Feedback about sources that do not belong to the call.
     pub unknown_source: u32,
-    /// Goodbyes of the other end's sources.
+    /// BYEs of the other end's sources.
     pub goodbyes: u32,
 }
 
-/// Why a datagram was not taken.
+/// Why a datagram was not accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// It is neither RTP nor RTCP (RFC 7983 has other protocols on the same port).
+    /// It is neither RTP nor RTCP (RFC 7983 allows other protocols on the same port).
     NotRtp,
     /// It does not parse as RTP.
     Malformed,
-    /// Its source is not part of the call, or on probation (RFC 3550, section 6.2.1).
+    /// Its source does not belong to the call, or is on probation (RFC 3550, section 6.2.1).
     UnknownSource,
-    /// This end does not receive media, or not what this packet carries.
+    /// This end receives no media, or not this kind of packet.
     NotWanted,
 }
 
@@ -48,7 +48,7 @@ impl Outcome {
     pub const fn is_rtp(&self) -> bool {
         !matches!(self, Self::Rtcp(_))
     }
-    /// Whether all of it belongs to the call, so that where it came from is where the other end is.
+    /// Whether all of it belongs to the call, so that its source address is the other end's.
     pub const fn is_of_call(&self) -> bool {
         match self {
             Self::Rtp { .. } => true,
@@ -56,7 +56,7 @@ impl Outcome {
             Self::Refused(_) => false,
         }
     }
-    /// Goodbyes of the other end's sources.
+    /// BYEs of the other end's sources.
     pub const fn goodbyes(&self) -> u32 {
         if let Self::Rtcp(r) = self { r.goodbyes } else { 0 }
     }

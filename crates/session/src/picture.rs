@@ -1,9 +1,9 @@
-//! What a receiver tells of pictures: that it needs a key frame, what it has decoded, and what it can go back to
-//! (RFC 4585, section 6.3; RFC 5104, section 4.3.1).
+//! Picture feedback by a receiver: requests for key frames, acknowledged pictures, and reference pictures (RFC 4585,
+//! section 6.3; RFC 5104, section 4.3.1).
 //!
-//! RPSI says either that a picture was decoded or that one is to be gone back to (RFC 4585, section 6.3.3.1; RFC 7741,
-//! section 5.1), and has no field that tells which. Here an RPSI beside an SLI in one compound asks for its picture; one by
-//! itself does so too unless both ends have [`PictureFeedback::acknowledge`] on: then it acknowledges.
+//! RPSI means either that a picture was decoded or that it is requested as a reference (RFC 4585, section 6.3.3.1;
+//! RFC 7741, section 5.1), without a field to distinguish them. Here an RPSI with an SLI in the same compound is a
+//! request; so is one alone, unless both ends have [`PictureFeedback::acknowledge`] on, when it is an acknowledgement.
 
 use crate::identity::FeedbackSsrcs;
 use std::collections::VecDeque;
@@ -11,49 +11,50 @@ use weir_media::{PictureId, VideoCodec};
 use weir_units::{TimeDelta, Timestamp};
 use weir_wire::rtcp::{Fir, FirEntry, Pli, Rpsi, Sli, SliEntry};
 
-/// Pictures whose IDs are remembered: eight seconds at 30 a second, and more than 7-bit IDs tell apart.
+/// Pictures whose IDs are remembered: eight seconds at 30 a second, and more than 7-bit IDs distinguish.
 const MAX_PICTURES: usize = 256;
-/// Acknowledgements that make a packet of their own leave at least so far apart; beside others they always go.
+/// Least interval of acknowledgements that cause a packet of their own; with other feedback they are always sent.
 const ACK_SPACING: TimeDelta = TimeDelta::from_millis(100);
-/// Most macroblocks that SLI tells: 13 bits (RFC 4585, section 6.3.2.2).
+/// Greatest number of macroblocks in SLI: 13 bits (RFC 4585, section 6.3.2.2).
 const MAX_MACROBLOCKS: u16 = 0x1fff;
 
-/// By what feedback names a picture: the native bit string of RPSI.
+/// How feedback identifies a picture: the native bit string of RPSI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PictureName {
     /// Its RTP timestamp, 32 bits. No RFC defines the string for H.264; this is Weir's own.
     #[default]
     RtpTimestamp,
-    /// The picture ID in the payload descriptor, its 7 or 15 bits (RFC 7741, section 5.1). VP8 and VP9 have it.
+    /// The picture ID in the payload descriptor, with its 7 or 15 bits (RFC 7741, section 5.1), for VP8 and VP9.
     PictureId(VideoCodec),
 }
 
-/// With which message a key frame is asked for.
+/// The message that requests a key frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum KeyFrameRequest {
-    /// Picture loss indication, as RFC 5104, section 4.3.1.2, has it for losses.
+    /// Picture loss indication, for losses according to RFC 5104, section 4.3.1.2.
     #[default]
     Pli,
     /// Full intra request.
     Fir,
-    /// PLI so many times, then FIR.
+    /// PLI this many times, then FIR.
     PliThenFir(u32),
 }
 
-/// Feedback on pictures, the same at both ends.
+/// Configuration of picture feedback, the same at both ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PictureFeedback {
-    /// With which message a key frame is asked for.
+    /// The message that requests a key frame.
     pub key_frame_request: KeyFrameRequest,
-    /// How pictures are named.
+    /// How pictures are identified.
     pub name: PictureName,
     /// Whether decoded pictures are acknowledged.
     pub acknowledge: bool,
-    /// Macroblocks of a picture, which SLI beside RPSI tells as lost; `None` for no SLI unless there are acknowledgements.
+    /// Macroblocks of a picture that an SLI with an RPSI reports as lost; `None` sends SLI only with acknowledgements
+    /// on.
     pub slice_loss: Option<u16>,
-    /// How often a picture is asked for to go back to, before a key frame is.
+    /// How often a reference picture is requested before a key frame is.
     pub reference_tries: u32,
-    /// Least time between key frames that the other end asks for; libwebrtc's is 300 ms (as of 2024).
+    /// Least interval between key frames at the other end's request; libwebrtc's is 300 ms (as of 2024).
     pub min_key_frame_interval: TimeDelta,
 }
 
@@ -70,32 +71,32 @@ impl Default for PictureFeedback {
     }
 }
 
-/// Feedback on pictures as it was sent and received.
+/// Counters of picture feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PictureCounters {
     /// PLI sent.
     pub pli_sent: u64,
     /// FIR sent, repetitions included.
     pub fir_sent: u64,
-    /// RPSI sent that asks for its picture.
+    /// RPSI sent as requests.
     pub references_sent: u64,
-    /// RPSI sent that acknowledges.
+    /// RPSI sent as acknowledgements.
     pub acknowledgements_sent: u64,
-    /// Pictures that could not be named: their ID is not known.
+    /// Pictures that could not be identified: their ID is unknown.
     pub unnamed: u64,
     /// PLI and FIR received.
     pub key_requests: u64,
-    /// Those that were passed on to the source.
+    /// Those passed on to the source.
     pub key_requests_granted: u64,
-    /// RPSI and SLI received that ask to go back to a picture.
+    /// RPSI and SLI received that request a reference picture.
     pub references: u64,
-    /// RPSI received that acknowledges.
+    /// RPSI received as acknowledgements.
     pub acknowledgements: u64,
-    /// RPSI of another payload type, of another form, or of a picture that is not known.
+    /// RPSI of another payload type or form, or for an unknown picture.
     pub unknown: u64,
 }
 
-/// A picture by its name.
+/// A picture's identification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Named {
     RtpTimestamp(u32),
@@ -103,7 +104,7 @@ pub(crate) enum Named {
 }
 
 impl Named {
-    /// The native bit string, and how many bits at its end are no part of it.
+    /// The native bit string, and the number of padding bits at its end.
     fn bits(self) -> ([u8; 4], usize, u8) {
         match self {
             Self::RtpTimestamp(t) => (t.to_be_bytes(), 4, 0),
@@ -115,7 +116,7 @@ impl Named {
         }
     }
 
-    /// Reads a native bit string.
+    /// Parses a native bit string.
     pub(crate) fn read(name: PictureName, rpsi: &Rpsi<'_>) -> Option<Self> {
         let bits = rpsi.bit_string.len() * 8 - usize::from(rpsi.unused_bits);
         match (name, rpsi.bit_string) {
@@ -138,7 +139,7 @@ impl Named {
 pub(crate) struct Pictures(VecDeque<(u32, PictureId)>);
 
 impl Pictures {
-    /// Notes a picture by any of its payloads, where pictures go by their IDs.
+    /// Records a picture by any of its payloads, if pictures are identified by ID.
     pub(crate) fn note(&mut self, name: PictureName, rtp_timestamp: u32, payload: Option<&[u8]>) {
         let PictureName::PictureId(codec) = name else { return };
         let Some(id) = payload.and_then(|p| PictureId::of_payload(codec, p)) else { return };
@@ -162,7 +163,7 @@ impl Pictures {
     }
 }
 
-/// Something that is asked for until it comes.
+/// A request that is repeated until it is answered.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     due: Timestamp,
@@ -179,21 +180,21 @@ impl Asked {
     }
 }
 
-/// A Full Intra Request: repetitions have the same number (RFC 5104, section 4.3.1.1).
+/// A Full Intra Request; repetitions have the same number (RFC 5104, section 4.3.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FirId {
-    /// Who sent it.
+    /// Its sender.
     pub ssrc: u32,
     pub sequence: u8,
 }
 
-/// Feedback on pictures that a receiver is to send.
+/// Picture feedback that a receiver has to send.
 #[derive(Debug)]
 pub(crate) struct PictureRequests {
     config: PictureFeedback,
     key: Option<Asked>,
     fir_sequence: u8,
-    /// The RTP timestamp of the picture to go back to.
+    /// The RTP timestamp of the requested reference picture.
     reference: Option<(Asked, u32)>,
     /// The RTP timestamp of the latest picture to be acknowledged.
     decoded: Option<u32>,
@@ -219,12 +220,12 @@ impl PictureRequests {
     pub(crate) fn config(&self) -> PictureFeedback {
         self.config
     }
-    /// Notes a picture that is played, by any of its payloads.
+    /// Records a picture that is played, by any of its payloads.
     pub(crate) fn note(&mut self, rtp_timestamp: u32, payload: Option<&[u8]>) {
         self.pictures.note(self.config.name, rtp_timestamp, payload);
     }
 
-    /// Wants a key frame; a new command where none is outstanding.
+    /// Requests a key frame, with a new command if none is outstanding.
     pub(crate) fn want_key_frame(&mut self, now: Timestamp) {
         if self.key.is_none() {
             self.key = Some(Asked::new(now));
@@ -236,7 +237,7 @@ impl PictureRequests {
         if !intact {
             return;
         }
-        // What was never asked for cannot have been answered.
+        // What was never requested cannot have been answered.
         self.key = self.key.filter(|k| k.tries == 0);
         self.reference = self.reference.filter(|r| (rtp_timestamp.wrapping_sub(r.1) as i32) <= 0);
         if self.config.acknowledge {
@@ -249,13 +250,13 @@ impl PictureRequests {
         self.reference = Some((asked, last_decoded));
     }
 
-    /// The other end has started again: what was known of its pictures is dropped.
+    /// The other end has restarted: drops the state of its pictures.
     pub(crate) fn reset(&mut self) {
         (self.key, self.reference, self.decoded) = (None, None, None);
         self.pictures = Pictures::default();
     }
 
-    /// When the next message is due; nothing where there is none.
+    /// When the next message is due, if any.
     #[inline]
     pub(crate) fn due(&self) -> Option<Timestamp> {
         if self.key.is_none() && self.reference.is_none() && self.decoded.is_none() {
@@ -269,7 +270,7 @@ impl PictureRequests {
         self.due().is_some_and(|at| at <= now)
     }
 
-    /// Appends what is due; unanswered requests come again after `spacing`.
+    /// Appends what is due; unanswered requests are repeated after `spacing`.
     pub(crate) fn write(
         &mut self,
         ssrcs: FeedbackSsrcs,
@@ -292,7 +293,8 @@ impl PictureRequests {
                     self.reference = Some((asked, decoded));
                     self.counters.references_sent += 1;
                     if let Some(macroblocks) = c.slice_loss.or(c.acknowledge.then_some(MAX_MACROBLOCKS)) {
-                        // RFC 7741, section 5.2: all of the picture may be reported lost, and the one behind the last is.
+                        // RFC 7741, section 5.2: the whole picture may be reported lost; the lost one is the one after
+                        // the last.
                         let id = self.pictures.id(decoded).map_or(0, |id| id.value.wrapping_add(1));
                         let number = macroblocks.min(MAX_MACROBLOCKS);
                         let entries = [SliEntry { first: 0, number, picture_id: id as u8 & 0x3f }];
@@ -302,7 +304,7 @@ impl PictureRequests {
                 }
             }
         } else if let Some(decoded) = self.decoded.take() {
-            // Never beside an SLI, so that it cannot be taken for a request.
+            // Never with an SLI, so that it is not mistaken for a request.
             match self.pictures.name(c.name, decoded) {
                 Some(named) => {
                     self.acknowledged_at = now;
@@ -348,7 +350,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// What leaves at this time, the spacing being 100 ms.
+    /// What is sent at this time with a spacing of 100 ms.
     fn sent(r: &mut PictureRequests, ms: i64) -> Vec<String> {
         let mut out = vec![];
         if r.is_due(at(ms)) {
@@ -370,7 +372,7 @@ mod tests {
         let mut r = PictureRequests::new(config, at(0));
         assert_eq!((r.due(), sent(&mut r, 0).len()), (None, 0));
         r.want_key_frame(at(10));
-        // A picture that was under way answers nothing.
+        // A picture that was in flight is no answer.
         r.on_decoded(3_000, true);
         assert_eq!(sent(&mut r, 10), ["PLI 2"]);
         r.want_key_frame(at(20));
@@ -393,7 +395,7 @@ mod tests {
         assert_eq!(sent(&mut r, 0), ["RPSI 96 [1, 2, 3, 4] 0"]);
         r.on_damaged(0x0102_0305, at(50));
         assert_eq!((sent(&mut r, 50).len(), sent(&mut r, 100)), (0, vec!["RPSI 96 [1, 2, 3, 5] 0".to_owned()]));
-        // The reference itself, or one before it, heals nothing.
+        // The reference itself, or an earlier picture, repairs nothing.
         r.on_decoded(0x0102_0305, true);
         assert_eq!(sent(&mut r, 200), ["PLI 2"]);
         r.on_decoded(0x0102_0a00, true);
@@ -422,7 +424,7 @@ mod tests {
         assert_eq!(sent(&mut r, 100), [format!("RPSI 96 {:?} 1", (0x1234u16 << 1).to_be_bytes())]);
         r.on_damaged(200, at(110));
         assert_eq!(sent(&mut r, 110), [format!("SLI 99 {}", 0x36), format!("RPSI 96 [{}] 1", 0x35 << 1)]);
-        // One whose ID is not known cannot be asked for.
+        // A picture whose ID is unknown cannot be requested.
         r.reset();
         r.on_damaged(300, at(200));
         assert_eq!((sent(&mut r, 200), r.counters.unnamed), (vec!["PLI 2".to_owned()], 1));

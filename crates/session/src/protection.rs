@@ -1,4 +1,4 @@
-//! The sender's half of repair: an encoder over the media packets as they leave, and repair packets that wait their turn.
+//! The sender's half of repair: an encoder over the media packets as they are sent, and a queue of repair packets.
 
 use crate::repair_format::{self, Format};
 use crate::sent::SentStream;
@@ -6,40 +6,40 @@ use std::collections::VecDeque;
 use weir_cc::RepairPlan;
 use weir_fec::{Encoder, Importance, Protection, Scheme, SchemeError};
 
-/// Repair packets that wait at most: two of the largest Reed-Solomon blocks; the oldest go.
+/// Most repair packets queued: two of the largest Reed-Solomon blocks; beyond that the oldest are dropped.
 const MAX_WAITING: usize = 512;
 
 /// What decides on repair packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RepairChoice {
-    /// The controller, by its target.
+    /// The controller's target.
     #[default]
     Controller,
-    /// This, whatever the controller says; [`Protection::Off`] for no repair at all.
+    /// This scheme, regardless of the controller; [`Protection::Off`] disables repair.
     Fixed(Protection),
 }
 
-/// The plan of a controller as a code. Parity over 1 to 110 packets, which a mask can tell.
+/// A controller's plan as a code. Parity over 1 to 110 packets, the range of a mask.
 fn protection_of(plan: RepairPlan) -> Protection {
     match plan {
         RepairPlan::Parity { interval } => Scheme::Parity { interval: interval.clamp(1, 110) }.into(),
         RepairPlan::ReedSolomon { block, repair } => Scheme::ReedSolomon { n: block, repair }.into(),
-        // A plan of a later day asks for what is not known here.
+        // The plan is of a kind that this version does not know.
         _ => Protection::Off,
     }
 }
 
-/// A repair packet that waits: its payload, to which an RTP header is put when it leaves.
+/// A queued repair packet: its payload; the RTP header is added when it is sent.
 #[derive(Debug)]
 pub(crate) struct RepairPacket {
     pub bytes: Vec<u8>,
-    /// Bytes of zero behind them that are not there.
+    /// Zero bytes that follow, carried as a length only.
     pub zeros: u32,
     pub format: Format,
 }
 
 impl RepairPacket {
-    /// The payload's size, and in FlexFEC that of the CSRC in its RTP header.
+    /// The payload's size; in FlexFEC including that of the CSRC in its RTP header.
     pub(crate) fn size(&self) -> u64 {
         let csrc = if self.format == Format::FlexFec { 4 } else { 0 };
         csrc + self.bytes.len() as u64 + u64::from(self.zeros)
@@ -58,7 +58,7 @@ pub(crate) struct RepairSender {
     block: (u32, u64),
     waiting: VecDeque<RepairPacket>,
     waiting_size: u64,
-    /// The packet that leaves now.
+    /// The packet being sent.
     popped: Option<RepairPacket>,
     spare: Vec<Vec<u8>>,
     scratch: Vec<u8>,
@@ -66,9 +66,9 @@ pub(crate) struct RepairSender {
     pub stream: SentStream,
     /// Media packets under a scheme.
     pub protected: u64,
-    /// Repair packets that did not leave: no room, or a coverage that the format cannot tell.
+    /// Repair packets not sent: no room, or a coverage that the format cannot express.
     pub dropped: u64,
-    /// Plans that no code can follow.
+    /// Plans that no code supports.
     pub refused: u64,
 }
 
@@ -95,23 +95,23 @@ impl RepairSender {
         s
     }
 
-    /// Media goes by another source from now on. What the old one sent is left unprotected.
+    /// Media has another source from now on. Packets sent by the old one are left unprotected.
     pub(crate) fn set_media_ssrc(&mut self, ssrc: u32) {
         self.media_ssrc = ssrc;
         self.discard_all();
     }
 
-    /// Whether media is protected now.
+    /// Whether media is currently protected.
     pub(crate) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Whether padding is protected too: a Reed-Solomon block names the first of packets in sequence.
+    /// Whether padding is protected too, since a Reed-Solomon block covers consecutive packets.
     pub(crate) fn wants_padding(&self) -> bool {
         matches!(self.encoder.protection(), Protection::Equal(Scheme::ReedSolomon { .. }))
     }
 
-    /// Takes the controller's plan.
+    /// Applies the controller's plan.
     pub(crate) fn follow(&mut self, plan: RepairPlan) {
         if plan != self.plan {
             self.plan = plan;
@@ -119,7 +119,7 @@ impl RepairSender {
         }
     }
 
-    /// Who decides, and what, from the next packet on.
+    /// Sets who decides and what, from the next packet on.
     pub(crate) fn choose(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
         let before = core::mem::replace(&mut self.choice, choice);
         self.apply().inspect_err(|_| self.choice = before)
@@ -133,14 +133,14 @@ impl RepairSender {
         self.encoder.set_protection(protection)?;
         self.active = protection != Protection::Off;
         if !self.active {
-            // A group cut short would go on costing what was just switched off.
+            // A group cut short would still cost what was just switched off.
             self.encoder.abandon();
         }
         Ok(())
     }
 
-    /// A media packet has left, `zeros` bytes of its payload not in `packet`. Repair packets that it completes wait to be
-    /// taken by [`Self::pop`]. Groups of key frames have nothing to wait for behind the frame's end.
+    /// A media packet was sent, with `zeros` payload bytes not in `packet`. Repair packets that it completes are queued
+    /// for [`Self::pop`]. Groups of key frames end with the frame.
     pub(crate) fn on_media(
         &mut self,
         sequence: u64,
@@ -149,7 +149,7 @@ impl RepairSender {
         importance: Importance,
         ends_key_frame: bool,
     ) {
-        // Longer than the length field can say: sent without protection.
+        // Longer than the length field allows: sent without protection.
         let Ok(symbol) = repair_format::protected(packet, zeros, &mut self.scratch) else { return };
         self.encoder.push(sequence, symbol, importance);
         if ends_key_frame && matches!(self.encoder.protection(), Protection::ByImportance { .. }) {
@@ -183,31 +183,31 @@ impl RepairSender {
         }
     }
 
-    /// The repair packet that goes next.
+    /// The next repair packet.
     #[inline]
     pub(crate) fn front(&self) -> Option<&RepairPacket> {
         self.waiting.front()
     }
-    /// Bytes that wait.
+    /// Bytes queued.
     pub(crate) fn waiting_size(&self) -> u64 {
         self.waiting_size
     }
-    /// Sets the repair packet that goes next apart for [`Self::take_popped`]; gives its payload's size.
+    /// Sets the next repair packet aside for [`Self::take_popped`]; returns its payload's size.
     pub(crate) fn pop_next(&mut self) -> u64 {
         self.popped = self.pop();
         self.popped.as_ref().map_or(0, |p| p.bytes.len() as u64 + u64::from(p.zeros))
     }
-    /// The packet that was set apart.
+    /// The packet set aside.
     pub(crate) fn take_popped(&mut self) -> Option<RepairPacket> {
         self.popped.take()
     }
-    /// Takes the repair packet that goes next; its buffer comes back by [`Self::recycle`].
+    /// Takes the next repair packet; its buffer is returned with [`Self::recycle`].
     pub(crate) fn pop(&mut self) -> Option<RepairPacket> {
         let packet = self.waiting.pop_front()?;
         self.waiting_size -= packet.size();
         Some(packet)
     }
-    /// Throws away what waits, and counts it.
+    /// Discards and counts all queued packets.
     pub(crate) fn discard_all(&mut self) {
         while let Some(p) = self.pop() {
             self.dropped += 1;
@@ -243,7 +243,7 @@ mod tests {
                 }
                 s.waiting.len()
             };
-            // Five packets of a key frame, ten that nothing refers to, and five of a frame that others refer to.
+            // Five packets of a key frame, ten that nothing refers to, and five of a reference frame.
             let made = [
                 send(&mut s, 5, Importance::Key, true),
                 send(&mut s, 10, Importance::Other, false),

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use weir_fec::Importance;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Most packets that wait; past this new packets are dropped, so that a stopped pacer cannot grow memory.
+/// Most packets queued; beyond this new packets are dropped, so that a stopped pacer cannot grow memory.
 const MAX_PACKETS: usize = 1 << 15;
-/// Most bytes of content that wait, for the same reason.
+/// Most bytes of content queued, for the same reason.
 const MAX_CONTENT: usize = 64 << 20;
 
-/// A media packet that waits for its turn.
+/// A queued media packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueuedPacket {
     /// Media payload in bytes.
@@ -20,24 +20,24 @@ pub struct QueuedPacket {
     pub rtp_timestamp: u32,
     /// When its frame was captured.
     pub captured: Timestamp,
-    /// How much its loss costs.
+    /// The cost of its loss.
     pub importance: Importance,
 }
 
-/// First in, first out, with its size kept. A packet may have content; one that has none is a payload of zeros.
+/// First in, first out, with its size tracked. A packet without content is a payload of zeros.
 #[derive(Clone, Debug, Default)]
 pub struct RtpQueue {
     packets: VecDeque<QueuedPacket>,
     size: u64,
     dropped: u64,
-    /// The payloads one behind the other, where any packet that waits has content; else nothing.
+    /// The payloads in sequence, if any queued packet has content; otherwise empty.
     content: VecDeque<u8>,
-    /// Bytes at the front of the content that are of the packet popped last.
+    /// Bytes at the front of the content that belong to the last popped packet.
     popped: usize,
 }
 
 impl RtpQueue {
-    /// Adds a packet; drops and counts it where the queue is full.
+    /// Adds a packet; drops and counts it if the queue is full.
     pub fn push(&mut self, packet: QueuedPacket) {
         if self.packets.len() == MAX_PACKETS || self.content.len() > MAX_CONTENT {
             self.dropped += 1;
@@ -49,14 +49,14 @@ impl RtpQueue {
             self.content.resize(self.content.len() + usize::from(packet.payload), 0);
         }
     }
-    /// Adds a packet of this content, which is all of its payload; drops and counts it where the queue is full.
+    /// Adds a packet with its whole payload as content; drops and counts it if the queue is full.
     pub fn push_content(&mut self, packet: QueuedPacket, content: &[u8]) {
         if self.packets.len() == MAX_PACKETS || self.content.len() > MAX_CONTENT {
             self.dropped += 1;
             return;
         }
         if self.content.is_empty() {
-            // What waits without content is zeros.
+            // Packets queued without content are zeros.
             self.popped = 0;
             self.content.resize(self.size as usize, 0);
         }
@@ -65,18 +65,18 @@ impl RtpQueue {
         self.content.extend(&content[..content.len().min(packet.payload.into())]);
         self.content.resize(self.popped + self.size as usize, 0);
     }
-    /// Packets of the frame in front, or of what is left of it, and their payload.
+    /// Packets of the frame in front, or of the rest of it, and their payload.
     pub fn front_frame(&self) -> (usize, DataSize) {
         let timestamp = self.front().map(|p| p.rtp_timestamp);
         let frame = self.packets.iter().take_while(|p| Some(p.rtp_timestamp) == timestamp);
         let (packets, bytes) = frame.fold((0, 0), |(n, bytes), p| (n + 1, bytes + u64::from(p.payload)));
         (packets, DataSize::from_bytes(bytes))
     }
-    /// The packet that goes next.
+    /// The next packet.
     pub fn front(&self) -> Option<&QueuedPacket> {
         self.packets.front()
     }
-    /// Takes the packet that goes next. Its content is there for [`Self::take_content`] until the next call.
+    /// Takes the next packet. Its content is available to [`Self::take_content`] until the next call.
     pub fn pop(&mut self) -> Option<QueuedPacket> {
         let p = self.packets.pop_front()?;
         self.size -= u64::from(p.payload);
@@ -86,7 +86,7 @@ impl RtpQueue {
         }
         Some(p)
     }
-    /// Appends the content of the packet popped last to `out`; whether it has any.
+    /// Appends the content of the last popped packet to `out`; returns whether it has any.
     #[inline]
     pub fn take_content(&mut self, out: &mut Vec<u8>) -> bool {
         !self.content.is_empty() && self.move_content(out)
@@ -99,15 +99,15 @@ impl RtpQueue {
         self.content.drain(..self.popped);
         core::mem::take(&mut self.popped) > 0
     }
-    /// Throws everything away and counts it.
+    /// Discards and counts everything.
     pub fn discard_all(&mut self) {
         self.dropped += self.packets.len() as u64;
         self.packets.clear();
         self.content.clear();
         (self.size, self.popped) = (0, 0);
     }
-    /// Throws away the frames at the front, or what has not left of them, that were captured before `oldest`; whether there
-    /// was any. The newest frame stays.
+    /// Discards the frames at the front, or the rest of them, that were captured before `oldest`; returns whether there
+    /// were any. The newest frame is kept.
     pub fn discard_before(&mut self, oldest: Timestamp) -> bool {
         let before = self.dropped;
         while let Some(&front) = self.packets.front().filter(|p| p.captured < oldest)
@@ -120,11 +120,11 @@ impl RtpQueue {
         }
         self.dropped > before
     }
-    /// Media payload that waits.
+    /// Media payload queued.
     pub fn size(&self) -> DataSize {
         DataSize::from_bytes(self.size)
     }
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
@@ -132,7 +132,7 @@ impl RtpQueue {
     pub fn oldest_age(&self, now: Timestamp) -> TimeDelta {
         self.front().map_or(TimeDelta::ZERO, |p| now.saturating_since(p.captured))
     }
-    /// Packets thrown away so far.
+    /// Packets discarded so far.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -185,10 +185,10 @@ mod tests {
         q.push_content(p(3), b"abc");
         q.push(p(1));
         q.push_content(p(2), b"de");
-        // From here on zeros are there as bytes.
+        // From here on zeros are stored as bytes.
         assert_eq!(pop(&mut q), (Some(2), true, vec![0; 2]));
         assert_eq!(pop(&mut q), (Some(3), true, b"abc".to_vec()));
-        // Whose content is not asked for loses it.
+        // Content that is not taken is lost.
         assert_eq!(q.pop().map(|p| p.payload), Some(1));
         assert_eq!(pop(&mut q), (Some(2), true, b"de".to_vec()));
         q.push(p(4));

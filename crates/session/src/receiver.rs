@@ -1,4 +1,4 @@
-//! The receiving direction: streams, and the paths that they come by.
+//! The receiving direction: streams, and the paths on which they arrive.
 
 mod align;
 mod lips;
@@ -30,7 +30,7 @@ use weir_cc::{FeedbackFormat, ReceiverController, Report};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::ntp::NtpTime;
 
-/// The numbers behind the last packets of a stream that feedback has reported.
+/// The sequence numbers after the last packets of a stream reported in feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Reported {
     pub media: u64,
@@ -38,14 +38,14 @@ pub(crate) struct Reported {
     pub retransmission: u64,
 }
 
-/// Incoming streams, and the path that they come by.
+/// Incoming streams, and the path on which they arrive.
 #[repr(C)]
 pub(crate) struct Receiver {
     pub streams: Vec<IncomingStream>,
     pub path: ReceivePath,
-    /// What the feedback that is being written reports of each stream.
+    /// What the feedback being written reports of each stream.
     reported: Vec<Reported>,
-    /// Whether adaptive delays follow each other, and when they are compared next.
+    /// Whether adaptive delays follow each other, and when they are next compared.
     pub aligns: bool,
     align_at: Timestamp,
 }
@@ -56,7 +56,7 @@ impl Receiver {
         Self { streams: vec![stream], path, reported: Vec::new(), aligns: false, align_at: now }
     }
 
-    /// The place in the list of the stream of this source of media, repair or retransmission.
+    /// The index of the stream with this media, repair or retransmission source.
     #[inline]
     pub(crate) fn index_of_source(&self, ssrc: u32) -> Option<usize> {
         // Most packets are media.
@@ -92,8 +92,8 @@ impl Receiver {
         }
     }
 
-    /// Plays all streams by the clock that their sender reports show. What that differs from this end's clock by is not known;
-    /// the fastest packet of any stream is taken to have come at once.
+    /// Plays all streams by the clock in their sender reports. Its offset from this end's clock is unknown; the fastest
+    /// packet of any stream is assumed to have had no delay.
     pub(crate) fn synchronise(&mut self) {
         let Some(least) = self.streams.iter().filter_map(|s| s.clock.least_lag()).min() else { return };
         for s in &mut self.streams {
@@ -108,11 +108,11 @@ impl Receiver {
         self.streams.iter().for_each(|s| sum += s.counters);
         sum
     }
-    /// Of the first stream.
+    /// Recovery statistics of the first stream.
     pub(crate) fn recovery(&self) -> RecoveryStats {
         self.streams[0].recovery()
     }
-    /// Of the first stream.
+    /// Repair counters of the first stream.
     pub(crate) fn repair_counters(&self) -> RepairReceiveCounters {
         self.streams[0].repair_counters()
     }
@@ -124,7 +124,7 @@ impl Receiver {
         self.streams.iter_mut().for_each(|s| s.on_rtt(rtt));
     }
 
-    /// Runs playout where it runs by itself; the report that the controller's receiver half makes then.
+    /// Runs playout if it is automatic; returns the report of the controller's receiver half, if any.
     pub(crate) fn on_timeout(&mut self, now: Timestamp) -> Option<Report> {
         self.align(now);
         for s in &mut self.streams {
@@ -133,7 +133,7 @@ impl Receiver {
         self.path.poll_report(now)
     }
 
-    /// The soonest deadline; [`Timestamp::MAX`] for none.
+    /// The earliest deadline; [`Timestamp::MAX`] for none.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Timestamp {
         let mut at = self.path.feedback_due.unwrap_or(Timestamp::MAX);
@@ -146,14 +146,14 @@ impl Receiver {
         at
     }
 
-    /// Whether a loss or discard since the last report is to be reported early.
+    /// Whether a loss or discard since the last report warrants an early report.
     pub(crate) fn is_urgent(&self) -> bool {
         self.path.reports.is_some_and(|p| p.early) && self.streams.iter().any(IncomingStream::is_urgent)
     }
     pub(crate) fn is_nack_due(&self, now: Timestamp) -> bool {
         self.streams.iter().any(|s| s.is_nack_due(now))
     }
-    /// When feedback on pictures of any stream is due; [`Timestamp::MAX`] for never.
+    /// When picture feedback of any stream is due; [`Timestamp::MAX`] for never.
     #[inline]
     pub(crate) fn picture_due(&self) -> Timestamp {
         let mut at = Timestamp::MAX;
@@ -163,7 +163,7 @@ impl Receiver {
     pub(crate) fn is_picture_due(&self, now: Timestamp) -> bool {
         self.streams.iter().any(|s| s.picture.is_due(now))
     }
-    /// Makes up which packets are asked for now; whether any are.
+    /// Prepares the packets to request now; returns whether there are any.
     pub(crate) fn prepare_nacks(&mut self, now: Timestamp) -> bool {
         self.streams.iter_mut().fold(false, |any, s| s.prepare_nack(now) | any)
     }
@@ -174,7 +174,7 @@ impl Receiver {
             }
         }
     }
-    /// Whether the round trip is of use at this end.
+    /// Whether this end needs the round-trip time.
     pub(crate) fn wants_round_trip(&self) -> bool {
         self.path.controller.is_some() || self.streams.iter().any(IncomingStream::wants_round_trip)
     }
@@ -189,7 +189,7 @@ impl Receiver {
         self.path.format().is_some()
     }
 
-    /// Appends feedback on the packets that have arrived; [`Self::on_feedback_sent`] is to follow.
+    /// Appends feedback on received packets; [`Self::on_feedback_sent`] must follow.
     pub(crate) fn write_feedback(&mut self, ssrc: u32, zero: NtpTime, now: Timestamp, out: &mut Vec<u8>) {
         self.reported.clear();
         if self.path.format() == Some(FeedbackFormat::TransportWide) {
@@ -201,7 +201,7 @@ impl Receiver {
         let logs = self.streams.iter().enumerate().flat_map(|(i, s)| {
             let repair = s.repair_log().map(|log| (s.identity.repair(), log));
             let resent = s.retransmission_log().map(|log| (s.identity.retransmission(), log));
-            // A stream of which nothing has come has nothing to report, unless it is alone.
+            // A stream without received packets has nothing to report, unless it is the only one.
             let media =
                 s.log.as_ref().filter(|_| s.is_single || s.stats.is_started()).map(|log| (s.identity.ssrc, log));
             [media, repair, resent].into_iter().enumerate().map(move |(k, log)| (i, k, log))
@@ -216,7 +216,7 @@ impl Receiver {
         self.reported = all;
     }
 
-    /// What [`Self::write_feedback`] has written leaves in a datagram of `size`.
+    /// Feedback written by [`Self::write_feedback`] is sent in a datagram of `size`.
     pub(crate) fn on_feedback_sent(&mut self, size: DataSize, now: Timestamp) {
         let interval = self.path.on_feedback_sent(size, now);
         if self.path.format() == Some(FeedbackFormat::TransportWide) {
@@ -233,7 +233,7 @@ impl Receiver {
         }
     }
 
-    /// The first stream's source has started again: all that the path knew is void.
+    /// The first stream's source has restarted: resets the path's state.
     pub(crate) fn restart_path(&mut self, twcc: TwccWriter, silence: TimeDelta, now: Timestamp) {
         self.path.restart(twcc, silence, now);
     }

@@ -1,4 +1,4 @@
-//! The receiver's half of repair: a window over the media packets that came and the repair packets beside them.
+//! The receiver's half of repair: a window over received media and repair packets.
 
 use crate::arrivals::ArrivalLog;
 use crate::repair_format::{self, ProtectedStream, ReceivedRepair};
@@ -7,30 +7,30 @@ use weir_fec::{RepairCounts, RepairWindow, WindowLimits};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::fec::{Octets, parity};
 
-/// Whether a receiver repairs.
+/// Whether a receiver repairs losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RepairReception {
-    /// It does not: repair packets are of an unknown source.
+    /// No repair: repair packets belong to an unknown source.
     Off,
-    /// From the first repair packet on. Of what came before nothing is kept, so that a call without repair costs nothing.
+    /// From the first repair packet on. Nothing is kept before, so that a call without repair has no cost.
     #[default]
     WhenSeen,
-    /// From the beginning.
+    /// From the beginning of the call.
     Always,
 }
 
-/// Repair packets received, and what came of them.
+/// Repair packets received, and their results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RepairReceiveCounters {
     /// Repair packets received and counted in their stream's statistics.
     pub packets: u64,
     /// Their RTP bytes: headers and payload.
     pub bytes: u64,
-    /// Repair packets that do not parse, or are about another source.
+    /// Repair packets that do not parse, or protect another source.
     pub malformed: u64,
-    /// Recovered strings that are no packet: the work of forged or damaged repair packets.
+    /// Recovered strings that are not packets, because of forged or damaged repair packets.
     pub bad_recovered: u64,
-    /// What the window did.
+    /// Counters of the window.
     pub window: RepairCounts,
 }
 
@@ -38,17 +38,17 @@ pub struct RepairReceiveCounters {
 pub(crate) struct RepairReceiver {
     window: RepairWindow,
     pub stats: ReceiveStatistics,
-    /// Arrivals of the repair stream, where feedback goes by the streams' own numbers.
+    /// Arrivals of the repair stream, if feedback uses the streams' own numbers.
     pub log: Option<ArrivalLog>,
     pub counters: RepairReceiveCounters,
     scratch: Vec<u8>,
     packet: Vec<u8>,
 }
 
-/// A packet that was brought back: its header bytes and what payload there is, and the zeros behind.
+/// A recovered packet: header bytes and the payload bytes present, and the number of zeros that follow.
 pub(crate) struct Rebuilt {
     pub sequence: u64,
-    /// They come back by [`RepairReceiver::recycle`].
+    /// To be returned with [`RepairReceiver::recycle`].
     pub bytes: Vec<u8>,
     pub zeros: u32,
 }
@@ -71,15 +71,15 @@ impl RepairReceiver {
         RepairReceiveCounters { window: self.window.counts(), ..self.counters }
     }
 
-    /// A media packet of the valid stream has come.
+    /// A media packet of the valid stream has arrived.
     pub(crate) fn on_media(&mut self, now: Timestamp, sequence: u64, bytes: &[u8], zeros: u32) {
-        // Longer than the codes' length field: nothing protects it.
+        // Longer than the codes' length field: not protected.
         if let Ok(symbol) = repair_format::protected(bytes, zeros, &mut self.scratch) {
             self.window.on_source(now, sequence, symbol);
         }
     }
 
-    /// A repair packet has come. `protected` is called with its number and the packets that it protects.
+    /// A repair packet has arrived. `protected` is called with its number and the packets that it protects.
     pub(crate) fn on_repair(
         &mut self,
         now: Timestamp,
@@ -106,7 +106,7 @@ impl RepairReceiver {
         Some(DataSize::from_bytes(size))
     }
 
-    /// The next packet that was lost and found.
+    /// The next recovered packet.
     pub(crate) fn poll(&mut self, media_ssrc: u32) -> Option<Rebuilt> {
         let (sequence, zeros) = loop {
             let recovered = self.window.poll_recovered()?;
@@ -120,7 +120,7 @@ impl RepairReceiver {
         };
         Some(Rebuilt { sequence, bytes: core::mem::take(&mut self.packet), zeros })
     }
-    /// The buffer of a packet that was brought back, for the next one.
+    /// Returns the buffer of a recovered packet for reuse.
     pub(crate) fn recycle(&mut self, bytes: Vec<u8>) {
         self.packet = bytes;
     }
@@ -135,7 +135,7 @@ mod tests {
     use weir_fec::{Importance, Scheme};
     use weir_wire::rtp::{Header, PacketView, extension::Element, write_padding};
 
-    /// A packet with an extension, a real payload of `len` bytes, and padding now and then.
+    /// A packet with an extension, `len` bytes of payload, and occasionally padding.
     fn packet(sequence: u64, len: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let data = [sequence as u8; 3];
@@ -158,7 +158,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is lost, what comes back is byte for byte what was sent, and a group with one loss comes back.
+        /// For any losses, recovered packets are byte for byte those sent, and a group with one loss is recovered.
         #[test]
         fn what_is_recovered_is_what_was_sent(
             shape in (2u8..20, 1u8..8, any::<bool>()),

@@ -1,11 +1,11 @@
 //! Repair packets as RTP payloads.
 //!
-//! Parity goes as FlexFEC (RFC 8627), with a flexible mask where the packets lie within one and as columns and rows where
-//! not. Reed-Solomon goes by the payload ID of RFC 6865, which defines no RTP payload: here it is the ID, the sequence
-//! number of the block's first packet as in the repair payload ID of RFC 6681, section 8.1.3 (a single sequenced flow), and
-//! the repair symbol. Source packets stay as they are, so that receivers without repair still read them; blocks are of
-//! packets in sequence then. Both codes work on the strings of RFC 8627, section 6.2, where RFC 6865 would take whole
-//! packets: sequence number and SSRC are known from the repair packet, and one window serves both codes.
+//! Parity uses FlexFEC (RFC 8627), with a flexible mask if the packets fit into one, and otherwise as columns and rows.
+//! Reed-Solomon uses the payload ID of RFC 6865, which defines no RTP payload: here the payload is the ID, the sequence
+//! number of the block's first packet as in the repair payload ID of RFC 6681, section 8.1.3 (a single sequenced flow),
+//! and the repair symbol. Source packets are unchanged, so that receivers without repair can use them; blocks therefore
+//! consist of consecutive packets. Both codes operate on the strings of RFC 8627, section 6.2, where RFC 6865 would use
+//! whole packets: sequence number and SSRC are known from the repair packet, and one window serves both codes.
 
 use crate::sent::nearest;
 use weir_fec::{Code, Coverage, Repair, Shape, Symbol};
@@ -15,15 +15,15 @@ use weir_wire::fec::reed_solomon::{Field, PayloadId, parse_repair};
 use weir_wire::fec::{Octets, flexfec};
 use weir_wire::rtp::PacketView;
 
-/// Which payload a repair packet has.
+/// The payload format of a repair packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     FlexFec,
     ReedSolomon,
 }
 
-/// Appends the payload of a repair packet about the source `media_ssrc`. Gives its format and the zeros behind, or
-/// `None` where the format cannot tell what is protected.
+/// Appends the payload of a repair packet for the source `media_ssrc`. Returns its format and the number of zeros that
+/// follow, or `None` if the format cannot express what is protected.
 pub(crate) fn write(repair: &Repair<'_>, media_ssrc: u32, block: u32, out: &mut Vec<u8>) -> Option<(Format, u32)> {
     let string = Octets { bytes: repair.symbol.bytes, zeros: repair.symbol.zeros };
     let base = repair.coverage.first()?;
@@ -61,27 +61,27 @@ fn block_of(ssrc: u32, base: u64, coverage: &Coverage, shape: Shape) -> Option<f
     regular.then_some(flexfec::Block { ssrc, base: base as u16, shape })
 }
 
-/// A repair packet as received.
+/// A received repair packet.
 #[derive(Clone, Copy)]
 pub(crate) struct ReceivedRepair<'a> {
     pub format: Format,
     pub view: &'a PacketView<'a>,
-    /// Bytes of its payload that were not carried; they are zeros.
+    /// Payload bytes not carried, which are zeros.
     pub zeros: u32,
 }
 
-/// The stream of media that repair packets protect.
+/// The media stream protected by repair packets.
 #[derive(Clone, Copy)]
 pub(crate) struct ProtectedStream {
     pub ssrc: u32,
-    /// Its highest sequence number so far, to which those in repair packets are near.
+    /// Its highest sequence number so far; those in repair packets are close to it.
     pub highest: u64,
 }
 
-/// Reads a repair packet and hands what it repairs to `take`, its string in `scratch`.
+/// Parses a repair packet and passes the repair to `take`, with its string in `scratch`.
 ///
 /// # Errors
-/// Where the payload is not of the format, or is about another source.
+/// The payload does not have the format, or protects another source.
 pub(crate) fn read(
     packet: ReceivedRepair<'_>,
     media: ProtectedStream,
@@ -120,7 +120,7 @@ pub(crate) fn read(
             let Some((&[a, b], bytes)) = rest.bytes.split_first_chunk() else {
                 return wrong("initial sequence number", rest.bytes.len() as u32, "2 bytes");
             };
-            // Both fit, the field being of 8 bits.
+            // Both fit, since the field has 8 bits.
             let (sources, row) = (id.source_symbols as u8, (id.symbol - id.source_symbols) as u8);
             let coverage = Coverage::every(unwrap(u16::from_be_bytes([a, b])), 1, sources.into());
             let code = Code::ReedSolomon { sources, repairs: 255 - sources, row };
@@ -130,7 +130,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// The string that codes protect of a packet whose header is there and `zeros` bytes of whose payload are not.
+/// The string protected by codes for a packet whose header is present and `zeros` of whose payload bytes are not.
 pub(crate) fn protected<'a>(packet: &[u8], zeros: u32, scratch: &'a mut Vec<u8>) -> Result<Symbol<'a>, Error> {
     scratch.clear();
     let zeros = parity::protect_into(Octets { bytes: packet, zeros }, scratch)?;

@@ -1,9 +1,9 @@
-//! Error resilience beside the controller: which mechanisms run at each end, and what they take of the rate.
+//! Error resilience beside the controller: the mechanisms in use at each end, and their share of the rate.
 //!
-//! Each mechanism is switched at one end alone. The receiver decides whether lost packets are asked for and whether the other
-//! end's encoder is to go back to a reference; a sender that can always answers. The sender decides on slice sizes and unequal
-//! protection, which a receiver takes as they come. Both decide by the same policy from the same numbers: the fraction lost
-//! of each report, as the receiver writes and the sender reads it, and the round trip.
+//! Each mechanism is controlled at one end only. The receiver decides whether lost packets and reference pictures are
+//! requested; a sender with support always responds. The sender decides on slice sizes and unequal protection, to which
+//! a receiver adapts. Both apply the same policy to the same values: the fraction lost in each report, as written by
+//! the receiver and read by the sender, and the round-trip time.
 
 use crate::nack::GapCounts;
 use crate::protection::RepairChoice;
@@ -12,26 +12,26 @@ use weir_fec::{Protection, Scheme};
 use weir_media::resilience::{Conditions, Decision, Policy, PolicyConfig, UnequalProtection};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// How error resilience is chosen; the same at both ends.
+/// Configuration of error resilience; the same at both ends.
 pub type ResilienceConfig = PolicyConfig;
 
-/// Time over which one share is taken.
+/// Time over which one share is measured.
 const WINDOW: TimeDelta = TimeDelta::from_millis(200);
 /// Weight of a new share: a mean over about a second.
 const WEIGHT: f64 = 0.25;
-/// Least change of the share that is set at the source, so that small changes do not disturb it.
+/// Least change of the share that is applied to the source, so that small changes do not disturb it.
 const STEP: f64 = 0.01;
-/// Most that resilience takes of the rate.
+/// Greatest share of the rate for resilience.
 const MOST: f64 = 0.5;
 
-/// The share of what is sent that goes to error resilience, and for which media makes room.
+/// The share of the sending rate used by error resilience, by which the media rate is reduced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     since: Timestamp,
     media: u64,
     extra: u64,
     mean: f64,
-    /// The share set at the source.
+    /// The share applied to the source.
     told: f64,
 }
 
@@ -45,7 +45,7 @@ impl Room {
         *if is_extra { &mut self.extra } else { &mut self.media } += bytes;
     }
 
-    /// Whether the source is to get another rate.
+    /// Whether the source needs a new rate.
     pub(crate) fn update(&mut self, now: Timestamp) -> bool {
         if now - self.since < WINDOW || self.media + self.extra == 0 {
             return false;
@@ -60,7 +60,7 @@ impl Room {
         changed
     }
 
-    /// What is left for media.
+    /// The rate left for media.
     pub(crate) fn within(&self, rate: DataRate) -> DataRate {
         DataRate::from_bps_f64(rate.as_bps_f64() * (1.0 - self.told))
     }
@@ -71,15 +71,15 @@ impl Room {
 pub(crate) struct SendResilience {
     policy: Policy,
     rtt: TimeDelta,
-    /// Mean of losses in a row, where reports tell.
+    /// Mean length of loss bursts, if reports include it.
     burst: f64,
-    /// What was last set at the source.
+    /// The size last set at the source.
     pub slice_size: Option<DataSize>,
-    /// What protects media now, by this.
+    /// The protection of media set by this policy.
     pub protection: Option<UnequalProtection>,
     /// What decides on repair packets otherwise.
     pub otherwise: RepairChoice,
-    /// The controller plans repair itself: unequal protection leaves it alone.
+    /// Whether the controller plans repair itself, which disables unequal protection.
     pub yields: bool,
 }
 
@@ -98,13 +98,13 @@ impl SendResilience {
         }
     }
 
-    /// A report tells of this fraction lost.
+    /// A report of this fraction lost was received.
     pub(crate) fn on_loss(&mut self, loss: f64, rtt: Option<TimeDelta>) {
         self.rtt = rtt.unwrap_or(self.rtt);
         self.policy.update(&Conditions { loss, burst: self.burst, rtt: self.rtt, one_way_delay: None });
     }
 
-    /// What became of each packet of an interval, where reports tell.
+    /// The fates of an interval's packets, if reported.
     pub(crate) fn on_interval(&mut self, packets: &[IntervalPacket]) {
         let (mut lost, mut runs, mut last) = (0u32, 0u32, Fate::Received);
         for p in packets {
@@ -119,7 +119,7 @@ impl SendResilience {
         }
     }
 
-    /// The source cannot have slices of a wanted size.
+    /// The source does not support slices of a given size.
     pub(crate) fn without_slices(&mut self) {
         let mut capabilities = self.policy.config().capabilities;
         capabilities.slices = false;
@@ -130,20 +130,20 @@ impl SendResilience {
         *self.policy.decision()
     }
 
-    /// How media is to be protected, unless the controller does.
+    /// How media is to be protected, unless the controller does it.
     pub(crate) fn wanted_protection(&self) -> Option<UnequalProtection> {
         self.decision().protection.filter(|_| !self.yields)
     }
 }
 
-/// The code for a kind of frame: parity, spread over so many groups as losses in a row are to be borne.
+/// The code for a kind of frame: parity, spread over as many groups as the length of loss bursts to be tolerated.
 fn scheme(interval: u8, burst: u8) -> Scheme {
     if burst > 1 { Scheme::Interleaved { columns: burst, rows: interval } } else { Scheme::Parity { interval } }
 }
 
-/// Unequal protection as codes. Frames that nothing refers to have none.
+/// Unequal protection as codes. Frames that nothing refers to are not protected.
 pub(crate) fn unequal(p: UnequalProtection) -> RepairChoice {
-    // A key frame has few packets: its groups are not spread.
+    // A key frame has few packets, so its groups are not spread.
     let key = Some(scheme(p.key, 1));
     RepairChoice::Fixed(Protection::ByImportance { key, reference: Some(scheme(p.reference, p.burst)), other: None })
 }
@@ -153,7 +153,7 @@ pub(crate) fn unequal(p: UnequalProtection) -> RepairChoice {
 pub(crate) struct ReceiveResilience {
     policy: Policy,
     rtt: TimeDelta,
-    /// Losses at the report before.
+    /// Losses at the previous report.
     reported: GapCounts,
 }
 
@@ -166,7 +166,7 @@ impl ReceiveResilience {
         self.rtt = rtt;
     }
 
-    /// A report with this fraction lost leaves; `total` are all losses so far.
+    /// A report of this fraction lost is sent; `total` are all losses so far.
     pub(crate) fn on_loss(&mut self, loss: f64, total: GapCounts) {
         let missing = total.missing.saturating_sub(self.reported.missing);
         let gaps = total.gaps.saturating_sub(self.reported.gaps);
@@ -197,7 +197,7 @@ mod tests {
             room.within(rate).as_kbps_f64()
         };
         assert_eq!(run(0, 500, 0), 1_000.0);
-        // A fifth of what is sent.
+        // A fifth of the sending rate.
         let left = run(500, 1_000, 200);
         assert!((790.0..815.0).contains(&left), "{left}");
         let left = run(1_000, 1_500, 0);

@@ -1,5 +1,5 @@
-//! The sender's half of retransmission: packets kept for a while, and sent again on a stream of their own when the other
-//! end misses them (RFC 4588, multiplexed by SSRC).
+//! The sender's half of retransmission: keeps packets for a while, and retransmits them on a stream of their own when
+//! the other end reports them missing (RFC 4588, multiplexed by SSRC).
 
 use crate::sent::SentStream;
 use std::collections::VecDeque;
@@ -9,21 +9,21 @@ use weir_wire::rtp::retransmission::OSN_SIZE;
 
 /// Buffers kept for reuse.
 const MAX_SPARE: usize = 256;
-/// Share of the least round trip within which a packet is not sent again a second time: what asks for it then has left
-/// before the first answer came. Below one, since round trips are measured with a little time at the other end in them.
+/// Share of the minimum round-trip time within which a packet is not retransmitted again: such a request was sent
+/// before the first response arrived. Below one, since measured round-trip times include some processing time.
 const SAME_REQUEST: f64 = 0.9;
 
-/// How a sender answers generic NACKs.
+/// How a sender responds to generic NACKs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RetransmissionConfig {
     /// How long packets are kept (rtx-time of RFC 4588, section 8.1). Default: 1 s, libwebrtc's for video.
     pub kept: TimeDelta,
     /// Most bytes of RTP payload kept, also where media is a length only. Default: 2 MB.
     pub max_size: DataSize,
-    /// Most that retransmission may take of the media rate, so that NACKs do not amplify. Default: 0.5, enough for a third
-    /// of all packets to be lost.
+    /// Greatest share of the media rate for retransmissions, so that NACKs do not amplify traffic. Default: 0.5, enough
+    /// for the loss of a third of all packets.
     pub max_share: f64,
-    /// Time over which that share is kept: so much of it may leave at once after quiet. Default: 1 s.
+    /// Time over which that share applies: after a pause this much of it may be used at once. Default: 1 s.
     pub burst: TimeDelta,
 }
 
@@ -38,36 +38,36 @@ impl Default for RetransmissionConfig {
     }
 }
 
-/// What came of NACKs at the sender.
+/// Results of NACKs at the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RetransmissionCounters {
     /// Generic NACK messages received.
     pub nacks: u64,
-    /// Packets that they ask for, repetitions included.
+    /// Packets that they request, repetitions included.
     pub requested: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub packets: u64,
-    /// RTP bytes of packets sent again: headers and payload.
+    /// RTP bytes retransmitted: headers and payload.
     pub bytes: u64,
-    /// RTP payload bytes of packets sent again.
+    /// RTP payload bytes retransmitted.
     pub payload: u64,
-    /// Requests for packets that were not sent, or are no longer kept.
+    /// Requests for packets never sent, or no longer kept.
     pub unknown: u64,
-    /// Requests for packets that wait already, or whose answer was still under way.
+    /// Requests for packets already queued, or whose retransmission was still in flight.
     pub repeated: u64,
     /// Requests beyond [`RetransmissionConfig::max_share`].
     pub refused: u64,
 }
 
-/// A packet that may be asked for again.
+/// A packet that may be requested.
 #[derive(Clone, Debug)]
 struct Kept {
     departure: Timestamp,
     rtp_timestamp: u32,
     marker: bool,
-    /// What is there of its payload.
+    /// Its payload bytes present.
     bytes: Vec<u8>,
-    /// Payload bytes behind them that are not there.
+    /// Payload bytes that follow, carried as a length only.
     zeros: u32,
     waiting: bool,
     resent: Option<Timestamp>,
@@ -79,7 +79,7 @@ impl Kept {
     }
 }
 
-/// A packet that is sent again now: what its header takes over, and its sequence number on the media stream.
+/// A packet being retransmitted: the header fields taken over, and its sequence number on the media stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Resent {
     pub sequence: u64,
@@ -87,20 +87,20 @@ pub(crate) struct Resent {
     pub marker: bool,
 }
 
-/// Keeps packets and queues those asked for.
+/// Keeps packets, and queues requested ones.
 #[derive(Debug)]
 pub(crate) struct Retransmitter {
     config: RetransmissionConfig,
-    /// In sequence, the last one being the packet before `next`.
+    /// In sequence; the last one is the packet before `next`.
     kept: VecDeque<Kept>,
-    /// The media stream's number of the next packet.
+    /// The media stream's next sequence number.
     next: u64,
     size: u64,
-    /// Numbers of kept packets that wait to leave.
+    /// Sequence numbers of kept packets queued for retransmission.
     waiting: VecDeque<u64>,
     waiting_size: u64,
     spare: Vec<Vec<u8>>,
-    /// Bytes that may be queued, and since when.
+    /// Bytes that may be queued, and the time of that value.
     budget: (f64, Option<Timestamp>),
     least_rtt: Option<TimeDelta>,
     pub stream: SentStream,
@@ -125,7 +125,7 @@ impl Retransmitter {
         }
     }
 
-    /// A packet of the media stream leaves, `zeros` bytes of its payload not in `packet`.
+    /// A packet of the media stream is sent, with `zeros` payload bytes not in `packet`.
     #[inline(never)]
     pub(crate) fn keep(&mut self, now: Timestamp, sequence: u64, packet: &[u8], zeros: u16, is_padding: bool) {
         let Ok(view) = PacketView::parse_header(packet) else { return };
@@ -135,7 +135,7 @@ impl Retransmitter {
             }
         }
         self.next = sequence + 1;
-        // Padding is nothing to bring back, but an answer of nothing ends the requests for it.
+        // Padding need not be recovered, but an empty response ends the requests for it.
         let payload = if is_padding { &[] } else { view.payload() };
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
@@ -179,7 +179,8 @@ impl Retransmitter {
         self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The other end misses these packets, by their numbers on the media stream, while media may take `rate`.
+    /// The other end reports these packets missing, by their numbers on the media stream, while the media rate is
+    /// `rate`.
     pub(crate) fn on_nack(&mut self, sequences: impl Iterator<Item = u64>, rate: DataRate, now: Timestamp) {
         let bytes_per_second = rate.as_bps_f64() / 8.0 * self.config.max_share;
         let most = bytes_per_second * self.config.burst.as_secs_f64();
@@ -212,24 +213,24 @@ impl Retransmitter {
         }
     }
 
-    /// Payload of the packet that is sent again next, with the original sequence number.
+    /// Payload size of the next retransmission, with the original sequence number.
     #[inline]
     pub(crate) fn front_size(&self) -> Option<u64> {
         let sequence = *self.waiting.front()?;
         let kept = self.kept.get(usize::try_from(sequence.checked_sub(self.first())?).ok()?)?;
         Some(resent_size(kept))
     }
-    /// Whether any waits.
+    /// Whether any packet is queued.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
-    /// Payload bytes that wait.
+    /// Payload bytes queued.
     pub(crate) fn waiting_size(&self) -> u64 {
         self.waiting_size
     }
 
-    /// Takes the packet that is sent again next; [`Self::write`] writes its payload.
+    /// Takes the next packet to retransmit; [`Self::write`] writes its payload.
     pub(crate) fn pop(&mut self, now: Timestamp) -> Option<Resent> {
         let sequence = self.waiting.pop_front()?;
         let kept = self.get_mut(sequence)?;
@@ -241,7 +242,7 @@ impl Retransmitter {
         Some(Resent { sequence, rtp_timestamp, marker })
     }
 
-    /// Appends the payload of the packet that was taken last; how much of it is not in `out`.
+    /// Appends the payload of the packet last taken; returns how much of it is not in `out`.
     pub(crate) fn write(&mut self, sequence: u64, out: &mut Vec<u8>) -> u32 {
         weir_wire::rtp::retransmission::write_osn(sequence as u16, out);
         let Some(kept) = self.get_mut(sequence) else { return 0 };
@@ -249,7 +250,7 @@ impl Retransmitter {
         kept.zeros
     }
 
-    /// Throws away what waits.
+    /// Discards all queued packets.
     pub(crate) fn discard_all(&mut self) {
         while let Some(sequence) = self.waiting.pop_front() {
             if let Some(kept) = self.get_mut(sequence) {
@@ -276,7 +277,7 @@ mod tests {
         Timestamp::from_millis(n)
     }
 
-    /// A packet each 10 ms from 65,530 on the wire, with `real` bytes of payload and as many that are not there.
+    /// A packet every 10 ms from 65,530 on the wire, with `real` bytes of payload and as many carried as a length only.
     fn sent(config: RetransmissionConfig, count: u64, real: usize) -> Retransmitter {
         let mut r = Retransmitter::new(config, 1);
         for i in 0..count {
@@ -305,7 +306,7 @@ mod tests {
             assert_eq!(weir_wire::rtp::retransmission::read(&out).unwrap(), (sequence as u16, &[byte; 50][..]));
         }
         assert_eq!((r.pop(ms(202)), r.waiting_size()), (None, 0));
-        // The answer is still under way; a round trip later the request counts again.
+        // The response is still in flight; a round trip later the request counts again.
         r.on_nack([131_071].into_iter(), RATE, ms(280));
         r.on_nack([131_071].into_iter(), RATE, ms(301));
         assert!(r.pop(ms(301)).is_some() && r.pop(ms(301)).is_none());
@@ -317,11 +318,11 @@ mod tests {
     #[test]
     fn memory_is_bounded_by_time_and_by_bytes() {
         let kept = |config| sent(config, 200, 500).kept.len();
-        // 1 s of packets each 10 ms, and the one at the bound.
+        // 1 s of packets every 10 ms, and the one at the bound.
         assert_eq!(kept(RetransmissionConfig::default()), 101);
         let max_size = DataSize::from_bytes(10_500);
         assert_eq!(kept(RetransmissionConfig { max_size, ..RetransmissionConfig::default() }), 10);
-        // What waits goes with the packet.
+        // A queued packet expires with the kept one.
         let mut r = sent(RetransmissionConfig { max_size, ..RetransmissionConfig::default() }, 10, 500);
         r.on_nack((0..10).map(|i| 131_066 + i), RATE, ms(100));
         assert_eq!(r.waiting.len(), 10);
@@ -332,7 +333,7 @@ mod tests {
     }
 
     proptest! {
-        /// However often packets are asked for, no more leaves than the share allows, and the sums fit.
+        /// For any number of requests, no more is sent than the share allows, and the sums are consistent.
         #[test]
         fn a_storm_of_requests_stays_within_the_share(
             asks in proptest::collection::vec((0u64..60, 1u64..200, 0i64..40), 1..200),

@@ -1,4 +1,4 @@
-//! RTCP packets as an endpoint writes them: compounds with SR or RR, SDES and XR, and the reports of receiver halves.
+//! RTCP packets written by an endpoint: compounds with SR or RR, SDES and XR, and the reports of receiver halves.
 
 use crate::identity::FeedbackSsrcs;
 use crate::statistics::BlockNumbers;
@@ -12,7 +12,7 @@ use weir_wire::rtcp::{
     SdesChunks, SdesItem, SdesItems, SdesType, SenderInfo, SenderReport, Tmmbr, Xr,
 };
 
-/// A compact NTP time heard from the other end, and when it came: what LSR and DLSR are made of.
+/// A compact NTP time received from the other end, and when, from which LSR and DLSR are computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
     pub compact: u32,
@@ -20,13 +20,13 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// The pair that is echoed: the time itself and how long ago it came, in 1/65,536 s.
+    /// The pair to echo: the time itself, and its age in 1/65,536 s.
     fn echo(heard: Option<Self>, now: Timestamp) -> (u32, u32) {
         heard.map_or((0, 0), |h| (h.compact, delta_to_compact(now.saturating_since(h.at))))
     }
 }
 
-/// The report block about the other end.
+/// The report block for the other end.
 pub(crate) fn report_block(ssrc: u32, n: &BlockNumbers, last_sr: Option<Heard>, now: Timestamp) -> ReportBlock {
     let (last_sr, delay_since_last_sr) = Heard::echo(last_sr, now);
     ReportBlock {
@@ -40,17 +40,17 @@ pub(crate) fn report_block(ssrc: u32, n: &BlockNumbers, last_sr: Option<Heard>, 
     }
 }
 
-/// Most report blocks of one packet (RFC 3550, section 6.4.1: a count of 5 bits).
+/// Most report blocks per packet (RFC 3550, section 6.4.1: a count of 5 bits).
 const MAX_BLOCKS: usize = 31;
 
-/// Lists that compounds are put together in.
+/// Lists from which compounds are assembled.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// About the other end's streams.
+    /// Blocks on the other end's streams.
     pub blocks: Vec<ReportBlock>,
     /// Source and sender information of this end's other sources: further streams, repair, retransmission.
     pub beside: Vec<(u32, SenderInfo)>,
-    /// Sources that say goodbye.
+    /// Sources that send a BYE.
     pub sources: Vec<u32>,
     chunks: Vec<u32>,
 }
@@ -63,14 +63,14 @@ impl Scratch {
     }
 }
 
-/// What a regular compound is made of, beside the lists.
+/// The contents of a regular compound, apart from the lists.
 pub(crate) struct Compound<'a> {
     pub ssrc: u32,
     pub cname: &'a str,
     pub info: Option<SenderInfo>,
-    /// Receiver reference time, sent by receivers that want the round trip (RFC 3611, section 4.4).
+    /// Receiver reference time, sent by receivers that need the round-trip time (RFC 3611, section 4.4).
     pub reference: Option<NtpTime>,
-    /// The other end's reference time to be answered: its SSRC and when it came.
+    /// The other end's reference time to be answered: its SSRC, and when it was received.
     pub reference_heard: Option<(u32, Heard)>,
 }
 
@@ -86,8 +86,8 @@ impl Compound<'_> {
         for blocks in groups {
             ReceiverReport { ssrc, blocks: blocks.into(), extension: &[] }.write_into(out);
         }
-        // Other sources of the same end join its compound (RFC 8108, section 5.3). All reports are from the end's own source, as
-        // in a reporting group (RFC 8861).
+        // Other sources of the same end join its compound (RFC 8108, section 5.3). All reports are by the end's own
+        // source, as in a reporting group (RFC 8861).
         for &(ssrc, info) in &lists.beside {
             SenderReport { ssrc, info, blocks: Default::default(), extension: &[] }.write_into(out);
         }
@@ -114,18 +114,18 @@ impl Compound<'_> {
     }
 }
 
-/// Sources described by one SDES packet.
+/// Sources per SDES packet.
 const MAX_CHUNKS: usize = 8;
 
-/// The packet that is decoded next, for NADU.
+/// The next packet to be decoded, for NADU.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct NextUnit {
     pub sequence: u16,
-    /// How long until it is decoded, where it is known.
+    /// Time until it is decoded, if known.
     pub playout_delay: Option<TimeDelta>,
 }
 
-/// What the reports of a receiver half are written with.
+/// Context in which a receiver half's reports are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReportContext {
     pub ssrcs: FeedbackSsrcs,
@@ -136,7 +136,7 @@ pub(crate) struct ReportContext {
     pub next_unit: NextUnit,
 }
 
-/// Appends what a receiver half reports; without feedback messages where the profile has none.
+/// Appends a receiver half's report; without feedback messages if the profile has none.
 pub(crate) fn write_report(report: &Report, context: &ReportContext, out: &mut Vec<u8>) {
     let ReportContext { ssrcs, is_avpf, overhead, next_unit } = *context;
     let FeedbackSsrcs { sender: ssrc, media: remote_ssrc } = ssrcs;
@@ -161,7 +161,7 @@ pub(crate) fn write_report(report: &Report, context: &ReportContext, out: &mut V
         .write_into(out),
     }
     if let Report::NextDataUnit { .. } = report {
-        // A model of a buffer has room for all that arrives before the deadline.
+        // The buffer is a model, with room for everything that arrives before the deadline.
         let free_buffer = DataSize::from_bytes(u64::MAX);
         let NextUnit { sequence: next_sequence, playout_delay } = next_unit;
         let unit = NaduEntry { ssrc: remote_ssrc, playout_delay, next_sequence, next_unit: 0, free_buffer };
@@ -169,7 +169,7 @@ pub(crate) fn write_report(report: &Report, context: &ReportContext, out: &mut V
     }
 }
 
-/// Appends a goodbye of an end's sources.
+/// Appends a BYE for an end's sources.
 pub(crate) fn write_bye(sources: &[u32], out: &mut Vec<u8>) {
     Bye { sources: sources.into(), reason: None }.write_into(out);
 }

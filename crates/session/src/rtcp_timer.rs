@@ -1,31 +1,31 @@
-//! When RTCP packets may leave: RFC 3550, section 6.3, with the early-feedback rules of RFC 4585, section 3.5.
+//! Timing of RTCP packets: RFC 3550, section 6.3, with the early-feedback rules of RFC 4585, section 3.5.
 
 use rand::{Rng, RngExt};
 use weir_cc::ReportPlan;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Share of the session bandwidth that RTCP may use (RFC 3550, section 6.2: RECOMMENDED 5 %).
+/// Share of the session bandwidth for RTCP (RFC 3550, section 6.2: RECOMMENDED 5 %).
 pub const RTCP_BANDWIDTH_SHARE: f64 = 0.05;
-/// Share of the RTCP bandwidth set aside for senders while they are at most this share of the members
-/// (RFC 3550, section 6.2).
+/// Share of the RTCP bandwidth dedicated to senders while they are at most this share of the members (RFC 3550,
+/// section 6.2).
 const SENDER_SHARE: f64 = 0.25;
-/// e - 3/2: makes up for timer reconsideration's bias (RFC 3550, section 6.3.1).
+/// e - 3/2: compensates for the bias of timer reconsideration (RFC 3550, section 6.3.1).
 const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 /// Weight of a new packet in avg_rtcp_size (RFC 3550, section 6.3.3).
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
-/// First guess of avg_rtcp_size in bytes, UDP and IP headers included: an SR with one block and SDES
-/// (RFC 3550, section 6.3.2 asks for the likely size of the first packet).
+/// Initial avg_rtcp_size in bytes, UDP and IP headers included: an SR with one block and SDES (RFC 3550, section 6.3.2,
+/// asks for the likely size of the first packet).
 const FIRST_SIZE: f64 = 120.0;
-/// Round-trip time that a plan counts with until one is measured (RFC 8298's and RFC 9002's kind of guess, kept low so that
-/// the first reports come soon).
+/// Round-trip time assumed by a plan until one is measured; RFC 8298 and RFC 9002 have similar assumptions. It is low
+/// so that the first reports are early.
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(250);
 
-/// What the timer starts from.
+/// Inputs of the timer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtcpTimerConfig {
-    /// Session bandwidth, of which RTCP takes [`RTCP_BANDWIDTH_SHARE`].
+    /// Session bandwidth; RTCP's share of it is [`RTCP_BANDWIDTH_SHARE`].
     pub session_bandwidth: DataRate,
-    /// Least average spacing of regular packets (RFC 4585, section 3.4 k); zero for none.
+    /// Least average interval of regular packets (RFC 4585, section 3.4 k); zero for none.
     pub t_rr_interval: TimeDelta,
     /// Least calculated interval Tmin (RFC 3550, section 6.3.1); zero in RFC 4585's profile.
     pub minimum: TimeDelta,
@@ -35,19 +35,19 @@ pub struct RtcpTimerConfig {
     pub senders: u32,
     /// Whether this end sends media.
     pub we_sent: bool,
-    /// Spacing that a controller asks for; takes the place of `t_rr_interval`.
+    /// Interval required by a controller; replaces `t_rr_interval`.
     pub plan: Option<ReportPlan>,
 }
 
 /// The timer of one session member. Point to point: `T_dither_max` and the initial `Tmin` are zero
 /// (RFC 4585, sections 3.5.2 and 3.4).
 ///
-/// A regular transmission that `T_rr_interval` would suppress is not woken for: the next one is set at once to
-/// the later of `tn` and `t_rr_last + T_rr_current_interval`, which leaves out only draws with no effect.
+/// The timer does not wake for a regular transmission that `T_rr_interval` would suppress: the next one is set at once
+/// to the later of `tn` and `t_rr_last + T_rr_current_interval`, which only omits random draws without effect.
 ///
-/// A [`ReportPlan`] gives `T_rr_interval` by the round trip. It is then not randomised, since with two members there is no
-/// crowd to keep out of step and controllers take reports that come sooner than planned for early ones; the interval by
-/// RTCP's bandwidth share still is, and still wins where it is longer, also over the plan's longest interval.
+/// A [`ReportPlan`] derives `T_rr_interval` from the round-trip time. It is then not randomised: two members need not
+/// be desynchronised, and controllers would take reports before the planned time for early ones. The interval by RTCP's
+/// bandwidth share is still randomised, and takes precedence if it is longer, even than the plan's longest interval.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct RtcpTimer {
@@ -57,12 +57,12 @@ pub struct RtcpTimer {
     average_size: f64,
     round_trip: Option<TimeDelta>,
     last: Timestamp,
-    /// The interval by RTCP's share that was drawn last.
+    /// The last interval drawn by RTCP's share.
     drawn: TimeDelta,
 }
 
 impl RtcpTimer {
-    /// A timer whose first regular packet is due a random part of the interval after `now`.
+    /// A timer whose first regular packet is due a random fraction of the interval after `now`.
     pub fn new(config: RtcpTimerConfig, rng: &mut impl Rng, now: Timestamp) -> Self {
         let mut t = Self {
             config,
@@ -78,7 +78,7 @@ impl RtcpTimer {
         t
     }
 
-    /// A round trip has been measured: a plan goes by it from the next packet on, and by the first one at once.
+    /// A round-trip time was measured: a plan uses it from the next packet on; the first one applies at once.
     pub fn on_round_trip(&mut self, rtt: TimeDelta) {
         let first = self.round_trip.replace(rtt).is_none();
         if first && self.last < self.next {
@@ -87,7 +87,7 @@ impl RtcpTimer {
         }
     }
 
-    /// Distance of regular packets by the plan; zero without one.
+    /// Interval of regular packets by the plan; zero without one.
     fn planned(&self) -> TimeDelta {
         self.config.plan.map_or(TimeDelta::ZERO, |p| {
             let rtt = self.round_trip.unwrap_or(FIRST_ROUND_TRIP);
@@ -95,11 +95,12 @@ impl RtcpTimer {
         })
     }
 
-    /// The session bandwidth, `T_rr_interval`, the plan and the shares have changed; takes effect from the next packet.
+    /// The session bandwidth, `T_rr_interval`, the plan and the shares have changed; this takes effect from the next
+    /// packet.
     pub fn set_config(&mut self, config: RtcpTimerConfig) {
         self.config = config;
     }
-    /// What the timer works from now.
+    /// The timer's current inputs.
     pub fn config(&self) -> &RtcpTimerConfig {
         &self.config
     }
@@ -132,17 +133,17 @@ impl RtcpTimer {
         self.calculated_interval().mul_f64(rng.random_range(0.5..1.5) / COMPENSATION)
     }
 
-    /// Whether an early feedback packet may leave at `now`; if not, feedback waits for the regular packet.
+    /// Whether an early feedback packet may be sent at `now`; if not, feedback waits for the regular packet.
     pub fn may_send_early(&self, now: Timestamp) -> bool {
         now >= self.early_allowed_at && now < self.next
     }
 
-    /// From when on an early feedback packet may leave, if that is before the next regular packet.
+    /// The time from which an early feedback packet may be sent, if that is before the next regular packet.
     pub fn early_from(&self) -> Timestamp {
         self.early_allowed_at
     }
 
-    /// A regular packet has left.
+    /// A regular packet was sent.
     pub fn on_regular_sent(&mut self, size: DataSize, rng: &mut impl Rng, now: Timestamp) {
         self.on_packet(size);
         let spacing = match self.config.plan {
@@ -155,8 +156,8 @@ impl RtcpTimer {
         self.next = now + self.drawn.max(spacing);
     }
 
-    /// An early packet has left: the next regular one is skipped (RFC 4585, section 3.5.2, step 6). With a plan the
-    /// skipped one is the plan's, so that early packets come at most once every other interval.
+    /// An early packet was sent: the next regular one is skipped (RFC 4585, section 3.5.2, step 6). With a plan the
+    /// planned one is skipped, so that there is at most one early packet every other interval.
     pub fn on_early_sent(&mut self, size: DataSize, rng: &mut impl Rng, now: Timestamp) {
         self.on_packet(size);
         let tn = self.last + self.interval(rng).max(self.planned()) * 2;
@@ -164,7 +165,7 @@ impl RtcpTimer {
         self.next = self.next.max(tn);
     }
 
-    /// An RTCP packet was received, or sent outside these rules: it moves avg_rtcp_size.
+    /// An RTCP packet was received, or sent outside these rules: updates avg_rtcp_size.
     pub fn on_packet(&mut self, size: DataSize) {
         self.average_size += SIZE_WEIGHT * (size.as_bytes() as f64 - self.average_size);
     }
@@ -216,7 +217,7 @@ mod tests {
         };
         // 40 ms at most by the share of 960 kbit/s.
         assert_eq!([None, Some(150), Some(10), Some(5_000)].map(|rtt| next(960, rtt)), [500, 300, 100, 500]);
-        // 4.9 s on average by that of 8 kbit/s, whatever the plan.
+        // 4.9 s on average by the share of 8 kbit/s, regardless of the plan.
         assert!((1_900..=6_000).contains(&next(8, Some(10))));
     }
 

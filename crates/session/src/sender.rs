@@ -1,4 +1,4 @@
-//! The sending direction: streams, the paths that they leave by, and what joins the two.
+//! The sending direction: streams, the paths that they use, and the connection of the two.
 
 mod breaker;
 mod key_frames;
@@ -23,24 +23,23 @@ use weir_cc::{Controller, RepairPlan, Target};
 use weir_units::{DataRate, DataSize, PathId, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtcp::ccfb;
 
-/// Frames generated at one instant; a source that never stops is cut short there.
+/// Most frames generated at one time, which stops a source that never ends.
 const MAX_FRAMES_AT_ONCE: u32 = 1_000;
-/// Payload of a padding packet: the most that RTP's one-byte padding count allows (RFC 3550, section 5.1).
+/// Payload of a padding packet: the maximum of RTP's one-byte padding count (RFC 3550, section 5.1).
 pub(crate) const PADDING_SIZE: u8 = 255;
 
-/// Outgoing streams and paths. All streams leave by the first path: which packet takes which path is for a scheduler to say
-/// where there are more.
-// Fields in this order: what each packet needs lies together, so that few cache lines are touched where calls are many.
+/// Outgoing streams and paths. All streams use the first path; with more paths a scheduler would choose.
+// Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
 pub(crate) struct Sender {
     pub streams: Vec<OutgoingStream>,
     pub paths: Vec<SendPath>,
-    /// When to share out again.
+    /// When to allocate the target again.
     share_again: Option<Timestamp>,
-    /// The packet that leaves now. It stays where its fields are stored: moving it whole would wait for them.
+    /// The packet being sent. It is kept in place: moving it would wait for its fields to be stored.
     pub outgoing: Outgoing,
     hysteresis: Hysteresis,
-    /// Of [`allocation::share_out`]; as long as there is one stream without bounds, both are empty.
+    /// For [`allocation::share_out`]; both are empty while there is one stream without bounds.
     demands: Vec<Demand>,
     shares: Vec<Share>,
     /// Run lengths of several streams, joined.
@@ -72,7 +71,7 @@ impl Sender {
         s
     }
 
-    /// The path that all streams leave by.
+    /// The path that all streams use.
     #[inline]
     pub(crate) fn path(&self) -> &SendPath {
         &self.paths[0]
@@ -81,18 +80,18 @@ impl Sender {
     pub(crate) fn path_mut(&mut self) -> &mut SendPath {
         &mut self.paths[0]
     }
-    /// The place in the list of the path that a datagram came by; the first where there is none of this id.
+    /// The index of the path on which a datagram arrived; the first if its id is unknown.
     pub(crate) fn path_index(&self, id: PathId) -> usize {
         self.paths.iter().position(|p| p.id == id).unwrap_or(0)
     }
     pub(crate) fn target(&self) -> &Target {
         self.path().target()
     }
-    /// The stream of this synchronisation source of media.
+    /// The stream with this media synchronisation source.
     pub(crate) fn by_ssrc(&mut self, ssrc: u32) -> Option<&mut OutgoingStream> {
         self.streams.iter_mut().find(|s| s.identity.ssrc == ssrc)
     }
-    /// Whether one of the streams' media has this source.
+    /// Whether one of the streams has this media source.
     pub(crate) fn has(&self, ssrc: u32) -> bool {
         self.streams.iter().any(|s| s.identity.ssrc == ssrc)
     }
@@ -104,18 +103,18 @@ impl Sender {
         self.streams.iter().for_each(|s| sum += s.counters());
         sum
     }
-    /// Packets that run-length reports name and that were not sent, or are no longer remembered.
+    /// Packets in run-length reports that were never sent, or are no longer remembered.
     pub(crate) fn unknown_reports(&self) -> u64 {
         self.streams.iter().map(OutgoingStream::unknown_reports).sum()
     }
-    /// The transport-wide number of a packet of a stream that was sent, or is sent next.
+    /// The transport-wide number of a stream's packet, sent or to be sent next.
     pub(crate) fn number_of_next(&self, stream: usize, sequence: u64) -> Option<u64> {
         let media = &self.streams[stream].media;
         let next = (sequence == media.next()).then_some(self.path().next_transport());
         next.or_else(|| media.transport(sequence))
     }
 
-    /// Takes up what a controller wants after an event that may have changed it.
+    /// Applies the controller's target after an event that may have changed it.
     pub(crate) fn follow_controller(&mut self, path: usize, now: Timestamp) {
         if let Some(wanted) = self.paths[path].wants_news() {
             self.apply_target(path, wanted, now);
@@ -123,10 +122,10 @@ impl Sender {
         self.paths[path].take_probes(now);
     }
 
-    /// Follows a target as far as the application and the circuit breaker let it.
+    /// Applies a target within the bounds of the application and the circuit breaker.
     #[inline(never)]
     fn apply_target(&mut self, path: usize, wanted: Target, now: Timestamp) {
-        // A single stream's own rate stands in for the controller's.
+        // A single stream's fixed rate replaces the controller's.
         let held = if let [only] = &self.streams[..] { only.held } else { None };
         let media_rate = held.unwrap_or(wanted.media_rate);
         let Some(before) = self.paths[path].apply(wanted, media_rate, now) else { return };
@@ -139,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// Shares the target out over the streams, and gives each source its rate where that has changed.
+    /// Allocates the target to the streams, and sets the rate of each source whose share has changed.
     pub(crate) fn share_out(&mut self, now: Timestamp) {
         let target = self.paths[0].target().media_rate;
         if let [only] = &mut self.streams[..]
@@ -152,7 +151,7 @@ impl Sender {
         self.demands.clear();
         self.shares.clear();
         for s in &self.streams {
-            // What the application has stopped asks for nothing.
+            // A stream paused by the application has no demand.
             let nothing = Demand { least: DataRate::ZERO, most: DataRate::ZERO, ..s.demand };
             self.demands.push(if s.is_paused { nothing } else { s.demand });
             self.shares.push(s.share);
@@ -176,7 +175,7 @@ impl Sender {
         }
     }
 
-    /// The other end misses packets of a stream.
+    /// The other end reports packets of a stream missing.
     pub(crate) fn on_nack(&mut self, ssrc: u32, sequences: impl Iterator<Item = u16>, now: Timestamp) {
         if self.path().breaker.tripped().is_some() {
             return;
@@ -190,7 +189,7 @@ impl Sender {
         }
     }
 
-    /// Reports will name packets one by one.
+    /// Reports will have run lengths.
     pub(crate) fn expect_traces(&mut self, expected: bool) {
         self.path_mut().has_traces |= expected;
         if expected {
@@ -203,8 +202,8 @@ impl Sender {
         self.follow_controller(path, cue.now());
     }
 
-    /// A report block of one of this end's streams. With one stream the controller hears of it at once, with several of all
-    /// blocks of a compound together: see [`Self::end_compound`].
+    /// A report block on one of this end's streams. With one stream it is passed to the controller at once; with
+    /// several, all blocks of a compound are passed together: see [`Self::end_compound`].
     pub(crate) fn on_block(&mut self, path: usize, block: ReportBlock) {
         if self.streams.len() > 1 {
             self.paths[path].add_block(block);
@@ -214,7 +213,7 @@ impl Sender {
         self.follow_controller(path, block.now);
     }
 
-    /// All packets of a compound have been read, but for run lengths.
+    /// All packets of a compound except run lengths have been parsed.
     pub(crate) fn end_compound(&mut self, path: usize) {
         if let Some(block) = self.paths[path].take_blocks() {
             self.paths[path].on_block(block);
@@ -227,7 +226,7 @@ impl Sender {
         self.follow_controller(0, now);
     }
 
-    /// Joins transport-wide feedback with what was sent; gives the round-trip time.
+    /// Matches transport-wide feedback to sent packets; returns the round-trip time.
     pub(crate) fn on_twcc(
         &mut self,
         path: usize,
@@ -243,7 +242,7 @@ impl Sender {
         rtt
     }
 
-    /// The same for RFC 8888, which goes by the streams' own numbers.
+    /// The same for RFC 8888, which uses the streams' own numbers.
     pub(crate) fn on_ccfb(&mut self, path: usize, feedback: &ccfb::Feedback<'_>, now: Timestamp) -> Option<TimeDelta> {
         let (p, streams) = (&mut self.paths[path], &self.streams);
         p.breaker.on_feedback();
@@ -257,7 +256,7 @@ impl Sender {
             })
         };
         let reports = feedback.streams().filter_map(|s| Some((stream(s.ssrc)?, s))).flat_map(|(sent, s)| {
-            // What was never sent keeps a number that the history does not know.
+            // A packet never sent keeps a number that the history does not know.
             let number = |s| sent.transport(sent.nearest(s)).unwrap_or(u64::MAX);
             ccfb_packets(&s, report, number)
         });
@@ -268,7 +267,7 @@ impl Sender {
         rtt
     }
 
-    /// Joins the run lengths of a compound with what was sent, for all streams that it has any of.
+    /// Matches a compound's run lengths to sent packets, for all streams that it covers.
     pub(crate) fn on_traces(
         &mut self,
         path: usize,
@@ -300,7 +299,7 @@ impl Sender {
         self.follow_controller(path, now);
     }
 
-    /// Bytes of media that wait in all queues, and the age of the oldest.
+    /// Bytes of media in all queues, and the age of the oldest.
     fn queued(&self, now: Timestamp) -> (DataSize, TimeDelta) {
         if let [only] = &self.streams[..] {
             return (only.queue.size(), only.queue.oldest_age(now));
@@ -326,7 +325,7 @@ impl Sender {
         }
     }
 
-    /// Runs what is due. Frames of a paused source are made and thrown away, so that it stays in step with time.
+    /// Handles what is due. Frames of a paused source are generated and discarded, so that it stays in step with time.
     pub(crate) fn on_timeout(&mut self, now: Timestamp, is_paused: bool) {
         let is_silent = is_paused || self.path().breaker.tripped().is_some();
         for i in 0..self.streams.len() {
@@ -356,7 +355,7 @@ impl Sender {
         }
     }
 
-    /// The soonest deadline; [`Timestamp::MAX`] for none.
+    /// The earliest deadline; [`Timestamp::MAX`] for none.
     #[inline]
     pub(crate) fn poll_timeout(&mut self, now: Timestamp) -> Timestamp {
         let mut at = self.share_again.unwrap_or(Timestamp::MAX);
@@ -374,7 +373,7 @@ impl Sender {
         at
     }
 
-    /// The circuit breaker has tripped: what waits is thrown away.
+    /// The circuit breaker has tripped: discards queued packets.
     pub(crate) fn cease(&mut self) {
         self.streams.iter_mut().for_each(OutgoingStream::discard_all);
     }

@@ -1,18 +1,18 @@
-//! What has been sent on each RTP stream: transport-wide numbers of a stream's own ones, and what run-length reports
-//! are joined with.
+//! Packets sent on each RTP stream: the mapping to transport-wide numbers, and the data to which run-length reports are
+//! matched.
 
 use std::collections::VecDeque;
 use weir_cc::cue::{Fate, IntervalPacket};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::xr::RleBlock;
 
-/// Most packets remembered: half of RTP's sequence numbers, so that a 16-bit number names one of them.
+/// Most packets remembered: half of RTP's sequence number space, so that a 16-bit number is unambiguous.
 const MAX_PACKETS: usize = 1 << 15;
-/// Packets are remembered for this long; reports come a few seconds later at most (RFC 4585, section 3.4, speaks of
+/// Packets are remembered for this long; reports arrive at most a few seconds later (RFC 4585, section 3.4, has
 /// intervals of up to 5 s).
 const REMEMBERED: TimeDelta = TimeDelta::from_secs(15);
 
-/// A packet of a stream as it left.
+/// A sent packet of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sent {
     /// Transport-wide sequence number.
@@ -22,21 +22,21 @@ pub(crate) struct Sent {
     pub is_padding: bool,
 }
 
-/// The packets of one stream by the stream's own sequence numbers.
+/// The packets of one stream by its own sequence numbers.
 ///
-/// While a call sends only one stream both numbers are the same, and nothing has to be kept; [`Self::keep`] begins to.
+/// While a call sends only one stream both numbers are the same, and nothing is kept until [`Self::keep`].
 #[derive(Clone, Debug)]
 pub(crate) struct SentStream {
     packets: VecDeque<Sent>,
     keeps: bool,
-    /// The stream's number of the next packet.
+    /// The stream's next number.
     next: u64,
-    /// Packets before this one have one number for both, the stream's own.
+    /// Packets before this one have the same number in both spaces.
     same_before: u64,
 }
 
 impl SentStream {
-    /// A stream whose first packet has this number; where nothing is kept, both numbers are the same.
+    /// A stream whose first packet has this number; if nothing is kept, both numbers are the same.
     pub(crate) fn new(first: u64, keeps: bool) -> Self {
         Self { packets: VecDeque::new(), keeps, next: first, same_before: first }
     }
@@ -48,12 +48,12 @@ impl SentStream {
         }
     }
 
-    /// The number of the next packet.
+    /// The next packet's number.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// The packet of number [`Self::next`] leaves; gives that number.
+    /// The packet with number [`Self::next`] is sent; returns that number.
     pub(crate) fn on_sent(&mut self, packet: Sent) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -68,30 +68,30 @@ impl SentStream {
         number
     }
 
-    /// The 64-bit number of a sequence number as it stands in a packet: the nearest to the last one sent.
+    /// The 64-bit form of a sequence number on the wire: the nearest to the last one sent.
     pub(crate) fn nearest(&self, sequence: u16) -> u64 {
         nearest(self.next.saturating_sub(1), sequence)
     }
 
-    /// A packet that is still remembered.
+    /// A packet, if still remembered.
     pub(crate) fn get(&self, sequence: u64) -> Option<&Sent> {
         let first = self.next - self.packets.len() as u64;
         self.packets.get(usize::try_from(sequence.checked_sub(first)?).ok()?)
     }
 
-    /// The transport-wide number of a packet; of one not yet sent, or no longer remembered, none.
+    /// The transport-wide number of a packet; `None` if it is not yet sent or no longer remembered.
     pub(crate) fn transport(&self, sequence: u64) -> Option<u64> {
         let same = sequence < if self.keeps { self.same_before } else { self.next };
         if same { Some(sequence) } else { self.get(sequence).map(|s| s.transport) }
     }
 }
 
-/// The 64-bit number of a sequence number as it stands in a packet: the nearest to `last`.
+/// The 64-bit form of a sequence number on the wire: the nearest to `last`.
 pub(crate) fn nearest(last: u64, sequence: u16) -> u64 {
     last.saturating_add_signed(i64::from(sequence.wrapping_sub(last as u16) as i16))
 }
 
-/// The blocks of one extended report about this end's media.
+/// The blocks of one extended report on this end's media.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Traces<'a> {
     pub loss: Option<RleBlock<'a>>,
@@ -99,18 +99,18 @@ pub(crate) struct Traces<'a> {
     pub post_repair: Option<RleBlock<'a>>,
 }
 
-/// Joins run-length reports with what was sent: every packet is reported at most once.
+/// Matches run-length reports to sent packets: every packet is reported at most once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Intervals {
     /// The stream's number of the first packet not yet reported.
     next: u64,
     packets: Vec<IntervalPacket>,
-    /// Reports of packets that were not sent, or are no longer remembered.
+    /// Reports on packets never sent, or no longer remembered.
     pub unknown: u64,
 }
 
 impl Intervals {
-    /// The media packets that a report tells for the first time, in send order.
+    /// The media packets reported for the first time, in send order.
     pub(crate) fn resolve(&mut self, sent: &SentStream, traces: &Traces<'_>) -> &[IntervalPacket] {
         self.packets.clear();
         if !sent.keeps {
@@ -118,7 +118,7 @@ impl Intervals {
         }
         for (s, received) in traces.loss.iter().flat_map(RleBlock::packets) {
             let sequence = sent.nearest(s);
-            // A range longer than half the circle folds back, and no honest report goes past what was sent.
+            // A range longer than half the number space wraps, and no valid report exceeds what was sent.
             if sequence >= sent.next() {
                 self.unknown += 1;
                 break;
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_media_packet_is_told_once() {
-        // Numbers on the stream from 65,530 on; 65,534 is padding, and a packet of another stream goes before each.
+        // Stream numbers from 65,530 on; 65,534 is padding, and a packet of another stream precedes each.
         let mut s = SentStream::new(65_530, true);
         (0..12u64).for_each(|n| _ = s.on_sent(packet(200_001 + 2 * n, n == 4)));
         let mut all = Intervals::default();
@@ -219,7 +219,7 @@ mod tests {
         ];
         assert_eq!(told.iter().map(|p| (p.sequence, p.fate, p.repaired)).collect::<Vec<_>>(), want);
         assert_eq!(told[1].departure, Timestamp::from_millis(200_003));
-        // Again, and on across the wrap, past what was sent.
+        // Repeated, and continued across the wrap, past what was sent.
         assert_eq!(all.resolve(&s, &traces), []);
         let next = Traces { loss: Some(trace(65_535, &[x; 20], &mut a)), ..Traces::default() };
         let told: Vec<_> = all.resolve(&s, &next).iter().map(|p| p.sequence).collect();

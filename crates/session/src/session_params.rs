@@ -1,4 +1,4 @@
-//! What of a session can be changed while it runs.
+//! Session parameters that can be changed during the session.
 
 use weir_cc::ReportPlan;
 use weir_media::ParamError;
@@ -6,27 +6,27 @@ use weir_units::TimeDelta;
 
 const KIND: &str = "session parameter";
 
-/// The RTP profile, as far as it sets when RTCP may be sent and what.
+/// The RTP profile, which determines the timing and kinds of RTCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Profile {
     /// RFC 3551: reports by RFC 3550's timer with its reduced minimum (section 6.2), and no feedback messages: neither
-    /// per packet nor REMB, TMMBR and the like.
+    /// per-packet feedback nor REMB, TMMBR and so on.
     Avp,
     /// RFC 4585: feedback messages, also between regular reports.
     #[default]
     Avpf,
 }
 
-/// Blocks of extended reports, and the one-way delay that goes beside them.
+/// Blocks of extended reports, and the one-way delay that accompanies them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct XrBlocks {
-    /// Receiver reference time (RFC 3611, section 4.4), by which a receiver learns the round trip.
+    /// Receiver reference time (RFC 3611, section 4.4), from which a receiver measures the round-trip time.
     pub reference_time: bool,
     /// Loss run lengths (RFC 3611, section 4.1).
     pub loss_rle: bool,
     /// Discard run lengths (RFC 7097).
     pub discard_rle: bool,
-    /// Run lengths of loss after repair (RFC 5725), where there is repair.
+    /// Run lengths of loss after repair (RFC 5725), if there is repair.
     pub post_repair_loss_rle: bool,
     /// One-way delay, in an APP packet.
     pub one_way_delay: bool,
@@ -42,24 +42,24 @@ impl XrBlocks {
         one_way_delay: true,
     };
 
-    /// What a controller's plan asks for.
+    /// The blocks required by a controller's plan.
     pub(crate) fn of_plan(plan: Option<&ReportPlan>) -> Self {
         match plan {
             Some(p) if p.extended => Self::ALL,
             _ => Self { reference_time: plan.is_some(), ..Self::default() },
         }
     }
-    /// Whether packets have to be followed one by one.
+    /// Whether packets must be tracked individually.
     pub(crate) const fn has_traces(&self) -> bool {
         self.loss_rle || self.discard_rle || self.post_repair_loss_rle
     }
 }
 
-/// Rapid synchronisation (RFC 6051): NTP timestamps in RTP header extensions, and a request for a sender report while none
-/// has come. The number is the extension's identifier, 1 to 14.
+/// Rapid synchronisation (RFC 6051): NTP timestamps in RTP header extensions, and a request for a sender report until
+/// one is received. The value is the extension's identifier, 1 to 14.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RapidSynchronisation {
-    /// None: sender reports alone.
+    /// Off: sender reports only.
     #[default]
     Off,
     /// 64-bit timestamps (section 3.3, variant A).
@@ -69,7 +69,7 @@ pub enum RapidSynchronisation {
 }
 
 impl RapidSynchronisation {
-    /// Bytes of the element with its one-byte header.
+    /// Size of the element with its one-byte header.
     pub(crate) const fn element_size(&self) -> u32 {
         match self {
             Self::Off => 0,
@@ -94,8 +94,8 @@ impl RapidSynchronisation {
 pub struct SessionParams {
     /// The profile.
     pub profile: Profile,
-    /// Least spacing of regular reports; `None` leaves it to the configuration and the controller's plan. RTCP's bandwidth
-    /// share stays above it.
+    /// Least interval of regular reports; `None` leaves it to the configuration and the controller's plan. RTCP's
+    /// bandwidth share remains an upper bound of their rate.
     pub rtcp_interval: Option<TimeDelta>,
     /// Blocks of extended reports; `None` leaves them to the controller's plan.
     pub xr: Option<XrBlocks>,
@@ -104,10 +104,10 @@ pub struct SessionParams {
 }
 
 impl SessionParams {
-    /// The names that [`Self::set`] knows.
+    /// The names accepted by [`Self::set`].
     pub const NAMES: [&'static str; 4] = ["profile", "rtcp_interval_ms", "xr", "rapid_synchronisation"];
 
-    /// Sets a parameter by its name:
+    /// Sets a parameter by name:
     ///
     /// | name | value |
     /// |---|---|
@@ -117,7 +117,7 @@ impl SessionParams {
     /// | `rapid_synchronisation` | `off`, `ntp-64` or `ntp-56`, with extension identifiers 4 and 5 |
     ///
     /// # Errors
-    /// Where there is no such name, or it cannot have the value. Nothing changes then.
+    /// An unknown name, or an unsupported value. Nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParamError> {
         let wrong = |expected: &str| Err(ParamError::value(KIND, name, value, expected));
         match name {
@@ -168,7 +168,7 @@ impl SessionParams {
         Ok(())
     }
 
-    /// Checks the fields. Errors: the first that cannot be used.
+    /// Checks the fields. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), ParamError> {
         if let RapidSynchronisation::Ntp64(id) | RapidSynchronisation::Ntp56(id) = self.rapid_synchronisation
             && !(1..=14).contains(&id)

@@ -1,32 +1,33 @@
-//! A device on the path that tells an end what its link can carry (V. Singh's dissertation, section 7.1).
+//! A device on the path that announces its link's capacity to an end (V. Singh's dissertation, section 7.1).
 
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::{
     RateLimit, ReceiverReport, ScaledRate, Sdes, SdesChunk, SdesChunks, SdesItem, SdesItems, SdesType, Tmmbr,
 };
 
-/// What a base station tells, and how often.
+/// Contents and interval of a base station's notices.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StationConfig {
     /// The station's synchronisation source: the end's [`EndpointConfig::station_ssrc`](crate::EndpointConfig::station_ssrc).
     pub ssrc: u32,
-    /// The media source that notices are about.
+    /// The media source that notices concern.
     pub media_ssrc: u32,
     /// Canonical name of the station.
     pub cname: String,
-    /// Share of the link's capacity that the flow has, 0 to 1.
+    /// The flow's share of the link's capacity, 0 to 1.
     pub share: f64,
-    /// Change of the rate, as a share of the one last reported, that is reported at once.
+    /// Relative change of the rate since the last notice that causes one at once.
     pub threshold: f64,
-    /// Interval of notices while it changes less.
+    /// Interval of notices while the rate changes less.
     pub interval: TimeDelta,
-    /// Time in which the flow's part of the queue is to drain: the reported rate is less by as much. `None` leaves the queue out.
+    /// Time in which the flow's part of the queue is to drain, by which the announced rate is reduced. `None` ignores
+    /// the queue.
     pub drain: Option<TimeDelta>,
-    /// UDP and IP headers around each media packet, for the TMMBR entry's overhead.
+    /// UDP and IP headers per media packet, for the TMMBR entry's overhead.
     pub header_overhead: u16,
 }
 
-/// A base station as one end sees it: takes what is known of the link, gives RTCP compounds with a TMMBR entry.
+/// A base station seen by one end: takes the link's state, and makes RTCP compounds with a TMMBR entry.
 #[derive(Clone, Debug)]
 pub struct Station {
     config: StationConfig,
@@ -36,12 +37,12 @@ pub struct Station {
 }
 
 impl Station {
-    /// A station that knows nothing of its link yet.
+    /// A station without knowledge of its link.
     pub fn new(config: StationConfig) -> Self {
         Self { config, rate: None, told: None, told_at: Timestamp::ZERO }
     }
 
-    /// What the link can carry now and what waits in front of it.
+    /// Sets the link's current capacity and queue.
     pub fn observe(&mut self, capacity: DataRate, queue: DataSize) {
         let share = capacity.as_bps_f64() * self.config.share;
         let drained = self.config.drain.map_or(0.0, |t| {
@@ -51,12 +52,12 @@ impl Station {
         self.rate = Some(DataRate::from_bps_f64((share - drained).max(0.0)));
     }
 
-    /// When a notice is due even if nothing changes.
+    /// When a notice is due even without a change.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.rate.is_some().then(|| self.told_at + self.config.interval)
     }
 
-    /// Writes the notice that is due at `now` into `out`, and says whether there is one.
+    /// Writes the notice due at `now` into `out`; returns whether there is one.
     pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> bool {
         let Some(rate) = self.rate else { return false };
         let changed = self.told.is_none_or(|told| {
@@ -95,7 +96,7 @@ mod tests {
             header_overhead: 28,
         })
     }
-    /// The rate reported at an instant in kbit/s.
+    /// The rate announced at this time in kbit/s.
     fn told(s: &mut Station, ms: i64) -> Option<u64> {
         let mut out = Vec::new();
         s.poll_transmit(Timestamp::from_millis(ms), &mut out).then(|| {

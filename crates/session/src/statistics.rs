@@ -2,23 +2,23 @@
 
 use weir_units::{TimeDelta, Timestamp};
 
-/// A jump forward by more than this restarts the source (RFC 3550, appendix A.1).
+/// A larger jump forward restarts the source (RFC 3550, appendix A.1).
 const MAX_DROPOUT: u16 = 3_000;
 /// A number this far behind is late, not a restart (RFC 3550, appendix A.1).
 const MAX_MISORDER: u16 = 100;
 /// Packets in sequence before a source is valid (RFC 3550, appendix A.1).
 const MIN_SEQUENTIAL: u8 = 2;
 
-/// What became of a packet's sequence number.
+/// The result of a packet's sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sequenced {
     /// Counted, with its extended sequence number.
     Valid(u64),
-    /// Not counted: the source is on probation, or the number jumped without a second one in sequence.
+    /// Not counted: the source is on probation, or the number has jumped and no second one in sequence has followed.
     Invalid,
 }
 
-/// The numbers of a report block.
+/// The values of a report block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockNumbers {
     /// Fraction lost since the last report, in 1/256.
@@ -68,8 +68,8 @@ impl ReceiveStatistics {
         }
     }
 
-    /// The first number is one cycle up. After a jump they go on above all numbers so far, where RFC 3550's count of cycles
-    /// starts again: what goes by them takes older ones for copies.
+    /// The first number is one cycle up. After a jump numbers continue above all earlier ones, where RFC 3550 restarts
+    /// its count of cycles: users of the numbers take older ones for duplicates.
     fn restart(&mut self, sequence: u16) {
         let cycle = self.highest & !0xffff;
         let goes_on = self.started && u64::from(sequence) > self.highest - cycle;
@@ -83,10 +83,10 @@ impl ReceiveStatistics {
         self.transit = None;
     }
 
-    /// Takes a packet's sequence number in (RFC 3550, appendix A.1).
+    /// Takes a packet's sequence number (RFC 3550, appendix A.1).
     ///
-    /// The first packets of a source are passed on at once rather than held in probation, since the source is
-    /// known from signalling; probation is served only after an unexplained jump.
+    /// The first packets of a source are accepted at once, without probation, since the source is known from
+    /// signalling; probation applies only after an unexplained jump.
     pub fn on_sequence(&mut self, sequence: u16) -> Sequenced {
         if !self.started {
             self.restart(sequence);
@@ -97,7 +97,7 @@ impl ReceiveStatistics {
             if ahead < MAX_DROPOUT {
                 self.highest += u64::from(ahead);
             } else if ahead <= u16::MAX - MAX_MISORDER {
-                // Two in sequence after a jump: the other side restarted.
+                // Two in sequence after a jump: the source has restarted.
                 if self.bad_sequence != Some(sequence) {
                     self.bad_sequence = Some(sequence.wrapping_add(1));
                     return Sequenced::Invalid;
@@ -112,12 +112,13 @@ impl ReceiveStatistics {
         Sequenced::Valid(self.highest)
     }
 
-    /// A packet of this stream has come again on another one: counted as RFC 3550 counts late packets and copies.
+    /// A packet of this stream was retransmitted on another one: counted as RFC 3550 counts late packets and
+    /// duplicates.
     pub(crate) fn on_retransmission(&mut self) {
         self.received += 1;
     }
 
-    /// Takes a packet's transit time in (RFC 3550, appendix A.8).
+    /// Takes a packet's transit time (RFC 3550, appendix A.8).
     pub fn on_arrival(&mut self, now: Timestamp, rtp_timestamp: u32) {
         let arrival = (now.as_micros().wrapping_mul(i64::from(self.clock_rate)) / 1_000_000) as u32;
         let transit = i64::from(arrival.wrapping_sub(rtp_timestamp) as i32);
@@ -127,7 +128,7 @@ impl ReceiveStatistics {
         }
     }
 
-    /// Whether the numbers have jumped since this was last asked.
+    /// Whether the numbers have jumped since the last call.
     #[inline]
     pub(crate) fn take_jump(&mut self) -> bool {
         core::mem::take(&mut self.jumped)
@@ -144,7 +145,7 @@ impl ReceiveStatistics {
     pub fn received(&self) -> u64 {
         self.received
     }
-    /// Packets expected from the sequence numbers.
+    /// Packets expected by the sequence numbers.
     pub fn expected(&self) -> u64 {
         if self.started { self.highest - self.base + 1 } else { 0 }
     }
@@ -153,7 +154,7 @@ impl ReceiveStatistics {
         TimeDelta::from_nanos((self.jitter / 16 * 1_000_000_000 / u64::from(self.clock_rate)) as i64)
     }
 
-    /// The numbers for a report block, and the start of a new reporting interval (RFC 3550, appendix A.3).
+    /// The values of a report block; starts a new reporting interval (RFC 3550, appendix A.3).
     pub fn take_block(&mut self) -> BlockNumbers {
         let expected = self.expected();
         let lost = expected as i64 - self.received as i64;
@@ -165,7 +166,7 @@ impl ReceiveStatistics {
         BlockNumbers {
             fraction_lost: (lost_interval * 256).checked_div(expected_interval).unwrap_or(0).min(255) as u8,
             cumulative_lost: lost.clamp(-0x80_0000, 0x7f_ffff) as i32,
-            // The unwrapped number starts one cycle up; the wire counts cycles from zero.
+            // The unwrapped number starts one cycle up; on the wire cycles count from zero.
             highest_sequence: (self.highest.wrapping_sub(65_536)) as u32,
             jitter: (self.jitter >> 4) as u32,
         }
@@ -209,7 +210,7 @@ mod tests {
         let b = s.take_block();
         // 1 of 6.
         assert_eq!((b.cumulative_lost, b.fraction_lost), (1, 42));
-        // One lost and two come again, the other from before the last report.
+        // One lost and two retransmitted, the other from before the last report.
         s.on_sequence(17);
         s.on_retransmission();
         s.on_retransmission();
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(s.on_sequence(20_000), Sequenced::Invalid);
         assert_eq!((s.on_sequence(20_001), s.take_jump()), (Sequenced::Valid(65_536 + 20_001), true));
         assert_eq!((s.expected(), s.take_jump()), (1, false));
-        // Back again: above all that has been.
+        // Back again: above all earlier numbers.
         s.on_sequence(5);
         assert_eq!((s.on_sequence(6), s.expected()), (Sequenced::Valid(2 * 65_536 + 6), 1));
     }

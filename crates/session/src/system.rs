@@ -1,7 +1,7 @@
-//! A whole adaptive system: application, codec and network under one roof.
+//! A whole adaptive system: application, codec and network behind one interface.
 //!
-//! The interfaces are those of M. Nagy et al., "Congestion Control using FEC for Conversational Multimedia
-//! Communication", section 6 and table 6 (AMuSys), in the names of this language:
+//! The interface is that of M. Nagy et al., "Congestion Control using FEC for Conversational Multimedia Communication",
+//! section 6 and table 6 (AMuSys), with Rust names:
 //!
 //! | table 6 | here |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | `setSessionParams()` | [`AdaptiveSystem::set_session_params`], [`AdaptiveSystem::set_session_param`] |
 //! | `sendEarlyRTCPReport()` | [`AdaptiveSystem::send_early_rtcp`] |
 //!
-//! A wrong name or value is an error that changes nothing; the call goes on.
+//! A wrong name or value is an error and changes nothing; the call continues.
 
 mod preferences;
 
@@ -32,13 +32,13 @@ use weir_fec::{Protection, SchemeError};
 use weir_media::{Codec, ModelCodec, ParamError, ParamValue, Source};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// What a system cannot do as it is asked. Nothing has changed then.
+/// Why a request failed. Nothing has changed then.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
     /// A name or value of a preference, codec parameter or session parameter.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// The controller, or a parameter of it.
+    /// The controller, or one of its parameters.
     #[error(transparent)]
     Controller(Box<SetupError>),
     /// The numbers of an FEC scheme.
@@ -55,24 +55,24 @@ impl From<SetupError> for SystemError {
     }
 }
 
-/// What a system is made from.
+/// Configuration of a system.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SystemConfig {
-    /// Sources, payload types and the like. What header extensions the controller needs is switched on here.
+    /// Sources, payload types and so on. The header extensions required by the controller are enabled here.
     pub endpoint: EndpointConfig,
     /// The controller's name in the registry.
     pub controller: String,
-    /// What the controller is made from.
+    /// The controller's setup.
     pub setup: Setup,
-    /// What is sent; `None` to receive only.
+    /// What is sent; `None` only receives.
     pub send: Option<Preferences>,
-    /// Time from capture to playout of what is received; `None` to send only.
+    /// Delay from capture to playout of received media; `None` only sends.
     pub receive: Option<TimeDelta>,
-    /// Rules by which sending ceases (RFC 8083).
+    /// Circuit breaker that stops sending (RFC 8083).
     pub circuit_breaker: Option<circuit_breaker::Config>,
 }
 
-/// An end of a call that an application drives by preferences, and that can be looked into and changed while it runs.
+/// An end of a call that an application controls by preferences, and can inspect and change during the call.
 pub struct AdaptiveSystem {
     endpoint: Endpoint,
     preferences: Option<Preferences>,
@@ -82,10 +82,10 @@ pub struct AdaptiveSystem {
 }
 
 impl AdaptiveSystem {
-    /// A system that begins at the time in `config.setup`.
+    /// A system that starts at the time in `config.setup`.
     ///
     /// # Errors
-    /// Where there is no such controller or codec, or one of them cannot have its parameters.
+    /// An unknown controller or codec, or invalid parameters of one.
     pub fn new(config: SystemConfig, registry: &Registry) -> Result<Self, SystemError> {
         let SystemConfig { mut endpoint, controller, setup, send, receive, circuit_breaker } = config;
         let now = setup.now;
@@ -105,24 +105,24 @@ impl AdaptiveSystem {
         Ok(Self { endpoint, preferences: send, seed, fec_enabled: true, scheme: None })
     }
 
-    /// The end of the call: datagrams and time go through it.
+    /// The call's end, which handles datagrams and time.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
-    /// The end of the call, to be driven.
+    /// The call's end, mutably.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
-    /// What the application wants of codec and source.
+    /// The application's preferences for codec and source.
     pub fn preferences(&self) -> Option<&Preferences> {
         self.preferences.as_ref()
     }
-    /// Takes the application's wishes: another codec or source replaces the one that runs, another frame rate or
-    /// resolution is set on it.
+    /// Sets the application's preferences: another codec or source replaces the current one; a frame rate or resolution
+    /// is applied to it.
     ///
     /// # Errors
-    /// Where there is no such codec or source, it cannot have the values, or this end sends no media.
+    /// An unknown codec or source, values that it does not support, or an end that sends no media.
     pub fn set_preferences(&mut self, preferences: Preferences, now: Timestamp) -> Result<(), SystemError> {
         let before = self.preferences.as_ref().ok_or(SystemError::NoCodec)?;
         preferences.check()?;
@@ -142,53 +142,53 @@ impl AdaptiveSystem {
     /// The names of the codec's parameters.
     ///
     /// # Errors
-    /// Where there is no codec.
+    /// There is no codec.
     pub fn param_names(&self) -> Result<&[&'static str], SystemError> {
         Ok(self.codec()?.param_names())
     }
     /// The value of a codec's parameter.
     ///
     /// # Errors
-    /// Where the codec has none of this name, or there is no codec.
+    /// The codec has no parameter of this name, or there is no codec.
     pub fn param(&self, name: &str) -> Result<ParamValue, SystemError> {
         Ok(self.codec()?.param(name)?)
     }
     /// Sets a codec's parameter.
     ///
     /// # Errors
-    /// Where the codec has none of this name or it cannot have this value, or there is no codec.
+    /// The codec has no parameter of this name or does not accept this value, or there is no codec.
     pub fn set_param(&mut self, name: &str, value: ParamValue, now: Timestamp) -> Result<(), SystemError> {
         Ok(self.endpoint.codec_mut().ok_or(SystemError::NoCodec)?.set_param(name, value, now)?)
     }
-    /// The rate that the codec really gives, beside the one that it is asked for.
+    /// The codec's actual rate and its requested rate.
     ///
     /// # Errors
-    /// Where there is no codec.
+    /// There is no codec.
     pub fn bit_rate(&self, now: Timestamp) -> Result<(DataRate, DataRate), SystemError> {
         let codec = self.codec()?;
         Ok((codec.bit_rate(now), codec.requested_bit_rate()))
     }
-    /// Asks the codec for a rate instead of the controller, or leaves it to the controller again.
+    /// Sets the codec's rate instead of the controller; `None` returns to the controller.
     pub fn set_bit_rate(&mut self, rate: Option<DataRate>, now: Timestamp) {
         self.endpoint.hold_media_rate(rate, now);
     }
 
-    /// Who sees RTP, RTCP and FEC packets pass; gives back who did until now.
+    /// Sets the observer of RTP, RTCP and FEC packets; returns the previous one.
     pub fn set_observer(&mut self, observer: Option<Box<dyn Observer>>) -> Option<Box<dyn Observer>> {
         self.endpoint.set_observer(observer)
     }
 
-    /// Switches FEC on, by the scheme that was set or else as the controller plans it, or off altogether.
+    /// Switches FEC on, with the scheme that was set or else the controller's plan, or off.
     ///
     /// # Errors
-    /// None that can come of a scheme that [`Self::set_fec_scheme`] has taken.
+    /// None for a scheme accepted by [`Self::set_fec_scheme`].
     pub fn enable_fec(&mut self, enabled: bool) -> Result<(), SystemError> {
         self.choose_fec(enabled, self.scheme)
     }
-    /// Chooses a scheme for whenever FEC is on; `None` leaves it to the controller.
+    /// Sets the scheme used while FEC is on; `None` leaves it to the controller.
     ///
     /// # Errors
-    /// Where no code has the scheme's numbers.
+    /// No code supports the scheme's numbers.
     pub fn set_fec_scheme(&mut self, scheme: Option<Protection>) -> Result<(), SystemError> {
         let checked = scheme.map(Protection::checked).transpose()?;
         self.choose_fec(self.fec_enabled, checked)
@@ -203,33 +203,33 @@ impl AdaptiveSystem {
         Ok(())
     }
 
-    /// The parameters of the session.
+    /// The session's parameters.
     pub fn session_params(&self) -> &SessionParams {
         self.endpoint.session_params()
     }
-    /// New parameters of the session: profile, RTCP interval, extended reports, rapid synchronisation.
+    /// Sets the session's parameters: profile, RTCP interval, extended reports, rapid synchronisation.
     ///
     /// # Errors
     /// As [`SessionParams::check`].
     pub fn set_session_params(&mut self, params: SessionParams) -> Result<(), SystemError> {
         Ok(self.endpoint.set_session_params(params)?)
     }
-    /// One of them by its name, as [`SessionParams::set`] has them.
+    /// Sets one of them by name, as in [`SessionParams::set`].
     ///
     /// # Errors
-    /// Where there is none of this name, or it cannot have the value.
+    /// An unknown name, or an unsupported value.
     pub fn set_session_param(&mut self, name: &str, value: &str) -> Result<(), SystemError> {
         let mut params = *self.session_params();
         params.set(name, value)?;
         self.set_session_params(params)
     }
-    /// Wants a report now; whether the rules of early feedback let it leave before the next regular one.
+    /// Requests a report now; returns whether the rules of early feedback allow it before the next regular one.
     pub fn send_early_rtcp(&mut self, now: Timestamp) -> bool {
         self.endpoint.send_early_rtcp(now)
     }
 }
 
-/// The codec of some preferences. Models have one source each, which stands in for a camera.
+/// The codec for these preferences. Each model has one source, in place of a camera.
 fn source_of(preferences: &Preferences, now: Timestamp, seed: u64) -> Result<Source, SystemError> {
     preferences.check()?;
     let codec = ModelCodec::by_name(&preferences.codec, preferences.frame_rate, now, seed)?;

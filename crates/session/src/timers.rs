@@ -1,8 +1,8 @@
-//! Deadlines of several parts, of which the soonest counts.
+//! Combines deadlines of several parts.
 
 use weir_units::Timestamp;
 
-/// Moves `at`, [`Timestamp::MAX`] for never, forward to `other` where that is sooner.
+/// Lowers `at` to `other` if that is earlier; [`Timestamp::MAX`] means never.
 #[inline(always)]
 pub(crate) fn earliest(at: &mut Timestamp, other: Option<Timestamp>) {
     *at = (*at).min(other.unwrap_or(Timestamp::MAX));

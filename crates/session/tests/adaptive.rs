@@ -1,4 +1,4 @@
-//! Playout that follows jitter, in a session.
+//! Adaptive playout in a session.
 
 #![allow(clippy::unwrap_used)]
 
@@ -51,7 +51,7 @@ fn call(setting: &Setting, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Ca
     Call::new(a, b, Link::new(DataRate::from_mbps(20), rule))
 }
 
-/// Frames until `end`: when they were captured, and their events. All that are whole have content.
+/// Frames until `end`: capture times and events. All complete frames have content.
 fn play(c: &mut Call, end: Timestamp) -> Vec<(Timestamp, PlayoutEvent)> {
     let (mut events, mut frame) = (vec![], ReceivedFrame::default());
     while c.now < end {
@@ -81,13 +81,14 @@ fn frames_are_played_as_they_come_and_not_at_the_deadline() {
         let events = play(&mut c, at(10_000));
         assert_eq!(events.iter().filter(is_whole).count(), events.len());
         assert!((245..=250).contains(&events.len()), "{}", events.len());
-        // 50 ms of path, and of pacing at 800 kbit/s 1.8 times a frame's 40 ms less the first packet, at least a part of it.
+        // 50 ms of path, and at least part of the pacing time: 40 ms of a frame at 1.8 times 800 kbit/s, less the first
+        // packet.
         for (captured, e) in &events[5..] {
             assert!((50..130).contains(&(e.at - *captured).as_millis()), "{synchronised}: {captured} {e:?}");
         }
         let mut fixed = call(&Setting { adaptive: None, synchronised, repairs: false }, |_, _| Fate::Pass);
         for (captured, e) in &play(&mut fixed, at(10_000))[50..] {
-            // The first packet's capture is guessed until a sender report comes: 50 ms too late.
+            // The first packet's capture time is assumed until a sender report arrives: 50 ms too late.
             assert!((249..=302).contains(&(e.at - *captured).as_millis()), "{synchronised}: {captured} {e:?}");
         }
     }
@@ -101,7 +102,7 @@ fn a_lost_packet_is_asked_for_and_waited_for_up_to_the_longest_delay() {
     let events = play(&mut c, at(20_000));
     let whole = events.iter().filter(is_whole).count();
     assert!(c.there.lost.len() > 20 && whole >= 485, "{whole} of {}, {} lost", events.len(), c.there.lost.len());
-    // A packet asked for comes two ways of 50 ms later, within the 400 ms.
+    // A requested packet arrives after two more one-way delays of 50 ms, within the 400 ms.
     assert!(events[5..].iter().filter(is_whole).all(|(captured, e)| e.at - *captured <= ms(400)));
     assert!(c.b.nack_counters().recovered > 20, "{:?}", c.b.nack_counters());
 }
@@ -115,7 +116,7 @@ fn a_path_longer_than_the_longest_delay_is_followed_for_good() {
         let from = c.sent[0][1_000].0;
         let before = events.iter().filter(|e| e.0 < from - ms(100)).filter(is_whole).count() as i64;
         assert!(before >= (from - Timestamp::ZERO).as_millis() / 40 - 6, "{before}");
-        // Twenty packets in a row and half a second of them at least; sender reports, which tell of 650 ms, change nothing.
+        // At least twenty consecutive packets and half a second; sender reports, which imply 650 ms, change nothing.
         let after: Vec<_> = events.iter().filter(|e| e.0 > from + ms(2_000)).filter(is_whole).collect();
         let expected = (at(60_000) - from).as_millis() / 40 - 50 - 20;
         assert!(after.len() as i64 >= expected, "{synchronised}: {} of {expected}", after.len());
@@ -127,7 +128,7 @@ fn a_path_longer_than_the_longest_delay_is_followed_for_good() {
 fn a_source_that_begins_anew_is_played_adaptively_too() {
     let mut c = call(&Setting { adaptive: ADAPTIVE, synchronised: false, repairs: false }, |_, _| Fate::Pass);
     play(&mut c, at(5_000));
-    // The sending end is started again, with numbers and timestamps of its own.
+    // The sending end is restarted, with new numbers and timestamps.
     let now = c.now;
     let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };
     let source = Source::Custom(Box::new(Toy::starting(now, ms(40))));

@@ -1,4 +1,4 @@
-//! The circuit breaker in a call: it stops what congests, and leaves an adapting call alone.
+//! The circuit breaker in a call: it stops congesting calls and does not affect adaptive ones.
 
 #![allow(clippy::unwrap_used)]
 
@@ -43,7 +43,7 @@ fn packets_after(c: &mut Call, seconds: i64) -> u64 {
 
 #[test]
 fn a_rate_far_above_the_path_is_stopped_and_rtcp_goes_on() {
-    // 2 Mbit/s over 500 kbit/s with a fifth lost beside: TCP would get some 100 kbit/s.
+    // 2 Mbit/s over 500 kbit/s with a further fifth lost: TCP would get about 100 kbit/s.
     let link = Link::new(DataRate::from_kbps(500), |n, _| if n % 5 == 0 { Way::Lose } else { Way::Pass });
     let mut c = call(Recorder::new(2_000).sender(), link, Config::default(), ReceiveConfig::default());
     c.run_until(Timestamp::from_secs(2));
@@ -56,7 +56,7 @@ fn a_rate_far_above_the_path_is_stopped_and_rtcp_goes_on() {
     assert_eq!(packets_after(&mut c, 10), 0);
     assert!(c.a.counters().rtcp_sent > rtcp + 3);
     assert_eq!(c.a.queue(c.now).0.as_bytes(), 0);
-    // Tried again, it is stopped again.
+    // Restarted, it trips again.
     assert!(c.a.restart_after_trip(c.now) && c.a.tripped().is_none());
     assert!(packets_after(&mut c, 2) > 100);
     c.run_until(c.now + TimeDelta::from_secs(40));
@@ -79,7 +79,7 @@ fn silence_stops_the_media_and_a_pause_does_not() {
     c.a.set_paused(false);
     c.run_until(Timestamp::from_secs(80));
     assert_eq!(c.a.tripped(), None);
-    // Nothing comes back any more: three intervals of 5 s.
+    // No feedback arrives any more: three intervals of 5 s.
     c.back = Link::new(DataRate::from_mbps(2), |_, _| Way::Lose);
     c.run_until(Timestamp::from_secs(94));
     assert_eq!(c.a.tripped(), None);

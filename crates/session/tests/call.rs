@@ -1,4 +1,4 @@
-//! Two ends of a call over a tiny link, with real bytes in both directions.
+//! Two ends of a call over a minimal link, with real bytes in both directions.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn run(call: &mut Call, seconds: i64) {
     call.run_until(Timestamp::from_secs(seconds));
 }
 
-/// RTP datagrams that the sender sent.
+/// RTP datagrams sent by the sender.
 fn media(call: &Call) -> u64 {
     for (_, bytes, t) in &call.sent[0] {
         assert_eq!(t.size.as_bytes(), bytes.len() as u64 + u64::from(t.payload));

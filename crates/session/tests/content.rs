@@ -1,4 +1,4 @@
-//! Frames that have content, from a source to whoever takes them at the other end.
+//! Frames with content, from a source to the application at the other end.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,9 +21,9 @@ fn ms(n: i64) -> TimeDelta {
 struct Room {
     call: Call,
     life: Arc<Mutex<Life>>,
-    /// Frames taken: whether whole, and their id.
+    /// Frames taken: whether complete, and their id.
     taken: Vec<(bool, u64)>,
-    /// Events of frames of which nothing could be taken.
+    /// Events of frames without content to take.
     empty: u64,
     rtp_offset: u32,
 }
@@ -69,7 +69,7 @@ impl Room {
             }
         }
     }
-    /// Frames generated, and frames taken whole.
+    /// Frames generated, and frames taken complete.
     fn counts(&self) -> (usize, usize) {
         (self.life.lock().unwrap().frames.len(), self.taken.iter().filter(|t| t.0).count())
     }
@@ -128,7 +128,7 @@ fn repair_brings_content_back_exactly_by_each_code() {
         assert!(r.repaired() >= least && lost.recovered >= r.repaired() * 9 / 10, "{plan:?}: {lost:?}");
         let ((made, whole), (_, without)) = (r.counts(), bare.counts());
         assert!(made - whole < (made - without) / 2, "{plan:?}: {whole} with, {without} without, of {made}");
-        // Repair packets are made of bytes alone, too.
+        // Repair packets also consist of bytes only.
         assert!(r.call.sent[0].iter().all(|(_, _, t)| t.payload == 0));
     }
 }
@@ -160,7 +160,7 @@ fn unequal_protection_goes_by_what_the_payload_says() {
     let mut r = room(Toy::new(ms(40)), &Recorder::new(800), RepairChoice::Fixed(plan), 1, |_, _| Fate::Pass);
     r.run_until(Timestamp::from_secs(4));
     let life = r.life.lock().unwrap();
-    // Frames of odd ids are marked as discardable; the first frame is a key frame.
+    // Frames with odd ids are marked as discardable; the first frame is a key frame.
     let discardable: usize = life.frames.iter().skip(1).step_by(2).map(|f| f.2.len()).sum();
     assert_eq!(life.frames[0].1, FrameKind::Key);
     let sent = r.call.a.send_counters();
@@ -185,7 +185,7 @@ fn an_encoder_above_its_target_meets_the_age_limit_of_the_queue() {
     }
     let (size, _, dropped) = a.queue(now);
     assert!(oldest <= ms(400) && oldest >= ms(300), "{oldest}");
-    // Four times the target is sent, eight times is made.
+    // Four times the target is sent, eight times is generated.
     assert!(size <= DataRate::from_mbps(4).size_in(ms(500)) && dropped > 500, "{size}, {dropped}");
     let asked = life.lock().unwrap().key_requests.len();
     assert!((20..=500).contains(&asked), "{asked}");

@@ -21,27 +21,28 @@ fn media_and_reports_share_a_connection_under_each_congestion_control() {
         let mut c = Call::new(sending(source, recorder.sender()), ccid, DccpConfig::default(), Link::new(10_000, 20));
         c.run_until(at(30_000));
         let (a, b) = (c.a.counters(), c.b.endpoint().receive_counters());
-        // 1 Mbit/s in frames of 5 packets of 1,000 bytes, 25 a second; the first ones, under slow start, may be refused in part.
+        // 1 Mbit/s in frames of 5 packets of 1,000 bytes, 25 a second; some of the first ones, during slow start, may
+        // be refused.
         assert!((745..=751).contains(&a.frames), "{ccid}: {a:?}");
-        // CCID 4 lets a packet leave each 10 ms at most (RFC 5622, section 5): 100 of 125 a second.
+        // CCID 4 sends at most one packet every 10 ms (RFC 5622, section 5): 100 of 125 a second.
         let (least, most) = if ccid == 4 { (2_900, 3_010) } else { (3_600, 3_755) };
         assert!((least..=most).contains(&a.accepted) && a.accepted + a.rejected <= 3_755, "{ccid}: {a:?}");
         assert!(a.accepted - b.packets < 12 && b.invalid == 0, "{ccid}: {a:?} {b:?}");
         assert_eq!(c.sending().ccids(), Some((ccid, ccid)));
-        // Both ends' RTCP comes through.
+        // RTCP of both ends is delivered.
         let ends = [c.a.endpoint().counters(), c.b.endpoint().counters()];
         assert!(ends.iter().all(|e| e.rtcp_received >= 15 && e.malformed + e.unknown_source == 0), "{ccid}: {ends:?}");
         let rtt = c.a.endpoint().rtt().expect("by reports").as_millis_f64();
         // A report may wait behind a queue of five packets, which CCID 4 sends 10 ms apart.
         assert!((40.0..if ccid == 4 { 95.0 } else { 80.0 }).contains(&rtt), "{ccid}: {rtt}");
-        // The transport tells its rate with each frame: some of what a link of 10 Mbit/s bears, smoothed or not.
+        // The transport reports its rate with each frame: up to the link's 10 Mbit/s, smoothed or not.
         let rates = recorder.rates.lock().unwrap();
         assert!((600..=751).contains(&rates.len()), "{ccid}: {}", rates.len());
         let last = rates.last().expect("told");
         let floor = if ccid == 4 { 780.0 } else { 900.0 };
         assert!(last.rate.as_kbps_f64() > floor && last.smoothed.as_kbps_f64() > floor, "{ccid}: {last:?}");
         assert!(last.rtt.is_some_and(|t| (40..80).contains(&t.as_millis())), "{ccid}: {last:?}");
-        // A goodbye, and then the connection closes at both ends.
+        // A BYE, and then the connection closes at both ends.
         c.a.leave();
         c.run_until(at(31_000));
         assert_eq!(c.b.endpoint().counters().byes, 1);
@@ -56,7 +57,7 @@ fn media_waits_for_the_connection_and_begins_with_a_key_frame() {
     let source = Source::Custom(Box::new(Watched(scenes(MaterialConfig::conference(), 3), frames.clone())));
     let recorder = Recorder::new(1_000);
     let mut there = Link::new(10_000, 20);
-    // The first Request is lost; another leaves after a second.
+    // The first Request is lost; another is sent after a second.
     there.lose = Box::new(|n| n == 1);
     let mut c = Call::new(sending(source, recorder.sender()), 2, DccpConfig::default(), there);
     c.run_until(at(1_030));
@@ -69,7 +70,7 @@ fn media_waits_for_the_connection_and_begins_with_a_key_frame() {
     let own = first.rtp_timestamp().unwrap().wrapping_sub(offset);
     let frame = *frames.lock().unwrap().iter().find(|f| f.rtp_timestamp == own).expect("a frame");
     assert_eq!(frame.kind, FrameKind::Key);
-    // Those thrown away before took no numbers and were not refused.
+    // Packets dropped before used no numbers and were not refused.
     let counters = c.a.counters();
     assert_eq!(c.a.endpoint().send_counters().packets, counters.accepted + counters.rejected);
 }
@@ -79,13 +80,13 @@ fn the_queue_grows_with_frames_and_shrinks_after_a_thousand() {
     let source = scenes(MaterialConfig::conference(), 5);
     let mut c =
         Call::new(sending(source, Recorder::new(4_000).sender()), 2, DccpConfig::default(), Link::new(100_000, 10));
-    // I-frames of 4 Mbit/s have 20,000 x 4 bytes and more: 80 packets. They come each 10 s, 250 frames.
+    // I-frames of 4 Mbit/s have at least 20,000 x 4 bytes: 80 packets. There is one every 10 s, 250 frames.
     c.run_until(at(60_000));
     let grown = c.sending().queue().config().capacity;
     assert!((80..=160).contains(&grown) && grown.is_multiple_of(5), "{grown}");
     let counters = c.a.counters();
     assert!((4..=5).contains(&counters.queue_grown) || counters.queue_shrunk > 0, "{counters:?}");
-    // The largest of a thousand, no multiple of five.
+    // The largest of a thousand, not a multiple of five.
     c.run_until(at(100_000));
     let counters = c.a.counters();
     assert!(counters.queue_shrunk >= 1, "{counters:?}");
@@ -98,7 +99,7 @@ fn the_queue_grows_with_frames_and_shrinks_after_a_thousand() {
 
 #[test]
 fn refused_packets_are_told_once_a_frame_and_lost() {
-    // 4 Mbit/s into 1: most is refused.
+    // 4 Mbit/s over 1: most packets are refused.
     let (recorder, source) = constant(4_000);
     let mut c = Call::new(sending(source, recorder.sender()), 2, DccpConfig::default(), Link::new(1_000, 20));
     c.run_until(at(20_000));
@@ -115,16 +116,16 @@ fn refused_packets_are_told_once_a_frame_and_lost() {
     let offered = c.a.endpoint().send_counters();
     assert_eq!((offered.packets, offered.refused_packets), (counters.accepted + counters.rejected, counters.rejected));
     assert!(span > counters.accepted + counters.rejected / 2, "{span} {counters:?}");
-    // And sender reports go by what was taken.
+    // Sender reports count accepted packets only.
     let report = c.sent.iter().rev().find(|p| p.has_data && p.bytes[p.header + 1] == 200).expect("a sender report");
     let packets = u32::from_be_bytes(report.bytes[report.header + 20..report.header + 24].try_into().unwrap());
     let behind = counters.accepted - u64::from(packets);
     assert!(behind < 500 && u64::from(packets) < counters.accepted, "{packets} {counters:?}");
-    // RTCP waited for room, and came through.
+    // RTCP waited for room and was delivered.
     assert!(c.b.endpoint().counters().rtcp_received >= 10);
 }
 
-/// What a controller makes of the thesis's long path: share of packets refused, share of I-frames, and Mbit/s that arrived.
+/// A controller's result on the thesis's long path: share of packets refused, share of I-frames, and Mbit/s received.
 fn long_path(name: &str, params: &[(&str, f64)], seed: u64) -> (f64, f64, f64) {
     let frames: Arc<Mutex<Vec<Frame>>> = Arc::default();
     let source = Source::Custom(Box::new(Watched(scenes(MaterialConfig::movie(), seed), frames.clone())));
@@ -167,7 +168,7 @@ fn a_queue_that_drops_keeps_key_frames() {
         let mut left: Vec<u32> =
             c.sent.iter().filter_map(|p| p.rtp_timestamp()).map(|t| t.wrapping_sub(offset)).collect();
         left.sort_unstable();
-        // Packets of 1,000 bytes: of each kind, the share of what was made that left.
+        // Packets of 1,000 bytes: the share of each kind that was sent.
         let mut shares = [(0u64, 0u64); 2];
         for f in frames.iter() {
             let (made, gone) = &mut shares[usize::from(f.kind == FrameKind::Key)];
@@ -195,7 +196,7 @@ fn bindings_are_kept_while_media_is_paused() {
     c.a.set_paused(true);
     c.run_until(at(12_000));
     let (frames, sent) = (c.a.counters().frames, c.a.counters().keep_alives);
-    // Each 300 ms, but for RTCP's once a second or so.
+    // Every 300 ms, except for RTCP about once a second.
     assert!((15..=34).contains(&sent), "{sent}");
     assert_eq!(c.b.endpoint().counters().malformed, 0);
     c.a.set_paused(false);
@@ -236,14 +237,14 @@ fn packets_fit_the_path() {
     };
     let first = longest(&mut c, 90);
     assert!((1_200..=1_300).contains(&first), "{first}");
-    // Probing finds that more passes.
+    // Probing finds that larger packets pass.
     let most = longest(&mut c, 5_000);
     assert!((1_400..=1_500).contains(&most), "{most}");
-    // A router says otherwise, and the frame after fits.
+    // A router reports a smaller MTU, and the next frame fits.
     c.a.connection_mut().unwrap().on_path_mtu(at(5_000), DataSize::from_bytes(1_350));
     let less = longest(&mut c, 7_000);
     assert!((1_250..=1_350).contains(&less), "{less}");
-    // It is not believed for ever.
+    // That report expires.
     longest(&mut c, 20_000);
     assert_eq!(longest(&mut c, 25_000), most);
     assert_eq!(c.a.counters().too_long, 0);
@@ -280,7 +281,7 @@ fn paced_frames_are_told_once_too() {
 
 #[test]
 fn what_expires_in_the_queue_is_told_as_well() {
-    // A queue so long that it refuses nothing, and frames that need not leave after 100 ms.
+    // A queue long enough to refuse nothing, and frames that expire after 100 ms.
     let (recorder, source) = constant(4_000);
     let queue = QueueConfig { capacity: 10_000, policy: QueuePolicy::Refuse };
     let config = Config { queue, ..video_connection(2) };
@@ -290,9 +291,9 @@ fn what_expires_in_the_queue_is_told_as_well() {
     let (told, counters) = (recorder.rejected.lock().unwrap(), c.sending().queue().counters());
     let packets = told.iter().map(|r| u64::from(r.packets)).sum::<u64>();
     assert!(counters.expired > 1_000 && c.a.counters().rejected == 0, "{counters:?}");
-    // All but those since the last frame.
+    // All except those since the last frame.
     assert!((counters.expired - 60..=counters.expired).contains(&packets), "{packets} of {}", counters.expired);
-    // Nothing leaves that is older than its deadline: 5 packets of queue on the path after 100 ms.
+    // Nothing older than its deadline is sent: 5 packets queue on the path after 100 ms.
     let offset = c.a.endpoint().rtp_timestamp_offset().unwrap();
     let age = |p: &dccp_common::Left| {
         let ticks = p.rtp_timestamp().map(|t| i64::from(t.wrapping_sub(offset)));
@@ -314,7 +315,7 @@ fn whatever_comes_the_call_goes_on() {
         x % below
     };
     let mut forged = 0u64;
-    // From the first instant on: noise, and packets of the call with bits turned.
+    // From the start: noise, and packets of the call with flipped bits.
     for ms in 0..4_000 {
         c.run_until(at(ms * 5));
         for _ in 0..3 {
@@ -325,7 +326,8 @@ fn whatever_comes_the_call_goes_on() {
                 }
                 _ => ((0..draw(80)).map(|_| draw(256) as u8).collect(), draw(1_500) as u32),
             };
-            // Turned bits anywhere, under a number that an attacker off the path has to guess: there is no checksum but UDP's.
+            // Flipped bits anywhere, with a sequence number that an off-path attacker would have to guess: UDP's is the
+            // only checksum.
             for _ in 0..draw(4) {
                 if let Some(i) = (!bytes.is_empty()).then(|| draw(bytes.len() as u64) as usize) {
                     bytes[i] ^= 1 << draw(8);

@@ -1,4 +1,4 @@
-//! A media packet over DCCP takes no memory of its own.
+//! A media packet over DCCP allocates no memory.
 
 mod dccp_steady;
 
@@ -12,7 +12,7 @@ fn nothing_is_allocated_per_packet() {
         let counted = allocation_counter::measure(|| {
             call.deliver(20_000);
         });
-        // What grows now and then, such as a ring that has not been as full before, is no packet's.
+        // Occasional growth, for instance of a ring that has never been as full, is not per packet.
         assert!(counted.count_total <= 20, "CCID {ccid}: {} allocations", counted.count_total);
     }
 }

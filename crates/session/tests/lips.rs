@@ -1,4 +1,4 @@
-//! Sound and pictures of one instant come out together, also where both follow jitter.
+//! Audio and video captured together are played together, also with adaptive playout of both.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,12 +22,12 @@ fn ms(t: i64) -> TimeDelta {
     TimeDelta::from_millis(t)
 }
 
-/// Delays of 0 to 200 ms, of no order.
+/// Delays of 0 to 200 ms without a pattern.
 fn jitter(n: u64) -> TimeDelta {
     ms((n * 7_919 % 21) as i64 * 10)
 }
 
-/// Somebody who never stops talking, and pictures, over 50 ms of path.
+/// Continuous speech, and video, over a path of 50 ms.
 fn call(synchronised_clocks: bool, follows: bool, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
     let (now, kbps) = (Timestamp::ZERO, DataRate::from_kbps);
     let limits = Limits { floor: kbps(32), ceiling: kbps(3_000) };
@@ -61,7 +61,7 @@ fn call(synchronised_clocks: bool, follows: bool, rule: impl FnMut(u64, &[u8]) -
     Call::new(a, b, Link::new(kbps(20_000), rule))
 }
 
-/// How much later pictures come out than sound, every 50 ms from one second to another.
+/// How much later video is played than audio, every 50 ms within a range of seconds.
 fn offsets(c: &mut Call, from: i64, to: i64) -> Vec<TimeDelta> {
     let mut all = Vec::new();
     while c.now < Timestamp::from_secs(to) {
@@ -85,7 +85,7 @@ fn greatest(offsets: &[TimeDelta]) -> TimeDelta {
     offsets.iter().map(|o| o.abs()).max().unwrap()
 }
 
-/// What comes from this source is delayed in the first half of a minute.
+/// Packets of this source are delayed in the first half of a minute.
 fn delayed(ssrc: u32) -> impl FnMut(u64, &[u8]) -> Fate {
     move |n, bytes| match PacketView::parse_header(bytes) {
         Ok(view) if view.ssrc() == ssrc && n < 4_500 => Fate::Delay(jitter(n)),
@@ -100,12 +100,12 @@ fn sound_waits_for_pictures_that_need_longer_and_comes_back() {
         let late = offsets(&mut c, 8, 28);
         assert!(greatest(&late) <= ms(45), "{synchronised}: {}", greatest(&late));
         let stats = c.b.incoming_stats(IncomingId::FIRST).unwrap().audio.unwrap();
-        // Some of it is put in, in a few places only.
+        // Some audio is inserted, at a few places only.
         assert!((0.001..0.05).contains(&stats.concealed_share().unwrap()), "{synchronised}: {stats:?}");
-        // Without jitter both go on together.
+        // Without jitter both continue in synchrony.
         let rest = offsets(&mut c, 50, 70);
         assert!(greatest(&rest) <= ms(45), "{synchronised}: {}", greatest(&rest));
-        // Left alone they would be apart.
+        // Without alignment they would be apart.
         let mut alone = call(synchronised, false, delayed(VIDEO));
         let apart = greatest(&offsets(&mut alone, 8, 28));
         assert!((ms(60)..ms(300)).contains(&apart), "{synchronised}: {apart}");

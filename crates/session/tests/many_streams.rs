@@ -1,4 +1,4 @@
-//! Calls of as many streams as an endpoint takes: feedback of one compound reaches every stream, and costs no more than that.
+//! Calls with the maximum number of streams: feedback of one compound reaches every stream, at no further cost.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,7 +31,7 @@ fn demand() -> Demand {
     Demand { least: rate, most: rate, media: MediaKind::Video, ..Demand::default() }
 }
 
-/// A call of `count` streams of 40 kbit/s each, of which every `lossy`th RTP packet is lost.
+/// A call of `count` streams of 40 kbit/s each, in which every `lossy`th RTP packet is lost.
 fn call(count: usize, recorder: &Recorder, feedback: Option<FeedbackPlan>, lossy: u64) -> Call {
     let limits = Limits { floor: DataRate::from_kbps(32), ceiling: DataRate::from_mbps(10) };
     let reports =
@@ -58,7 +58,7 @@ fn call(count: usize, recorder: &Recorder, feedback: Option<FeedbackPlan>, lossy
     c
 }
 
-/// The source of each packet sent, by its transport-wide number.
+/// The source of each packet sent, by transport-wide number.
 fn sources(c: &Call, recorder: &Recorder) -> BTreeMap<u64, (u32, u16)> {
     let views = c.sent[0].iter().filter(|s| s.2.is_rtp()).map(|s| PacketView::parse_header(&s.1).unwrap());
     recorder.sent().iter().map(|p| p.sequence).zip(views.map(|v| (v.ssrc(), v.sequence()))).collect()
@@ -83,13 +83,13 @@ fn run_lengths_of_all_streams_of_a_compound_reach_the_controller() {
                 *told.entry(source.0).or_default() += 1;
             }
         }
-        // 20 frames a second, and the last second or so has not been reported.
+        // 20 frames a second; about the last second is not yet reported.
         assert_eq!(told.len(), count);
         assert!(told.values().all(|n| (80..=120).contains(n)), "{count} streams: {told:?}");
     }
 }
 
-/// Sources that a datagram has loss run lengths of.
+/// Sources for which a datagram has loss run lengths.
 fn traced(bytes: &[u8]) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     for packet in parse_compound(bytes) {
@@ -129,9 +129,9 @@ fn per_packet_feedback_and_report_blocks_cover_all_streams() {
     assert_eq!((most_fed, most_blocks), (MAX_STREAMS, MAX_STREAMS));
     let counters = c.a.history_counters();
     assert_eq!((counters.unknown, c.a.counters().unknown_source), (0, 0), "{counters:?}");
-    // A stream's first packets, where they are lost, are in no report.
+    // Lost first packets of a stream are in no report.
     assert!(counters.unreported <= 6, "{counters:?}");
-    // 32 streams of 20 packets a second; what is under way has not been reported.
+    // 32 streams of 20 packets a second; packets in flight are not yet reported.
     let told: usize = recorder.told().iter().map(|t| if let common::Told::Feedback(p) = t { p.len() } else { 0 }).sum();
     let sent = recorder.sent().len();
     assert!(sent >= 3_600 && told <= sent && told + 300 >= sent, "{told} of {sent}");
@@ -149,7 +149,7 @@ fn feedback_on_pictures_of_all_streams_of_a_compound_is_followed() {
     let before = keys(&mut c);
     let mut bytes = vec![];
     let entries = [SliEntry { first: 0, number: 1, picture_id: 0 }];
-    // Twice each, and of sources that are not of this end.
+    // Twice each, and for sources that are not this end's.
     for ssrc in (FIRST..FIRST + 2 * MAX_STREAMS as u32).chain(FIRST..FIRST + MAX_STREAMS as u32) {
         Sli { sender_ssrc: REPORTER, media_ssrc: ssrc, entries: (&entries).into() }.write_into(&mut bytes);
     }
@@ -165,7 +165,7 @@ fn a_compound_that_repeats_itself_is_told_once() {
     let mut c = call(MAX_STREAMS, &recorder, None, 1_000_000);
     c.run_until(Timestamp::from_secs(5));
     let (reports, sources) = (recorder.intervals().len(), sources(&c, &recorder));
-    // Of each stream, and of as many others, the whole range of numbers as lost, as often as a datagram of 64 KiB has room for.
+    // For each stream, and as many others, the whole number range as lost, as often as a datagram of 64 KiB has room.
     let (mut bytes, mut chunks) = (vec![], vec![]);
     let newest: BTreeMap<u32, u16> = sources.values().copied().collect();
     for ssrc in FIRST..FIRST + 2 * MAX_STREAMS as u32 {

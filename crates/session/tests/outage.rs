@@ -1,4 +1,4 @@
-//! Calls that go through outages and bad times, as real networks have them.
+//! Calls through outages and heavy loss, as on real networks.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,12 +17,12 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-/// What both directions lose.
+/// Loss in both directions.
 #[derive(Clone, Default)]
 struct Losing(Arc<AtomicU64>);
 
 impl Losing {
-    /// So many of ten from now on.
+    /// Loses this many of ten from now on.
     fn set(&self, of_ten: u64) {
         self.0.store(of_ten, Ordering::Relaxed);
     }
@@ -70,7 +70,7 @@ fn call(controller: &str, losing: &Losing) -> (Call, Arc<Mutex<Life>>) {
     (c, life)
 }
 
-/// Runs until `end` and gives the deadlines of the frames that were played whole.
+/// Runs until `end` and returns the deadlines of frames played complete.
 fn played(c: &mut Call, life: &Mutex<Life>, end: Timestamp) -> Vec<Timestamp> {
     let (mut frame, mut whole, mut offset) = (ReceivedFrame::default(), vec![], None);
     while c.now < end {
@@ -110,7 +110,7 @@ fn media_returns_within_two_seconds_of_the_path() {
         assert!(between(&none, 20_500, 25_000) == 0, "{name}");
         losing.set(0);
         let after = played(&mut c, &life, at(40_000));
-        // A second at the least of the first two, of which playout's delay takes half of one.
+        // At least one of the first two seconds, of which playout delay takes a half.
         assert!(after[0] <= at(27_000) && between(&after, 25_000, 27_000) >= 25, "{name}: {:?}", after[0]);
         assert!(between(&after, 30_000, 40_000) >= 230, "{name}: {}", between(&after, 30_000, 40_000));
         assert!(c.a.target().unwrap().media_rate >= DataRate::from_kbps(500), "{name}");

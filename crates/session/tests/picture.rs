@@ -1,4 +1,4 @@
-//! Feedback on pictures between two ends: key frames, acknowledgements, pictures to go back to.
+//! Picture feedback between two ends: key frames, acknowledgements, reference pictures.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,13 +36,13 @@ fn call(picture: PictureFeedback, back: impl FnMut(u64, &[u8]) -> Fate + 'static
     (c, life)
 }
 
-/// When messages of a kind left the receiver.
+/// When messages of a kind were sent by the receiver.
 fn sent(c: &Call, is: impl Fn(&Packet<'_>) -> bool) -> Vec<Timestamp> {
     let told = |bytes: &[u8]| parse_compound(bytes).flatten().any(|p| is(&p));
     c.sent[1].iter().filter(|s| told(&s.1)).map(|s| s.0).collect()
 }
 
-/// Tells the sender this.
+/// Sends this message to the sender.
 fn tell(c: &mut Call, message: impl Fn(&mut Vec<u8>)) {
     let mut bytes = vec![];
     message(&mut bytes);
@@ -62,7 +62,7 @@ fn a_key_frame_request_leaves_early_and_is_repeated_until_answered() {
     let left = sent(&c, |p| matches!(p, Packet::Pli(_)));
     // At once by the rules of early feedback: RTCP's share of 2 Mbit/s allows a packet every few tens of milliseconds.
     assert!(left[0] <= at(3_100), "{left:?}");
-    // A round trip and the playout delay apart; the other end answers at most every 300 ms.
+    // A round trip and the playout delay apart; the other end responds at most every 300 ms.
     assert!(left.windows(2).all(|w| w[1] - w[0] >= ms(300)) && (3..=4).contains(&left.len()), "{left:?}");
     assert_eq!(key_requests(&life).len(), left.iter().filter(|&&t| t < at(3_940)).count());
     let keys = life.lock().unwrap().frames.iter().filter(|f| f.1 == FrameKind::Key).count();
@@ -89,7 +89,7 @@ fn a_request_survives_the_loss_of_feedback_and_falls_back_to_fir() {
     c.run_until(at(5_000));
     let told = c.b.picture_counters();
     assert_eq!(told.pli_sent, 2);
-    // One FIR was lost, the others arrive and are repetitions of one command.
+    // One FIR was lost, the others arrive as repetitions of one command.
     assert!(told.fir_sent >= 4, "{told:?}");
     let first = key_requests(&life)[0];
     assert!((at(2_800)..at(3_400)).contains(&first), "{first}");
@@ -119,11 +119,11 @@ fn requests_are_granted_no_faster_than_the_least_interval_and_fir_by_its_number(
     let before = key_requests(&life).len();
     tell(&mut c, fir(7));
     assert_eq!(key_requests(&life).len(), before + 1);
-    // The round trip is 100 ms: two of them after the key frame, a repetition counts again.
+    // The round-trip time is 100 ms: two of them after the key frame, a repetition counts again.
     c.run_until(at(4_150));
     tell(&mut c, fir(7));
     assert_eq!(key_requests(&life).len(), before + 1);
-    // A new command waits for its turn.
+    // A new command is delayed until another key frame is allowed.
     tell(&mut c, fir(8));
     assert_eq!(key_requests(&life).len(), before + 1);
     c.run_until(at(4_500));
@@ -131,7 +131,7 @@ fn requests_are_granted_no_faster_than_the_least_interval_and_fir_by_its_number(
     c.run_until(at(5_200));
     tell(&mut c, fir(8));
     assert_eq!(key_requests(&life).len(), before + 3);
-    // Another source is meant.
+    // Addressed to another source.
     c.run_until(at(6_000));
     tell(&mut c, |out| Pli { sender_ssrc: 22, media_ssrc: 12 }.write_into(out));
     assert_eq!(key_requests(&life).len(), before + 3);
@@ -167,7 +167,7 @@ fn references_and_acknowledgements_reach_the_source_by_its_own_timestamps() {
         let wanted: Vec<u32> = (feedback.iter())
             .filter_map(|f| if let SourceFeedback::ReferenceWanted { rtp_timestamp: t } = f { Some(*t) } else { None })
             .collect();
-        // 600 ms of damage, asked about every 200 ms and a round trip.
+        // 600 ms of damage, requested every 200 ms plus a round trip.
         assert!((2..=4).contains(&wanted.len()), "{wanted:?}");
         let first = (damaged_at.unwrap() - Timestamp::ZERO).as_millis() - 200 - 40;
         assert!((i64::from(wanted[0]) / 90 - first).abs() <= 80, "{} {first}", wanted[0] / 90);

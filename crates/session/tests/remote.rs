@@ -1,4 +1,4 @@
-//! Other ends that leave, start again, or have this end's name; and what a network may bring that nobody sent.
+//! Remote ends that leave, restart, or collide with this end's identifier; and packets that no member has sent.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ fn config(ssrc: u32, remote_ssrc: u32, seed: u64) -> EndpointConfig {
     EndpointConfig { ssrc, remote_ssrc, seed, latch: Some(LATCH), ..EndpointConfig::default() }
 }
 
-/// A sender that begins now, under a controller of a constant rate.
+/// A sender that starts now, under a controller of a constant rate.
 fn sender(config: EndpointConfig, now: Timestamp) -> (Endpoint, Arc<Mutex<Life>>) {
     let toy = Toy::starting(now, ms(40));
     let life = toy.life.clone();
@@ -50,7 +50,7 @@ fn link() -> Link {
     Link::new(DataRate::from_mbps(20), |_, _| Fate::Pass)
 }
 
-/// Runs until `end`; gives deadline and number of the frames that are whole, which are as some life made them.
+/// Runs until `end`; returns deadlines and numbers of complete frames, checked against those of some source.
 fn played(c: &mut Call, life: &Mutex<Life>, end: Timestamp) -> Vec<(Timestamp, u64)> {
     let (mut frame, mut whole, mut offset) = (ReceivedFrame::default(), vec![], None);
     while c.now < end {
@@ -59,10 +59,10 @@ fn played(c: &mut Call, life: &Mutex<Life>, end: Timestamp) -> Vec<(Timestamp, u
         while let Some(e) = c.b.poll_playout(c.now) {
             if c.b.take_frame(&e, &mut frame) && frame.whole {
                 let life = life.lock().unwrap();
-                // One of a source before it may still have been waiting.
+                // One of an earlier source may still have been waiting.
                 let Some(id) = life.id(&frame) else { continue };
                 let offset = *offset.get_or_insert(frame.rtp_timestamp.wrapping_sub(life.frames[id as usize].0));
-                // Of a source's first packet nobody knows whether it begins a frame.
+                // It is unknown whether a source's first packet begins a frame.
                 frame.whole = !whole.is_empty();
                 whole.push((e.at, life.check(&frame, offset)));
             }
@@ -80,7 +80,7 @@ fn an_unknown_source_is_found_and_nothing_of_it_is_lost() {
     assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(11), 1));
     // From the very first one on, which is the key frame.
     assert!(frames.len() >= 65 && frames.iter().map(|f| f.1).eq(0..frames.len() as u64), "{frames:?}");
-    // Repair goes by the source that was found.
+    // Repair uses the source that was found.
     assert!(c.b.repair_counters().packets > 10);
     let (s, r) = (c.a.send_counters(), c.b.receive_counters());
     assert!(s.packets - r.packets <= 10 && r.invalid == 0, "{r:?}");
@@ -104,10 +104,10 @@ fn another_source_takes_the_place_of_one_that_is_silent_or_has_left() {
         let (packets, sent_before) = (c.b.receive_counters().packets, c.sent[0].len());
         let frames = played(&mut c, &life, at(9_000));
         assert_eq!((c.b.remote_ssrc(), c.b.counters().sources, c.b.remote_left()), (Some(33), 1, false));
-        // A packet under way, the time of silence, playout.
+        // A packet in flight, the silence, and playout.
         assert!(frames[0].0 <= start + ms(wait + 50 + 250 + 100), "{leaves}: {:?}", frames[0]);
         assert!(frames.len() as i64 >= (4_900 - wait - 450) / 40, "{}", frames.len());
-        // What is reported and counted is about the new one.
+        // Reports and counters concern the new source.
         let blocks: Vec<u32> = (c.sent[1].iter().filter(|s| s.0 > at(6_500)))
             .flat_map(|s| parse_compound(&s.1).flatten().collect::<Vec<_>>())
             .filter_map(|p| {
@@ -142,12 +142,12 @@ fn the_source_that_is_there_stays_and_so_it_does_without_latching() {
     assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(11), 0));
     assert!(forged > 40 && c.b.counters().unknown_source >= forged - 15 && frames >= 115, "{forged} {frames}");
 
-    // A source is not waited for for ever, and not without being asked to.
+    // The silence is finite, and replacement requires latching.
     let fixed = EndpointConfig { latch: None, ..config(22, 44, 2) };
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(fixed), link());
     assert_eq!((played(&mut c, &life, at(4_000)).len(), c.b.counters().sources), (0, 0));
-    // What belongs to other payload types is no media.
+    // Other payload types are not media.
     let (a, life) = sender(EndpointConfig { payload_type: 100, ..config(11, 22, 1) }, Timestamp::ZERO);
     let mut c = Call::new(a, receiver(config(22, 0, 2)), link());
     assert_eq!((played(&mut c, &life, at(2_000)).len(), c.b.remote_ssrc()), (0, None));
@@ -176,7 +176,7 @@ fn a_source_that_says_goodbye_and_goes_on_begins_anew() {
 
 #[test]
 fn a_source_that_begins_anew_without_a_word_is_played_at_once() {
-    // The same identifier, other numbers and timestamps.
+    // The same identifier, with new numbers and timestamps.
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
     played(&mut c, &life, at(3_000));
@@ -209,15 +209,15 @@ fn who_has_this_ends_identifier_makes_it_take_another_once() {
         .collect();
     assert_eq!(byes, [11, 11 ^ 1 << 31]);
     assert_eq!((c.b.remote_ssrc(), c.b.counters().sources), (Some(now), 1));
-    // The other end follows within a frame or so, and has repair at once.
+    // The other end follows within about a frame, and has repair at once.
     assert!(frames.len() >= 65, "{}", frames.len());
-    // Its own packets come back under the new identifier: a loop, at which nothing changes.
+    // Its own packets return under the new identifier: a loop, on which nothing changes.
     let (_, looped, _) = c.sent[0].iter().rev().find(|s| s.2.is_rtp()).unwrap().clone();
     c.a.handle_datagram(c.now, &Datagram::new(&looped, Ecn::NotEct));
     assert_eq!((c.a.ssrc(), c.a.counters().collisions), (now, 2));
 }
 
-/// A call under a controller, by the feedback that it wants.
+/// A call under a controller, with the feedback that it requires.
 fn controlled(name: &str, seed: u64, start: Timestamp) -> ([Endpoint; 2], Arc<Mutex<Life>>) {
     let registry = Registry::builtin();
     let setup = Setup { limits: limits(), start_rate: DataRate::from_kbps(500), now: start, seed, params: vec![] };
@@ -241,7 +241,7 @@ fn controlled(name: &str, seed: u64, start: Timestamp) -> ([Endpoint; 2], Arc<Mu
     let base = EndpointConfig {
         abs_send_time: receive.controller.is_some(),
         transport_sequence: spec.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-        // Every end has a clock of its own.
+        // Every end has its own clock.
         ntp_epoch: EndpointConfig::default().ntp_epoch + seed as u32 * 1_000,
         ..config(1_000 + seed as u32, 0, seed)
     };
@@ -264,7 +264,7 @@ fn calls_go_on_when_either_end_is_started_anew_under_every_controller() {
         assert!(frames.len() >= 300, "{}: {}", spec.name, frames.len());
         let target = c.a.target().unwrap().media_rate.as_kbps_f64();
         assert!((200.0..=2_600.0).contains(&target), "{}: {target}", spec.name);
-        // Another receiver, of another clock.
+        // Another receiver, with another clock.
         let ([_, b], _) = controlled(&spec.name, 9, at(30_000));
         c.b = b;
         let frames = played(&mut c, &life, at(45_000));
@@ -272,7 +272,7 @@ fn calls_go_on_when_either_end_is_started_anew_under_every_controller() {
         assert!(frames.len() >= 300, "{}: {}", spec.name, frames.len());
         let target = c.a.target().unwrap().media_rate.as_kbps_f64();
         assert!((200.0..=2_600.0).contains(&target), "{}: {target}", spec.name);
-        // Reports on the sender before were under way.
+        // Reports on the previous sender were in flight.
         assert!(c.a.history_counters().unknown < 300, "{}", spec.name);
     }
 }
@@ -292,7 +292,7 @@ fn a_path_that_becomes_longer_is_followed() {
 fn whatever_comes_memory_is_bounded_and_good_media_is_played() {
     let (a, life) = sender(EndpointConfig { latch: None, ..config(11, 22, 1) }, Timestamp::ZERO);
     let mut n = 0;
-    // Copies and disorder are the network's; every tenth datagram is late by 30 ms.
+    // The network duplicates and reorders; every tenth datagram is 30 ms late.
     let rule = move |_, _: &[u8]| {
         n += 1;
         if n % 10 == 0 { Fate::Delay(ms(30)) } else { Fate::Pass }
@@ -309,7 +309,7 @@ fn whatever_comes_memory_is_bounded_and_good_media_is_played() {
                 x += 1;
                 let mut bad = bytes.clone();
                 match kind {
-                    // A copy, a part, a flipped bit behind the header, another source, noise, a whole jump.
+                    // A duplicate, a fragment, a flipped bit after the header, another source, noise, a large jump.
                     0 => {}
                     1 => bad.truncate(usize::from(byte(3, x)) % bytes.len()),
                     2 => bad[1] ^= 0x7f,
@@ -317,7 +317,7 @@ fn whatever_comes_memory_is_bounded_and_good_media_is_played() {
                     4 => bad.iter_mut().skip(1).enumerate().for_each(|(i, b)| *b = byte(x, i as u64)),
                     _ => bad[2..4].copy_from_slice(&[byte(4, x), byte(5, x)]),
                 }
-                // What is under our own name and in sequence by chance is for encryption to keep out.
+                // Packets with our own identifier that are in sequence by chance can be rejected by encryption only.
                 if kind == 5 && bad[2..4] == bytes[2..4] || kind == 2 && bytes[1] & 0x7f > 96 {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Repair packets beside the media: what they bring back, how both streams are reported on, and what forged ones cost.
+//! Repair packets beside the media: recovery, reports on both streams, and forged packets.
 
 #![allow(clippy::unwrap_used)]
 
@@ -63,7 +63,7 @@ fn call(
     Call::new(a, b, Link::new(rate, rule))
 }
 
-/// Loses media packets by their count, from 0 on.
+/// Loses media packets by their count, from 0.
 fn lose_media(which: impl Fn(u64) -> bool + 'static) -> impl FnMut(u64, &[u8]) -> Way {
     let mut n = 0;
     move |_, bytes| {
@@ -85,7 +85,7 @@ fn with_repair(kbps: u64, repair: RepairPlan) -> Recorder {
 fn every_single_loss_of_a_parity_group_is_recovered() {
     for interval in [2u64, 3, 14] {
         let recorder = with_repair(800, RepairPlan::Parity { interval: interval as u8 });
-        // In group g, from the second on, the packet g modulo the group's size: each place in turn, and none twice in a group.
+        // In group g, from the second on, packet g modulo the group's size: each position in turn, and one per group.
         let which = move |n: u64| n >= interval && n % interval == n / interval % interval;
         let mut c = call(&recorder, None, RepairReception::Always, lose_media(which));
         c.run_until(Timestamp::from_secs(10));
@@ -102,7 +102,7 @@ fn every_single_loss_of_a_parity_group_is_recovered() {
         assert!(s.frames_recovered > 40 && s.frame_recovery_efficiency() == Some(1.0), "{s:?}");
         let p = c.b.playout_stats().unwrap();
         assert_eq!((p.incomplete, p.late, p.discarded), (0, 0, 0), "{p:?}");
-        // Receive statistics and run lengths tell the loss before repair.
+        // Receive statistics and run lengths report the loss before repair.
         let told: Vec<_> = recorder.intervals().into_iter().flat_map(|i| i.1).collect();
         let (mut fates, mut not_repaired) = (0, 0);
         for (i, p) in told.iter().enumerate() {
@@ -111,7 +111,7 @@ fn every_single_loss_of_a_parity_group_is_recovered() {
             fates += u64::from(p.fate == Fate::Lost);
             not_repaired += u64::from(p.fate == Fate::Lost && !p.repaired);
         }
-        // Those at the end of an interval may wait for their repair packet.
+        // Losses at the end of an interval may wait for their repair packet.
         assert!(fates > 50 && not_repaired <= recorder.intervals().len() as u64, "{not_repaired} of {fates}");
         let told = recorder.told();
         let loss = told.iter().filter_map(|t| match t {
@@ -125,7 +125,7 @@ fn every_single_loss_of_a_parity_group_is_recovered() {
 
 #[test]
 fn reed_solomon_recovers_as_many_losses_as_it_has_repair_packets() {
-    // Blocks of 10 with 3 repair packets: in block b, b modulo 5 losses, the last of 4 being too many.
+    // Blocks of 10 with 3 repair packets: b modulo 5 losses in block b; 4 are too many.
     let recorder = with_repair(800, RepairPlan::ReedSolomon { block: 10, repair: 3 });
     let losses = |n: u64| if n < 7 { 0 } else { n / 7 % 5 };
     let which = move |n: u64| n % 7 * 3 % 7 < losses(n);
@@ -134,7 +134,7 @@ fn reed_solomon_recovers_as_many_losses_as_it_has_repair_packets() {
     let (sent, r) = (c.a.send_counters(), c.b.repair_counters());
     assert_eq!((sent.repair_packets, sent.repair_dropped, r.malformed), (sent.packets / 7 * 3, 0, 0));
     let s = c.b.recovery_stats();
-    // Of 10 losses in five blocks, 6 come back.
+    // Of 10 losses in five blocks, 6 are recovered.
     assert!(s.recovered > 80 && s.protected_lost == s.lost, "{s:?}");
     let share = s.recovered as f64 / s.lost as f64;
     assert!((0.57..0.63).contains(&share), "{share}");
@@ -162,7 +162,7 @@ fn two_losses_of_a_group_stay_lost_and_are_counted() {
 #[test]
 fn lost_repair_packets_are_known_by_their_numbers() {
     let recorder = with_repair(800, RepairPlan::Parity { interval: 5 });
-    // In each tenth group a media packet and the repair packet.
+    // In each tenth group a media packet and the repair packet are lost.
     let (mut media, mut repair) = (0u64, 0u64);
     let mut c = call(&recorder, None, RepairReception::Always, move |_, bytes| match payload_type(bytes) {
         MEDIA => {
@@ -230,7 +230,7 @@ fn per_packet_feedback_tells_both_streams() {
         assert!(sent.keys().copied().eq(first..first + sent.len() as u64), "transport-wide numbers leave no gap");
         let repairs = sent.values().filter(|p| p.is_repair).count();
         assert!(repairs > 100 && sent.values().all(|p| !(p.is_repair && p.is_padding)));
-        // Which transport-wide numbers the link lost, by the order in which datagrams were sent.
+        // The transport-wide numbers lost by the link, by the order in which datagrams were sent.
         let rtp: Vec<_> = c.sent[0].iter().filter(|s| s.2.is_rtp()).collect();
         let mut resolved = BTreeMap::new();
         for t in recorder.told() {
@@ -281,7 +281,7 @@ fn the_repair_stream_has_reports_of_its_own() {
     let unreported = c.there.lost.len() as i32 - last.cumulative_lost;
     assert!(last.cumulative_lost > 8 && (0..=1).contains(&unreported), "{last:?}");
     assert!(last.last_sr != 0 && blocks.len() > 10);
-    // The controller takes in the media alone.
+    // The controller receives the media only.
     let media = recorder.told().iter().filter(|t| matches!(t, Told::Block(b) if b.cumulative_lost != 0)).count();
     assert_eq!(media, 0);
 }
@@ -317,7 +317,7 @@ fn forged_repair_packets_are_counted_and_bring_nothing_back() {
     let w = r.window;
     let judged = r.malformed + w.unused + w.late + w.duplicate + w.inconsistent + w.rejected + w.expired + w.used;
     assert!(r.malformed > 1_000 && judged + 256 >= 20_000, "{r:?}");
-    // The call goes on, and losses are still recovered.
+    // The call continues, and losses are still recovered.
     c.run_until(Timestamp::from_secs(6));
     let s = c.b.recovery_stats();
     assert!(s.recovered - frames.recovered > 5, "{s:?}");

@@ -48,7 +48,7 @@ fn call(
 #[test]
 fn every_packet_is_told_with_its_fate() {
     let recorder = Recorder::new(800);
-    // Media by its count: each 17th is lost, each 23rd comes 120 ms late.
+    // Media by count: every 17th is lost, every 23rd arrives 120 ms late.
     let mut media = 0u64;
     let mut c = call(&recorder, None, plan(), move |_, bytes| {
         media += u64::from(bytes[1] & 0x7f == 96);
@@ -65,7 +65,7 @@ fn every_packet_is_told_with_its_fate() {
     let first = *by_number.keys().next().unwrap();
     let intervals = recorder.intervals();
     let told: Vec<_> = intervals.iter().flat_map(|i| i.1.clone()).collect();
-    // All but what is under way, in order, each once.
+    // All except those in flight, in order, each once.
     assert!(rtp.len() - told.len() < 40, "{} of {}", told.len(), rtp.len());
     let mut counts = [0; 3];
     for (i, p) in told.iter().enumerate() {
@@ -81,14 +81,14 @@ fn every_packet_is_told_with_its_fate() {
             () if n % 23 == 5 => Fate::Discarded,
             () => Fate::Received,
         };
-        // A packet that was overtaken and comes after the report was lost when it was made.
+        // A reordered packet that arrives after the report was lost at the time of the report.
         let overtaken = want == Fate::Discarded && p.fate == Fate::Lost;
         assert!(p.fate == want || overtaken, "{n}: {p:?}, not {want:?}");
         assert!(!p.repaired);
         counts[p.fate as usize] += 1;
     }
     assert!(counts.iter().all(|&n| n > 20), "{counts:?}");
-    // 50 ms and a packet's time of transmission at the least; what the receiver estimates is half the round trip.
+    // At least 50 ms and a packet's transmission time; the receiver's estimate is half the round-trip time.
     for (_, _, delay, rtt) in &intervals[3..] {
         let (d, rtt) = (delay.expect("packets came"), rtt.expect("measured"));
         assert!((ms(50)..ms(56)).contains(&d.min) && d.min <= d.mean && d.last <= d.mean.max(d.last), "{d:?}");
@@ -104,7 +104,7 @@ fn reports_are_two_round_trips_apart_and_behind_their_block() {
     c.run_until(Timestamp::from_secs(10));
     let at: Vec<_> = c.sent[1].iter().map(|s| s.0).collect();
     for pair in at.windows(2).skip(4) {
-        // The round trip is 100 ms and up to four packets' 4 ms that are in front.
+        // The round-trip time is 100 ms, plus up to 4 ms for each of the packets queued before.
         assert!((ms(200)..ms(235)).contains(&(pair[1] - pair[0])), "{pair:?}");
     }
     c.sent[1].iter().for_each(|s| check_compound(&s.1).expect("a compound by RFC 3550"));
@@ -131,7 +131,7 @@ fn a_loss_is_told_early_and_the_next_report_left_out() {
     let (gaps, regular, lost) = early(false);
     assert!(lost >= 4 && gaps.iter().all(|&g| g >= ms(200)));
     let (gaps, all, _) = early(true);
-    // From the report before to the early one, and from that to the one after: two intervals, or one at least.
+    // From the previous report to the early one, and from that to the next: two intervals, or at least one.
     let short: Vec<_> = gaps.windows(2).filter(|g| g[0] < ms(199)).map(|g| g[0] + g[1]).collect();
     assert!((3..=lost).contains(&short.len()), "{short:?}");
     assert!(short.iter().all(|&two| (ms(400)..ms(470)).contains(&two)), "{short:?}");
@@ -160,7 +160,7 @@ fn what_is_played_next_reaches_the_sender_and_playout_the_receiver_half() {
             told[i - 1]
         );
         let delay = u.playout_delay.expect("frames wait");
-        // Captured 150 ms before it is played; the report took 50 ms, NADU tells milliseconds.
+        // Captured 150 ms before playout; the report took 50 ms; NADU has a resolution of milliseconds.
         let captured = u.now - ms(50) + delay - ms(150);
         let left = sent[&u.next_sequence];
         assert!((ms(-3)..ms(45)).contains(&(left - captured)), "{u:?} left {left}");

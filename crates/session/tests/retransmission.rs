@@ -1,4 +1,4 @@
-//! Lost packets asked for and sent again: what is left of the loss, what it costs, and what hostile requests do.
+//! Requests for lost packets and their retransmission: residual loss, cost, and hostile requests.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ fn ms(n: i64) -> TimeDelta {
     TimeDelta::from_millis(n)
 }
 
-/// A call with a round trip, a playout deadline, and a rule of loss.
+/// A call with a round-trip time, a playout deadline, and a loss rule.
 struct Setup {
     rtt: TimeDelta,
     deadline: TimeDelta,
@@ -91,16 +91,16 @@ fn since(s: RecoveryStats, before: RecoveryStats) -> [u64; 4] {
     ]
 }
 
-/// With time for k requests, a packet is lost for good where it and k retransmissions are lost.
+/// With time for k requests, a packet is finally lost if it and k retransmissions are lost.
 #[test]
 fn what_is_left_of_the_loss_is_its_power() {
     for (i, (rtt, share)) in [20, 100, 300].into_iter().flat_map(|r| [(r, 0.01), (r, 0.05), (r, 0.2)]).enumerate() {
         for requests in 0..3 {
-            // The loss shows with the next frame, 20 ms later at most, or after 10 ms, and an answer counts when it comes by
-            // the deadline. Half a round trip more than is needed for so many.
+            // The loss is detected with the next frame, at most 20 ms later, or after 10 ms; a response counts if it
+            // arrives by the deadline. The deadline is half a round trip longer than needed.
             let deadline = rtt / 2 + 35 + requests * (rtt + 10) + rtt / 2 - 10;
             let mut c = Setup::new(rtt, deadline).call(&Recorder::new(800), lose_rtp(share, i as u64));
-            // Until the round trip is measured.
+            // Until the round-trip time is measured.
             c.run_until(Timestamp::from_secs(8));
             let (before, begun) = (c.b.recovery_stats(), c.b.nack_counters());
             c.run_until(Timestamp::from_secs(80));
@@ -117,7 +117,7 @@ fn what_is_left_of_the_loss_is_its_power() {
             near(lost, packets as f64 * share);
             near(residual, packets as f64 * share.powi(1 + requests as i32));
             assert_eq!(lost, recovered + residual);
-            // Hardly anything is sent for nothing, and nothing is refused.
+            // Hardly anything is sent without need, and nothing is refused.
             let (useless, all) = (n.useless() - begun.useless(), n.retransmissions - begun.retransmissions);
             assert!(useless * 20 <= all + 40, "RTT {rtt}, loss {share}, {requests}: {n:?}");
             assert_eq!((r.refused, n.malformed), (0, 0));
@@ -126,7 +126,7 @@ fn what_is_left_of_the_loss_is_its_power() {
     }
 }
 
-/// Reports tell the loss of the path, or on request what retransmission leaves of it.
+/// Reports have the loss of the path, or on request the residual loss after retransmission.
 #[test]
 fn reports_count_retransmissions_on_request() {
     for (count_retransmissions, share) in [(false, 0.1), (true, 0.01)] {
@@ -160,7 +160,7 @@ fn a_retransmission_is_a_stream_of_its_own_with_reports_and_an_end() {
         assert!(last.is_none_or(|l: u16| view.sequence() == l.wrapping_add(1)));
         last = Some(view.sequence());
         let (osn, _) = weir_wire::rtp::retransmission::read(view.payload()).unwrap();
-        // What is sent again is the packet that was sent under the number, marker and timestamp included.
+        // A retransmission is the packet sent with that number, marker and timestamp included.
         let same = |(_, b, t): &&(Timestamp, Vec<u8>, weir_session::Transmit)| {
             t.is_rtp() && b[1] & 0x7f == MEDIA && b[2..4] == osn.to_be_bytes()
         };
@@ -169,7 +169,7 @@ fn a_retransmission_is_a_stream_of_its_own_with_reports_and_an_end() {
         assert_eq!((&original.1[4..8], original.1[1] & 0x80), (&bytes[4..8], bytes[1] & 0x80));
         assert_eq!(original.2.payload, t.payload);
     }
-    // Sender reports of both, and a block about each at the other end.
+    // Sender reports on both, and a block on each at the other end.
     let (mut reports, mut blocks) = (vec![], vec![]);
     for (from, to) in [(0, &mut reports), (1, &mut blocks)] {
         for (_, bytes, _) in c.sent[from].iter().filter(|s| !s.2.is_rtp()) {
@@ -193,7 +193,7 @@ fn a_retransmission_is_a_stream_of_its_own_with_reports_and_an_end() {
     assert_eq!(goodbye.sources.iter().collect::<Vec<_>>(), [11, RESENT_SSRC]);
 }
 
-/// By either format, feedback tells of retransmissions as packets of their own, and the controller can tell them apart.
+/// In either format feedback reports retransmissions as packets of their own, which controllers can distinguish.
 #[test]
 fn feedback_and_controllers_know_retransmissions_from_originals() {
     for format in [FeedbackFormat::TransportWide, FeedbackFormat::CongestionControl] {
@@ -217,7 +217,7 @@ fn feedback_and_controllers_know_retransmissions_from_originals() {
                 }
             }
         }
-        // Each is lost like any other packet.
+        // Each may be lost like any other packet.
         assert!(told as f64 > 0.97 * again.len() as f64, "{told} of {}", again.len());
         assert!((0.04..0.18).contains(&(lost as f64 / told as f64)), "{lost} of {told}");
         assert_eq!((c.a.counters().unknown_source, c.b.counters().unknown_source), (0, 0));
@@ -237,7 +237,7 @@ fn media_makes_room_for_what_is_sent_again() {
     let (alone, none) = rate(0.0);
     assert!(none == 0.0 && (790.0..830.0).contains(&alone), "{alone}");
     let (media, resent) = rate(0.2);
-    // A fifth of the media, and of what is sent again.
+    // A fifth of media and retransmissions.
     let expected = media * 0.25;
     assert!((expected * 0.9..expected * 1.1).contains(&resent), "{resent} beside {media}");
     assert!((alone * 0.95..alone * 1.05).contains(&(media + resent)), "{media} and {resent} instead of {alone}");
@@ -264,9 +264,9 @@ fn a_storm_of_requests_is_bounded() {
     let r = c.a.retransmission_counters();
     assert_eq!((r.requested, r.nacks), (requests, 5_000));
     assert_eq!(r.unknown + r.repeated + r.refused + r.packets, requests);
-    // 20 % of 800 kbit/s for 5 s, and 1 s of it at once. What waits for the pacer is not counted here.
+    // 20 % of 800 kbit/s for 5 s, and 1 s of it at once. Packets waiting for the pacer are not counted here.
     assert!((60_000..=120_000).contains(&r.payload), "{r:?}");
-    // Media goes on, and nothing of it is taken for new at the other end.
+    // Media continues, and no retransmission counts as new at the other end.
     let n = c.b.nack_counters();
     assert_eq!((n.recovered, n.missing), (0, 0));
     assert!(n.duplicates > 0 && n.duplicates + n.late == n.retransmissions, "{n:?}");
@@ -295,7 +295,7 @@ fn forged_retransmissions_bring_nothing_in() {
     assert_eq!((s.lost, s.frames_lost), (before.lost, before.frames_lost));
 }
 
-/// Repair and retransmission side by side: what repair brings back is hardly ever asked for.
+/// Repair and retransmission together: packets recovered by repair are hardly ever requested.
 #[test]
 fn repair_goes_first_where_there_is_both() {
     let recorder = Recorder::new(800);
@@ -304,7 +304,7 @@ fn repair_goes_first_where_there_is_both() {
     c.run_until(Timestamp::from_secs(60));
     let (s, n, w) = (c.b.recovery_stats(), c.b.nack_counters(), c.b.repair_counters().window);
     assert!(s.lost > 200, "{s:?}");
-    // Parity brings back what is lost alone among five: 0.95^4 of it.
+    // Parity recovers single losses among five: 0.95^4 of them.
     let share = w.recovered as f64 / s.lost as f64;
     assert!((0.72..0.9).contains(&share), "{share}: {w:?}");
     assert!(n.requested as f64 <= s.lost as f64 * 0.3, "{n:?}");
@@ -312,7 +312,7 @@ fn repair_goes_first_where_there_is_both() {
     assert_eq!(s.recovered + s.residual_lost, s.lost);
 }
 
-/// A call of a policy at both ends, over a path that loses at random. The source may be given sizes of slices.
+/// A call with a policy at both ends, over a path with random loss. The source may support slice sizes.
 fn with_policy(config: ResilienceConfig, rtt: i64, share: f64, recorder: &Recorder, toy: Option<Toy>) -> Call {
     let now = Timestamp::ZERO;
     let endpoint = EndpointConfig { ssrc: 11, remote_ssrc: 22, synchronised_clocks: true, ..EndpointConfig::default() };
@@ -340,16 +340,16 @@ fn a_policy_asks_again_on_a_short_path_and_protects_on_a_long_one() {
         let (sending, receiving) = c.a.resilience();
         assert!(receiving.is_none() && sending.is_some());
         let (sending, receiving) = (sending.unwrap().mechanisms, c.b.resilience().1.unwrap().mechanisms);
-        // Both ends have come to the same, each by itself.
+        // Both ends have decided the same independently.
         assert_eq!(sending, receiving);
         assert_eq!((receiving.contains(Mechanisms::NACK), sending.contains(Mechanisms::PROTECTION)), (nack, uep));
         assert!(lost > 20 && packets > 3_000);
         let (repair, again) = (c.a.send_counters().repair_packets, c.a.retransmission_counters().packets);
         assert_eq!((repair > 300, again > 20), (uep, nack));
-        // Parity of one in eight brings back what is lost alone.
+        // Parity of one in eight recovers single losses.
         let back = recovered as f64 / lost as f64;
         assert!(if nack { residual <= 1 } else { (0.6..0.95).contains(&back) }, "{back}, {residual}");
-        // Media makes room for all of it.
+        // Media is reduced for all of it.
         let all = |s: weir_session::SendCounters| s.bytes + s.repair_bytes;
         let kbps = (all(c.a.send_counters()) - all(sent)) as f64 * 8.0 / 45_000.0;
         assert!((770.0..840.0).contains(&kbps), "{kbps}");
@@ -381,7 +381,7 @@ fn slices_get_smaller_with_loss_and_are_left_alone_without_a_policy() {
     // From a packet's payload on, by the rule.
     assert_eq!(sizes, [1_000, 500, 250, 200, 150], "{sizes:?}");
     assert_eq!(c.b.nack_counters().nacks, 0);
-    // A codec that cannot is not asked again and again.
+    // A codec without support is not asked repeatedly.
     let mut c = with_policy(config, 40, 0.1, &Recorder::new(800), None);
     c.run_until(Timestamp::from_secs(20));
     assert_eq!(c.a.resilience().0.unwrap().mechanisms, Mechanisms::NONE);
@@ -399,7 +399,7 @@ fn a_controller_that_plans_repair_keeps_it() {
     assert!((s.repair_packets as i64 * 10 - s.packets as i64).abs() < 60, "{s:?}");
 }
 
-/// What comes again is the content that was sent, byte for byte.
+/// Retransmissions have the original content, byte for byte.
 #[test]
 fn content_comes_again_as_it_was() {
     let toy = Toy::new(ms(40));

@@ -1,4 +1,4 @@
-//! Notices of a base station: who heeds them, and what becomes of them.
+//! Notices of a base station: who accepts them, and their effects.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use weir_wire::rtcp::{Packet, parse_compound};
 const NOW: Timestamp = Timestamp::from_secs(1);
 const LIMITS: Limits = Limits { floor: DataRate::from_kbps(30), ceiling: DataRate::from_kbps(2_000) };
 
-/// A notice of 400 kbit/s about a media source.
+/// A notice of 400 kbit/s for a media source.
 fn notice(ssrc: u32, media_ssrc: u32) -> Vec<u8> {
     let mut station = Station::new(StationConfig {
         ssrc,
@@ -47,10 +47,10 @@ fn a_sender_heeds_its_own_station_alone() {
     let rate = DataRate::from_kbps(400);
     hear(&mut end, &notice(7, 1));
     assert_eq!(recorder.told(), [Told::Notice(CapacityNotice { now: NOW, rate })]);
-    // About another source: it is ignored and counted.
+    // For another source: ignored and counted.
     hear(&mut end, &notice(7, 3));
     assert_eq!((recorder.told().len(), end.counters().unknown_source), (1, 1));
-    // The same message of somebody else is a request as ever.
+    // The same message from another sender is an ordinary request.
     hear(&mut end, &notice(2, 1));
     let estimate = ReceiverEstimate { now: NOW, rate, kind: EstimateKind::Tmmbr };
     assert_eq!(recorder.told().last(), Some(&Told::Estimate(estimate)));

@@ -1,4 +1,4 @@
-//! Several streams under one controller: shared out, numbered, reported on and repaired each by itself.
+//! Several streams under one controller: allocation, and separate numbering, reports and repair.
 
 #![allow(clippy::unwrap_used)]
 
@@ -40,7 +40,7 @@ fn frames(interval: TimeDelta) -> weir_media::Source {
     PerfectCodec::frames(interval, Timestamp::ZERO).into()
 }
 
-/// The streams beside the audio: source, payload type and what each asks for.
+/// The streams besides audio: source, payload type and demand.
 fn videos() -> [(u32, u8, Demand); 3] {
     [
         (LOW, 100, demand(50, 200, MediaKind::Video, Some(1))),
@@ -49,7 +49,7 @@ fn videos() -> [(u32, u8, Demand); 3] {
     ]
 }
 
-/// A call with audio; the other streams are added by [`add`].
+/// A call with audio; [`add`] adds the other streams.
 fn call(controller: &str, link: u64, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
     let registry = Registry::builtin();
     let limits = Limits { floor: kbps(32), ceiling: kbps(3_000) };
@@ -93,7 +93,7 @@ fn run(c: &mut Call, seconds: i64) {
     c.run_until(Timestamp::from_secs(seconds));
 }
 
-/// RTP bytes that left by source from this instant on.
+/// RTP bytes sent by source from this time on.
 fn sent_bytes(c: &Call, from: i64) -> BTreeMap<u32, u64> {
     let mut sum = BTreeMap::new();
     for (at, bytes, t) in c.sent[0].iter().filter(|s| s.2.is_rtp() && s.0 >= Timestamp::from_secs(from)) {
@@ -198,7 +198,7 @@ fn a_target_that_swings_does_not_switch_a_stream_with_each_swing() {
     c.b.add_incoming(IncomingConfig::new(identity, MediaKind::Video), c.now).unwrap();
     let asks = demand(200, 400, MediaKind::Video, None);
     let video = c.a.add_outgoing(OutgoingConfig::new(identity, frames(ms(33)), asks), c.now).unwrap();
-    // Runs at a target; gives the times at which the video goes on and off.
+    // Runs at a target; returns the times at which the video is switched on and off.
     let mut was_on = true;
     let mut at = |c: &mut Call, target: u64, length: i64| {
         *recorder.target.lock().unwrap() = weir_cc::Target::paced(kbps(target), kbps(target * 4));
@@ -215,23 +215,23 @@ fn a_target_that_swings_does_not_switch_a_stream_with_each_swing() {
         }
         (on, off)
     };
-    // Audio's 16 and the video's 200 kbit/s fit 300 with a fifth to spare, and do not fit 180. Shorter than the hold of 1 s:
+    // Audio's 16 and the video's 200 kbit/s fit 300 with a fifth to spare, but not 180. Shorter than the hold of 1 s:
     for swing in 0..30 {
         assert_eq!(at(&mut c, 180, 900), (vec![], u32::from(swing == 0)));
         assert_eq!(at(&mut c, 300, 900), (vec![], 0));
     }
-    // It goes on after holds of 1, 2 and 4 s, off again soon each time, and would then wait for 8 s.
+    // It is switched on after holds of 1, 2 and 4 s, goes off again soon each time, and would then wait for 8 s.
     at(&mut c, 180, 1_000);
     let swings: Vec<_> = (0..12).map(|_| (at(&mut c, 300, 7_500).0.len(), at(&mut c, 180, 1_000).1)).collect();
     assert_eq!(swings[..3], [(1, 1); 3]);
     assert_eq!(swings[3..], [(0, 0); 9]);
-    // A target that stays lets it go on then, with a key frame.
+    // At a stable target it is then switched on, with a key frame.
     let before = c.now;
     let (on, off) = at(&mut c, 300, 20_000);
     assert!(on.len() == 1 && off == 0 && (ms(8_000)..=ms(8_200)).contains(&(on[0] - before)), "{on:?} from {before}");
     let counters = c.a.outgoing(video).unwrap().counters();
     assert!((4..=6).contains(&counters.key_frames), "{counters:?}");
-    // The audio has had its rate all the time, beside padding in the video's place.
+    // The audio always has its rate, with padding in place of the video.
     let is_audio = |t: &weir_session::Transmit| t.rtp == Some((OutgoingId::FIRST, Kind::Media));
     let bytes: u64 = c.sent[0].iter().filter(|s| is_audio(&s.2)).map(|s| s.2.size.as_bytes()).sum();
     let rate = bytes as f64 * 8.0 / 1_000.0 / c.now.as_secs_f64();
@@ -240,7 +240,7 @@ fn a_target_that_swings_does_not_switch_a_stream_with_each_swing() {
 
 #[test]
 fn a_target_that_follows_what_is_sent_rises_until_all_streams_are_on() {
-    // NADA does not rise far above what is received: without padding the audio alone would hold it down.
+    // NADA does not rise far above the received rate: without padding the audio alone would limit it.
     let mut c = call("nada", 3_000, |_, _| Fate::Pass);
     c.a.outgoing(OutgoingId::FIRST).unwrap().set_demand(demand(16, 32, MediaKind::Audio, None), c.now);
     for (ssrc, payload_type, least) in [(LOW, 100, 400), (SCREEN, 104, 700)] {
@@ -253,7 +253,7 @@ fn a_target_that_follows_what_is_sent_rises_until_all_streams_are_on() {
     assert!(c.a.outgoing_ids().collect::<Vec<_>>().into_iter().any(|id| !c.a.outgoing(id).unwrap().is_on()));
     run(&mut c, 40);
     assert!(c.a.outgoing_ids().collect::<Vec<_>>().into_iter().all(|id| c.a.outgoing(id).unwrap().is_on()));
-    // Padding stands in only as long as something is off.
+    // There is padding only while a stream is off.
     let padding = c.sent[0].iter().filter(|s| matches!(s.2.rtp, Some((_, Kind::Padding)))).map(|s| s.0);
     assert!(padding.clone().count() > 10 && padding.max().unwrap() < Timestamp::from_secs(30));
 }
@@ -367,7 +367,7 @@ fn controllers_that_go_by_reports_hear_of_all_streams_at_once() {
     let reports = recorder.intervals();
     assert!(blocks.len() >= 40 && blocks.len().abs_diff(reports.len()) <= 1, "{} {}", blocks.len(), reports.len());
     assert!(blocks.windows(2).all(|w| w[0].now < w[1].now), "one block a compound");
-    // Nothing is reported twice, in the order of sending, and losses come out as they were.
+    // Nothing is reported twice; packets are in send order, with the actual losses.
     let packets: Vec<_> = reports.iter().flat_map(|r| r.1.clone()).collect();
     let mut numbers: Vec<u64> = packets.iter().map(|p| p.sequence).collect();
     assert!(reports.iter().all(|r| r.1.windows(2).all(|w| w[0].sequence < w[1].sequence)));
@@ -434,7 +434,7 @@ fn unknown_sources_find_their_stream_by_payload_type_mid_and_rid() {
         ("hi", HIGH, demand(100, 400, MediaKind::Video, Some(1))),
     ];
     let mut ids = vec![IncomingId::FIRST];
-    // The receiver lists them the other way round: the labels decide.
+    // The receiver lists them in reverse: the labels decide.
     for (rid, ..) in encodings.iter().rev() {
         let identity = StreamIdentity { mid: label("v"), rid: label(rid), ..identity(0, 100) };
         ids.push(c.b.add_incoming(IncomingConfig::new(identity, MediaKind::Video), c.now).unwrap());
@@ -446,7 +446,7 @@ fn unknown_sources_find_their_stream_by_payload_type_mid_and_rid() {
     run(&mut c, 10);
     let found: Vec<u32> = ids.iter().map(|&id| c.b.incoming(id).unwrap().identity().ssrc).collect();
     assert_eq!(found, [AUDIO, HIGH, LOW]);
-    // Once the streams are reported on, packets leave without labels.
+    // After the first report packets are sent without labels.
     let labelled = |s: &&(Timestamp, Vec<u8>, weir_session::Transmit)| {
         s.2.is_rtp() && PacketView::parse_header(&s.1).unwrap().extension(9).is_some()
     };
@@ -478,7 +478,7 @@ fn a_datagram_comes_with_what_it_was() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Bytes from the network, damaged real packets among them, neither panic nor make an end keep more than its bounds.
+    /// Bytes from the network, including damaged real packets, neither cause a panic nor exceed an end's memory bounds.
     #[test]
     fn hostile_datagrams_do_no_harm(seed: u64, flips in proptest::collection::vec((any::<u16>(), any::<u16>(), any::<u8>()), 1..60)) {
         let mut c = call(["gcc", "scream", "fbra"][(seed % 3) as usize], 3_000, |_, _| Fate::Pass);

@@ -1,4 +1,4 @@
-//! The adaptive system: what an application sets, reads and sees while a call runs.
+//! The adaptive system: what an application sets, reads and observes during a call.
 
 #![allow(clippy::unwrap_used, clippy::type_complexity)]
 
@@ -41,7 +41,7 @@ fn system(preferences: Preferences) -> AdaptiveSystem {
     AdaptiveSystem::new(config("fixed", Some(preferences), None), &Registry::builtin()).unwrap()
 }
 
-/// What an observer has seen: a letter for the kind, and the bytes.
+/// An observer's record: a letter for the kind, and the bytes.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<(char, Vec<u8>, u32)>>>);
 
@@ -79,7 +79,7 @@ impl Observer for Log {
     }
 }
 
-/// Both ends of a call whose sender is `a`, moved out of its system.
+/// Both ends of a call; the sender `a` is moved out of its system.
 fn call(a: Endpoint, b: Endpoint, rule: impl FnMut(u64, &[u8]) -> Way + 'static) -> Call {
     Call::new(a, b, Link::new(DataRate::from_mbps(3), rule))
 }
@@ -97,7 +97,7 @@ fn receiver(params: SessionParams) -> Endpoint {
     Endpoint::new(endpoint, None, Some(receive), Timestamp::ZERO)
 }
 
-/// Runs a sending system alone for a while.
+/// Runs a sending system alone.
 fn run_alone(s: &mut AdaptiveSystem, from: i64, to: i64) -> Vec<Vec<u8>> {
     let (mut out, mut all) = (Vec::new(), vec![]);
     for ms in from..to {
@@ -126,7 +126,7 @@ fn preferences_choose_codec_and_source_while_the_call_runs() {
     assert_eq!(s.param("reaction"), Ok(ParamValue::Number(1.0)));
     run_alone(&mut s, 3_000, 8_000);
     assert!((600.0..1_000.0).contains(&s.bit_rate(Timestamp::from_secs(8)).unwrap().0.as_kbps_f64()));
-    // Wrong ones are errors and change nothing.
+    // Wrong values are errors and change nothing.
     let wrong = [
         wish(&[("codec", "h264")]),
         wish(&[("codec", "trace")]),
@@ -210,7 +210,7 @@ fn observers_see_every_packet_and_what_was_recovered_as_it_was_sent() {
         (sent.of('c').len() as u64, got.of('c').len() as u64),
         (c.a.counters().rtcp_received, c.b.counters().rtcp_received)
     );
-    // Byte for byte, with the payload as long as it was.
+    // Byte for byte, with the payload at its full length.
     let recovered = got.of('r');
     assert!(recovered.len() > 40, "{}", recovered.len());
     let sent: Vec<_> = sent.of('M');
@@ -230,7 +230,7 @@ fn session_parameters_change_at_run_time() {
         c.sent[1].iter().filter(|s| s.0 >= at).count()
     };
     c.run_until(Timestamp::from_secs(10));
-    // T_rr_interval of 1 s, half to one and a half of it apart.
+    // T_rr_interval of 1 s: 0.5 to 1.5 s apart.
     let usual = count(&c, 0);
     assert!((7..=20).contains(&usual), "{usual}");
     let mut params = *c.b.session_params();
@@ -267,7 +267,7 @@ fn session_parameters_change_at_run_time() {
     c.b.set_session_params(params).unwrap();
     c.run_until(Timestamp::from_secs(30));
     assert_eq!(blocks(&c, 21), (vec![], 0));
-    // 360 s over 2,000 kbit/s are 180 ms: by the compensation 148 ms on average.
+    // 360 s over 2,000 kbit/s is 180 ms: with the compensation 148 ms on average.
     let avp = count(&c, 21);
     assert!((50..=72).contains(&avp), "{avp}");
     assert!(!c.b.send_early_rtcp(c.now), "RFC 3551 has no early feedback");
@@ -304,14 +304,15 @@ fn rapid_synchronisation_tells_capture_times_before_any_sender_report() {
         let params = SessionParams { rapid_synchronisation: rapid, ..SessionParams::default() };
         let mut s = system(Preferences { frame_rate: 25.0, ..Preferences::default() });
         s.set_session_params(params).unwrap();
-        // No RTCP gets through in the first three seconds.
+        // No RTCP is delivered in the first three seconds.
         let mut c = call(core::mem::replace(s.endpoint_mut(), receiver(params)), receiver(params), |_, bytes| {
             if bytes[1] & 0x7f == 96 { Way::Pass } else { Way::Lose }
         });
         c.run_until(Timestamp::from_secs(3));
         let events: Vec<_> = core::iter::from_fn(|| c.b.poll_playout(c.now)).collect();
         assert!(events.len() > 50);
-        // Frames are captured each 40 ms and played 200 ms later; by the first arrival, 50 ms and more after that.
+        // Frames are captured every 40 ms and played 200 ms later; relative to the first arrival at least 50 ms after
+        // that.
         let late = (events[20].at - Timestamp::ZERO).as_millis_f64() % 40.0;
         if rapid == RapidSynchronisation::Off {
             assert!((9.0..20.0).contains(&late), "{late}");
@@ -325,7 +326,7 @@ fn rapid_synchronisation_tells_capture_times_before_any_sender_report() {
 
 #[test]
 fn a_missing_sender_report_is_asked_for_and_comes_early() {
-    // The sender has no extension, the receiver wants to synchronise: it asks, and is answered out of turn.
+    // The sender has no extension, and the receiver wants to synchronise: it requests a report, which is sent early.
     let asks = SessionParams { rapid_synchronisation: RapidSynchronisation::Ntp64(4), ..SessionParams::default() };
     let run = |params| {
         let mut s = system(Preferences::default());

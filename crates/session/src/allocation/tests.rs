@@ -14,7 +14,7 @@ fn encoding(least: u64, most: u64) -> Demand {
     Demand { simulcast: Some(1), ..video(least, most, Priority::Low) }
 }
 
-/// The rates in kbit/s that a first share-out gives.
+/// The rates in kbit/s of a first allocation.
 fn rates(target: u64, demands: &[Demand]) -> Vec<u64> {
     let mut shares = vec![Share::new(); demands.len()];
     share_out(kbps(target), demands, &Hysteresis::default(), &mut shares, Timestamp::ZERO);
@@ -37,7 +37,7 @@ fn weights_double_with_each_priority() {
     let all = [Priority::VeryLow, Priority::Low, Priority::Medium, Priority::High];
     let streams = all.map(|p| video(0, 10_000, p));
     assert_eq!(rates(1_500, &streams), [100, 200, 400, 800]);
-    // The highest is full at 500: 1,000 are left for weights of 7.
+    // The highest reaches its greatest rate at 500: 1,000 remain for weights of 7.
     let mut streams = streams;
     streams[3].most = kbps(500);
     assert_eq!(rates(1_200, &streams), [100, 200, 400, 500]);
@@ -52,7 +52,7 @@ fn encodings_go_on_from_the_lowest_up_and_leave_what_they_cannot_use() {
     assert_eq!(rates(1_349, &camera), [150, 500, 0]);
     assert_eq!(rates(1_350, &camera), [150, 500, 700]);
     let with_screen = [camera[0], camera[1], camera[2], video(100, 3_000, Priority::Low)];
-    // 850 above what both need at least, half for each: 475 for the camera.
+    // 850 above the least rates of both, half for each: 475 for the camera.
     assert_eq!(rates(1_000, &with_screen), [150, 325, 0, 525]);
     // 275 for the camera, which can use 150 of it.
     assert_eq!(rates(600, &with_screen), [150, 0, 0, 450]);
@@ -98,7 +98,7 @@ fn what_goes_off_again_soon_waits_twice_as_long_the_next_time() {
     assert_eq!(waits, [1, 2, 4, 8, 16, 16]);
 }
 
-/// How often an encoding goes on or off while the target swings by 15 % every 500 ms, as GCC's does when it backs off.
+/// Number of times an encoding is switched while the target swings by 15 % every 500 ms, as GCC's does on back-off.
 #[test]
 fn a_target_that_swings_does_not_make_an_encoding_flap() {
     let demands = [audio(16, 32), encoding(50, 150), encoding(200, 500)];
@@ -175,7 +175,7 @@ proptest! {
         share_out(kbps(target), &demands, &Hysteresis::default(), &mut low, Timestamp::ZERO);
         share_out(kbps(target + more), &demands, &Hysteresis::default(), &mut high, Timestamp::ZERO);
         let sum = |shares: &[Share]| shares.iter().map(|s| s.rate.as_bps()).sum::<u64>();
-        // Each stream may lose less than a bit a second to rounding.
+        // Rounding may cost each stream less than 1 bit/s.
         prop_assert!(sum(&high) + 64 >= sum(&low), "{} and {}", sum(&low), sum(&high));
         for &i in &lowest(&demands) {
             prop_assert!(high[i].is_on || !low[i].is_on);
@@ -187,7 +187,8 @@ proptest! {
         let mut shares = vec![Share::new(); demands.len()];
         share_out(kbps(start), &demands, &Hysteresis::default(), &mut shares, Timestamp::ZERO);
         let all: u64 = demands.iter().map(|d| d.most.as_bps() / 1_000).sum();
-        // Weights may give a stream more than it can use until the others are full: far above the sum all are.
+        // Weights may give a stream more than it can use until the others reach their greatest rates: far above the sum
+        // all do.
         for n in 0..200 {
             share_out(kbps(all * 2 + 1_000), &demands, &Hysteresis::default(), &mut shares, Timestamp::from_millis(n * 200));
         }

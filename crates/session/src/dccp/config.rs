@@ -1,17 +1,17 @@
-//! How a session runs over DCCP.
+//! Configuration of a session over DCCP.
 
 use weir_dccp::connection::{Ccids, Config};
 use weir_dccp::packet::ServiceCode;
 use weir_units::TimeDelta;
 
-/// How the send queue is sized by the frames that go through it (S. Jero, 2013, section 3.2.1).
+/// How the send queue is sized by the frames that pass through it (S. Jero, 2013, section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueSizing {
-    /// How many times as long the queue becomes with a frame that does not fit it (twice).
+    /// Factor by which the queue grows when a frame does not fit (2).
     pub growth: usize,
-    /// Frames after which it shrinks to the largest of them, if that is shorter (1,000).
+    /// Number of frames after which it shrinks to the largest of them, if that is smaller (1,000).
     pub period: u32,
-    /// Packets that it may hold at most. The thesis has no bound; this one keeps memory in one.
+    /// Most packets that it may hold. The thesis has no bound; this one limits memory.
     pub max: usize,
 }
 
@@ -21,19 +21,19 @@ impl Default for QueueSizing {
     }
 }
 
-/// How a session runs over DCCP. The connection's own queue and congestion control are in
+/// Configuration of a session over DCCP. The connection's own queue and congestion control are in
 /// [`Config`](weir_dccp::connection::Config).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DccpConfig {
-    /// How the send queue is sized; `None` leaves it as it is.
+    /// How the send queue is sized; `None` leaves it unchanged.
     pub sizing: Option<QueueSizing>,
-    /// After its capture a frame's packets need not leave any more so late; `None` for never. A queue that drops goes by it.
+    /// Age, measured from capture, at which a frame's packets expire; `None` for never. Queues that drop use it.
     pub max_wait: Option<TimeDelta>,
-    /// Least time from one [`TransportRate`](weir_cc::cue::TransportRate) to the next, which come with frames; controllers take
-    /// samples of these as they see fit.
+    /// Least interval between [`TransportRate`](weir_cc::cue::TransportRate) cues, which accompany frames; controllers
+    /// sample them as needed.
     pub rate_interval: TimeDelta,
-    /// After so long without anything to send an empty datagram leaves, to keep bindings in address translators (RFC 5762,
-    /// section 4.1: 15 s); `None` for none.
+    /// Idle time after which an empty datagram is sent to keep address translators' bindings (RFC 5762, section 4.1: 15
+    /// s); `None` disables it.
     pub keep_alive: Option<TimeDelta>,
 }
 
@@ -48,13 +48,13 @@ impl Default for DccpConfig {
     }
 }
 
-/// What a connection for video is made from, with this congestion control both ways: service code RTPV (RFC 5762, section 5.2; the
-/// thesis's code has RTPA), the rest by default. RTCP goes over the same connection.
+/// A connection for video with this congestion control in both directions: service code RTPV (RFC 5762, section 5.2;
+/// the thesis's code has RTPA), defaults otherwise. RTCP uses the same connection.
 pub fn video_connection(ccid: u8) -> Config {
     Config { service_code: ServiceCode::RTP_VIDEO, ccids: Ccids::both(ccid), ..Config::default() }
 }
 
-/// The queue's size as frames have it.
+/// The queue's size by frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizing {
     config: QueueSizing,
@@ -67,7 +67,7 @@ impl Sizing {
         Self { config, frames: 0, largest: 0 }
     }
 
-    /// A frame of so many packets comes to a queue of this capacity; its new one, where it changes.
+    /// A frame of `packets` packets arrives at a queue of this capacity; returns the new capacity if it changes.
     pub(super) fn on_frame(&mut self, packets: usize, capacity: usize) -> Option<usize> {
         let mut wanted = capacity;
         if packets > wanted {
@@ -95,10 +95,10 @@ mod tests {
             capacity = sizing.on_frame(packets, capacity).unwrap_or(capacity);
             capacity
         };
-        // Once a frame, however large it is.
+        // Once per frame, however large it is.
         assert_eq!([5, 6, 100, 100, 100, 100].map(&mut frame), [5, 10, 20, 40, 80, 160]);
         assert_eq!((6..999).map(|_| frame(7)).max(), Some(160));
-        // The thousandth: the largest of these had 100 packets. After the next thousand it is 8.
+        // The thousandth frame: the largest had 100 packets. After the next thousand the size is 8.
         assert_eq!(frame(7), 100);
         assert_eq!((0..999).map(|n| frame(7 + n % 2)).min(), Some(100));
         assert_eq!([7, 9].map(&mut frame), [8, 16]);
@@ -108,7 +108,7 @@ mod tests {
     fn stays_within_its_bound() {
         let mut sizing = Sizing::new(QueueSizing { max: 12, ..QueueSizing::default() });
         assert_eq!([5, 10, 12].map(|c| sizing.on_frame(1_000, c)), [Some(10), Some(12), None]);
-        // One that was larger before is left.
+        // A capacity that was larger before is kept.
         assert_eq!(sizing.on_frame(1_000, 20), None);
         let mut odd = Sizing::new(QueueSizing { growth: 0, period: 0, max: 0 });
         assert_eq!([odd.on_frame(9, 5), odd.on_frame(0, 5)], [None, Some(1)]);

@@ -1,4 +1,4 @@
-//! The hand-over of a session's packets to a DCCP connection.
+//! Hands a session's packets over to a DCCP connection.
 
 use super::config::{DccpConfig, Sizing};
 use super::counters::DccpCounters;
@@ -12,10 +12,10 @@ use weir_dccp::queue::{Message, QueueConfig, QueuePolicy};
 use weir_fec::Importance;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Importance in the send queue: RTCP is little and others wait for it.
+/// Importance of RTCP in the send queue: it is small, and others wait for it.
 const RTCP_IMPORTANCE: u8 = u8::MAX;
 
-/// Importance in the send queue of media's.
+/// Importance of media in the send queue.
 fn importance(of: Importance) -> u8 {
     match of {
         Importance::Key => 2,
@@ -24,25 +24,25 @@ fn importance(of: Importance) -> u8 {
     }
 }
 
-/// The frame that is being handed over.
+/// The frame being handed over.
 #[derive(Clone, Copy, Debug)]
 struct HandOver {
     rtp_timestamp: u32,
     importance: u8,
     deadline: Option<Timestamp>,
-    /// No packet of it has been handed over yet.
+    /// Whether no packet of it has been handed over yet.
     first: bool,
     refused: u32,
 }
 
-/// A connection and what the hand-over to it keeps.
+/// A connection and the state of the hand-over to it.
 pub(super) struct Connected {
     config: DccpConfig,
     connection: Connection,
     sizing: Option<Sizing>,
     frame: Option<HandOver>,
     buffer: Vec<u8>,
-    /// An RTCP datagram that waits for room.
+    /// An RTCP datagram waiting for room.
     rtcp: Vec<u8>,
     paused: bool,
     open: bool,
@@ -50,7 +50,7 @@ pub(super) struct Connected {
     max_packet_size: DataSize,
     last_rate: Option<Timestamp>,
     last_sent: Timestamp,
-    /// What the queue had dropped when the controller last heard of it.
+    /// The queue's drop count at the controller's last notification.
     dropped: u64,
     counters: DccpCounters,
 }
@@ -118,7 +118,7 @@ impl Connected {
         let mut outcome = None;
         self.connection.handle_datagram(now, datagram);
         while let Some(received) = self.connection.receive(&mut self.buffer) {
-            // Empty ones keep bindings.
+            // Empty datagrams keep bindings.
             if !self.buffer.is_empty() {
                 let (payload, ecn) = (received.payload, received.ecn);
                 let datagram = Datagram { payload, ..Datagram::new(&self.buffer, ecn) };
@@ -161,7 +161,7 @@ impl Connected {
         }
     }
 
-    /// Follows the connection's state.
+    /// Handles changes of the connection's state.
     fn follow_connection(&mut self, endpoint: &mut Endpoint, now: Timestamp) {
         let open = matches!(self.connection.state(), State::PartOpen | State::Open);
         if open != self.open {
@@ -179,7 +179,7 @@ impl Connected {
         }
     }
 
-    /// Hands one packet of the session over; `false` where there is none.
+    /// Hands over one packet of the session; `false` if there is none.
     fn hand_over(&mut self, endpoint: &mut Endpoint, now: Timestamp) -> bool {
         if !self.rtcp.is_empty() && self.has_room() {
             let rtcp = core::mem::take(&mut self.rtcp);
@@ -227,7 +227,7 @@ impl Connected {
         let queue = self.connection.queue();
         queue.len() < queue.config().capacity.max(1) || queue.config().policy != QueuePolicy::Refuse
     }
-    /// Whether the connection takes nothing any more.
+    /// Whether the connection accepts no more data.
     fn is_over(&self) -> bool {
         self.connection.state() > State::Open || self.connection.state() == State::Closed
     }
@@ -242,7 +242,7 @@ impl Connected {
     }
 
     fn send_rtp(&mut self, endpoint: &mut Endpoint, now: Timestamp, payload: u32) {
-        // What goes beside media, or as padding, can be missed first.
+        // Repair and padding are the first to be dropped.
         let beside = HandOver {
             rtp_timestamp: 0,
             importance: 0,
@@ -279,13 +279,13 @@ impl Connected {
         }
     }
 
-    /// The next frame comes to the front of the session's queue.
+    /// The next frame reaches the front of the session's queue.
     fn begin_frame(&mut self, endpoint: &mut Endpoint, now: Timestamp) {
         let Some(next) = endpoint.next_media().copied() else { return };
         if self.frame.is_some_and(|f| f.rtp_timestamp == next.rtp_timestamp) {
             return;
         }
-        // What was left of the frame before was thrown away.
+        // The rest of the previous frame was discarded.
         self.end_frame(endpoint, now);
         let (packets, size, interval) = endpoint.next_frame(now);
         self.counters.frames += 1;
@@ -306,7 +306,7 @@ impl Connected {
         });
     }
 
-    /// All of a frame has been handed over: the controller hears how that went.
+    /// The frame has been handed over: notifies the controller of the result.
     fn end_frame(&mut self, endpoint: &mut Endpoint, now: Timestamp) {
         let Some(frame) = self.frame.take() else { return };
         let queue = self.connection.queue().counters();

@@ -1,30 +1,30 @@
-//! What becomes of a session's packets on their way into the connection.
+//! Counters of a session's packets handed over to the connection.
 
-/// What became of a session's packets on their way into the connection.
+/// Counters of a session's packets handed over to the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DccpCounters {
-    /// Frames handed over, of which at least a packet was.
+    /// Frames of which at least one packet was handed over.
     pub frames: u64,
-    /// Of these with refused packets, or with packets dropped from the queue since the frame before.
+    /// Those with refused packets, or with packets dropped from the queue since the previous frame.
     pub frames_rejected: u64,
-    /// RTP packets that the connection has taken.
+    /// RTP packets accepted by the connection.
     pub accepted: u64,
-    /// RTP packets that its queue refused.
+    /// RTP packets refused by its queue.
     pub rejected: u64,
-    /// Frames whose first packet its queue refused.
+    /// Frames whose first packet was refused by the queue.
     pub first_rejected: u64,
-    /// RTP packets longer than a packet may be.
+    /// RTP packets above the packet size limit.
     pub too_long: u64,
-    /// Packets, RTCP's too, for a connection that takes none any more.
+    /// RTP and RTCP packets for a connection that accepts no more.
     pub unsent: u64,
-    /// RTCP datagrams that the connection has taken.
+    /// RTCP datagrams accepted by the connection.
     pub rtcp: u64,
-    /// RTCP datagrams that waited until a newer one took their place.
+    /// RTCP datagrams replaced by a newer one while waiting.
     pub rtcp_replaced: u64,
     /// Empty datagrams sent to keep bindings.
     pub keep_alives: u64,
-    /// Times that the queue was made longer ...
+    /// Times that the queue was enlarged ...
     pub queue_grown: u64,
-    /// ... and shorter.
+    /// ... and shrunk.
     pub queue_shrunk: u64,
 }

@@ -1,4 +1,4 @@
-//! What an endpoint does with the datagrams that arrive: media goes to its stream, RTCP on to the reports.
+//! Handling of received datagrams: media goes to its stream, RTCP to the reports.
 
 use super::reports::Compound;
 use super::{Endpoint, Sync};
@@ -20,12 +20,13 @@ use weir_wire::rtp::PacketView;
 use weir_wire::rtp::extension::{read_ntp_56, read_ntp_64};
 
 impl Endpoint {
-    /// A datagram has arrived. What it says is never trusted: what does not fit is counted, and the outcome says what it was.
+    /// Handles a received datagram. Its contents are untrusted: what does not fit is counted, and the outcome states
+    /// what it was.
     pub fn handle_datagram(&mut self, now: Timestamp, datagram: &Datagram<'_>) -> Outcome {
         self.receive(now, datagram, None)
     }
 
-    /// The same, with where it came from for an observer.
+    /// The same with the datagram's source address, for an observer.
     pub fn handle_datagram_from(&mut self, now: Timestamp, datagram: &Datagram<'_>, source: SocketAddr) -> Outcome {
         self.receive(now, datagram, Some(&source))
     }
@@ -122,7 +123,7 @@ impl Endpoint {
         outcome
     }
 
-    /// A packet that is of no media stream: repair, a retransmission, or a stranger.
+    /// A packet of no media stream: repair, a retransmission, or an unknown source.
     #[inline(never)]
     fn on_other_rtp(
         &mut self,
@@ -162,7 +163,7 @@ impl Endpoint {
         Outcome::Refused(Refusal::NotWanted)
     }
 
-    /// While no sender report has come the packet's own capture time counts, or the report is asked for (RFC 6051).
+    /// Before the first sender report, uses the packet's own capture time, or requests the report (RFC 6051).
     #[inline(never)]
     fn synchronise(&mut self, index: usize, now: Timestamp, view: &PacketView<'_>) {
         let Some(receiver) = &mut self.receiver else { return };
@@ -187,7 +188,7 @@ impl Endpoint {
     }
 }
 
-/// A datagram as observers see it.
+/// A datagram as passed to observers.
 pub(super) fn seen<'a>(now: Timestamp, datagram: &Datagram<'a>, source: Option<&SocketAddr>) -> Seen<'a> {
     Seen { now, bytes: datagram.bytes, payload: datagram.payload, source: source.copied() }
 }

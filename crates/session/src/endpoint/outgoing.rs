@@ -1,4 +1,4 @@
-//! What an endpoint sends: RTP from the pacer, RTCP by its timer.
+//! Sending: RTP from the pacer, RTCP by its timer.
 
 use super::{Bye, Endpoint, Sync, used_sources};
 use crate::config::EndpointConfig;
@@ -18,7 +18,7 @@ use weir_wire::rtp::extension::{Element, abs_send_time, ntp_64};
 use weir_wire::rtp::{Header, write_padding};
 
 impl Endpoint {
-    /// Writes the next datagram into `out`, which is cleared, and tells what it is; `None` where nothing is due.
+    /// Writes the next datagram into `out`, which is cleared, and returns its description; `None` if nothing is due.
     pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         out.clear();
         if self.bye == Bye::Sent {
@@ -133,7 +133,7 @@ impl Endpoint {
             r.on_feedback_sent(on_wire, now);
         }
         if regular {
-            // It may be repeated once a reporting interval (RFC 6051, section 3.2).
+            // It may be repeated once per reporting interval (RFC 6051, section 3.2).
             if self.sync == Sync::Asked && self.first_incoming().is_none_or(|s| s.heard.media.is_none()) {
                 self.sync = Sync::Wanted;
             }
@@ -228,7 +228,7 @@ fn header(p: &Outgoing, id: &StreamIdentity, c: &EndpointConfig, now: Timestamp)
     }
 }
 
-/// What follows the header of a packet of a media stream; how much of its payload is not in `out`.
+/// Writes what follows the header of a media packet; returns how much of its payload is not in `out`.
 #[inline(always)]
 fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 {
     match sender.outgoing.kind {
@@ -246,14 +246,14 @@ fn finish_packet(sender: &mut Sender, now: Timestamp, out: &mut Vec<u8>) -> u32 
     sender.outgoing.media.payload.into()
 }
 
-/// Writes a packet with a timestamp of RFC 6051 or labels, one that is sent again, or a repair packet; how much of its payload is
-/// not in `out`.
+/// Writes a packet with a timestamp of RFC 6051 or labels, a retransmission, or a repair packet; returns how much of
+/// its payload is not in `out`.
 #[inline(never)]
 fn write_extended(sender: &mut Sender, c: &EndpointConfig, zero: NtpTime, now: Timestamp, out: &mut Vec<u8>) -> u32 {
     let packet = sender.outgoing;
     let stream = &mut sender.streams[packet.stream];
     let identity = stream.identity;
-    // RFC 6051, section 3.3: the instant that the RTP timestamp stands for.
+    // RFC 6051, section 3.3: the time that the RTP timestamp represents.
     let ntp = ntp_64(NtpTime::at(packet.media.captured, zero));
     let element = match c.params.rapid_synchronisation {
         RapidSynchronisation::Off => None,

@@ -1,4 +1,4 @@
-//! Feedback on pictures: from the decoder, and to the other end.
+//! Picture feedback from the decoder to the other end.
 
 use super::Endpoint;
 use crate::identity::FeedbackSsrcs;
@@ -8,38 +8,40 @@ use crate::session_params::Profile;
 use crate::timers::earliest;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Round trip that requests are spaced by until one is measured.
+/// Round-trip time for the spacing of requests until one is measured.
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(200);
-/// Least spacing of requests: an encoder needs a frame's time for an answer.
+/// Least spacing of requests: an encoder needs a frame's time to respond.
 const MIN_SPACING: TimeDelta = TimeDelta::from_millis(50);
 
 impl Endpoint {
-    /// Asks the other end for a key frame as soon as the rules of early feedback let it (RFC 4585, section 3.5), and again
-    /// until a picture is decoded intact: after a round trip and the time that an answer waits for its playout. `false`
-    /// where the profile has no feedback messages.
+    /// Requests a key frame from the other end as soon as the rules of early feedback allow (RFC 4585, section 3.5),
+    /// and repeats the request until a picture is decoded intact; the interval is a round trip plus the playout delay
+    /// of a response. `false` if the profile has no feedback messages.
     pub fn request_key_frame_from_peer(&mut self, now: Timestamp) -> bool {
         self.incoming_first().is_some_and(|mut s| s.request_key_frame(now))
     }
-    /// The picture of this RTP timestamp, as in [`ReceivedFrame`](weir_media::ReceivedFrame), was decoded. `intact` where
-    /// it is as the encoder has it: nothing of it was missing, nor of anything that it is predicted from. That ends what is
-    /// asked for, and is acknowledged where the configuration has it so.
+    /// Reports that the picture with this RTP timestamp, as in [`ReceivedFrame`](weir_media::ReceivedFrame), was
+    /// decoded. `intact` means that it equals the encoder's: neither it nor anything that it is predicted from was
+    /// missing. This ends pending requests, and is acknowledged if so configured.
     pub fn on_decoded(&mut self, rtp_timestamp: u32, intact: bool, now: Timestamp) {
         let _ = now;
         if let Some(mut s) = self.incoming_first() {
             s.on_decoded(rtp_timestamp, intact);
         }
     }
-    /// Pictures behind the one of this RTP timestamp are damaged, and it was decoded intact: the other end is asked to go
-    /// back to it (RPSI), again until a later picture is decoded intact, and then for a key frame. To be called with each
-    /// damaged picture, or once. Where a policy of error resilience leaves references alone, it is asked for a key frame. `false` where the profile has no feedback messages.
+    /// Reports that pictures after the one with this RTP timestamp, which was decoded intact, are damaged: the other
+    /// end is asked to refer to it again (RPSI), repeatedly until a later picture is decoded intact, and finally for a
+    /// key frame. Call it with each damaged picture, or once. If a policy of error resilience disables references, a
+    /// key frame is requested instead. `false` if the profile has no feedback messages.
     pub fn on_damaged(&mut self, last_decoded_rtp_timestamp: u32, now: Timestamp) -> bool {
         self.incoming_first().is_some_and(|mut s| s.on_damaged(last_decoded_rtp_timestamp, now))
     }
-    /// Asks this end's source for slices of at most this size, or for one slice a frame; `false` where it cannot.
+    /// Requests slices of at most this size from this end's source, or one slice per frame; `false` if it has no
+    /// support.
     pub fn set_slice_size(&mut self, size: Option<DataSize>, now: Timestamp) -> bool {
         self.sender.as_mut().is_some_and(|s| s.streams[0].set_slice_size(size, now))
     }
-    /// Feedback on pictures, sent and received.
+    /// Counters of picture feedback, sent and received.
     pub fn picture_counters(&self) -> PictureCounters {
         let sent = self.first_incoming().map(|s| s.picture.counters).unwrap_or_default();
         let received = self.first_outgoing().map(|s| s.picture.counters).unwrap_or_default();
@@ -62,7 +64,7 @@ impl Endpoint {
         self.receiver.is_some() && self.config.params.profile == Profile::Avpf
     }
 
-    /// Wakes for feedback on pictures, where it may leave before the next regular packet.
+    /// Wakes for picture feedback if it may be sent before the next regular packet.
     #[inline]
     pub(super) fn picture_timeout(&self, receiver: &Receiver, at: &mut Timestamp) {
         let due = receiver.picture_due();

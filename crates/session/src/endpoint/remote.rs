@@ -1,4 +1,4 @@
-//! Who the other end is: sources that begin, leave, come back under another name, or have this end's own.
+//! The other end's sources: those that begin, leave, return under another identifier, or collide with this end's.
 
 use super::{Endpoint, Sync, used_sources};
 use crate::datagram::Datagram;
@@ -12,19 +12,18 @@ use weir_units::{TimeDelta, Timestamp};
 use weir_wire::rtcp::Bye;
 use weir_wire::rtp::PacketView;
 
-/// This end takes a new source identifier at most so often: what goes on under the new one is a loop (RFC 3550, section
-/// 8.2, has the order of ten reporting intervals).
+/// This end changes its source identifier at most once in this time: a further collision is a loop (RFC 3550,
+/// section 8.2, has the order of ten reporting intervals).
 const LOOP_GUARD: TimeDelta = TimeDelta::from_secs(10);
-/// Sets the random numbers of new identifiers apart from the others.
+/// Separates the random values of new identifiers from the others.
 const COLLISION_SEED: u64 = 0x434f_4c4c_4944;
 
 impl Endpoint {
-    /// The source of the other end's first stream, where it is known.
+    /// The source of the other end's first stream, if known.
     pub fn remote_ssrc(&self) -> Option<u32> {
         (self.config.remote_ssrc != 0).then_some(self.config.remote_ssrc)
     }
-    /// Whether the sources of all streams of the other end that were heard have said goodbye, and no others have taken their
-    /// places.
+    /// Whether the sources of all streams received from the other end have sent BYEs without being replaced.
     pub fn remote_left(&self) -> bool {
         let streams = self.receiver.iter().flat_map(|r| &r.streams);
         let mut known =
@@ -34,12 +33,12 @@ impl Endpoint {
             None => self.remote_bye,
         }
     }
-    /// This end's own source, by which it reports and sends its first stream: as configured, or another one after a collision.
+    /// This end's own source, used for its reports and its first stream: as configured, or changed after a collision.
     pub fn ssrc(&self) -> u32 {
         self.config.ssrc
     }
 
-    /// A packet of an incoming stream's source; the stream starts again with it where the source had left.
+    /// A packet of an incoming stream's source; it restarts the stream if the source had left.
     #[inline]
     pub(super) fn on_stream_rtp(&mut self, index: usize, now: Timestamp) {
         let Some(receiver) = &mut self.receiver else { return };
@@ -52,7 +51,7 @@ impl Endpoint {
         }
     }
 
-    /// RTP of a source that belongs to no stream; whether it is a stream's from now on.
+    /// RTP of a source that belongs to no stream; returns whether a stream has accepted it.
     #[inline(never)]
     pub(super) fn on_stranger(
         &mut self,
@@ -77,8 +76,8 @@ impl Endpoint {
         self.on_rtp(now, datagram, source)
     }
 
-    /// The stream whose place a source may take: one of its payload type, and of its MID and RID where both have any, that has
-    /// no source yet, or whose source is gone.
+    /// The stream that can accept a source: of its payload type, and of its MID and RID if both have any, without a
+    /// source or with one that has left.
     fn stream_wanting(&self, view: &PacketView<'_>, now: Timestamp) -> Option<usize> {
         if view.ssrc() == 0 {
             return None;
@@ -102,7 +101,7 @@ impl Endpoint {
         wanting.next().map(|(i, _)| i)
     }
 
-    /// This source is the stream's from now on; all that is known of the one before is dropped.
+    /// Makes this source the stream's; the state of the previous one is dropped.
     fn take_up(&mut self, index: usize, ssrc: u32, now: Timestamp) {
         let Some(receiver) = &mut self.receiver else { return };
         let identity = &mut receiver.streams[index].identity;
@@ -156,7 +155,7 @@ impl Endpoint {
         self.counters.byes += u64::from(counted);
     }
 
-    /// A packet has come from this source.
+    /// A packet of this source was received.
     pub(super) fn on_heard(&mut self, ssrc: u32, now: Timestamp) {
         if let Some(s) = self.receiver.iter_mut().flat_map(|r| &mut r.streams).find(|s| s.identity.ssrc == ssrc) {
             s.source.heard = now;
@@ -171,7 +170,8 @@ impl Endpoint {
         self.config.outgoing().has(ssrc) || streams.map(|s| s.identity).any(|id| id.has(ssrc))
     }
 
-    /// Somebody else has an identifier of this end, or this end's packets come back to it: the stream whose it is takes others.
+    /// An identifier of this end is used by others, or this end's packets loop back: the stream that has it changes its
+    /// identifiers.
     #[cold]
     fn on_collision(&mut self, taken: u32, now: Timestamp) {
         self.counters.collisions += 1;
@@ -202,7 +202,8 @@ impl Endpoint {
         }
     }
 
-    /// A random identifier, apart from those that there are in the bits that streams beside the media do not invert.
+    /// A random identifier that differs from existing ones in the bits that repair and retransmission streams do not
+    /// invert.
     fn free_ssrc(&self) -> u32 {
         let mut rng = Pcg64Mcg::seed_from_u64(self.config.seed ^ COLLISION_SEED ^ self.counters.collisions);
         let own = self.sender.iter().flat_map(|s| s.streams.iter().map(|s| s.identity));

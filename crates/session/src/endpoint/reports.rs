@@ -1,4 +1,4 @@
-//! What an endpoint makes of RTCP: reports and feedback become cues, requests go to the stream that they are about.
+//! Handling of RTCP: reports and feedback become cues, requests go to the stream that they concern.
 
 use super::{Endpoint, Sync};
 use crate::picture::FirId;
@@ -11,11 +11,11 @@ use weir_wire::rtcp::xr::{Block, RleBlock, Xr};
 use weir_wire::rtcp::{NaduEntry, Packet, ReportBlock, Rpsi, SenderReport};
 
 impl Endpoint {
-    /// All packets of a compound have been read: what several of them say together goes on as one.
+    /// All packets of a compound have been parsed: what several of them report together is passed on at once.
     pub(super) fn end_compound(&mut self, compound: &Compound<'_>, now: Timestamp) {
         let Some(sender) = &mut self.sender else { return };
         sender.end_compound(compound.path);
-        // Behind the report blocks of the same compound, whatever their order in it.
+        // After the report blocks of the same compound, whatever their order in it.
         let traces = compound.traces.as_slice();
         if traces.iter().any(|(_, t)| t.loss.is_some()) {
             sender.on_traces(compound.path, traces, compound.one_way_delay, self.rtt, now);
@@ -27,7 +27,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the source is that of one of this end's media streams.
+    /// Whether the source is one of this end's media streams.
     fn is_own(&self, ssrc: u32) -> bool {
         self.sender.as_ref().is_some_and(|s| s.streams.iter().any(|s| s.identity.ssrc == ssrc))
     }
@@ -150,7 +150,7 @@ impl Endpoint {
     fn on_extended_report<'a>(&mut self, xr: &Xr<'a>, compound: &mut Compound<'a>, now: Timestamp) {
         for block in xr.blocks.iter() {
             match block {
-                // One block of a kind and stream: what a datagram costs stays bounded.
+                // One block of a kind per stream, which bounds the work per datagram.
                 Block::LossRle(t) if self.is_own(t.ssrc) => compound.trace(t, |traces| &mut traces.loss),
                 Block::DiscardRle { early: false, trace: t } if self.is_own(t.ssrc) => {
                     compound.trace(t, |traces| &mut traces.discard);
@@ -193,7 +193,7 @@ impl Endpoint {
         }
     }
 
-    /// A device on the path reports what its link can carry of a source's media: on this end's way out, or on its way in.
+    /// A device on the path has announced its link's capacity for a source's media: on this end's way out or way in.
     fn on_notice(&mut self, about: u32, rate: DataRate, path: usize, now: Timestamp) {
         let notice = cue::CapacityNotice { now, rate };
         if self.is_own(about)
@@ -231,7 +231,7 @@ impl Endpoint {
             jitter: TimeDelta::from_nanos(i64::from(b.jitter) * 1_000_000_000 / clock_rate),
             rtt,
         };
-        // The other end knows the stream: what names it need not be sent any more.
+        // The other end knows the stream: its labels need not be sent any more.
         if core::mem::take(&mut stream.is_labelled) {
             stream.overhead = super::rtp_overhead(&self.config, stream);
         }
@@ -260,15 +260,16 @@ impl Endpoint {
     }
 }
 
-/// Streams whose feedback is kept in place; that of more goes to a list, which other calls have no use for.
+/// Number of streams whose feedback is stored inline; further ones use a list.
 const IN_PLACE: usize = 8;
 
-/// What a compound says of streams, by their source: of this end's own alone, and so of [`MAX_STREAMS`](super::MAX_STREAMS) at most.
+/// The contents of a compound by source. It holds this end's own sources only, so at most
+/// [`MAX_STREAMS`](super::MAX_STREAMS).
 #[derive(Default)]
 struct ByStream<T> {
     few: [(u32, T); IN_PLACE],
     count: usize,
-    /// All of them, where they are more.
+    /// All of them, if there are more.
     many: Vec<(u32, T)>,
 }
 
@@ -277,7 +278,7 @@ impl<T: Default> ByStream<T> {
         if self.many.is_empty() { &self.few[..self.count] } else { &self.many }
     }
 
-    /// What is said of a source, nothing at first.
+    /// The entry of a source, initially empty.
     fn of(&mut self, ssrc: u32) -> &mut T {
         let known = self.as_slice().iter().position(|(s, _)| *s == ssrc);
         let index = known.unwrap_or(self.count);
@@ -303,10 +304,10 @@ struct PictureNews<'a> {
     slices_lost: bool,
 }
 
-/// What a compound says in several packets and goes on as one cue.
+/// What a compound spreads over several packets and is passed on as one cue.
 #[derive(Default)]
 pub(super) struct Compound<'a> {
-    /// The place in the list of the path that it came by.
+    /// Index of the path on which it arrived.
     pub path: usize,
     traces: ByStream<Traces<'a>>,
     one_way_delay: Option<OneWayDelay>,
@@ -318,7 +319,7 @@ impl<'a> Compound<'a> {
         Self { path, ..Self::default() }
     }
 
-    /// Keeps the first trace of a kind of each stream.
+    /// Keeps the first trace of a kind for each stream.
     fn trace(&mut self, block: RleBlock<'a>, kind: for<'t> fn(&'t mut Traces<'a>) -> &'t mut Option<RleBlock<'a>>) {
         kind(self.traces.of(block.ssrc)).get_or_insert(block);
     }

@@ -1,4 +1,4 @@
-//! Error resilience at an endpoint: NACKs that arrive, packets that come again, and what is switched on.
+//! Error resilience at an endpoint: received NACKs and retransmissions, and the mechanisms in use.
 
 use super::Endpoint;
 use crate::datagram::Datagram;
@@ -39,15 +39,15 @@ impl Endpoint {
         Outcome::Rtp { stream: stream.id, kind: Kind::Retransmission }
     }
 
-    /// The other end misses packets.
+    /// The other end has reported packets missing.
     pub(super) fn on_nack(&mut self, nack: &Nack<'_>, path: usize, now: Timestamp) {
         let Some(sender) = self.sender.as_mut().filter(|s| s.has(nack.media_ssrc)) else { return };
         sender.paths[path].breaker.on_feedback();
         sender.on_nack(nack.media_ssrc, nack.sequences(), now);
     }
 
-    /// What the policies of error resilience have switched on for the first streams: for what this end sends, and for what it receives. Of the
-    /// first, slices and protection are followed, of the second retransmission and references.
+    /// The mechanisms that the policies of error resilience have enabled for the first streams: sent, and received. For
+    /// the sent stream slices and protection apply, for the received one retransmission and references.
     pub fn resilience(&self) -> (Option<Decision>, Option<Decision>) {
         let sending = self.first_outgoing().and_then(|s| s.resilience.as_deref()).map(SendResilience::decision);
         let receiving = self.first_incoming().and_then(|r| r.resilience.as_deref()).map(ReceiveResilience::decision);

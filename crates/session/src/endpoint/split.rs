@@ -1,4 +1,4 @@
-//! What an endpoint is made from, as streams and paths.
+//! Splits an endpoint's configuration into streams and paths.
 
 use crate::config::{EndpointConfig, IncomingConfig, OutgoingConfig, ReceiveConfig, SendConfig};
 use crate::feedback::TwccWriter;
@@ -7,7 +7,7 @@ use crate::sender::PathConfig;
 use weir_units::{PathId, Timestamp};
 
 impl SendConfig {
-    /// The first stream, and the path. `first` is the path's first transport-wide number.
+    /// The first stream and the path. `first` is the path's first transport-wide number.
     pub(crate) fn split(self, endpoint: &EndpointConfig, first: u64) -> (OutgoingConfig, PathConfig) {
         let stream = OutgoingConfig {
             identity: endpoint.outgoing(),
@@ -34,7 +34,7 @@ impl SendConfig {
 }
 
 impl ReceiveConfig {
-    /// The first stream, and the path.
+    /// The first stream and the path.
     pub(crate) fn split(
         self,
         endpoint: &EndpointConfig,

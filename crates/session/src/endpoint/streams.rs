@@ -1,4 +1,4 @@
-//! Streams of an endpoint by their identifiers: added, changed and removed while a call runs.
+//! Streams of an endpoint by identifier: adding, changing and removing them during a call.
 
 use super::Endpoint;
 use crate::allocation::Demand;
@@ -14,21 +14,21 @@ use weir_media::audio::{AudioPlayoutStats, AudioSlot};
 use weir_media::{Codec, PlayoutEvent, PlayoutStats, ReceivedFrame, Source};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Most streams in each direction: report blocks of all fit a datagram, and a share-out stays cheap.
+/// Most streams in each direction: report blocks of all fit into a datagram, and an allocation stays cheap.
 pub const MAX_STREAMS: usize = 32;
 
 /// Why a stream was not added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamError {
-    /// The endpoint has no path in this direction: it was made without one.
+    /// The endpoint was made without this direction.
     NoPath,
-    /// There are [`MAX_STREAMS`] already, or more have been added in all than there are identifiers.
+    /// There are [`MAX_STREAMS`] already, or all identifiers have been used up.
     TooMany,
-    /// One of its sources is that of another stream.
+    /// One of its sources belongs to another stream.
     SourceInUse(u32),
-    /// The last stream of a direction cannot be removed: pause it.
+    /// The last stream of a direction cannot be removed, only paused.
     LastStream,
-    /// No stream has this identifier: it has been removed.
+    /// No stream has this identifier, or it has been removed.
     Unknown,
 }
 
@@ -46,10 +46,10 @@ impl fmt::Display for StreamError {
 
 impl core::error::Error for StreamError {}
 
-/// An outgoing stream at an instant.
+/// The state of an outgoing stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OutgoingStats {
-    /// The rate that its source is to follow; zero while the target has none for it.
+    /// The rate for its source; zero while the target has no share for it.
     pub rate: DataRate,
     /// Whether the target has a share for it.
     pub is_on: bool,
@@ -57,7 +57,7 @@ pub struct OutgoingStats {
     pub counters: SendCounters,
 }
 
-/// An incoming stream at an instant.
+/// The state of an incoming stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct IncomingStats {
     /// Packets expected by their sequence numbers (RFC 3550, appendix A.3).
@@ -66,7 +66,7 @@ pub struct IncomingStats {
     pub received: u64,
     /// What has been received.
     pub counters: ReceiveCounters,
-    /// What playout of audio has seen, where the stream is audio and has a deadline.
+    /// Playout statistics, if the stream is audio and has a deadline.
     pub audio: Option<AudioPlayoutStats>,
 }
 
@@ -85,21 +85,21 @@ pub struct Incoming<'a> {
 }
 
 impl Endpoint {
-    /// The identifiers of the outgoing streams, in the order in which they were added.
+    /// The identifiers of the outgoing streams in the order of addition.
     pub fn outgoing_ids(&self) -> impl Iterator<Item = OutgoingId> + use<'_> {
         self.sender.iter().flat_map(|s| s.streams.iter().map(|s| s.id))
     }
-    /// The identifiers of the incoming streams, in the order in which they were added.
+    /// The identifiers of the incoming streams in the order of addition.
     pub fn incoming_ids(&self) -> impl Iterator<Item = IncomingId> + use<'_> {
         self.receiver.iter().flat_map(|r| r.streams.iter().map(|s| s.id))
     }
-    /// An outgoing stream; `None` where it has been removed.
+    /// An outgoing stream; `None` if it has been removed.
     pub fn outgoing(&mut self, id: OutgoingId) -> Option<Outgoing<'_>> {
         let sender = self.sender.as_mut()?;
         let index = sender.index_of(id)?;
         Some(Outgoing { sender, index })
     }
-    /// An incoming stream; `None` where it has been removed.
+    /// An incoming stream; `None` if it has been removed.
     pub fn incoming(&mut self, id: IncomingId) -> Option<Incoming<'_>> {
         let has_feedback = self.has_feedback();
         let receiver = self.receiver.as_mut()?;
@@ -107,12 +107,12 @@ impl Endpoint {
         Some(Incoming { receiver, index, has_feedback })
     }
 
-    /// What an outgoing stream has of the target and has sent; `None` where it has been removed.
+    /// An outgoing stream's rate and counters; `None` if it has been removed.
     pub fn outgoing_stats(&self, id: OutgoingId) -> Option<OutgoingStats> {
         let s = self.sender.as_ref()?.streams.iter().find(|s| s.id == id)?;
         Some(OutgoingStats { rate: s.rate(), is_on: s.share.is_on, counters: s.counters() })
     }
-    /// What an incoming stream has received and played; `None` where it has been removed.
+    /// An incoming stream's counters and playout statistics; `None` if it has been removed.
     pub fn incoming_stats(&self, id: IncomingId) -> Option<IncomingStats> {
         let s = self.receiver.as_ref()?.streams.iter().find(|s| s.id == id)?;
         Some(IncomingStats {
@@ -141,7 +141,7 @@ impl Endpoint {
         self.set_packet_overheads(now);
         Ok(id)
     }
-    /// Removes an outgoing stream: what waits of it does not leave, and the next compound says goodbye for its sources.
+    /// Removes an outgoing stream: its queued packets are not sent, and the next compound has a BYE for its sources.
     ///
     /// # Errors
     /// [`StreamError::Unknown`] and [`StreamError::LastStream`].
@@ -151,7 +151,7 @@ impl Endpoint {
             return Err(StreamError::LastStream);
         };
         let stream = sender.remove(index, now);
-        // The end's own source goes on reporting.
+        // The end's own source continues to report.
         let reports = self.config.ssrc;
         self.goodbyes.extend(super::used_sources(&stream).into_iter().flatten().filter(|s| *s != reports));
         self.follow_streams();
@@ -175,7 +175,7 @@ impl Endpoint {
         receiver.add(id, config, shared, now);
         Ok(id)
     }
-    /// Removes an incoming stream: its packets are of an unknown source from now on.
+    /// Removes an incoming stream: its source is unknown from now on.
     ///
     /// # Errors
     /// [`StreamError::Unknown`] and [`StreamError::LastStream`].
@@ -202,47 +202,47 @@ impl Outgoing<'_> {
         &self.sender.streams[self.index]
     }
 
-    /// How it appears in RTP now: as configured, or with other sources after a collision.
+    /// Its current identity in RTP: as configured, or with other sources after a collision.
     pub fn identity(&self) -> StreamIdentity {
         self.stream().identity
     }
-    /// What the source adds to its RTP timestamps: a random number (RFC 3550, section 5.1).
+    /// The source's offset in RTP timestamps: a random number (RFC 3550, section 5.1).
     pub fn rtp_timestamp_offset(&self) -> u32 {
         self.stream().rtp_offset()
     }
-    /// The rate that its source is to follow; zero while the target has none for it.
+    /// The rate for its source; zero while the target has no share for it.
     pub fn rate(&self) -> DataRate {
         self.stream().rate()
     }
-    /// Whether the target has a share for it. An encoding of a simulcast goes on and off by that.
+    /// Whether the target has a share for it. This switches an encoding of a simulcast.
     pub fn is_on(&self) -> bool {
         self.stream().share.is_on
     }
-    /// What it asks for of the target.
+    /// Its demand on the target.
     pub fn demand(&self) -> Demand {
         self.stream().demand
     }
-    /// Asks for something else of the target.
+    /// Changes its demand on the target.
     pub fn set_demand(&mut self, demand: Demand, now: Timestamp) {
         self.sender.set_demand(self.index, demand, now);
     }
-    /// Stops its source, or lets it go on, with a key frame. Its share goes to the others meanwhile.
+    /// Pauses its source, or resumes it with a key frame. Meanwhile its share goes to the others.
     pub fn set_paused(&mut self, is_paused: bool, now: Timestamp) {
         self.sender.set_stream_paused(self.index, is_paused, now);
     }
-    /// Asks its source for a key frame.
+    /// Requests a key frame from its source.
     pub fn request_key_frame(&mut self, now: Timestamp) {
         self.sender.streams[self.index].source_mut().request_key_frame(now);
     }
-    /// Another source of frames. What waits in the queue still leaves.
+    /// Replaces its source of frames. Queued packets are still sent.
     pub fn set_source(&mut self, source: Source, now: Timestamp) {
         self.sender.set_source(self.index, source, now);
     }
-    /// Asks its source for this rate whatever its share is, or leaves it to the share again.
+    /// Fixes its source's rate regardless of its share; `None` returns to the share.
     pub fn hold_rate(&mut self, rate: Option<DataRate>, now: Timestamp) {
         self.sender.hold_media_rate(self.index, rate, now);
     }
-    /// The codec, where the source is one.
+    /// The codec, if the source is one.
     pub fn codec(&self) -> Option<&(dyn Codec + Send)> {
         self.stream().source().codec()
     }
@@ -250,7 +250,7 @@ impl Outgoing<'_> {
     pub fn counters(&self) -> SendCounters {
         self.stream().counters()
     }
-    /// Media bytes that wait in its RTP queue, the age of the oldest, and packets dropped there.
+    /// Media bytes waiting in its RTP queue, the age of the oldest, and packets dropped there.
     pub fn queue(&self, now: Timestamp) -> (DataSize, TimeDelta, u64) {
         let queue = self.stream().queue();
         (queue.size(), queue.oldest_age(now), queue.dropped())
@@ -262,7 +262,7 @@ impl Incoming<'_> {
         &self.receiver.streams[self.index]
     }
 
-    /// How it appears in RTP. Its source is 0 until it is known.
+    /// Its identity in RTP. Its source is 0 until known.
     pub fn identity(&self) -> StreamIdentity {
         self.stream().identity
     }
@@ -270,39 +270,39 @@ impl Incoming<'_> {
     pub fn counters(&self) -> ReceiveCounters {
         self.stream().counters
     }
-    /// What became of media packets and frames in the end.
+    /// Final outcome of media packets and frames.
     pub fn recovery_stats(&self) -> RecoveryStats {
         self.stream().recovery()
     }
-    /// What playout has seen, where there is a deadline.
+    /// Playout statistics, if there is a deadline.
     pub fn playout_stats(&self) -> Option<PlayoutStats> {
         Some(self.stream().playout.as_ref()?.stats())
     }
-    /// What became of the content that has arrived, and its bytes that are kept now.
+    /// Counters of received content, and the bytes kept now.
     pub fn content_counters(&self) -> (ContentCounters, DataSize) {
         self.stream().content.as_ref().map_or_else(Default::default, |c| (c.counters, c.size()))
     }
-    /// The next frame whose playout deadline has come; ask until there is none.
+    /// The next frame whose playout deadline has passed; call it until it returns `None`.
     pub fn poll_playout(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
         let (stream, path) = self.receiver.with_path(self.index);
         stream.poll_playout(path, now)
     }
-    /// The next slot of audio that is due, with its payload where [`IncomingConfig::content`] has it kept; ask until there is
-    /// none.
+    /// The next audio slot that is due, with its payload if [`IncomingConfig::content`] is set; call it until it
+    /// returns `None`.
     pub fn poll_audio(&mut self, now: Timestamp) -> Option<AudioSlot> {
         self.receiver.streams[self.index].poll_audio(now)
     }
-    /// How late the frame or slot that was played last came out after its capture, by the other end's clock as its sender
-    /// reports show it: right but for what the two ends' clocks differ by. The difference of two streams' is how far sound and
-    /// pictures are apart.
+    /// Delay from capture to playout of the last frame or slot, by the other end's clock according to its sender
+    /// reports. It is off by the difference of the two ends' clocks; the difference between two streams' lags is their
+    /// audio-video skew.
     pub fn playout_lag(&self) -> Option<TimeDelta> {
         self.stream().clock.played_lag()
     }
-    /// Moves what has arrived of the frame of this event into `frame`; see [`Endpoint::take_frame`].
+    /// Moves the received content of this event's frame into `frame`; see [`Endpoint::take_frame`].
     pub fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
         self.receiver.streams[self.index].take_frame(event, frame)
     }
-    /// Asks the other end for a key frame; see [`Endpoint::request_key_frame_from_peer`].
+    /// Requests a key frame from the other end; see [`Endpoint::request_key_frame_from_peer`].
     pub fn request_key_frame(&mut self, now: Timestamp) -> bool {
         if self.has_feedback {
             self.receiver.streams[self.index].picture.want_key_frame(now);

@@ -1,4 +1,4 @@
-//! What an endpoint and a transport with congestion control of its own tell each other.
+//! Interface between an endpoint and a transport with its own congestion control.
 
 use super::{Bye, Endpoint};
 use crate::queue::QueuedPacket;
@@ -6,12 +6,12 @@ use weir_cc::cue::{Cue, SendRejected, TransportRate};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 impl Endpoint {
-    /// The media packet that leaves next.
+    /// The media packet to be sent next.
     pub(crate) fn next_media(&self) -> Option<&QueuedPacket> {
         let sender = self.sender.as_ref()?;
         sender.streams[sender.next_media()?].queue().front()
     }
-    /// Packets and RTP bytes of the frame that leaves next, or of what is left of it, and the time until there is another.
+    /// Packets and RTP bytes of the frame to be sent next, or of the rest of it, and the time until the next frame.
     pub(crate) fn next_frame(&self, now: Timestamp) -> (usize, DataSize, TimeDelta) {
         let next = self.sender.as_ref().and_then(|s| Some(&s.streams[s.next_media()?]));
         let Some(stream) = next else { return (0, DataSize::ZERO, TimeDelta::ZERO) };
@@ -20,13 +20,13 @@ impl Endpoint {
         let interval = stream.source().next_frame_at().map_or(TimeDelta::ZERO, |at| at - now);
         (packets, size, interval)
     }
-    /// Packets of media may be so long, from the next frame on.
+    /// Limits the size of media packets, from the next frame on.
     pub(crate) fn limit_packet_size(&mut self, size: DataSize) {
         for s in self.sender.iter_mut().flat_map(|s| &mut s.streams) {
             s.limit_payload(size.saturating_sub(DataSize::from_bytes(s.overhead.into())));
         }
     }
-    /// A packet of this size that [`Self::poll_transmit`] gave has not left.
+    /// A packet of this size, returned by [`Self::poll_transmit`], was not sent.
     pub(crate) fn on_not_sent(&mut self, size: DataSize) {
         if let Some(sender) = &mut self.sender {
             let s = &mut sender.streams[sender.outgoing.stream];
@@ -35,13 +35,13 @@ impl Endpoint {
             s.counters.refused_payload += payload;
         }
     }
-    /// The transport has refused packets of the frame that was handed over just now.
+    /// The transport has refused packets of the frame just handed over.
     pub(crate) fn on_send_rejected(&mut self, packets: u32, now: Timestamp) {
         if let Some(s) = &mut self.sender {
             s.on_cue(0, &Cue::SendRejected(SendRejected { now, packets }));
         }
     }
-    /// The transport tells its rate.
+    /// The transport reports its rate.
     pub(crate) fn on_transport_rate(
         &mut self,
         rate: DataRate,
@@ -53,7 +53,7 @@ impl Endpoint {
             s.on_cue(0, &Cue::TransportRate(TransportRate { now, rate, smoothed, rtt }));
         }
     }
-    /// Whether the goodbye has been given out.
+    /// Whether the BYE has been returned for sending.
     pub(crate) fn has_left(&self) -> bool {
         self.bye == Bye::Sent
     }

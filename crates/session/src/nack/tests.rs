@@ -16,7 +16,7 @@ fn nacker(rtt: i64) -> Nacker {
     n
 }
 
-/// What a message of this instant asks for.
+/// The packets requested at this time.
 fn asked(n: &mut Nacker, now: Timestamp) -> Vec<u16> {
     if !n.prepare(now) {
         return vec![];
@@ -35,7 +35,7 @@ fn a_gap_is_asked_for_after_three_packets_or_some_time_and_then_every_round_trip
         n.on_packet(ms(0), at(s, ms(1_000)));
     }
     assert_eq!(n.missing(), [65_535, 65_536]);
-    // Two packets behind the second, but only one behind the first would be too few.
+    // Two packets after the second, but one after the first would be too few.
     assert_eq!(asked(&mut n, ms(0)), []);
     n.on_packet(ms(2), at(65_538, ms(1_000)));
     assert_eq!(asked(&mut n, ms(2)), [65_535]);
@@ -79,7 +79,7 @@ fn what_is_missing_has_the_deadline_of_its_frame() {
     assert_eq!(add(&mut n, 0, 400, false), []);
     assert_eq!(add(&mut n, 0, 400, true), []);
     assert_eq!(add(&mut n, 0, 440, false), []);
-    // The frame's end, its beginning, one between two of a frame.
+    // The frame's end, its beginning, and a packet between two of a frame.
     assert_eq!(add(&mut n, 1, 480, true), [440]);
     assert_eq!(add(&mut n, 1, 520, false), [520]);
     assert_eq!(add(&mut n, 1, 520, true), [520]);
@@ -98,15 +98,15 @@ fn repair_packets_have_their_chance_first() {
     }
     n.on_packet(ms(190), at(1_014, deadline));
     assert_eq!(asked(&mut n, ms(209)), []);
-    // It covers what is missing, and did not bring all of it back.
+    // It covers what is missing, and did not recover all of it.
     n.on_repair(ms(210), 1_012);
     n.on_repaired(ms(210), at(1_010, deadline));
     assert_eq!(asked(&mut n, ms(210)), [1_011, 1_012]);
-    // No repair packet covers the last: twice their distance at most is waited for.
+    // No repair packet covers the last: the wait is at most twice their interval.
     assert_eq!(asked(&mut n, ms(228)), []);
     let asked_at = (211..400).find(|&t| asked(&mut n, ms(t)).contains(&1_013));
     assert!(asked_at.is_some_and(|t| (229..=260).contains(&t)), "{asked_at:?}");
-    // Where there is no time for it, none is waited for.
+    // Without time for it there is no wait.
     n.on_packet(ms(400), at(1_015, deadline));
     n.on_packet(ms(400), at(1_020, ms(431)));
     let all = asked(&mut n, ms(401));
@@ -133,7 +133,7 @@ fn messages_keep_inside_the_bandwidth_of_rtcp() {
 }
 
 proptest! {
-    /// Whatever comes: memory is bounded, time goes on, and every missing packet is accounted for once.
+    /// For arbitrary input memory is bounded, time advances, and every missing packet is accounted for once.
     #[test]
     fn anything_may_come(steps in proptest::collection::vec((0u8..5, 0u64..5_000, 0i64..60), 1..300), max in 1usize..50) {
         let config = NackConfig { max_packets: max, ..NackConfig::default() };

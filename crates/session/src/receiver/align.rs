@@ -1,24 +1,24 @@
-//! Adaptive delays of the streams of one end follow each other, so that sound and pictures come out together.
+//! Aligns the adaptive playout delays of one end's streams, so that audio and video are synchronous.
 
 use super::Receiver;
 use super::stream::IncomingStream;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Time between two comparisons of playout delays.
+/// Interval at which playout delays are compared.
 const ALIGN_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
-/// A stream of which nothing has come for so long holds up no other.
+/// A stream silent for this long is ignored in the alignment.
 const SILENT: TimeDelta = TimeDelta::from_secs(1);
 
 impl IncomingStream {
-    /// Whether its playout goes by the sender's clock, and something of it has come lately.
+    /// Whether its playout follows the sender's clock, and it has received something recently.
     fn is_aligned(&self, now: Timestamp) -> bool {
         self.clock.report().is_some() && !self.from_fastest && !self.source.is_silent(SILENT, now)
     }
 }
 
 impl Receiver {
-    /// Has adaptive delays follow each other: sound waits for pictures that need longer, and pictures wait for sound, so that
-    /// what was captured together comes out together.
+    /// Aligns adaptive delays: audio waits for video with a longer delay, and video for audio, so that media captured
+    /// together is played together.
     pub(super) fn align(&mut self, now: Timestamp) {
         if !self.aligns || self.streams.len() < 2 || now < self.align_at {
             return;
@@ -29,7 +29,7 @@ impl Receiver {
             all.fold(TimeDelta::ZERO, TimeDelta::max)
         };
         let pictures = longest(&|s| s.playout.as_ref().map(|p| p.own_delay()));
-        // Sound cannot be moved at will: what it has now counts, also on its way to less.
+        // The delay of audio cannot be changed at will: its current delay counts, even while it is being reduced.
         let sound = longest(&|s| s.audio.as_ref().map(|a| a.delay()));
         for s in &mut self.streams {
             if let Some(audio) = &mut s.audio {

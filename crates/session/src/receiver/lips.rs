@@ -1,25 +1,27 @@
-//! Lip synchronisation: streams of one end are played by one clock, which its sender reports give (RFC 3550, section 6.4.1).
+//! Lip synchronisation: streams of one end are played by one clock, derived from its sender reports (RFC 3550,
+//! section 6.4.1).
 
 use weir_units::{TimeDelta, Timestamp};
 
-/// The sender's clock as a stream's sender reports show it, and how late its packets and its playout are by that clock.
+/// The sender's clock according to a stream's sender reports, and the lag of its packets and of its playout relative to
+/// that clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SenderClock {
     /// RTP timestamp and wall clock of the last report, the latter as time since this end's zero.
     report: Option<(u32, Timestamp)>,
-    /// The least that a packet has come after its capture, by both ends' clocks: the path's delay and what the clocks differ by.
+    /// Minimum time from capture to arrival, by both ends' clocks: the path's delay plus the clocks' offset.
     least_lag: Option<TimeDelta>,
-    /// The same of what was played last.
+    /// Time from capture to playout of what was played last.
     played_lag: Option<TimeDelta>,
 }
 
 impl SenderClock {
-    /// A sender report has come.
+    /// Takes a sender report.
     pub(crate) fn on_report(&mut self, rtp_timestamp: u32, wall: Timestamp) {
         self.report = Some((rtp_timestamp, wall));
     }
 
-    /// The sender's wall clock at the capture of what has this RTP timestamp.
+    /// The sender's wall clock when media with this RTP timestamp was captured.
     fn captured(&self, rtp_timestamp: u32, clock_rate: u32) -> Option<Timestamp> {
         let (reference, wall) = self.report?;
         let ticks = i64::from(rtp_timestamp.wrapping_sub(reference) as i32);
@@ -56,7 +58,7 @@ mod tests {
     #[test]
     fn lags_are_the_same_whatever_the_clocks_rate_and_offset() {
         let ms = Timestamp::from_millis;
-        // Both streams are captured at 1,000 ms and 1,500 ms of a clock that is 10 s ahead, and come 40 ms later.
+        // Both streams are captured at 1,000 ms and 1,500 ms of a clock that is 10 s ahead, and arrive 40 ms later.
         for (rate, reference) in [(48_000u32, u32::MAX - 10), (90_000, 7)] {
             let mut c = SenderClock::default();
             c.on_packet(reference, rate, ms(1_040));

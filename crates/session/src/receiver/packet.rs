@@ -3,17 +3,17 @@
 use crate::frames::FramePart;
 use weir_units::{DataSize, Ecn, Timestamp};
 
-/// One RTP packet, as read from a datagram.
+/// One RTP packet parsed from a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     pub sequence: u16,
-    /// Transport-wide sequence number, where feedback goes by it and the packet has it.
+    /// Transport-wide sequence number, if feedback uses it and the packet has it.
     pub transport: Option<u16>,
     pub rtp_timestamp: u32,
     pub marker: bool,
-    /// Header, extensions, payload and padding.
+    /// Size of header, extensions, payload and padding.
     pub size: DataSize,
-    /// Payload without header, extensions and padding.
+    /// Size of the payload without header, extensions and padding.
     pub payload: DataSize,
     pub is_padding: bool,
     pub abs_send_time: Option<u32>,
@@ -21,7 +21,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// What frames are distinguished by; nothing for padding.
+    /// What distinguishes frames; `None` for padding.
     pub(super) fn frame(&self) -> Option<FramePart> {
         (!self.is_padding).then_some(self.part())
     }
@@ -30,10 +30,10 @@ impl Incoming {
     }
 }
 
-/// How a packet arrived.
+/// The arrival of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// Transport-wide sequence number, where feedback goes by it and the packet has it.
+    /// Transport-wide sequence number, if feedback uses it and the packet has it.
     pub transport: Option<u16>,
     pub ecn: Ecn,
     pub now: Timestamp,
@@ -42,8 +42,8 @@ pub(crate) struct Arrival {
 /// A jump of sequence numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Jump {
-    /// The highest before it.
+    /// The highest number before the jump.
     pub before: u64,
-    /// The first behind it.
+    /// The first number after it.
     pub sequence: u64,
 }

@@ -1,4 +1,4 @@
-//! What belongs to a path in the receiving direction: what feedback reports of it and when, and the controller's receiver half.
+//! State of a path in the receiving direction: the contents and timing of feedback, and the controller's receiver half.
 
 use super::packet::Incoming;
 use crate::arrivals::ArrivalLog;
@@ -10,18 +10,18 @@ use weir_cc::{FeedbackFormat, FeedbackPlan, Receiver, ReceiverController, Report
 use weir_units::{DataRate, DataSize, Ecn, PathId, RemoteTimestamp, TimeDelta, Timestamp};
 use weir_wire::rtp::extension::abs_send_time_since;
 
-/// Weight of a new message in the mean size of feedback, as RFC 3550 averages RTCP (section 6.3.3).
+/// Weight of a new message in the mean size of feedback, as for RTCP in RFC 3550 (section 6.3.3).
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
-/// First guess of a feedback message's size in bytes, with UDP and IP: a header, and one report each for 20 packets.
+/// Initial size of a feedback message in bytes, with UDP and IP headers: a header and reports on 20 packets.
 const FIRST_FEEDBACK_SIZE: f64 = 90.0;
 
-/// A log of arrivals for this plan.
+/// An arrival log for this plan.
 fn new_log(plan: FeedbackPlan) -> ArrivalLog {
-    // RFC 8888 lets reports overlap, TWCC's practice is to report each packet once.
+    // RFC 8888 allows overlapping reports; TWCC implementations report each packet once.
     ArrivalLog::new(plan.format == FeedbackFormat::CongestionControl)
 }
 
-// Fields in this order: what each packet needs lies together, so that few cache lines are touched where calls are many.
+// Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
 pub(crate) struct ReceivePath {
     pub feedback_due: Option<Timestamp>,
@@ -33,19 +33,19 @@ pub(crate) struct ReceivePath {
     /// The highest transport-wide number, unwrapped.
     transport: Option<u64>,
     bytes_since_feedback: u64,
-    /// Arrivals by transport-wide numbers, where feedback goes by them.
+    /// Arrivals by transport-wide numbers, if feedback uses them.
     pub log: Option<ArrivalLog>,
     last_feedback: Timestamp,
     pub twcc: TwccWriter,
     pub reports: Option<ReportPlan>,
-    /// Over the last feedback interval.
+    /// Rate over the last feedback interval.
     received_rate: DataRate,
     feedback_size: f64,
-    /// Last absolute send time as sent, and unwrapped.
+    /// Last absolute send time as received, and unwrapped.
     departure: Option<(u32, RemoteTimestamp)>,
     /// The time of the first departure.
     first_departure: RemoteTimestamp,
-    /// The number of the newest packet of any stream that the controller has seen, where there are several streams.
+    /// The number of the newest packet of any stream passed to the controller, if there are several streams.
     newest: u64,
 }
 
@@ -72,13 +72,13 @@ impl ReceivePath {
             received_rate: DataRate::ZERO,
             feedback_size: FIRST_FEEDBACK_SIZE,
             departure: None,
-            // Not from zero, so that packets sent a little earlier stay after the clock's zero.
+            // Not zero, so that packets sent slightly earlier have positive times.
             first_departure: RemoteTimestamp::from_secs(64),
             newest: 65_536,
         }
     }
 
-    /// The other end has started again after this time of silence: what was logged is void, the controller goes on.
+    /// The other end has restarted after this silence: clears the log; the controller continues.
     pub(crate) fn restart(&mut self, twcc: TwccWriter, silence: TimeDelta, now: Timestamp) {
         let first_departure = self.departure.map_or(self.first_departure, |(_, at)| at + silence);
         let next = Self::new(self.plan, self.reports, self.controller.take(), twcc, now);
@@ -98,12 +98,12 @@ impl ReceivePath {
         self.plan.map(|p| p.format)
     }
 
-    /// A log of a stream's arrivals by its own numbers, where feedback goes by them.
+    /// A log of a stream's arrivals by its own sequence numbers, if feedback uses those.
     pub(crate) fn stream_log(&self) -> Option<ArrivalLog> {
         self.plan.filter(|p| p.format == FeedbackFormat::CongestionControl).map(new_log)
     }
 
-    /// An RTP packet of so many bytes has come; where it has a transport-wide number, it is logged by that.
+    /// An RTP packet of this size has arrived; logs it by its transport-wide number, if it has one.
     #[inline]
     pub(crate) fn on_rtp(&mut self, transport: Option<u16>, size: DataSize, ecn: Ecn, now: Timestamp) {
         self.bytes_since_feedback += size.as_bytes();
@@ -119,28 +119,28 @@ impl ReceivePath {
         }
     }
 
-    /// The 64-bit form of a transport-wide number, one cycle up as receive statistics have it.
+    /// The 64-bit form of a transport-wide number, one cycle up as in receive statistics.
     fn unwrap_transport(&mut self, number: u16) -> u64 {
         let number = self.transport.map_or(65_536 + u64::from(number), |last| nearest(last, number));
         self.transport = self.transport.max(Some(number));
         number
     }
 
-    /// Whether feedback is to be scheduled where there is news.
+    /// Whether feedback must be scheduled after an arrival.
     #[inline]
     pub(crate) fn wants_schedule(&self) -> bool {
         self.feedback_allowed && self.feedback_due.is_none() && self.plan.is_some()
     }
-    /// Sets when feedback leaves: something has arrived since the last.
+    /// Schedules feedback: a packet has arrived since the last message.
     pub(crate) fn schedule_feedback(&mut self, now: Timestamp) {
         let Some(plan) = self.plan else { return };
-        // The interval runs from the last message; after a silence the first packet starts it again.
+        // The interval runs from the last message; after a silence it restarts with the first packet.
         let silent = now.saturating_since(self.last_feedback) > plan.max_interval;
         let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
         self.feedback_due = Some(due.max(now));
     }
 
-    /// Distance between feedback messages: the plan's share of the received rate, between its bounds.
+    /// Interval of feedback messages: the plan's share of the received rate, within its bounds.
     fn interval(&self) -> TimeDelta {
         let Some(plan) = &self.plan else { return TimeDelta::MAX };
         let bps = self.received_rate.as_bps_f64() * plan.bandwidth_share;
@@ -152,7 +152,7 @@ impl ReceivePath {
         self.feedback_due.is_some_and(|at| at <= now)
     }
 
-    /// Feedback has been written into a datagram of `size`. Gives the interval to the next.
+    /// Feedback was written into a datagram of `size`. Returns the interval to the next.
     pub(crate) fn on_feedback_sent(&mut self, size: DataSize, now: Timestamp) -> TimeDelta {
         self.feedback_size += SIZE_WEIGHT * (size.as_bytes() as f64 - self.feedback_size);
         let bytes = DataSize::from_bytes(self.bytes_since_feedback);
@@ -180,15 +180,15 @@ impl ReceivePath {
         at
     }
 
-    /// The number that the controller knows a packet by where several streams come by this path: each stream's steps count, so
-    /// that what one of them misses is missing here too.
+    /// The number by which the controller knows a packet if several streams use this path: it counts the steps of each
+    /// stream's numbers, so that a stream's losses are gaps here too.
     pub(crate) fn joint_number(&mut self, step: i64) -> u64 {
         let number = self.newest.saturating_add_signed(step);
         self.newest = self.newest.max(number);
         number
     }
 
-    /// A packet for the controller's receiver half.
+    /// Passes a packet to the controller's receiver half.
     #[inline]
     pub(crate) fn tell_controller(&mut self, sequence: u64, packet: &Incoming, now: Timestamp) {
         let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
@@ -207,7 +207,7 @@ impl ReceivePath {
         }
     }
 
-    /// A device on the path has reported the capacity of the way in; the report that it gives rise to.
+    /// A device on the path has announced the downlink capacity; returns the resulting report.
     pub(crate) fn on_notice(&mut self, notice: &CapacityNotice) -> Option<Report> {
         let c = self.controller.as_mut()?;
         c.on_notice(notice);

@@ -10,15 +10,15 @@ use weir_media::audio::{AudioPacket, AudioSlot, AudioSlotContent};
 use weir_media::{MediaPacket, PlayoutEvent, ReceivedFrame, Verdict};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Frames played or missed that wait to be polled; of more, the oldest are dropped.
+/// Most playout events waiting to be polled; beyond that the oldest are dropped.
 const MAX_EVENTS: usize = 1_024;
-/// So many packets in a row that come too late, over so long a time, are no longer the path's jitter.
+/// This many consecutive late packets over this time are no longer jitter of the path.
 const LATE_PACKETS: u32 = 20;
 const LATE_TIME: TimeDelta = TimeDelta::from_millis(500);
 const LATE_GAP: TimeDelta = TimeDelta::from_millis(200);
 
 impl IncomingStream {
-    /// Gives a packet to playout; whether it came too late for that.
+    /// Passes a packet to playout; returns whether it is too late.
     #[inline]
     pub(super) fn play(
         &mut self,
@@ -55,12 +55,12 @@ impl IncomingStream {
         true
     }
 
-    /// Where all packets come too late for a while the path has become longer, or the clocks have drifted apart: frames are
-    /// played later from then on. Adaptive playout follows by itself what its longest delay allows, drift included; beyond that it
-    /// starts again, and reported capture times no longer count.
+    /// If all packets have been too late for a while, the path has become longer, or the clocks have drifted: frames
+    /// are then played later. Adaptive playout follows by itself up to its longest delay, drift included; beyond that
+    /// it restarts, and reported capture times are ignored from then on.
     #[cold]
     fn follow_delay(&mut self, rtp_timestamp: u32, now: Timestamp) {
-        // What comes after a silence says nothing of the path before it.
+        // Packets after a silence do not reflect the path before it.
         if self.late.0 == 0 || now.saturating_since(self.late.2) > LATE_GAP {
             (self.late.0, self.late.1) = (0, now);
         }
@@ -75,7 +75,7 @@ impl IncomingStream {
         }
     }
 
-    /// The other end has reported when a frame was captured, on a clock that is also this end's.
+    /// The other end has reported a frame's capture time, by a clock shared with this end.
     pub(crate) fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
         if let Some(audio) = &mut self.audio {
             audio.set_capture_time(rtp_timestamp, captured);
@@ -101,7 +101,7 @@ impl IncomingStream {
         }
     }
 
-    /// Gives a packet to the playout of audio; whether it came too late for that.
+    /// Passes a packet to audio playout; returns whether it is too late.
     #[inline(never)]
     fn play_audio(&mut self, sequence: u64, packet: &Incoming, payload: &Payload<'_>, now: Timestamp) -> bool {
         let Some(audio) = self.audio.as_mut().filter(|_| !packet.is_padding) else { return false };
@@ -118,7 +118,7 @@ impl IncomingStream {
         matches!(audio.on_packet(now, &packet), Verdict::Discarded { .. })
     }
 
-    /// Plays the slots of audio that are due.
+    /// Plays the audio slots that are due.
     fn play_slots(&mut self, now: Timestamp) {
         let Some(audio) = &mut self.audio else { return };
         while let Some(slot) = audio.poll(now) {
@@ -138,12 +138,12 @@ impl IncomingStream {
         self.slots.pop_front()
     }
 
-    /// Whether frames are played at their deadlines, and not only when the application asks.
+    /// Whether frames are played at their deadlines, not only when the application polls.
     fn plays_by_itself(&self, path: &ReceivePath) -> bool {
         path.controller.is_some() || self.content.is_some()
     }
 
-    /// Plays the frames that are due, where nobody asks for them.
+    /// Plays the frames that are due if the application does not poll.
     pub(crate) fn run_playout(&mut self, path: &mut ReceivePath, now: Timestamp) {
         if self.audio.is_some() {
             self.play_slots(now);
@@ -166,7 +166,7 @@ impl IncomingStream {
         Some(event)
     }
 
-    /// Moves what has arrived of the frame of this event into `frame`; `false` where that is nothing.
+    /// Moves the received content of this event's frame into `frame`; `false` if there is none.
     pub(crate) fn take_frame(&mut self, event: &PlayoutEvent, frame: &mut ReceivedFrame) -> bool {
         let taken = self.content.as_mut().is_some_and(|c| c.take(event, frame));
         if taken {

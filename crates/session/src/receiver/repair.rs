@@ -1,4 +1,4 @@
-//! Repair in the receiving direction: what repair packets protect, and what they bring back.
+//! Repair in the receiving direction: protected packets and recovered ones.
 
 use super::packet::{Arrival, Incoming};
 use super::path::ReceivePath;
@@ -24,7 +24,7 @@ impl IncomingStream {
         self.repair.get_or_insert_with(|| Box::new(RepairReceiver::new(deadline, clock_rate, path.stream_log())));
     }
 
-    /// A packet of the repair stream. `false` where repair is off.
+    /// Takes a packet of the repair stream. `false` if repair is off.
     pub(crate) fn on_repair(
         &mut self,
         path: &mut ReceivePath,
@@ -54,12 +54,12 @@ impl IncomingStream {
         true
     }
 
-    /// Plays what repair has brought back.
+    /// Plays recovered packets.
     #[inline(never)]
     pub(super) fn recover(&mut self, path: &mut ReceivePath, observer: &mut MaybeObserver, now: Timestamp) {
         let ssrc = self.identity.ssrc;
         while let Some(rebuilt) = self.repair.as_mut().and_then(|r| r.poll(ssrc)) {
-            // Padding that was left out of the datagram is as good as any other payload here.
+            // Here padding carried as a length only is a payload like any other.
             if let Ok(view) = PacketView::parse_header(&rebuilt.bytes) {
                 if let Some(o) = observer {
                     o.on_rtp_recovered(&Seen { now, bytes: &rebuilt.bytes, payload: rebuilt.zeros, source: None });
@@ -76,8 +76,8 @@ impl IncomingStream {
         }
     }
 
-    /// A media packet that was lost has been brought back, `zeros` bytes of its payload not in `view`. `false` where it is too
-    /// late for playout.
+    /// A lost media packet was recovered, with `zeros` payload bytes not in `view`. `false` if it is too late for
+    /// playout.
     pub(super) fn on_rebuilt(
         &mut self,
         path: &mut ReceivePath,
@@ -118,7 +118,7 @@ impl IncomingStream {
         self.repair.as_deref().map(RepairReceiver::counters).unwrap_or_default()
     }
 
-    /// Arrivals of the repair stream, where there are any that feedback tells apart.
+    /// Arrivals of the repair stream, if it exists and feedback is per stream.
     pub(crate) fn repair_log(&self) -> Option<&ArrivalLog> {
         self.repair.as_ref()?.log.as_ref().filter(|l| l.range().end > 0)
     }

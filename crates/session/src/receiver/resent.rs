@@ -3,12 +3,12 @@
 use crate::arrivals::ArrivalLog;
 use crate::statistics::ReceiveStatistics;
 
-/// The other end's retransmission stream as received.
+/// Receive state of the other end's retransmission stream.
 #[derive(Debug)]
 pub(crate) struct ResentStream {
     pub stats: ReceiveStatistics,
-    /// Arrivals, where feedback goes by the streams' own numbers.
+    /// Arrivals, if feedback uses the streams' own numbers.
     pub log: Option<ArrivalLog>,
-    /// The original packet.
+    /// The reconstructed original packet.
     pub packet: Vec<u8>,
 }

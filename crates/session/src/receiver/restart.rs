@@ -1,15 +1,15 @@
-//! Sources that start again: what of an incoming stream goes on, and what does not.
+//! Restarted sources: which state of an incoming stream is kept, and which is reset.
 
 use super::packet::Jump;
 use super::path::ReceivePath;
 use super::stream::{IncomingStream, Shared};
 use weir_units::Timestamp;
 
-/// Timestamps that differ by more from what the clock says are of a source that has started again.
+/// Timestamps that differ by more than this from the clock's prediction indicate a restarted source.
 const PLAUSIBLE_SECONDS: u32 = 10;
 
 impl IncomingStream {
-    /// Sequence numbers have jumped. That is no loss; where the timestamps have jumped too, the source has started again.
+    /// Sequence numbers have jumped. This is not loss; if the timestamps have jumped too, the source has restarted.
     #[cold]
     pub(super) fn on_jump(&mut self, Jump { before, sequence }: Jump, rtp_timestamp: u32, now: Timestamp) {
         self.goes_on_at = Some(before.wrapping_add(self.ahead).wrapping_add(1));
@@ -22,7 +22,7 @@ impl IncomingStream {
             self.from_fastest = false;
             self.events.clear();
             if let Some(playout) = &mut self.playout {
-                // The packet before this one was not believed: what begins here may not be a frame.
+                // The packet before this one was not accepted: this may not be the beginning of a frame.
                 playout.on_padding(sequence - 2);
             }
             if let Some(content) = &mut self.content {
@@ -31,13 +31,13 @@ impl IncomingStream {
         }
     }
 
-    /// Another source takes the place of the one so far. Counters go on.
+    /// Another source replaces the current one. Counters continue.
     pub(crate) fn restart(&mut self, path: &ReceivePath, shared: Shared<'_>, now: Timestamp) {
         let goes_on_at = self.stats.is_started().then(|| self.stats.highest().wrapping_add(self.ahead).wrapping_add(1));
         let next = Self::new(self.id, self.config(), path, shared, now);
         let next = Self { counters: self.counters, goes_on_at, is_single: self.is_single, ..next };
         let before = core::mem::replace(self, next);
-        // The path is the same, and so is who asks for pictures.
+        // The path is unchanged, and so is the source of picture feedback.
         self.resilience = before.resilience;
         self.follow_resilience();
         self.picture = before.picture;

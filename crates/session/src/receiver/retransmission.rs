@@ -1,4 +1,4 @@
-//! Retransmission in the receiving direction: gaps that are asked for, and packets that come again (RFC 4588).
+//! Retransmission in the receiving direction: requests for gaps, and retransmitted packets (RFC 4588).
 
 use super::packet::Arrival;
 use super::path::ReceivePath;
@@ -17,7 +17,7 @@ use weir_wire::rtp::retransmission;
 use weir_wire::rtp::{Header, PacketView};
 
 impl IncomingStream {
-    /// A packet of the media stream has come, or repair has brought it back: those missing in front of it are asked for.
+    /// A packet of the media stream has arrived or was recovered: packets missing before it are requested.
     #[inline(never)]
     pub(super) fn look_for_gaps(&mut self, sequence: u64, part: FramePart, is_repaired: bool, now: Timestamp) {
         let deadline = self.playout.as_ref().and_then(|p| p.deadline_of(part.rtp_timestamp));
@@ -27,22 +27,22 @@ impl IncomingStream {
         if is_repaired { nack.on_repaired(now, packet) } else { nack.on_packet(now, packet) }
     }
 
-    /// A report with this fraction lost leaves for the other end.
+    /// A report of this fraction lost is sent to the other end.
     pub(crate) fn on_loss_reported(&mut self, fraction: f64) {
         let (Some(r), Some(nack)) = (&mut self.resilience, &self.nack) else { return };
         r.on_loss(fraction, nack.gaps());
         self.follow_resilience();
     }
 
-    /// Takes up what the policy has decided.
+    /// Applies the policy's decision.
     pub(super) fn follow_resilience(&mut self) {
         if let (Some(r), Some(nack)) = (&self.resilience, &mut self.nack) {
             nack.enable(r.decision().mechanisms.contains(Mechanisms::NACK));
         }
     }
 
-    /// Pictures behind this one are damaged: the other end is asked to go back to it, or for a key frame where a policy of error
-    /// resilience leaves references alone.
+    /// Pictures after this one are damaged: requests it as a reference from the other end, or a key frame if a policy
+    /// of error resilience disables references.
     pub(crate) fn on_damaged(&mut self, last_decoded_rtp_timestamp: u32, now: Timestamp) {
         let references = |d: weir_media::resilience::Decision| d.mechanisms.contains(Mechanisms::REFERENCES);
         if self.resilience.as_ref().is_none_or(|r| references(r.decision())) {
@@ -59,7 +59,7 @@ impl IncomingStream {
         self.nack.as_mut().is_some_and(|n| n.prepare(now))
     }
 
-    /// A packet of the retransmission stream, `zeros` bytes of its payload not in `view`.
+    /// Takes a packet of the retransmission stream, with `zeros` payload bytes not in `view`.
     pub(crate) fn on_retransmission(
         &mut self,
         path: &mut ReceivePath,
@@ -96,7 +96,7 @@ impl IncomingStream {
         };
         let sequence = nearest(highest, sequence);
         if sequence > highest {
-            // Nothing behind the newest packet was asked for.
+            // No packet after the newest was requested.
             nack.counters.malformed += 1;
             return;
         }
@@ -104,7 +104,7 @@ impl IncomingStream {
         if nack.config().count_retransmissions {
             self.stats.on_retransmission();
         }
-        // The packet as it was sent, but for header extensions. One of nothing is padding that was asked for.
+        // The packet as it was sent, except for header extensions. An empty one is padding that was requested.
         let (timestamp, marker) = (view.timestamp(), view.marker());
         let StreamIdentity { ssrc, payload_type, .. } = self.identity;
         let padding = u8::from(payload.is_empty() && zeros == 0);
@@ -132,7 +132,7 @@ impl IncomingStream {
         }
     }
 
-    /// Arrivals of the retransmission stream, where there are any that feedback tells apart.
+    /// Arrivals of the retransmission stream, if it exists and feedback is per stream.
     pub(crate) fn retransmission_log(&self) -> Option<&ArrivalLog> {
         self.resent.as_ref()?.log.as_ref().filter(|l| l.range().end > 0)
     }

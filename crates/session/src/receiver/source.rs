@@ -1,27 +1,27 @@
-//! Who sends an incoming stream: sources that begin, leave, or come back under another identifier.
+//! The source of an incoming stream: sources that begin, leave, or return under another identifier.
 
 use crate::datagram::Datagram;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
-/// Packets of a source that has left may still be under way for so long.
+/// Packets of a source that has left may still be in flight for this long.
 const STRAGGLERS: TimeDelta = TimeDelta::from_secs(1);
 
-/// What is known of the source of an incoming stream.
+/// State of an incoming stream's source.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// When it was last heard.
+    /// When it was last received from.
     pub heard: Timestamp,
-    /// When it said goodbye.
+    /// When its BYE was received.
     left: Option<Timestamp>,
     candidate: Option<Candidate>,
 }
 
-/// A source on probation: one packet of it has come (RFC 3550, appendix A.1).
+/// A source on probation: one of its packets has been received (RFC 3550, appendix A.1).
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub ssrc: u32,
     next: u16,
-    /// That packet, which is taken in when the next one follows.
+    /// That packet, which is accepted when the next one follows.
     pub bytes: Vec<u8>,
     pub payload: u32,
     pub ecn: Ecn,
@@ -34,7 +34,7 @@ impl Source {
     pub(crate) const fn has_left(&self) -> bool {
         self.left.is_some()
     }
-    /// Whether it left so long ago that a packet of it means that it has started again.
+    /// Whether it left so long ago that a further packet indicates a restart.
     pub(crate) fn has_come_back(&self, now: Timestamp) -> bool {
         self.left.is_some_and(|at| now.saturating_since(at) > STRAGGLERS)
     }
@@ -44,14 +44,14 @@ impl Source {
     pub(crate) fn on_bye(&mut self, now: Timestamp) {
         self.left.get_or_insert(now);
     }
-    /// It is the stream's from now on; how long nothing had been heard.
+    /// Makes it the stream's source; returns the duration of the silence before.
     pub(crate) fn take_up(&mut self, now: Timestamp) -> TimeDelta {
         let silence = now.saturating_since(self.heard);
         (self.heard, self.left) = (now, None);
         silence
     }
 
-    /// A packet of another source that may take this one's place. The second one in sequence gives the first back.
+    /// A packet of another source that may replace this one. The second one in sequence returns the first.
     pub(crate) fn on_candidate(&mut self, ssrc: u32, sequence: u16, datagram: &Datagram<'_>) -> Option<Candidate> {
         let next = sequence.wrapping_add(1);
         match &mut self.candidate {

@@ -1,4 +1,4 @@
-//! What belongs to an incoming stream: its statistics, playout, repair, retransmission and pictures.
+//! State of an incoming stream: statistics, playout, repair, retransmission and pictures.
 
 use super::lips::SenderClock;
 use super::packet::{Incoming, Jump};
@@ -28,16 +28,16 @@ use weir_media::{AdaptivePlayout, Playout, PlayoutEvent};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtcp::OneWayDelayReport;
 
-/// What the receiving direction has seen so far.
+/// Counters of the receiving direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReceiveCounters {
-    /// RTP packets received and counted, of the media stream.
+    /// RTP packets received and counted on the media stream.
     pub packets: u64,
     /// Their RTP bytes: headers, payload and padding.
     pub bytes: u64,
-    /// Packets set aside for an unknown source or an unexplained jump of sequence numbers.
+    /// Packets not accepted because of an unknown source or an unexplained jump of sequence numbers.
     pub invalid: u64,
-    /// Payloads of audio that do not parse.
+    /// Audio payloads that do not parse.
     pub undecodable: u64,
 }
 
@@ -50,7 +50,7 @@ impl core::ops::AddAssign for ReceiveCounters {
     }
 }
 
-/// Time that packets wait for repair where no playout deadline sets one.
+/// How long packets wait for repair without a playout deadline.
 pub(super) const DEFAULT_DEADLINE: TimeDelta = TimeDelta::from_secs(1);
 
 fn new_playout(
@@ -71,7 +71,7 @@ fn new_audio(
     (media == MediaKind::Audio).then(|| Box::new(AudioPlayout::new(delay)))
 }
 
-/// The sender reports heard from the other end's sources of one stream.
+/// The last sender reports received from a stream's sources.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SenderReports {
     pub media: Option<Heard>,
@@ -79,22 +79,22 @@ pub(crate) struct SenderReports {
     pub retransmission: Option<Heard>,
 }
 
-// Fields in this order: what each packet needs lies together, so that few cache lines are touched where calls are many.
+// Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
 pub(crate) struct IncomingStream {
     pub identity: StreamIdentity,
     pub id: IncomingId,
-    /// Whether it is the only one: see [`ReceivePath::joint_number`].
+    /// Whether it is the only stream: see [`ReceivePath::joint_number`].
     pub(super) is_single: bool,
     pub media: MediaKind,
     pub stats: ReceiveStatistics,
     pub nack: Option<Box<Nacker>>,
-    /// Packets since the last report, and their delay, where reports describe them.
+    /// Packets since the last report, and their delay, if reports describe them.
     pub interval: Option<Box<IntervalLog>>,
     pub playout: Option<Box<Playout>>,
-    /// The same of audio, which takes the place of [`Self::playout`].
+    /// Audio playout, which replaces [`Self::playout`].
     pub audio: Option<Box<AudioPlayout>>,
-    /// What has arrived of the frames that playout waits for, where the application wants it.
+    /// Received content of frames waiting for playout, if the application wants it.
     pub content: Option<Box<ContentStore>>,
     pub one_way_delay: Option<Box<OneWayDelayMeter>>,
     pub(super) frames: Option<Box<FrameLedger>>,
@@ -102,38 +102,39 @@ pub(crate) struct IncomingStream {
     pub resilience: Option<Box<ReceiveResilience>>,
     /// The retransmission stream, once it has begun.
     pub resent: Option<Box<ResentStream>>,
-    /// Arrivals by the stream's own numbers, where feedback goes by them.
+    /// Arrivals by the stream's own numbers, if feedback uses them.
     pub log: Option<ArrivalLog>,
-    /// RTP timestamp of the newest packet, and when it came.
+    /// RTP timestamp of the newest packet, and when it arrived.
     pub(super) newest: (u32, Timestamp),
     pub source: super::source::Source,
     pub counters: ReceiveCounters,
     pub picture: PictureRequests,
-    /// What is added to sequence numbers, so that a jump is no loss to the controller, and the number that the next packet
-    /// has there where one has happened.
+    /// Offset added to sequence numbers, so that the controller does not see a jump as loss, and the next packet's
+    /// number after a jump.
     pub(super) ahead: u64,
     pub(super) goes_on_at: Option<u64>,
-    /// Packets in a row that came too late for playout, and when the first and the last of them came.
+    /// Consecutive packets that were too late for playout, and when the first and the last of them arrived.
     pub(super) late: (u32, Timestamp, Timestamp),
-    /// The number of the newest packet that the controller's receiver half has seen of this stream.
+    /// The number of this stream's newest packet passed to the controller's receiver half.
     pub(super) told: Option<u64>,
     pub(super) reception: RepairReception,
     pub(super) deadline: Option<TimeDelta>,
     pub(super) adaptive: Option<AdaptivePlayout>,
-    /// Whether adaptive playout counts from the fastest frame although capture times are known: by those all is too late.
+    /// Whether adaptive playout is relative to the fastest frame although capture times are known, since by those
+    /// everything is late.
     pub(super) from_fastest: bool,
     pub(super) xr: XrBlocks,
-    /// Frames that playout has released and nobody has polled yet.
+    /// Playout events not yet polled.
     pub(super) events: VecDeque<PlayoutEvent>,
-    /// Slots of audio that playout has released and nobody has polled yet, where the application wants them.
+    /// Audio slots not yet polled, if the application wants them.
     pub(super) keeps_slots: bool,
     pub(super) slots: VecDeque<AudioSlot>,
     pub heard: SenderReports,
-    /// The other end's clock, by the stream's sender reports.
+    /// The other end's clock by the stream's sender reports.
     pub clock: SenderClock,
 }
 
-/// What a stream shares with the others of its end.
+/// What a stream shares with the other streams of its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared<'a> {
     pub params: &'a SessionParams,
@@ -202,7 +203,7 @@ impl IncomingStream {
         r
     }
 
-    /// The configuration that the stream has now.
+    /// The stream's current configuration.
     pub(super) fn config(&self) -> IncomingConfig {
         IncomingConfig {
             identity: self.identity,
@@ -220,7 +221,7 @@ impl IncomingStream {
         self.playout = new_playout(self.media, self.deadline, self.adaptive);
         self.audio = new_audio(self.media, self.deadline, self.adaptive);
     }
-    /// Takes up the session's parameters.
+    /// Applies the session's parameters.
     pub(crate) fn set_params(&mut self, params: &SessionParams, reports: Option<&ReportPlan>) {
         self.xr = params.xr.unwrap_or(XrBlocks::of_plan(reports));
         let follows = self.xr.has_traces() || reports.is_some();
@@ -233,7 +234,7 @@ impl IncomingStream {
         }
     }
 
-    /// A packet of the media stream; `bytes` are all of it.
+    /// Takes a packet of the media stream; `bytes` holds all of it.
     pub(crate) fn on_rtp(
         &mut self,
         path: &mut ReceivePath,
@@ -262,7 +263,7 @@ impl IncomingStream {
         if let Some(log) = &mut self.log {
             log.on_packet(sequence, now, packet.ecn);
         } else if packet.transport.is_none() && self.is_single {
-            // While there is one stream, its numbers are the path's.
+            // With one stream, its numbers are the path's.
             path.log_packet(sequence, packet.ecn, now);
         }
         self.schedule_feedback(path, now);
@@ -293,21 +294,21 @@ impl IncomingStream {
         }
     }
 
-    /// The path's number of a packet, where several streams come by it.
+    /// The path's number for a packet, if several streams use the path.
     fn joint_number(&mut self, path: &mut ReceivePath, sequence: u64) -> u64 {
         let step = self.told.map_or(1, |newest| sequence.wrapping_sub(newest) as i64);
         self.told = self.told.max(Some(sequence));
         path.joint_number(step)
     }
 
-    /// Packets of this stream that have arrived since the last feedback, where they are logged here.
+    /// Packets of this stream received since the last feedback, if they are logged here.
     pub(crate) fn news(&self) -> u32 {
         let repair = self.repair.as_ref().and_then(|r| r.log.as_ref()).map_or(0, ArrivalLog::news);
         let resent = self.resent.as_ref().and_then(|r| r.log.as_ref()).map_or(0, ArrivalLog::news);
         self.log.as_ref().map_or(0, ArrivalLog::news) + repair + resent
     }
 
-    /// Schedules feedback where there is news of this stream.
+    /// Schedules feedback if this stream has received packets.
     #[inline]
     pub(super) fn schedule_feedback(&self, path: &mut ReceivePath, now: Timestamp) {
         if path.wants_schedule() && self.news() + path.log.as_ref().map_or(0, ArrivalLog::news) > 0 {
@@ -315,12 +316,12 @@ impl IncomingStream {
         }
     }
 
-    /// Whether a loss or discard since the last report is to be reported early.
+    /// Whether a loss or discard since the last report warrants an early report.
     pub(crate) fn is_urgent(&self) -> bool {
         self.interval.as_deref().is_some_and(IntervalLog::has_news)
     }
 
-    /// Whether the round trip is of use to the stream.
+    /// Whether the stream needs the round-trip time.
     pub(crate) fn wants_round_trip(&self) -> bool {
         self.xr.reference_time || self.nack.is_some()
     }
@@ -337,7 +338,7 @@ impl IncomingStream {
         }
     }
 
-    /// Appends what a regular report has of the packets since the last one, where a plan asks for it.
+    /// Appends a regular report's blocks on the packets since the last one, if a plan requires them.
     pub(crate) fn write_interval(&mut self, ssrc: u32, out: &mut Vec<u8>) {
         if !self.stats.is_started() {
             return;
@@ -361,7 +362,7 @@ impl IncomingStream {
         }
     }
 
-    /// The packet that is decoded next, as its sequence number stands in it, and how long until then. Nothing waiting,
+    /// The next packet to be decoded, by its sequence number on the wire, and the time until then. If none is waiting,
     /// it is the one after the newest.
     pub(crate) fn next_to_decode(&self, now: Timestamp) -> NextUnit {
         match self.playout.as_deref().and_then(Playout::next_to_play) {
@@ -372,7 +373,7 @@ impl IncomingStream {
         }
     }
 
-    /// Feedback up to these numbers has left.
+    /// Feedback up to these numbers was sent.
     pub(crate) fn on_reported(&mut self, upto: super::Reported) {
         if let Some(log) = &mut self.log {
             log.on_reported(upto.media);

@@ -5,15 +5,15 @@ use weir_cc::circuit_breaker::{CircuitBreaker, Config, RtcpIntervals, Trip};
 use weir_cc::cue::{ReportBlock, SentPacket};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Half of the time that the longest frame interval is sought in (RFC 8083, section 3: 10 s).
+/// Half of the window over which the longest frame interval is taken (RFC 8083, section 3: 10 s).
 const HALF_WINDOW: TimeDelta = TimeDelta::from_secs(5);
 
-/// A circuit breaker, or none, and what it has to know of frames.
+/// An optional circuit breaker, and its knowledge of frames.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     breaker: Option<Box<CircuitBreaker>>,
     last_frame: Option<Timestamp>,
-    /// Longest frame intervals of this half of the window and the one before, and when this one began.
+    /// Longest frame interval in this half of the window and in the previous one, and the start of this one.
     longest: (TimeDelta, TimeDelta),
     since: Timestamp,
 }
@@ -33,7 +33,7 @@ impl Breaker {
         self.breaker.as_ref()?.tripped()
     }
 
-    /// The target brought below the rate that a reduction leaves.
+    /// The target limited to the rate of a reduction.
     pub(crate) fn within_cap(&self, target: Target) -> Target {
         let Some(cap) = self.breaker.as_ref().and_then(|b| b.rate_cap()) else { return target };
         Target {
@@ -63,28 +63,28 @@ impl Breaker {
         }
     }
 
-    /// A report block on the media stream. It tells no congestion marks: RFC 8888 tells them apart from it.
+    /// A report block on the media stream. It has no ECN marks, which RFC 8888 reports separately.
     pub(crate) fn on_block(&mut self, block: &ReportBlock) {
         if let Some(b) = &mut self.breaker {
             b.on_report_block(block, 0);
         }
     }
 
-    /// RTCP without such a block that shows the receiver to be there.
+    /// RTCP without such a block, which shows that the receiver is reachable.
     pub(crate) fn on_feedback(&mut self) {
         if let Some(b) = &mut self.breaker {
             b.on_feedback();
         }
     }
 
-    /// Reporting intervals as RTCP's share has them now.
+    /// Updates the reporting intervals by RTCP's share.
     pub(crate) fn on_rtcp_interval(&mut self, interval: TimeDelta) {
         if let Some(b) = &mut self.breaker {
             b.on_rtcp_interval(RtcpIntervals { own: interval, receiver: interval });
         }
     }
 
-    /// The source has stopped, and not for congestion.
+    /// The source has stopped, for reasons other than congestion.
     pub(crate) fn on_stopped(&mut self) {
         self.last_frame = None;
         if let Some(b) = &mut self.breaker {
@@ -92,7 +92,7 @@ impl Breaker {
         }
     }
 
-    /// Runs what is due; whether the breaker has tripped by it.
+    /// Handles what is due; returns whether this has tripped the breaker.
     #[inline]
     pub(crate) fn on_timeout(&mut self, now: Timestamp) -> bool {
         let Some(b) = self.breaker.as_mut().filter(|b| b.tripped().is_none()) else { return false };

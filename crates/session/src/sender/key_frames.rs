@@ -1,22 +1,22 @@
-//! Key frames of an outgoing stream, and what its pictures are named by.
+//! Key frames of an outgoing stream, and the identification of its pictures.
 
 use crate::picture::{FirId, PictureCounters, PictureFeedback, Pictures};
 use weir_units::Timestamp;
 
-/// Key frames as they are asked for and made.
+/// Requests for key frames, and key frames made.
 #[derive(Debug)]
 pub(crate) struct PictureState {
     pub(super) config: PictureFeedback,
-    /// When the source was last asked for a key frame, and when it last made one.
+    /// When a key frame was last requested from the source, and when it last made one.
     pub(super) asked: Option<Timestamp>,
     pub(super) made: Option<Timestamp>,
-    /// A key frame is to be asked for as soon as there may be another.
+    /// Whether to request a key frame as soon as another one is allowed.
     pub(super) wanted: bool,
     /// The last FIR.
     pub(super) fir: Option<FirId>,
-    /// The picture that was acknowledged last.
+    /// The last acknowledged picture.
     pub(super) decoded: Option<u32>,
-    /// By the source's timestamps.
+    /// Pictures by the source's timestamps.
     pub(super) pictures: Pictures,
     pub counters: PictureCounters,
 }
@@ -38,7 +38,7 @@ impl PictureState {
     pub(super) fn on_key_frame(&mut self, now: Timestamp) {
         (self.made, self.wanted) = (Some(now), false);
     }
-    /// A picture is made of these payloads.
+    /// A picture has been made from these payloads.
     pub(super) fn on_picture(&mut self, rtp_timestamp: u32, payload: Option<&[u8]>) {
         self.pictures.note(self.config.name, rtp_timestamp, payload);
     }

@@ -1,4 +1,4 @@
-//! The list of outgoing streams while a call runs: added, stopped, changed and removed.
+//! Changes of the list of outgoing streams during a call: adding, pausing, changing and removing.
 
 use super::{FirstNumbers, OutgoingStream, Sender};
 use crate::allocation::{Demand, Share};
@@ -8,7 +8,7 @@ use weir_media::Source;
 use weir_units::Timestamp;
 
 impl OutgoingStream {
-    /// Takes a share of the target: the source is given its rate, and one that goes on again begins with a key frame.
+    /// Applies a share of the target: sets the source's rate; a stream switched on again begins with a key frame.
     pub(super) fn follow_share(&mut self, share: Share, now: Timestamp) {
         let before = core::mem::replace(&mut self.share, share);
         if share.is_on && !before.is_on {
@@ -22,7 +22,7 @@ impl OutgoingStream {
         }
     }
 
-    /// Whether frames of the source are thrown away: the application has stopped it, or it has no share.
+    /// Whether frames of the source are discarded: the application has paused it, or it has no share.
     pub(super) fn is_silent(&self) -> bool {
         self.is_paused || !self.share.is_on
     }
@@ -33,14 +33,14 @@ impl Sender {
         self.streams.iter().position(|s| s.id == id)
     }
 
-    /// Another stream, which leaves by the same path. From here on streams have numbers of their own beside the path's.
+    /// Adds a stream on the same path. From here on streams have numbers of their own besides the path's.
     pub(crate) fn add(&mut self, id: OutgoingId, config: OutgoingConfig, first: FirstNumbers, now: Timestamp) {
         for s in &mut self.streams {
             s.media.keep();
         }
         let target = *self.target();
         let mut stream = OutgoingStream::new(id, config, first, true, now);
-        // It begins with whatever fits at once.
+        // It is switched on at once if it fits.
         stream.share = Share::new();
         stream.follow_plan(target.repair, now);
         stream.follow_resilience(now);
@@ -48,7 +48,7 @@ impl Sender {
         self.share_out(now);
     }
 
-    /// Takes a stream away; what waits of it does not leave.
+    /// Removes a stream; its queued packets are not sent.
     pub(crate) fn remove(&mut self, index: usize, now: Timestamp) -> OutgoingStream {
         let stream = self.streams.remove(index);
         self.share_out(now);

@@ -1,4 +1,4 @@
-//! Packets as the pacer lets them go.
+//! Packets as released by the pacer.
 
 use super::{NextPacket, Sender};
 use crate::allocation::MediaKind;
@@ -10,28 +10,28 @@ use weir_cc::cue::SentPacket;
 use weir_fec::Importance;
 use weir_units::{DataSize, PathId, Timestamp};
 
-/// The packet that the pacer lets go now.
+/// The packet being sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outgoing {
-    /// The path that it leaves by.
+    /// The path on which it is sent.
     pub path: PathId,
-    /// Place of its stream in the list.
+    /// Index of its stream.
     pub stream: usize,
     /// Transport-wide sequence number.
     pub transport: u64,
-    /// The stream's own.
+    /// The stream's own sequence number.
     pub sequence: u64,
-    /// A repair packet waits in [`RepairSender::take_popped`](crate::protection::RepairSender::take_popped), the retransmitter
-    /// has the payload of one that is sent again by [`Self::resent`].
+    /// Its kind. A repair packet is in [`RepairSender::take_popped`](crate::protection::RepairSender::take_popped); the
+    /// payload of a retransmission is found by [`Self::resent`].
     pub kind: Kind,
-    /// The media packet; of padding and repair only the RTP timestamp of the last one.
+    /// The media packet; for padding and repair only the RTP timestamp of the last one is valid.
     pub media: QueuedPacket,
-    /// The media stream's number of a packet that is sent again.
+    /// The media stream's number of a retransmitted packet.
     pub resent: u64,
 }
 
 impl Sender {
-    /// Appends the content of the outgoing packet, where it has any: then nothing of its payload is missing.
+    /// Appends the content of the outgoing packet, if any; then all of its payload is in `out`.
     #[inline]
     pub(crate) fn write_content(&mut self, out: &mut Vec<u8>) {
         if self.streams[self.outgoing.stream].queue.take_content(out) {
@@ -44,8 +44,8 @@ impl Sender {
         self.streams.iter().any(|s| s.has_queued())
     }
 
-    /// The stream whose packet leaves next: audio first, then what is sent again or repairs, then the media packet that has
-    /// waited longest.
+    /// The stream whose packet is sent next: audio first, then retransmissions and repair, then the oldest media
+    /// packet.
     #[inline]
     fn next_stream(&self) -> Option<(usize, NextPacket)> {
         if let [only] = &self.streams[..] {
@@ -59,17 +59,17 @@ impl Sender {
         waiting.min_by_key(|(_, s, next)| rank(s, next)).map(|(i, _, next)| (i, next))
     }
 
-    /// The stream that padding goes out on: the first that is not audio, since padding stands in for video.
+    /// The stream on which padding is sent: the first that is not audio, since padding replaces video.
     fn padding_stream(&self) -> usize {
         self.streams.iter().position(|s| s.demand.media == MediaKind::Video && s.share.is_on).unwrap_or(0)
     }
 
-    /// Place in the list of the stream whose media packet leaves next, where one waits.
+    /// Index of the stream whose media packet is sent next, if any is queued.
     pub(crate) fn next_media(&self) -> Option<usize> {
         self.next_stream().map(|(i, _)| i).filter(|&i| self.streams[i].queue.front().is_some())
     }
 
-    /// Takes the packet that may leave now, if one may, and puts it into [`Self::outgoing`].
+    /// Takes the packet that may be sent now, if any, into [`Self::outgoing`].
     pub(crate) fn poll_packet(&mut self, now: Timestamp) -> bool {
         if self.path().breaker.tripped().is_some() {
             return false;
@@ -131,7 +131,7 @@ impl Sender {
         true
     }
 
-    /// The outgoing packet of the media stream has been written to `bytes`, up to its payload.
+    /// The outgoing media packet has been written to `bytes`, up to its payload: adds it to the repair code.
     #[inline(never)]
     pub(crate) fn protect(&mut self, bytes: &[u8]) {
         let packet = self.outgoing;
@@ -143,7 +143,7 @@ impl Sender {
         }
     }
 
-    /// The outgoing packet of the media stream has been written to `bytes`, in case the other end asks for it.
+    /// The outgoing media packet has been written to `bytes`: keeps it for retransmission.
     #[inline(never)]
     pub(crate) fn keep(&mut self, bytes: &[u8], now: Timestamp) {
         let packet = self.outgoing;

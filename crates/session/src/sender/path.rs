@@ -1,4 +1,4 @@
-//! What belongs to a path in the sending direction: its controller, what was sent on it, its pacer and numbers.
+//! State of a path in the sending direction: its controller, sent history, pacer and sequence numbers.
 
 use super::breaker::Breaker;
 use crate::feedback::FeedbackReader;
@@ -6,17 +6,17 @@ use weir_cc::cue::{Cue, PacketResult, ReportBlock, SentPacket, TransportFeedback
 use weir_cc::{Controller, Pacer, PacerDecision, ReportPlan, ReportedPacket, Sender, SentHistory, Target};
 use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 
-/// Packets without any report leave the flight after this long, so that a window never closes for good.
-/// Far above any round trip that a call survives (RFC 8298 leaves the value open).
+/// Packets without a report leave the flight after this time, so that a window never closes permanently. Far above any
+/// usable round-trip time (RFC 8298 leaves the value open).
 const GIVE_UP_AFTER: TimeDelta = TimeDelta::from_secs(3);
-/// Probe clusters taken from a controller at one instant.
+/// Most probe clusters taken from a controller at one time.
 const MAX_PROBES_AT_ONCE: u32 = 8;
 
-/// What a path is made from.
+/// Configuration of a path.
 pub(crate) struct PathConfig {
     pub id: PathId,
     pub controller: Sender,
-    /// Whether the other end reports on each packet; what is sent is remembered only then.
+    /// Whether the other end sends per-packet feedback; sent packets are remembered only in that case.
     pub per_packet_feedback: bool,
     pub reports: Option<ReportPlan>,
     pub circuit_breaker: Option<weir_cc::circuit_breaker::Config>,
@@ -26,7 +26,7 @@ pub(crate) struct PathConfig {
     pub first: u64,
 }
 
-// Fields in this order: what each packet needs lies together, so that few cache lines are touched where calls are many.
+// Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
 pub(crate) struct SendPath {
     pub controller: Sender,
@@ -40,11 +40,12 @@ pub(crate) struct SendPath {
     pub ecn: Ecn,
     target: Target,
     pub history: SentHistory,
-    /// What the controller wants, and what of it holds.
+    /// The controller's target, and the one in force.
     wanted: Target,
-    /// Rate up to which padding fills in for streams that are off, so that the target can rise until they go on.
+    /// Rate up to which padding is sent for streams that are off, so that the target can rise until they are switched
+    /// on.
     fill: DataRate,
-    /// Whether reports carry run lengths, for which every stream remembers what it sent.
+    /// Whether reports have run lengths, for which every stream remembers its packets.
     pub has_traces: bool,
     results: Vec<PacketResult>,
     pub reader: FeedbackReader,
@@ -77,11 +78,11 @@ impl SendPath {
     pub(crate) fn target(&self) -> &Target {
         &self.target
     }
-    /// What the controller wants, whatever of it holds.
+    /// The controller's target, not necessarily in force.
     pub(crate) fn wanted(&self) -> Target {
         self.wanted
     }
-    /// The transport-wide number of the packet sent last.
+    /// The transport-wide number of the last packet.
     pub(crate) fn last_transport(&self) -> u64 {
         self.next_transport.saturating_sub(1)
     }
@@ -89,20 +90,20 @@ impl SendPath {
     pub(crate) fn next_transport(&self) -> u64 {
         self.next_transport
     }
-    /// Takes the number of a packet that leaves.
+    /// Takes the number for a packet being sent.
     pub(crate) fn take_number(&mut self) -> u64 {
         self.next_transport += 1;
         self.next_transport - 1
     }
 
-    /// Whether the controller wants something else than before, or the circuit breaker may hold it back.
+    /// The controller's new target if it has changed, or if the circuit breaker may limit it.
     pub(crate) fn wants_news(&self) -> Option<Target> {
         let wanted = self.controller.target();
         (wanted != self.wanted || self.breaker.is_on()).then_some(wanted)
     }
 
-    /// Follows a target whose media rate the application may have set, as far as the circuit breaker lets it; gives the target
-    /// before where that changes it.
+    /// Applies a target whose media rate may have been set by the application, within the circuit breaker's limit;
+    /// returns the previous target if this changes it.
     pub(crate) fn apply(&mut self, wanted: Target, media_rate: DataRate, now: Timestamp) -> Option<Target> {
         self.wanted = wanted;
         let target = self.breaker.within_cap(Target { media_rate, ..wanted });
@@ -120,7 +121,8 @@ impl SendPath {
         self.pacer.set_target(&target, now);
     }
 
-    /// Streams that are off would go on with a target of this rate: padding fills in for them up to it, and up to the target.
+    /// Streams that are off would be switched on at a target of this rate: sends padding for them up to it, and up to
+    /// the target.
     pub(crate) fn fill_up_to(&mut self, needed: Option<DataRate>, now: Timestamp) {
         let fill = needed.unwrap_or(DataRate::ZERO);
         if fill != self.fill {
@@ -138,13 +140,13 @@ impl SendPath {
         }
     }
 
-    /// What the pacer allows; nothing where the window is closed for a packet of `size`.
+    /// The pacer's decision; `None` if the window is closed for a packet of `size`.
     #[inline]
     pub(crate) fn poll_pacer(&mut self, now: Timestamp, is_queued: bool) -> PacerDecision {
         self.pacer.poll(now, is_queued)
     }
 
-    /// Whether the window is open for a packet of this size. An empty flight always lets one go: a window smaller than a
+    /// Whether the window is open for a packet of this size. An empty flight always allows one: a window smaller than a
     /// packet must not stop the call.
     #[inline]
     pub(crate) fn has_room(&mut self, size: DataSize) -> bool {
@@ -153,7 +155,7 @@ impl SendPath {
         !self.window_closed
     }
 
-    /// A packet has left.
+    /// A packet was sent.
     #[inline]
     pub(crate) fn on_sent(&mut self, mut sent: SentPacket) {
         if self.remembers {
@@ -165,8 +167,8 @@ impl SendPath {
         self.pacer.on_sent(sent.now, sent.size, sent.is_padding, sent.probe);
     }
 
-    /// Joins per-packet feedback with what was sent, and tells the controller. `holding` is how long the receiver held the
-    /// report after the packet arrived that it reports received last, where the format has that. Gives the round-trip time.
+    /// Matches per-packet feedback to sent packets and passes it to the controller. `holding` is the time from the
+    /// arrival of the last packet reported received to the report, if the format has it. Returns the round-trip time.
     pub(crate) fn on_reports(
         &mut self,
         reports: impl IntoIterator<Item = ReportedPacket>,
@@ -187,16 +189,16 @@ impl SendPath {
         self.controller.on_cue(&Cue::ReportBlock(block));
     }
 
-    /// A report block of one of several streams, to be joined with those of the same compound.
+    /// A report block on one of several streams, to be joined with others of the same compound.
     pub(crate) fn add_block(&mut self, block: ReportBlock) {
         self.blocks.add(block);
     }
-    /// The blocks of a compound as one, where there were any.
+    /// The blocks of a compound as one, if there were any.
     pub(crate) fn take_blocks(&mut self) -> Option<ReportBlock> {
         self.blocks.take()
     }
 
-    /// Runs the controller where its time has come; whether it did.
+    /// Runs the controller if its timeout has passed; returns whether it did.
     pub(crate) fn run_controller(&mut self, now: Timestamp) -> bool {
         let due = self.controller.poll_timeout().is_some_and(|(at, _)| at <= now);
         if due {
@@ -209,7 +211,7 @@ impl SendPath {
         self.history.give_up_before(now - GIVE_UP_AFTER);
     }
 
-    /// When packets may leave, or an empty window opens, whichever is waited for.
+    /// When packets may be sent, or an empty window opens, if either is awaited.
     pub(crate) fn next_departure(&mut self, now: Timestamp, is_queued: impl FnOnce() -> bool) -> Option<Timestamp> {
         if self.window_closed {
             return self.history.oldest_in_flight().map(|d| d + GIVE_UP_AFTER + TimeDelta::from_nanos(1));
@@ -221,8 +223,8 @@ impl SendPath {
     }
 }
 
-/// Report blocks of several streams, joined for a controller that knows one path: losses and packets are added up, and so are
-/// sequence numbers, whose differences count packets.
+/// Report blocks of several streams, joined for a controller that knows one path: losses and packets are added up, and
+/// also sequence numbers, whose differences count packets.
 #[derive(Clone, Debug, Default)]
 struct BlockSum {
     sum: Option<ReportBlock>,

@@ -1,4 +1,4 @@
-//! What the other end tells of pictures, and how often it may have a key frame.
+//! Picture feedback by the other end, and limits on its key frames.
 
 use super::stream::OutgoingStream;
 use crate::picture::{FirId, Named};
@@ -6,12 +6,12 @@ use weir_media::SourceFeedback;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::rtcp::Rpsi;
 
-/// Round trip by which repetitions of a FIR are recognised until one is measured.
+/// Round-trip time for recognising repetitions of a FIR until one is measured.
 const FIRST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(250);
 
 impl OutgoingStream {
-    /// The other end asks for a key frame, by this FIR or by PLI. The repetition of a FIR is answered by another
-    /// key frame when two round trips have gone since the last one (RFC 5104, section 3.5.1.1).
+    /// The other end requests a key frame, by this FIR or by PLI. The repetition of a FIR causes another key frame once
+    /// two round trips have passed since the last one (RFC 5104, section 3.5.1.1).
     pub(crate) fn on_key_request(&mut self, fir: Option<FirId>, rtt: Option<TimeDelta>, now: Timestamp) {
         let p = &mut self.picture;
         p.counters.key_requests += 1;
@@ -21,7 +21,7 @@ impl OutgoingStream {
         if answered.is_some_and(|t| now.saturating_since(t) <= rtt.unwrap_or(FIRST_ROUND_TRIP) * 2) {
             return;
         }
-        // A command has to be followed, if later; PLI comes again where it was not meant for a key frame under way.
+        // A command must be obeyed, if later; PLI is repeated if the key frame in flight was not an answer to it.
         let granted = self.ask_for_key_frame(now);
         self.picture.wanted |= !granted && fir.is_some();
         self.picture.counters.key_requests_granted += u64::from(granted || fir.is_some());
@@ -36,7 +36,7 @@ impl OutgoingStream {
         may
     }
 
-    /// Frames were thrown away: without a key frame nothing that follows can be decoded.
+    /// Frames were discarded: later ones cannot be decoded without a key frame.
     pub(super) fn want_key_frame(&mut self, now: Timestamp) {
         self.picture.wanted = !self.ask_for_key_frame(now);
     }
@@ -47,7 +47,7 @@ impl OutgoingStream {
         }
     }
 
-    /// What the picture feedback of one compound says: its RPSI, if any, and whether there was an SLI.
+    /// The picture feedback of one compound: its RPSI, if any, and whether there was an SLI.
     #[inline(never)]
     pub(crate) fn on_picture_feedback(
         &mut self,
@@ -77,7 +77,7 @@ impl OutgoingStream {
         if rpsi.is_some() && picture.is_none() && !slices_lost {
             return;
         }
-        // An SLI alone: the picture that was acknowledged last is a reference (RFC 7741, section 5.2).
+        // An SLI alone: the last acknowledged picture is the reference (RFC 7741, section 5.2).
         p.counters.references += 1;
         let gone_back = picture.or(p.decoded).is_some_and(|rtp_timestamp| {
             self.source.on_feedback(SourceFeedback::ReferenceWanted { rtp_timestamp }, now)
@@ -87,13 +87,13 @@ impl OutgoingStream {
         }
     }
 
-    /// Another end has taken the place of the one before: it can decode nothing yet.
+    /// Another end has replaced the previous one and cannot decode anything yet.
     pub(crate) fn on_new_peer(&mut self, now: Timestamp) {
         (self.picture.fir, self.picture.decoded) = (None, None);
         self.want_key_frame(now);
     }
 
-    /// Asks the source for slices of at most this size.
+    /// Requests slices of at most this size from the source.
     pub(crate) fn set_slice_size(&mut self, size: Option<DataSize>, now: Timestamp) -> bool {
         self.source.on_feedback(SourceFeedback::SliceSize(size), now)
     }

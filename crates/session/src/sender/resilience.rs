@@ -1,4 +1,4 @@
-//! Error resilience as a policy has it: slice sizes to the source, unequal protection to the codes.
+//! Error resilience by a policy: slice sizes for the source, unequal protection for the codes.
 
 use super::stream::OutgoingStream;
 use crate::protection::RepairChoice;
@@ -8,7 +8,7 @@ use weir_media::SourceFeedback;
 use weir_units::{TimeDelta, Timestamp};
 
 impl OutgoingStream {
-    /// A report of the media stream tells of this fraction lost.
+    /// A report on the media stream has this fraction lost.
     pub(crate) fn on_loss(&mut self, fraction: f64, rtt: Option<TimeDelta>, now: Timestamp) {
         if let Some(r) = &mut self.resilience {
             r.on_loss(fraction, rtt);
@@ -16,7 +16,7 @@ impl OutgoingStream {
         }
     }
 
-    /// Takes up what the policy has decided.
+    /// Applies the policy's decision.
     #[inline(never)]
     pub(super) fn follow_resilience(&mut self, now: Timestamp) {
         let Some(r) = &mut self.resilience else { return };
@@ -31,7 +31,7 @@ impl OutgoingStream {
         if protection != r.protection {
             r.protection = protection;
             let choice = protection.map_or(r.otherwise, unequal);
-            // What a policy chooses is within the bounds of the codes.
+            // The policy's choices are within the bounds of the codes.
             self.repair.refused += u64::from(self.repair.choose(choice).is_err());
         }
     }
@@ -45,12 +45,12 @@ impl OutgoingStream {
         self.follow_resilience(now);
     }
 
-    /// Whether repair packets are of the policy's making, so that media makes room for them.
+    /// Whether repair packets are due to the policy, so that media is reduced for them.
     pub(super) fn protects_by_policy(&self) -> bool {
         self.resilience.as_ref().is_some_and(|r| r.protection.is_some())
     }
 
-    /// Who decides on repair packets where unequal protection does not.
+    /// Sets who decides on repair packets if unequal protection does not.
     pub(crate) fn set_repair(&mut self, choice: RepairChoice) -> Result<(), SchemeError> {
         if let Some(r) = self.resilience.as_mut() {
             if let RepairChoice::Fixed(protection) = choice {

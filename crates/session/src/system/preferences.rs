@@ -2,7 +2,7 @@ use weir_media::{ModelCodec, ParamError};
 
 const KIND: &str = "preference";
 
-/// What an application wants of codec and source, as capability negotiation may have left it.
+/// An application's preferences for codec and source, as left by capability negotiation.
 ///
 /// ```
 /// use weir_session::system::Preferences;
@@ -14,12 +14,12 @@ const KIND: &str = "preference";
 pub struct Preferences {
     /// The codec's name: one of [`ModelCodec::NAMES`].
     pub codec: String,
-    /// Frames a second that are expected.
+    /// Expected frames a second.
     pub frame_rate: f64,
-    /// Where the picture comes from: `synthetic`, or `chat_720p` for the codec `trace`.
+    /// The source of pictures: `synthetic`, or `chat_720p` for the codec `trace`.
     pub source: String,
-    /// Width and height that are to be shown. Frames of a model have a size in bytes and no picture: the receiver's
-    /// display goes by it, the model does not.
+    /// Width and height of the display. A model's frames have a size in bytes and no picture: the receiver's display
+    /// uses the resolution, the model does not.
     pub resolution: (u16, u16),
 }
 
@@ -31,10 +31,10 @@ impl Default for Preferences {
 }
 
 impl Preferences {
-    /// The names that [`Self::set`] knows.
+    /// The names accepted by [`Self::set`].
     pub const NAMES: [&'static str; 4] = ["codec", "frame_rate", "source", "resolution"];
 
-    /// Preferences from a dictionary; what it leaves out is as by default.
+    /// Preferences from name-value pairs; others have their defaults.
     ///
     /// # Errors
     /// As [`Self::set`] and [`Self::check`].
@@ -47,10 +47,10 @@ impl Preferences {
         Ok(p)
     }
 
-    /// Sets one by its name: `codec`, `frame_rate`, `source`, or `resolution` as in `1280x720`.
+    /// Sets one by name: `codec`, `frame_rate`, `source`, or `resolution` as in `1280x720`.
     ///
     /// # Errors
-    /// Where there is no such name, or it cannot have the value. Nothing changes then.
+    /// An unknown name, or an unsupported value. Nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParamError> {
         let wrong = |expected: &str| ParamError::value(KIND, name, value, expected);
         match name {
@@ -69,7 +69,7 @@ impl Preferences {
         Ok(())
     }
 
-    /// Checks the fields. Errors: the first that cannot be used.
+    /// Checks the fields. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), ParamError> {
         if !ModelCodec::NAMES.contains(&&self.codec[..]) {
             return Err(ParamError::value(KIND, "codec", &self.codec, ModelCodec::NAMES.join(", ")));

@@ -1,4 +1,4 @@
-//! Two ends over a tiny link, and a controller that keeps what it takes in.
+//! Two ends over a minimal link, and a controller that records its inputs.
 
 #![allow(missing_docs, dead_code, unreachable_pub, clippy::unwrap_used, clippy::type_complexity)]
 
@@ -13,7 +13,7 @@ use weir_session::{Datagram, Endpoint, Transmit};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 
-/// What a [`Recorder`] took in.
+/// An input of a [`Recorder`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Told {
     Sent(SentPacket),
@@ -25,7 +25,7 @@ pub enum Told {
     Notice(CapacityNotice),
 }
 
-/// A controller whose target the test sets.
+/// A controller with a target set by the test.
 #[derive(Clone)]
 pub struct Recorder {
     pub target: Arc<Mutex<Target>>,
@@ -74,7 +74,7 @@ impl Controller for Recorder {
     }
 }
 
-/// A receiver half that reports a next data unit now and then, and writes down playout.
+/// A receiver half that reports next data units periodically and records playout.
 #[derive(Clone, Default)]
 pub struct Watcher {
     pub frames: Arc<Mutex<Vec<FramePlayout>>>,
@@ -124,7 +124,7 @@ pub struct Link {
     rule: Rule,
     count: u64,
     inside: VecDeque<(Timestamp, Vec<u8>, u32)>,
-    /// SSRC and sequence number of RTP that was lost.
+    /// SSRC and sequence number of lost RTP packets.
     pub lost: Vec<(u32, u16)>,
 }
 
@@ -168,7 +168,7 @@ pub struct Call {
     pub there: Link,
     pub back: Link,
     pub now: Timestamp,
-    /// Every datagram that an end sent: from a and from b.
+    /// Every datagram sent: by a and by b.
     pub sent: [Vec<(Timestamp, Vec<u8>, Transmit)>; 2],
 }
 

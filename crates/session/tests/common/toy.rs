@@ -1,26 +1,26 @@
-//! A source whose frames have content that can be checked.
+//! A source whose frames have verifiable content.
 
 use std::sync::{Arc, Mutex};
 use weir_media::{Frame, FrameKind, FrameSource, Payloads, RTP_CLOCK_HZ, ReceivedFrame, SourceFeedback};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// What became of a [`Toy`].
+/// Record of a [`Toy`].
 #[derive(Default, Debug)]
 pub struct Life {
     /// By the frame's id: its timestamp, its kind and its payloads.
     pub frames: Vec<(u32, FrameKind, Vec<Vec<u8>>)>,
-    /// Tells this source from others; the upper half of what payloads begin with.
+    /// Distinguishes this source from others; the upper half of the first bytes of payloads.
     pub tag: u64,
     pub key_requests: Vec<Timestamp>,
     pub feedback: Vec<SourceFeedback>,
 }
 
-/// Frames at a constant distance; each payload begins with the frame's id and goes on at random.
+/// Frames at a constant interval; each payload begins with the frame's id and continues with random bytes.
 pub struct Toy {
     start: Timestamp,
     interval: TimeDelta,
     rate: DataRate,
-    /// What the target is multiplied by: an encoder that does not keep to it.
+    /// Ratio of the rate to the target, for an encoder that exceeds it.
     pub excess: f64,
     next: u64,
     key: bool,
@@ -56,7 +56,7 @@ impl FrameSource for Toy {
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
         let captured = self.next_frame_at().filter(|&at| at <= now)?;
         let kind = if core::mem::take(&mut self.key) { FrameKind::Key } else { FrameKind::Delta };
-        // Some frames are of half a packet, some of several.
+        // Some frames have half a packet, some several.
         let share = self.excess * [0.2, 1.8, 1.0][self.next as usize % 3];
         let size = self.rate.size_in(self.interval.mul_f64(share)).max(DataSize::from_bytes(20));
         let rtp_timestamp = (captured.as_micros() * i64::from(RTP_CLOCK_HZ) / 1_000_000) as u32;
@@ -81,7 +81,7 @@ impl FrameSource for Toy {
         for p in &self.pending {
             assert!(p.len() as u64 <= max.as_bytes());
             let (a, b) = p.split_at(p.len() / 3);
-            // Every other frame is one that nothing refers to.
+            // Every other frame is not referred to.
             out.push(&[a, b], self.next.is_multiple_of(2));
         }
         true
@@ -101,12 +101,13 @@ impl Toy {
 }
 
 impl Life {
-    /// The id of a received frame that is of this source.
+    /// The id of a received frame, if it is from this source.
     pub fn id(&self, f: &ReceivedFrame) -> Option<u64> {
         let name = u64::from_be_bytes(f.packets[0].bytes[..8].try_into().unwrap());
         (name >> 32 == self.tag).then_some(name & 0xffff_ffff)
     }
-    /// The id of a received frame, all of whose packets are as they were sent; `rtp_offset` is what sessions add.
+    /// The id of a complete received frame, whose packets are checked against those sent; `rtp_offset` is the session's
+    /// timestamp offset.
     pub fn check(&self, f: &ReceivedFrame, rtp_offset: u32) -> u64 {
         let id = self.id(f).expect("of this source");
         let (timestamp, _, payloads) = &self.frames[id as usize];

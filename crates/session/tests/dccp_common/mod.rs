@@ -1,4 +1,4 @@
-//! Two ends over DCCP on a link with a rate and a queue, and what may be asked of them.
+//! Two ends over DCCP on a link with a rate and a queue, and access to their state.
 
 #![allow(missing_docs, dead_code, unreachable_pub, clippy::unwrap_used, clippy::type_complexity)]
 
@@ -16,7 +16,7 @@ pub fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-/// A link: what it delays, how fast it is, how long its queue gets, and what it loses.
+/// A link: its delay, rate, queue length and losses.
 pub struct Link {
     pub delay: TimeDelta,
     pub rate: DataRate,
@@ -53,7 +53,7 @@ impl Link {
     }
 }
 
-/// What a controller took in, and the rate that it holds.
+/// The inputs of a controller, and its rate.
 #[derive(Clone)]
 pub struct Recorder {
     pub rate: DataRate,
@@ -87,7 +87,7 @@ impl Controller for Recorder {
     }
 }
 
-/// A source that writes down its frames.
+/// A source that records its frames.
 pub struct Watched<S>(pub S, pub Arc<Mutex<Vec<Frame>>>);
 
 impl<S: FrameSource> FrameSource for Watched<S> {
@@ -139,14 +139,14 @@ pub fn endpoint_config(ssrc: u32, remote_ssrc: u32) -> EndpointConfig {
 pub fn sending(source: impl Into<Source>, controller: Sender) -> Endpoint {
     sending_packets(source, controller, 1_000)
 }
-/// The same with payloads of so many bytes.
+/// The same with payloads of this size.
 pub fn sending_packets(source: impl Into<Source>, controller: Sender, bytes: u64) -> Endpoint {
     let packetiser = Packetiser { max_payload: DataSize::from_bytes(bytes), ..Packetiser::default() };
     let send = SendConfig { packetiser, ..SendConfig::new(source.into(), controller, limits()) };
     Endpoint::new(endpoint_config(11, 22), Some(send), None, Timestamp::ZERO)
 }
 
-/// One DCCP packet on its way: when it left, its bytes, and how many of these are its header.
+/// One DCCP packet in flight: when it was sent, its bytes, and the size of its header.
 pub struct Left {
     pub now: Timestamp,
     pub bytes: Vec<u8>,
@@ -156,13 +156,13 @@ pub struct Left {
 }
 
 impl Left {
-    /// The RTP timestamp, where it carries media.
+    /// The RTP timestamp, if it carries media.
     pub fn rtp_timestamp(&self) -> Option<u32> {
         let rtp = &self.bytes[self.header..];
         (self.has_data && rtp.len() >= 12 && rtp[1] & 0x7f == 96)
             .then(|| u32::from_be_bytes(rtp[4..8].try_into().unwrap()))
     }
-    /// Its RTP sequence number, where it carries media.
+    /// Its RTP sequence number, if it carries media.
     pub fn rtp_sequence(&self) -> Option<u16> {
         self.rtp_timestamp().map(|_| {
             let rtp = &self.bytes[self.header..];
@@ -179,7 +179,7 @@ pub struct Call {
     pub there: Link,
     pub back: Link,
     pub now: Timestamp,
-    /// What the first end sent.
+    /// Packets sent by the first end.
     pub sent: Vec<Left>,
 }
 

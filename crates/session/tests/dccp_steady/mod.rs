@@ -1,4 +1,4 @@
-//! The same media through two ends, over plain datagrams or DCCP, with buffers that go round.
+//! The same media through two ends, over plain datagrams or DCCP, with reused buffers.
 
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::type_complexity)]
 
@@ -59,7 +59,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// 2 Mbit/s in packets of 1,000 bytes, over plain datagrams or under this congestion control, opened.
+    /// 2 Mbit/s in packets of 1,000 bytes, over plain datagrams or an open connection with this congestion control.
     pub fn new(ccid: Option<u8>) -> Self {
         let rate = DataRate::from_mbps(2);
         let limits = Limits { floor: rate, ceiling: rate };
@@ -82,7 +82,7 @@ impl Call {
         call([end(a, connection), end(b, accepted)])
     }
 
-    /// Runs until `count` more RTP packets have come; those that have.
+    /// Runs until `count` more RTP packets have been received; returns their number.
     pub fn deliver(&mut self, count: u64) -> u64 {
         let received = |s: &Self| s.ends[1].endpoint().receive_counters().packets;
         let upto = received(self) + count;
