@@ -1,4 +1,4 @@
-//! The cost of a packet in playout, deadlines included, and of a frame from each source.
+//! The cost of playout per packet, deadlines included, and of a frame from each source.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 const PACKETS: u64 = 10_000;
 const KB: DataSize = DataSize::from_bytes(1_000);
 
-/// Frames of so many packets, 4 ms a packet, played 400 ms after capture.
+/// Frames of `per_frame` packets 4 ms apart, played 400 ms after capture.
 fn play(playout: &mut Playout, per_frame: u64) -> u64 {
     let mut played = 0;
     for sequence in 0..PACKETS {

@@ -1,4 +1,4 @@
-//! Pictures a second: of the built-in clips, of each measure of quality, of reading and writing files.
+//! Pictures a second: of the built-in clips, of each quality metric, and of reading and writing files.
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use std::hint::black_box;

@@ -1,42 +1,42 @@
-//! Codecs as a system sees them: sources of frames with parameters by name, and the rate that they really give.
+//! Codecs for an adaptive system: sources of frames with named parameters and a measured rate.
 
 use crate::FrameSource;
 use core::fmt;
 use weir_units::{DataRate, Timestamp};
 
-/// Why a parameter cannot be read or set. Nothing has changed then.
+/// Why a parameter could not be read or set. Nothing has changed then.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ParamError {
-    /// There is none of this name.
+    /// The name is unknown.
     #[error("{kind} {name} is not known: expected one of {known}")]
     Unknown {
-        /// What it would be a parameter of.
+        /// The kind of object.
         kind: &'static str,
         /// The name.
         name: String,
-        /// Names that are known, with commas between.
+        /// Known names, separated by commas.
         known: String,
     },
-    /// There is, and it cannot have this value.
+    /// The value is not supported.
     #[error("{kind} {name} is {value}: expected {expected}")]
     Value {
-        /// What it is a parameter of.
+        /// The kind of object.
         kind: &'static str,
         /// The name.
         name: String,
         /// The value.
         value: String,
-        /// What it may be.
+        /// The supported values.
         expected: String,
     },
 }
 
 impl ParamError {
-    /// An error about a name that is none of `known`.
+    /// An error for a name not among `known`.
     pub fn unknown(kind: &'static str, name: &str, known: &[&str]) -> Self {
         Self::Unknown { kind, name: name.into(), known: known.join(", ") }
     }
-    /// An error about a value.
+    /// An error for a value.
     pub fn value(kind: &'static str, name: &str, value: impl fmt::Display, expected: impl fmt::Display) -> Self {
         Self::Value { kind, name: name.into(), value: value.to_string(), expected: expected.to_string() }
     }
@@ -45,7 +45,7 @@ impl ParamError {
 /// The value of a codec's parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ParamValue {
-    /// A number, in the unit that the codec says.
+    /// A number, in the parameter's unit.
     Number(f64),
     /// A word.
     Text(String),
@@ -72,10 +72,10 @@ impl From<&str> for ParamValue {
     }
 }
 
-/// An encoder whose settings can be read and changed while it runs, by names of its own.
+/// An encoder whose parameters can be read and changed by name while it runs.
 ///
-/// The rate that it is asked for is its target as a [`FrameSource`]; what it gives is measured. As for names, it is for
-/// whoever joins codec and system to use the right ones: a wrong one is an error and changes nothing.
+/// Its requested rate is its target as a [`FrameSource`]; its actual rate is measured. The caller must use the codec's
+/// parameter names: a wrong one is an error and changes nothing.
 pub trait Codec: FrameSource {
     /// Its name.
     fn name(&self) -> &str;
@@ -84,15 +84,15 @@ pub trait Codec: FrameSource {
     /// The value of a parameter.
     ///
     /// # Errors
-    /// Where there is none of this name.
+    /// The name is unknown.
     fn param(&self, name: &str) -> Result<ParamValue, ParamError>;
     /// Sets a parameter.
     ///
     /// # Errors
-    /// Where there is none of this name, or it cannot have this value. It is not changed then.
+    /// The name is unknown, or the value is not supported. The parameter is unchanged then.
     fn set_param(&mut self, name: &str, value: ParamValue, now: Timestamp) -> Result<(), ParamError>;
-    /// The rate that it is asked for.
+    /// The requested rate.
     fn requested_bit_rate(&self) -> DataRate;
-    /// The rate that it has given over the last second, or since it began.
+    /// The actual rate over the last second, or since the start.
     fn bit_rate(&self, now: Timestamp) -> DataRate;
 }

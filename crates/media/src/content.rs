@@ -1,4 +1,4 @@
-//! The bytes of frames that have any: as payloads on the way out, as what arrived on the way in.
+//! Content of frames: payloads to be sent, and payloads received.
 
 use weir_units::{DataSize, Timestamp};
 
@@ -17,27 +17,27 @@ struct PayloadPart {
 }
 
 impl Payloads {
-    /// Empties it.
+    /// Removes all payloads.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.parts.clear();
     }
-    /// Appends a payload made of several pieces. `discardable` where nothing is predicted from it.
+    /// Appends a payload consisting of several pieces. It is `discardable` if nothing is predicted from it.
     pub fn push(&mut self, pieces: &[&[u8]], discardable: bool) {
         for piece in pieces {
             self.bytes.extend_from_slice(piece);
         }
         self.parts.push(PayloadPart { end: self.bytes.len(), discardable });
     }
-    /// How many there are.
+    /// Number of payloads.
     pub fn len(&self) -> usize {
         self.parts.len()
     }
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
-    /// All bytes together.
+    /// Total size.
     pub fn size(&self) -> DataSize {
         DataSize::from_bytes(self.bytes.len() as u64)
     }
@@ -50,7 +50,7 @@ impl Payloads {
     }
 }
 
-/// What the other end tells of the pictures it has got. Frames go by their [`Frame::rtp_timestamp`](crate::Frame).
+/// Feedback from the other end about received pictures, identified by [`Frame::rtp_timestamp`](crate::Frame).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SourceFeedback {
@@ -59,27 +59,27 @@ pub enum SourceFeedback {
         /// Its timestamp.
         rtp_timestamp: u32,
     },
-    /// Frames behind this one were damaged, and it was decoded: it is a reference to go back to.
+    /// Frames after this one were damaged, and it was decoded: it is requested as a reference.
     ReferenceWanted {
         /// Its timestamp.
         rtp_timestamp: u32,
     },
-    /// Slices are to have at most so many bytes; `None` for one slice a frame.
+    /// Greatest size of slices; `None` for one slice per frame.
     SliceSize(Option<DataSize>),
-    /// The share of packets lost, in 1/256 (RFC 3550, section 6.4.1): what in-band FEC of audio is made for.
+    /// The share of packets lost in 1/256 (RFC 3550, section 6.4.1), for which in-band FEC of audio is dimensioned.
     FractionLost(u8),
 }
 
-/// What has arrived of a frame when its turn to be played came.
+/// The received part of a frame at its playout time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReceivedFrame {
-    /// RTP timestamp as it stood in the packets.
+    /// RTP timestamp as received.
     pub rtp_timestamp: u32,
     /// When it is played.
     pub at: Timestamp,
-    /// Whether nothing of it is missing.
+    /// Whether it is complete.
     pub whole: bool,
-    /// Its packets, by rising sequence number.
+    /// Its packets by sequence number.
     pub packets: Vec<ReceivedPayload>,
 }
 
@@ -90,7 +90,7 @@ pub struct ReceivedPayload {
     pub sequence: u64,
     /// Whether it is the last of its frame.
     pub marker: bool,
-    /// Whether it was lost and brought back.
+    /// Whether it was lost and recovered.
     pub repaired: bool,
     /// RTP payload.
     pub bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Real encoders as sources of frames, in any kind of time.
+//! Real encoders as sources of frames, in real or simulated time.
 
 mod params;
 mod pushed;
@@ -18,42 +18,41 @@ use core::fmt;
 use sent_pictures::{Applied, SentPictures};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// A source that is polled later than this has stood still: it goes on from now instead of catching up.
+/// A source not polled for longer than this skips the time since instead of catching up.
 const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
-/// What an encoder is asked for at least and at most, unless the owner says otherwise; the least as in libwebrtc, as of
-/// 2024.
+/// Default bounds of an encoder's target; the lower one as in libwebrtc, as of 2024.
 const BOUNDS: (DataRate, DataRate) = (DataRate::from_kbps(30), DataRate::from_mbps(100));
 
-/// What an [`EncodedSource`] has done.
+/// Counters of an [`EncodedSource`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EncodedStats {
-    /// Pictures given to the encoder.
+    /// Pictures passed to the encoder.
     pub pictures: u64,
-    /// Pictures of which frames came.
+    /// Pictures with at least one coded frame.
     pub frames: u64,
-    /// Those that are key frames.
+    /// Key frames among them.
     pub key_frames: u64,
-    /// Pictures that the encoder left out to keep its bit rate.
+    /// Pictures dropped by the encoder to keep its bit rate.
     pub dropped: u64,
-    /// Failures of the encoder; the picture is lost, and the next one is to be a key frame.
+    /// Failures of the encoder; the picture is lost, and a key frame is requested next.
     pub encoder_errors: u64,
-    /// Failures of the clip to give a picture.
+    /// Failures to read the clip.
     pub clip_errors: u64,
-    /// How often the clip has begun again.
+    /// Times that the clip has been restarted.
     pub loops: u64,
-    /// Times at which a picture was due and nobody polled: those of a pause or a lag of more than a second.
+    /// Pictures skipped in a pause or a lag of more than a second.
     pub skipped: u64,
-    /// Times that the encoder went back to a reference instead of making a key frame.
+    /// Times that the encoder used an older reference instead of a key frame.
     pub references_selected: u64,
 }
 
-/// A clip and a real encoder: picture n is encoded when time reaches `start + n / frame_rate`, on whatever clock, so that
-/// it runs in virtual time as well. The clip begins again at its end.
+/// A clip and a real encoder: picture n is encoded when time reaches `start + n / frame_rate`, by any clock, so that it
+/// also runs in simulated time. The clip restarts at its end.
 ///
-/// A picture that the encoder leaves out gives no frame, and time goes on. Nothing that fails stops the source: it is
-/// counted. A target of zero pauses it, like any source; its clip stands still meanwhile.
+/// A picture dropped by the encoder gives no frame, and time advances. Failures are counted and do not stop the source.
+/// A target of zero pauses it, like any source, and the clip with it.
 ///
-/// Whoever compares with the originals listens with [`Self::set_tap`]; see [`Originals`] for a ready way.
+/// To compare with the originals, use [`Self::set_tap`]; [`Originals`] implements a tap.
 ///
 /// | parameter | unit | to set |
 /// |---|---|---|
@@ -71,20 +70,20 @@ pub struct EncodedSource {
     tap: Option<Tap>,
     start: Timestamp,
     frame_rate: f64,
-    /// Pictures of the clip for one frame.
+    /// Pictures of the clip per frame.
     stride: u32,
-    /// The next picture on the grid of times.
+    /// The next picture on the time grid.
     index: u64,
     ended: bool,
     requested: DataRate,
     bounds: (DataRate, DataRate),
-    /// What the encoder was asked for last.
+    /// The target last set on the encoder.
     asked: DataRate,
     numbering: Numbering,
     sent: SentPictures,
     picture: Picture,
     coded: CodedFrame,
-    /// When the picture was captured whose further layer frames are still to be handed out.
+    /// Capture time of the picture whose further layer frames are still to be returned.
     layers_of: Option<Timestamp>,
     key_on_resume: bool,
     given: RateMeter,
@@ -100,12 +99,12 @@ impl fmt::Debug for EncodedSource {
 }
 
 impl EncodedSource {
-    /// A source whose first frame is due at `start`, once it has a target. A clip whose rate is a multiple of the
-    /// encoder's gives only every second picture, or every third, and so on.
+    /// A source whose first frame is due at `start`, once it has a target. If the clip's rate is a multiple of the
+    /// encoder's, only every second picture is used, or every third, and so on.
     ///
     /// # Errors
-    /// Where the clip's pictures have another size than the encoder takes, or its rate is no multiple of the encoder's,
-    /// to 1 %.
+    /// The clip's pictures have another size than the encoder's, or its rate is not a multiple of the encoder's, within
+    /// 1 %.
     pub fn new(
         clip: Box<dyn PictureSource + Send>,
         encoder: Box<dyn VideoEncoder>,
@@ -149,18 +148,18 @@ impl EncodedSource {
         })
     }
 
-    /// Makes the first frame behind a pause a key frame, as an encoding of simulcast has to: receivers are shown another
-    /// meanwhile.
+    /// Makes the first frame after a pause a key frame, as required for encodings of a simulcast: receivers see another
+    /// encoding meanwhile.
     #[must_use]
     pub const fn with_key_frame_on_resume(mut self) -> Self {
         self.key_on_resume = true;
         self
     }
-    /// Has `tap` called with each picture as it is encoded, those that the encoder leaves out or fails in included.
+    /// Sets a callback for each picture when it is encoded, including those that the encoder drops or fails on.
     pub fn set_tap(&mut self, tap: Tap) {
         self.tap = Some(tap);
     }
-    /// What it has done.
+    /// The counters.
     pub const fn stats(&self) -> &EncodedStats {
         &self.stats
     }
@@ -172,7 +171,7 @@ impl EncodedSource {
     pub const fn format(&self) -> PayloadFormat {
         self.format
     }
-    /// This as a source of a sender.
+    /// Converts it to a sender's source.
     pub fn into_source(self) -> crate::Source {
         crate::Source::Codec(Box::new(self))
     }
@@ -181,7 +180,7 @@ impl EncodedSource {
         self.start + TimeDelta::from_secs_f64(index as f64 / self.frame_rate)
     }
 
-    /// Moves to the first picture that is due at `at` or later.
+    /// Skips to the first picture due at `at` or later.
     fn skip_to(&mut self, at: Timestamp) {
         let passed = (at - self.start).as_secs_f64() * self.frame_rate;
         let mut index = (libm::floor(passed).max(0.0) as u64).max(self.index);
@@ -192,7 +191,7 @@ impl EncodedSource {
         self.index = index;
     }
 
-    /// Reads the clip's next picture, from the beginning again at its end; whether there is one.
+    /// Reads the clip's next picture, restarting it at its end; returns whether there is one.
     fn read_clip(&mut self) -> Result<bool, MediaError> {
         let first = self.index.saturating_sub(1) * u64::from(self.stride);
         for number in first..first + u64::from(self.stride) {
@@ -220,7 +219,7 @@ impl EncodedSource {
         }
         let rate = self.generated_rate();
         if rate != self.asked {
-            // Asked again with the next picture where it was refused.
+            // Requested again with the next picture if it was refused.
             match self.encoder.set_bit_rate(rate) {
                 Ok(()) => self.asked = rate,
                 Err(_) => self.stats.encoder_errors += 1,

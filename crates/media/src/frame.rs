@@ -3,22 +3,22 @@ use weir_units::{DataSize, Timestamp};
 
 /// Ticks a second of the RTP timestamps of video (RFC 3551, section 5).
 pub const RTP_CLOCK_HZ: u32 = 90_000;
-/// Ticks a second of the RTP timestamps of Opus, whatever its sampling rate (RFC 7587, section 4.1).
+/// Ticks a second of the RTP timestamps of Opus, for any sampling rate (RFC 7587, section 4.1).
 pub const AUDIO_CLOCK_HZ: u32 = 48_000;
 const NANO: i64 = 1_000_000_000;
 
-/// What a stream carries.
+/// The kind of media in a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum MediaKind {
-    /// Pictures.
+    /// Video.
     #[default]
     Video,
-    /// Sound.
+    /// Audio.
     Audio,
 }
 
 impl MediaKind {
-    /// Ticks a second of its RTP timestamps.
+    /// RTP timestamp ticks a second.
     pub const fn clock_hz(self) -> u32 {
         match self {
             Self::Video => RTP_CLOCK_HZ,
@@ -34,10 +34,10 @@ impl MediaKind {
     }
 }
 
-/// How a frame of video is coded. Frames of audio are [`Self::Delta`]: none is worth more than another.
+/// How a video frame is coded. Audio frames are [`Self::Delta`], since none is more important than another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FrameKind {
-    /// Without reference to others: a receiver can begin with it.
+    /// Without references to other frames: decoding can start here.
     Key,
     /// As a difference to earlier frames.
     Delta,
@@ -46,44 +46,44 @@ pub enum FrameKind {
 /// A coded frame without its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Counts from 0.
+    /// Frame number from 0.
     pub id: u64,
-    /// When it was captured: of video when it was due, of audio the time of its first sample.
+    /// Capture time: for video its due time, for audio the time of its first sample.
     pub captured: Timestamp,
-    /// Its size before packetisation; never zero.
+    /// Size before packetisation; never zero.
     pub size: DataSize,
     /// How it is coded.
     pub kind: FrameKind,
-    /// Capture time in ticks of the source's clock ([`MediaKind::clock_hz`]), counted from the clock's zero; the session
-    /// adds its random offset. The layer frames of a picture share it.
+    /// Capture time in ticks of the source's clock ([`MediaKind::clock_hz`]), from zero of the clock; the session adds
+    /// its random offset. The layer frames of a picture share it.
     pub rtp_timestamp: u32,
-    /// Its layer; zeros where the stream has one layer.
+    /// Its layer; zeros if the stream has one layer.
     pub layer: LayerId,
     /// Whether no other frame refers to it.
     pub discardable: bool,
-    /// Whether its last packet has the marker bit: in video the last layer frame of each picture (RFC 9628, section 4.1),
-    /// in audio the first frame of a talk spurt (RFC 3551, section 4.1).
+    /// Whether its last packet has the marker bit: for video the last layer frame of each picture (RFC 9628,
+    /// section 4.1), for audio the first frame of a talk spurt (RFC 3551, section 4.1).
     pub marker: bool,
 }
 
 impl Frame {
-    /// A frame of video that is a whole picture, and which others may refer to.
+    /// A video frame that is a whole picture and may be referred to.
     pub const fn video(id: u64, captured: Timestamp, size: DataSize, kind: FrameKind, rtp_timestamp: u32) -> Self {
         Self { id, captured, size, kind, rtp_timestamp, layer: LayerId::BASE, discardable: false, marker: true }
     }
 }
 
-/// Whole ticks of [`RTP_CLOCK_HZ`] in so many nanoseconds.
+/// Whole ticks of [`RTP_CLOCK_HZ`] in `ns` nanoseconds.
 pub(crate) const fn ticks_at(ns: i64) -> i64 {
     ticks_of(ns, RTP_CLOCK_HZ)
 }
 
-/// Whole ticks of a clock of `hz` in so many nanoseconds.
+/// Whole ticks of a clock of `hz` in `ns` nanoseconds.
 pub(crate) const fn ticks_of(ns: i64, hz: u32) -> i64 {
     ns.div_euclid(NANO) * hz as i64 + ns.rem_euclid(NANO) * hz as i64 / NANO
 }
 
-/// Numbers frames and gives them RTP timestamps, each later than the one before.
+/// Assigns frame numbers and strictly increasing RTP timestamps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbering {
     id: u64,
@@ -93,7 +93,7 @@ pub(crate) struct Numbering {
 impl Numbering {
     pub(crate) fn frame(&mut self, captured: Timestamp, size: DataSize, kind: FrameKind) -> Frame {
         let ticks = ticks_at(captured.as_nanos());
-        // Frames closer than a tick would read as one frame.
+        // Frames less than a tick apart would have the same timestamp.
         let ticks = self.last.map_or(ticks, |last| ticks.max(last + 1));
         self.last = Some(ticks);
         let id = self.id;
@@ -101,7 +101,7 @@ impl Numbering {
         Frame::video(id, captured, size, kind, ticks as u32)
     }
 
-    /// A further layer frame of the picture of the frame before.
+    /// A further layer frame of the previous frame's picture.
     pub(crate) fn layer_frame(&mut self, captured: Timestamp, size: DataSize, kind: FrameKind) -> Frame {
         let before = self.last;
         let frame = self.frame(captured, size, kind);

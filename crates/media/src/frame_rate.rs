@@ -5,12 +5,12 @@ use weir_units::TimeDelta;
 use crate::MediaError;
 
 const NANOS: u64 = 1_000_000_000;
-/// Most frames a second: far above cameras, low enough that the time of no two pictures is the same.
+/// Most frames a second: far above cameras, and low enough that no two pictures have the same time.
 const MAX_RATE: u32 = 1_000;
-/// Least: one picture in 1,000 s.
+/// Least rate: one picture in 1,000 s.
 const MIN_RATE_INVERSE: u32 = 1_000;
 
-/// Pictures a second, as a fraction: 30000/1001 is what television calls 29.97.
+/// Pictures a second as a fraction: 30000/1001 for what television calls 29.97.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FrameRate {
     numerator: u32,
@@ -21,7 +21,7 @@ impl FrameRate {
     /// `numerator` pictures in `denominator` seconds.
     ///
     /// # Errors
-    /// Where that is not from 1/1000 to 1000 a second.
+    /// The rate is not from 1/1000 to 1000 a second.
     pub fn new(numerator: u32, denominator: u32) -> Result<Self, MediaError> {
         let (n, d) = (u64::from(numerator), u64::from(denominator));
         if d == 0 || n > d * u64::from(MAX_RATE) || n * u64::from(MIN_RATE_INVERSE) < d || n == 0 {
@@ -34,7 +34,7 @@ impl FrameRate {
     pub fn as_f64(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
-    /// Above and below the line.
+    /// Numerator and denominator.
     pub const fn fraction(self) -> (u32, u32) {
         (self.numerator, self.denominator)
     }
@@ -43,7 +43,7 @@ impl FrameRate {
         let (n, d) = (self.numerator as u64, self.denominator as u64);
         TimeDelta::from_nanos(((d * NANOS + n / 2) / n) as i64)
     }
-    /// Time of the picture of this number after that of number 0, without the rounding of [`Self::interval`] adding up.
+    /// Time of a picture after picture 0, without accumulating the rounding of [`Self::interval`].
     pub fn time_of(self, picture: u64) -> TimeDelta {
         let ns = u128::from(picture) * u128::from(self.denominator) * u128::from(NANOS) / u128::from(self.numerator);
         TimeDelta::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX))
@@ -61,7 +61,7 @@ impl fmt::Display for FrameRate {
 
 impl FromStr for FrameRate {
     type Err = MediaError;
-    /// `30`, `30000/1001`, `12.5`; 23.976, 29.97 and 59.94 stand for what television means by them.
+    /// `30`, `30000/1001`, `12.5`; 23.976, 29.97 and 59.94 have their meaning in television.
     fn from_str(text: &str) -> Result<Self, MediaError> {
         let wrong =
             || MediaError::new("pictures", "frame rate", format!("{text:?}"), "a number as 15, 29.97 or 30000/1001");

@@ -1,38 +1,37 @@
-//! What makes frames.
+//! Sources of frames.
 
 use crate::{Frame, MediaKind, Payloads, SourceFeedback};
 use weir_units::{DataRate, DataSize, Timestamp};
 
-/// Something that makes frames at a rate it is asked for.
+/// A source of frames at a target rate.
 pub trait FrameSource {
-    /// A new target rate.
+    /// Sets a new target rate.
     fn on_target(&mut self, rate: DataRate, now: Timestamp);
-    /// When the next frame is due, or `None` while none is to come.
+    /// When the next frame is due, or `None` if there is none.
     fn next_frame_at(&self) -> Option<Timestamp>;
-    /// The frame that is due at `now`, if any; ask again until there is none.
+    /// The frame due at `now`, if any; call it until it returns `None`.
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame>;
     /// Makes the next frame a key frame.
     fn request_key_frame(&mut self, now: Timestamp);
-    /// The rate that the source now means to generate, before random variation.
+    /// The rate at which the source currently aims, before random variation.
     fn generated_rate(&self) -> DataRate;
-    /// Writes the payloads of the frame that was polled last, each of at most `max` bytes, into `out`, which is empty;
-    /// `false` where it has a size and no content.
+    /// Writes the payloads of the last polled frame, of at most `max` bytes each, into `out`, which is empty; `false`
+    /// if the frame has a size and no content.
     fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
         let _ = (max, out);
         false
     }
-    /// What the other end tells of its pictures; `false` where nothing comes of it.
+    /// Feedback from the other end about pictures; `false` if it has no effect.
     fn on_feedback(&mut self, feedback: SourceFeedback, now: Timestamp) -> bool {
         let _ = (feedback, now);
         false
     }
-    /// What it makes, which says what clock its timestamps have.
+    /// The kind of media, which determines the clock of timestamps.
     fn media(&self) -> MediaKind {
         MediaKind::Video
     }
-    /// How many bytes of headers each packet costs of the rate that [`Self::on_target`] gives. A source that sends few
-    /// bytes a packet (audio) makes fewer and longer packets by it; zero, the default, where the target is for
-    /// payloads alone.
+    /// Header bytes per packet included in the rate of [`Self::on_target`]. A source with small packets (audio) uses it
+    /// to make fewer and longer ones; zero, the default, if the target is for payloads only.
     fn set_packet_overhead(&mut self, overhead: DataSize, now: Timestamp) {
         let _ = (overhead, now);
     }

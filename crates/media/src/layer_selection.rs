@@ -1,16 +1,16 @@
-//! Which layers of a stream are sent, as its share of the target falls and rises.
+//! Selects the layers of a stream that are sent, by its share of the target.
 
 use crate::{LayerId, LayerRates, Layering};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// A layer is taken in again only once the target is so much above what is needed, and that for so long: libwebrtc's
-/// `kDefaultVideoHysteresisFactor`, 1.2 (rtc_base/experiments/rate_control_settings, 2024), and the hold of the share-out of a
-/// target over streams.
+/// A layer is added again only once the target exceeds its requirement by this factor for this time: libwebrtc's
+/// `kDefaultVideoHysteresisFactor`, 1.2 (rtc_base/experiments/rate_control_settings, 2024), and the hold of the
+/// allocation of a target to streams.
 const MARGIN: f64 = 1.2;
 const HOLD: TimeDelta = TimeDelta::from_secs(1);
 
-/// Least and most useful rate of video of this size: those of libwebrtc's simulcast encodings (video/config/simulcast.cc,
-/// `kSimulcastFormatsVP8`, 2024), of the largest that has no more pixels.
+/// Least and greatest useful rate of video of this size: those of the largest of libwebrtc's simulcast encodings
+/// (video/config/simulcast.cc, `kSimulcastFormatsVP8`, 2024) with at most as many pixels.
 pub fn useful_rates(width: u32, height: u32) -> (DataRate, DataRate) {
     const KBPS: [(u64, u64, u64); 6] = [
         (1_920 * 1_080, 800, 5_000),
@@ -25,17 +25,18 @@ pub fn useful_rates(width: u32, height: u32) -> (DataRate, DataRate) {
     (DataRate::from_kbps(row.1), DataRate::from_kbps(row.2))
 }
 
-/// The layers of a stream that are sent: as the target falls, the upper spatial ones are left out first, then the upper
-/// temporal ones of the base. A layer is left out at once, and taken in again with hysteresis. What is left gets all of the
-/// target.
+/// The layers of a stream that are sent: as the target falls, the upper spatial ones are dropped first, then the upper
+/// temporal ones of the base. A layer is dropped at once, and added again with hysteresis. The remaining layers get the
+/// whole target.
 ///
-/// All spatial layers up to one need the sum of the least [`useful_rates`] of their sizes. Temporal layers need their share
-/// ([`Layering::share_out`]) of what the base needs: below it pictures would be worth less than a smooth motion.
+/// The spatial layers up to one require the sum of the least [`useful_rates`] of their sizes. Temporal layers require
+/// their share ([`Layering::share_out`]) of the base's rate: below it, picture quality would suffer more than smooth
+/// motion gains.
 #[derive(Clone, Debug)]
 pub struct LayerSelection {
-    /// What there is to choose from, the base layer first, and what the target has to be at least for it.
+    /// The choices, base layer first, and the least target for each.
     steps: Vec<(LayerId, DataRate)>,
-    /// The place of the one that is sent.
+    /// Index of the current choice.
     at: usize,
     /// Since when the next one has fitted with the margin.
     fits_since: Option<Timestamp>,
@@ -48,7 +49,7 @@ impl LayerSelection {
         let base = useful_rates(base.0, base.1).0;
         let temporal = layering.temporal() - 1;
         let shares = Layering::new(1, layering.temporal()).unwrap_or_default().share_out(base);
-        // The base layer of all is sent whatever the target is.
+        // The base layer is always sent.
         let mut steps: Vec<_> =
             (0..=temporal).map(|t| (LayerId::new(0, t), shares.up_to(LayerId::new(0, t)))).collect();
         let mut sum = base;
@@ -61,21 +62,21 @@ impl LayerSelection {
         Self { steps, at, fits_since: None }
     }
 
-    /// The uppermost layer that is sent.
+    /// The highest layer that is sent.
     pub fn top(&self) -> LayerId {
         self.steps[self.at].0
     }
-    /// What the base layer alone needs.
+    /// The requirement of the base layer alone.
     pub fn least(&self) -> DataRate {
         self.steps[0].1
     }
-    /// The target over the layers that are sent.
+    /// The target split over the layers that are sent.
     pub fn share_out(&self, target: DataRate) -> LayerRates {
         let top = self.top();
         Layering::new(top.spatial + 1, top.temporal + 1).unwrap_or_default().share_out(target)
     }
 
-    /// Follows the target; whether other layers are sent from now on. A target of zero is a pause and changes nothing.
+    /// Applies the target; returns whether the layers have changed. A target of zero is a pause and changes nothing.
     pub fn follow(&mut self, target: DataRate, now: Timestamp) -> bool {
         let before = self.at;
         if target == DataRate::ZERO {
@@ -90,7 +91,7 @@ impl LayerSelection {
             self.steps.get(self.at + 1).is_some_and(|(_, need)| target.as_bps_f64() >= need.as_bps_f64() * MARGIN);
         match self.fits_since.filter(|_| fits && self.at == before) {
             Some(since) if now.saturating_since(since) >= HOLD => {
-                // One step in each hold.
+                // One step per hold.
                 self.at += 1;
                 self.fits_since = None;
             }
@@ -124,7 +125,7 @@ mod tests {
         let mut s = LayerSelection::new(Layering::new(2, 3).unwrap(), (640, 480));
         let at = Timestamp::from_millis;
         assert_eq!((s.top(), s.least()), (LayerId::new(1, 2), kbps(12)));
-        // 320x240 needs 30 kbit/s, of which 40 and 60 % are those of its lower temporal layers; 640x480 needs 150 more.
+        // 320x240 requires 30 kbit/s, of which 40 and 60 % are its lower temporal layers; 640x480 requires 150 more.
         for (target, top, changes) in [
             (180, LayerId::new(1, 2), false),
             (179, LayerId::new(0, 2), true),
@@ -143,12 +144,12 @@ mod tests {
         let at = Timestamp::from_millis;
         assert!(s.follow(kbps(10), at(0)));
         assert_eq!(s.top(), LayerId::new(0, 0));
-        // 30 kbit/s is needed, and a fifth more to come back.
+        // 30 kbit/s is required, and a fifth more to add it again.
         assert!((1..=20).all(|n| !s.follow(kbps(35), at(n * 100))));
         assert!((20..30).all(|n| !s.follow(kbps(300), at(n * 100))));
         assert!(s.follow(kbps(300), at(3_000)));
         assert_eq!(s.top(), LayerId::new(0, 1));
-        // A dip in between starts the time again, as a pause does.
+        // A dip in between restarts the hold, as a pause does.
         assert!(!s.follow(kbps(300), at(3_100)) && !s.follow(kbps(200), at(3_900)) && !s.follow(kbps(300), at(4_000)));
         assert!(!s.follow(kbps(300), at(4_900)) && !s.follow(DataRate::ZERO, at(4_950)));
         assert!(!s.follow(kbps(300), at(5_000)) && !s.follow(kbps(300), at(5_900)) && s.follow(kbps(300), at(6_000)));

@@ -1,4 +1,4 @@
-//! A model of an encoder of layers: frames with a layer and a size, and no content.
+//! A model of a layered encoder: frames with a layer and a size, and without content.
 
 use crate::frame::Numbering;
 use crate::laplace::Laplace;
@@ -9,22 +9,22 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// The smallest frame (RFC 8593, section 6.2.1, `fs_min`: 10 bytes).
 const LEAST_FRAME: f64 = 10.0;
-/// How much of a frame at most pays for a key frame before.
+/// Greatest share of a frame taken off to compensate for a previous key frame.
 const REPAID: f64 = 0.5;
-/// A source that is polled later than this has stood still: it goes on from now instead of catching up.
+/// A source not polled for longer than this skips the time since instead of catching up.
 const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
 
-/// What a [`LayeredSource`] is made from.
+/// Configuration of a [`LayeredSource`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LayeredConfig {
-    /// Its layers; [`Layering::SINGLE`] for an encoding of simulcast without.
+    /// Its layers; [`Layering::SINGLE`] for an encoding of a simulcast without layers.
     pub layering: Layering,
     /// Time between two pictures, 1/30 s (1 ms to 10 s).
     pub frame_interval: TimeDelta,
     /// Scale of the Laplacian deviation of frame sizes (0 to 1), 0.15 (RFC 8593, section 5: SCALE_B).
     pub size_scale: f64,
-    /// How many times as large as other frames of the base temporal layer key frames are (1 to 100), 3; those behind it are
-    /// smaller for it.
+    /// Size of key frames relative to other frames of the base temporal layer (1 to 100), 3; later frames are smaller
+    /// to compensate.
     pub key_scale: f64,
 }
 
@@ -43,7 +43,7 @@ impl LayeredConfig {
     /// Checks every field.
     ///
     /// # Errors
-    /// The first one that cannot be used.
+    /// The first invalid field.
     pub fn check(&self) -> Result<(), MediaError> {
         let ms = TimeDelta::from_millis;
         if !(ms(1)..=ms(10_000)).contains(&self.frame_interval) {
@@ -59,29 +59,29 @@ impl LayeredConfig {
     }
 }
 
-/// An encoder of spatial and temporal layers as a model. Its target is shared out over its layers
-/// ([`Layering::share_out`]) unless [`Self::set_rates`] says how; each layer keeps to its rate.
+/// A model of an encoder of spatial and temporal layers. Its target is split over its layers ([`Layering::share_out`])
+/// unless [`Self::set_rates`] is used; each layer keeps to its rate.
 ///
-/// A picture is polled as one frame for each spatial layer, the lowest first, with the same capture time and timestamp. A
-/// layer of rate zero makes no frames. A target of zero pauses the source; the first picture after that is a key frame, as
-/// it is on the grid of times that it began with. So several sources with the same `start` and interval are encodings of
-/// the same pictures: simulcast.
+/// A picture is polled as one frame per spatial layer, lowest first, with the same capture time and timestamp. A layer
+/// with rate zero makes no frames. A target of zero pauses the source; the first picture afterwards is a key frame, on
+/// the original time grid. Several sources with the same `start` and interval are therefore encodings of the same
+/// pictures: a simulcast.
 #[derive(Clone, Debug)]
 pub struct LayeredSource {
     config: LayeredConfig,
     rng: Pcg64Mcg,
     numbering: Numbering,
     start: Timestamp,
-    /// The next picture on the grid, and how many there were since the last key frame.
+    /// The next picture on the time grid, and the number of pictures since the last key frame.
     picture: u64,
     since_key: u64,
     key: bool,
     target: DataRate,
     rates: LayerRates,
     given_rates: bool,
-    /// Bytes of key frames that are not made up for, of each spatial layer.
+    /// Bytes of key frames not yet compensated, by spatial layer.
     debt: [f64; crate::MAX_SPATIAL_LAYERS as usize],
-    /// Frames of the picture that is polled.
+    /// Frames of the current picture.
     frames: VecDeque<Frame>,
 }
 
@@ -116,8 +116,8 @@ impl LayeredSource {
     pub const fn rates(&self) -> &LayerRates {
         &self.rates
     }
-    /// Rates of the layers from the next picture on, in place of the shares of a target. A spatial layer that has had no
-    /// rate and now has one begins with a key frame.
+    /// Sets the layers' rates from the next picture on, replacing the split of a target. A spatial layer whose rate was
+    /// zero begins with a key frame.
     pub fn set_rates(&mut self, rates: &LayerRates, now: Timestamp) {
         self.follow(rates.total(), now);
         self.change(*rates);
@@ -142,7 +142,7 @@ impl LayeredSource {
         self.start + self.config.frame_interval * i64::try_from(picture).unwrap_or(i64::MAX)
     }
 
-    /// Moves to the first picture that is due at `at` or later.
+    /// Skips to the first picture due at `at` or later.
     fn skip_to(&mut self, at: Timestamp) {
         let passed = (at - self.start).as_nanos();
         let interval = self.config.frame_interval.as_nanos();
@@ -167,8 +167,8 @@ impl LayeredSource {
                 true => self.numbering.frame(at, size, kind),
                 false => self.numbering.layer_frame(at, size, kind),
             };
-            // An upper spatial layer of a picture that no other picture refers to is referred to by none; the lower ones
-            // are, by those above.
+            // An upper spatial layer of a picture without later references has no references; the lower ones are
+            // referred to by those above.
             let discardable = step.discardable && spatial + 1 == layering.spatial();
             self.frames.push_back(Frame { layer, discardable, marker: false, ..made });
         }
@@ -178,7 +178,7 @@ impl LayeredSource {
     }
 
     fn draw(&mut self, layer: LayerId, key: bool) -> DataSize {
-        // Of how many pictures one is of this temporal layer.
+        // Number of pictures per picture of this temporal layer.
         let of = match (self.config.layering.temporal(), layer.temporal) {
             (1, _) => 1.0,
             (2, _) | (3, 2) => 2.0,

@@ -1,22 +1,22 @@
-//! Layers of video: which frames can be left out, and what each of them costs.
+//! Video layers: which frames can be dropped, and what each costs.
 //!
-//! A picture is coded as one *layer frame* for each spatial layer; upper ones refine it. Pictures of upper temporal layers
-//! are referred to by none of a lower one. So whoever forwards a stream can leave out all above some [`LayerId`], and what
-//! is left decodes. Simulcast is something else: several encodings of the same pictures, each a stream of its own.
+//! A picture is coded as one *layer frame* per spatial layer; upper ones refine it. Pictures of upper temporal layers
+//! are not referred to by lower ones. A middlebox can therefore drop everything above some [`LayerId`], and the rest is
+//! decodable. Simulcast differs: it has several encodings of the same pictures, each a separate stream.
 
 use crate::MediaError;
 use core::fmt;
 use core::str::FromStr;
 use weir_units::DataRate;
 
-/// Most spatial layers: what real-time encoders make (the VP9 payload descriptor has room for eight).
+/// Most spatial layers, as made by real-time encoders (the VP9 payload descriptor has room for eight).
 pub const MAX_SPATIAL_LAYERS: u8 = 3;
-/// Most temporal layers: what real-time encoders make (the VP8 payload descriptor has room for four).
+/// Most temporal layers, as made by real-time encoders (the VP8 payload descriptor has room for four).
 pub const MAX_TEMPORAL_LAYERS: u8 = 3;
 const SPATIAL: usize = MAX_SPATIAL_LAYERS as usize;
 const TEMPORAL: usize = MAX_TEMPORAL_LAYERS as usize;
 
-/// Where in a stream's layers a frame is, counted from the base layer (SID and TID of RFC 9628, section 4.2).
+/// A frame's layer, counted from the base layer (SID and TID of RFC 9628, section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LayerId {
     /// Spatial layer.
@@ -26,13 +26,13 @@ pub struct LayerId {
 }
 
 impl LayerId {
-    /// The layer that all others refer to.
+    /// The layer to which all others refer.
     pub const BASE: Self = Self { spatial: 0, temporal: 0 };
     /// A layer.
     pub const fn new(spatial: u8, temporal: u8) -> Self {
         Self { spatial, temporal }
     }
-    /// Whether a receiver of everything up to `top` needs frames of this layer.
+    /// Whether a receiver of all layers up to `top` needs frames of this layer.
     pub const fn is_within(self, top: Self) -> bool {
         self.spatial <= top.spatial && self.temporal <= top.temporal
     }
@@ -44,8 +44,8 @@ impl fmt::Display for LayerId {
     }
 }
 
-/// How many layers a stream has. Each spatial layer has twice the width and height of the one below, each temporal layer
-/// doubles the frame rate (scalability modes L1T1 to L3T3 of W3C webrtc-svc).
+/// Number of layers of a stream. Each spatial layer has twice the width and height of the one below, each temporal
+/// layer doubles the frame rate (scalability modes L1T1 to L3T3 of W3C webrtc-svc).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Layering {
     spatial: u8,
@@ -58,13 +58,13 @@ impl Default for Layering {
     }
 }
 
-/// What the picture of some number does in a stream of temporal layers.
+/// The role of a picture in the pattern of temporal layers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TemporalStep {
     /// Its temporal layer.
     pub temporal: u8,
-    /// Whether it refers to pictures of the base layer alone, so that decoding of its layer can begin with it (Y of RFC
-    /// 7741, U of RFC 9628).
+    /// Whether it refers to pictures of the base layer only, so that its layer can be decoded from here (Y of RFC 7741,
+    /// U of RFC 9628).
     pub sync: bool,
     /// Whether no other picture refers to it.
     pub discardable: bool,
@@ -74,10 +74,10 @@ impl Layering {
     /// One layer.
     pub const SINGLE: Self = Self { spatial: 1, temporal: 1 };
 
-    /// So many spatial and temporal layers.
+    /// These numbers of spatial and temporal layers.
     ///
     /// # Errors
-    /// Where one is zero, above [`MAX_SPATIAL_LAYERS`] or above [`MAX_TEMPORAL_LAYERS`].
+    /// One is zero, above [`MAX_SPATIAL_LAYERS`] or above [`MAX_TEMPORAL_LAYERS`].
     pub fn new(spatial: u8, temporal: u8) -> Result<Self, MediaError> {
         for (field, value, most) in
             [("spatial", spatial, MAX_SPATIAL_LAYERS), ("temporal", temporal, MAX_TEMPORAL_LAYERS)]
@@ -100,7 +100,7 @@ impl Layering {
     pub const fn is_single(self) -> bool {
         self.spatial == 1 && self.temporal == 1
     }
-    /// The layer that no other refers to.
+    /// The layer to which no other refers.
     pub const fn top(self) -> LayerId {
         LayerId { spatial: self.spatial - 1, temporal: self.temporal - 1 }
     }
@@ -109,8 +109,8 @@ impl Layering {
         (0..self.spatial).flat_map(move |s| (0..self.temporal).map(move |t| LayerId::new(s, t)))
     }
 
-    /// What the `n`th picture after a key frame does, the key frame being the 0th: layers 0, 1 or 0, 2, 1, 2 in turn. All
-    /// of layer 1 refer to the base layer alone; of layer 2 the picture behind one of layer 1 refers to that, too.
+    /// The role of the `n`th picture after a key frame, which is number 0: layers 0, 1 or 0, 2, 1, 2 in turn. Pictures
+    /// of layer 1 refer to the base layer only; of layer 2 the picture after one of layer 1 also refers to that.
     pub const fn step(self, n: u64) -> TemporalStep {
         match (self.temporal, n % 4) {
             (2, 1 | 3) => TemporalStep { temporal: 1, sync: true, discardable: true },
@@ -121,17 +121,17 @@ impl Layering {
         }
     }
 
-    /// Width and height of a spatial layer where the top one has this size: half of it for each layer below, rounded up.
+    /// Width and height of a spatial layer if the top one has this size: halved for each layer below, rounded up.
     pub const fn size_of(self, spatial: u8, width: u32, height: u32) -> (u32, u32) {
         let shift = self.spatial.saturating_sub(spatial + 1);
         (width.div_ceil(1 << shift), height.div_ceil(1 << shift))
     }
 
-    /// A bit rate shared out over the layers: 60 % of a spatial layer's to the base of two temporal layers; 40, 20 and 40 %
-    /// to three. A spatial layer has 1/0.55 times the rate of the one below (libwebrtc, as of 2024: `vp8_temporal_layers`
-    /// and `SvcRateAllocator`). What does not divide goes to the top layer.
+    /// A bit rate split over the layers: 60 % of a spatial layer's rate to the base of two temporal layers; 40, 20 and
+    /// 40 % to three. A spatial layer has 1/0.55 times the rate of the one below (libwebrtc, as of 2024:
+    /// `vp8_temporal_layers` and `SvcRateAllocator`). The remainder of divisions goes to the top layer.
     pub fn share_out(self, rate: DataRate) -> LayerRates {
-        /// Of the base layer and those above, in percent.
+        /// Shares of the base layer and those above, in percent.
         const TEMPORAL_SHARES: [[u64; TEMPORAL]; TEMPORAL] = [[100, 0, 0], [60, 40, 0], [40, 20, 40]];
         const SPATIAL_RATIO: f64 = 0.55;
         let mut rates = LayerRates::default();
@@ -171,26 +171,26 @@ impl FromStr for Layering {
     }
 }
 
-/// The bit rate of each layer, without those below it.
+/// The bit rate of each layer, excluding those below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LayerRates {
     rates: [[DataRate; TEMPORAL]; SPATIAL],
 }
 
 impl LayerRates {
-    /// The rate of a layer alone; zero for one that there cannot be.
+    /// The rate of a layer alone; zero for a layer out of range.
     pub fn get(&self, layer: LayerId) -> DataRate {
         let row = self.rates.get(usize::from(layer.spatial));
         row.and_then(|r| r.get(usize::from(layer.temporal))).copied().unwrap_or(DataRate::ZERO)
     }
-    /// Sets the rate of a layer alone; does nothing for one that there cannot be.
+    /// Sets the rate of a layer alone; no effect for a layer out of range.
     pub fn set(&mut self, layer: LayerId, rate: DataRate) {
         let row = self.rates.get_mut(usize::from(layer.spatial));
         if let Some(r) = row.and_then(|r| r.get_mut(usize::from(layer.temporal))) {
             *r = rate;
         }
     }
-    /// The rate of a layer and of all that it needs.
+    /// The rate of a layer and all that it refers to.
     pub fn up_to(&self, top: LayerId) -> DataRate {
         let within = |s: &usize, t: &usize| LayerId::new(*s as u8, *t as u8).is_within(top);
         let all = (0..SPATIAL).flat_map(|s| (0..TEMPORAL).map(move |t| (s, t)));
@@ -202,22 +202,23 @@ impl LayerRates {
     }
 }
 
-/// What a frame of a layered stream says of its layer.
+/// Layer signalling of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LayerInfo {
     /// Its layer.
     pub id: LayerId,
-    /// Whether a receiver can go up here: in VP8 (Y of RFC 7741) to this layer, as the frame refers to the base layer
-    /// alone; in VP9 (U of RFC 9628) to the layers above this one, as nothing behind refers to their frames before.
+    /// Whether a receiver can switch up here: in VP8 (Y of RFC 7741) to this layer, since the frame refers to the base
+    /// layer only; in VP9 (U of RFC 9628) to the layers above this one, since no later frame refers to their earlier
+    /// frames.
     pub sync: bool,
-    /// Counts pictures of temporal layer 0, modulo 256 (TL0PICIDX); `None` where it is not signalled.
+    /// Number of the picture of temporal layer 0, modulo 256 (TL0PICIDX); `None` if not signalled.
     pub tl0_pic_idx: Option<u8>,
     /// Whether it refers to the spatial layer below it (D of RFC 9628).
     pub inter_layer: bool,
-    /// How many pictures before it those are that it refers to (P_DIFF of RFC 9628, 1 to 127); zeros behind the last.
-    /// `None` where it is not signalled, as in VP8.
+    /// Distances to the pictures that it refers to (P_DIFF of RFC 9628, 1 to 127); zeros after the last. `None` if not
+    /// signalled, as in VP8.
     pub references: Option<[u8; 3]>,
-    /// How many spatial layers the stream has, on key pictures that tell (N_S + 1 of RFC 9628).
+    /// Number of spatial layers of the stream, on key pictures that signal it (N_S + 1 of RFC 9628).
     pub spatial_layers: Option<u8>,
 }
 
@@ -250,7 +251,7 @@ mod tests {
         );
         for t in 1..=3 {
             let l = Layering::new(1, t).unwrap();
-            // The top of several is discardable, the base never.
+            // The top of several layers is discardable, the base never is.
             for s in (0..8).map(|n| l.step(n)) {
                 assert_eq!(s.discardable, t > 1 && s.temporal == t - 1);
                 assert!(!(s.sync && s.temporal == 0));

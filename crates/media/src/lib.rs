@@ -1,4 +1,4 @@
-//! Live video and audio: where frames come from, how they become packets, and when they are played.
+//! Live video and audio: sources of frames, packetisation, and playout.
 //!
 //! A [`Source`] makes [`Frame`]s that follow a target rate, exactly or as encoders do; a [`Packetiser`] splits them.
 //! Frames of models have a size and no content; those of a [`VideoEncoder`] have both. Time enters only as an argument.

@@ -1,4 +1,4 @@
-//! The models of encoders with their parameters by name.
+//! Encoder models with named parameters.
 
 use crate::codec::{Codec, ParamError, ParamValue};
 use crate::rate_meter::RateMeter;
@@ -27,7 +27,7 @@ const STATISTICAL: [&str; 9] = [
     MAX_BIT_RATE,
 ];
 
-/// One of the models of encoders, with its parameters by name.
+/// An encoder model with named parameters.
 ///
 /// | name | of | unit |
 /// |---|---|---|
@@ -75,14 +75,14 @@ fn check_frame_rate(frame_rate: f64) -> Result<f64, ParamError> {
 }
 
 impl ModelCodec {
-    /// The names that [`Self::by_name`] knows.
+    /// The names accepted by [`Self::by_name`].
     pub const NAMES: [&'static str; 3] = ["perfect", "statistical", "trace"];
 
-    /// The model of this name whose first frame is due at `start`: `perfect`, `statistical` (RFC 8593, section 5) or
+    /// The model of this name, with its first frame due at `start`: `perfect`, `statistical` (RFC 8593, section 5) or
     /// `trace` (section 6, with the bundled video chat).
     ///
     /// # Errors
-    /// Where there is no such model, or it cannot have the frame rate.
+    /// The name is unknown, or the frame rate is not supported.
     pub fn by_name(name: &str, frame_rate: f64, start: Timestamp, seed: u64) -> Result<Self, ParamError> {
         check_frame_rate(frame_rate)?;
         let at = interval(frame_rate);
@@ -101,7 +101,7 @@ impl ModelCodec {
         Ok(Self { model, requested: DataRate::ZERO, frame_rate, given: RateMeter::default() })
     }
 
-    /// This codec as a source.
+    /// Converts it to a source.
     pub fn into_source(self) -> Source {
         Source::Codec(Box::new(self))
     }
@@ -240,7 +240,7 @@ mod tests {
             assert!((low..high).contains(&given), "{name}: {given}");
             assert_eq!((c.name(), c.requested_bit_rate()), (name, DataRate::from_kbps(800)));
         }
-        // The statistical encoder does not go below its least rate: that is what can be read.
+        // The statistical encoder does not go below its least rate.
         let mut c = ModelCodec::by_name("statistical", 25.0, Timestamp::ZERO, 1).unwrap();
         c.on_target(DataRate::from_kbps(50), Timestamp::ZERO);
         run(&mut c, 0, 5_000);

@@ -1,12 +1,12 @@
 use weir_units::DataSize;
 
-/// How a frame that needs several packets is divided.
+/// How a frame is split into several packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Split {
-    /// Full payloads and a rest in the last.
+    /// Full payloads, and the remainder in the last.
     #[default]
     Full,
-    /// As few payloads as with [`Split::Full`], of equal size but for a byte, the larger ones first (libwebrtc's way, as
+    /// As few payloads as with [`Split::Full`], of equal size to within a byte, larger ones first (as in libwebrtc, as
     /// of 2024).
     Even,
 }
@@ -25,21 +25,21 @@ pub struct Payload {
 /// Splits frames into payloads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packetiser {
-    /// The largest payload; zero counts as one byte.
+    /// Largest payload; zero counts as one byte.
     pub max_payload: DataSize,
-    /// How a frame is divided.
+    /// How a frame is split.
     pub split: Split,
 }
 
 impl Default for Packetiser {
-    /// Payloads of 1,000 bytes and a rest.
+    /// Payloads of 1,000 bytes and the remainder.
     fn default() -> Self {
         Self { max_payload: DataSize::from_bytes(1_000), split: Split::Full }
     }
 }
 
 impl Packetiser {
-    /// How many packets a frame takes; one for an empty frame.
+    /// Number of packets for a frame; one for an empty frame.
     pub fn count(&self, frame: DataSize) -> u64 {
         frame.as_bytes().div_ceil(self.max_payload.as_bytes().max(1)).max(1)
     }
@@ -52,7 +52,7 @@ impl Packetiser {
             Split::Full => (max, 0),
             Split::Even => (total / count, total % count),
         };
-        // A frame of more than 2^32 packets has no meaning, but must not hang either.
+        // A frame of more than 2^32 packets is meaningless, but must not hang.
         (0..u32::try_from(count).unwrap_or(u32::MAX)).map(move |i| {
             let i = u64::from(i);
             let marker = i + 1 == count;

@@ -2,14 +2,14 @@ use crate::frame::Numbering;
 use crate::{Frame, FrameKind, FrameSource};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// A source that is polled later than this has stood still: it goes on from now instead of catching up.
+/// A source not polled for longer than this skips the time since instead of catching up.
 const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
 const NANO: u64 = 1_000_000_000;
 
-/// A codec without encoder: it generates its target rate exactly, from the instant at which the target changes.
+/// A codec without an encoder: it generates exactly its target rate, from the time at which the target changes.
 ///
-/// It is the "perfect codec" of the comparison of RMCAT controllers and of the syncodecs traffic sources: what
-/// varies in a run is the controller's doing alone. Its first frame is a key frame; all are of one size.
+/// It is the "perfect codec" of the comparison of RMCAT controllers and of the syncodecs traffic sources: variations in
+/// a run are due to the controller only. Its first frame is a key frame; all have the same size.
 #[derive(Clone, Debug)]
 pub struct PerfectCodec {
     shape: Shape,
@@ -20,19 +20,19 @@ pub struct PerfectCodec {
 
 #[derive(Clone, Debug)]
 enum Shape {
-    /// One packet each time as many bits as it has have passed at the target rate.
+    /// One packet each time that its number of bits has passed at the target rate.
     Packets {
         size: DataSize,
-        /// From when `left` counts, and what is left to the next packet: bits times nanoseconds a second.
+        /// Start of the count, and the remainder until the next packet: bits times nanoseconds a second.
         since: Timestamp,
         left: u64,
         due: Option<Timestamp>,
     },
-    /// A frame each frame interval with the bits that pass in it at the target rate.
+    /// One frame per interval, with the bits that pass in it at the target rate.
     Frames {
         interval: TimeDelta,
         due: Timestamp,
-        /// What did not make a whole byte: bits times nanoseconds a second.
+        /// The remainder below a byte: bits times nanoseconds a second.
         carry: u64,
     },
 }
@@ -45,13 +45,13 @@ impl PerfectCodec {
         Self::new(Shape::Packets { size, since: start, left: 0, due: None })
     }
 
-    /// Frames at a fixed interval (at least a microsecond), as large as the target rate says; the first at `start`.
+    /// Frames at a fixed interval (at least a microsecond), sized by the target rate; the first at `start`.
     pub fn frames(interval: TimeDelta, start: Timestamp) -> Self {
         let interval = interval.max(TimeDelta::from_micros(1));
         Self::new(Shape::Frames { interval, due: start, carry: 0 })
     }
 
-    /// A new frame interval (at least a microsecond), from the next frame on; nothing where frames are packets.
+    /// Sets the frame interval (at least a microsecond) from the next frame on; no effect if frames are packets.
     pub fn set_interval(&mut self, new: TimeDelta) {
         if let Shape::Frames { interval, .. } = &mut self.shape {
             *interval = new.max(TimeDelta::from_micros(1));
@@ -84,7 +84,7 @@ impl FrameSource for PerfectCodec {
             }
             Shape::Frames { interval, due, .. } => {
                 if self.rate == DataRate::ZERO && *due < now {
-                    // Frames that fell into a time without rate were never captured: on with the next on the grid.
+                    // Frames in a period without rate are not captured: continue with the next one on the time grid.
                     let missed = (now - *due).as_nanos().div_euclid(interval.as_nanos()) + 1;
                     *due += *interval * missed;
                 }
@@ -116,7 +116,7 @@ impl FrameSource for PerfectCodec {
                 let bit_ns =
                     (self.rate.as_bps()).saturating_mul(interval.as_nanos().unsigned_abs()).saturating_add(*carry);
                 *carry = bit_ns % (8 * NANO);
-                // A rate too low for a byte a frame sends one all the same: a frame has a size.
+                // A rate below a byte per frame still sends one, since frames are not empty.
                 DataSize::from_bytes((bit_ns / (8 * NANO)).max(1))
             }
         };
@@ -178,7 +178,7 @@ mod tests {
         let frames = until(&mut s, ms(10_000));
         assert_eq!(frames.len(), 301);
         let total: u64 = frames.iter().map(|f| f.size.as_bytes()).sum();
-        // 301 times 33,333 bits, and never a byte off.
+        // 301 times 33,333 bits, exact to a byte.
         assert_eq!(total, 301 * 33_333 / 8);
         assert!(frames.iter().all(|f| (4_166..=4_167).contains(&f.size.as_bytes())));
         s.on_target(DataRate::ZERO, ms(10_000));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     proptest! {
-        /// What comes out is the integral of the target, whatever the target does.
+        /// The output is the integral of the target, for any target.
         #[test]
         fn output_is_the_integral_of_the_target(
             targets in proptest::collection::vec((0u64..5_000, 1i64..500_000), 1..50),
@@ -217,7 +217,7 @@ mod tests {
                 bytes += until(&mut s, now).iter().map(|f| f.size.as_bytes()).sum::<u64>();
                 largest = largest.max(rate);
                 if !frames {
-                    // One packet is on its way, and the first came without waiting.
+                    // One packet is pending, and the first was sent without waiting.
                     let due = bits / 8.0;
                     prop_assert!((-1.0..=1_001.0).contains(&(bytes as f64 - due)), "{bytes} against {due}");
                 }

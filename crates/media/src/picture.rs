@@ -4,7 +4,7 @@ use crate::error::MediaError;
 use core::fmt;
 use weir_units::TimeDelta;
 
-/// Most samples a side, so that sizes read from files stay bounded.
+/// Greatest width and height, which bounds sizes read from files.
 pub const MAX_SIDE: u32 = 16_384;
 
 /// One of a picture's three planes.
@@ -19,12 +19,12 @@ pub enum Plane {
 }
 
 impl Plane {
-    /// All three, in the order in which they lie in memory.
+    /// All three, in memory order.
     pub const ALL: [Self; 3] = [Self::Y, Self::U, Self::V];
 }
 
-/// A picture of 8-bit samples, 4:2:0 (I420): luma, then the two chroma planes of half the size each way, rounded up, all
-/// without padding between rows.
+/// A picture of 8-bit samples, 4:2:0 (I420): luma, then the two chroma planes of half the size in each direction,
+/// rounded up, without padding between rows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Picture {
     width: u32,
@@ -42,7 +42,7 @@ impl Picture {
     /// A black picture.
     ///
     /// # Errors
-    /// Where a side is zero or above [`MAX_SIDE`].
+    /// A side is zero or above [`MAX_SIDE`].
     pub fn new(width: u32, height: u32) -> Result<Self, MediaError> {
         let luma = Self::luma_len(width, height)?;
         let mut data = vec![16; luma];
@@ -50,10 +50,10 @@ impl Picture {
         Ok(Self { width, height, data })
     }
 
-    /// A picture of the samples of an I420 file's frame.
+    /// A picture from the samples of an I420 file's frame.
     ///
     /// # Errors
-    /// Where a side is zero or above [`MAX_SIDE`], or the number of samples is not [`Self::len_of`] this size.
+    /// A side is zero or above [`MAX_SIDE`], or the number of samples differs from [`Self::len_of`].
     pub fn from_i420(width: u32, height: u32, data: Vec<u8>) -> Result<Self, MediaError> {
         let expected = Self::len_of(width, height)?;
         if data.len() != expected {
@@ -72,10 +72,10 @@ impl Picture {
         Ok(width as usize * height as usize)
     }
 
-    /// Bytes of a picture of this size.
+    /// Size in bytes of a picture.
     ///
     /// # Errors
-    /// Where a side is zero or above [`MAX_SIDE`].
+    /// A side is zero or above [`MAX_SIDE`].
     pub fn len_of(width: u32, height: u32) -> Result<usize, MediaError> {
         let chroma = width.div_ceil(2) as usize * height.div_ceil(2) as usize;
         Ok(Self::luma_len(width, height)? + 2 * chroma)
@@ -104,38 +104,38 @@ impl Picture {
             Plane::V => luma + w * h..luma + 2 * w * h,
         }
     }
-    /// The samples of a plane, row by row; its stride is its width.
+    /// The samples of a plane, row by row; the stride is the width.
     pub fn plane(&self, plane: Plane) -> &[u8] {
         &self.data[self.range(plane)]
     }
-    /// The same, to change.
+    /// The same, mutably.
     pub fn plane_mut(&mut self, plane: Plane) -> &mut [u8] {
         let range = self.range(plane);
         &mut self.data[range]
     }
-    /// All samples as an I420 file has them.
+    /// All samples in the layout of an I420 file.
     pub fn as_i420(&self) -> &[u8] {
         &self.data
     }
-    /// The same, to change.
+    /// The same, mutably.
     pub fn as_i420_mut(&mut self) -> &mut [u8] {
         &mut self.data
     }
 }
 
-/// Pictures in order, at a constant rate: a file, a camera, a drawing.
+/// Pictures in order at a constant rate: from a file, a camera, a drawing.
 pub trait PictureSource {
     /// Width and height of every picture.
     fn size(&self) -> (u32, u32);
     /// Time between two pictures.
     fn interval(&self) -> TimeDelta;
-    /// Writes the next picture into `picture`, which is replaced where its size differs; `false` at the end.
+    /// Writes the next picture into `picture`, which is replaced if its size differs; `false` at the end.
     ///
     /// # Errors
-    /// Where the file or device fails, or holds something else.
+    /// The file or device fails, or has other contents.
     fn next_picture(&mut self, picture: &mut Picture) -> Result<bool, MediaError>;
-    /// The same for sources whose pictures go by time ([`SimulcastView`](crate::SimulcastView)): writes the picture of this
-    /// number, counted from the source's start and never falling. Others give their next one, whatever the number.
+    /// The same for sources that are read by time ([`SimulcastView`](crate::SimulcastView)): writes the picture of this
+    /// number, counted from the source's start and never decreasing. Other sources return their next one.
     ///
     /// # Errors
     /// As for [`Self::next_picture`].
@@ -143,10 +143,10 @@ pub trait PictureSource {
         let _ = number;
         self.next_picture(picture)
     }
-    /// Begins again with the first picture; `false` where that cannot be.
+    /// Restarts with the first picture; `false` if that is impossible.
     ///
     /// # Errors
-    /// Where the file or device fails.
+    /// The file or device fails.
     fn rewind(&mut self) -> Result<bool, MediaError>;
 }
 

@@ -1,4 +1,4 @@
-//! Playout: what of a stream could be shown in time, with a fixed delay or one that follows jitter.
+//! Playout: which frames can be shown in time, with a fixed or an adaptive delay.
 
 mod adaptive;
 mod arrivals;
@@ -15,25 +15,25 @@ use stats::Stalls;
 use std::collections::VecDeque;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Frames held at most, played and missed ones that are still watched included; the oldest gives way.
+/// Most frames kept, including played and missed ones still tracked; beyond that the oldest is dropped.
 const MAX_FRAMES: usize = 4_096;
-/// How long a missed frame is watched for packets that come too late; then what is missing counts as lost.
+/// How long a missed frame is tracked for late packets; afterwards what is missing counts as lost.
 const WATCHED: TimeDelta = TimeDelta::from_secs(1);
-/// A timestamp further than this from the stream's last and from the clock is not believed.
+/// A timestamp further than this from the stream's last and from the clock is rejected.
 const PLAUSIBLE: TimeDelta = TimeDelta::from_secs(10);
 const PLAUSIBLE_TICKS: i64 = 10 * RTP_CLOCK_HZ as i64;
-/// So many packets in a row that are not believed are a new stream.
+/// This many consecutive rejected packets are a new stream.
 const NEW_STREAM: u32 = 100;
 
-/// What playout has to know of a packet.
+/// A packet's properties for playout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MediaPacket {
-    /// Sequence number that never wraps.
+    /// Unwrapped sequence number.
     pub sequence: u64,
     /// RTP timestamp, the same in all packets of a frame.
     pub rtp_timestamp: u32,
-    /// Whether it begins a frame, where the payload says so. Where it does not, a frame is known to be whole in front
-    /// only if the packet before has arrived too: a lost one may have been the frame's own.
+    /// Whether it begins a frame, if the payload signals it. Otherwise a frame is known to start with it only if the
+    /// previous packet has arrived too, since a lost one may have belonged to the frame.
     pub start: Option<bool>,
     /// Whether it ends a frame.
     pub marker: bool,
@@ -41,32 +41,32 @@ pub struct MediaPacket {
     pub size: DataSize,
 }
 
-/// What became of a frame when its turn had come.
+/// Outcome of a frame at its playout time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlayoutEvent {
     /// The frame's RTP timestamp.
     pub rtp_timestamp: u32,
-    /// When it is played or given up: with a fixed delay its deadline.
+    /// When it is played or given up; with a fixed delay its deadline.
     pub at: Timestamp,
-    /// Payload bytes that have arrived.
+    /// Payload bytes received.
     pub size: DataSize,
-    /// From capture to its last packet's arrival where it was whole and so is played; `None` where it was not.
+    /// Delay from capture to its last packet's arrival if it was complete and is played; `None` otherwise.
     pub delay: Option<TimeDelta>,
 }
 
-/// What playout made of a packet as it came.
+/// Outcome of a packet on arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Its frame is still to be played.
+    /// Its frame has not been played yet.
     InTime,
-    /// It came after its frame's deadline.
+    /// It arrived after its frame's deadline.
     Discarded {
-        /// Packets of that frame that came too late so far, this one included.
+        /// Late packets of that frame so far, including this one.
         of_frame: u32,
     },
-    /// It had come before.
+    /// It had already arrived.
     Duplicate,
-    /// It could not be placed: older than what is remembered, or with a timestamp that is not believed.
+    /// Rejected: older than the packets remembered, or with an implausible timestamp.
     Unusable,
 }
 
@@ -89,7 +89,7 @@ struct FrameInPlayout {
     end: Option<u64>,
     packets: u64,
     size: DataSize,
-    /// Packets that came after the deadline.
+    /// Packets received after the deadline.
     late: u32,
     state: State,
 }
@@ -114,29 +114,29 @@ impl FrameInPlayout {
     }
 }
 
-/// Plays each frame a fixed time after its capture if all of its packets have come, and skips it otherwise.
+/// Plays each frame a fixed time after its capture if all of its packets have arrived, and skips it otherwise.
 ///
-/// Capture times are on the receiver's own clock. They count from [`Self::set_capture_time`]; until it is called,
-/// the first packet is taken to have been captured as it arrives. A packet at the very deadline is in time. Packets
-/// that come later are discards, counted apart from those that never come. Memory is bounded whatever arrives.
-/// A frame of which nothing came is not known here: compare with the frames that were sent.
+/// Capture times are by the receiver's clock. They are relative to [`Self::set_capture_time`]; until that is called,
+/// the first packet is assumed to arrive when it was captured. A packet exactly at the deadline is in time. Later
+/// packets are discarded, and counted separately from lost ones. Memory is bounded for any input. A frame without any
+/// received packet is unknown here: compare with the frames sent.
 #[derive(Clone, Debug)]
 pub struct Playout {
-    /// From capture to the deadline.
+    /// Delay from capture to the deadline.
     delay: TimeDelta,
-    /// Where frames may be played before their deadline.
+    /// State for playing frames before their deadline.
     adaptive: Option<Box<Adaptive>>,
-    /// A timestamp in ticks and the capture time it stands for.
+    /// A timestamp in ticks and its capture time.
     anchor: Option<(i64, Timestamp)>,
-    /// The timestamp of the packet that was last believed, unwrapped.
+    /// The last accepted timestamp, unwrapped.
     ticks: i64,
     unbelieved: u32,
     arrivals: Arrivals,
-    /// In order of timestamps: first those announced, then those decided, then the open ones.
+    /// Ordered by timestamp: first announced frames, then decided ones, then open ones.
     frames: VecDeque<FrameInPlayout>,
     announced: usize,
     decided: usize,
-    /// Packets of padding alone among the arrivals.
+    /// Padding-only packets among the arrivals.
     padding: u64,
     stalls: Stalls,
     stats: PlayoutStats,
@@ -167,8 +167,8 @@ impl Playout {
         }
     }
 
-    /// Tells when the frame of this timestamp was captured, on the receiver's clock; frames that are still open move
-    /// to the deadlines that follow from it.
+    /// Sets the capture time of the frame with this timestamp, by the receiver's clock; open frames get the resulting
+    /// deadlines.
     pub fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
         let ticks = self.unwrap(rtp_timestamp);
         let before = self.anchor.map_or(captured, |(t, at)| at + ticks_to_time(ticks - t));
@@ -189,7 +189,7 @@ impl Playout {
         }
     }
 
-    /// Takes a packet and tells what became of it.
+    /// Takes a packet and returns its outcome.
     #[inline]
     pub fn on_packet(&mut self, now: Timestamp, p: &MediaPacket) -> Verdict {
         self.decide(now, false);
@@ -197,7 +197,7 @@ impl Playout {
             Some(_) => self.unwrap(p.rtp_timestamp),
             None => self.begin(now, p.rtp_timestamp),
         };
-        // Most packets belong to the newest frame: then nothing has to be looked up.
+        // Most packets belong to the newest frame, which needs no search.
         let newest = self.frames.len().wrapping_sub(1);
         let known = self.frames.back().is_some_and(|f| f.ticks == ticks);
         let index = if known {
@@ -238,32 +238,32 @@ impl Playout {
         Verdict::Discarded { of_frame: f.late }
     }
 
-    /// Takes a packet of padding alone, so that the frame behind it does not seem to lack its beginning.
+    /// Takes a padding-only packet, so that it is not missed at the beginning of the next frame.
     pub fn on_padding(&mut self, sequence: u64) {
         self.padding += u64::from(self.arrivals.insert(sequence) == Arrival::New);
     }
 
-    /// The first packet known of the frame that is played next, and when it is, as things stand; `None` while no frame
-    /// waits.
+    /// The first known packet of the next frame to be played, and its current playout time; `None` while no frame is
+    /// waiting.
     pub fn next_to_play(&self) -> Option<(u64, Timestamp)> {
         let f = self.frames.get(self.decided)?;
         Some((f.lowest, self.adaptive.as_ref().map_or(f.deadline, |a| self.due(a, f))))
     }
-    /// When the frame of this timestamp is or was to be played; `None` before the first packet.
+    /// The playout time of the frame with this timestamp; `None` before the first packet.
     pub fn deadline_of(&self, rtp_timestamp: u32) -> Option<Timestamp> {
         self.anchor.map(|_| self.deadline(self.unwrap(rtp_timestamp)))
     }
-    /// Time from capture to playout: where it follows jitter, that of now.
+    /// Delay from capture to playout; if adaptive, the current one.
     pub fn delay(&self) -> TimeDelta {
         self.adaptive.as_ref().map_or(self.delay, |a| a.delay())
     }
-    /// Time from capture to the deadline, behind which all is discarded.
+    /// Delay from capture to the deadline, after which packets are discarded.
     pub fn max_delay(&self) -> TimeDelta {
         self.delay
     }
 
-    /// When the first frame that is still open is played or given up, or an earlier one that has not been polled. With
-    /// adaptive playout each packet may change it.
+    /// When the first open frame is played or given up, or an earlier one not yet polled. With adaptive playout each
+    /// packet may change it.
     #[inline]
     pub fn next_event(&self) -> Option<Timestamp> {
         let f = self.frames.get(self.announced)?;
@@ -274,7 +274,7 @@ impl Playout {
         }
     }
 
-    /// The next frame whose deadline has come by `now`; ask again until there is none.
+    /// The next frame whose deadline is at most `now`; call it until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Timestamp) -> Option<PlayoutEvent> {
         self.decide(now, true);
@@ -293,8 +293,7 @@ impl Playout {
         Some(event)
     }
 
-    /// What has happened so far. A missed frame moves from incomplete to late when its last packet comes, as long as
-    /// it is watched.
+    /// The statistics. A missed frame moves from incomplete to late when its last packet arrives, while it is tracked.
     pub fn stats(&self) -> PlayoutStats {
         let mut stats = self.stats;
         for f in self.frames.iter().filter(|f| f.state == State::Missed) {
@@ -322,7 +321,7 @@ impl Playout {
         self.anchor.map_or(Timestamp::MAX, |(t, at)| at + ticks_to_time(ticks - t) + self.delay)
     }
 
-    /// Accepts the timestamp of a packet, or starts again after many that were implausible.
+    /// Accepts the timestamp of a packet, or restarts after many implausible ones.
     fn believe(&mut self, now: Timestamp, ticks: i64, rtp_timestamp: u32) -> Option<i64> {
         let from_clock = || (self.deadline(ticks) - self.delay - now).abs();
         if (ticks - self.ticks).abs() > PLAUSIBLE_TICKS && from_clock() > PLAUSIBLE + self.delay {
@@ -342,7 +341,7 @@ impl Playout {
         Some(ticks)
     }
 
-    /// The place of the frame of this timestamp, opened if it is new.
+    /// The index of the frame with this timestamp, which is opened if new.
     fn find_or_open(&mut self, now: Timestamp, ticks: i64, sequence: u64) -> Option<usize> {
         let index = match self.frames.back() {
             Some(f) if f.ticks >= ticks => self.frames.partition_point(|f| f.ticks < ticks),
@@ -352,7 +351,7 @@ impl Playout {
             return Some(index);
         }
         if !self.arrivals.is_new(sequence) {
-            // A copy or a straggler of a frame that is forgotten opens none.
+            // A duplicate or late packet of a forgotten frame does not open one.
             self.stats.unusable += 1;
             return None;
         }
@@ -379,7 +378,7 @@ impl Playout {
         } else {
             self.frames.insert(index, frame);
         }
-        // A frame of which nothing came in time is counted, and not announced once its turn is over.
+        // A frame without packets in time is counted, but not announced after its playout time.
         self.announced += usize::from(missed && index <= self.announced);
         self.decided += usize::from(missed && index <= self.decided);
         if self.frames.len() > MAX_FRAMES {
@@ -389,7 +388,7 @@ impl Playout {
         Some(index)
     }
 
-    /// Settles the frames whose deadline has passed, and those at it where `at_deadline`.
+    /// Settles the frames whose deadline has passed, and with `at_deadline` those exactly at it.
     #[inline]
     fn decide(&mut self, now: Timestamp, at_deadline: bool) {
         if self.adaptive.is_some() {
@@ -403,7 +402,7 @@ impl Playout {
         }
     }
 
-    /// Plays the first undecided frame at `at` if it is whole, and gives it up otherwise.
+    /// Plays the first undecided frame at `at` if it is complete, and gives it up otherwise.
     #[inline]
     fn settle(&mut self, at: Timestamp, whole: bool) {
         let f = &mut self.frames[self.decided];
@@ -422,7 +421,7 @@ impl Playout {
         }
     }
 
-    /// Lets go of announced frames that nothing more is to be learnt of.
+    /// Drops announced frames whose outcome can no longer change.
     fn forget(&mut self, now: Timestamp) {
         while self.announced > 0
             && self.frames.front().is_some_and(|f| f.state == State::Played || f.deadline + WATCHED < now)

@@ -1,4 +1,4 @@
-//! The rate that a codec really gives.
+//! The actual rate of a codec.
 
 use crate::Frame;
 use std::collections::VecDeque;
@@ -20,10 +20,10 @@ impl RateMeter {
         while self.given.pop_front_if(|f| frame.captured - f.0 >= WINDOW).is_some() {}
     }
 
-    /// Over the last second, or since it began.
+    /// Over the last second, or since the start.
     pub(crate) fn rate(&self, now: Timestamp, frame_interval: TimeDelta) -> DataRate {
         let recent = self.given.iter().filter(|f| now - f.0 <= WINDOW).map(|f| f.1).sum();
-        // A frame is for the interval behind it: what has begun counts as long as it lasts.
+        // A frame covers the interval after it: a current frame counts in proportion.
         let span = self.began.map_or(WINDOW, |t| (now - t + frame_interval).min(WINDOW));
         DataRate::from_size_over(recent, span).unwrap_or(DataRate::ZERO)
     }

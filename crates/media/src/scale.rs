@@ -1,14 +1,14 @@
-//! Pictures made smaller.
+//! Downscaling of pictures.
 
 use crate::{Picture, Plane};
 
-/// Writes `from` in the size of `to`: each sample is the mean of those that it stands for, or the nearest one where `to` is
-/// larger. Of sizes that do not divide each other some samples weigh more than others by a little.
+/// Writes `from` at the size of `to`: each sample is the mean of the samples that it covers, or the nearest one if `to`
+/// is larger. If the sizes do not divide, weights vary slightly.
 pub fn scale(from: &Picture, to: &mut Picture) {
     for plane in Plane::ALL {
         let ((sw, sh), (dw, dh)) = (from.size_of(plane), to.size_of(plane));
         let source = from.plane(plane);
-        // Where the samples of each column begin.
+        // First source sample of each column.
         let column = |x: usize| x * sw / dw;
         for (y, row) in to.plane_mut(plane).chunks_exact_mut(dw).enumerate() {
             let top = y * sh / dh;

@@ -9,40 +9,41 @@ pub use material::{Material, MaterialConfig};
 use rand_pcg::Pcg64Mcg;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// The smallest frame: its header and as good as nothing else.
+/// The smallest frame: little more than its header.
 const LEAST_FRAME: f64 = 20.0 * 8.0;
-/// Time over which the complexity of a picture is called usual, in seconds; a choice.
+/// Time constant of the mean complexity, in seconds; chosen here.
 const USUAL_TIME_S: f64 = 10.0;
-/// How far complexity decides a frame's size at a given bit rate: with its square root (libavcodec's `qcompress`, 0.5
-/// by default), and by half or twice at most.
+/// Limit of complexity's effect on a frame's size at a given bit rate: the size scales with its square root
+/// (libavcodec's `qcompress`, 0.5 by default), by a factor of at most 2 in either direction.
 const MOST_BY_COMPLEXITY: f64 = 2.0;
 
-/// Parameters of [`ScenesSource`]; the defaults are the thesis's encoder (S. Jero, 2013), an MPEG-4 encoder at 1920x1080.
+/// Parameters of [`ScenesSource`]; the defaults are the thesis's encoder (S. Jero, 2013), an MPEG-4 encoder at
+/// 1920x1080.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ScenesConfig {
-    /// What the material wants.
+    /// The material's rate.
     pub material: MaterialConfig,
     /// Time between frames, 40 ms (section 3.1: 25 frames a second).
     pub frame_interval: TimeDelta,
-    /// Size of an I-frame over that of a P-frame, 4 (section 3.2.1: "a factor of four difference between I-frames and
+    /// Size of an I-frame relative to a P-frame, 4 (section 3.2.1: "a factor of four difference between I-frames and
     /// P-frames is not uncommon"); ffmpeg's MPEG-4 encoder has 4.3 on the clip `movie` at 1 Mbit/s.
     pub key_ratio: f64,
-    /// Time after which an I-frame comes unasked, 10 s (section 4.4.2: "the default I-frame refresh rate").
+    /// Interval of periodic I-frames, 10 s (section 4.4.2: "the default I-frame refresh rate").
     pub key_interval: Option<TimeDelta>,
-    /// What a new target does; the thesis's encoder starts again with an I-frame (section 3.2.3).
+    /// Effect of a new target; the thesis's encoder restarts with an I-frame (section 3.2.3).
     pub rate_change: RateChange,
-    /// What the coarsest quantiser leaves of the wanted rate, 0.05. The thesis gives no number, only that the encoder
-    /// may not follow ("if the video stream's complexity is unsuitable", section 4.3). ffmpeg's MPEG-4 encoder, of the
-    /// family of the thesis's, makes 1.16 MB of 1,000 pictures of the clip `movie` with its coarsest quantiser, 31, and
-    /// 20.2 MB with 2: 0.057.
+    /// Share of the material's rate that the coarsest quantiser still needs, 0.05. The thesis gives no number, only
+    /// that the encoder may not follow ("if the video stream's complexity is unsuitable", section 4.3). ffmpeg's MPEG-4
+    /// encoder, of the same family, makes 1.16 MB of 1,000 pictures of the clip `movie` with its coarsest quantiser,
+    /// 31, and 20.2 MB with 2: 0.057.
     pub coarsest: f64,
-    /// Time over which smaller frames make up for a large one, 2 s ("balanced by a very large number of small
+    /// Time over which smaller frames compensate for a large one, 2 s ("balanced by a very large number of small
     /// P-frames", section 3.2.3, which gives no number).
     pub balance: TimeDelta,
 }
 
 impl ScenesConfig {
-    /// The thesis's encoder on this material.
+    /// The thesis's encoder with this material.
     pub const fn new(material: MaterialConfig) -> Self {
         Self {
             material,
@@ -55,7 +56,7 @@ impl ScenesConfig {
         }
     }
 
-    /// Checks every field. Errors: the first one that cannot be used.
+    /// Checks every field. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), MediaError> {
         self.material.check()?;
         let fail = |field, value: &dyn std::fmt::Display, expected| {
@@ -81,12 +82,12 @@ impl ScenesConfig {
     }
 }
 
-/// Frame sizes of an encoder that follows a target as far as its material lets it: no frame is larger than the material
-/// wants, none smaller than the coarsest quantiser makes it, and the mean follows the lesser of target and wanted rate.
-/// I-frames begin scenes, come at an interval, when asked for, and at each new target where the encoder starts again; the
-/// P-frames behind one are smaller, so that the mean holds.
+/// Frame sizes of an encoder that follows a target within the limits of its material: no frame exceeds the material's
+/// rate or falls below that of the coarsest quantiser, and the mean follows the lesser of target and material. I-frames
+/// begin scenes, recur at an interval, on request, and at each new target if the encoder restarts; the P-frames after
+/// one are smaller, so that the mean holds.
 ///
-/// With one seed the material is the same whatever targets come.
+/// With one seed the material is the same for any targets.
 #[derive(Clone, Debug)]
 pub struct ScenesSource {
     config: ScenesConfig,
@@ -96,9 +97,9 @@ pub struct ScenesSource {
     due: Timestamp,
     key: bool,
     last_key: Timestamp,
-    /// Bits sent above what was due, to be made up for.
+    /// Excess bits sent, to be compensated.
     debt: f64,
-    /// Wanted rate that is usual, in bit/s.
+    /// Mean rate of the material, in bit/s.
     usual_bps: f64,
     goal: DataRate,
 }
@@ -137,7 +138,7 @@ impl ScenesSource {
         }
         let relative = libm::sqrt(w.bps / self.usual_bps).clamp(1.0 / MOST_BY_COMPLEXITY, MOST_BY_COMPLEXITY);
         self.usual_bps += (w.bps - self.usual_bps) * (interval / USUAL_TIME_S).min(1.0);
-        // Bits a frame at best quality, with the coarsest quantiser, and meant.
+        // Bits per frame at best quality, with the coarsest quantiser, and aimed at.
         let wanted = w.bps * interval;
         let floor = wanted * c.coarsest;
         let target = self.target.as_bps_f64() * interval;
@@ -166,7 +167,7 @@ impl FrameSource for ScenesSource {
         if was == DataRate::ZERO {
             self.due = self.due.max(now);
         } else if self.config.rate_change == RateChange::Restart && rate > DataRate::ZERO {
-            // Rate control starts again as well.
+            // Rate control restarts as well.
             (self.key, self.debt) = (true, 0.0);
         }
     }
@@ -178,7 +179,7 @@ impl FrameSource for ScenesSource {
 
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
         let at = self.next_frame_at().filter(|&at| at <= now)?;
-        // A source left alone for long goes on from now.
+        // A source not polled for long continues from now.
         let at = if now - at > TimeDelta::from_secs(1) { now } else { at };
         let (bits, kind) = self.next_size(at);
         self.due = at + self.config.frame_interval;
@@ -226,18 +227,18 @@ mod tests {
 
     #[test]
     fn the_mean_follows_the_target_between_what_material_wants_and_the_coarsest_quantiser() {
-        // The conference wants 17.4 to 27.4 Mbit/s: 100 is more than it takes, 0.1 less than it can do with.
+        // The conference's rate is 17.4 to 27.4 Mbit/s: 100 is more than it uses, 0.1 less than its minimum.
         for (target, expected) in [(100.0, 22.4), (6.0, 6.0), (2.5, 2.5), (0.1, 22.4 * 0.05)] {
             let mut s = source(MaterialConfig::conference(), |_| {});
             s.on_target(mbps(target), Timestamp::ZERO);
             let frames = run(&mut s, 600);
             assert_eq!(frames.len(), 15_000);
-            // On the floor nothing is left to make up for the I-frames, 3 frames' worth in each 250: 1.2 %.
+            // At the minimum nothing can compensate for the I-frames, 3 frames' worth in each 250: 1.2 %.
             near(mean_mbps(&frames), expected, 0.03);
         }
         let mut movie = source(MaterialConfig::movie(), |_| {});
         movie.on_target(mbps(3.0), Timestamp::ZERO);
-        // Titles and simple scenes take less than 3 Mbit/s: 3 % of them, and not many others.
+        // Titles and simple scenes need less than 3 Mbit/s: 3 % titles, and few others.
         let mean = mean_mbps(&run(&mut movie, 3_000));
         assert!((2.7..3.05).contains(&mean), "{mean}");
     }
@@ -251,9 +252,9 @@ mod tests {
         let bits: Vec<f64> = frames.iter().map(|f| f.size.as_bits() as f64).collect();
         for i in (0..6).map(|i| i * 250) {
             assert_eq!(frames[i].kind, FrameKind::Key);
-            // 200,000 bits a frame at 5 Mbit/s; complexity moves a size by its square root, a tenth or so.
+            // 200,000 bits per frame at 5 Mbit/s; complexity changes a size by its square root, about a tenth.
             near(bits[i], 800_000.0, 0.15);
-            // 600,000 too many, made up for over 50 frames: by 12,000 in the frame behind.
+            // 600,000 too many, compensated over 50 frames: 12,000 in the next frame.
             assert!(bits[i + 1] < 0.6 * bits[i] && bits[i + 1] < 1.1 * 188_000.0, "{}", bits[i + 1]);
             near(bits[i..i + 250].iter().sum::<f64>(), 250.0 * 200_000.0, 0.02);
         }
@@ -285,7 +286,7 @@ mod tests {
             let mut frames = run(&mut s, 1);
             for i in 0..5 {
                 s.on_target(mbps(3.6 - 0.3 * f64::from(i)), s.due);
-                // Told again it is no news.
+                // Repeating it changes nothing.
                 s.on_target(mbps(3.6 - 0.3 * f64::from(i)), s.due);
                 frames.extend(run(&mut s, 1));
             }
@@ -293,7 +294,7 @@ mod tests {
         };
         let (restarts, rate) = i_frames(RateChange::Restart);
         assert_eq!(restarts, 6);
-        // In a second 25 frames and 3 more for the I-frame, of which a part is made up for.
+        // In a second 25 frames and 3 more for the I-frame, part of which is compensated.
         assert!((2.4..2.4 * 28.0 / 25.0 * 1.1).contains(&rate), "{rate}");
         let (seamless, rate) = i_frames(RateChange::Seamless);
         assert_eq!(seamless, 1);

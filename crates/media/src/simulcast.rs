@@ -6,20 +6,20 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_units::TimeDelta;
 
-/// Pictures that are kept for views that are polled later than others.
+/// Number of pictures kept for views that are polled later than others.
 const KEPT: usize = 4;
-/// Pictures that are read to catch up where no view was polled; after more the clip goes on where it stood.
+/// Most pictures read to catch up when no view was polled; after a longer pause the clip continues where it stopped.
 const MAX_SKIPPED: u64 = 32;
 
 struct Shared {
     clip: Box<dyn PictureSource + Send>,
-    /// The number of the picture that is read next.
+    /// The number of the next picture to read.
     next: u64,
     recent: VecDeque<(u64, Picture)>,
 }
 
 impl Shared {
-    /// Reads up to the picture of this number, from the beginning again at the end of the clip; whether there is one.
+    /// Reads up to the picture of this number, restarting the clip at its end; returns whether there is one.
     fn read_to(&mut self, number: u64) -> Result<bool, MediaError> {
         if number > self.next + MAX_SKIPPED {
             self.next = number;
@@ -45,8 +45,8 @@ impl Shared {
     }
 }
 
-/// A clip or camera that several encoders share. Each takes a view of its own size; a picture is read once and scaled for
-/// each view that asks for it, so an encoding that is paused costs nothing.
+/// A clip or camera shared by several encoders. Each uses a view of its own size; a picture is read once, and scaled
+/// only for views that request it, so a paused encoding costs nothing.
 ///
 /// ```
 /// use weir_media::clip::{Clip, ClipSpec, Character};
@@ -69,21 +69,21 @@ impl fmt::Debug for SimulcastCamera {
 }
 
 impl SimulcastCamera {
-    /// Shares a clip; at its end it begins again, where it can.
+    /// Shares a clip, which restarts at its end if possible.
     pub fn new(clip: Box<dyn PictureSource + Send>) -> Self {
         Self(Arc::new(Mutex::new(Shared { clip, next: 0, recent: VecDeque::new() })))
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        // Nothing is left half done where a holder panics.
+        // A panic of a lock holder leaves no partial change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pictures in another size, for an [`EncodedSource`](crate::EncodedSource): views that begin at the same time show
-    /// the same picture at the same time.
+    /// The pictures at another size, for an [`EncodedSource`](crate::EncodedSource): views that start together show the
+    /// same pictures at the same times.
     ///
     /// # Errors
-    /// Where a side is zero or too large.
+    /// A side is zero or too large.
     pub fn view(&self, width: u32, height: u32) -> Result<SimulcastView, MediaError> {
         Picture::len_of(width, height)?;
         let interval = self.lock().clip.interval();
@@ -91,7 +91,7 @@ impl SimulcastCamera {
     }
 }
 
-/// The pictures of a [`SimulcastCamera`] in one size.
+/// The pictures of a [`SimulcastCamera`] at one size.
 #[derive(Debug)]
 pub struct SimulcastView {
     camera: SimulcastCamera,
@@ -119,14 +119,14 @@ impl PictureSource for SimulcastView {
         if !shared.read_to(number)? {
             return Ok(false);
         }
-        // One that is gone already is the oldest there is.
+        // If it is no longer kept, the oldest one is used.
         let kept = shared.recent.iter().find(|(n, _)| *n >= number).or(shared.recent.back());
         if let Some((_, original)) = kept {
             scale(original, picture);
         }
         Ok(kept.is_some())
     }
-    /// The camera goes round by itself.
+    /// The camera restarts by itself.
     fn rewind(&mut self) -> Result<bool, MediaError> {
         Ok(false)
     }
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((shows(&mut a, 0), shows(&mut b, 0)), ((0, 32), (0, 16)));
         assert_eq!((shows(&mut a, 1), shows(&mut a, 2), shows(&mut b, 1)), ((1, 32), (2, 32), (1, 16)));
         assert_eq!((shows(&mut a, 9), shows(&mut b, 8), shows(&mut b, 2)), ((9, 32), (8, 16), (6, 16)));
-        // After a long pause it goes on where it stood.
+        // After a long pause it continues where it stopped.
         assert_eq!((shows(&mut b, 1_000), shows(&mut a, 1_000)), ((10, 16), (10, 32)));
     }
 

@@ -6,24 +6,24 @@ use crate::{
 use core::fmt;
 use weir_units::{DataRate, DataSize, Timestamp};
 
-/// A source of frames: a built-in model, or a user's own.
+/// A source of frames: a built-in model, or a custom one.
 #[non_exhaustive]
 pub enum Source {
     /// Follows its target exactly and at once.
     Perfect(PerfectCodec),
-    /// Varies as random variables say (RFC 8593, section 5).
+    /// Varies at random (RFC 8593, section 5).
     Statistical(StatisticalSource),
-    /// Varies as a recorded encoder did (RFC 8593, section 6).
+    /// Varies as a recorded encoder (RFC 8593, section 6).
     Trace(TraceSource),
-    /// Varies as scenes do in an encoder that follows its target as far as they let it.
+    /// Varies with scenes, in an encoder that follows its target within their limits.
     Scenes(Box<ScenesSource>),
-    /// Makes layers of video, or one encoding of several.
+    /// Makes video layers, or one of several encodings.
     Layered(Box<LayeredSource>),
     /// Makes packets of audio.
     Audio(Box<AudioSource>),
-    /// A user's own.
+    /// A custom source.
     Custom(Box<dyn FrameSource + Send>),
-    /// A codec with parameters by name.
+    /// A codec with named parameters.
     Codec(Box<dyn Codec + Send>),
 }
 
@@ -64,7 +64,7 @@ impl From<AudioSource> for Source {
 }
 
 impl EncodedAudio {
-    /// This as a source of a sender.
+    /// Converts it to a sender's source.
     pub fn into_source(self) -> Source {
         Source::Custom(Box::new(self))
     }
@@ -101,11 +101,11 @@ macro_rules! each {
 }
 
 impl Source {
-    /// The codec, where this is one.
+    /// The codec, if this is one.
     pub fn codec(&self) -> Option<&(dyn Codec + Send)> {
         if let Self::Codec(c) = self { Some(&**c) } else { None }
     }
-    /// The codec to change, where this is one.
+    /// The codec, mutably, if this is one.
     pub fn codec_mut(&mut self) -> Option<&mut (dyn Codec + Send)> {
         if let Self::Codec(c) = self { Some(&mut **c) } else { None }
     }
@@ -156,7 +156,7 @@ mod tests {
     use crate::FrameKind;
     use weir_units::TimeDelta;
 
-    /// One frame of the bytes of its target in a second, each second.
+    /// One frame per second with one second's bytes of its target.
     #[derive(Default)]
     struct Slow {
         rate: DataRate,

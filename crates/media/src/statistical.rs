@@ -12,13 +12,13 @@ const LEAST_FRAME: DataSize = DataSize::from_bytes(10);
 pub struct StatisticalConfig {
     /// Reference frame interval t0, 1/30 s.
     pub frame_interval: TimeDelta,
-    /// Encoder reaction latency tau_v, 0.2 s: after it has followed a target, the encoder follows none for so long.
+    /// Encoder reaction latency tau_v, 0.2 s: after a change the encoder ignores targets for this time.
     pub reaction: TimeDelta,
     /// Burst duration K_d in frames, 8; 0 for no bursts.
     pub burst_frames: u32,
-    /// Size K_B of the frame that begins a burst, 13,500 bytes (720p at 30 frames a second, H.264).
+    /// Size K_B of the first frame of a burst, 13,500 bytes (720p at 30 frames a second, H.264).
     pub burst_size: DataSize,
-    /// Change of the target, as a share of the one before, from which on a burst follows: 0.1 (section 7).
+    /// Relative change of the target that causes a burst: 0.1 (section 7).
     pub burst_change: f64,
     /// Scale SCALE_t of the Laplacian deviation of the frame interval, 0.15 (0 to 1).
     pub interval_scale: f64,
@@ -28,7 +28,7 @@ pub struct StatisticalConfig {
     pub min_rate: DataRate,
     /// The highest rate R_max, 1.5 Mbit/s.
     pub max_rate: DataRate,
-    /// Time between key frames that come without being asked for; none by default.
+    /// Interval of periodic key frames; none by default.
     pub key_interval: Option<TimeDelta>,
 }
 
@@ -50,7 +50,7 @@ impl Default for StatisticalConfig {
 }
 
 impl StatisticalConfig {
-    /// Checks every field. Errors: the first one that cannot be used.
+    /// Checks every field. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), MediaError> {
         let fail = |field, value: &dyn std::fmt::Display, expected| {
             Err(MediaError::new("statistical source", field, value, expected))
@@ -83,12 +83,12 @@ impl StatisticalConfig {
     }
 }
 
-/// A live encoder as random variables: the statistical model of RFC 8593, section 5.
+/// A model of a live encoder by random variables: the statistical model of RFC 8593, section 5.
 ///
-/// Where the text leaves room: a target that comes while the encoder still reacts to the one before is not lost but
-/// followed, in its latest form, at the first frame after that time. A burst keeps the mean of its frames at the
-/// target (section 5.2) also where K_B is more than they may have in all: then its first frame is cut. The first
-/// frame and those asked for are key frames and begin a burst; frames of a burst have no random size.
+/// Where the text is open: a target set while the encoder still reacts to the previous one is not lost; the latest
+/// applies at the first frame after that time. A burst keeps the mean of its frames at the target (section 5.2) also if
+/// K_B exceeds their total: then its first frame is reduced. The first frame and requested key frames begin a burst;
+/// frames of a burst have no random size.
 #[derive(Clone, Debug)]
 pub struct StatisticalSource {
     config: StatisticalConfig,
@@ -100,7 +100,7 @@ pub struct StatisticalSource {
     due: Timestamp,
     key: bool,
     last_key: Timestamp,
-    /// Frames of a burst still to come, and their size.
+    /// Remaining frames of a burst, and their size.
     burst_left: u32,
     burst_rest: DataSize,
 }
@@ -129,14 +129,14 @@ impl StatisticalSource {
         &self.config
     }
 
-    /// New parameters, from the next frame on. Errors: see [`StatisticalConfig::check`]; nothing changes then.
+    /// Sets the parameters from the next frame on. Errors: see [`StatisticalConfig::check`]; nothing changes then.
     pub fn set_config(&mut self, config: StatisticalConfig) -> Result<(), MediaError> {
         config.check()?;
         self.config = config;
         Ok(())
     }
 
-    /// Follows the wanted rate if the time after the last change has passed; tells whether it changed a lot.
+    /// Applies the target if the reaction time has passed; returns whether it changed by much.
     fn react(&mut self, now: Timestamp) -> bool {
         let clipped = self.wanted.clamp(self.config.min_rate, self.config.max_rate);
         if clipped == self.rate || self.reacted.is_some_and(|t| now - t < self.config.reaction) {
@@ -149,12 +149,12 @@ impl StatisticalSource {
         large
     }
 
-    /// B0: what the rate passes in the reference interval.
+    /// B0: the bytes that pass in the reference interval at the current rate.
     fn reference_size(&self) -> DataSize {
         self.rate.size_in(self.config.frame_interval)
     }
 
-    /// Begins a burst; the size of its first frame.
+    /// Begins a burst; returns the size of its first frame.
     fn begin_burst(&mut self) -> DataSize {
         let (frames, b0) = (u64::from(self.config.burst_frames), self.reference_size());
         let others = frames - 1;
@@ -182,7 +182,7 @@ impl FrameSource for StatisticalSource {
 
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
         let at = self.next_frame_at().filter(|&at| at <= now)?;
-        // A source left alone for long goes on from now.
+        // A source not polled for long continues from now.
         let at = if now - at > TimeDelta::from_secs(1) { now } else { at };
         let changed = self.react(at);
         let key = self.key || self.config.key_interval.is_some_and(|t| at - self.last_key >= t);
@@ -266,13 +266,13 @@ mod tests {
         s.on_target(kbps(600), Timestamp::ZERO);
         let mut rates = vec![];
         for (ms, next) in [(510, 900), (590, 1_200), (610, 300), (1_000, 300)] {
-            // What came before the target changes.
+            // Frames before the target changes.
             let rate = |f: &Frame| (f.captured.as_millis(), (f.size.as_bits() as f64 * 0.03).round() as u64);
             rates.extend(until(&mut s, Timestamp::from_millis(ms)).iter().map(rate));
             s.on_target(kbps(next), Timestamp::from_millis(ms));
         }
-        // The first change is followed by the frame behind it; the two after it come too early, and the first frame
-        // 200 ms later takes the latest.
+        // The first change applies to the next frame; the two after it are too early, and the first frame 200 ms later
+        // uses the latest.
         assert!(rates.iter().all(|r| [600, 900, 300].contains(&r.1)), "{rates:?}");
         let first = rates.iter().find(|r| r.1 == 900).expect("followed").0;
         let second = rates.iter().find(|r| r.1 == 300).expect("followed").0;
@@ -285,16 +285,16 @@ mod tests {
         s.on_target(kbps(1_000), Timestamp::ZERO);
         let frames = until(&mut s, Timestamp::from_secs(1));
         assert_eq!((frames[0].kind, frames[0].size.as_bytes()), (FrameKind::Key, 13_500));
-        // (8 x 4,166 - 13,500) / 7 bytes in each of the seven frames behind.
+        // (8 x 4,166 - 13,500) / 7 bytes in each of the next seven frames.
         assert!(frames[1..8].iter().all(|f| f.size.as_bytes() == 2_832 && f.kind == FrameKind::Delta));
         near(sizes(&frames[..8]).iter().sum::<f64>(), 8.0 * 1e6 / 240.0, 0.001);
-        // A small change makes none, a large one does, though not a key frame.
+        // A small change causes none, a large one does, though not a key frame.
         s.on_target(kbps(1_080), Timestamp::from_secs(1));
         assert!(sizes(&until(&mut s, Timestamp::from_secs(2))).iter().all(|&b| b < 10_000.0));
         s.on_target(kbps(500), Timestamp::from_secs(2));
         let frames = until(&mut s, Timestamp::from_secs(3));
         assert_eq!((frames[0].kind, frames[0].size.as_bytes()), (FrameKind::Delta, 13_500));
-        // At a low rate the first frame is cut, so that the mean still holds: 8 x 625 bytes.
+        // At a low rate the first frame is reduced, so that the mean still holds: 8 x 625 bytes.
         s.on_target(kbps(150), Timestamp::from_secs(3));
         let frames = until(&mut s, Timestamp::from_secs(4));
         assert_eq!(frames[0].size.as_bytes(), 8 * 624 - 70);

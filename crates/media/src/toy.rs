@@ -1,4 +1,4 @@
-//! A codec for tests whose frames name the picture that they refer to by a hash, so that broken chains of references show.
+//! A codec for tests whose frames identify their reference by a hash, so that broken chains of references are detected.
 
 use crate::{
     Capabilities, CodedFrame, Decoded, EncoderConfig, MediaError, Picture, PictureSource, Plane, VideoCodec,
@@ -7,14 +7,14 @@ use crate::{
 use std::collections::VecDeque;
 use weir_units::{DataRate, DataSize, TimeDelta};
 
-/// Pictures whose samples are their number, some of them before the end.
+/// Pictures whose samples are their number, with an end.
 #[derive(Debug)]
 pub(crate) struct Counting {
     pub(crate) next: u8,
     pub(crate) len: u8,
     pub(crate) size: (u32, u32),
     pub(crate) interval: TimeDelta,
-    /// The picture that cannot be read, once.
+    /// A picture that fails to be read, once.
     pub(crate) broken: Option<u8>,
     pub(crate) rewinds: bool,
 }
@@ -54,7 +54,7 @@ fn hash(bytes: &[u8], reference: u64) -> u64 {
     bytes.iter().fold(reference ^ 0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// `key|delta`, then in hexadecimal the reference's hash, its own, and the picture's number; then filling.
+/// `key|delta`, then in hexadecimal the reference's hash, its own, and the picture's number; then padding.
 const BODY: usize = 16 + 16 + 2;
 /// Header of H.264: start code, NAL unit header and a first macroblock of 0.
 const H264_HEADER: usize = 6;
@@ -69,7 +69,7 @@ pub(crate) struct ToyEncoder {
     pub(crate) kept: VecDeque<(u64, u64)>,
     pub(crate) next_id: u64,
     pub(crate) calls: u64,
-    /// Calls, counted from 0, that fail and that leave the picture out.
+    /// Numbers of the calls, from 0, that fail and that drop the picture.
     pub(crate) fails: Vec<u64>,
     pub(crate) drops: Vec<u64>,
     pub(crate) acknowledged: Vec<u64>,

@@ -5,8 +5,8 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// The smallest and the largest frame (RFC 8593, section 6.2.1, `fs_min` and `fs_max`).
 const FRAME_RANGE: (f64, f64) = (10.0, 1e6);
-/// Frames skipped when a trace starts over, so that its first, large frame does not come again (RFC 8593,
-/// section 6.2.1, `SkipFrames`: 20).
+/// Frames skipped when a trace restarts, so that its large first frame is not repeated (RFC 8593, section 6.2.1,
+/// `SkipFrames`: 20).
 const SKIP_FRAMES: usize = 20;
 
 /// Frame sizes of one video, coded at several rates. Cheap to clone.
@@ -27,8 +27,8 @@ impl FrameTraces {
         Self::parse(include_str!("../data/chat_720p.txt"), "chat_720p.txt").expect("the bundled traces are sound")
     }
 
-    /// Reads a table: the first line holds the rates in bit/s, rising; each further line the sizes of a frame in
-    /// bytes at these rates. Columns are split by blanks, tabs or commas; blank lines and those that begin with `#`
+    /// Parses a table: the first line has the rates in bit/s, ascending; each further line the sizes of a frame in
+    /// bytes at these rates. Columns are separated by spaces, tabs or commas; blank lines and those that begin with `#`
     /// are skipped. `file` names the text in errors.
     pub fn parse(text: &str, file: &str) -> Result<Self, MediaError> {
         let mut rates: Vec<DataRate> = Vec::new();
@@ -64,17 +64,17 @@ impl FrameTraces {
         Ok(Self(Arc::new(Table { rates, sizes })))
     }
 
-    /// The rates, rising.
+    /// The rates, ascending.
     pub fn rates(&self) -> &[DataRate] {
         &self.0.rates
     }
-    /// How many frames each rate has.
+    /// Number of frames at each rate.
     pub fn frames(&self) -> usize {
         self.0.sizes.len() / self.0.rates.len()
     }
 
-    /// The size of a frame at a rate: between two recorded rates the line between them, outside the recorded range in
-    /// proportion to the nearest (RFC 8593, section 6.2.1, cases a to c).
+    /// The size of a frame at a rate: linear interpolation between recorded rates, and proportional to the nearest
+    /// outside their range (RFC 8593, section 6.2.1, cases a to c).
     pub fn size_at(&self, frame: usize, rate: DataRate) -> DataSize {
         let (rates, n) = (&self.0.rates, self.0.rates.len());
         let row = &self.0.sizes[frame * n..(frame + 1) * n];
@@ -92,10 +92,10 @@ impl FrameTraces {
     }
 }
 
-/// A live encoder as recorded: the trace-driven model of RFC 8593, section 6.
+/// A model of a live encoder by recorded traces: the trace-driven model of RFC 8593, section 6.
 ///
-/// A new target holds from the next frame on. A request for a key frame goes back to the first frame of the traces,
-/// which is one (section 6.2.2).
+/// A new target applies from the next frame. A key frame request restarts the traces, whose first frame is one
+/// (section 6.2.2).
 #[derive(Clone, Debug)]
 pub struct TraceSource {
     traces: FrameTraces,
@@ -115,7 +115,7 @@ impl TraceSource {
 }
 
 impl TraceSource {
-    /// A new frame interval (at least 1 ms), from the next frame on.
+    /// Sets the frame interval (at least 1 ms) from the next frame on.
     pub fn set_interval(&mut self, interval: TimeDelta) {
         self.interval = interval.max(TimeDelta::from_millis(1));
     }
@@ -136,7 +136,7 @@ impl FrameSource for TraceSource {
 
     fn poll_frame(&mut self, now: Timestamp) -> Option<Frame> {
         let at = self.next_frame_at().filter(|&at| at <= now)?;
-        // A source left alone for long goes on from now.
+        // A source not polled for long continues from now.
         let at = if now - at > TimeDelta::from_secs(1) { now } else { at };
         let kind = if self.frame == 0 { FrameKind::Key } else { FrameKind::Delta };
         let size = self.traces.size_at(self.frame, self.rate);

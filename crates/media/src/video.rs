@@ -1,10 +1,10 @@
-//! What a video encoder and a decoder are to the rest: pictures in, coded frames out, and back.
+//! Interfaces of video encoders and decoders: pictures in, coded frames out, and back.
 
 use crate::{FrameKind, LayerInfo, LayerRates, Layering, Picture};
 use core::fmt;
 use weir_units::{DataRate, DataSize};
 
-/// How video is coded.
+/// Video codecs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum VideoCodec {
@@ -27,7 +27,7 @@ impl VideoCodec {
             Self::Vp9 => "VP9",
         }
     }
-    /// The codec of this encoding name, in any case.
+    /// The codec with this encoding name, case-insensitively.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name))
     }
@@ -39,18 +39,18 @@ impl fmt::Display for VideoCodec {
     }
 }
 
-/// What an encoder does when it is asked for another bit rate.
+/// Effect of a new bit rate on an encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum RateChange {
-    /// Follows from the next frame on, without a key frame.
+    /// Applies from the next frame on, without a key frame.
     #[default]
     Seamless,
-    /// Starts again with a key frame, as applications do whose encoder cannot be changed while it runs (dccp-video,
+    /// Restarts with a key frame, as in applications whose encoder cannot be changed while it runs (dccp-video,
     /// section 4.2).
     Restart,
 }
 
-/// What an encoder is made from.
+/// Configuration of an encoder.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EncoderConfig {
     /// Samples a row.
@@ -59,28 +59,28 @@ pub struct EncoderConfig {
     pub height: u32,
     /// Frames a second.
     pub frame_rate: f64,
-    /// First target.
+    /// Initial target.
     pub bit_rate: DataRate,
-    /// Frames from one key frame to the next that nobody asked for; `None` for none.
+    /// Interval of periodic key frames in frames; `None` for none.
     pub key_interval: Option<u32>,
-    /// Most bytes of a slice; `None` for one slice a frame. Codecs without slices refuse it.
+    /// Greatest slice size in bytes; `None` for one slice per frame. Codecs without slices reject it.
     pub slice_size: Option<DataSize>,
-    /// What a new target does.
+    /// Effect of a new target.
     pub rate_change: RateChange,
-    /// Whether references are kept, so that [`VideoEncoder::select_reference`] can go back to them.
+    /// Whether references are kept for [`VideoEncoder::select_reference`].
     pub reference_selection: bool,
-    /// Whether frames may be left out to keep the bit rate.
+    /// Whether frames may be dropped to keep the bit rate.
     pub may_drop: bool,
     /// Threads; 1 gives the same bytes on every run.
     pub threads: u32,
-    /// Spatial and temporal layers; `width` and `height` are those of the top layer. Codecs that have fewer
-    /// ([`VideoEncoder::most_layers`]) refuse it, and so does reference selection.
+    /// Spatial and temporal layers; `width` and `height` are those of the top layer. Codecs with fewer
+    /// ([`VideoEncoder::most_layers`]) reject it, and so does reference selection.
     pub layering: Layering,
 }
 
 impl EncoderConfig {
-    /// Live video of this size: 30 frames a second at 500 kbit/s, no key frames unasked, one slice a frame, one thread,
-    /// and frames may be left out.
+    /// Live video of this size: 30 frames a second at 500 kbit/s, no periodic key frames, one slice per frame, one
+    /// thread, and frames may be dropped.
     pub const fn live(width: u32, height: u32) -> Self {
         Self {
             width,
@@ -98,21 +98,21 @@ impl EncoderConfig {
     }
 }
 
-/// What a codec cannot do, or has failed in.
+/// Error of a video codec.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VideoError {
-    /// The codec does not have what the configuration asks for.
+    /// The codec does not support the configuration.
     #[error("{codec} ({library}): {field} is {value}: expected {expected}")]
     Config {
         /// The codec.
         codec: VideoCodec,
-        /// The library behind it.
+        /// Its library.
         library: &'static str,
         /// The field of the configuration.
         field: &'static str,
-        /// What stands there.
+        /// The value of the field.
         value: String,
-        /// What may stand there.
+        /// The supported values.
         expected: String,
     },
     /// The program was built without a library for it.
@@ -120,19 +120,19 @@ pub enum VideoError {
     NotBuilt {
         /// The codec.
         codec: VideoCodec,
-        /// What to build with.
+        /// How to build with it.
         way_out: &'static str,
     },
-    /// The library reports a failure.
+    /// The library reported a failure.
     #[error("{codec} ({library}): {what} failed: {message}")]
     Library {
         /// The codec.
         codec: VideoCodec,
-        /// The library behind it.
+        /// Its library.
         library: &'static str,
         /// The call that failed.
         what: &'static str,
-        /// What the library says, or its number.
+        /// The library's message or error number.
         message: String,
     },
 }
@@ -140,17 +140,17 @@ pub enum VideoError {
 /// A coded frame.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CodedFrame {
-    /// Its bytes, in the form that [`VideoCodec`] says; empty where the encoder left the frame out.
+    /// Its bytes, in the form of its [`VideoCodec`]; empty if the encoder dropped the frame.
     pub data: Vec<u8>,
-    /// Whether a decoder can begin with it.
+    /// Whether decoding can start with it.
     pub key: bool,
     /// Whether no other frame refers to it.
     pub discardable: bool,
-    /// Counts coded frames from 0; 15 bits go into the payload descriptors of VP8 and VP9.
+    /// Number of the coded frame from 0; 15 bits of it are in the payload descriptors of VP8 and VP9.
     pub picture_id: u64,
-    /// Whether it refers to none of the pictures behind the one given to [`VideoEncoder::select_reference`].
+    /// Whether it does not refer to any picture after the one passed to [`VideoEncoder::select_reference`].
     pub from_selected: bool,
-    /// Its layer; `None` where the stream has one.
+    /// Its layer; `None` if the stream has one.
     pub layer: Option<LayerInfo>,
     /// Whether further layer frames of the same picture follow ([`VideoEncoder::next_layer`]).
     pub more_layers: bool,
@@ -163,88 +163,87 @@ impl CodedFrame {
     }
 }
 
-/// What an encoder can be asked for while it runs.
+/// Optional features of an encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
-    /// Slices of a wanted size, also changed while it runs.
+    /// Slices of limited size, also changed while it runs.
     pub slices: bool,
     /// [`VideoEncoder::select_reference`].
     pub reference_selection: bool,
 }
 
-/// Makes coded frames of pictures, one call after the other and without look-ahead.
+/// Encodes pictures, one per call and without look-ahead.
 pub trait VideoEncoder: Send {
-    /// What it makes.
+    /// The codec.
     fn codec(&self) -> VideoCodec;
-    /// The library behind it.
+    /// Its library.
     fn library(&self) -> &'static str;
-    /// What it can be asked for.
+    /// Its optional features.
     fn capabilities(&self) -> Capabilities;
-    /// Its configuration, as changed since.
+    /// The current configuration.
     fn config(&self) -> &EncoderConfig;
-    /// A new target, from the next frame on.
+    /// Sets the target from the next frame on.
     ///
     /// # Errors
-    /// Where the library refuses it; the target before it holds then.
+    /// The library rejects it; the previous target stays.
     fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError>;
-    /// A new size of slices, from the next frame on.
+    /// Sets the size of slices from the next frame on.
     ///
     /// # Errors
-    /// Where the codec has no slices or the library refuses it.
+    /// The codec has no slices, or the library rejects it.
     fn set_slice_size(&mut self, size: Option<DataSize>) -> Result<(), VideoError>;
     /// Makes the next frame a key frame.
     fn request_key_frame(&mut self);
-    /// The receiver has decoded this picture, by its [`CodedFrame::picture_id`].
+    /// The receiver has decoded the picture with this [`CodedFrame::picture_id`].
     fn acknowledge(&mut self, picture_id: u64);
-    /// Codes the next frame without reference to anything after this picture, which the receiver has decoded last before
-    /// a loss; `false` where no such reference is kept: then a key frame is the way out.
+    /// Codes the next frame without reference to anything after this picture, the last that the receiver decoded before
+    /// a loss; `false` if no such reference is kept, so that a key frame is needed.
     fn select_reference(&mut self, picture_id: u64) -> bool;
-    /// Codes a picture into `out`, which is overwritten; empty data where the frame was left out. `ticks` is the time of
-    /// capture in 1/90,000 s, rising.
+    /// Codes a picture into `out`, which is overwritten; the data is empty if the frame was dropped. `ticks` is the
+    /// capture time in 1/90,000 s, increasing.
     ///
     /// # Errors
-    /// Where the picture has another size than configured, or the library fails.
+    /// The picture does not have the configured size, or the library fails.
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError>;
-    /// The most layers that it can make.
+    /// The greatest number of layers supported.
     fn most_layers(&self) -> Layering {
         Layering::SINGLE
     }
-    /// The rate of each layer, from the next picture on, in place of the shares of a target ([`Layering::share_out`]) up to
-    /// the next call of [`Self::set_bit_rate`].
+    /// Sets the rate of each layer from the next picture on, instead of a split of the target
+    /// ([`Layering::share_out`]), until the next call of [`Self::set_bit_rate`].
     ///
     /// # Errors
-    /// Where the library refuses it; the target before it holds then.
+    /// The library rejects it; the previous target stays.
     fn set_layer_rates(&mut self, rates: &LayerRates) -> Result<(), VideoError> {
         self.set_bit_rate(rates.total())
     }
-    /// The next layer frame of the picture that was encoded last, into `out`, which is overwritten; `false` where there is
-    /// none. [`Self::encode`] gives the lowest; those that are not taken are gone with the next picture.
+    /// Writes the next layer frame of the last encoded picture into `out`, which is overwritten; `false` if there is
+    /// none. [`Self::encode`] returns the lowest; frames not taken are dropped with the next picture.
     fn next_layer(&mut self, out: &mut CodedFrame) -> bool {
         let _ = out;
         false
     }
 }
 
-/// What became of a coded frame at the decoder.
+/// Result of decoding a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decoded {
-    /// A picture came out, as coded as far as the decoder can tell.
+    /// A picture, as coded as far as the decoder can detect.
     Intact,
-    /// A picture came out of which parts were guessed.
+    /// A picture with concealed parts.
     Concealed,
-    /// No picture came out.
+    /// No picture.
     Nothing,
 }
 
-/// Makes pictures of coded frames.
+/// Decodes frames to pictures.
 pub trait VideoDecoder: Send {
-    /// What it reads.
+    /// The codec.
     fn codec(&self) -> VideoCodec;
-    /// The library behind it.
+    /// Its library.
     fn library(&self) -> &'static str;
-    /// Decodes what has arrived of a frame, in order; `whole` where nothing of it is missing. Where a picture comes out,
-    /// `picture` becomes it. Any bytes may come: what cannot be decoded gives [`Decoded::Nothing`], never an error that
-    /// stops the decoder.
+    /// Decodes the received part of a frame, in order; `whole` if it is complete. If there is a picture, it is written
+    /// to `picture`. Input is untrusted: undecodable bytes return [`Decoded::Nothing`], and the decoder continues.
     fn decode(&mut self, data: &[u8], whole: bool, picture: &mut Picture) -> Decoded;
 }
 

@@ -1,4 +1,4 @@
-//! From what has arrived of frames to what is on the screen.
+//! Decoding of received frames for display.
 
 mod layers;
 
@@ -12,74 +12,73 @@ use weir_units::Timestamp;
 /// What is shown while references are missing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum OnDamage {
-    /// What the decoder makes of it, errors and all.
+    /// The decoder's output, including errors.
     #[default]
     Show,
-    /// The last picture that was as coded, until the damage is mended.
+    /// The last intact picture, until the damage is repaired.
     Freeze,
 }
 
-/// What became of a frame.
+/// Outcome of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FrameOutcome {
-    /// It is on the screen as it was coded.
+    /// Shown as coded.
     Intact,
-    /// It is on the screen, with parts guessed or predicted from pictures that are damaged or missing.
+    /// Shown, with parts concealed or predicted from damaged or missing pictures.
     Concealed,
-    /// It could be decoded only with such parts and is withheld ([`OnDamage::Freeze`]): the picture before stays.
+    /// Decodable only with such parts and not shown ([`OnDamage::Freeze`]): the previous picture stays.
     Frozen,
-    /// Nothing could be made of it: the picture before stays.
+    /// Not decodable: the previous picture stays.
     Undecodable,
 }
 
-/// What is on the screen when a frame's time has come.
+/// The screen at a frame's playout time.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
-    /// The frame's RTP timestamp, as it stood in its packets.
+    /// The frame's RTP timestamp as received.
     pub rtp_timestamp: u32,
     /// When it is shown.
     pub at: Timestamp,
-    /// What became of the frame.
+    /// Outcome of the frame.
     pub outcome: FrameOutcome,
-    /// What its packets tell.
+    /// Properties of its packets.
     pub unpacked: Unpacked,
-    /// The picture on the screen, which is an earlier one where this frame's is not shown; `None` while there has been
-    /// none.
+    /// The picture on the screen, an earlier one if this frame's is not shown; `None` before the first.
     pub picture: Option<&'a Picture>,
 }
 
-/// What a [`VideoReceiver`] has seen.
+/// Counters of a [`VideoReceiver`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VideoReceiverStats {
-    /// Frames given to it: the sum of the next four.
+    /// Frames received: the sum of the next four.
     pub frames: u64,
-    /// Frames shown as they were coded.
+    /// Frames shown as coded.
     pub intact: u64,
-    /// Frames shown with parts guessed.
+    /// Frames shown with concealed parts.
     pub concealed: u64,
-    /// Frames withheld because of damage.
+    /// Frames not shown because of damage.
     pub frozen: u64,
-    /// Frames of which nothing could be made.
+    /// Frames not decodable.
     pub undecodable: u64,
-    /// Key frames that were decoded as coded.
+    /// Intact key frames.
     pub key_frames: u64,
-    /// Frames that are known to be missing altogether, by the picture IDs of VP8 and VP9.
+    /// Frames entirely missing, according to the picture IDs of VP8 and VP9.
     pub missing: u64,
-    /// How often the chain of references broke.
+    /// Breaks of the chain of references.
     pub breaks: u64,
 }
 
-/// Decodes frames in the order in which they are played, and knows whether what they refer to is there.
+/// Decodes frames in playout order, and tracks whether their references are intact.
 ///
-/// The chain of references breaks with a frame that is not discardable and of which something is missing, with one that
-/// cannot be decoded or only by guessing, and with a frame that never came. It is mended by a key frame; by a frame that
-/// the sender coded from a picture decoded before, once [`Self::on_reference_restored`] tells; and, where the decoder
-/// tells missing references itself, by any whole frame that it calls intact. Decoders of H.264 do, as frames are numbered
-/// (`frame_num`, ITU-T H.264, section 7.4.3). Those of VP8 and VP9 cannot; there frames that never came show in picture
-/// IDs, and where there are none in sequence numbers.
+/// The chain of references is broken by an incomplete frame that is not discardable, by one that cannot be decoded or
+/// only with concealment, and by a frame that never arrived. It is repaired by a key frame; by a frame coded from an
+/// earlier intact picture, after a call of [`Self::on_reference_restored`]; and, if the decoder detects missing
+/// references itself, by any complete frame that it reports intact. Decoders of H.264 do, since frames are numbered
+/// (`frame_num`, ITU-T H.264, section 7.4.3). Those of VP8 and VP9 cannot; there, missing frames show in picture IDs,
+/// or without these in sequence numbers.
 ///
-/// Where payloads tell layers, frames of upper temporal layers neither break the chain nor are they missed when whoever
-/// forwards leaves them out: the base layer is followed by TL0PICIDX, or each frame by what it says that it refers to.
+/// If payloads signal layers, frames of upper temporal layers neither break the chain nor are missed when a middlebox
+/// drops them: the base layer is tracked by TL0PICIDX, or each frame by its signalled references.
 pub struct VideoReceiver {
     depacketiser: Depacketiser,
     decoder: Box<dyn VideoDecoder>,
@@ -88,9 +87,9 @@ pub struct VideoReceiver {
     chain: Chain,
     before: Before,
     layers: LayerChain,
-    /// The last frame that was as coded.
+    /// The last intact frame.
     last_intact: Option<u32>,
-    /// The frame that mends the chain.
+    /// The frame that repairs the chain.
     restoring: Option<u32>,
     data: Vec<u8>,
     decoded: Picture,
@@ -99,7 +98,7 @@ pub struct VideoReceiver {
     stats: VideoReceiverStats,
 }
 
-/// Whether the pictures that the next frame refers to are there as they were coded.
+/// Whether the references of the next frame are intact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Chain {
     Unstarted,
@@ -107,21 +106,21 @@ enum Chain {
     BrokenSince(Timestamp),
 }
 
-/// What is known of the frames before.
+/// State of earlier frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     picture_id: Option<PictureId>,
-    /// Frames since that one that carried none.
+    /// Frames without an ID since then.
     without_id: u16,
     sequence: Option<u64>,
 }
 
 impl Before {
-    /// How many frames are missing between these and the next, as far as is known.
+    /// Number of frames missing before the next one, as far as known.
     fn missing(&self, frame: &ReceivedFrame, next: Option<PictureId>) -> u16 {
         if let Some((next, last)) = next.zip(self.picture_id) {
             let gap = next.since(last).saturating_sub(1).saturating_sub(self.without_id);
-            // Half the numbers or more: rather a sender that has started again.
+            // Half of the number space or more is rather a restarted sender.
             let half = if next.long && last.long { 0x4000 } else { 0x40 };
             return if gap < half { gap } else { 1 };
         }
@@ -146,7 +145,7 @@ impl fmt::Debug for VideoReceiver {
 }
 
 impl VideoReceiver {
-    /// A receiver of what this decoder reads.
+    /// A receiver with this decoder.
     pub fn new(decoder: Box<dyn VideoDecoder>, on_damage: OnDamage) -> Self {
         let codec = decoder.codec();
         let picture = || Picture::new(1, 1).expect("a picture may have one sample");
@@ -168,8 +167,8 @@ impl VideoReceiver {
         }
     }
 
-    /// Whether the decoder itself tells missing references, so that a whole frame that it calls intact mends the chain;
-    /// as the codec has it unless set here.
+    /// Whether the decoder itself detects missing references, so that a complete frame that it reports intact repairs
+    /// the chain; by default as usual for the codec.
     #[must_use]
     pub const fn with_decoder_that_tells(mut self, tells: bool) -> Self {
         self.decoder_tells = tells;
@@ -179,25 +178,25 @@ impl VideoReceiver {
     pub fn codec(&self) -> VideoCodec {
         self.depacketiser.codec()
     }
-    /// What it has seen.
+    /// Its counters.
     pub const fn stats(&self) -> &VideoReceiverStats {
         &self.stats
     }
-    /// What its depacketiser has read.
+    /// Counters of its depacketiser.
     pub const fn depacketiser_stats(&self) -> &DepacketiserStats {
         self.depacketiser.stats()
     }
-    /// The picture on the screen; `None` while there has been none.
+    /// The picture on the screen; `None` before the first.
     pub fn picture(&self) -> Option<&Picture> {
         self.has_shown.then_some(&self.shown)
     }
 
-    /// Since when the chain of references is broken; `None` where it is whole or has not begun.
+    /// Since when the chain of references has been broken; `None` if it is intact or has not begun.
     pub const fn damaged_since(&self) -> Option<Timestamp> {
         if let Chain::BrokenSince(at) = self.chain { Some(at) } else { None }
     }
-    /// Whether only a key frame, or a frame coded from the one that [`Self::last_decoded`] names, gives sound pictures
-    /// again. It stays so until that has come: whoever asks paces the questions.
+    /// Whether only a key frame, or a frame coded from the one in [`Self::last_decoded`], can repair the picture. It
+    /// stays `true` until that has arrived: the caller paces its requests.
     pub const fn wants_key_frame(&self) -> bool {
         match self.chain {
             Chain::Unstarted => self.stats.frames > 0,
@@ -205,25 +204,25 @@ impl VideoReceiver {
             Chain::BrokenSince(_) => true,
         }
     }
-    /// RTP timestamp of the last frame that was decoded as coded, for the selection of a reference.
+    /// RTP timestamp of the last intact frame, for the selection of a reference.
     pub const fn last_decoded(&self) -> Option<u32> {
         self.last_intact
     }
 
-    /// Tells that the sender has coded the frame of this timestamp from a picture that was decoded as coded: with it the
-    /// chain is whole again, if it comes whole.
+    /// The sender has coded the frame with this timestamp from an intact picture: it repairs the chain if it is
+    /// complete.
     pub fn on_reference_restored(&mut self, rtp_timestamp: u32) {
         self.restoring = Some(rtp_timestamp);
     }
 
-    /// Forgets the stream, as when another sender begins; the picture stays, and a key frame is waited for.
+    /// Resets the stream, for instance for another sender; the picture stays, and a key frame is awaited.
     pub fn restart(&mut self) {
         self.chain = Chain::Unstarted;
         (self.before, self.last_intact, self.restoring) = (Before::default(), None, None);
         self.layers = LayerChain::default();
     }
 
-    /// Takes the next frame, in the order of playout, or what has arrived of it, and tells what is on the screen then.
+    /// Takes the next frame in playout order, or its received part, and returns the resulting screen.
     pub fn on_frame(&mut self, frame: &ReceivedFrame) -> Shown<'_> {
         let unpacked = self.depacketiser.read(frame, &mut self.data);
         let missing = self.before.missing(frame, unpacked.picture_id);

@@ -1,7 +1,7 @@
-//! Uncompressed video as a stream of bytes: YUV4MPEG2 (as the mjpegtools' manual page yuv4mpeg(5) has it) and raw I420.
+//! Uncompressed video as a byte stream: YUV4MPEG2 (by the mjpegtools' manual page yuv4mpeg(5)) and raw I420.
 //!
-//! Pictures have 8-bit samples in 4:2:0. The variants of it differ in where chroma samples lie, not in how many there
-//! are, and are read alike.
+//! Pictures have 8-bit samples in 4:2:0. Its variants differ in chroma positions, not in the number of samples, and are
+//! read alike.
 
 use crate::{FrameRate, MediaError, Picture, PictureSource};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -9,13 +9,13 @@ use weir_units::TimeDelta;
 
 const MAGIC: &[u8] = b"YUV4MPEG2";
 const FRAME: &[u8] = b"FRAME";
-/// Most bytes of a line of parameters. Those in use have less than 200; comments (X) may be longer.
+/// Greatest length of a parameter line. Usual ones have less than 200 bytes; comments (X) may be longer.
 const MAX_LINE: usize = 4_096;
-/// Bytes by which memory for a picture grows while its size is only a claim.
+/// Increment of a picture's memory while its size is not backed by data.
 const STEP: usize = 1 << 20;
 const CONVERT: &str = "ffmpeg -i IN -pix_fmt yuv420p OUT.y4m converts it";
 
-/// A stream that cannot be rewound, as standard input, where one that can is asked for.
+/// A stream that cannot be rewound, such as standard input, for use where rewinding is required.
 #[derive(Debug)]
 pub struct Unseekable<R>(pub R);
 
@@ -31,7 +31,7 @@ impl<R> Seek for Unseekable<R> {
     }
 }
 
-/// What both readers share: a place to name in errors, and how pictures come out of bytes.
+/// Common state of both readers: a name for errors, and the reading of pictures.
 #[derive(Debug)]
 struct Stream<R> {
     place: String,
@@ -55,7 +55,7 @@ impl<R: Read> Stream<R> {
         self.error("reading", e, "bytes")
     }
 
-    /// Reads a picture's samples; `false` where there is not one byte of them.
+    /// Reads a picture's samples; `false` at the end of the stream.
     fn samples(&mut self, picture: &mut Picture) -> Result<bool, MediaError> {
         let (width, height) = self.size;
         let length = Picture::len_of(width, height)?;
@@ -72,7 +72,7 @@ impl<R: Read> Stream<R> {
             }
             got
         } else {
-            // A header may claim any size: memory follows what really comes.
+            // A header may claim any size: memory follows the data received.
             let mut data = Vec::new();
             while data.len() < length {
                 let step = STEP.max(data.len()).min(length - data.len());
@@ -114,7 +114,7 @@ impl<R: Read> Stream<R> {
     }
 }
 
-/// Reads a line without its end; `None` where there is nothing. More than [`MAX_LINE`] bytes are an error.
+/// Reads a line without its end; `None` at the end of the stream. More than [`MAX_LINE`] bytes are an error.
 fn line<R: Read>(reader: &mut BufReader<R>) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     reader.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line)?;
@@ -125,7 +125,7 @@ fn line<R: Read>(reader: &mut BufReader<R>) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Words of a line behind its first.
+/// Words of a line after its first.
 fn parameters(line: &[u8]) -> impl Iterator<Item = (char, String)> {
     line.split(|&b| b == b' ').skip(1).filter_map(|word| {
         let (&tag, value) = word.split_first()?;
@@ -137,15 +137,15 @@ fn parameters(line: &[u8]) -> impl Iterator<Item = (char, String)> {
 #[derive(Debug)]
 pub struct Y4mReader<R> {
     stream: Stream<R>,
-    /// Bytes of the stream's header.
+    /// Size of the stream's header in bytes.
     header: u64,
 }
 
 impl<R: Read> Y4mReader<R> {
-    /// Reads the header. `place` names the stream in errors; `reader` stands at its beginning.
+    /// Reads the header. `place` names the stream in errors; `reader` is at its beginning.
     ///
     /// # Errors
-    /// Where it is no YUV4MPEG2, is not of whole pictures in 4:2:0 with 8 bits, or says no size or rate.
+    /// It is not YUV4MPEG2, not progressive 4:2:0 with 8 bits, or states no size or rate.
     pub fn new(place: impl Into<String>, reader: R) -> Result<Self, MediaError> {
         let place = place.into();
         let mut reader = BufReader::new(reader);
@@ -200,7 +200,7 @@ impl<R: Read> Y4mReader<R> {
         Ok(Self { stream: Stream { place, reader, size, rate, frame: 0 }, header })
     }
 
-    /// Pictures a second, as the header says.
+    /// Pictures a second, from the header.
     pub fn frame_rate(&self) -> FrameRate {
         self.stream.rate
     }
@@ -241,17 +241,17 @@ impl<R: Read + Seek> PictureSource for Y4mReader<R> {
     }
 }
 
-/// Reads raw I420: pictures one behind the other, nothing between them.
+/// Reads raw I420: concatenated pictures.
 #[derive(Debug)]
 pub struct RawReader<R> {
     stream: Stream<R>,
 }
 
 impl<R: Read> RawReader<R> {
-    /// Pictures of this size and rate, which the stream itself does not tell. `place` names it in errors.
+    /// Pictures of this size and rate, which the stream does not state. `place` names it in errors.
     ///
     /// # Errors
-    /// Where a side is zero or above [`MAX_SIDE`](crate::MAX_SIDE).
+    /// A side is zero or above [`MAX_SIDE`](crate::MAX_SIDE).
     pub fn new(place: impl Into<String>, reader: R, size: (u32, u32), rate: FrameRate) -> Result<Self, MediaError> {
         Picture::len_of(size.0, size.1)?;
         Ok(Self { stream: Stream { place: place.into(), reader: BufReader::new(reader), size, rate, frame: 0 } })
@@ -273,7 +273,7 @@ impl<R: Read + Seek> PictureSource for RawReader<R> {
     }
 }
 
-/// Writes YUV4MPEG2. The writer wants a buffer of its own for small pictures.
+/// Writes YUV4MPEG2. For small pictures the writer should be buffered.
 #[derive(Debug)]
 pub struct Y4mWriter<W> {
     writer: W,
@@ -284,10 +284,10 @@ impl<W: Write> Y4mWriter<W> {
     /// Writes the header.
     ///
     /// # Errors
-    /// Where the writer fails.
+    /// The writer fails.
     pub fn new(mut writer: W, (width, height): (u32, u32), rate: FrameRate) -> io::Result<Self> {
         let (n, d) = rate.fraction();
-        // What ffmpeg writes for yuv420p, too: chroma between the lines and columns of luma, as in JPEG.
+        // As written by ffmpeg for yuv420p: chroma between the lines and columns of luma, as in JPEG.
         writeln!(writer, "YUV4MPEG2 W{width} H{height} F{n}:{d} Ip A1:1 C420jpeg")?;
         Ok(Self { writer, size: (width, height) })
     }
@@ -295,7 +295,7 @@ impl<W: Write> Y4mWriter<W> {
     /// Writes a picture.
     ///
     /// # Errors
-    /// Where the writer fails, or the picture has another size than the first line says.
+    /// The writer fails, or the picture does not have the size in the header.
     pub fn write(&mut self, picture: &Picture) -> io::Result<()> {
         let size = (picture.width(), picture.height());
         if size != self.size {
@@ -306,10 +306,10 @@ impl<W: Write> Y4mWriter<W> {
         self.writer.write_all(picture.as_i420())
     }
 
-    /// Writes what is still in buffers, and gives the writer back.
+    /// Flushes, and returns the writer.
     ///
     /// # Errors
-    /// Where the writer fails.
+    /// The writer fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.writer.flush()?;
         Ok(self.writer)

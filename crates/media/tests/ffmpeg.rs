@@ -1,5 +1,5 @@
-//! Measures of quality beside those of ffmpeg, on the same clips. Skipped, with a line that says so, where there is no
-//! ffmpeg (Debian: ffmpeg).
+//! Quality metrics compared with those of ffmpeg, on the same clips. Skipped with a message without ffmpeg (Debian:
+//! ffmpeg).
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -12,10 +12,10 @@ use weir_media::{FrameRate, Picture, PictureSource, Plane};
 
 const PICTURES: u64 = 12;
 
-/// A clip, and one that has suffered: smeared along rows, coarser levels, a little more with every picture.
+/// A clip, and a distorted version: smeared along rows and coarsely quantised, increasingly with every picture.
 fn clips(character: Character, width: u32, height: u32, folder: &Path) {
     let rate = FrameRate::new(30_000, 1_001).expect("a rate");
-    // About the swing of the camera.
+    // Around the camera's pan.
     let mut clip = Clip::new(ClipSpec::new(character, width, height, rate)).expect("a clip");
     let writer = |name: &str| {
         let file = File::create(folder.join(name)).expect("created");
@@ -60,7 +60,7 @@ fn measured(folder: &Path) -> (Vec<Comparison>, Vec<SiTi>) {
     out
 }
 
-/// Runs a filter graph over the distorted clip and the reference; what it says on standard error.
+/// Runs a filter graph over the distorted clip and the reference; returns its standard error.
 fn ffmpeg(folder: &Path, inputs: &[&str], graph: &str) -> String {
     let mut command = Command::new("ffmpeg");
     command.current_dir(folder).args(["-hide_banner", "-nostdin"]);
@@ -73,7 +73,7 @@ fn ffmpeg(folder: &Path, inputs: &[&str], graph: &str) -> String {
     said
 }
 
-/// The number behind a word like `psnr_avg:` or `siti.si=`.
+/// The number after a word such as `psnr_avg:` or `siti.si=`.
 fn number(line: &str, word: &str) -> Option<f64> {
     let start = line.find(word)? + word.len();
     let text: String = line[start..].chars().take_while(|c| !c.is_whitespace()).collect();
@@ -125,7 +125,7 @@ fn ffmpeg_measures_the_same() {
         for (line, c) in log.lines().zip(&comparisons) {
             let ours = c.ssim.expect("measured");
             near("SSIM", ours.overlapped, number(line, "Y:").expect("a number"), 2e-6);
-            // Other windows and constants, as quality::Ssim says: near, and not the same.
+            // Other windows and constants, as described at quality::Ssim: close, but not equal.
             near("tiled SSIM", ours.tiled, ours.overlapped, 0.05);
         }
         assert!(comparisons[11].ssim.expect("measured").tiled < 0.97, "the clips differ");
@@ -137,7 +137,7 @@ fn ffmpeg_measures_the_same() {
         assert_eq!((si.len() as u64, ti.len() as u64), (PICTURES, PICTURES));
         for (i, a) in activity.iter().enumerate() {
             near("SI", a.si, si[i], 0.011);
-            // The first has none; ffmpeg tells zero.
+            // The first has none; ffmpeg reports zero.
             near("TI", a.ti.unwrap_or(0.0), ti[i], 0.011);
         }
         assert!(activity[3].ti > Some(1.0));

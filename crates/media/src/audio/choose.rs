@@ -1,10 +1,10 @@
-//! How many packets a second audio is sent in, and at what bit rate.
+//! Choice of the packet time and bit rate of audio.
 
 use crate::{AUDIO_CLOCK_HZ, MediaError};
 use core::fmt;
 use weir_units::{DataRate, DataSize, TimeDelta};
 
-/// How much audio a packet holds: the frame sizes of Opus (RFC 6716, section 2.1.4).
+/// Duration of a packet: the frame sizes of Opus (RFC 6716, section 2.1.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum PacketTime {
     /// 2.5 ms.
@@ -26,7 +26,7 @@ impl PacketTime {
     /// All of them, the shortest first.
     pub const ALL: [Self; 6] = [Self::Ms2_5, Self::Ms5, Self::Ms10, Self::Ms20, Self::Ms40, Self::Ms60];
 
-    /// Samples of a channel at [`AUDIO_CLOCK_HZ`], which is what RTP timestamps advance by.
+    /// Samples per channel at [`AUDIO_CLOCK_HZ`], by which RTP timestamps advance.
     pub const fn samples(self) -> u32 {
         let shortest = AUDIO_CLOCK_HZ / 400;
         match self {
@@ -38,17 +38,17 @@ impl PacketTime {
             Self::Ms60 => 24 * shortest,
         }
     }
-    /// The packet time of so many samples.
+    /// The packet time with this number of samples.
     pub fn of_samples(samples: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|p| p.samples() == samples)
     }
-    /// How long it is.
+    /// The duration.
     pub const fn duration(self) -> TimeDelta {
         TimeDelta::from_nanos(
             self.samples() as i64 * (1_000_000_000 / AUDIO_CLOCK_HZ as i64) + self.samples() as i64 / 3,
         )
     }
-    /// The rate of so many bytes in each packet, rounded up.
+    /// The rate of one packet of this size per packet time, rounded up.
     pub fn rate_of(self, size: DataSize) -> DataRate {
         let bits = size.as_bits().saturating_mul(AUDIO_CLOCK_HZ.into());
         DataRate::from_bps(bits.div_ceil(self.samples().into()))
@@ -61,7 +61,7 @@ impl fmt::Display for PacketTime {
     }
 }
 
-/// Between what [`choose`] chooses.
+/// Bounds of [`choose`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AudioLimits {
     /// Shortest packet time, 20 ms.
@@ -70,10 +70,10 @@ pub struct AudioLimits {
     pub max_packet_time: PacketTime,
     /// Least bit rate of payloads, 6 kbit/s: the least that RFC 7587, section 3.1.1, has for Opus.
     pub min_rate: DataRate,
-    /// Most, 32 kbit/s: fullband speech (RFC 7587, section 3.1.1, has 28 to 40 kbit/s).
+    /// Greatest bit rate of payloads, 32 kbit/s: fullband speech (RFC 7587, section 3.1.1, has 28 to 40 kbit/s).
     pub max_rate: DataRate,
-    /// The largest part of the rate that headers may take, 0.4; above it packets become longer (0 to 1). At 40 bytes a
-    /// packet 20 ms then begin at 40 kbit/s, 40 ms at 20.
+    /// Greatest share of the rate used by headers, 0.4 (range 0 to 1); above it packets become longer. With 40 bytes
+    /// per packet, packets of 20 ms require 40 kbit/s, and of 40 ms 20 kbit/s.
     pub max_header_share: f64,
 }
 
@@ -93,7 +93,7 @@ impl AudioLimits {
     /// Checks every field.
     ///
     /// # Errors
-    /// The first one that cannot be used.
+    /// The first invalid field.
     pub fn check(&self) -> Result<(), MediaError> {
         let fail = |field, value: &dyn fmt::Display, expected: &str| {
             Err(MediaError::new("audio limits", field, value, expected.to_owned()))
@@ -110,44 +110,45 @@ impl AudioLimits {
         Ok(())
     }
 
-    /// The least rate with headers.
+    /// The least rate including headers.
     pub fn least(&self, overhead: DataSize) -> DataRate {
         self.max_packet_time.rate_of(overhead) + self.min_rate
     }
-    /// The most that is of use, with headers.
+    /// The greatest useful rate including headers.
     pub fn most(&self, overhead: DataSize) -> DataRate {
         self.min_packet_time.rate_of(overhead) + self.max_rate
     }
 }
 
-/// What an encoder of audio is asked for.
+/// Settings of an audio encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AudioSettings {
-    /// How much a packet holds.
+    /// Duration of a packet.
     pub packet_time: PacketTime,
     /// Bit rate of the payloads, without headers.
     pub bit_rate: DataRate,
 }
 
 impl AudioSettings {
-    /// The rate with so many bytes of headers a packet.
+    /// The rate including `overhead` header bytes per packet.
     pub fn with_headers(&self, overhead: DataSize) -> DataRate {
         self.packet_time.rate_of(overhead) + self.bit_rate
     }
 }
 
-/// How far above its threshold the rate must be before packets become shorter: an eighth, above the steps by which
-/// controllers probe.
+/// Factor by which the rate must exceed a threshold before packets become shorter: an eighth, above the probing steps
+/// of controllers.
 const MARGIN: f64 = 1.125;
 
-/// The packet time and bit rate for a share of the rate that has room for headers of `overhead` bytes a packet.
+/// The packet time and bit rate for a share of the target rate, with `overhead` header bytes per packet.
 ///
-/// It is the shortest packet time whose headers take no more than [`AudioLimits::max_header_share`] of the rate, or the
-/// longest one; what headers leave is the bit rate, within the limits. With headers it never exceeds `share`, except where
-/// `share` is below [`AudioLimits::least`]: that is given then. It rises with `share`, and packets become shorter.
+/// This is the shortest packet time whose headers use at most [`AudioLimits::max_header_share`] of the rate, or else
+/// the longest; the bit rate is the rest, within the limits. The rate including headers never exceeds `share`, unless
+/// `share` is below [`AudioLimits::least`], which is then used. As `share` rises, the bit rate rises and packets become
+/// shorter.
 ///
-/// `current` are the settings in force: packets become shorter only where `share` exceeds the threshold by an eighth,
-/// so that a share that varies by less changes the packet time once.
+/// `current` are the settings in force: packets become shorter only if `share` exceeds the threshold by an eighth, so
+/// that a smaller variation changes the packet time at most once.
 pub fn choose(
     share: DataRate,
     overhead: DataSize,
@@ -184,7 +185,7 @@ mod tests {
             let s = choose(kbps(share), IPV4, &AudioLimits::default(), None);
             (s.packet_time, s.bit_rate.as_bps())
         };
-        // 20 ms cost 16 kbit/s of headers, 40 ms 8, 60 ms 5.333.
+        // 20 ms cost 16 kbit/s for headers, 40 ms 8, 60 ms 5.333.
         assert_eq!(at(200), (PacketTime::Ms20, 32_000));
         assert_eq!(at(40), (PacketTime::Ms20, 24_000));
         assert_eq!(at(39), (PacketTime::Ms40, 31_000));
@@ -250,7 +251,7 @@ mod tests {
             let at = |bps| choose(DataRate::from_bps(bps), overhead, &l, None);
             let (less, more) = (at(a.min(b)), at(a.max(b)));
             prop_assert!(more.packet_time <= less.packet_time);
-            // What is above the most that a longer packet can use is not lost by a shorter one either.
+            // A rate above the maximum of a longer packet is not lost by a shorter one either.
             let most = less.packet_time.rate_of(overhead) + l.max_rate;
             prop_assert!(more.with_headers(overhead) >= less.with_headers(overhead).min(most));
         }

@@ -1,11 +1,11 @@
-//! What an audio encoder and a decoder are to the rest: samples in, packets out, and back.
+//! Interfaces of audio encoders and decoders: samples in, packets out, and back.
 
 use crate::AUDIO_CLOCK_HZ;
 use crate::audio::PacketTime;
 use core::fmt;
 use weir_units::DataRate;
 
-/// How audio is coded.
+/// Audio codecs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum AudioCodec {
@@ -22,11 +22,11 @@ impl AudioCodec {
             Self::Opus => "opus",
         }
     }
-    /// The codec of this encoding name, in any case.
+    /// The codec with this encoding name, case-insensitively.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name))
     }
-    /// The value of `a=rtpmap` behind the payload type: of Opus always 48 kHz and two channels (RFC 7587, section 7).
+    /// The value of `a=rtpmap` after the payload type: for Opus always 48 kHz and two channels (RFC 7587, section 7).
     pub fn rtpmap(self) -> String {
         match self {
             Self::Opus => format!("{}/{AUDIO_CLOCK_HZ}/2", self.name()),
@@ -40,7 +40,7 @@ impl fmt::Display for AudioCodec {
     }
 }
 
-/// How many channels samples have; those of two take turns, left first.
+/// Number of channels; samples of two are interleaved, left first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Channels {
     /// One.
@@ -51,7 +51,7 @@ pub enum Channels {
 }
 
 impl Channels {
-    /// How many they are.
+    /// The number.
     pub const fn count(self) -> usize {
         match self {
             Self::Mono => 1,
@@ -60,25 +60,25 @@ impl Channels {
     }
 }
 
-/// What an audio encoder is made from, and what can be changed while it runs.
+/// Configuration of an audio encoder, which can be changed while it runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AudioEncoderConfig {
     /// Channels of the samples.
     pub channels: Channels,
     /// Target bit rate of payloads, 24 kbit/s. Opus takes 6 to 510 kbit/s (RFC 6716, section 2.1.1).
     pub bit_rate: DataRate,
-    /// How much a packet holds, 20 ms.
+    /// Duration of a packet, 20 ms.
     pub packet_time: PacketTime,
     /// Whether the bit rate may vary with what is coded; it does by default (RFC 7587, section 3.1.2).
     pub variable_bit_rate: bool,
-    /// Whether packets hold a coarse copy of what the packet before has, for the case that it is lost (in-band FEC, RFC
-    /// 6716, section 2.1.7); off by default. It takes some of the bit rate and is used where `expected_loss` is above zero.
+    /// Whether packets include a coarse copy of the previous packet, in case it is lost (in-band FEC, RFC 6716,
+    /// section 2.1.7); off by default. It takes part of the bit rate, and is used if `expected_loss` is above zero.
     pub in_band_fec: bool,
-    /// Packets that are expected to be lost, in percent (0 to 100).
+    /// Expected packet loss in percent (0 to 100).
     pub expected_loss: u8,
-    /// Whether silence makes no packets but one now and then (DTX); off by default.
+    /// Whether silence is sent as occasional packets only (DTX); off by default.
     pub dtx: bool,
-    /// How much computing is spent, 0 to 10; 9 by default, as in libopus.
+    /// Complexity, 0 to 10; 9 by default, as in libopus.
     pub complexity: u8,
 }
 
@@ -97,21 +97,21 @@ impl Default for AudioEncoderConfig {
     }
 }
 
-/// What an audio codec cannot do, or has failed in.
+/// Error of an audio codec.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AudioError {
-    /// The codec does not have what the configuration asks for.
+    /// The codec does not support the configuration.
     #[error("{codec} ({library}): {field} is {value}: expected {expected}")]
     Config {
         /// The codec.
         codec: AudioCodec,
-        /// The library behind it.
+        /// Its library.
         library: &'static str,
         /// The field of the configuration.
         field: &'static str,
-        /// What stands there.
+        /// The value of the field.
         value: String,
-        /// What may stand there.
+        /// The supported values.
         expected: String,
     },
     /// The program was built without a library for it.
@@ -119,7 +119,7 @@ pub enum AudioError {
     NotBuilt {
         /// The codec.
         codec: AudioCodec,
-        /// What to build with.
+        /// How to build with it.
         way_out: &'static str,
     },
     /// A packet cannot be decoded.
@@ -127,21 +127,21 @@ pub enum AudioError {
     Packet {
         /// The codec.
         codec: AudioCodec,
-        /// Its length.
+        /// Its length in bytes.
         length: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
-    /// The library reports a failure.
+    /// The library reported a failure.
     #[error("{codec} ({library}): {what} failed: {message}")]
     Library {
         /// The codec.
         codec: AudioCodec,
-        /// The library behind it.
+        /// Its library.
         library: &'static str,
         /// The call that failed.
         what: &'static str,
-        /// What the library says, or its number.
+        /// The library's message or error number.
         message: String,
     },
 }
@@ -149,65 +149,68 @@ pub enum AudioError {
 /// A coded packet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CodedAudio {
-    /// Its bytes, which are an RTP payload.
+    /// Its bytes, used as the RTP payload.
     pub data: Vec<u8>,
-    /// Whether it need not be sent: silence, which the receiver makes by itself (DTX).
+    /// Whether it need not be sent: silence, which the receiver generates (DTX).
     pub silence: bool,
 }
 
-/// Makes packets of samples at [`AUDIO_CLOCK_HZ`], one call after the other.
+/// Encodes samples at [`AUDIO_CLOCK_HZ`], one packet per call.
 pub trait AudioEncoder: Send {
-    /// What it makes.
+    /// The codec.
     fn codec(&self) -> AudioCodec;
-    /// The library behind it.
+    /// Its library.
     fn library(&self) -> &'static str;
-    /// Its configuration, as changed since.
+    /// The current configuration.
     fn config(&self) -> &AudioEncoderConfig;
-    /// A new configuration, from the next packet on: bit rate, packet time, in-band FEC, expected loss, DTX and complexity.
+    /// Sets the configuration from the next packet on: bit rate, packet time, in-band FEC, expected loss, DTX and
+    /// complexity.
     ///
     /// # Errors
-    /// Where the codec does not have it or the library refuses it, or the channels differ. The one before holds then.
+    /// The codec or the library does not support it, or the number of channels differs. The previous configuration then
+    /// stays.
     fn set_config(&mut self, config: &AudioEncoderConfig) -> Result<(), AudioError>;
-    /// Codes one packet into `out`, which is overwritten. `pcm` holds the samples of the packet time, for all channels.
+    /// Encodes one packet into `out`, which is overwritten. `pcm` holds the samples of the packet time for all
+    /// channels.
     ///
     /// # Errors
-    /// Where `pcm` has another length, or the library fails.
+    /// `pcm` has the wrong length, or the library fails.
     fn encode(&mut self, pcm: &[i16], out: &mut CodedAudio) -> Result<(), AudioError>;
 }
 
-/// Makes samples at [`AUDIO_CLOCK_HZ`] of packets. Every call appends to `pcm` and gives how many samples of a channel it
-/// appended; packets must be given in order, those that are missing by one of the last two.
+/// Decodes packets to samples at [`AUDIO_CLOCK_HZ`]. Every call appends to `pcm` and returns the number of samples per
+/// channel appended. Packets must be passed in order, and missing ones replaced by one of the last two methods.
 pub trait AudioDecoder: Send {
-    /// What it reads.
+    /// The codec.
     fn codec(&self) -> AudioCodec;
-    /// The library behind it.
+    /// Its library.
     fn library(&self) -> &'static str;
     /// Channels of the samples.
     fn channels(&self) -> Channels;
     /// Decodes a packet.
     ///
     /// # Errors
-    /// Where it cannot be decoded, whatever it holds: nothing is appended then, and the decoder goes on.
+    /// The packet cannot be decoded: nothing is appended, and the decoder can continue.
     fn decode(&mut self, packet: &[u8], pcm: &mut Vec<i16>) -> Result<u32, AudioError>;
-    /// Makes so many samples of a channel in place of a packet that is missing.
+    /// Generates samples in place of a missing packet.
     ///
     /// # Errors
-    /// Where the library fails.
+    /// The library fails.
     fn conceal(&mut self, samples: u32, pcm: &mut Vec<i16>) -> Result<u32, AudioError>;
-    /// Makes so many samples in place of a packet that is missing, from what the packet behind it holds of it (in-band FEC);
-    /// where that holds nothing, it is concealed.
+    /// Generates samples in place of a missing packet from the copy in the next packet (in-band FEC), or by concealment
+    /// if there is none.
     ///
     /// # Errors
-    /// Where `next` cannot be decoded.
+    /// `next` cannot be decoded.
     fn decode_fec(&mut self, next: &[u8], samples: u32, pcm: &mut Vec<i16>) -> Result<u32, AudioError>;
 }
 
-/// Samples in order at [`AUDIO_CLOCK_HZ`]: a microphone, a file, a clip.
+/// A source of samples at [`AUDIO_CLOCK_HZ`]: a microphone, a file, a clip.
 pub trait PcmSource {
     /// Channels of the samples.
     fn channels(&self) -> Channels;
-    /// Fills `pcm` with the next samples; channels take turns.
+    /// Fills `pcm` with the next samples, channels interleaved.
     fn read(&mut self, pcm: &mut [i16]);
-    /// Leaves out so many samples of a channel, as time passes while nobody listens.
+    /// Skips this number of samples per channel, as time passes while paused.
     fn skip(&mut self, samples: u64);
 }

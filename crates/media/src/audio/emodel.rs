@@ -1,32 +1,32 @@
-//! The E-model of ITU-T G.107 (06/2015) for delay and loss: a rating for planning, not a measurement of what was heard. All
-//! that is not an argument here has the default value of its table 2.
+//! The E-model of ITU-T G.107 (06/2015) for delay and loss: a rating for planning, not a measurement of what was heard.
+//! Other inputs have the default values of its table 2.
 
 use weir_units::TimeDelta;
 
-/// Ro - Is with the default values (G.107, section 7.7: R is 93.2 where nothing impairs).
+/// Ro - Is with the default values (G.107, section 7.7: R is 93.2 without impairments).
 const BEST: f64 = 93.2;
-/// Delay from which on it impairs, in ms (equation 7-27).
+/// Delay above which it impairs, in ms (equation 7-27).
 const FREE_DELAY_MS: f64 = 100.0;
 
-/// What a codec costs: its equipment impairment factor and how robust it is against loss.
+/// A codec's impairment: its equipment impairment factor and packet-loss robustness.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CodecImpairment {
     /// Equipment impairment factor Ie without loss (0 to 95).
     pub ie: f64,
-    /// Packet-loss robustness factor Bpl (above 0): the loss in percent at which half of what is left is gone.
+    /// Packet-loss robustness factor Bpl (above 0): the loss in percent that halves the remaining quality.
     pub bpl: f64,
 }
 
 impl CodecImpairment {
-    /// G.711 with packet loss concealment by its appendix I, packets of 10 ms (ITU-T G.113, appendix I: Ie 0, Bpl 25.1).
-    /// G.113 has no values for Opus, and the model is one of narrowband telephony: for Opus this is a lower bound of
-    /// quality without loss.
+    /// G.711 with packet loss concealment by its appendix I, packets of 10 ms (ITU-T G.113, appendix I: Ie 0, Bpl
+    /// 25.1). G.113 has no values for Opus, and the model is for narrowband telephony: for Opus this is a lower bound
+    /// of quality without loss.
     pub const G711_PLC: Self = Self { ie: 0.0, bpl: 25.1 };
-    /// G.711 where lost packets are silence (ITU-T G.113, appendix I: Ie 0, Bpl 4.3).
+    /// G.711 with silence in place of lost packets (ITU-T G.113, appendix I: Ie 0, Bpl 4.3).
     pub const G711: Self = Self { ie: 0.0, bpl: 4.3 };
 }
 
-/// The impairment Idd by a one-way delay from mouth to ear (G.107, equations 7-27 and 7-28).
+/// The impairment Idd of a one-way delay from mouth to ear (G.107, equations 7-27 and 7-28).
 pub fn delay_impairment(delay: TimeDelta) -> f64 {
     let ms = delay.as_millis_f64();
     if ms <= FREE_DELAY_MS {
@@ -37,19 +37,19 @@ pub fn delay_impairment(delay: TimeDelta) -> f64 {
     25.0 * (term(x) - 3.0 * term(x / 3.0) + 2.0)
 }
 
-/// The effective equipment impairment Ie,eff of random loss, a share from 0 to 1 (G.107, equation 7-29, BurstR 1).
+/// The effective equipment impairment Ie,eff of random loss, from 0 to 1 (G.107, equation 7-29, BurstR 1).
 pub fn loss_impairment(loss: f64, codec: CodecImpairment) -> f64 {
     let percent = loss.clamp(0.0, 1.0) * 100.0;
     if percent == 0.0 { codec.ie } else { codec.ie + (95.0 - codec.ie) * percent / (percent + codec.bpl) }
 }
 
-/// The transmission rating R of a one-way delay from mouth to ear and a share of samples that were lost and not recovered
-/// (G.107, equation 7-1, A = 0), never below 0.
+/// The transmission rating R, at least 0, for a one-way delay from mouth to ear and a share of samples lost and not
+/// recovered (G.107, equation 7-1, A = 0).
 pub fn rating(delay: TimeDelta, loss: f64, codec: CodecImpairment) -> f64 {
     (BEST - delay_impairment(delay) - loss_impairment(loss, codec)).max(0.0)
 }
 
-/// The mean opinion score MOS_CQE, 1 to 4.5, of a rating (G.107, equation B.4).
+/// The mean opinion score MOS_CQE, 1 to 4.5, for a rating (G.107, equation B.4).
 pub fn mos(r: f64) -> f64 {
     match r {
         r if r <= 0.0 => 1.0,
@@ -82,7 +82,7 @@ mod tests {
         // At 200 ms x is 1: 25 (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2).
         let by_hand = 25.0 * (2f64.powf(1.0 / 6.0) - 3.0 * (1.0 + 1.0 / 729.0f64).powf(1.0 / 6.0) + 2.0);
         assert!((delay_impairment(ms(200)) - by_hand).abs() < 1e-9 && (3.0..3.1).contains(&by_hand), "{by_hand}");
-        // At a loss of Bpl half of what is left is gone.
+        // A loss of Bpl halves the rest.
         assert_eq!(loss_impairment(0.251, CodecImpairment::G711_PLC), 95.0 / 2.0);
         assert!(rating(ms(400), 0.5, CodecImpairment::G711) < 1.0);
         let mut last = 94.0;

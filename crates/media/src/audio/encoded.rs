@@ -1,4 +1,4 @@
-//! Real audio encoders as sources, in any kind of time.
+//! Real audio encoders as sources, in real or simulated time.
 
 use crate::audio::{
     AudioEncoder, AudioEncoderConfig, AudioLimits, AudioSettings, CodedAudio, PcmSource, choose, packetise,
@@ -8,30 +8,31 @@ use crate::{AUDIO_CLOCK_HZ, Frame, FrameKind, FrameSource, LayerId, MediaError, 
 use core::fmt;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// A source that is polled later than this has stood still: it goes on from now instead of catching up.
+/// A source not polled for longer than this skips the time since instead of catching up.
 const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
 
-/// What an [`EncodedAudio`] has done.
+/// Counters of an [`EncodedAudio`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EncodedAudioStats {
     /// Packets encoded.
     pub encoded: u64,
-    /// Those that were sent.
+    /// Packets sent.
     pub packets: u64,
-    /// Those that were silence, of which only the first in a row is sent (DTX).
+    /// Packets of silence, of which only the first of each run is sent (DTX).
     pub silent: u64,
-    /// Failures of the encoder; the packet is lost.
+    /// Failures of the encoder; the packet is then lost.
     pub encoder_errors: u64,
 }
 
-/// Called with the samples of each packet as they are encoded, by their RTP timestamp before the session's random offset.
+/// Called with the samples of each packet when it is encoded, and their RTP timestamp without the session's random
+/// offset.
 pub type AudioTap = Box<dyn FnMut(u32, &[i16]) + Send>;
 
-/// Samples and a real encoder: a packet is encoded when time reaches its last sample, on whatever clock.
+/// Samples and a real encoder: a packet is encoded when time reaches its last sample, by any clock.
 ///
-/// Bit rate and packet time follow the target by [`choose`]. A target of zero pauses it; the samples of a pause are skipped.
-/// The fraction lost that receivers report ([`SourceFeedback::FractionLost`]) becomes the loss that in-band FEC is made for.
-/// Nothing that fails stops the source: it is counted.
+/// Bit rate and packet time follow the target by [`choose`]. A target of zero pauses the source; samples of a pause are
+/// skipped. The fraction lost in receivers' reports ([`SourceFeedback::FractionLost`]) becomes the loss for which
+/// in-band FEC is dimensioned. Failures are counted and do not stop the source.
 pub struct EncodedAudio {
     pcm: Box<dyn PcmSource + Send>,
     encoder: Box<dyn AudioEncoder>,
@@ -42,7 +43,7 @@ pub struct EncodedAudio {
     settings: AudioSettings,
     config: AudioEncoderConfig,
     start: Timestamp,
-    /// Samples since `start` of the next packet.
+    /// First sample of the next packet, relative to `start`.
     position: u64,
     after_silence: bool,
     /// Whether the last packet was silence.
@@ -65,7 +66,7 @@ impl EncodedAudio {
     /// A source whose first sample is captured at `start`, once it has a target.
     ///
     /// # Errors
-    /// Where the samples have other channels than the encoder takes, or the limits cannot be used.
+    /// The samples and the encoder have different channels, or the limits are invalid.
     pub fn new(
         pcm: Box<dyn PcmSource + Send>,
         encoder: Box<dyn AudioEncoder>,
@@ -99,11 +100,11 @@ impl EncodedAudio {
         })
     }
 
-    /// Has `tap` called with the samples of each packet.
+    /// Sets a callback for the samples of each packet.
     pub fn set_tap(&mut self, tap: AudioTap) {
         self.tap = Some(tap);
     }
-    /// What it has done.
+    /// The counters.
     pub const fn stats(&self) -> &EncodedAudioStats {
         &self.stats
     }
@@ -131,7 +132,7 @@ impl EncodedAudio {
         self.start + TimeDelta::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX))
     }
 
-    /// Leaves out the samples captured before `at`, in whole packets.
+    /// Skips the samples captured before `at`, in whole packets.
     fn skip_to(&mut self, at: Timestamp) {
         let passed = ticks_of((at - self.time_of(self.position)).as_nanos(), AUDIO_CLOCK_HZ);
         let step = u64::from(self.settings.packet_time.samples());
@@ -141,7 +142,7 @@ impl EncodedAudio {
         self.after_silence |= skipped > 0;
     }
 
-    /// Encodes the next packet; whether it is sent.
+    /// Encodes the next packet; returns whether it is sent.
     fn encode(&mut self, rtp_timestamp: u32) -> bool {
         if self.config != *self.encoder.config() && self.encoder.set_config(&self.config).is_err() {
             self.stats.encoder_errors += 1;
@@ -164,7 +165,8 @@ impl EncodedAudio {
             return true;
         }
         self.stats.silent += 1;
-        // The first one is sent, so that receivers know a pause from a loss (libwebrtc, as of 2024: `WebRtcOpus_Encode`).
+        // The first one is sent, so that receivers can distinguish a pause from a loss (libwebrtc, as of 2024:
+        // `WebRtcOpus_Encode`).
         let first = !core::mem::replace(&mut self.silent, true) && !self.coded.data.is_empty();
         self.after_silence |= !first;
         first
@@ -223,7 +225,7 @@ impl FrameSource for EncodedAudio {
     }
 
     fn take_payloads(&mut self, max: DataSize, out: &mut Payloads) -> bool {
-        // What is larger than a packet may be is not sent; at 60 ms and 510 kbit/s that is beyond 1,500 bytes.
+        // A packet above the payload limit is not sent; at 60 ms and 510 kbit/s that is above 1,500 bytes.
         if packetise(&self.coded.data, max, out).is_err() {
             self.stats.encoder_errors += 1;
         }
@@ -259,7 +261,7 @@ mod tests {
     fn until(s: &mut EncodedAudio, end: i64) -> Vec<(Frame, Vec<u8>)> {
         let mut all = vec![];
         while let Some(at) = s.next_frame_at().filter(|&at| at < Timestamp::from_millis(end)) {
-            // None where it was silence.
+            // None for silence.
             let Some(f) = s.poll_frame(at) else { continue };
             let mut out = Payloads::default();
             assert!(s.take_payloads(DataSize::from_bytes(1_200), &mut out));
@@ -267,7 +269,7 @@ mod tests {
         }
         all
     }
-    /// The steps of the stairs that a packet's frames stand on.
+    /// The steps of [`Stairs`] in a packet's frames.
     fn steps(payload: &[u8]) -> Vec<u8> {
         OpusPacket::parse(payload).unwrap().frames().map(|f| f[0]).collect()
     }
@@ -283,9 +285,9 @@ mod tests {
             seen.iter().map(|(f, p)| (f.captured.as_millis(), f.rtp_timestamp, steps(p))).collect::<Vec<_>>(),
             [(0, 0, vec![0]), (20, 960, vec![1]), (40, 1_920, vec![2]),]
         );
-        // 32 kbit/s are 80 bytes in 20 ms.
+        // 32 kbit/s make 80 bytes in 20 ms.
         assert!(seen.iter().all(|(f, p)| f.size.as_bytes() == 80 && p.len() == 80));
-        // Less for it: longer packets, from the next on.
+        // At a lower rate packets become longer, from the next on.
         s.on_target(DataRate::from_kbps(16), Timestamp::from_millis(61));
         let seen = until(&mut s, 181);
         assert_eq!(
@@ -309,7 +311,7 @@ mod tests {
             seen.iter().map(|(f, p)| (f.captured.as_millis(), f.marker, steps(p))).collect::<Vec<_>>(),
             [(1_000, true, vec![50]), (1_020, false, vec![51]),]
         );
-        // Left alone for a minute it does not catch up either.
+        // After a minute without polling it does not catch up either.
         assert_eq!(s.poll_frame(Timestamp::from_secs(60)), None);
         assert!(s.next_frame_at().is_some_and(|at| at > Timestamp::from_secs(60)));
     }

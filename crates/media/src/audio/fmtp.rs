@@ -1,49 +1,49 @@
-//! What SDP says of Opus (RFC 7587, sections 6.1 and 7), as data.
+//! SDP parameters of Opus (RFC 7587, sections 6.1 and 7).
 
 use crate::MediaError;
 use core::fmt;
 use core::str::FromStr;
 
-/// Least and most bit/s of `maxaveragebitrate` (RFC 7587, section 6.1).
+/// Bounds of `maxaveragebitrate` in bit/s (RFC 7587, section 6.1).
 const RATES: core::ops::RangeInclusive<u32> = 6_000..=510_000;
-/// Hertz of `maxplaybackrate` and `sprop-maxcapturerate` (section 6.1: any value from 8,000 to 48,000).
+/// Bounds of `maxplaybackrate` and `sprop-maxcapturerate` in Hz (section 6.1: any value from 8,000 to 48,000).
 const SAMPLE_RATES: core::ops::RangeInclusive<u32> = 8_000..=48_000;
-/// Milliseconds of `ptime` and `maxptime` (section 6.1: up to 120).
+/// Bounds of `ptime` and `maxptime` in ms (section 6.1: up to 120).
 const TIMES: core::ops::RangeInclusive<u32> = 3..=120;
 
-/// The media type parameters of Opus; `None` where one is absent, whose default then holds.
+/// The media type parameters of Opus; `None` if absent, in which case the default applies.
 ///
-/// As text it is the value of `a=fmtp` behind the payload type; `ptime` and `maxptime` are attributes of their own there
-/// and are left out.
+/// The text form is the value of `a=fmtp` after the payload type; `ptime` and `maxptime` are separate attributes and
+/// not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpusParams {
-    /// Highest sampling rate that the receiver plays, in Hz; 48,000 where absent.
+    /// Highest sampling rate that the receiver plays, in Hz; 48,000 if absent.
     pub maxplaybackrate: Option<u32>,
-    /// Highest sampling rate that the sender captures, in Hz; 48,000 where absent.
+    /// Highest sampling rate that the sender captures, in Hz; 48,000 if absent.
     pub sprop_maxcapturerate: Option<u32>,
-    /// Highest average bit rate that the receiver takes, in bit/s.
+    /// Highest average bit rate that the receiver accepts, in bit/s.
     pub maxaveragebitrate: Option<u32>,
-    /// Whether the receiver prefers stereo; mono where absent.
+    /// Whether the receiver prefers stereo; mono if absent.
     pub stereo: Option<bool>,
-    /// Whether the sender is likely to send stereo; mono where absent.
+    /// Whether the sender is likely to send stereo; mono if absent.
     pub sprop_stereo: Option<bool>,
-    /// Whether the receiver prefers constant bit rate; variable where absent.
+    /// Whether the receiver prefers a constant bit rate; variable if absent.
     pub cbr: Option<bool>,
-    /// Whether the receiver makes use of in-band FEC; not where absent.
+    /// Whether the receiver uses in-band FEC; no if absent.
     pub useinbandfec: Option<bool>,
-    /// Whether the receiver prefers DTX; not where absent.
+    /// Whether the receiver prefers DTX; no if absent.
     pub usedtx: Option<bool>,
-    /// Wanted packet time in ms (`a=ptime`); 20 where absent.
+    /// Preferred packet time in ms (`a=ptime`); 20 if absent.
     pub ptime: Option<u32>,
-    /// Most packet time in ms (`a=maxptime`); 120 where absent.
+    /// Greatest packet time in ms (`a=maxptime`); 120 if absent.
     pub maxptime: Option<u32>,
 }
 
 impl OpusParams {
-    /// Reads the value of `a=ptime` or `a=maxptime`.
+    /// Parses the value of `a=ptime` or `a=maxptime`.
     ///
     /// # Errors
-    /// Where it is no number from 3 to 120.
+    /// It is not a number from 3 to 120.
     pub fn read_time(text: &str) -> Result<u32, MediaError> {
         number("ptime", text, &TIMES)
     }
@@ -55,7 +55,7 @@ impl OpusParams {
                 self.sprop_maxcapturerate = Some(number("sprop-maxcapturerate", value, &SAMPLE_RATES)?);
             }
             "maxaveragebitrate" => {
-                // Outside of its range it is ignored (section 6.1).
+                // Values out of range are ignored (section 6.1).
                 let rate = number("maxaveragebitrate", value, &(1..=999_999_999))?;
                 self.maxaveragebitrate = RATES.contains(&rate).then_some(rate);
             }
@@ -64,10 +64,10 @@ impl OpusParams {
             "cbr" => self.cbr = Some(flag("cbr", value)?),
             "useinbandfec" => self.useinbandfec = Some(flag("useinbandfec", value)?),
             "usedtx" => self.usedtx = Some(flag("usedtx", value)?),
-            // Some put these here.
+            // Some implementations put these here.
             "ptime" => self.ptime = Some(Self::read_time(value)?),
             "maxptime" => self.maxptime = Some(Self::read_time(value)?),
-            // A receiver ignores what it does not know (RFC 6838, section 4.3, and RFC 4855).
+            // Unknown parameters are ignored (RFC 6838, section 4.3, and RFC 4855).
             _ => {}
         }
         Ok(())
@@ -94,11 +94,11 @@ fn flag(field: &'static str, text: &str) -> Result<bool, MediaError> {
 
 impl FromStr for OpusParams {
     type Err = MediaError;
-    /// Reads the value of `a=fmtp` behind the payload type. Unknown parameters are ignored; of a name that comes twice the
-    /// last holds.
+    /// Parses the value of `a=fmtp` after the payload type. Unknown parameters are ignored; of repeated ones the last
+    /// applies.
     ///
     /// # Errors
-    /// Where a known parameter has a value that it cannot have, or a parameter has none.
+    /// A known parameter has an invalid value or none.
     fn from_str(text: &str) -> Result<Self, MediaError> {
         let mut params = Self::default();
         for part in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!((p.maxaveragebitrate, p.stereo, p.sprop_stereo), (Some(20_000), Some(true), None));
         assert_eq!((p.useinbandfec, p.usedtx, p.cbr), (Some(true), Some(false), None));
         assert_eq!(p.to_string(), text.replace("; ", ";"));
-        // As browsers write it.
+        // As written by browsers.
         let p: OpusParams = "minptime=10;useinbandfec=1".parse().unwrap();
         assert_eq!(p, OpusParams { useinbandfec: Some(true), ..OpusParams::default() });
         assert_eq!("".parse(), Ok(OpusParams::default()));

@@ -1,41 +1,41 @@
-//! How far what is heard differs from the original.
+//! Compares played audio with the original.
 
 use super::level::mean_power;
 use crate::audio::Channels;
 use std::collections::VecDeque;
 
-/// Samples of a channel over which levels are taken: 20 ms, so that the delay of codecs (6.5 ms in Opus, RFC 6716, section
-/// 2) shifts little of one into the next.
+/// Samples per channel over which levels are measured: 20 ms, so that the delay of codecs (6.5 ms in Opus, RFC 6716,
+/// section 2) shifts little into the next chunk.
 const CHUNK: usize = 960;
-/// Chunks of originals that wait for what is heard: 20 s.
+/// Most original chunks waiting for comparison: 20 s.
 const MAX_WAITING: usize = 1_000;
-/// Where the original is softer, levels are not compared: -50 dBov.
+/// Levels are not compared where the original is softer: -50 dBov.
 const ACTIVE: f64 = 1e-5;
-/// Levels below this count as this: -80 dBov.
+/// Lower bound of levels: -80 dBov.
 const FLOOR: f64 = 1e-8;
 
 /// The score of an [`AudioMeter`].
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct AudioScore {
-    /// Chunks of 20 ms compared, in which the original is louder than -50 dBov.
+    /// Chunks of 20 ms compared, in which the original is above -50 dBov.
     pub chunks: u64,
-    /// Chunks of the original that were not heard.
+    /// Chunks of the original that were not played.
     pub unheard: u64,
-    /// Sum of the differences of level, in dB.
+    /// Sum of the level differences, in dB.
     sum: f64,
 }
 
 impl AudioScore {
-    /// Mean difference of level in dB, without sign; `None` of nothing.
+    /// Mean absolute level difference in dB; `None` without chunks.
     pub fn mean_level_difference(&self) -> Option<f64> {
         (self.chunks > 0).then(|| self.sum / self.chunks as f64)
     }
 }
 
-/// Compares levels of what is heard with those of the original, by RTP timestamp. Not a measure of what listeners think:
-/// it tells how much of the sound is missing or made up.
+/// Compares levels of played audio with those of the original, by RTP timestamp. This is no measure of perceived
+/// quality: it shows how much of the audio is missing or concealed.
 ///
-/// Give it originals in order, then what is heard in order. Memory is bounded.
+/// Pass originals in order, then played audio in order. Memory is bounded.
 #[derive(Clone, Debug)]
 pub struct AudioMeter {
     channels: usize,
@@ -45,7 +45,7 @@ pub struct AudioMeter {
     score: AudioScore,
 }
 
-/// Cuts samples into chunks on the grid of timestamps.
+/// Splits samples into chunks aligned to multiples of the chunk size in timestamps.
 #[derive(Clone, Debug, Default)]
 struct Chunker {
     start: u32,
@@ -53,13 +53,13 @@ struct Chunker {
 }
 
 impl Chunker {
-    /// Hands out the powers of chunks that are complete.
+    /// Returns the powers of complete chunks.
     fn push(&mut self, timestamp: u32, pcm: &[i16], channels: usize, mut each: impl FnMut(u32, f64)) {
         let expected = self.start.wrapping_add((self.pcm.len() / channels) as u32);
         let mut rest = pcm;
         if self.pcm.is_empty() || timestamp != expected {
             self.pcm.clear();
-            // What lies in front of the grid is left out.
+            // Samples before the first aligned timestamp are skipped.
             let off = timestamp % CHUNK as u32;
             let skip = if off == 0 { 0 } else { CHUNK as u32 - off };
             self.start = timestamp.wrapping_add(skip);
@@ -80,7 +80,7 @@ impl Chunker {
 }
 
 impl AudioMeter {
-    /// A meter of samples of so many channels.
+    /// A meter for this number of channels.
     pub fn new(channels: Channels) -> Self {
         Self {
             channels: channels.count(),
@@ -91,7 +91,7 @@ impl AudioMeter {
         }
     }
 
-    /// Takes samples of the original.
+    /// Takes original samples.
     pub fn on_original(&mut self, rtp_timestamp: u32, pcm: &[i16]) {
         let (waiting, score) = (&mut self.waiting, &mut self.score);
         self.original.push(rtp_timestamp, pcm, self.channels, |t, power| {
@@ -103,7 +103,7 @@ impl AudioMeter {
         });
     }
 
-    /// Takes samples that are heard, by timestamps as the source counts them.
+    /// Takes played samples, with timestamps as counted by the source.
     pub fn on_heard(&mut self, rtp_timestamp: u32, pcm: &[i16]) {
         let (waiting, score) = (&mut self.waiting, &mut self.score);
         self.heard.push(rtp_timestamp, pcm, self.channels, |t, power| {

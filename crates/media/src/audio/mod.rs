@@ -1,12 +1,13 @@
-//! Audio: models and real codecs as sources of packets, the payload format of Opus, playout and its quality.
+//! Audio: models and real codecs as sources of packets, the Opus payload format, playout and quality.
 //!
-//! An [`AudioSource`] is a [`FrameSource`](crate::FrameSource) like those of video. Each of its frames is one RTP packet, due
-//! when its last sample has been captured; its timestamps tick at [`AUDIO_CLOCK_HZ`](crate::AUDIO_CLOCK_HZ). Headers are a
-//! large part of what audio costs, so [`choose`] makes fewer and longer packets where the rate is low.
+//! An [`AudioSource`] is a [`FrameSource`](crate::FrameSource) like those of video. Each of its frames is one RTP
+//! packet, due when its last sample has been captured; its timestamps tick at
+//! [`AUDIO_CLOCK_HZ`](crate::AUDIO_CLOCK_HZ). Headers are a large part of audio's rate, so [`choose`] selects fewer and
+//! longer packets at low rates.
 //!
-//! At the other end an [`AudioPlayout`] orders packets and says, for each moment, what is heard: a packet, what in-band FEC
-//! of the next one has of a lost one, or concealment. An [`AudioReceiver`] runs a decoder on that, and an [`AudioMeter`]
-//! compares levels with the original. [`emodel`] rates delay and loss as telephony planning does.
+//! At the other end an [`AudioPlayout`] orders packets and determines what is played at each time: a packet, a lost
+//! packet recovered from the in-band FEC of the next one, or concealment. An [`AudioReceiver`] decodes that, and an
+//! [`AudioMeter`] compares levels with the original. [`emodel`] rates delay and loss by the E-model.
 //!
 //! ```
 //! use weir_media::audio::{AudioLimits, PacketTime, choose};

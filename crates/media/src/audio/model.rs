@@ -1,4 +1,4 @@
-//! A model of an audio encoder: packets with a size and no content.
+//! A model of an audio encoder: packets with a size and without content.
 
 use crate::audio::{AudioLimits, AudioSettings, PacketTime, TalkConfig, TalkSpurts, choose};
 use crate::frame::ticks_of;
@@ -7,34 +7,34 @@ use crate::{AUDIO_CLOCK_HZ, Frame, FrameKind, FrameSource, LayerId, MediaError, 
 use rand_pcg::Pcg64Mcg;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// The largest frame of Opus, which a packet of up to 20 ms is (RFC 6716, section 3.2.1).
+/// The largest frame of Opus, and so the largest packet of up to 20 ms (RFC 6716, section 3.2.1).
 const MAX_FRAME: u64 = 1_275;
-/// The least packet with something in it: TOC byte and two more. Up to two bytes are silence.
+/// Least size of a packet with audio: the TOC byte and two more. Up to two bytes are silence.
 const LEAST_PACKET: u64 = 3;
-/// The packet that says that nobody speaks: a TOC byte.
+/// Size of a packet that signals silence: a TOC byte.
 const SILENCE: u64 = 1;
-/// The part of the bit rate that a packet takes which updates the noise of a pause, of 20 ms at most (ropus 0.12 with the
-/// built-in clip, at 6 to 48 kbit/s and 20 and 60 ms: 0.6 to 0.85).
+/// Size of a comfort-noise packet relative to the bit rate, of at most 20 ms (ropus 0.12 with the built-in clip, at 6
+/// to 48 kbit/s and 20 and 60 ms: 0.6 to 0.85).
 const NOISE: f64 = 0.7;
-/// A pause is coded as speech for so long; then noise comes once in this time (libopus: `NB_SPEECH_FRAMES_BEFORE_DTX`,
-/// `MAX_CONSECUTIVE_DTX`, 10 and 20 frames of 20 ms).
+/// A pause is coded as speech for the first time span; then noise is sent once in the second (libopus:
+/// `NB_SPEECH_FRAMES_BEFORE_DTX`, `MAX_CONSECUTIVE_DTX`, 10 and 20 frames of 20 ms).
 const BEFORE_DTX: TimeDelta = TimeDelta::from_millis(200);
 const DTX_UPDATE: TimeDelta = TimeDelta::from_millis(400);
-/// A source that is polled later than this has stood still: it goes on from now instead of catching up.
+/// A source not polled for longer than this skips the time since instead of catching up.
 const LONGEST_LAG: TimeDelta = TimeDelta::from_secs(1);
 
-/// What an [`AudioSource`] is made from.
+/// Configuration of an [`AudioSource`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AudioConfig {
-    /// Packet times and bit rates to choose from.
+    /// Bounds of packet time and bit rate.
     pub limits: AudioLimits,
-    /// Talk spurts and pauses; `None` for somebody who never stops, as music does.
+    /// Talk spurts and pauses; `None` for continuous audio, such as music.
     pub talk: Option<TalkConfig>,
-    /// Whether pauses make no packets, but for one that says so and two in 400 ms, as Opus has it. Without it they are coded
-    /// like speech.
+    /// Whether pauses are not sent except for a packet that signals silence and two every 400 ms, as in Opus. Otherwise
+    /// they are coded like speech.
     pub dtx: bool,
-    /// Scale of the Laplacian deviation of packet sizes (0 to 1), 0.15 (its mean in ropus 0.12 with the built-in clip is 0.12
-    /// to 0.16 at 12 to 48 kbit/s and 20 ms); 0 for constant bit rate.
+    /// Scale of the Laplacian deviation of packet sizes (0 to 1), 0.15 (its mean in ropus 0.12 with the built-in clip
+    /// is 0.12 to 0.16 at 12 to 48 kbit/s and 20 ms); 0 for constant bit rate.
     pub size_scale: f64,
 }
 
@@ -44,10 +44,11 @@ impl Default for AudioConfig {
     }
 }
 
-/// An audio encoder as a model: a packet each packet time, whose bit rate and packet time [`choose`] takes from the target.
+/// A model of an audio encoder: one packet per packet time; [`choose`] derives bit rate and packet time from the
+/// target.
 ///
-/// A packet is due when its last sample has been captured. A target of zero pauses it; below [`AudioLimits::least`] it gives
-/// that all the same.
+/// A packet is due when its last sample has been captured. A target of zero pauses the source; its rate is at least
+/// [`AudioLimits::least`] otherwise.
 #[derive(Clone, Debug)]
 pub struct AudioSource {
     config: AudioConfig,
@@ -56,10 +57,10 @@ pub struct AudioSource {
     overhead: DataSize,
     target: DataRate,
     settings: AudioSettings,
-    /// Capture time of the first sample of the next packet, and whether it follows a silence that was not sent.
+    /// Capture time of the next packet's first sample, and whether it follows silence that was not sent.
     start: Timestamp,
     after_silence: bool,
-    /// Since when nobody speaks, when noise was sent last, and whether it was said that nothing follows.
+    /// Start of the current silence, when noise was last sent, and whether silence has been signalled.
     silent_since: Option<Timestamp>,
     noise_at: Timestamp,
     said: bool,
@@ -67,7 +68,7 @@ pub struct AudioSource {
     id: u64,
 }
 
-/// The packet that is due next.
+/// The next packet.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     captured: Timestamp,
@@ -86,7 +87,7 @@ impl AudioSource {
     /// A source whose first sample is captured at `start`, once it has a target.
     ///
     /// # Errors
-    /// Where a field of the configuration cannot be used.
+    /// A field of the configuration is invalid.
     pub fn new(config: AudioConfig, start: Timestamp, seed: u64) -> Result<Self, MediaError> {
         config.limits.check()?;
         if !(0.0..=1.0).contains(&config.size_scale) {
@@ -123,7 +124,7 @@ impl AudioSource {
         }
     }
 
-    /// Finds the next packet that is sent.
+    /// Finds the next packet to send.
     fn prepare(&mut self) {
         if self.next.is_some() || self.target == DataRate::ZERO {
             return;
@@ -147,7 +148,7 @@ impl AudioSource {
         }
     }
 
-    /// What a packet of a pause holds, if it is sent.
+    /// The contents of a packet in a pause, if it is sent.
     fn pause(&mut self, captured: Timestamp) -> Option<Content> {
         let since = *self.silent_since.get_or_insert(captured);
         if captured - since < BEFORE_DTX {
@@ -161,7 +162,7 @@ impl AudioSource {
         }
     }
 
-    /// Draws the size of a packet.
+    /// Draws the size of a packet at random.
     fn draw(&mut self, packet: Next) -> DataSize {
         let most = packet.packet_time.min(PacketTime::Ms20).duration();
         match packet.content {
@@ -182,7 +183,7 @@ impl AudioSource {
 impl FrameSource for AudioSource {
     fn on_target(&mut self, rate: DataRate, now: Timestamp) {
         if self.target == DataRate::ZERO && self.start < now {
-            // Samples of a pause were never captured: on with the next on the grid.
+            // Samples of a pause are not captured: continue with the next packet on the time grid.
             let time = self.settings.packet_time.duration();
             let missed = ((now - self.start).as_nanos() - 1).div_euclid(time.as_nanos()) + 1;
             self.start += time * missed;
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(seen, [(0, 0, 60), (20, 960, 60), (40, 1_920, 60), (60, 2_880, 60), (80, 3_840, 60)]);
         assert!(frames.iter().enumerate().all(|(n, f)| f.marker == (n == 0) && f.kind == FrameKind::Delta));
         assert_eq!(s.media(), MediaKind::Audio);
-        // A pause is not caught up.
+        // Packets of a pause are not sent later.
         s.on_target(DataRate::ZERO, Timestamp::from_millis(110));
         assert_eq!(s.next_frame_at(), None);
         s.on_target(kbps(24), Timestamp::from_millis(500));
@@ -315,11 +316,11 @@ mod tests {
         }
         let (frames, all) = (until(&mut with, end), until(&mut without, end));
         assert_eq!(all.len(), 24_999);
-        // Somebody speaks 38.8 % of the time; 200 ms of each pause are coded, too.
+        // 38.8 % of the time is speech; 200 ms of each pause are coded too.
         let share = bytes(&frames) as f64 / bytes(&all) as f64;
         assert!((0.4..0.55).contains(&share), "{share}");
         let spurts = frames.iter().filter(|f| f.marker).count();
-        // One each 2.59 s, but for pauses below 200 ms.
+        // One every 2.59 s, except for pauses below 200 ms.
         assert!((140..=195).contains(&spurts), "{spurts}");
         assert!(frames.iter().any(|f| f.size.as_bytes() == SILENCE));
         let mut p = AudioPlayout::new(AudioDelay::fixed(TimeDelta::from_millis(100)));

@@ -1,18 +1,18 @@
-//! Packets of Opus as RTP payloads (RFC 7587): one packet a payload, as it is. What can be known of one without decoding it
-//! is read here (RFC 6716, section 3).
+//! Opus packets as RTP payloads (RFC 7587): one unmodified packet per payload. Properties that do not require decoding
+//! are parsed here (RFC 6716, section 3).
 
 use crate::audio::{AudioCodec, AudioError, Channels};
 use crate::{AUDIO_CLOCK_HZ, Payloads};
 use weir_units::DataSize;
 
-/// Most frames of a packet: 120 ms of 2.5 ms each (RFC 6716, section 3.2.5).
+/// Most frames in a packet: 120 ms of 2.5 ms each (RFC 6716, section 3.2.5).
 const MAX_FRAMES: usize = 48;
-/// Most bytes of a frame (section 3.2.1).
+/// Largest frame in bytes (section 3.2.1).
 const MAX_FRAME: usize = 1_275;
-/// Most samples of a packet: 120 ms.
+/// Most samples in a packet: 120 ms.
 pub(super) const MAX_SAMPLES: u32 = AUDIO_CLOCK_HZ / 1_000 * 120;
 
-/// Which part of Opus codes a frame.
+/// The mode of Opus that codes a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum OpusMode {
     /// Linear prediction, for speech at low rates.
@@ -23,7 +23,7 @@ pub enum OpusMode {
     Celt,
 }
 
-/// How high audio reaches.
+/// Audio bandwidth.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum OpusBandwidth {
     /// 4 kHz.
@@ -38,19 +38,19 @@ pub enum OpusBandwidth {
     Full,
 }
 
-/// The first byte of a packet (RFC 6716, section 3.1).
+/// The first byte of a packet, table-of-contents (RFC 6716, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpusToc(u8);
 
 impl OpusToc {
-    /// Any byte is one.
+    /// Any byte is valid.
     pub const fn new(byte: u8) -> Self {
         Self(byte)
     }
     const fn config(self) -> u8 {
         self.0 >> 3
     }
-    /// Which part of Opus codes the frames.
+    /// The mode of the frames.
     pub const fn mode(self) -> OpusMode {
         match self.config() {
             0..12 => OpusMode::Silk,
@@ -58,7 +58,7 @@ impl OpusToc {
             _ => OpusMode::Celt,
         }
     }
-    /// How high they reach.
+    /// The audio bandwidth of the frames.
     pub const fn bandwidth(self) -> OpusBandwidth {
         match self.config() {
             0..4 | 16..20 => OpusBandwidth::Narrow,
@@ -68,7 +68,7 @@ impl OpusToc {
             _ => OpusBandwidth::Full,
         }
     }
-    /// Samples of a frame at [`AUDIO_CLOCK_HZ`], of a channel.
+    /// Samples of a frame per channel at [`AUDIO_CLOCK_HZ`].
     pub const fn frame_samples(self) -> u32 {
         let config = self.config();
         match self.mode() {
@@ -77,21 +77,21 @@ impl OpusToc {
             OpusMode::Celt => [120, 240, 480, 960][config as usize % 4],
         }
     }
-    /// Channels that are coded.
+    /// Coded channels.
     pub const fn channels(self) -> Channels {
         if self.0 & 4 == 0 { Channels::Mono } else { Channels::Stereo }
     }
-    /// How many frames there are and how they are signalled (0 to 3).
+    /// Frame count code (0 to 3).
     const fn code(self) -> u8 {
         self.0 & 3
     }
 }
 
-/// A packet of Opus that is framed as RFC 6716, section 3.2, asks for.
+/// An Opus packet with valid framing (RFC 6716, section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpusPacket<'a> {
     toc: OpusToc,
-    /// Where each frame begins and ends in `data`.
+    /// Bounds of each frame in `data`.
     frames: [(u16, u16); MAX_FRAMES],
     count: usize,
     data: &'a [u8],
@@ -101,7 +101,7 @@ fn wrong(data: &[u8], what: &str) -> AudioError {
     AudioError::Packet { codec: AudioCodec::Opus, length: data.len(), what: what.into() }
 }
 
-/// Reads a frame's length (section 3.2.1).
+/// Parses a frame's length (section 3.2.1).
 fn length(rest: &mut &[u8]) -> Option<usize> {
     let (&first, behind) = rest.split_first()?;
     *rest = behind;
@@ -115,10 +115,10 @@ fn length(rest: &mut &[u8]) -> Option<usize> {
 }
 
 impl<'a> OpusPacket<'a> {
-    /// Reads a packet's framing.
+    /// Parses a packet's framing.
     ///
     /// # Errors
-    /// Where a requirement R1 to R7 of RFC 6716, section 3.4, does not hold.
+    /// One of the requirements R1 to R7 of RFC 6716, section 3.4, is violated.
     pub fn parse(data: &'a [u8]) -> Result<Self, AudioError> {
         let error = |what| wrong(data, what);
         let (&first, mut rest) = data.split_first().ok_or_else(|| error("a packet has at least a byte (R1)"))?;
@@ -148,7 +148,7 @@ impl<'a> OpusPacket<'a> {
         Ok(packet)
     }
 
-    /// A packet of code 3 (section 3.2.5), behind its first byte.
+    /// Parses a packet of code 3 (section 3.2.5), after its first byte.
     fn read_many(&mut self, mut rest: &[u8]) -> Result<(), AudioError> {
         let data = self.data;
         let error = |what| wrong(data, what);
@@ -199,7 +199,7 @@ impl<'a> OpusPacket<'a> {
         if length > MAX_FRAME {
             return Err(wrong(self.data, "a frame has at most 1,275 bytes (R2)"));
         }
-        // In range: packets are no longer than 65,535 bytes and have no more than 48 frames.
+        // In range: packets have at most 65,535 bytes and 48 frames.
         self.frames[self.count] = (start as u16, (start + length) as u16);
         self.count += 1;
         Ok(())
@@ -209,27 +209,28 @@ impl<'a> OpusPacket<'a> {
     pub const fn toc(&self) -> OpusToc {
         self.toc
     }
-    /// Its frames, in order; empty ones are silence or lost (section 3.2.1).
+    /// Its frames in order; empty ones are silence or lost (section 3.2.1).
     pub fn frames(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
         let data = self.data;
         self.frames[..self.count].iter().map(move |&(start, end)| &data[usize::from(start)..usize::from(end)])
     }
-    /// Samples of a channel at [`AUDIO_CLOCK_HZ`].
+    /// Samples per channel at [`AUDIO_CLOCK_HZ`].
     pub fn samples(&self) -> u32 {
         self.count as u32 * self.toc.frame_samples()
     }
-    /// Whether it says that nothing is coded because nobody speaks: no frame has more than a byte.
+    /// Whether it only signals silence: no frame is longer than a byte.
     pub fn is_silence(&self) -> bool {
         self.frames().all(|f| f.len() <= 1)
     }
-    /// Whether it holds a copy of what the packet before has (in-band FEC): the LBRR flags of its first frame (section
-    /// 4.2.4). CELT has none.
+    /// Whether it includes a copy of the previous packet (in-band FEC), by the LBRR flags of its first frame
+    /// (section 4.2.4). CELT has none.
     pub fn has_fec(&self) -> bool {
         let Some(&first) = self.frames().next().and_then(|f| f.first()) else { return false };
         if self.toc.mode() == OpusMode::Celt {
             return false;
         }
-        // Each channel has a bit of voice activity for every 20 ms, and then its LBRR flag; they are coded one to one (4.2.3).
+        // Each channel has a voice activity bit for every 20 ms, followed by its LBRR flag, each coded in one bit
+        // (section 4.2.3).
         let per_channel = self.toc.frame_samples().div_ceil(960) + 1;
         (1..=self.toc.channels().count() as u32).any(|channel| first & (0x80u8 >> (channel * per_channel - 1)) != 0)
     }
@@ -238,7 +239,7 @@ impl<'a> OpusPacket<'a> {
 /// Appends a packet as an RTP payload.
 ///
 /// # Errors
-/// Where it is larger than `max`, since nothing can be split (RFC 7587, section 4.2), or is no packet of Opus.
+/// It exceeds `max`, since packets cannot be split (RFC 7587, section 4.2), or is not an Opus packet.
 pub fn packetise(packet: &[u8], max: DataSize, out: &mut Payloads) -> Result<(), AudioError> {
     OpusPacket::parse(packet)?;
     if packet.len() as u64 > max.as_bytes() {
@@ -248,10 +249,10 @@ pub fn packetise(packet: &[u8], max: DataSize, out: &mut Payloads) -> Result<(),
     Ok(())
 }
 
-/// Reads an RTP payload.
+/// Parses an RTP payload.
 ///
 /// # Errors
-/// Where it is no packet of Opus.
+/// It is not an Opus packet.
 pub fn depacketise(payload: &[u8]) -> Result<OpusPacket<'_>, AudioError> {
     OpusPacket::parse(payload)
 }
@@ -337,7 +338,7 @@ mod tests {
     #[test]
     fn flags_of_fec_and_silence_are_read() {
         let fec = |first, bits| OpusPacket::parse(&[first, bits, 0, 0]).unwrap().has_fec();
-        // 20 ms: voice activity, LBRR. 60 ms: three of voice activity. Two channels: both have theirs.
+        // 20 ms: voice activity, LBRR. 60 ms: three voice activity bits. Two channels have both each.
         assert!(fec(toc(1, false, 0), 0b0100_0000) && !fec(toc(1, false, 0), 0b1011_1111));
         assert!(fec(toc(3, false, 0), 0b0001_0000) && !fec(toc(3, false, 0), 0b1110_1111));
         assert!(fec(toc(1, true, 0), 0b0001_0000) && fec(toc(1, true, 0), 0b0100_0000));

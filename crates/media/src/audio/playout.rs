@@ -1,4 +1,4 @@
-//! Playout of audio: what is heard at each moment, with a fixed delay or one that follows jitter.
+//! Playout of audio, with a fixed or an adaptive delay.
 
 mod filling;
 mod types;
@@ -12,20 +12,21 @@ use crate::{AUDIO_CLOCK_HZ, Verdict};
 use std::collections::VecDeque;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Packets that wait at most: 10 s of 20 ms.
+/// Most packets waiting: 10 s of 20 ms.
 const MAX_WAITING: usize = 500;
-/// A timestamp further than this from where playout is is not believed.
+/// Timestamps further than this from the playout position are rejected.
 const PLAUSIBLE_TICKS: i64 = 10 * AUDIO_CLOCK_HZ as i64;
-/// So many packets in a row that are not believed are a new stream.
+/// This many consecutive rejected packets are a new stream.
 const NEW_STREAM: u32 = 50;
-/// Nothing is played any more so long after the last packet.
+/// Playout stops this long after the last packet.
 const IDLE_TICKS: u64 = 10 * AUDIO_CLOCK_HZ as u64;
-/// A packet whose level is this or lower is quiet: leaving it out or waiting before it is hardly heard (-dBov, RFC 6464).
+/// A packet at or below this level is quiet: skipping it, or inserting time before it, is hardly audible (-dBov,
+/// RFC 6464).
 const QUIET: u8 = 50;
-/// So much less than the least delay is left to the next pause: sound that much ahead of pictures goes unnoticed (ITU-R
-/// BT.1359-1 has viewers detect 45 ms).
+/// A smaller deficit against the least delay waits for the next pause, since audio leading video by this is not noticed
+/// (ITU-R BT.1359-1: viewers detect 45 ms).
 const UNNOTICED: TimeDelta = TimeDelta::from_millis(20);
-/// Packets played from one that is put in, where there is no pause, to the next.
+/// Packets played between two insertions outside pauses.
 const APART: u32 = 4;
 
 #[derive(Clone, Debug)]
@@ -39,52 +40,52 @@ struct Waiting {
     payload: Vec<u8>,
 }
 
-/// The packet that was played last.
+/// The packet last played.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     sequence: u64,
     silence: bool,
 }
 
-/// Orders packets and says what is heard when.
+/// Orders packets and determines what is played at each time.
 ///
-/// With a fixed delay each packet is heard that long after the capture of its first sample; what is not there by then is
-/// recovered from the next packet, if that is there and holds a copy, or concealed.
+/// With a fixed delay each packet is played that long after the capture of its first sample; a missing one is recovered
+/// from the next packet, if that has arrived and includes a copy, or concealed.
 ///
-/// With one that follows jitter, the delay aims at that of nineteen of twenty of the last packets. It changes where it is
-/// hardly heard: in pauses, before quiet packets and by leaving these out. Where no packet is left, concealment fills the
-/// time until the next one, which so comes later and is not lost; the delay has grown by that then. It shrinks where a
-/// packet is lost, which then is passed over.
+/// An adaptive delay aims at the delay that nineteen of twenty recent packets need. It changes where that is hardly
+/// audible: in pauses, and by inserting time before quiet packets or skipping them. If no packet is left, concealment
+/// fills the time until the next one, which is played later instead of being lost; the delay has then grown. It shrinks
+/// at a lost packet, which is then skipped.
 ///
-/// Capture times are on the receiver's own clock. They count from [`Self::set_capture_time`]; until it is called, from the
-/// fastest packet of the last minute. Memory is bounded whatever arrives.
+/// Capture times are by the receiver's clock. They are relative to [`Self::set_capture_time`], or until that is called,
+/// to the fastest packet of the last minute. Memory is bounded for any input.
 #[derive(Clone, Debug)]
 pub struct AudioPlayout {
     config: AudioDelay,
-    /// A timestamp in ticks and the capture time it stands for.
+    /// A timestamp in ticks and its capture time.
     anchor: Option<(i64, Timestamp)>,
     synchronised: bool,
     base: BaseDelay,
     delays: Delays,
     delay: TimeDelta,
-    /// What streams beside it ask for.
+    /// Least delay requested for streams beside it.
     floor: TimeDelta,
-    /// Packets played since one was put in.
+    /// Packets played since the last insertion.
     apart: u32,
-    /// Ticks of what is heard next; `None` where nothing is playing.
+    /// Ticks of the next sample to play; `None` while nothing is playing.
     next: Option<i64>,
     /// Where playing ended, in ticks and time.
     over: Option<i64>,
     end: Option<Timestamp>,
-    /// In order of timestamps.
+    /// Ordered by timestamp.
     waiting: VecDeque<Waiting>,
     last: Option<Last>,
-    /// The highest sequence number and its ticks, for the length of packets and to tell new ones.
+    /// The highest sequence number and its ticks, which give the packets' length and identify new packets.
     newest: Option<(u64, i64)>,
-    /// Samples of a packet, as known.
+    /// Samples per packet, as far as known.
     step: u32,
-    /// Samples concealed, recovered or silent since the last packet was played: all, those that stand for time that was put
-    /// in, those counted as silence.
+    /// Samples concealed, recovered or silent since the last packet: in total, those inserted to lengthen the delay,
+    /// and those counted as silence.
     filled: u64,
     put_in: u64,
     silent: u64,
@@ -130,28 +131,28 @@ impl AudioPlayout {
         }
     }
 
-    /// What has happened so far.
+    /// The statistics.
     pub const fn stats(&self) -> &AudioPlayoutStats {
         &self.stats
     }
-    /// Time from capture to playout as it is now.
+    /// Current delay from capture to playout.
     pub const fn delay(&self) -> TimeDelta {
         self.delay
     }
 
-    /// Aims at no less than this from capture to playout, up to the longest delay, whatever the stream's own jitter allows: so
-    /// pictures that need longer come out with it. The delay grows in pauses, and without one by concealment, a packet's time
-    /// in a hundred milliseconds. Does nothing with a fixed delay.
+    /// Sets a lower bound of the delay from capture to playout, up to the longest delay, regardless of the stream's own
+    /// jitter: so video with a longer delay stays in synchrony. The delay grows in pauses, or otherwise by concealment
+    /// of one packet time every hundred milliseconds. No effect with a fixed delay.
     pub const fn set_least_delay(&mut self, least: TimeDelta) {
         self.floor = least;
     }
-    /// Time from capture to playout that this stream's own jitter asks for, without [`Self::set_least_delay`].
+    /// Delay from capture to playout required by this stream's own jitter, without [`Self::set_least_delay`].
     pub fn own_delay(&self) -> TimeDelta {
         if self.is_fixed() { self.config.min } else { self.delays.quantile().max(self.config.min).min(self.config.max) }
     }
 
-    /// Tells when the sample of this timestamp was captured, on the receiver's clock. What is playing goes on as it is, with
-    /// another delay; a fixed one holds from now on.
+    /// Sets the capture time of the sample with this timestamp, by the receiver's clock. Current playout continues with
+    /// the resulting delay; a fixed delay applies from now on.
     pub fn set_capture_time(&mut self, rtp_timestamp: u32, captured: Timestamp) {
         let ticks = self.unwrap(rtp_timestamp);
         let before = self.anchor.map_or(captured, |(t, at)| at + ticks_to_time(ticks - t));
@@ -163,7 +164,7 @@ impl AudioPlayout {
         self.synchronised = true;
     }
 
-    /// Takes a packet and tells what became of it.
+    /// Takes a packet and returns its outcome.
     pub fn on_packet(&mut self, now: Timestamp, p: &AudioPacket<'_>) -> Verdict {
         let ticks = self.unwrap(p.rtp_timestamp);
         let Some(ticks) = self.believe(ticks) else {
@@ -214,7 +215,7 @@ impl AudioPlayout {
         self.next.map(|ticks| self.time_of(ticks))
     }
 
-    /// The slot that begins by `now`; ask again until there is none.
+    /// The slot that begins by `now`; call it until it returns `None`.
     pub fn poll(&mut self, now: Timestamp) -> Option<AudioSlot> {
         loop {
             let ticks = self.next?;
@@ -248,7 +249,7 @@ impl AudioPlayout {
         }
     }
 
-    /// When the sample of these ticks is heard.
+    /// When the sample at these ticks is played.
     fn time_of(&self, ticks: i64) -> Timestamp {
         self.anchor.map_or(Timestamp::MAX, |(t, at)| at + ticks_to_time(ticks - t) + self.delay)
     }
@@ -258,10 +259,10 @@ impl AudioPlayout {
         self.stats.size += p.size;
     }
 
-    /// Accepts a timestamp, or begins again after many that could not be believed.
+    /// Accepts a timestamp, or restarts after many rejected ones.
     fn believe(&mut self, ticks: i64) -> Option<i64> {
         let playing = self.next.is_some_and(|next| (ticks - next).abs() > PLAUSIBLE_TICKS);
-        // While nothing plays time passes, but not back.
+        // While nothing plays time advances, but not backwards.
         let idle = self.over.is_some_and(|over| over - ticks > PLAUSIBLE_TICKS);
         if playing || idle {
             self.unbelieved += 1;
@@ -275,7 +276,7 @@ impl AudioPlayout {
         Some(ticks)
     }
 
-    /// How long packets are, from neighbours where they do not tell.
+    /// Learns the packets' length from adjacent timestamps if the packets do not state it.
     fn learn_step(&mut self, p: &AudioPacket<'_>, ticks: i64) {
         if let Some(samples) = p.samples.filter(|s| (1..=super::opus::MAX_SAMPLES).contains(s)) {
             self.step = samples;
@@ -290,14 +291,14 @@ impl AudioPlayout {
         }
     }
 
-    /// Looks at how long a packet took.
+    /// Measures a packet's delay.
     fn measure(&mut self, now: Timestamp, delay: TimeDelta) {
         if self.is_fixed() {
             return;
         }
         let later = if self.synchronised { TimeDelta::ZERO } else { self.base.update(now, delay) };
         if later != TimeDelta::ZERO {
-            // Captures count from the fastest packet: times at which samples are heard stay.
+            // Capture times are relative to the fastest packet: playout times do not change.
             self.delays.shift(-later);
             self.base.shift(-later);
             self.delay -= later;
@@ -308,12 +309,12 @@ impl AudioPlayout {
         self.delays.push((delay - later).min(self.config.max));
     }
 
-    /// The delay that is wanted.
+    /// The target delay.
     fn wanted(&self) -> TimeDelta {
         if self.is_fixed() { self.config.min } else { self.own_delay().max(self.floor).min(self.config.max) }
     }
 
-    /// Begins to play with the first packet that waits.
+    /// Starts playing with the first waiting packet.
     fn start(&mut self, now: Timestamp) {
         let Some(first) = self.waiting.front() else { return };
         let ticks = first.ticks;
@@ -331,7 +332,7 @@ impl AudioPlayout {
         (self.next, self.over) = (Some(ticks), None);
     }
 
-    /// Plays the packet that waits in front, or leaves it out, or first waits a little.
+    /// Plays the first waiting packet, or skips it, or first inserts time.
     fn play(&mut self, at: Timestamp) -> Option<AudioSlot> {
         let w = self.waiting.front()?;
         let (ticks, samples) = (w.ticks, w.samples.unwrap_or(self.step));
@@ -339,7 +340,7 @@ impl AudioPlayout {
         let excess = self.delay - self.wanted();
         let begins = w.quiet || self.silent > 0;
         if begins && excess < TimeDelta::ZERO && !self.is_fixed() {
-            // A longer pause.
+            // Lengthens a pause.
             let more = u32::try_from(time_to_ticks(-excess)).unwrap_or(0).min(self.step);
             if more > 0 {
                 self.delay += ticks_to_time(more.into());
@@ -349,7 +350,7 @@ impl AudioPlayout {
             }
         }
         if self.floor.min(self.config.max) - self.delay > UNNOTICED && self.apart >= APART && !self.is_fixed() {
-            // No pause comes, and pictures wait.
+            // There is no pause, and video waits.
             self.apart = 0;
             return Some(self.put_in(at, ticks, self.step));
         }
@@ -360,7 +361,7 @@ impl AudioPlayout {
         let next = ticks + i64::from(samples);
         self.next = Some(next);
         while self.waiting.pop_front_if(|w| w.ticks < next).is_some() {
-            // It overlaps, which packets of one encoder do not.
+            // It overlaps, which does not occur with packets of one encoder.
             self.stats.late += 1;
         }
         if w.quiet && excess >= length && !self.is_fixed() {
@@ -374,8 +375,8 @@ impl AudioPlayout {
         Some(self.slot(at, ticks, samples, AudioSlotContent::Packet(w.payload)))
     }
 
-    /// Corrects what was counted since the last packet, now that the one behind it is there: without a gap in sequence
-    /// numbers nothing was lost.
+    /// Corrects the counts since the last packet now that the next one is known: without a gap in sequence numbers
+    /// nothing was lost.
     fn settle(&mut self) {
         if let (Some(last), Some(w)) = (self.last, self.waiting.front()) {
             let lost = w.sequence.saturating_sub(last.sequence + 1);

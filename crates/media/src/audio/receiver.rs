@@ -1,42 +1,42 @@
-//! From packets of audio to samples.
+//! Decodes audio packets to samples.
 
 use crate::Verdict;
 use crate::audio::{AudioDecoder, AudioError, AudioPacket, AudioPlayout, AudioSlot, AudioSlotContent, level_dbov};
 use core::fmt;
 use weir_units::Timestamp;
 
-/// What was made of a slot.
+/// How a slot's samples were made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HeardContent {
     /// A packet was decoded.
     Decoded,
     /// A lost packet was recovered from the in-band FEC of the next one.
     Recovered,
-    /// Something was made up in place of a packet that is lost or late or cannot be decoded.
+    /// The packet is lost, late or undecodable, and was concealed.
     Concealed,
-    /// Nobody speaks.
+    /// Silence.
     Silence,
 }
 
-/// Samples that are heard. They follow those of the slot before without a gap.
+/// Played samples. They follow those of the previous slot without a gap.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard<'a> {
-    /// When the first one is heard.
+    /// When the first sample is played.
     pub at: Timestamp,
-    /// RTP timestamp of the first one.
+    /// RTP timestamp of the first sample.
     pub rtp_timestamp: u32,
-    /// What they are made of.
+    /// How they were made.
     pub content: HeardContent,
-    /// Samples at [`AUDIO_CLOCK_HZ`](crate::AUDIO_CLOCK_HZ); channels take turns.
+    /// Samples at [`AUDIO_CLOCK_HZ`](crate::AUDIO_CLOCK_HZ), channels interleaved.
     pub pcm: &'a [i16],
-    /// How loud they are, in -dBov (RFC 6464).
+    /// Audio level in -dBov (RFC 6464).
     pub level: u8,
 }
 
-/// What an [`AudioReceiver`] has made of its slots. What playout did is in [`AudioPlayout::stats`].
+/// Counters of an [`AudioReceiver`]. Those of playout are in [`AudioPlayout::stats`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AudioReceiverStats {
-    /// Payloads that are no packets of the codec.
+    /// Payloads that are not packets of the codec.
     pub malformed: u64,
     /// Slots decoded.
     pub decoded: u64,
@@ -46,11 +46,11 @@ pub struct AudioReceiverStats {
     pub concealed: u64,
     /// Slots of silence.
     pub silent: u64,
-    /// Packets that the decoder refused; they are concealed, too.
+    /// Packets that the decoder rejected; they are also concealed.
     pub undecodable: u64,
 }
 
-/// Orders, decodes and conceals. Sans-IO: give it packets as they come, and take samples when [`Self::next_event`] says.
+/// Orders, decodes and conceals. Sans-IO: pass it packets as they arrive, and take samples at [`Self::next_event`].
 pub struct AudioReceiver {
     playout: AudioPlayout,
     decoder: Box<dyn AudioDecoder>,
@@ -65,7 +65,7 @@ impl fmt::Debug for AudioReceiver {
 }
 
 impl AudioReceiver {
-    /// A receiver of what this decoder reads.
+    /// A receiver with this playout and decoder.
     pub fn new(playout: AudioPlayout, decoder: Box<dyn AudioDecoder>) -> Self {
         Self { playout, decoder, pcm: Vec::new(), stats: AudioReceiverStats::default() }
     }
@@ -73,19 +73,19 @@ impl AudioReceiver {
     pub const fn playout(&self) -> &AudioPlayout {
         &self.playout
     }
-    /// The same, as to tell capture times.
+    /// Its playout, mutably, for instance to set capture times.
     pub const fn playout_mut(&mut self) -> &mut AudioPlayout {
         &mut self.playout
     }
-    /// What it has made of its slots.
+    /// Its counters.
     pub const fn stats(&self) -> &AudioReceiverStats {
         &self.stats
     }
 
-    /// Takes the payload of a packet, by its sequence number, unwrapped, and its RTP timestamp.
+    /// Takes a packet's payload with its unwrapped sequence number and RTP timestamp.
     ///
     /// # Errors
-    /// Where the payload is no packet of the codec: it is counted and not played.
+    /// The payload is not a packet of the codec: it is counted and not played.
     pub fn on_packet(
         &mut self,
         now: Timestamp,
@@ -97,18 +97,19 @@ impl AudioReceiver {
         Ok(self.playout.on_packet(now, &packet))
     }
 
-    /// When the next samples are heard; `None` while nothing is playing.
+    /// When the next samples are due; `None` while nothing is playing.
     pub fn next_event(&self) -> Option<Timestamp> {
         self.playout.next_event()
     }
 
-    /// The samples of the slot that begins by `now`; ask again until there are none.
+    /// The samples of the slot that begins by `now`; call it until it returns `None`.
     pub fn poll(&mut self, now: Timestamp) -> Option<Heard<'_>> {
         let slot = self.playout.poll(now)?;
         self.pcm.clear();
         let content = self.fill(&slot);
         let wanted = slot.samples as usize * self.decoder.channels().count();
-        // A decoder that fails leaves silence; packets hold what they say, which a decoder keeps to.
+        // If the decoder fails the samples are silence. A packet has the length that it states, which the decoder keeps
+        // to.
         self.pcm.resize(wanted, 0);
         match content {
             HeardContent::Decoded => self.stats.decoded += 1,
@@ -126,7 +127,7 @@ impl AudioReceiver {
             AudioSlotContent::Packet(packet) => (decoder.decode(packet, pcm), HeardContent::Decoded),
             AudioSlotContent::Recovered(next) => (decoder.decode_fec(next, n, pcm), HeardContent::Recovered),
             AudioSlotContent::Concealed => (decoder.conceal(n, pcm), HeardContent::Concealed),
-            // Decoders go on with the noise of the last packet.
+            // Decoders continue with the noise of the last packet.
             AudioSlotContent::Silence => (decoder.conceal(n, pcm), HeardContent::Silence),
         };
         if made.is_ok() {
@@ -151,7 +152,7 @@ mod tests {
         let playout = AudioPlayout::new(AudioDelay::fixed(TimeDelta::from_millis(60)));
         let mut r = AudioReceiver::new(playout, Box::new(ToyAudioDecoder { poison: Some(3) }));
         r.playout_mut().set_capture_time(0, Timestamp::ZERO);
-        // CELT, fullband, 20 ms: each packet holds its number.
+        // CELT, fullband, 20 ms: each packet contains its number.
         for n in [0u8, 1, 3, 5] {
             let at = Timestamp::from_millis(20 + 20 * i64::from(n));
             let verdict = r.on_packet(at, n.into(), u32::from(n) * 960, &[31 << 3, n, 0]);

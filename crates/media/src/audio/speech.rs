@@ -1,15 +1,15 @@
-//! A built-in clip of something like speech, so that everything runs without a download.
+//! A built-in clip of synthetic speech, so that everything runs without a download.
 
 use crate::AUDIO_CLOCK_HZ;
 use crate::audio::{Channels, PcmSource};
 use core::f64::consts::TAU;
 
 const RATE: f64 = AUDIO_CLOCK_HZ as f64;
-/// Samples of a syllable: five of them a second.
+/// Samples per syllable: five syllables a second.
 const SYLLABLE: u64 = AUDIO_CLOCK_HZ as u64 / 5;
-/// Syllables of a phrase and of the pause behind it.
+/// Syllables of a phrase including the pause after it.
 const PHRASE: u64 = 12;
-/// Syllables that are spoken in it at least and at most.
+/// Bounds of the syllables spoken in it.
 const SPOKEN: (u64, u64) = (4, 9);
 /// First three formants in Hz of the vowels of "heed", "head", "had", "hod", "who'd" and "hud", spoken by men (Peterson and
 /// Barney 1952, table II).
@@ -21,11 +21,11 @@ const VOWELS: [[f64; 3]; 6] = [
     [300.0, 870.0, 2_240.0],
     [640.0, 1_190.0, 2_390.0],
 ];
-/// How strong the formants are and how wide, in Hz.
+/// Amplitudes of the formants, and their widths in Hz.
 const FORMANTS: [(f64, f64); 3] = [(1.0, 90.0), (0.45, 110.0), (0.2, 160.0)];
-/// Harmonics end here, in Hz.
+/// Upper end of the harmonics, in Hz.
 const HIGHEST: f64 = 4_000.0;
-/// How loud the voice, a fricative and the room are; full scale is 1.
+/// Levels of the voice, a fricative and the room, relative to full scale.
 const VOICE: f64 = 0.28;
 const FRICATIVE: f64 = 0.06;
 const ROOM: f64 = 0.000_4;
@@ -37,13 +37,13 @@ fn hash(a: u64, b: u64, seed: u64) -> u64 {
     h ^ h >> 31
 }
 
-/// From 0 to 1.
+/// A random number from 0 to 1.
 fn unit(a: u64, b: u64, seed: u64) -> f64 {
     (hash(a, b, seed) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Somebody speaking: voiced syllables with the formants of vowels, fricatives at the beginning of some, and pauses between
-/// phrases, in which there is the noise of a room at -68 dBov.
+/// Synthetic speech: voiced syllables with the formants of vowels, fricatives at the beginning of some, and pauses
+/// between phrases with room noise at -68 dBov.
 ///
 /// Every sample is a pure function of its number and the seed, the same on every machine. One channel.
 #[derive(Clone, Debug)]
@@ -53,16 +53,16 @@ pub struct SpeechClip {
     syllable: Syllable,
 }
 
-/// What does not change in a syllable.
+/// The constants of a syllable.
 #[derive(Clone, Debug)]
 struct Syllable {
     number: u64,
     spoken: bool,
     fricative: bool,
-    /// Pitch at its beginning, in Hz, and by how much it falls in a second.
+    /// Initial pitch in Hz, and its fall per second.
     pitch: f64,
     fall: f64,
-    /// How strong each harmonic is.
+    /// Amplitudes of the harmonics.
     harmonics: Vec<f64>,
 }
 
@@ -81,7 +81,7 @@ impl Syllable {
         };
         let count = (HIGHEST / pitch) as u64;
         let mut harmonics: Vec<f64> = (1..=count).map(|k| strength(k as f64 * pitch)).collect();
-        // Every vowel is as loud as the others.
+        // All vowels have the same level.
         let power: f64 = harmonics.iter().map(|h| h * h / 2.0).sum();
         let loud = VOICE * (0.6 + 0.4 * unit(number, 4, seed)) / libm::sqrt(power).max(1e-9) / 2.0;
         harmonics.iter_mut().for_each(|h| *h *= loud);
@@ -95,7 +95,7 @@ impl Syllable {
         }
     }
 
-    /// A sample at `t` seconds of it.
+    /// A sample `t` seconds into the syllable.
     fn voice(&self, t: f64) -> f64 {
         let length = SYLLABLE as f64 / RATE;
         let (rise, release) = (t / 0.03, (length - t) / 0.05);
@@ -107,7 +107,7 @@ impl Syllable {
 }
 
 impl SpeechClip {
-    /// A clip from its first sample on. Seeds speak differently.
+    /// A clip from its first sample. Seeds give different speech.
     pub fn new(seed: u64) -> Self {
         Self { seed, next: 0, syllable: Syllable::new(0, seed) }
     }
@@ -117,7 +117,7 @@ impl SpeechClip {
         self.next
     }
 
-    /// Whether somebody speaks in the sample of this number.
+    /// Whether the sample of this number is speech.
     pub fn is_spoken(&self, sample: u64) -> bool {
         Syllable::new(sample / SYLLABLE, self.seed).spoken
     }
@@ -134,7 +134,7 @@ impl SpeechClip {
         if self.syllable.spoken {
             x += self.syllable.voice(t);
             if self.syllable.fricative && t < 0.06 {
-                // Its high end, by a difference.
+                // High-pass by a difference.
                 let envelope = libm::sin(t / 0.06 * core::f64::consts::PI);
                 x += FRICATIVE * envelope * (noise(n) - noise(n.wrapping_sub(1)));
             }

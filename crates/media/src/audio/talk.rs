@@ -1,4 +1,4 @@
-//! When somebody speaks: talk spurts and pauses in turn.
+//! Alternating talk spurts and pauses.
 
 use crate::MediaError;
 use rand::Rng;
@@ -29,8 +29,8 @@ impl TalkConfig {
     }
 }
 
-/// Talk spurts and pauses of exponential length, as a function of time alone: what it says of a moment does not depend on
-/// when it is asked, as long as moments do not go back.
+/// Talk spurts and pauses of exponential length, as a function of time only: the result for a time does not depend on
+/// the calls, as long as times do not go back.
 #[derive(Clone, Debug)]
 pub struct TalkSpurts {
     config: TalkConfig,
@@ -43,7 +43,7 @@ impl TalkSpurts {
     /// Begins with a talk spurt at `start`.
     ///
     /// # Errors
-    /// Where a mean is not from 1 ms to 1 h.
+    /// A mean is not from 1 ms to 1 h.
     pub fn new(config: TalkConfig, start: Timestamp, seed: u64) -> Result<Self, MediaError> {
         config.check()?;
         let mut rng = Pcg64Mcg::new((u128::from(seed) << 64) | u128::from(seed ^ 0x7461_6c6b_7370_7572));
@@ -51,7 +51,7 @@ impl TalkSpurts {
         Ok(Self { config, rng, talking: true, until })
     }
 
-    /// Whether somebody speaks at `at`.
+    /// Whether there is speech at `at`.
     pub fn is_talking(&mut self, at: Timestamp) -> bool {
         while self.until <= at {
             self.talking = !self.talking;
@@ -61,7 +61,7 @@ impl TalkSpurts {
         self.talking
     }
 
-    /// Until when the spurt or pause lasts that [`Self::is_talking`] was asked for last.
+    /// End of the spurt or pause of the last call of [`Self::is_talking`].
     pub const fn until(&self) -> Timestamp {
         self.until
     }

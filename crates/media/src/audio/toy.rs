@@ -1,4 +1,4 @@
-//! A codec for tests: packets of Opus's framing whose first byte of each frame is the sample that they hold.
+//! A codec for tests: packets with Opus framing; the first byte of each frame gives its samples.
 
 use crate::audio::{
     AudioCodec, AudioDecoder, AudioEncoder, AudioEncoderConfig, AudioError, Channels, CodedAudio, OpusPacket, PcmSource,
@@ -26,7 +26,7 @@ impl PcmSource for Stairs {
 #[derive(Debug, Default)]
 pub(crate) struct ToyAudioEncoder {
     pub(crate) config: AudioEncoderConfig,
-    /// Calls, counted from 0, that fail and that are silence.
+    /// Numbers of the calls, from 0, that fail and that are silence.
     pub(crate) fails: Vec<u64>,
     pub(crate) silent: std::ops::Range<u64>,
     pub(crate) calls: u64,
@@ -62,7 +62,7 @@ impl AudioEncoder for ToyAudioEncoder {
         let samples = self.config.packet_time.samples();
         assert_eq!(pcm.len(), samples as usize);
         out.silence = self.silent.contains(&call);
-        // CELT, fullband, 2.5 to 20 ms; longer ones of two or three frames.
+        // CELT, fullband, 2.5 to 20 ms; longer packets have two or three frames.
         let (frames, of) = if samples > 960 { (samples / 960, 960) } else { (1, samples) };
         let toc = (28 + (of / 120).ilog2() as u8) << 3 | if frames > 1 { 3 } else { 0 };
         out.data = vec![toc];
@@ -83,7 +83,7 @@ impl AudioEncoder for ToyAudioEncoder {
 
 #[derive(Debug, Default)]
 pub(crate) struct ToyAudioDecoder {
-    /// Packets that cannot be decoded begin with this sample.
+    /// The first sample of packets that cannot be decoded.
     pub(crate) poison: Option<u8>,
 }
 

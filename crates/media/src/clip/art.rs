@@ -1,9 +1,9 @@
-//! Drawing of what does not change from picture to picture: shapes, textures and materials, as functions of a place.
+//! Drawing of static shapes, textures and materials, as functions of position.
 
 /// Luma, blue difference, red difference, each from 0 to 255.
 pub(super) type Colour = [f32; 3];
 
-/// A number from the place on a grid.
+/// A hash of a grid position.
 pub(super) fn hash(x: i32, y: i32, seed: u32) -> u32 {
     let mut h =
         (x as u32).wrapping_mul(0x9e37_79b1) ^ (y as u32).wrapping_mul(0x85eb_ca77) ^ seed.wrapping_mul(0xc2b2_ae3d);
@@ -17,7 +17,7 @@ pub(super) fn unit(x: i32, y: i32, seed: u32) -> f32 {
     (hash(x, y, seed) >> 8) as f32 / (1 << 24) as f32
 }
 
-/// Smooth noise from -1 to 1, with features as large as 1.
+/// Smooth noise from -1 to 1, with features of size 1.
 pub(super) fn noise(x: f32, y: f32, seed: u32) -> f32 {
     let (x0, y0) = (x.floor(), y.floor());
     let (i, j) = (x0 as i32, y0 as i32);
@@ -31,7 +31,7 @@ pub(super) fn noise(x: f32, y: f32, seed: u32) -> f32 {
     (a + (row(j.wrapping_add(1)) - a) * fy) * 2.0 - 1.0
 }
 
-/// Noise of `octaves` sizes, each half as large and strong as the one before; from -1 to 1.
+/// Noise of `octaves` scales, each half as large and strong as the one before; from -1 to 1.
 pub(super) fn fractal(x: f32, y: f32, octaves: u32, seed: u32) -> f32 {
     let (mut sum, mut strength, mut scale, mut total) = (0.0, 1.0, 1.0, 0.0);
     for octave in 0..octaves {
@@ -43,7 +43,7 @@ pub(super) fn fractal(x: f32, y: f32, octaves: u32, seed: u32) -> f32 {
     sum / total
 }
 
-/// `a` where `share` is 0, `b` where it is 1.
+/// `a` at a `share` of 0, `b` at 1.
 pub(super) fn mix(a: Colour, b: Colour, share: f32) -> Colour {
     let s = share.clamp(0.0, 1.0);
     [0, 1, 2].map(|i| a[i] + (b[i] - a[i]) * s)
@@ -54,24 +54,24 @@ pub(super) fn lit(c: Colour, by: f32) -> Colour {
     [c[0] + by, c[1], c[2]]
 }
 
-/// How much of a place lies in an ellipse around `centre`; `soft` is the width of its edge.
+/// Coverage of a point by an ellipse around `centre`; `soft` is the width of its edge.
 pub(super) fn ellipse(p: (f32, f32), centre: (f32, f32), radii: (f32, f32), soft: f32) -> f32 {
     let (x, y) = ((p.0 - centre.0) / radii.0, (p.1 - centre.1) / radii.1);
     let outside = ((x * x + y * y).sqrt() - 1.0) * radii.0.min(radii.1);
     (0.5 - outside / soft).clamp(0.0, 1.0)
 }
 
-/// How much of a place lies in a rectangle.
+/// Coverage of a point by a rectangle.
 pub(super) fn rectangle(p: (f32, f32), centre: (f32, f32), half: (f32, f32), soft: f32) -> f32 {
     let outside = ((p.0 - centre.0).abs() - half.0).max((p.1 - centre.1).abs() - half.1);
     (0.5 - outside / soft).clamp(0.0, 1.0)
 }
 
-/// Lines of something like writing: 1 on a stroke. Letters are one unit wide, lines 2 apart.
+/// Lines resembling text: 1 on a stroke. Letters are one unit wide, lines 2 apart.
 pub(super) fn writing(x: f32, y: f32, seed: u32) -> f32 {
     let (line, letter) = ((y / 2.0).floor() as i32, x.floor() as i32);
     let (u, v) = (x - letter as f32, y - 2.0 * line as f32);
-    // Words of some letters, and gaps between them.
+    // Words of some letters with gaps between them.
     if hash(letter, line, seed).is_multiple_of(6) || !(0.1..0.9).contains(&u) || !(0.2..1.4).contains(&v) {
         return 0.0;
     }
@@ -84,7 +84,7 @@ fn byte(v: f32) -> u8 {
     (v + 0.5) as u8
 }
 
-/// Softens as a lens does: 1, 2, 1 along rows and columns, of `n` values a place.
+/// Softens like a lens: 1, 2, 1 along rows and columns, with `n` values per position.
 fn soften<const N: usize>(values: &mut [[u8; N]], width: usize) {
     let height = values.len() / width;
     let pass = |line: &mut dyn Iterator<Item = usize>, values: &mut [[u8; N]]| {
@@ -111,14 +111,14 @@ fn soften<const N: usize>(values: &mut [[u8; N]], width: usize) {
     }
 }
 
-/// A still picture, larger than what the camera sees of it.
+/// A still picture, larger than the camera's view.
 pub(super) struct Backdrop {
     /// Sizes and samples of Y, U and V.
     pub(super) planes: [(usize, usize, Vec<u8>); 3],
 }
 
 impl Backdrop {
-    /// Paints `width` x `height` samples; `shade` is asked at places of samples.
+    /// Paints `width` x `height` samples; `shade` is called with sample positions.
     pub(super) fn paint((width, height): (usize, usize), shade: impl Fn(f32, f32) -> Colour) -> Self {
         let mut all = Vec::with_capacity(width * height);
         for y in 0..height {
@@ -141,26 +141,26 @@ impl Backdrop {
     }
 }
 
-/// A box of a sprite.
+/// A rectangular part of a sprite.
 #[derive(Clone, Copy)]
 pub(super) struct Patch {
     pub(super) centre: (f32, f32),
-    /// Half its width and half its height.
+    /// Half its width and height.
     pub(super) half: (f32, f32),
 }
 
-/// A cut-out: colour and, last, how opaque it is. Its outermost texels are clear.
+/// A cut-out: colour and opacity. Its outermost texels are transparent.
 #[derive(Clone)]
 pub(super) struct Sprite {
     pub(super) width: usize,
     pub(super) texels: Vec<[u8; 4]>,
-    /// Texels in one unit of the places that its shape is described in.
+    /// Texels per unit of the shape's coordinates.
     pub(super) scale: f32,
 }
 
 impl Sprite {
-    /// Paints what lies within `half` of the origin each way; `shade` says colour (also where nothing is, near edges)
-    /// and opacity, from 0 to 1.
+    /// Paints the area within `half` of the origin in each direction; `shade` returns colour (also outside the shape,
+    /// near edges) and opacity, from 0 to 1.
     pub(super) fn paint(scale: f32, half: (f32, f32), shade: impl Fn(f32, f32) -> (Colour, f32)) -> Self {
         let (width, height) = ((half.0 * 2.0 * scale) as usize + 4, (half.1 * 2.0 * scale) as usize + 4);
         let mut texels = Vec::with_capacity(width * height);
@@ -181,7 +181,7 @@ impl Sprite {
         self.texels.len() / self.width
     }
 
-    /// Shades the places of a box again, from what `base` has there; this sprite is a copy of `base`.
+    /// Repaints a part over `base`, of which this sprite is a copy.
     pub(super) fn repaint(&mut self, base: &Self, patch: Patch, shade: impl Fn(f32, f32, Colour) -> Colour) {
         let Patch { centre, half } = patch;
         let (w, h, scale) = (self.width, self.height(), self.scale);

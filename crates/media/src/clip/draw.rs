@@ -1,15 +1,15 @@
-//! What is done for every picture: a moved background, cut-outs over it, grain on top.
+//! Per-picture drawing: a moved background, sprites, and grain.
 
 use super::art::{Backdrop, Sprite, hash};
 use crate::{Picture, Plane};
 
-/// Writes what a camera sees of a backdrop, whose upper left corner it has at `at` (samples of luma, within the
-/// backdrop), between samples by bilinear interpolation.
+/// Writes the camera's view of a backdrop, with its upper left corner at `at` (samples of luma, within the backdrop),
+/// using bilinear interpolation.
 pub(super) fn backdrop(picture: &mut Picture, backdrop: &Backdrop, at: (f64, f64)) {
     for (k, plane) in Plane::ALL.into_iter().enumerate() {
         let (w, h) = picture.size_of(plane);
         let (bw, bh, samples) = &backdrop.planes[k];
-        // In 1/256 of this plane's samples. The last row and column are left for interpolation.
+        // In 1/256 of this plane's samples. The last row and column are reserved for interpolation.
         let part = if k == 0 { 256.0 } else { 128.0 };
         let fixed = |at: f64, room: usize| ((at * part) as usize).min(room.saturating_sub(1) * 256);
         let (x, y) = (fixed(at.0, bw - w), fixed(at.1, bh - h));
@@ -32,24 +32,24 @@ pub(super) fn backdrop(picture: &mut Picture, backdrop: &Backdrop, at: (f64, f64
     }
 }
 
-/// How a sprite lies in the picture.
+/// Position of a sprite in the picture.
 #[derive(Clone, Copy)]
 pub(super) struct Pose {
-    /// Where its middle is, in samples of luma.
+    /// Its centre in samples of luma.
     pub(super) at: (f64, f64),
-    /// Clockwise turn in radians.
+    /// Clockwise rotation in radians.
     pub(super) turn: f64,
-    /// Samples a texel, each way: negative mirrors.
+    /// Samples per texel in each direction; negative values mirror.
     pub(super) scale: (f64, f64),
 }
 
-/// Lays a sprite over a picture.
+/// Draws a sprite over a picture.
 pub(super) fn sprite(picture: &mut Picture, sprite: &Sprite, pose: &Pose) {
     let (sin, cos) = (libm::sin(pose.turn), libm::cos(pose.turn));
     let (tw, th) = (sprite.width, sprite.height());
     let half = (tw as f64 / 2.0, th as f64 / 2.0);
     let reach = (half.0 * pose.scale.0.abs(), half.1 * pose.scale.1.abs());
-    // Half the box around the turned sprite.
+    // Half the bounding box of the rotated sprite.
     let (rx, ry) = (reach.0 * cos.abs() + reach.1 * sin.abs(), reach.0 * sin.abs() + reach.1 * cos.abs());
     for (k, plane) in Plane::ALL.into_iter().enumerate() {
         let (w, h) = picture.size_of(plane);
@@ -59,7 +59,7 @@ pub(super) fn sprite(picture: &mut Picture, sprite: &Sprite, pose: &Pose) {
             at(middle - reach)..at(middle + reach + step)
         };
         let (xs, ys) = (range(pose.at.0, rx, w), range(pose.at.1, ry, h));
-        // Steps in texels, in 1/65,536, for a step in this plane.
+        // Steps in texels, in 1/65,536, per step in this plane.
         let fixed = |v: f64| (v * 65_536.0) as i64;
         let (ax, ay) = (fixed(cos * step / pose.scale.0), fixed(-sin * step / pose.scale.1));
         for y in ys {
@@ -69,7 +69,7 @@ pub(super) fn sprite(picture: &mut Picture, sprite: &Sprite, pose: &Pose) {
             let row = &mut picture.plane_mut(plane)[y * w..(y + 1) * w];
             for out in &mut row[xs.clone()] {
                 let (i, j) = ((tx >> 16) as usize, (ty >> 16) as usize);
-                // Negative ones are huge.
+                // Negative values are huge here.
                 if i < tw - 1 && j < th - 1 {
                     blend(out, k, &sprite.texels[j * tw + i..], tw, ((tx >> 8) as u32 & 255, (ty >> 8) as u32 & 255));
                 }
@@ -80,7 +80,7 @@ pub(super) fn sprite(picture: &mut Picture, sprite: &Sprite, pose: &Pose) {
     }
 }
 
-/// Lays what lies between four texels over a sample.
+/// Blends a point between four texels over a sample.
 #[inline]
 fn blend(out: &mut u8, k: usize, texels: &[[u8; 4]], tw: usize, (fx, fy): (u32, u32)) {
     let (top, bottom) = (&texels[..2], &texels[tw..tw + 2]);
@@ -97,24 +97,24 @@ fn blend(out: &mut u8, k: usize, texels: &[[u8; 4]], tw: usize, (fx, fy): (u32, 
     *out = ((new * opacity + old * (255 - opacity) + 127) / 255) as u8;
 }
 
-/// Rows of noise start anywhere in so many values.
+/// Number of positions at which a row of noise may start.
 const GRAIN: usize = 1 << 15;
 
-/// Noise like a sensor's, another for each picture.
+/// Sensor noise, different for each picture.
 pub(super) struct Grain {
     values: Vec<i8>,
     seed: u32,
 }
 
 impl Grain {
-    /// Noise of this standard deviation in luma, and of half of it in chroma.
+    /// Noise with this standard deviation in luma, and half of it in chroma.
     pub(super) fn new(sigma: f32, seed: u32) -> Self {
-        // The sum of four uniform bytes is near a normal distribution, of the standard deviation 256 / sqrt(3).
+        // The sum of four uniform bytes is close to a normal distribution with standard deviation 256 / sqrt(3).
         let raw = |i: usize| -> f32 {
             let sum: u32 = hash(i as i32, 0, seed ^ 0x6e01_5e00).to_le_bytes().iter().map(|&b| u32::from(b)).sum();
             sum as f32 - 510.0
         };
-        // Neighbours have something in common, as behind a lens: 1, 3, 1, whose root of squares is 3.317.
+        // Neighbours are correlated, as after a lens: weights 1, 3, 1, with a norm of 3.317.
         let scale = sigma / (147.8 * 3.317);
         let value = |i: usize| {
             let v = (raw(i) + 3.0 * raw(i + 1) + raw(i + 2)) * scale;

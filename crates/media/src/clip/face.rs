@@ -1,5 +1,5 @@
-//! A head whose eyes blink and whose mouth moves, and the shoulders under it. Places are in heads: a head is about one
-//! high, its middle is the origin.
+//! A head with blinking eyes and a moving mouth, and its shoulders. Units are heads: a head is about one high, with its
+//! centre at the origin.
 
 use super::art::{Colour, Patch, Sprite, ellipse, fractal, lit, mix, noise, rectangle};
 use super::draw::{self, Pose};
@@ -10,7 +10,7 @@ const HAIR: Colour = [48.0, 126.0, 133.0];
 const LIP: Colour = [112.0, 116.0, 162.0];
 const MOUTH_BOX: Patch = Patch { centre: (0.0, 0.27), half: (0.17, 0.12) };
 const EYE_BOX: Patch = Patch { centre: (0.0, -0.07), half: (0.26, 0.09) };
-/// Half a head's width of art, and half its height.
+/// Half the width and height of a head's sprite.
 const HALF: (f32, f32) = (0.52, 0.68);
 
 /// What covers the head.
@@ -20,7 +20,7 @@ pub(super) enum Cover {
     Helmet,
 }
 
-/// What a face does, each from 0 to 1 but the gaze, from -1 to 1.
+/// A facial expression: values from 0 to 1, except for the gaze, from -1 to 1.
 #[derive(Clone, Copy)]
 pub(super) struct Expression {
     pub(super) closed: f32,
@@ -41,7 +41,7 @@ impl Head {
         Self { now: base.clone(), base, seed }
     }
 
-    /// Draws it as it looks now.
+    /// Draws it with this expression.
     pub(super) fn draw(&mut self, picture: &mut Picture, pose: &Pose, expression: &Expression) {
         let (soft, seed) = (1.5 / self.base.scale, self.seed);
         self.now.repaint(&self.base, EYE_BOX, |x, y, c| eyes(x, y, c, soft, seed, expression));
@@ -111,7 +111,7 @@ fn eyes(x: f32, y: f32, base: Colour, soft: f32, seed: u32, e: &Expression) -> C
     let glint = ellipse((x, y), (at.0 - 0.009, at.1 - 0.01), (0.006, 0.006), soft);
     let mut eye = mix([196.0, 126.0, 130.0], [78.0 + 16.0 * noise(x * 160.0, y * 160.0, seed), 140.0, 118.0], iris);
     eye = mix(mix(eye, [22.0, 128.0, 128.0], pupil), [230.0, 128.0, 128.0], glint);
-    // The upper lid comes down; lashes at its edge.
+    // The upper lid closes, with lashes at its edge.
     let edge = -0.1 + 0.062 * e.closed;
     eye = mix(eye, [40.0, 124.0, 134.0], (1.0 - ((y - edge) / 0.012).abs()).clamp(0.0, 1.0));
     let lid = ((edge - y) / soft + 0.5).clamp(0.0, 1.0);
@@ -130,14 +130,14 @@ fn mouth(x: f32, y: f32, base: Colour, soft: f32, open: f32) -> Colour {
     mix(mix(chin, lip, 0.85 * lips), dark, inside)
 }
 
-/// What is worn.
+/// Clothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dress {
     Suit,
     Shirt,
 }
 
-/// Neck and shoulders, in heads, the origin being the head's. `below` is how far down they go.
+/// Neck and shoulders, in heads, with the head's origin. `below` is their extent downwards.
 pub(super) fn body(scale: f32, dress: Dress, below: f32, seed: u32) -> Sprite {
     let soft = 1.5 / scale;
     Sprite::paint(scale, (1.25, below), move |x, y| {

@@ -1,4 +1,4 @@
-//! Somebody before a building, filmed by hand.
+//! A person in front of a building, filmed with a hand-held camera.
 
 use super::art::{Backdrop, Sprite, fractal, hash, mix, noise, rectangle, unit};
 use super::draw::{self, Pose};
@@ -7,13 +7,13 @@ use super::motion::{blink, ease, speech, swing, wander};
 use super::talking_head::unit_of;
 use crate::Picture;
 
-/// A head's height as a share of the picture's.
+/// Height of the head relative to the picture.
 const HEAD: f64 = 0.62;
-/// Room around the picture for the hand's motion, in units.
+/// Margin around the picture for the hand's motion, in units.
 const MARGIN: f64 = 0.14;
-/// How far the camera swings to the side, in picture widths.
+/// Extent of the camera's pan, in picture widths.
 const SWING: f64 = 0.95;
-/// Seconds after which it all starts again; the camera swings over at 6 s, and back at 9 s.
+/// Period in seconds; the camera pans at 6 s, and back at 9 s.
 const CYCLE: f64 = 10.0;
 
 pub(super) struct Site {
@@ -47,14 +47,14 @@ impl Site {
         let s = self.seed;
         let phase = t - (t / CYCLE).floor() * CYCLE;
         let over = ease(phase, 6.0, 7.1) - ease(phase, 8.9, 9.9);
-        // A hand trembles fast and little, and drifts slowly and far.
+        // The hand trembles fast by little, and drifts slowly by much.
         let shake = |seed: u32| {
             0.06 * wander(t, s ^ seed) + 0.02 * wander(t * 2.7, s ^ seed ^ 1) + 0.008 * wander(t * 9.0, s ^ seed ^ 2)
         };
         let (dx, dy) = (shake(30), 0.8 * shake(40) + 0.03 * over * swing(t, 0.7));
         let camera = ((MARGIN + dx) * self.unit + over * SWING * self.size.0, (MARGIN + dy) * self.unit);
         draw::backdrop(picture, &self.building, camera);
-        // The head is at one place of the world, and moves about there.
+        // The head is at one place of the scene, and moves around it.
         let x = 0.05 * swing(t, 0.37) + 0.03 * wander(t * 1.6, s ^ 50) - dx;
         let y = 0.02 * wander(t * 1.1, s ^ 51) + 0.012 * wander(t * 3.1, s ^ 52) - dy;
         let middle = (self.size.0 / 2.0 - over * SWING * self.size.0, self.size.1 / 2.0);
@@ -64,7 +64,7 @@ impl Site {
         };
         let turn = 0.11 * wander(t * 0.9, s ^ 53) + 0.03 * wander(t * 2.6, s ^ 54);
         draw::sprite(picture, &self.body, &Pose { at: at(0.6), turn: turn * 0.3, scale: (1.0, 1.0) });
-        // Turning the head away narrows it.
+        // Turning the head narrows it.
         let grow = 1.0 + 0.05 * wander(t * 0.7, s ^ 55);
         let scale = (grow * (1.0 - 0.07 * (1.0 + swing(t, 0.29))), grow);
         let mouth = (1.2 * speech(t, s)).min(1.0) as f32;
@@ -77,7 +77,7 @@ impl Site {
     }
 }
 
-/// A building in the making: a wall of boards, then brick, girders against the sky, windows.
+/// A construction site: a wall of boards, then brick, girders against the sky, windows.
 fn building(x: f32, y: f32, soft: f32, seed: u32) -> [f32; 3] {
     let rough = 16.0 * fractal(x * 9.0, y * 9.0, 4, seed ^ 60)
         + 22.0 * noise(x * 60.0 + y * 30.0, y * 110.0, seed ^ 61)

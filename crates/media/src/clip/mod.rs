@@ -1,12 +1,12 @@
-//! Built-in clips: drawn pictures that move and can be coded like camera material, so that everything runs without a
+//! Built-in clips: synthetic moving pictures that code like camera material, so that everything runs without a
 //! download.
 //!
 //! A picture is a pure function of the specification and its number: the same on every machine, after a rewind, and in
-//! any order. What moves follows time and not the number, so a clip at half the rate is every other picture of it,
-//! but for the grain.
+//! any order. Motion follows time and not the number, so a clip at half the rate is every other picture of it, except
+//! for the grain.
 //!
-//! Spatial and temporal information (ITU-T P.910, samples as stored; largest and mean of 300 pictures of CIF at 30 a second)
-//! beside test sequences of the field, by `weir quality CLIP CLIP`:
+//! Spatial and temporal information (ITU-T P.910, samples as stored; maximum and mean of 300 CIF pictures at 30 a
+//! second) beside well-known test sequences, by `weir quality CLIP CLIP`:
 //!
 //! | clip | SI, largest | SI, mean | TI, largest | TI, mean |
 //! |---|---|---|---|---|
@@ -17,10 +17,11 @@
 //! | `sports` | 99.3 | 91.4 | 39.1 | 31.1 |
 //! | `movie` | 65.7 | 42.4 | 33.0 | 14.2 |
 //!
-//! `movie` begins in the dark; in 640x360 at 25 a second and the finest quantiser of ffmpeg's MPEG-4 (2) its seconds take 0.07 to
-//! 8.3 Mbit/s, the mean of 40 s being 4.0.
+//! `movie` begins in the dark. In 640x360 at 25 a second, with the finest quantiser of ffmpeg's MPEG-4 (2), its seconds
+//! take 0.07 to 8.3 Mbit/s, with a mean over 40 s of 4.0.
 //!
-//! In VGA at 15 pictures a second and 400 kbit/s, x264 (medium, zerolatency) gives a PSNR of luma of 39.1, 37.5 and 32.0 dB to the first three.
+//! In VGA at 15 pictures a second and 400 kbit/s, x264 (medium, zerolatency) reaches a luma PSNR of 39.1, 37.5 and 32.0
+//! dB for the first three.
 
 mod art;
 mod draw;
@@ -37,20 +38,21 @@ use core::str::FromStr;
 use draw::Grain;
 use weir_units::TimeDelta;
 
-/// Most samples a side: what is around the picture is painted, too, and takes up to eight times its memory.
+/// Greatest width and height: the surroundings of the picture are painted too, and take up to eight times its memory.
 pub const MAX_CLIP_SIDE: u32 = 4_096;
 
-/// What a clip shows.
+/// The subject of a clip.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Character {
-    /// A news reader in front of a studio wall; the camera stands still.
+    /// A news reader in front of a studio wall, with a static camera.
     #[default]
     TalkingHead,
-    /// Somebody talking and moving, held by hand; every ten seconds the camera swings over to a building and back.
+    /// A person talking and moving, with a hand-held camera; every ten seconds the camera pans to a building and back.
     HandHeld,
-    /// Players on a field, which the camera follows fast, before a crowd.
+    /// Players on a field in front of a crowd, with a fast-moving camera.
     Sports,
-    /// An action film: cuts between scenes of the other three at other distances and speeds, by day and night, titles, flashes.
+    /// An action film: cuts between scenes of the other three at other distances and speeds, by day and night, with
+    /// titles and flashes.
     Movie,
 }
 
@@ -66,7 +68,7 @@ impl Character {
             Self::Movie => "movie",
         }
     }
-    /// The one of this name.
+    /// The one with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.name() == name)
     }
@@ -78,10 +80,10 @@ impl fmt::Display for Character {
     }
 }
 
-/// What a clip is made from.
+/// Specification of a clip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClipSpec {
-    /// What it shows.
+    /// The subject.
     pub character: Character,
     /// Samples a row.
     pub width: u32,
@@ -89,9 +91,9 @@ pub struct ClipSpec {
     pub height: u32,
     /// Pictures a second.
     pub rate: FrameRate,
-    /// How many pictures; `None` for no end.
+    /// Number of pictures; `None` for endless.
     pub pictures: Option<u64>,
-    /// Seeds texture, motion and grain.
+    /// Seed of texture, motion and grain.
     pub seed: u64,
 }
 
@@ -104,8 +106,8 @@ impl ClipSpec {
 
 impl FromStr for ClipSpec {
     type Err = MediaError;
-    /// A name, and where wanted a size and a rate: `talking-head`, `hand-held:352x288`, `sports:1280x720@25`. VGA and
-    /// 30 pictures a second if absent.
+    /// A name with optional size and rate: `talking-head`, `hand-held:352x288`, `sports:1280x720@25`. The default is
+    /// VGA and 30 pictures a second.
     fn from_str(text: &str) -> Result<Self, MediaError> {
         let (rest, rate) = text.split_once('@').map_or((text, "30"), |(a, b)| (a, b));
         let (name, size) = rest.split_once(':').map_or((rest, "640x480"), |(a, b)| (a, b));
@@ -118,10 +120,10 @@ impl FromStr for ClipSpec {
     }
 }
 
-/// Reads a size as `640x480`.
+/// Parses a size such as `640x480`.
 ///
 /// # Errors
-/// Where it is none, or a side is zero or above [`MAX_SIDE`](crate::MAX_SIDE).
+/// It is malformed, or a side is zero or above [`MAX_SIDE`](crate::MAX_SIDE).
 pub fn parse_size(text: &str) -> Result<(u32, u32), MediaError> {
     let wrong = || MediaError::new("picture", "size", format!("{text:?}"), "width x height, as 640x480");
     let (w, h) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
@@ -131,7 +133,7 @@ pub fn parse_size(text: &str) -> Result<(u32, u32), MediaError> {
     Ok(size)
 }
 
-/// What is in front of the camera.
+/// The scene in front of the camera.
 enum Scene {
     TalkingHead(talking_head::Studio),
     HandHeld(hand_held::Site),
@@ -139,7 +141,7 @@ enum Scene {
     Movie(Box<movie::Film>),
 }
 
-/// A clip, picture by picture.
+/// A clip, read picture by picture.
 pub struct Clip {
     spec: ClipSpec,
     scene: Scene,
@@ -154,10 +156,10 @@ impl fmt::Debug for Clip {
 }
 
 impl Clip {
-    /// Draws what does not change, which takes as long as some tens of pictures.
+    /// Draws the static parts, which takes as long as some tens of pictures.
     ///
     /// # Errors
-    /// Where a side is zero or above [`MAX_CLIP_SIDE`].
+    /// A side is zero or above [`MAX_CLIP_SIDE`].
     pub fn new(spec: ClipSpec) -> Result<Self, MediaError> {
         for (field, value) in [("width", spec.width), ("height", spec.height)] {
             if !(1..=MAX_CLIP_SIDE).contains(&value) {
@@ -174,12 +176,12 @@ impl Clip {
         Ok(Self { spec, scene, grain: Grain::new(sigma, seed), next: 0 })
     }
 
-    /// What it was made from.
+    /// Its specification.
     pub fn spec(&self) -> &ClipSpec {
         &self.spec
     }
 
-    /// Draws the picture of this number, counted from 0, whatever comes next otherwise.
+    /// Draws the picture of this number, counted from 0, independently of the read position.
     pub fn draw(&mut self, number: u64, picture: &mut Picture) {
         let ClipSpec { width, height, rate, .. } = self.spec;
         if (picture.width(), picture.height()) != (width, height) {
@@ -190,7 +192,7 @@ impl Clip {
             Scene::TalkingHead(s) => s.draw(t, picture),
             Scene::HandHeld(s) => s.draw(t, picture),
             Scene::Sports(s) => s.draw(t, picture),
-            // What no camera has seen has no grain.
+            // Titles have no camera grain.
             Scene::Movie(s) => {
                 if !s.draw(t, picture) {
                     return;

@@ -1,5 +1,5 @@
-//! An action film: scenes of the other clips at other distances and speeds, by day and by night, with titles and flashes,
-//! and cuts between them.
+//! An action film: scenes of the other clips at other distances and speeds, by day and by night, with titles, flashes
+//! and cuts.
 
 use super::art::{Backdrop, hash, noise, unit, writing};
 use super::draw;
@@ -9,18 +9,19 @@ use super::sports::Field;
 use super::talking_head::{Studio, unit_of};
 use crate::{Picture, Plane};
 
-/// Scenes after which it all starts again.
+/// Number of scenes before it repeats.
 const SCENES: usize = 60;
-/// Seconds of the shortest scene, and what the longest has more: 3.6 s on average, as in the frame-size model of a movie.
+/// Length of the shortest scene, and the range above it, in seconds: 3.6 s on average, as in the frame-size model of a
+/// movie.
 const SHORTEST: f64 = 0.8;
 const MORE: f64 = 8.4;
-/// How much closer than in the clips themselves some scenes are seen.
+/// Magnification of some scenes relative to the clips.
 const CLOSE: f64 = 1.5;
-/// A flash every so many seconds in scenes that have them, and how long it lasts.
+/// Interval of flashes in scenes that have them, and their duration.
 const FLASH_SLOT: f64 = 1.3;
 const FLASH_LENGTH: f64 = 0.32;
 
-/// What a scene shows.
+/// The subject of a scene.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Set {
     Titles,
@@ -32,7 +33,7 @@ enum Set {
     FieldClose,
 }
 
-/// In how many of 40 scenes each is seen, the first never being titles.
+/// Number of scenes of each kind in 40, the first never being titles.
 const OFTEN: [(Set, u32); 7] = [
     (Set::Titles, 2),
     (Set::Talk, 4),
@@ -47,10 +48,10 @@ const OFTEN: [(Set, u32); 7] = [
 struct Shot {
     start: f64,
     set: Set,
-    /// Where in the set's own time it begins, and how fast that goes.
+    /// Start in the set's own time, and the speed of that time.
     offset: f64,
     speed: f64,
-    /// How bright it is, in 1/256.
+    /// Brightness in 1/256.
     light: u32,
     flashes: bool,
     seed: u32,
@@ -61,7 +62,7 @@ pub(super) struct Film {
     site: (Site, Site),
     field: (Field, Field),
     titles: Backdrop,
-    /// A picture of those seen closer, of which the middle is taken.
+    /// A larger picture for close scenes, of which a part is used.
     wide: Picture,
     shots: Vec<Shot>,
     length: f64,
@@ -89,14 +90,14 @@ impl Film {
         }
     }
 
-    /// Draws a picture; `false` where it has no grain, as titles have none.
+    /// Draws a picture; `false` if it has no grain, as for titles.
     pub(super) fn draw(&mut self, t: f64, picture: &mut Picture) -> bool {
         let t = t - (t / self.length).floor() * self.length;
         let shot = self.shots[self.shots.partition_point(|s| s.start <= t).saturating_sub(1)];
         let own = (t - shot.start) * shot.speed + shot.offset;
         match shot.set {
             Set::Titles => {
-                // Every other one rolls.
+                // Every other one scrolls.
                 let speed = if shot.seed.is_multiple_of(2) { 0.11 } else { 0.0 };
                 let room = self.titles.planes[0].1 as f64 - f64::from(picture.height()) - 2.0;
                 let from = f64::from(unit(3, 1, shot.seed)) * room * 0.6;
@@ -118,7 +119,7 @@ impl Film {
         true
     }
 
-    /// Takes a part of the wide picture, which a camera on a crane moves over.
+    /// Copies a part of the wide picture, over which the camera moves.
     fn crop(&self, shot: &Shot, t: f64, picture: &mut Picture) {
         let place = |room: u32, seed: u32| {
             let share = 0.5 + 0.4 * wander((t - shot.start) * 0.5, shot.seed ^ seed);
@@ -139,7 +140,7 @@ impl Film {
     }
 }
 
-/// The scenes in order, and how long they all take.
+/// The scenes in order, and their total length.
 fn shots(seed: u32) -> (Vec<Shot>, f64) {
     let mut all = Vec::with_capacity(SCENES);
     let mut start = 0.0;
@@ -178,7 +179,7 @@ fn set_of(h: u32) -> Set {
     Set::Site
 }
 
-/// How much brighter a flash makes it, from 0 to 120: at once, then fading.
+/// The brightness added by a flash, from 0 to 120: full at once, then fading.
 fn flash(t: f64, seed: u32) -> u32 {
     let slot = (t / FLASH_SLOT).floor();
     let start = slot * FLASH_SLOT + f64::from(unit(slot as i32, 28, seed)) * (FLASH_SLOT - FLASH_LENGTH);
@@ -186,7 +187,7 @@ fn flash(t: f64, seed: u32) -> u32 {
     if (0.0..1.0).contains(&f) { (120.0 * (1.0 - f)) as u32 } else { 0 }
 }
 
-/// Dims (or brightens) all samples by `light` / 256 around black, colour no more than half as far, and adds a flash.
+/// Dims or brightens all samples by `light` / 256 around black, colour by at most half of that, and adds a flash.
 fn light(picture: &mut Picture, light: u32, flash: u32) {
     let luma: [u8; 256] = core::array::from_fn(|v| {
         let v = (v as u32).saturating_sub(16) * light / 256 + 16 + flash;
@@ -200,7 +201,7 @@ fn light(picture: &mut Picture, light: u32, flash: u32) {
     }
 }
 
-/// White writing on black, a third of the height a line of names.
+/// White text on black, lines a third of the height apart.
 fn titles(x: f32, y: f32, seed: u32) -> [f32; 3] {
     let (line, wide) = ((y * 7.0).floor(), 0.35 + 0.15 * noise(0.0, (y * 7.0).floor() * 3.3, seed ^ 420));
     let inside = x.abs() < wide && line as i32 % 3 != 2;
@@ -217,7 +218,8 @@ mod tests {
         for seed in 1..20 {
             let (all, length) = shots(seed);
             let mean = length / SCENES as f64;
-            // 0.8 + 8.4 / 3; the deviation of a scene is 8.4 sqrt(1/5 - 1/9) = 2.5 s, of 60 scenes' mean 0.32 s.
+            // 0.8 + 8.4 / 3; the deviation of a scene is 8.4 sqrt(1/5 - 1/9) = 2.5 s, that of the mean of 60 scenes
+            // 0.32 s.
             assert!((3.6 - 1.1..3.6 + 1.1).contains(&mean), "{mean} with seed {seed}");
             assert_ne!(all[0].set, Set::Titles);
             assert!(all.windows(2).all(|w| w[1].start - w[0].start >= SHORTEST));
@@ -234,7 +236,7 @@ mod tests {
     fn a_flash_is_at_once_there_and_fades() {
         let values: Vec<u32> = (0..2_600).map(|ms| flash(f64::from(ms) / 1_000.0, 5)).collect();
         let lit = values.iter().filter(|&&v| v > 0).count();
-        // Twice 0.32 s, less the last millisecond or two of each, which round to nothing.
+        // Twice 0.32 s, less the last millisecond or two of each, which round to zero.
         assert!((600..=640).contains(&lit), "{lit}");
         let rises = values.windows(2).filter(|w| w[1] > w[0]).count();
         assert_eq!(rises + usize::from(values[0] > 0), 2);

@@ -6,20 +6,20 @@ use super::motion::{swing, wander};
 use super::talking_head::unit_of;
 use crate::Picture;
 
-/// How far the camera goes to each side, in picture widths, and how often it does so a second.
+/// Extent of the camera's motion to each side, in picture widths, and its frequency.
 const REACH: f64 = 0.8;
 const HERTZ: f64 = 0.14;
-/// Room above and below, in units.
+/// Margin above and below, in units.
 const MARGIN: f64 = 0.06;
 const PLAYERS: usize = 18;
 /// Steps of a run.
 const STEPS: usize = 6;
-/// A player's height, as a share of the picture's.
+/// Height of a player relative to the picture.
 const TALL: f64 = 0.3;
 
 pub(super) struct Field {
     ground: Backdrop,
-    /// Players of both sides, by steps of their run.
+    /// Players of both teams, by step of their run.
     players: Vec<Sprite>,
     unit: f64,
     size: (f64, f64),
@@ -48,17 +48,17 @@ impl Field {
 
     pub(super) fn draw(&mut self, t: f64, picture: &mut Picture) {
         let s = self.seed;
-        // The camera follows the play from side to side, late and unsteadily.
+        // The camera follows the play with a lag and unsteadily.
         let look = |t: f64| REACH * 0.94 * swing(t, HERTZ) * self.size.0 / self.unit;
         let dx = look(t) + 0.05 * wander(t * 1.7, s ^ 70);
         let dy = 0.04 * wander(t * 1.3, s ^ 71) + 0.006 * wander(t * 7.0, s ^ 72);
         let camera = (REACH * self.size.0 + (MARGIN + dx) * self.unit, (MARGIN + dy) * self.unit);
         draw::backdrop(picture, &self.ground, (camera.0.max(0.0), camera.1.max(0.0)));
         for i in 0..PLAYERS {
-            // Those farther away are drawn first, higher and smaller.
+            // Distant players are drawn first, higher and smaller.
             let depth = (i as f64 + 0.5) / PLAYERS as f64;
             let own = |k: i32| f64::from(unit(i as i32, k, s ^ 73));
-            // Around the play, each on a way of its own.
+            // Around the play, each on its own path.
             let spread = 0.5 * self.size.0 / self.unit + 0.25;
             let place =
                 |t: f64| look(t - 0.3) + spread * wander(t * (0.3 + 0.4 * own(0)) + 9.0 * own(1), s ^ (100 + i as u32));
@@ -80,10 +80,10 @@ impl Field {
     }
 }
 
-/// A crowd, boards with writing, and grass with lines.
+/// A crowd, boards with text, and grass with lines.
 fn ground(x: f32, y: f32, soft: f32, seed: u32) -> Colour {
     if y < -0.24 {
-        // A face, a coat and a gap for each of the crowd.
+        // Each spectator has a face, a coat and a gap.
         let (px, py) = (x * 30.0, y * 24.0);
         let row = py.floor();
         let px = px + 0.5 * (row as i32 % 2) as f32;
@@ -124,7 +124,7 @@ fn ground(x: f32, y: f32, soft: f32, seed: u32) -> Colour {
     mix(c, [205.0 + blades, 126.0, 126.0], across.max(mark).max(side) * 0.85)
 }
 
-/// A runner, one high, feet down, at a share of the run's step.
+/// A runner of height 1, feet down, at a fraction of the run's step.
 fn player(x: f32, y: f32, soft: f32, home: bool, step: f32, seed: u32) -> (Colour, f32) {
     let p = (x, y);
     let shirt: Colour = if home { [70.0, 120.0, 190.0] } else { [200.0, 130.0, 122.0] };

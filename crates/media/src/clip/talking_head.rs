@@ -6,20 +6,20 @@ use super::face::{self, Cover, Dress, Expression, Head};
 use super::motion::{blink, speech, swing, wander};
 use crate::Picture;
 
-/// A head's height as a share of the picture's.
+/// Height of the head relative to the picture.
 const HEAD: f64 = 0.44;
 
 pub(super) struct Studio {
     wall: Backdrop,
     body: Sprite,
     head: Head,
-    /// Samples a unit; the picture's middle.
+    /// Samples per unit; the picture's centre.
     unit: f64,
     middle: (f64, f64),
     seed: u32,
 }
 
-/// Samples of one unit: the height of the picture, or less where it is narrow.
+/// Samples per unit: the height of the picture, or less if it is narrow.
 pub(super) fn unit_of((width, height): (u32, u32)) -> f64 {
     f64::from(height).min(f64::from(width) * 0.75)
 }
@@ -46,7 +46,7 @@ impl Studio {
         draw::backdrop(picture, &self.wall, (0.0, 0.0));
         let s = self.seed;
         let mouth = speech(t, s);
-        // Somebody who talks sways slowly and nods with the words.
+        // The speaker sways slowly and nods with the words.
         let x = 0.018 * swing(t, 0.13) + 0.014 * wander(t * 1.1, s ^ 10);
         let y = 0.009 * wander(t * 0.8, s ^ 11) + 0.012 * wander(t * 2.4, s ^ 12) * (0.3 + mouth);
         let turn = 0.05 * wander(t * 0.7, s ^ 13) + 0.02 * wander(t * 2.1, s ^ 14);
@@ -59,7 +59,7 @@ impl Studio {
     }
 }
 
-/// The studio's wall: panels, a screen with a map and writing, a city behind a window, a strip of news.
+/// The studio's wall: panels, a screen with a map and text, a city in a window, a news ticker.
 fn wall(x: f32, y: f32, soft: f32, seed: u32) -> [f32; 3] {
     let p = (x, y);
     let panel = ((x + 0.05) * 7.0).floor();

@@ -77,7 +77,7 @@ fn specifications_are_read_from_text() {
 
 #[test]
 fn a_movie_has_cuts_and_titles_and_little_else_changes_at_once() {
-    // Mean change of luma from picture to picture over 30 s: within scenes a few steps, across cuts many.
+    // Mean change of luma between pictures over 30 s: a few steps within scenes, many across cuts.
     let mut clip =
         Clip::new(ClipSpec { rate: FrameRate::new(25, 1).unwrap(), ..spec(Character::Movie, 96, 54) }).unwrap();
     let (mut p, mut changes, mut black) = (Picture::new(1, 1).unwrap(), vec![], 0);
@@ -91,7 +91,7 @@ fn a_movie_has_cuts_and_titles_and_little_else_changes_at_once() {
         before = luma.to_vec();
     }
     let cuts = changes.iter().filter(|&&c| c > 24.0).count();
-    // 33 cuts in 120 s, some between likes, and a flash every 1.3 s in a fifth of the scenes.
+    // 33 cuts in 120 s, some between similar scenes, and a flash every 1.3 s in a fifth of the scenes.
     assert!((25..80).contains(&cuts), "{cuts}");
     let calm = changes.iter().filter(|&&c| c < 12.0).count();
     assert!(calm * 10 > changes.len() * 6, "{calm}");
@@ -103,14 +103,15 @@ fn half_the_rate_is_every_other_picture_but_for_the_grain() {
     let fast = pictures(spec(Character::HandHeld, 176, 144), &[20]);
     let slow = ClipSpec { rate: FrameRate::new(15, 1).unwrap(), ..spec(Character::HandHeld, 176, 144) };
     let slow = pictures(slow, &[10]);
-    // Two independent grains of 2.3 differ by a variance of 10.6, and rounding: 37.8 dB.
+    // Two independent grains of 2.3 differ by a variance of 10.6, plus rounding: 37.8 dB.
     let psnr = crate::quality::PlaneErrors::between(&fast[0], &slow[0]).unwrap().psnr().y;
     assert!((36.5..39.5).contains(&psnr), "{psnr}");
 }
 
 #[test]
 fn the_bytes_are_the_same_on_every_machine() {
-    // FNV-1a over two pictures. A change of what is drawn changes these numbers, and everything measured with the clips.
+    // FNV-1a over two pictures. Any change of the drawing changes these numbers, and all results measured with the
+    // clips.
     let checksum = |character| {
         let all = pictures(spec(character, 352, 288), &[7, 207]);
         let bytes = all.iter().flat_map(|p| p.as_i420());

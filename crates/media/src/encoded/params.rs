@@ -1,4 +1,4 @@
-//! Parameters of an encoder as a source.
+//! Parameters of an encoder used as a source.
 
 use super::EncodedSource;
 use crate::{Codec, ParamError, ParamValue, RateChange};

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_units::{DataRate, DataSize, Timestamp};
 
-/// Frames and orders that wait, at most.
+/// Most frames and requests waiting.
 const MAX_WAITING: usize = 64;
 
 #[derive(Debug, Default)]
@@ -16,27 +16,27 @@ struct Shared {
     frames: VecDeque<(Frame, CodedFrame)>,
     numbering: Numbering,
     target: DataRate,
-    /// The target that the encoder has been given.
+    /// The target last set on the encoder.
     told: DataRate,
     key_wanted: bool,
     feedback: VecDeque<SourceFeedback>,
     sent: SentPictures,
     slices_apart: bool,
     refused: u64,
-    /// Which layers are sent, where the encoder makes several.
+    /// The layers to send, if the encoder makes several.
     layers: Option<LayerSelection>,
-    /// Layer frames left out.
+    /// Layer frames not sent.
     left_out: u64,
-    /// When the picture was captured of which a layer frame was handed over.
+    /// Capture time of the picture whose layer frame was last returned.
     layers_of: Option<Timestamp>,
 }
 
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    // Nothing is left half done where a holder panics.
+    // A panic of a lock holder leaves no partial change.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Frames that come ready-made from an encoder elsewhere, on a thread of its own: see [`FramePusher`].
+/// Frames from an encoder on another thread: see [`FramePusher`].
 ///
 /// Each is due at its capture time, that is at once.
 #[derive(Debug)]
@@ -46,13 +46,13 @@ pub struct PushedSource {
     coded: CodedFrame,
 }
 
-/// The encoder's end of a [`PushedSource`]: before each picture [`Self::apply`] tells the encoder what is wanted, and behind
-/// it [`Self::push`] hands over what came out.
+/// The encoder's side of a [`PushedSource`]: before each picture [`Self::apply`] passes requests to the encoder, and
+/// afterwards [`Self::push`] passes its output to the source.
 #[derive(Clone, Debug)]
 pub struct FramePusher(Arc<Mutex<Shared>>);
 
 impl PushedSource {
-    /// A source of frames of this codec, and where to push them.
+    /// A source of frames of this codec, and its pusher.
     pub fn new(codec: VideoCodec) -> (Self, FramePusher) {
         let shared = Arc::new(Mutex::new(Shared::default()));
         let pusher = FramePusher(shared.clone());
@@ -61,11 +61,11 @@ impl PushedSource {
 }
 
 impl FramePusher {
-    /// Passes on the target, wishes for key frames and feedback that came since the last call. An encoder of several layers
-    /// learns by it which of them get the target ([`LayerSelection`]).
+    /// Passes the target, key frame requests and feedback since the last call to the encoder. An encoder of several
+    /// layers also gets the split of the target over them ([`LayerSelection`]).
     ///
     /// # Errors
-    /// Where the encoder refuses the target; the rest is passed on all the same.
+    /// The encoder refuses the target; the rest is passed on nevertheless.
     pub fn apply(&self, encoder: &mut dyn VideoEncoder, now: Timestamp) -> Result<(), VideoError> {
         let mut shared = lock(&self.0);
         let s = &mut *shared;
@@ -83,7 +83,7 @@ impl FramePusher {
             let before = layers.top();
             if layers.follow(s.target, now) {
                 s.told = DataRate::ZERO;
-                // A spatial layer that has not been sent has nothing to refer to.
+                // A spatial layer that has not been sent has no reference.
                 if layers.top().spatial > before.spatial {
                     encoder.request_key_frame();
                 }
@@ -99,9 +99,9 @@ impl FramePusher {
         Ok(())
     }
 
-    /// Hands over a frame, captured at this time; what it is sent as. `None` where it has no data, its layer is left out, or too
-    /// many wait for the sender: then it is lost, and a key frame wanted. Layer frames of a picture are handed over the lowest
-    /// first, with one time.
+    /// Passes a frame captured at this time; returns the frame as sent. `None` if it has no data, its layer is not
+    /// sent, or too many are waiting for the sender: then it is lost, and a key frame is requested. Layer frames of a
+    /// picture must be passed lowest first, with the same time.
     pub fn push(&self, captured: Timestamp, mut coded: CodedFrame) -> Option<Frame> {
         let mut s = lock(&self.0);
         if coded.data.is_empty() {
@@ -132,15 +132,15 @@ impl FramePusher {
         Some(frame)
     }
 
-    /// The rate that is wanted now; zero for a pause.
+    /// The current target; zero for a pause.
     pub fn target(&self) -> DataRate {
         lock(&self.0).target
     }
-    /// Layer frames that were left out because the target was too small for their layers.
+    /// Layer frames not sent because the target was too low for their layers.
     pub fn left_out(&self) -> u64 {
         lock(&self.0).left_out
     }
-    /// Frames lost because too many waited.
+    /// Frames lost because too many were waiting.
     pub fn refused(&self) -> u64 {
         lock(&self.0).refused
     }

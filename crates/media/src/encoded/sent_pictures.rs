@@ -1,12 +1,12 @@
-//! Pictures sent, and feedback on them.
+//! Sent pictures, and feedback on them.
 
 use crate::{SourceFeedback, VideoEncoder};
 use std::collections::VecDeque;
 
-/// Frames whose picture IDs are remembered; feedback on older ones comes too late.
+/// Frames whose picture IDs are remembered; feedback on older ones is ignored.
 const REMEMBERED: usize = 256;
 
-/// Which picture a frame was, by its RTP timestamp.
+/// Picture numbers of frames, by RTP timestamp.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SentPictures(VecDeque<(u32, u64)>);
 
@@ -22,7 +22,7 @@ impl SentPictures {
         self.0.iter().rev().find(|s| s.0 == rtp_timestamp).map(|s| s.1)
     }
 
-    /// Hands feedback to the encoder. A reference that it has dropped makes a key frame.
+    /// Passes feedback to the encoder. If the reference has been dropped, a key frame is made.
     pub(super) fn on_feedback(&self, feedback: SourceFeedback, encoder: &mut dyn VideoEncoder) -> Applied {
         match feedback {
             SourceFeedback::Decoded { rtp_timestamp } => {
@@ -47,7 +47,7 @@ impl SentPictures {
     }
 }
 
-/// What feedback has changed.
+/// The effect of feedback.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Applied {
     Nothing,

@@ -3,28 +3,28 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_units::Timestamp;
 
-/// A picture as it was encoded.
+/// A picture when it was encoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// Its RTP timestamp, before the session's random offset.
+    /// Its RTP timestamp, without the session's random offset.
     pub rtp_timestamp: u32,
     /// When it was due.
     pub captured: Timestamp,
     /// The original.
     pub picture: &'a Picture,
-    /// What the encoder made of it; without data where it left the picture out or failed.
+    /// The coded frame; without data if the encoder dropped the picture or failed.
     pub coded: &'a CodedFrame,
 }
 
 /// Called with each picture as it is encoded.
 pub type Tap = Box<dyn FnMut(Captured<'_>) + Send>;
 
-/// The latest originals of an [`EncodedSource`](crate::EncodedSource), for a meter of quality at the other end: the source
-/// fills it by a tap, the meter takes pictures out by RTP timestamp. A bounded queue behind a lock, so that both ends may
-/// be moved to a thread together or apart; the oldest gives way.
+/// The latest originals of an [`EncodedSource`](crate::EncodedSource), for a quality meter at the other end: the source
+/// adds them by a tap, the meter takes them by RTP timestamp. A bounded queue behind a lock, so that the two ends may
+/// be on different threads; the oldest originals are dropped.
 ///
-/// Copies rather than draws the pictures again: a clip from a file or a camera cannot be asked twice, and a copy costs
-/// little beside an encoder.
+/// It copies pictures instead of drawing them again: a clip from a file or a camera cannot be read twice, and a copy is
+/// cheap beside an encoder.
 #[derive(Clone, Debug)]
 pub struct Originals(Arc<Mutex<Kept>>);
 
@@ -57,26 +57,26 @@ impl Kept {
 }
 
 impl Originals {
-    /// Keeps at most so many pictures (at least one): those of the longest time from capture to playout, and some more. A
-    /// picture takes width x height x 1.5 bytes.
+    /// Keeps at most `limit` pictures (at least one); it should cover the longest time from capture to playout with
+    /// some margin. A picture takes width x height x 1.5 bytes.
     pub fn new(limit: usize) -> Self {
         let (pictures, spare) = (VecDeque::new(), Vec::new());
         Self(Arc::new(Mutex::new(Kept { limit: limit.max(1), pictures, spare, lost: 0 })))
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        // Nothing is left half done where a holder panics.
+        // A panic of a lock holder leaves no partial change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A tap that fills it.
+    /// A tap that adds pictures.
     pub fn tap(&self) -> Tap {
         let this = self.clone();
         Box::new(move |c| this.kept().push(c.rtp_timestamp, c.picture))
     }
 
-    /// Hands out, in order, and lets go of the originals up to and including the one of this timestamp, as the source
-    /// counts it: those of frames that never came lie in front of it.
+    /// Removes the originals up to and including the one with this timestamp, as counted by the source, and passes them
+    /// to `each` in order: those before it belong to frames that never arrived.
     pub fn take_to(&self, rtp_timestamp: u32, mut each: impl FnMut(u32, &Picture)) {
         let mut kept = self.kept();
         while let Some((t, picture)) = kept.pictures.pop_front_if(|(t, _)| rtp_timestamp.wrapping_sub(*t) as i32 >= 0) {
@@ -85,7 +85,7 @@ impl Originals {
         }
     }
 
-    /// How many are kept.
+    /// Number of pictures kept.
     pub fn len(&self) -> usize {
         self.kept().pictures.len()
     }
@@ -93,7 +93,7 @@ impl Originals {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// How many have given way to newer ones before anybody took them.
+    /// Number dropped for newer ones before being taken.
     pub fn lost(&self) -> u64 {
         self.kept().lost
     }

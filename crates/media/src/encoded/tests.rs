@@ -32,7 +32,7 @@ fn frames_come_on_the_grid_with_the_target_and_the_clip_goes_round() {
     let frames = run(&mut s, 301);
     for (i, f) in frames.iter().enumerate() {
         assert_eq!((f.id, f.captured), (i as u64, at(i as i64)));
-        // 480 kbit/s at 30 frames a second are 2,000 bytes each; 5 s are 450,000 ticks, a frame 3,000.
+        // 480 kbit/s at 30 frames a second make 2,000 bytes each; 5 s are 450,000 ticks, a frame 3,000.
         assert_eq!((f.size.as_bytes(), f.kind == FrameKind::Key), (2_000, i == 0));
         assert!((450_000 + 3_000 * i as u32).abs_diff(f.rtp_timestamp) <= 1);
     }
@@ -93,14 +93,14 @@ fn a_pause_and_a_lag_skip_pictures_and_stay_on_the_grid() {
     assert_eq!((s.next_frame_at(), s.generated_rate()), (None, DataRate::ZERO));
     s.on_target(DataRate::from_kbps(480), at(10) + TimeDelta::from_millis(1));
     assert_eq!((s.next_frame_at(), s.stats().skipped), (Some(at(11)), 8));
-    // Half a second is made up for, two seconds are not.
+    // Half a second is caught up, two seconds are skipped.
     let late = at(11) + TimeDelta::from_millis(510);
     assert_eq!(std::iter::from_fn(|| s.poll_frame(late)).count(), 16);
     let late = s.next_frame_at().expect("running") + TimeDelta::from_millis(2_010);
     let frames: Vec<_> = std::iter::from_fn(|| s.poll_frame(late)).collect();
     assert!((1..=2).contains(&frames.len()) && late - frames[0].captured < TimeDelta::from_millis(67));
     assert!(s.next_frame_at().is_some_and(|next| next > late && next < late + TimeDelta::from_millis(34)));
-    // A clip that cannot go back ends the stream.
+    // A clip that cannot rewind ends the stream.
     let mut s = source(h264(), Counting { rewinds: false, ..Counting::new(5) });
     s.on_target(DataRate::from_kbps(480), START);
     assert_eq!(run(&mut s, 20).len(), 5);
@@ -153,7 +153,7 @@ fn feedback_reaches_the_encoder_by_picture() {
     let of = |n: usize| frames[n].rtp_timestamp;
     assert!(s.on_feedback(SourceFeedback::Decoded { rtp_timestamp: of(3) }, START));
     assert!(!s.on_feedback(SourceFeedback::Decoded { rtp_timestamp: of(3) + 7 }, START));
-    // Picture 3 is kept: no key frame. Picture 0 is not.
+    // Picture 3 is available as a reference: no key frame. Picture 0 is not.
     assert!(s.on_feedback(SourceFeedback::ReferenceWanted { rtp_timestamp: of(3) }, START));
     assert_eq!((run(&mut s, 1)[0].kind, s.coded.from_selected), (FrameKind::Delta, true));
     assert!(s.on_feedback(SourceFeedback::ReferenceWanted { rtp_timestamp: of(0) }, START));
@@ -174,7 +174,7 @@ fn originals_are_found_by_timestamp_and_the_oldest_give_way() {
     let frames: Vec<_> = (0..5).filter_map(|n| s.poll_frame(at(n))).collect();
     assert_eq!((frames.len(), originals.len(), originals.lost()), (4, 4, 1));
     let mut seen = vec![];
-    // Pictures 1, 2, 3: the encoder left number 2 out, and it is compared all the same.
+    // Pictures 1, 2, 3: the encoder dropped number 2, which is still compared.
     originals.take_to(frames[2].rtp_timestamp, |t, p| seen.push((t, p.plane(Plane::Y)[0])));
     assert_eq!(seen.iter().map(|s| s.1).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!((seen[0].0, seen[2].0), (frames[1].rtp_timestamp, frames[2].rtp_timestamp));
@@ -226,14 +226,14 @@ fn pushed_frames_are_sent_and_orders_reach_the_encoder() {
     assert_eq!((s.next_frame_at(), s.poll_frame(at(0)), s.poll_frame(at(0))), (Some(at(0)), Some(first), None));
     let mut payloads = Payloads::default();
     assert!(s.take_payloads(DataSize::from_bytes(1_000), &mut payloads));
-    // 1,995 bytes behind start code and header, at most 998 of them in a fragment.
+    // 1,995 bytes after start code and header, at most 998 of them per fragment.
     assert_eq!(payloads.len(), 2);
     assert_eq!(s.poll_frame(at(5)), Some(second));
     s.on_feedback(SourceFeedback::Decoded { rtp_timestamp: second.rtp_timestamp }, at(5));
     s.request_key_frame(at(5));
     assert_eq!(push(6).expect("room").kind, FrameKind::Key);
     assert_eq!(pusher.push(at(7), CodedFrame::default()), None);
-    // More than can wait are refused, and the chain of references that breaks is mended.
+    // Frames beyond the limit are refused, and the broken chain of references is repaired.
     let pushed: Vec<_> = (7..107).filter_map(&mut push).collect();
     assert_eq!((pushed.len(), pusher.refused()), (63, 37));
     while s.poll_frame(at(200)).is_some() {}

@@ -21,7 +21,7 @@ const FU_B: u8 = 29;
 const START: u8 = 0x80;
 const END: u8 = 0x40;
 const START_CODE: [u8; 4] = [0, 0, 0, 1];
-/// NAL units in a STAP-A of ours.
+/// Most NAL units in a STAP-A sent.
 const MOST_AGGREGATED: usize = 16;
 
 const fn is_plain(header: u8) -> bool {
@@ -32,8 +32,8 @@ const fn is_slice(header: u8) -> bool {
     matches!(header & TYPE, 1..=5)
 }
 
-/// The NAL units of a byte stream, without start codes and the zeros behind them; bytes in front of the first start code
-/// are left out, and empty units too.
+/// The NAL units of a byte stream, without start codes and trailing zeros; bytes before the first start code and empty
+/// units are skipped.
 pub(crate) fn nal_units(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut begin = start_code(stream, 0).map(|at| at + 3);
     std::iter::from_fn(move || {
@@ -47,7 +47,7 @@ pub(crate) fn nal_units(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     .filter(|unit| !unit.is_empty())
 }
 
-/// Where the next start code of three bytes begins.
+/// Position of the next start code of three bytes.
 fn start_code(stream: &[u8], mut at: usize) -> Option<usize> {
     while let Some(&[a, b, c]) = stream.get(at..at + 3) {
         at += match (a, b, c) {
@@ -59,11 +59,11 @@ fn start_code(stream: &[u8], mut at: usize) -> Option<usize> {
     None
 }
 
-/// Neighbours that may share a packet.
+/// Adjacent units that may share a packet.
 struct Group<'a> {
     units: [&'a [u8]; MOST_AGGREGATED],
     len: usize,
-    /// Bytes as a STAP-A.
+    /// Size as a STAP-A in bytes.
     size: usize,
     has_slice: bool,
 }
@@ -91,7 +91,7 @@ impl<'a> Group<'a> {
             [] => return,
             [unit] => out.push(&[unit], discardable),
             _ => {
-                // F is set where one is set, NRI is the highest of all (section 5.7).
+                // F is set if any is set; NRI is the highest of all (section 5.7).
                 let f = units.iter().fold(0, |f, u| f | u[0] & F);
                 let nri = units.iter().map(|u| u[0] & NRI).max().unwrap_or(0);
                 let header = [f | nri | STAP_A];
@@ -130,14 +130,14 @@ pub(super) fn packetise(frame: &CodedFrame, max: usize, slices_apart: bool, out:
     group.write(frame.discardable, out);
 }
 
-/// Takes NAL units and fragments of them.
+/// Accepts NAL units and fragments.
 struct Stream<'a> {
     out: &'a mut Vec<u8>,
     stats: &'a mut DepacketiserStats,
     made: Assembled,
-    /// Where the fragmented unit begins in `out`, and its type.
+    /// Start of the fragmented unit in `out`, and its type.
     open: Option<(usize, u8)>,
-    /// Whether the fragments that come belong to a unit that is given up and counted.
+    /// Whether to skip fragments of a unit that has been counted as lost.
     skipping: bool,
     units: usize,
     slices: usize,
@@ -150,7 +150,7 @@ impl Stream<'_> {
         self.made.broken = true;
     }
 
-    /// Drops a fragmented unit that does not go on.
+    /// Drops an incomplete fragmented unit.
     fn abandon(&mut self) {
         if let Some((at, _)) = self.open.take() {
             self.out.truncate(at);
@@ -164,7 +164,7 @@ impl Stream<'_> {
         self.made.broken = true;
     }
 
-    /// Appends the beginning of a unit, or tells that its header is refused.
+    /// Appends the beginning of a unit; returns whether its header is accepted.
     fn begin(&mut self, header: u8, bytes: &[u8]) -> bool {
         if !is_plain(header) {
             self.stats.reserved += 1;
@@ -182,12 +182,12 @@ impl Stream<'_> {
         true
     }
 
-    /// Notes a unit that is there whole, which begins at `at`.
+    /// Records a complete unit that begins at `at`.
     fn note(&mut self, at: usize) {
         let unit = &self.out[at + START_CODE.len()..];
         let header = unit[0];
-        // A picture has begun with a delimiter, parameters, or a slice whose first macroblock is number 0: the first
-        // bit behind the header is that number in Exp-Golomb code. IDR pictures come behind their parameters.
+        // A picture begins with a delimiter, parameters, or a slice whose first macroblock is 0: the first bit after
+        // the header is that number in Exp-Golomb code. IDR pictures follow their parameters.
         let first_slice = header & TYPE == 1 && unit.get(1).is_some_and(|b| b & 0x80 != 0);
         if self.units == 0 {
             self.made.front |= matches!(header & TYPE, AUD | SPS) || first_slice;
@@ -244,7 +244,7 @@ impl Stream<'_> {
                 self.skipping = true;
             }
         }
-        // Both bits in one packet are forbidden (section 5.8), and read all the same.
+        // Both bits in one packet are forbidden (section 5.8), but accepted.
         if fu & END != 0
             && let Some((at, _)) = self.open.take()
         {

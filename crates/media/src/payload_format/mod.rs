@@ -1,4 +1,4 @@
-//! RTP payload formats: coded frames made payloads, and payloads that have arrived made coded frames again.
+//! RTP payload formats: from coded frames to payloads, and from received payloads to coded frames.
 
 mod h264;
 mod sdp;
@@ -10,12 +10,12 @@ pub use sdp::{h264_profile_level_id, profile_level_id_of};
 use crate::{CodedFrame, LayerInfo, Packetiser, Payloads, ReceivedFrame, ReceivedPayload, Split, VideoCodec};
 use weir_units::DataSize;
 
-/// The least size of payloads that is kept to; a smaller limit counts as this one.
+/// Least payload limit; a smaller one counts as this.
 pub const LEAST_MAX_PAYLOAD: DataSize = DataSize::from_bytes(20);
 
 /// How coded frames become RTP payloads: H.264 by RFC 6184 in its non-interleaved mode (single NAL units, STAP-A and
-/// FU-A), VP8 by RFC 7741 with a picture ID of 15 bits, VP9 by RFC 9628. Layers of VP8 are signalled by TID, Y and TL0PICIDX,
-/// those of VP9 in flexible mode; frames without are sent in non-flexible mode.
+/// FU-A), VP8 by RFC 7741 with a picture ID of 15 bits, VP9 by RFC 9628. Layers of VP8 are signalled by TID, Y and
+/// TL0PICIDX, those of VP9 in flexible mode; frames without layers are sent in non-flexible mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PayloadFormat {
     codec: VideoCodec,
@@ -33,7 +33,8 @@ impl PayloadFormat {
     pub const fn new(codec: VideoCodec) -> Self {
         Self { codec, slices_apart: false }
     }
-    /// Whether two slices of H.264 never share a packet, so that one loss takes one slice: for slices of a wanted size.
+    /// Whether two slices of H.264 never share a packet, so that a loss affects one slice only; for slices of limited
+    /// size.
     #[must_use]
     pub const fn with_slices_apart(mut self, apart: bool) -> Self {
         self.slices_apart = apart;
@@ -44,12 +45,12 @@ impl PayloadFormat {
         self.codec
     }
 
-    /// Appends the payloads of a frame to `out`, each of at most `max` bytes, but no fewer than [`LEAST_MAX_PAYLOAD`];
-    /// none for a frame without data. A payload is discardable where the frame is, and in H.264 where all its NAL units
-    /// say so (`nal_ref_idc` 0).
+    /// Appends the payloads of a frame to `out`, each of at most `max` bytes, or [`LEAST_MAX_PAYLOAD`] if that is
+    /// greater; none for a frame without data. A payload is discardable if the frame is, and in H.264 if all its NAL
+    /// units are (`nal_ref_idc` 0).
     ///
-    /// What H.264 frames hold in front of the first start code and NAL units of types that RFC 6184 reserves (0 and 24
-    /// to 31) are left out.
+    /// In H.264, bytes before the first start code and NAL units of types that RFC 6184 reserves (0 and 24 to 31) are
+    /// skipped.
     pub fn packetise(self, frame: &CodedFrame, max: DataSize, out: &mut Payloads) {
         let max = max.max(LEAST_MAX_PAYLOAD).as_bytes() as usize;
         match self.codec {
@@ -60,7 +61,7 @@ impl PayloadFormat {
     }
 }
 
-/// Pieces of as even a size as can be, each of at most `max` bytes, with whether they are the first and the last.
+/// Pieces of as equal a size as possible, at most `max` bytes each, with whether they are the first and the last.
 fn pieces(bytes: &[u8], max: usize) -> impl Iterator<Item = (&[u8], bool, bool)> {
     let packetiser = Packetiser { max_payload: DataSize::from_bytes(max as u64), split: Split::Even };
     let mut rest = bytes;
@@ -71,20 +72,20 @@ fn pieces(bytes: &[u8], max: usize) -> impl Iterator<Item = (&[u8], bool, bool)>
     })
 }
 
-/// What is known of a frame put together from its payloads.
+/// Properties of a frame assembled from its payloads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unpacked {
-    /// Whether nothing of it is missing, as far as its packets tell.
+    /// Whether it is complete, as far as its packets show.
     pub whole: bool,
-    /// Whether a decoder can begin with it: an IDR slice in H.264, a key frame in VP8 and VP9.
+    /// Whether decoding can start with it: an IDR slice in H.264, a key frame in VP8 and VP9.
     pub key: bool,
-    /// Whether no other frame refers to it, as its payloads say.
+    /// Whether no other frame refers to it, according to its payloads.
     pub discardable: bool,
-    /// Picture ID of VP8 or VP9, where it is signalled.
+    /// Picture ID of VP8 or VP9, if signalled.
     pub picture_id: Option<PictureId>,
-    /// Parts left out because packets of them are missing or cannot be read: NAL units of H.264, packets of VP8 and VP9.
+    /// Parts skipped because their packets are missing or malformed: NAL units of H.264, packets of VP8 and VP9.
     pub dropped: u32,
-    /// Its layer, where the payloads tell: of several spatial layers that of the highest frame.
+    /// Its layer, if signalled: with several spatial layers that of the highest frame.
     pub layer: Option<LayerInfo>,
 }
 
@@ -98,7 +99,7 @@ pub struct PictureId {
 }
 
 impl LayerInfo {
-    /// What a payload's descriptor says of its layer, where it does: for whoever forwards some layers only.
+    /// The layer signalled by a payload's descriptor, if any, for middleboxes that forward some layers only.
     pub fn of_payload(codec: VideoCodec, payload: &[u8]) -> Option<Self> {
         match codec {
             VideoCodec::H264 => None,
@@ -109,13 +110,13 @@ impl LayerInfo {
 }
 
 impl PictureId {
-    /// How many pictures after `earlier` this one is, if they are near each other.
+    /// Number of pictures from `earlier` to this one, if they are close.
     pub const fn since(self, earlier: Self) -> u16 {
         let mask = if self.long && earlier.long { 0x7fff } else { 0x7f };
         self.value.wrapping_sub(earlier.value) & mask
     }
 
-    /// The picture ID that a payload's descriptor tells, where the codec has one.
+    /// The picture ID in a payload's descriptor, if the codec has one.
     pub fn of_payload(codec: VideoCodec, payload: &[u8]) -> Option<Self> {
         match codec {
             VideoCodec::H264 => None,
@@ -124,7 +125,7 @@ impl PictureId {
         }
     }
 
-    /// Reads the field of RFC 7741, section 4.2, and RFC 9628, section 4.2: 7 bits, or 15 where the first bit is set.
+    /// Parses the field of RFC 7741, section 4.2, and RFC 9628, section 4.2: 7 bits, or 15 if the first bit is set.
     fn read(rest: &mut &[u8]) -> Option<Self> {
         let first = take(rest)?;
         if first & 0x80 == 0 {
@@ -139,61 +140,60 @@ impl PictureId {
     }
 }
 
-/// What a [`Depacketiser`] could not use.
+/// Counters of a [`Depacketiser`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DepacketiserStats {
-    /// Frames read.
+    /// Frames assembled.
     pub frames: u64,
-    /// Those of which nothing is missing.
+    /// Complete ones.
     pub whole: u64,
-    /// Payloads or parts of them that cannot be read.
+    /// Malformed payloads or parts of payloads.
     pub malformed: u64,
     /// Payloads of the interleaved mode of RFC 6184 (STAP-B, MTAP, FU-B), which is not offered.
     pub interleaved: u64,
-    /// Payloads and NAL units of reserved types, which RFC 6184 has ignored.
+    /// Payloads and NAL units of reserved types, which RFC 6184 requires to be ignored.
     pub reserved: u64,
-    /// NAL units of which a fragment is missing.
+    /// NAL units with a missing fragment.
     pub fragmented: u64,
-    /// Packets behind a gap that VP8 and VP9 cannot be decoded past.
+    /// Packets after a gap beyond which VP8 and VP9 cannot be decoded.
     pub behind_gap: u64,
 }
 
-/// Puts frames together from the payloads that have arrived.
+/// Assembles frames from received payloads.
 ///
-/// Whatever a payload holds, it is read or counted; the result is longer than what came by four bytes a NAL unit
-/// at most.
+/// Any payload is either used or counted; the result exceeds the input by at most four bytes per NAL unit.
 #[derive(Clone, Debug)]
 pub struct Depacketiser {
     codec: VideoCodec,
-    /// The last sequence number of the frame before.
+    /// The last sequence number of the previous frame.
     last: Option<u64>,
     stats: DepacketiserStats,
 }
 
-/// What a format made of a frame's packets.
+/// Result of assembling a frame's packets.
 #[derive(Default)]
 struct Assembled {
-    /// Whether the frame's first packet is known to be there.
+    /// Whether the frame's first packet is known to be present.
     front: bool,
-    /// Whether something cannot be read, or was refused.
+    /// Whether something was malformed or rejected.
     broken: bool,
-    /// The layer frames that were joined.
+    /// The layer frames joined.
     frames: Vec<LayerFrame>,
     unpacked: Unpacked,
 }
 
-/// A frame of a spatial layer among what was joined.
+/// A frame of a spatial layer among those joined.
 #[derive(Clone, Copy)]
 struct LayerFrame {
     /// Where it ends.
     end: usize,
-    /// Whether its last packet has come.
+    /// Whether its last packet has arrived.
     whole: bool,
     layer: Option<LayerInfo>,
 }
 
 impl Depacketiser {
-    /// One for payloads of this codec, in any mode that needs no interleaving.
+    /// For payloads of this codec, in any mode without interleaving.
     pub const fn new(codec: VideoCodec) -> Self {
         let stats = DepacketiserStats {
             frames: 0,
@@ -210,13 +210,13 @@ impl Depacketiser {
     pub const fn codec(&self) -> VideoCodec {
         self.codec
     }
-    /// What has been read so far.
+    /// The counters.
     pub const fn stats(&self) -> &DepacketiserStats {
         &self.stats
     }
 
-    /// Writes into `out`, which is overwritten, what a decoder can make use of: of H.264 every NAL unit that is there
-    /// whole, behind start codes; of VP8 and VP9 what lies in front of the first gap.
+    /// Writes the usable part into `out`, which is overwritten: for H.264 every complete NAL unit, with start codes;
+    /// for VP8 and VP9 everything before the first gap.
     pub fn read(&mut self, frame: &ReceivedFrame, out: &mut Vec<u8>) -> Unpacked {
         out.clear();
         let mut made = match self.codec {
@@ -240,8 +240,8 @@ impl Depacketiser {
     }
 }
 
-/// The packets in order of sequence numbers, copies left out, with whether packets are missing in front of each. The
-/// first one counts as behind a gap.
+/// The packets in order of sequence numbers without duplicates, with whether packets are missing before each. The first
+/// one counts as preceded by a gap.
 fn rising(packets: &[ReceivedPayload]) -> impl Iterator<Item = (bool, &ReceivedPayload)> {
     let mut last: Option<u64> = None;
     packets.iter().filter_map(move |p| {
@@ -261,11 +261,11 @@ fn take(rest: &mut &[u8]) -> Option<u8> {
     Some(first)
 }
 
-/// What the descriptor of a payload of VP8 or VP9 tells.
+/// Contents of the descriptor of a VP8 or VP9 payload.
 struct Described<'a> {
     /// Whether a picture begins here.
     start: bool,
-    /// Whether a frame of a layer begins and ends here, where it is signalled.
+    /// Whether a layer's frame begins and ends here, if signalled.
     begins: bool,
     ends: bool,
     /// Whether no frame refers to it.
@@ -275,7 +275,7 @@ struct Described<'a> {
     payload: &'a [u8],
 }
 
-/// Joins the payloads in front of the first gap, where they begin with the first of a frame.
+/// Joins the payloads before the first gap, if they begin with the first of a frame.
 fn join<'a>(
     packets: &'a [ReceivedPayload],
     stats: &mut DepacketiserStats,
@@ -296,7 +296,7 @@ fn join<'a>(
             made.front = d.start;
             made.unpacked.discardable = d.non_reference;
         }
-        // A packet of another picture cannot be told from a forged one: what is behind it is not used either.
+        // A packet of another picture may be forged: packets after it are not used either.
         if made.unpacked.picture_id.is_some() && d.picture_id.is_some() && made.unpacked.picture_id != d.picture_id {
             stats.malformed += 1;
             (made.broken, open) = (true, false);

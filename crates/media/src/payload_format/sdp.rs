@@ -1,13 +1,13 @@
-//! What SDP says of the payload formats (RFC 6184, section 8.2; RFC 7741, section 6.2; RFC 9628, section 6).
+//! SDP parameters of the payload formats (RFC 6184, section 8.2; RFC 7741, section 6.2; RFC 9628, section 6).
 
 use super::{PayloadFormat, h264};
 use crate::{EncoderConfig, RTP_CLOCK_HZ, VideoCodec};
 
-/// `profile_idc` and the constraint flags of Constrained Baseline (RFC 6184, table 5), which every decoder reads.
+/// `profile_idc` and the constraint flags of Constrained Baseline (RFC 6184, table 5), which every decoder supports.
 const CONSTRAINED_BASELINE: [u8; 2] = [0x42, 0xe0];
 const SPS: u8 = 7;
 
-/// Level, most macroblocks a second and most macroblocks a frame (ITU-T H.264, table A-1).
+/// Level, maximum macroblocks a second and maximum macroblocks per frame (ITU-T H.264, table A-1).
 const LEVELS: [(u8, u64, u64); 15] = [
     (10, 1_485, 99),
     (11, 3_000, 396),
@@ -30,7 +30,7 @@ fn macroblocks(config: &EncoderConfig) -> u64 {
     u64::from(config.width.div_ceil(16)) * u64::from(config.height.div_ceil(16))
 }
 
-/// The `profile-level-id` of Constrained Baseline at the least level for this size and frame rate.
+/// The `profile-level-id` of Constrained Baseline at the lowest level for this size and frame rate.
 pub fn h264_profile_level_id(config: &EncoderConfig) -> [u8; 3] {
     let frame = macroblocks(config);
     let second = (frame as f64 * config.frame_rate.max(1.0)) as u64;
@@ -47,13 +47,13 @@ pub fn profile_level_id_of(access_unit: &[u8]) -> Option<[u8; 3]> {
 }
 
 impl PayloadFormat {
-    /// The value of `a=rtpmap` behind the payload type.
+    /// The value of `a=rtpmap` after the payload type.
     pub fn rtpmap(self) -> String {
         format!("{}/{RTP_CLOCK_HZ}", self.codec())
     }
 
-    /// The value of `a=fmtp` behind the payload type, for frames of this size and rate. H.264 names Constrained Baseline;
-    /// an encoder that makes another profile says so in its stream ([`profile_level_id_of`]).
+    /// The value of `a=fmtp` after the payload type, for frames of this size and rate. H.264 names Constrained
+    /// Baseline; an encoder with another profile signals it in its stream ([`profile_level_id_of`]).
     pub fn fmtp(self, config: &EncoderConfig) -> String {
         match self.codec() {
             VideoCodec::H264 => {
@@ -61,7 +61,7 @@ impl PayloadFormat {
                 let id = format!("{profile:02x}{constraints:02x}{level:02x}");
                 format!("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id={id}")
             }
-            // What a receiver can take at least (RFC 7741, section 6.1).
+            // Minimum capability of a receiver (RFC 7741, section 6.1).
             VideoCodec::Vp8 => {
                 format!("max-fr={};max-fs={}", libm::ceil(config.frame_rate.max(1.0)) as u32, macroblocks(config))
             }

@@ -8,7 +8,7 @@ fn coded(data: Vec<u8>, key: bool) -> CodedFrame {
     CodedFrame { data, key, picture_id: 0x1_8123, ..CodedFrame::default() }
 }
 
-/// A byte stream of NAL units of these headers and sizes, the bytes of which hold no start code.
+/// A byte stream of NAL units with these headers and sizes, whose bytes contain no start code.
 fn stream(units: &[(u8, usize)]) -> Vec<u8> {
     let mut data = vec![];
     for (i, &(header, size)) in units.iter().enumerate() {
@@ -25,7 +25,7 @@ fn payloads(format: PayloadFormat, frame: &CodedFrame, max: u64) -> Vec<(Vec<u8>
     out.iter().map(|(b, d)| (b.to_vec(), d)).collect()
 }
 
-/// Packets with rising sequence numbers from `first` on, the last with the marker, those of `lost` left out.
+/// Packets with sequence numbers from `first`, the last with the marker, without those in `lost`.
 fn received(payloads: &[(Vec<u8>, bool)], first: u64, lost: &[usize]) -> ReceivedFrame {
     let packets = payloads.iter().enumerate().filter(|(i, _)| !lost.contains(i)).map(|(i, (bytes, _))| {
         let (sequence, marker) = (first + i as u64, i + 1 == payloads.len());
@@ -68,7 +68,7 @@ fn small_nal_units_share_a_packet_and_large_ones_are_fragmented() {
 fn slices_share_packets_unless_they_are_to_stay_apart() {
     let frame = coded(stream(&[(0x67, 10), (0x65, 300), (0x65, 300), (0x65, 300)]), true);
     let count = |apart| payloads(PayloadFormat::new(VideoCodec::H264).with_slices_apart(apart), &frame, 1_200).len();
-    // The parameters go with the first slice either way.
+    // In either case the parameters share a packet with the first slice.
     assert_eq!((count(false), count(true)), (1, 3));
 }
 
@@ -96,7 +96,7 @@ fn descriptors_of_vp8_and_vp9_are_as_written_down() {
     // RFC 7741, section 4.2: X and S, then I, then the picture ID with M. 0x18123 has the 15 bits 0x0123.
     let list = payloads(VideoCodec::Vp8.into(), &coded(vec![0x10, 2, 3], true), 1_200);
     assert_eq!(list[0].0, [0x90, 0x80, 0x81, 0x23, 0x10, 2, 3]);
-    // RFC 9628, section 4.2: I, P but for a key frame, B and E.
+    // RFC 9628, section 4.2: I, P except for a key frame, B and E.
     let list = payloads(VideoCodec::Vp9.into(), &coded(vec![0x86; 30], false), 20);
     assert_eq!(list.iter().map(|p| p.0[..3].to_vec()).collect::<Vec<_>>(), [[0xc8, 0x81, 0x23], [0xc4, 0x81, 0x23]]);
     let list = payloads(VideoCodec::Vp9.into(), &coded(vec![0x82; 3], true), 20);
@@ -165,10 +165,10 @@ fn every_optional_field_of_vp8_is_read_past() {
             assert_eq!(frame_of(VideoCodec::Vp8, &[&descriptor[..cut]]).2.malformed, 1, "{descriptor:x?}");
         }
     }
-    // Partitions with indices of their own, as some senders number them.
+    // Partitions with their own indices, as numbered by some senders.
     let (unpacked, out, _) = frame_of(VideoCodec::Vp8, &[&[0x10, 1, 2], &[0x11, 3], &[0x01, 4], &[0x12, 5]]);
     assert_eq!((out, unpacked.whole, unpacked.key), (vec![1, 2, 3, 4, 5], true, false));
-    // Without the first packet there is nothing; of another picture nothing is used.
+    // Without the first packet nothing is used, and nothing of another picture.
     assert_eq!(frame_of(VideoCodec::Vp8, &[&[0x00, 1, 2], &[0x10, 3]]).1, []);
     let (unpacked, out, stats) = frame_of(VideoCodec::Vp8, &[&[0x90, 0x80, 5, 1], &[0x80, 0x80, 6, 2]]);
     assert_eq!((out, unpacked.whole, stats.malformed), (vec![1], false, 1));
@@ -183,7 +183,7 @@ fn every_optional_field_of_vp9_is_read_past() {
         &[0x8c, 0x81, 0x23],
         // Layer indices and TL0PICIDX.
         &[0xac, 0x12, 0x20, 9],
-        // Flexible mode: layer indices alone, three reference indices.
+        // Flexible mode: layer indices only, three reference indices.
         &[0xfc, 0x12, 0x20, 0x03, 0x05, 0x06],
         // A scalability structure: two layers with sizes, two pictures in a group, the second with two references.
         &[0x8e, 0x12, 0x38, 1, 64, 0, 180, 2, 128, 1, 104, 2, 0x00, 0x28, 1, 2],
@@ -216,7 +216,7 @@ fn the_interleaved_mode_is_refused_and_reserved_types_are_ignored() {
         let (unpacked, out, stats) = frame_of(VideoCodec::H264, &[&[0x09, 0xf0], &[kind, 1], &[0x41, 0x88]]);
         assert_eq!((unpacked.whole, stats.reserved, units(&out).len()), (true, 1, 2));
     }
-    // Inside other packets they are ignored too.
+    // They are ignored inside other packets too.
     let (_, out, stats) = frame_of(VideoCodec::H264, &[&[24, 0, 2, 24, 1, 0, 2, 0x41, 0x88], &[28, 0xdc, 1]]);
     assert_eq!((out, stats.reserved), (vec![0, 0, 0, 1, 0x41, 0x88], 2));
 }
@@ -228,7 +228,7 @@ fn broken_payloads_are_counted_and_what_can_be_read_is_kept() {
         assert_eq!((unpacked.whole, stats.malformed), (false, 1), "{broken:x?}");
         assert_eq!(units(&out), [[0x09, 0xf0], [0x41, 0x88]]);
     }
-    // A fragment that is followed by another unit, or by the beginning of another, is not one.
+    // A fragment followed by another unit, or by the beginning of another, is incomplete.
     for behind in [&[0x41, 0x88][..], &[0x7c, 0xc1, 0x88], &[0x7c, 0x41, 0x88]] {
         let (unpacked, _, stats) = frame_of(VideoCodec::H264, &[&[0x7c, 0x85, 7], behind]);
         assert!(!unpacked.whole && !unpacked.key && stats.fragmented >= 1, "{behind:x?}");
@@ -251,7 +251,7 @@ fn a_frame_is_whole_in_front_where_its_packets_or_the_frame_before_tell() {
     assert!(!d.read(&one(14, &[0x65, 0x80], true), &mut out).whole, "parameters may be missing");
     assert!(d.read(&ReceivedFrame { whole: true, ..one(16, &[0x65, 0x80], true) }, &mut out).whole);
     assert_eq!((d.stats().frames, d.stats().whole), (7, 3));
-    // Copies and packets out of order change nothing.
+    // Duplicates and reordered packets change nothing.
     let mut twice = one(17, &[0x41, 0x80], false);
     twice.packets.push(twice.packets[0].clone());
     twice.packets.push(ReceivedPayload { sequence: 3, marker: true, ..twice.packets[0].clone() });
@@ -297,7 +297,7 @@ fn any_codec() -> impl Strategy<Value = VideoCodec> {
 }
 
 proptest! {
-    /// What is packetised comes back, at any size of packets; none is larger than asked for.
+    /// Frames survive packetisation at any packet size; no packet exceeds the limit.
     #[test]
     fn frames_come_back_as_they_were(
         list in proptest::collection::vec((1u8..24, 0u8..4, 1usize..5_000), 1..40),
@@ -325,7 +325,7 @@ proptest! {
         }
     }
 
-    /// Whatever is lost, what comes out is made of units that went in, and is not called whole.
+    /// For any losses, the output consists of units of the input, and is not reported complete.
     #[test]
     fn losses_leave_nothing_broken(
         list in proptest::collection::vec((1u8..24, 1u8..4, 1usize..300), 1..20),
@@ -341,14 +341,14 @@ proptest! {
         let (sent, got) = (units(&frame.data), units(&out));
         let mut rest = sent.iter();
         prop_assert!(got.iter().all(|unit| rest.any(|s| s == unit)), "a subsequence of what was sent");
-        // The loss of the first packets alone cannot always be seen, any other can.
+        // The loss of the first packets alone is not always detectable, any other is.
         let front_lost = (0..packets.len()).take_while(|i| lost.contains(i)).count();
         if lost.iter().any(|&l| l >= front_lost) {
             prop_assert!(!unpacked.whole);
         }
     }
 
-    /// Whatever comes is read or counted, and does not grow.
+    /// Any input is used or counted, and does not grow.
     #[test]
     fn anything_may_arrive(
         codec in any_codec(),
@@ -361,7 +361,7 @@ proptest! {
         for pass in 0..2 {
             let packets = packets.iter().zip(&kinds).map(|((sequence, marker, bytes), kind)| {
                 let mut bytes = bytes.clone();
-                // Types of H.264 that mean something, in one of two passes.
+                // Types of H.264 with a meaning, in one of two passes.
                 if let Some(first) = bytes.first_mut().filter(|_| pass == 1) {
                     *first = *first & 0xe0 | [kind % 24, 24, 28, 28][usize::from(kind % 4)];
                 }

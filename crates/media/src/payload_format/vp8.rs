@@ -13,7 +13,7 @@ const I: u8 = 0x80;
 const L: u8 = 0x40;
 const T: u8 = 0x20;
 const K: u8 = 0x10;
-/// The bit of layer synchronisation, and where the temporal layer is, beside KEYIDX.
+/// The layer synchronisation bit, and the position of the temporal layer beside KEYIDX.
 const Y: u8 = 0x20;
 const TID: u32 = 6;
 const DESCRIPTOR: usize = 4;

@@ -11,21 +11,21 @@ const F: u8 = 0x10;
 const B: u8 = 0x08;
 const E: u8 = 0x04;
 const V: u8 = 0x02;
-/// Reference indices of a picture in flexible mode, at most.
+/// Most reference indices of a picture in flexible mode.
 const MAX_P_DIFF: usize = 3;
 /// Layers and picture groups of the scalability structure.
 const Y: u8 = 0x10;
 const G: u8 = 0x08;
 const DESCRIPTOR: usize = 3;
-/// Fields of the octet of layer indices, and the bit behind a P_DIFF.
+/// Fields of the octet of layer indices, and the bit after a P_DIFF.
 const TID: u32 = 5;
 const U: u8 = 0x10;
 const SID: u32 = 1;
 const D: u8 = 0x01;
 const MORE: u8 = 0x01;
 
-/// Frames of layers are sent in flexible mode: each says what pictures it refers to. The structure, without sizes and
-/// picture groups, comes with the first packet of key pictures.
+/// Frames of layers are sent in flexible mode: each signals the pictures to which it refers. The structure, without
+/// sizes and picture groups, is in the first packet of key pictures.
 pub(super) fn packetise(frame: &CodedFrame, max: usize, out: &mut Payloads) {
     if frame.data.is_empty() {
         return;
@@ -45,11 +45,11 @@ pub(super) fn packetise(frame: &CodedFrame, max: usize, out: &mut Payloads) {
     if !frame.key {
         let told = layer.references.unwrap_or_default();
         let count = told.iter().position(|d| *d == 0).unwrap_or(MAX_P_DIFF).max(1);
-        // A reference must be signalled: where none is known it is the picture before.
+        // A reference must be signalled: if none is known it is the previous picture.
         fields.extend((0..count).map(|n| told[n].clamp(1, 127) << 1 | if n + 1 < count { MORE } else { 0 }));
     }
     let structure = layer.spatial_layers.filter(|_| frame.key && layer.id.spatial == 0);
-    // Every packet has room for the structure, so that all are of one size.
+    // Every packet has room for the structure, so that all have the same size.
     for (piece, start, end) in pieces(&frame.data, max - 1 - fields.len() - usize::from(structure.is_some())) {
         let told = structure.filter(|_| start).map(|s| [s.saturating_sub(1) << 5]);
         let first = I | predicted | L | F | if start { B } else { 0 } | if end { E } else { 0 };
@@ -63,7 +63,7 @@ pub(super) fn assemble(packets: &[ReceivedPayload], stats: &mut DepacketiserStat
     let mut made = join(packets, stats, out, describe);
     made.unpacked.key = out.first().is_some_and(|&b| is_key(b));
     if made.frames.len() > 1 {
-        // Of a layer frame only all of it is of use.
+        // A layer frame is usable only if complete.
         let whole = made.frames.iter().rposition(|f| f.whole).map_or(0, |last| last + 1);
         made.frames.truncate(whole);
         out.truncate(made.frames.last().map_or(0, |f| f.end));
@@ -76,7 +76,7 @@ pub(super) fn assemble(packets: &[ReceivedPayload], stats: &mut DepacketiserStat
     made
 }
 
-/// A picture refers to whatever its layer frames do.
+/// A picture refers to everything that its layer frames refer to.
 fn join_references(made: &mut Assembled) {
     let mut all: Vec<u8> =
         made.frames.iter().filter_map(|f| f.layer?.references).flatten().filter(|d| *d > 0).collect();
@@ -91,7 +91,7 @@ fn join_references(made: &mut Assembled) {
     }
 }
 
-/// Makes a superframe of layer frames (VP9 bitstream specification, annex B), which is what decoders take.
+/// Makes a superframe of layer frames (VP9 bitstream specification, annex B), as expected by decoders.
 fn write_index(made: &Assembled, out: &mut Vec<u8>) {
     // Frames of at most eight layers, and sizes of four bytes.
     let marker = 0b1101_1000 | (made.frames.len() - 1).min(7) as u8;
@@ -104,8 +104,8 @@ fn write_index(made: &Assembled, out: &mut Vec<u8>) {
     out.push(marker);
 }
 
-/// Reads the first byte of the uncompressed header: frame marker 2, then the profile, no existing frame shown, and frame
-/// type 0 (VP9 bitstream specification, section 6.2). Profile 3 has a bit more.
+/// Parses the first byte of the uncompressed header: frame marker 2, then the profile, no existing frame shown, and
+/// frame type 0 (VP9 bitstream specification, section 6.2). Profile 3 has a further bit.
 const fn is_key(first: u8) -> bool {
     let shift = if first & 0x30 == 0x30 { 1 } else { 2 };
     first >> 6 == 0b10 && (first >> shift) & 0b11 == 0
@@ -164,7 +164,7 @@ pub(super) fn describe(bytes: &[u8]) -> Option<Described<'_>> {
     })
 }
 
-/// Reads the scalability structure (section 4.2.1); gives the number of spatial layers.
+/// Parses the scalability structure (section 4.2.1); returns the number of spatial layers.
 fn read_structure(rest: &mut &[u8]) -> Option<u8> {
     let first = take(rest)?;
     let layers = (first >> 5) + 1;

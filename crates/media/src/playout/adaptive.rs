@@ -1,37 +1,38 @@
-//! Playout as soon as jitter allows, up to a deadline.
+//! Playout as early as jitter allows, up to a deadline.
 
 use super::{FrameInPlayout, Playout};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Frames whose delays are remembered: 8.5 s at 30 frames a second.
+/// Number of frame delays remembered: 8.5 s at 30 frames a second.
 const WINDOW: usize = 256;
-/// The part of the frames in the window that playout waits for (NetEQ of libwebrtc, as of 2019: 0.95; 0.97 since).
+/// The share of the frames in the window for which playout waits (NetEQ of libwebrtc, as of 2019: 0.95; 0.97 since).
 const QUANTILE: f64 = 0.95;
-/// How much of the way to a late frame's delay playout goes at once, and how much of the way back with each frame that is
-/// in time. Fast up and slowly down as in Ramjee et al. 1994, algorithm 2, which has 1/4 and 1/500 for packets of audio.
+/// The part of the difference to a late frame's delay by which playout is adjusted at once, and the part by which it
+/// returns with each frame in time. Fast increase and slow decrease as in Ramjee et al. 1994, algorithm 2, which has
+/// 1/4 and 1/500 for audio packets.
 const UP: i64 = 4;
 const DOWN: i64 = 64;
-/// Before all times.
+/// Earlier than any time.
 const NEVER: Timestamp = Timestamp::from_nanos(i64::MIN);
-/// The least delay is that of the last minute or a little less: clocks that drift by 100 ppm move by 6 ms in it, and a
-/// queue that stands for a minute is taken for part of the path.
+/// The minimum delay is taken over about the last minute: clocks that drift by 100 ppm move by 6 ms in it, and a queue
+/// that stands for a minute counts as part of the path.
 const BASE_SLOTS: usize = 12;
 const BASE_SLOT: TimeDelta = TimeDelta::from_secs(5);
 
-/// How a playout delay follows the delays of frames.
+/// How a playout delay adapts to the delays of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdaptivePlayout {
     /// The least delay from capture to playout.
     pub min: TimeDelta,
-    /// The deadline: what comes later is discarded.
+    /// The deadline: later packets are discarded.
     pub max: TimeDelta,
-    /// How long past its time a frame is waited for that is not whole, while `max` allows; `None` for as long as that.
-    /// Where nothing is repaired, a short patience saves a stall with each loss.
+    /// How long an incomplete frame is awaited past its playout time, within `max`; `None` for as long as that. Without
+    /// repair a short patience avoids a stall at each loss.
     pub patience: Option<TimeDelta>,
 }
 
 impl AdaptivePlayout {
-    /// From no delay up to `max`, with patience to the end.
+    /// From no delay up to `max`, with unlimited patience.
     pub const fn up_to(max: TimeDelta) -> Self {
         Self { min: TimeDelta::ZERO, max, patience: None }
     }
@@ -74,7 +75,7 @@ impl Delays {
     }
 }
 
-/// The least delay of the last minute, in slots.
+/// The minimum delay of the last minute, in slots.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BaseDelay {
     slots: [Option<TimeDelta>; BASE_SLOTS],
@@ -101,19 +102,19 @@ impl BaseDelay {
     }
 }
 
-/// What adaptive playout knows more than that with a fixed deadline.
+/// Additional state of adaptive playout.
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
     config: AdaptivePlayout,
-    /// From capture to playout now, by this stream alone.
+    /// Current delay from capture to playout required by this stream.
     delay: TimeDelta,
-    /// What streams beside it ask for.
+    /// Least delay requested for streams beside it.
     floor: TimeDelta,
     delays: Delays,
     base: BaseDelay,
-    /// Whether capture times are known; else they count from the fastest frame.
+    /// Whether capture times are known; otherwise they are relative to the fastest frame.
     synchronised: bool,
-    /// When the delay changed last, and when a frame was decided last.
+    /// When the delay last changed, and when a frame was last decided.
     changed: Timestamp,
     last: Timestamp,
     /// The last frame decided.
@@ -135,7 +136,7 @@ impl Adaptive {
         }
     }
 
-    /// From capture to playout now.
+    /// Current delay from capture to playout.
     pub(super) fn delay(&self) -> TimeDelta {
         self.delay.max(self.floor).min(self.config.max)
     }
@@ -146,18 +147,18 @@ impl Adaptive {
         *self = Self { last, floor, ..Self::new(self.config) };
     }
 
-    /// The stream goes on over another path.
+    /// The stream continues on another path.
     fn forget_delays(&mut self) {
         let (last, decided, floor) = (self.last, self.decided, self.floor);
         *self = Self { last, decided, floor, ..Self::new(self.config) };
     }
 
-    /// Whether the turn of a frame of these ticks is over.
+    /// Whether the playout time of a frame at these ticks has passed.
     pub(super) fn is_over(&self, ticks: i64) -> bool {
         self.decided.is_some_and(|d| ticks <= d)
     }
 
-    /// Capture times are known from now on, or have changed: delays grow by so much.
+    /// Capture times are known from now on, or have changed: delays grow by `by`.
     pub(super) fn synchronise(&mut self, by: TimeDelta) {
         self.synchronised = true;
         self.shift(by);
@@ -173,7 +174,7 @@ impl Adaptive {
         delay.max(self.config.min).min(self.config.max)
     }
 
-    /// A frame is whole, so long after its capture. By how much captures are to be taken as later than so far.
+    /// A frame is complete with this delay from its capture. Returns the amount by which capture times move later.
     fn on_frame(&mut self, now: Timestamp, delay: TimeDelta) -> TimeDelta {
         let later = if self.synchronised { TimeDelta::ZERO } else { self.base.update(now, delay) };
         if later != TimeDelta::ZERO {
@@ -197,33 +198,32 @@ impl Adaptive {
 }
 
 impl Playout {
-    /// Playout that follows the delays of frames: a frame that is whole is played as soon as nineteen of twenty of the last
-    /// ones would have been whole, and one that is not is waited for up to the deadline, which holds up those behind it.
-    /// So late frames move playout, at once by being played late, and for those that follow by a longer delay, which
-    /// shrinks slowly.
+    /// Adaptive playout: a complete frame is played as soon as nineteen of the last twenty frames would have been
+    /// complete; an incomplete one is awaited up to the deadline, which delays later frames. A late frame is played
+    /// late, and also raises the delay for the following ones; the delay then falls slowly.
     ///
-    /// Until [`Self::set_capture_time`] is called, delays count from those of the fastest frame of the last minute, which
-    /// follows clocks that drift.
+    /// Until [`Self::set_capture_time`] is called, delays are relative to the fastest frame of the last minute, which
+    /// tolerates clock drift.
     pub fn adaptive(config: AdaptivePlayout) -> Self {
         let config = AdaptivePlayout { min: config.min.max(TimeDelta::ZERO).min(config.max), ..config };
         Self { adaptive: Some(Box::new(Adaptive::new(config))), ..Self::new(config.max) }
     }
 
-    /// Plays no frame earlier than this after its capture, up to the deadline, whatever its own jitter allows: so streams beside it
-    /// that need longer come out with it. Does nothing with a fixed delay.
+    /// Sets a lower bound of each frame's delay from capture, up to the deadline, regardless of the stream's own
+    /// jitter: streams with a longer delay thus stay in synchrony. No effect with a fixed delay.
     pub fn set_least_delay(&mut self, least: TimeDelta, now: Timestamp) {
         if let Some(adaptive) = self.adaptive.as_mut().filter(|a| a.floor != least) {
-            // What is due by the new delay already is played now.
+            // Frames due by the new delay are played now.
             (adaptive.floor, adaptive.changed) = (least, now);
         }
     }
-    /// Time from capture to playout that this stream's own jitter asks for, without [`Self::set_least_delay`].
+    /// Delay from capture to playout required by this stream's own jitter, without [`Self::set_least_delay`].
     pub fn own_delay(&self) -> TimeDelta {
         self.adaptive.as_ref().map_or(self.delay, |a| a.delay)
     }
 
-    /// The path has become longer than the deadline allows: delays are measured again, from a packet of this timestamp that
-    /// comes now, whatever capture times were known. With a fixed delay, that packet counts as captured now.
+    /// The path has become longer than the deadline allows: delays are measured again from a packet with this timestamp
+    /// that arrives now, ignoring known capture times. With a fixed delay, that packet counts as captured now.
     pub fn begin_delays_anew(&mut self, now: Timestamp, rtp_timestamp: u32) {
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.forget_delays();
@@ -231,7 +231,7 @@ impl Playout {
         self.move_anchor(rtp_timestamp, now);
     }
 
-    /// Looks at a frame that has grown: where it is whole now, its delay counts.
+    /// Checks a frame that has received a packet: if it is now complete, its delay counts.
     #[inline(never)]
     pub(super) fn measure(&mut self, now: Timestamp, index: usize) {
         let f = &self.frames[index];
@@ -245,11 +245,11 @@ impl Playout {
         }
     }
 
-    /// When an open frame is played or given up, as things stand.
+    /// When an open frame is currently to be played or given up.
     pub(super) fn due(&self, adaptive: &Adaptive, f: &FrameInPlayout) -> Timestamp {
         let wanted = f.deadline - self.delay + adaptive.delay();
-        // What is missing in front of it may still come and be played before it; of the first packet of all it is known
-        // only when the next frame has begun.
+        // A packet missing before it may still arrive and be played first; for the very first packet this is known only
+        // when the next frame has begun.
         let first = self.arrivals.is_lowest(f.lowest) && self.frames.len() == self.decided + 1;
         let ready = !first && f.is_whole(&self.arrivals) && self.arrivals.follows_a_packet(f.lowest);
         let at = match adaptive.config.patience {
@@ -257,11 +257,11 @@ impl Playout {
             Some(patience) if adaptive.delays.len > 0 => (wanted + patience).max(adaptive.changed),
             _ => f.deadline,
         };
-        // What was in time as it came stays so where the clock is set back behind it.
+        // A frame that was complete in time stays so if the clock is set back afterwards.
         at.min(f.deadline.max(f.last_arrival)).max(adaptive.last)
     }
 
-    /// When a frame is given up that comes as its turn is over: with the one behind it, or at its deadline.
+    /// When to give up a frame that arrives at its playout time: with the one after it, or at its deadline.
     pub(super) fn give_up_at_once(&mut self, index: usize, ticks: i64, deadline: Timestamp) -> Timestamp {
         if let Some(behind) = self.frames.get(index).filter(|_| index < self.decided) {
             return behind.at;
@@ -272,7 +272,7 @@ impl Playout {
         adaptive.last
     }
 
-    /// Settles the frames whose turn has come, in order.
+    /// Settles the frames whose playout time has come, in order.
     #[inline(never)]
     pub(super) fn decide_adaptive(&mut self, now: Timestamp, at_deadline: bool) {
         while let (Some(f), Some(adaptive)) = (self.frames.get(self.decided), &self.adaptive) {

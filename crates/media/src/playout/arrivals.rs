@@ -1,4 +1,4 @@
-/// Sequence numbers that are distinguished, counted back from the highest.
+/// Sequence numbers distinguished, counted back from the highest.
 const WINDOW: u64 = 8_192;
 const WORDS: usize = (WINDOW / 64) as usize;
 
@@ -6,7 +6,7 @@ const WORDS: usize = (WINDOW / 64) as usize;
 pub(super) enum Arrival {
     New,
     Again,
-    /// Too old to know whether it has come before.
+    /// Too old to know whether it has already arrived.
     Old,
 }
 
@@ -14,7 +14,7 @@ pub(super) enum Arrival {
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     seen: Box<[u64; WORDS]>,
-    /// The lowest number that counts as expected, and the highest that has come.
+    /// The lowest expected number, and the highest received.
     range: Option<(u64, u64)>,
 }
 
@@ -41,7 +41,7 @@ impl Arrivals {
         self.seen[word] &= !bit;
     }
 
-    /// Notes an arrival.
+    /// Records an arrival.
     #[inline]
     pub(super) fn insert(&mut self, sequence: u64) -> Arrival {
         let (lowest, highest) = self.range.unwrap_or((sequence, sequence));
@@ -76,7 +76,7 @@ impl Arrivals {
         self.range.is_some_and(|(low, _)| sequence == low)
     }
 
-    /// Whether this number is the first of all, or the one before it has arrived.
+    /// Whether this number is the very first, or the one before it has arrived.
     pub(super) fn follows_a_packet(&self, sequence: u64) -> bool {
         self.range.is_some_and(|(low, high)| {
             sequence == low
@@ -86,7 +86,7 @@ impl Arrivals {
         })
     }
 
-    /// How many numbers lie between the lowest and the highest.
+    /// Count of numbers from the lowest to the highest.
     pub(super) fn expected(&self) -> u64 {
         self.range.map_or(0, |(low, high)| high - low + 1)
     }

@@ -1,41 +1,41 @@
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Frames whose intervals are averaged to know a stall (W3C webrtc-stats, `freezeCount`: 30).
+/// Number of frame intervals averaged to detect a stall (W3C webrtc-stats, `freezeCount`: 30).
 const AVERAGED: usize = 30;
-/// Intervals that must be known before a stall is (libwebrtc, as of 2024: 5).
+/// Least number of intervals to detect a stall (libwebrtc, as of 2024: 5).
 const LEAST_KNOWN: usize = 5;
-/// A stall exceeds the mean interval by at least this (W3C webrtc-stats, `freezeCount`: 150 ms).
+/// Least excess of a stall over the mean interval (W3C webrtc-stats, `freezeCount`: 150 ms).
 const LEAST_EXCESS: TimeDelta = TimeDelta::from_millis(150);
 
-/// What playout has seen.
+/// Statistics of playout.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct PlayoutStats {
     /// Packets received, without duplicates.
     pub packets: u64,
     /// Their payload bytes.
     pub size: DataSize,
-    /// Packets from the lowest to the highest sequence number, without those of padding alone that came.
+    /// Packets from the lowest to the highest sequence number, without received padding-only ones.
     pub expected: u64,
-    /// Packets that came again.
+    /// Duplicate packets.
     pub duplicates: u64,
-    /// Packets that could not be placed: older than what is remembered, or with a timestamp that is not believed.
+    /// Packets rejected: older than those remembered, or with an implausible timestamp.
     pub unusable: u64,
-    /// Packets that came after their frame's deadline; they count as received too.
+    /// Packets received after their frame's deadline; they also count as received.
     pub discarded: u64,
     /// Their payload bytes.
     pub discarded_size: DataSize,
-    /// Frames that were whole at their deadline.
+    /// Frames complete at their deadline.
     pub played: u64,
     /// Their payload bytes.
     pub played_size: DataSize,
-    /// Frames that were whole only after it.
+    /// Frames complete only after it.
     pub late: u64,
-    /// Frames of which something came but not all.
+    /// Frames received in part only.
     pub incomplete: u64,
-    /// From capture to the last packet's arrival, over the frames played.
+    /// Delay from capture to the last packet's arrival, over the frames played.
     pub delay: DelayStats,
-    /// Stalls: a frame is played at least max(3 d, d + 150 ms) after the one before it, d being the mean of the last 30
-    /// such intervals (`freezeCount` of W3C webrtc-stats). One that still lasts is not counted.
+    /// Stalls: a frame is played at least max(3 d, d + 150 ms) after the previous one, d being the mean of the last 30
+    /// such intervals (`freezeCount` of W3C webrtc-stats). A stall in progress is not counted.
     pub stalls: u64,
     /// Sum of those intervals (`totalFreezesDuration`).
     pub stall_time: TimeDelta,
@@ -71,15 +71,15 @@ impl DelayStats {
         self.square_ms += ms * ms;
         self.max = self.max.max(delay);
     }
-    /// How many were counted.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
-    /// The mean, or `None` of nothing.
+    /// The mean, or `None` without values.
     pub fn mean(&self) -> Option<TimeDelta> {
         (self.count > 0).then(|| TimeDelta::from_millis_f64(self.sum_ms / self.count as f64))
     }
-    /// The standard deviation, or `None` of nothing.
+    /// The standard deviation, or `None` without values.
     pub fn deviation(&self) -> Option<TimeDelta> {
         let n = self.count as f64;
         let variance = self.square_ms / n - (self.sum_ms / n) * (self.sum_ms / n);
@@ -91,7 +91,7 @@ impl DelayStats {
     }
 }
 
-/// Finds stalls in the times at which frames are played.
+/// Detects stalls in the playout times of frames.
 #[derive(Clone, Debug)]
 pub(super) struct Stalls {
     intervals: [TimeDelta; AVERAGED],
@@ -122,7 +122,7 @@ impl Stalls {
         if let Some(last) = self.last {
             let interval = at.saturating_since(last);
             if self.known >= LEAST_KNOWN {
-                // Both sides times the number known, which saves a division.
+                // Both sides are multiplied by the number of intervals, which saves a division.
                 let known = self.known as i64;
                 if interval * known >= (self.sum * 3).max(self.sum + LEAST_EXCESS * known) {
                     self.count += 1;

@@ -9,7 +9,7 @@ fn ms(n: i64) -> Timestamp {
     Timestamp::from_millis(n)
 }
 
-/// Frames of a number of packets each, 40 ms apart, on a 90 kHz clock that begins just before it wraps.
+/// Frames of these numbers of packets, 40 ms apart, on a 90 kHz clock that begins shortly before it wraps.
 fn packets(per_frame: &[u64], with_start: bool) -> Vec<(i64, MediaPacket)> {
     let (mut all, mut sequence) = (vec![], 1_000);
     for (i, &n) in per_frame.iter().enumerate() {
@@ -27,7 +27,7 @@ fn packets(per_frame: &[u64], with_start: bool) -> Vec<(i64, MediaPacket)> {
     all
 }
 
-/// Delivers packets at their capture time and what `way` adds, in order of arrival, polling at every deadline.
+/// Delivers packets with a delay given by `way`, in order of arrival, polling at every deadline.
 fn play(list: &[(i64, MediaPacket)], way: impl Fn(u64) -> Option<i64>) -> (Vec<PlayoutEvent>, PlayoutStats) {
     let mut p = Playout::new(DELAY);
     p.set_capture_time(list[0].1.rtp_timestamp, ms(0));
@@ -66,7 +66,7 @@ fn whole_frames_play_at_their_deadline() {
 
 #[test]
 fn a_packet_at_the_deadline_is_in_time_and_one_behind_it_a_discard() {
-    // The second packet of the first frame: at the deadline, and 1 ms after it.
+    // The second packet of the first frame arrives at the deadline, and 1 ms after it.
     let list = packets(&[2, 1], false);
     let way = |late| move |i| Some(if i == 1 { late } else { 10 });
     let (events, stats) = play(&list, way(100));
@@ -84,7 +84,7 @@ fn a_lost_packet_spoils_its_frame() {
         assert_eq!(played(&events), [true, false, true]);
         assert_eq!((stats.incomplete, stats.late, stats.lost(), stats.discarded), (1, 0, 1, 0));
     }
-    // The marker's loss leaves the next frame's beginning in doubt, unless the payload tells it.
+    // The marker's loss leaves the next frame's beginning in doubt, unless the payload signals it.
     let lost = |with_start| play(&packets(&[3, 3, 3], with_start), |i| (i != 5).then_some(10));
     assert_eq!(played(&lost(false).0), [true, false, false]);
     assert_eq!(played(&lost(true).0), [true, false, true]);
@@ -139,14 +139,14 @@ fn order_and_copies_do_not_matter() {
 #[test]
 fn a_frame_of_which_all_comes_too_late_is_counted() {
     let (events, stats) = play(&packets(&[1, 2, 1, 1, 1, 1], true), |i| Some(if i == 1 || i == 2 { 150 } else { 10 }));
-    // Its deadline is 140 ms, its packets come at 190 ms, when the frame behind it has been played.
+    // Its deadline is 140 ms; its packets arrive at 190 ms, when the next frame has been played.
     assert_eq!(played(&events), [true; 5]);
     assert_eq!((stats.late, stats.discarded, stats.incomplete, stats.lost()), (1, 2, 0, 0));
 }
 
 #[test]
 fn a_gap_in_what_is_played_is_a_stall() {
-    // At 40 ms a frame the bound is max(120, 190) ms: four frames lost make 200 ms, three make 160.
+    // At 40 ms per frame the bound is max(120, 190) ms: four lost frames make 200 ms, three make 160.
     for (lost, stalls, time) in [(3, 0, 0), (4, 1, 200)] {
         let (_, stats) = play(&packets(&[1; 60], true), |i| (!(20..20 + lost).contains(&i)).then_some(10));
         assert_eq!((stats.stalls, stats.stall_time), (stalls, TimeDelta::from_millis(time)));
@@ -187,7 +187,7 @@ fn a_wild_timestamp_is_not_believed_and_a_hundred_are_a_new_stream() {
 }
 
 proptest! {
-    /// Whatever arrives: every packet is counted once, memory is bounded, events are in order and the loop ends.
+    /// For any input every packet is counted once, memory is bounded, events are in order and the loop ends.
     #[test]
     fn anything_may_arrive(
         list in proptest::collection::vec((0i64..20, 0u64..60_000, any::<u32>(), 0u8..12, 0u64..3_000), 1..400),

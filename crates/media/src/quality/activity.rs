@@ -1,20 +1,20 @@
-//! Spatial and temporal information (ITU-T P.910, sections 7.7 and 7.8 in the edition of 2008): how much detail and how
-//! much motion a picture has.
+//! Spatial and temporal information (ITU-T P.910, sections 7.7 and 7.8 in the edition of 2008): the amount of detail
+//! and motion in pictures.
 
 use crate::{Picture, Plane};
 
-/// What luma is measured as. Sources disagree: the editions up to 2008 take samples as they are, and published tables do
-/// so; ffmpeg's `siti` filter stretches 16..235 to 0..255 first, which makes both values 1.16 times as large.
+/// The range of luma samples. Sources disagree: the editions up to 2008 use samples as stored, and so do published
+/// tables; ffmpeg's `siti` filter first stretches 16..235 to 0..255, which makes both values 1.16 times as large.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum LumaRange {
-    /// As it is stored.
+    /// As stored.
     #[default]
     Stored,
-    /// Stretched from 16..235 to 0..255, in whole numbers, rounded down, as ffmpeg does it.
+    /// Stretched from 16..235 to 0..255, in integers rounded down, as in ffmpeg.
     Stretched,
 }
 
-/// Measures a sequence, picture by picture.
+/// Measures a sequence picture by picture.
 #[derive(Clone, Debug)]
 pub struct Activity {
     levels: [u8; 256],
@@ -24,12 +24,14 @@ pub struct Activity {
     magnitudes: Vec<f32>,
 }
 
-/// What [`Activity`] says of a picture. A sequence's SI and TI are the largest of its pictures'.
+/// A picture's values. A sequence's SI and TI are the maxima over its pictures.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SiTi {
-    /// Standard deviation of luma after a Sobel filter, edges left out; 0 for pictures with less than 3 samples a side.
+    /// Standard deviation of luma after a Sobel filter, excluding edges; 0 for pictures with less than 3 samples on a
+    /// side.
     pub si: f64,
-    /// Standard deviation of the difference to the picture before; `None` for the first one and after a change of size.
+    /// Standard deviation of the difference to the previous picture; `None` for the first one and after a change of
+    /// size.
     pub ti: Option<f64>,
 }
 
@@ -72,12 +74,12 @@ impl Activity {
     }
 }
 
-/// From the mean of values and that of their squares.
+/// From the means of values and of their squares.
 fn deviation(mean: f64, squares: f64) -> f64 {
     libm::sqrt((squares - mean * mean).max(0.0))
 }
 
-/// Writes the gradients' magnitudes of a line, and gives the sum of their squares.
+/// Writes the gradient magnitudes of a line, and returns the sum of their squares.
 fn sobel(upper: &[u8], middle: &[u8], lower: &[u8], out: &mut [f32]) -> u64 {
     let n = out.len();
     let at = |line: &'_ [u8], shift: usize| -> std::ops::Range<usize> {
@@ -96,7 +98,7 @@ fn sobel(upper: &[u8], middle: &[u8], lower: &[u8], out: &mut [f32]) -> u64 {
             let v = |line: &[u8]| i32::from(line[i]);
             let x = v(u2) + 2 * v(m2) + v(l2) - v(u0) - 2 * v(m0) - v(l0);
             let y = v(l0) + 2 * v(l1) + v(l2) - v(u0) - 2 * v(u1) - v(u2);
-            // At most 2 x 1020^2, of which 256 fit 32 bits.
+            // At most 2 x 1020^2, of which 256 fit into 32 bits.
             let square = (x * x + y * y) as u32;
             sum += square;
             *out = (square as f32).sqrt();
@@ -106,7 +108,7 @@ fn sobel(upper: &[u8], middle: &[u8], lower: &[u8], out: &mut [f32]) -> u64 {
     squares
 }
 
-/// The sum of values in eight lanes, whatever the processor has. A line of 16,384 keeps 1e-6 of it.
+/// The sum of values in eight lanes, independent of the processor. The relative error of a line of 16,384 is 1e-6.
 fn in_lanes(values: &[f32]) -> f64 {
     let mut sum = 0.0;
     for part in values.chunks(1_024) {
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_step_has_the_gradients_of_its_edge() {
-        // A vertical edge of 20 in 10 columns: of 8 columns of gradients, two have 80, six have 0.
+        // A vertical edge of 20 in 10 columns: of 8 columns of gradients, two are 80, six are 0.
         let p = picture(10, 7, |x, _| if x < 5 { 100 } else { 120 });
         let s = Activity::new(LumaRange::Stored).push(&p);
         let mean: f64 = 2.0 * 80.0 / 8.0;
@@ -157,7 +159,7 @@ mod tests {
         assert!((s.si - expected).abs() < 1e-6, "{s:?}");
         assert_eq!(s.ti, None);
         let single = picture(3, 3, |x, y| if x > y { 20 } else { 0 });
-        // One gradient alone does not vary.
+        // A single gradient has no variance.
         assert!(Activity::new(LumaRange::Stored).push(&single).si < 0.01);
     }
 

@@ -1,16 +1,16 @@
-//! All measures of a picture beside its reference.
+//! All metrics of a picture relative to its reference.
 
 use super::gaussian::Gaussian;
 use super::psnr::same_size;
 use super::{PlaneErrors, ssim};
 use crate::{MediaError, Picture, Plane};
 
-/// What is measured beside PSNR, which always is.
+/// Metrics in addition to PSNR, which is always computed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Measures {
     /// SSIM over 8 x 8 windows.
     pub ssim: bool,
-    /// SSIM over Gaussian windows, which takes some ten times as long.
+    /// SSIM over Gaussian windows, which takes about ten times as long.
     pub gaussian: bool,
 }
 
@@ -27,19 +27,19 @@ impl Default for Measures {
     }
 }
 
-/// How alike two pictures' luma is, 1 where it is equal.
+/// SSIM of two pictures' luma, 1 if equal.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Ssim {
-    /// Over 8 x 8 windows side by side, with the constants of Wang et al. 2004.
+    /// Over adjacent 8 x 8 windows, with the constants of Wang et al. 2004.
     pub tiled: f64,
-    /// Over 8 x 8 windows every 4 samples, with the constants of x264: what ffmpeg's `ssim` filter tells of luma.
+    /// Over 8 x 8 windows every 4 samples, with the constants of x264: the luma value of ffmpeg's `ssim` filter.
     pub overlapped: f64,
 }
 
-/// What was measured of a picture.
+/// Metrics of a picture.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Comparison {
-    /// Squared errors, which give the PSNR.
+    /// Squared errors, from which PSNR follows.
     pub errors: PlaneErrors,
     /// SSIM over 8 x 8 windows.
     pub ssim: Option<Ssim>,
@@ -47,7 +47,7 @@ pub struct Comparison {
     pub gaussian: Option<f64>,
 }
 
-/// Compares pictures; its memory lasts from one to the next.
+/// Compares pictures, reusing its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Comparer {
     measures: Measures,
@@ -56,7 +56,7 @@ pub struct Comparer {
 }
 
 impl Comparer {
-    /// Measures these.
+    /// Computes these metrics.
     pub fn new(measures: Measures) -> Self {
         Self { measures, ..Self::default() }
     }
@@ -64,7 +64,7 @@ impl Comparer {
     /// Compares a picture with its reference.
     ///
     /// # Errors
-    /// Where their sizes differ.
+    /// Their sizes differ.
     pub fn compare(&mut self, reference: &Picture, picture: &Picture) -> Result<Comparison, MediaError> {
         same_size(reference, picture)?;
         let errors = PlaneErrors::between(reference, picture)?;

@@ -1,6 +1,6 @@
-//! How values are spread, in bounded memory.
+//! Distribution of values, in bounded memory.
 
-/// Counts of values by bins, and their moments: mean, deviation and extremes are exact, quantiles to half a bin.
+/// Histogram of values and their moments: mean, deviation and extremes are exact, quantiles within half a bin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
     low: f64,
@@ -8,32 +8,32 @@ pub struct Distribution {
     bins: Vec<u32>,
     count: u64,
     mean: f64,
-    /// Sum of squared differences to the mean (Welford).
+    /// Sum of squared differences from the mean (Welford).
     spread: f64,
     min: f64,
     max: f64,
 }
 
 impl Distribution {
-    /// Values from `low` on, in so many bins of `step`; those outside are counted in the first or the last.
+    /// Values from `low` in `bins` bins of `step`; values out of range are counted in the first or the last bin.
     pub fn new(low: f64, step: f64, bins: usize) -> Self {
         let bins = vec![0; bins.max(1)];
         Self { low, step, bins, count: 0, mean: 0.0, spread: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
-    /// Of PSNR: 0 to 100 dB, by 0.01 dB.
+    /// For PSNR: 0 to 100 dB, by 0.01 dB.
     pub fn of_decibels() -> Self {
         Self::new(0.0, 0.01, 10_001)
     }
-    /// Of SSIM: -1 to 1, by 0.0001.
+    /// For SSIM: -1 to 1, by 0.0001.
     pub fn of_similarity() -> Self {
         Self::new(-1.0, 1e-4, 20_001)
     }
-    /// Of SI and TI: 0 to 500, by 0.05. Noise of black and white samples has an SI of about 400.
+    /// For SI and TI: 0 to 500, by 0.05. Noise of black and white samples has an SI of about 400.
     pub fn of_activity() -> Self {
         Self::new(0.0, 0.05, 10_001)
     }
 
-    /// Adds a value; what is not finite is left out.
+    /// Adds a value; non-finite ones are ignored.
     pub fn add(&mut self, value: f64) {
         if !value.is_finite() {
             return;
@@ -43,19 +43,19 @@ impl Distribution {
         self.mean += difference / self.count as f64;
         self.spread += difference * (value - self.mean);
         (self.min, self.max) = (self.min.min(value), self.max.max(value));
-        // Negative ones become 0.
+        // Negative values become 0.
         let bin = ((value - self.low) / self.step) as usize;
         let bin = bin.min(self.bins.len() - 1);
         self.bins[bin] = self.bins[bin].saturating_add(1);
     }
 
-    /// Share of the values below one, to half a bin.
+    /// Share of the values below `value`, within half a bin.
     pub fn share_below(&self, value: f64) -> Option<f64> {
         let bins = ((value - self.low) / self.step + 0.5).max(0.0) as usize;
         let below: u64 = self.bins.iter().take(bins).map(|&n| u64::from(n)).sum();
         (self.count > 0).then(|| below as f64 / self.count as f64)
     }
-    /// How many values there are.
+    /// Number of values.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -63,7 +63,7 @@ impl Distribution {
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then_some(self.mean)
     }
-    /// Their standard deviation, as of a sample (n - 1); zero of a single value.
+    /// Their sample standard deviation (n - 1); zero for a single value.
     pub fn sigma(&self) -> Option<f64> {
         (self.count > 0).then(|| libm::sqrt(self.spread / (self.count.max(2) - 1) as f64))
     }
@@ -75,7 +75,7 @@ impl Distribution {
     pub fn max(&self) -> Option<f64> {
         (self.count > 0).then_some(self.max)
     }
-    /// The value that this share (0 to 1) of all does not exceed, the smallest such: the middle of its bin.
+    /// The least value that this share (0 to 1) of all does not exceed: the middle of its bin.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -83,7 +83,7 @@ impl Distribution {
         let rank = libm::ceil(share.clamp(0.0, 1.0) * self.count as f64).max(1.0) as u64;
         self.cdf_counts().find(|&(_, below)| below >= rank).map(|(value, _)| value)
     }
-    /// The cumulative distribution: values and the share of all that do not exceed them, where it rises.
+    /// The cumulative distribution: values and the share of all that do not exceed them, at each increase.
     pub fn cdf(&self) -> impl Iterator<Item = (f64, f64)> {
         self.cdf_counts().map(|(value, below)| (value, below as f64 / self.count as f64))
     }

@@ -1,18 +1,18 @@
-//! Structural similarity as its authors compute it: windows of 11 x 11 samples weighted by a Gaussian of sigma 1.5, one
-//! at every place where it fits (Wang et al. 2004, section III-C). The picture is taken as it is, without the authors'
-//! later suggestion to shrink large ones first.
+//! Structural similarity as computed by its authors: windows of 11 x 11 samples weighted by a Gaussian of sigma 1.5,
+//! one at every position where it fits (Wang et al. 2004, section III-C). The picture is used at full size, without the
+//! authors' later suggestion to downscale large ones.
 
 use super::ssim::{C1, C2, whole};
 
 const TAPS: usize = 11;
 const SIGMA: f64 = 1.5;
-/// Taken off samples, so that their squares need fewer bits of a float. Variances do not change by it.
+/// Subtracted from samples, so that their squares need fewer bits of a float. Variances are unaffected.
 const OFFSET: f32 = 128.0;
 
-/// Memory that lasts from picture to picture.
+/// Memory reused between pictures.
 #[derive(Clone, Debug)]
 pub(super) struct Gaussian {
-    /// The weight of the middle tap and of those beside it, which add up to 1 with their mirror images.
+    /// Weights of the middle tap and of its neighbours, which with their mirror images sum to 1.
     weights: [f32; TAPS / 2 + 1],
     /// For the last [`TAPS`] lines: a, b, a^2 + b^2, a b.
     lines: Vec<[Vec<f32>; 4]>,
@@ -32,7 +32,7 @@ impl Default for Gaussian {
 }
 
 impl Gaussian {
-    /// Mean SSIM of two planes; one that is smaller than a window is one, without weights.
+    /// Mean SSIM of two planes; a plane smaller than a window is one window without weights.
     pub(super) fn ssim(&mut self, a: &[u8], b: &[u8], width: usize) -> f64 {
         let height = a.len() / width;
         if width < TAPS || height < TAPS {
@@ -43,7 +43,7 @@ impl Gaussian {
         self.both.iter_mut().for_each(|v| v.resize(across, 0.0));
         let mut sum = 0.0;
         for (y, (a, b)) in a.chunks_exact(width).zip(b.chunks_exact(width)).enumerate() {
-            // The oldest line makes room for the newest.
+            // The newest line replaces the oldest.
             self.lines.rotate_left(1);
             prepare(a, b, &mut self.lines[TAPS - 1]);
             if y + 1 < TAPS {
@@ -71,7 +71,7 @@ fn prepare(a: &[u8], b: &[u8], out: &mut [Vec<f32>; 4]) {
     }
 }
 
-/// The weighted sum of eleven equally long slices.
+/// The weighted sum of eleven slices of equal length.
 fn weigh(weights: &[f32; TAPS / 2 + 1], of: [&[f32]; TAPS], out: &mut [f32]) {
     let n = out.len();
     let of = of.map(|s| &s[..n]);
@@ -85,7 +85,7 @@ fn weigh(weights: &[f32; TAPS / 2 + 1], of: [&[f32]; TAPS], out: &mut [f32]) {
     }
 }
 
-/// The sum of SSIM along a row of windows, in eight lanes, whatever the processor has.
+/// The sum of SSIM along a row of windows, in eight lanes, independent of the processor.
 fn row(sums: &[Vec<f32>; 4]) -> f64 {
     let (c1, c2) = (C1 as f32, C2 as f32);
     let similarity = |a: f32, b: f32, squares: f32, products: f32| {
@@ -115,7 +115,7 @@ fn row(sums: &[Vec<f32>; 4]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The definition, in double precision and without any trick.
+    /// The definition, in double precision and unoptimised.
     fn plain(a: &[u8], b: &[u8], width: usize) -> f64 {
         let height = a.len() / width;
         let weight = |i: usize| (-((i as f64 - 5.0).powi(2)) / 4.5).exp();

@@ -1,22 +1,22 @@
-//! The quality of a call: what was shown beside what was captured, picture by picture, aligned by RTP timestamps.
+//! The quality of a call: shown pictures compared with captured ones, aligned by RTP timestamps.
 
 use super::{Comparer, Comparison, Distribution, Measures, PlaneErrors};
 use crate::{Decoded, Picture, RTP_CLOCK_HZ};
 use std::collections::VecDeque;
 use weir_units::TimeDelta;
 
-/// Intervals between shown pictures that say what a freeze is.
+/// Number of intervals between shown pictures from which freezes are detected.
 const RECENT: usize = 30;
 
-/// How a [`QualityMeter`] works.
+/// Configuration of a [`QualityMeter`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeterConfig {
-    /// What is measured beside PSNR.
+    /// Metrics in addition to PSNR.
     pub measures: Measures,
-    /// Most references that wait for what becomes of them, 1 or more; the oldest is taken for missing when one more
-    /// comes. It covers the longest time from capture to display: 90 are 3 s at 30 a second.
+    /// Most references awaiting their outcome, at least 1; beyond that the oldest counts as missing. It should cover
+    /// the longest time from capture to display: 90 are 3 s at 30 a second.
     pub pending: usize,
-    /// Most scores that wait to be taken by [`QualityMeter::poll_score`]; the oldest make room.
+    /// Most scores waiting for [`QualityMeter::poll_score`]; beyond that the oldest are dropped.
     pub scores: usize,
 }
 
@@ -26,64 +26,64 @@ impl Default for MeterConfig {
     }
 }
 
-/// What became of a reference.
+/// Outcome of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Outcome {
     /// It was shown as decoded.
     Shown,
-    /// It was shown, with parts that the decoder guessed.
+    /// Shown with parts concealed by the decoder.
     Concealed,
-    /// It arrived, and could not be decoded: the picture before it stayed.
+    /// Received but not decodable: the previous picture stayed.
     Undecodable,
-    /// Nothing of it was shown: the picture before it stayed.
+    /// Not shown: the previous picture stayed.
     Missing,
 }
 
 /// The score of one reference picture.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FrameScore {
-    /// Counts references from 0.
+    /// Number of the reference from 0.
     pub number: u64,
     /// The reference's RTP timestamp.
     pub rtp_timestamp: u32,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What stood on the screen in its place beside it; `None` where nothing stood there yet, or a picture of another
-    /// size.
+    /// Comparison with the picture on the screen at its time; `None` if there was none yet, or one of another size.
     pub comparison: Option<Comparison>,
 }
 
-/// Counts and distributions over all pictures scored so far. Pictures that stayed for a missing one count like others.
+/// Counts and distributions over all pictures scored so far. Pictures that stayed in place of a missing one count like
+/// others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QualityReport {
-    /// References whose fate is decided: the sum of the four kinds of [`Outcome`].
+    /// References with a known outcome: the sum of the four kinds of [`Outcome`].
     pub references: u64,
     /// Shown as decoded.
     pub shown: u64,
-    /// Shown with guessed parts.
+    /// Shown with concealed parts.
     pub concealed: u64,
-    /// Arrived and not decodable.
+    /// Received but not decodable.
     pub undecodable: u64,
-    /// Not shown for any other reason: lost, late, left out by the encoder.
+    /// Not shown for other reasons: lost, late, dropped by the encoder.
     pub missing: u64,
-    /// Of all those, before the first picture was shown: without a score.
+    /// Of these, before the first picture was shown, without a score.
     pub before_first: u64,
-    /// Scored nowhere because another size was shown.
+    /// Not scored because a picture of another size was shown.
     pub other_size: u64,
-    /// Reported as received after their fate was decided.
+    /// Reported as received after their outcome was settled.
     pub late: u64,
-    /// Reported as received under a timestamp that no waiting reference has.
+    /// Reported as received with a timestamp that matches no pending reference.
     pub unknown: u64,
-    /// References out of order or given twice, which are left out.
+    /// Reordered or duplicate references, which are ignored.
     pub disordered: u64,
-    /// Freezes, as W3C's webrtc-stats has them: the time from one shown picture to the next is more than three times the
-    /// mean of the last 30 such times, and more than that mean and 150 ms. Times are those of capture.
+    /// Freezes as in W3C's webrtc-stats: the time from one shown picture to the next exceeds both three times the mean
+    /// of the last 30 such times, and that mean plus 150 ms. Times are capture times.
     pub freezes: u64,
-    /// Their times together, as totalFreezesDuration there.
+    /// Their total time (totalFreezesDuration).
     pub freeze_time: TimeDelta,
     /// The longest of them.
     pub longest_freeze: TimeDelta,
-    /// Squared errors of all pictures: their PSNR is that of the mean squared error.
+    /// Squared errors of all pictures: their PSNR follows from the mean squared error.
     pub errors: PlaneErrors,
     /// PSNR of luma, in dB; equal pictures have [`PSNR_CAP`](super::PSNR_CAP).
     pub psnr_y: Distribution,
@@ -125,7 +125,7 @@ impl Default for QualityReport {
 }
 
 impl QualityReport {
-    /// References for which the picture before them stayed.
+    /// References for which the previous picture stayed.
     pub const fn frozen(&self) -> u64 {
         self.undecodable + self.missing
     }
@@ -145,7 +145,7 @@ impl QualityReport {
     }
 }
 
-/// A reference that waits for what becomes of it.
+/// A reference awaiting its outcome.
 #[derive(Clone, Debug)]
 struct Pending {
     number: u64,
@@ -164,7 +164,7 @@ struct Freezes {
 }
 
 impl Freezes {
-    /// The time since the last shown picture, where that is a freeze; `reference` is the time between references.
+    /// The time since the last shown picture if that is a freeze; `reference` is the time between references.
     fn freeze(&self, until: i64, reference: i64) -> Option<TimeDelta> {
         let gap = until - self.shown?;
         let n = self.intervals.len() as i64;
@@ -186,16 +186,16 @@ impl Freezes {
 
 /// Scores a call.
 ///
-/// The capturing side tells every picture in order, the showing side what it got, in the order of display. A reference
-/// is decided when it or a later one is reported as received, when too many wait, or at the end.
+/// Pass every captured picture in order, and every received one in display order. A reference is settled when it or a
+/// later one is reported as received, when too many are pending, or at the end.
 #[derive(Clone, Debug)]
 pub struct QualityMeter {
     config: MeterConfig,
     comparer: Comparer,
     pending: VecDeque<Pending>,
-    /// Pictures whose memory is free.
+    /// Pictures for reuse.
     spare: Vec<Picture>,
-    /// What stands on the screen.
+    /// The picture on the screen.
     screen: Option<Picture>,
     /// Number, ticks and RTP timestamp of the newest reference.
     newest: Option<(u64, i64, u32)>,
@@ -224,7 +224,7 @@ impl QualityMeter {
         }
     }
 
-    /// A picture was captured. Timestamps rise, and wrap as in RTP.
+    /// A picture was captured. Timestamps increase, and wrap as in RTP.
     pub fn on_reference(&mut self, rtp_timestamp: u32, picture: &Picture) {
         let (number, ticks) = match self.newest {
             None => (0, 0),
@@ -253,7 +253,7 @@ impl QualityMeter {
         self.pending.push_back(Pending { number, ticks, rtp_timestamp, picture });
     }
 
-    /// What the decoder made of the frame of this timestamp; `picture` where anything came out. Those without any data
+    /// The decoder's result for the frame with this timestamp; `picture` if there is output. Frames without any data
     /// are not reported.
     pub fn on_received(&mut self, rtp_timestamp: u32, decoded: Decoded, picture: &Picture) {
         let Some((_, newest, last)) = self.newest else {
@@ -272,7 +272,7 @@ impl QualityMeter {
         self.decide(Some((decoded, picture)));
     }
 
-    /// The call is over: what waits is missing.
+    /// The call has ended: pending references are missing.
     pub fn finish(&mut self) {
         while !self.pending.is_empty() {
             self.decide(None);
@@ -283,7 +283,7 @@ impl QualityMeter {
         self.freezes = Freezes::default();
     }
 
-    /// Decides the oldest reference.
+    /// Settles the oldest reference.
     fn decide(&mut self, received: Option<(Decoded, &Picture)>) {
         let Some(Pending { number, ticks, rtp_timestamp, picture: reference }) = self.pending.pop_front() else {
             return;
@@ -342,12 +342,12 @@ impl QualityMeter {
         }
     }
 
-    /// The next score, by rising number, where the configuration keeps them.
+    /// The next score by number, if the configuration keeps them.
     pub fn poll_score(&mut self) -> Option<FrameScore> {
         self.scores.pop_front()
     }
 
-    /// What is decided so far.
+    /// The results so far.
     pub fn report(&self) -> &QualityReport {
         &self.report
     }

@@ -1,7 +1,7 @@
-//! How much pictures have suffered on their way: PSNR, SSIM, the detail and motion that they have, and the quality of a
-//! whole call.
+//! Quality metrics of pictures: PSNR, SSIM, spatial and temporal information, and the quality of a whole call.
 //!
-//! A [`Comparer`] measures a picture beside its reference, a [`QualityMeter`] a call, an [`Activity`] a sequence by itself.
+//! A [`Comparer`] compares a picture with its reference, a [`QualityMeter`] measures a call, an [`Activity`] a sequence
+//! by itself.
 //!
 //! ```
 //! use weir_media::clip::{Character, Clip, ClipSpec};

@@ -2,11 +2,11 @@
 
 use crate::{MediaError, Picture, Plane};
 
-/// The PSNR given for equal samples, in dB: theirs is infinite, and means stay finite. A picture of VGA with one
-/// sample of luma off by one has 103 dB; encoders that lose anything end far below.
+/// The PSNR of equal samples in dB, in place of infinity, so that means stay finite. A VGA picture with one luma sample
+/// off by one has 103 dB; lossy encoders stay far below.
 pub const PSNR_CAP: f64 = 100.0;
 
-/// Samples of a block: the squares of 2^16 would still fit 32 bits.
+/// Samples per block: the squares of 2^16 would still fit into 32 bits.
 const BLOCK: usize = 1 << 14;
 
 /// Sum of squared differences.
@@ -18,7 +18,7 @@ pub(crate) fn squared_error(a: &[u8], b: &[u8]) -> u64 {
     a.chunks(BLOCK).zip(b.chunks(BLOCK)).map(block).sum()
 }
 
-/// PSNR of samples of 8 bits, whose peak is 255, in dB, at most [`PSNR_CAP`].
+/// PSNR in dB of 8-bit samples, whose peak is 255, at most [`PSNR_CAP`].
 pub(crate) fn psnr(squared_error: u64, samples: u64) -> f64 {
     if squared_error == 0 || samples == 0 {
         return PSNR_CAP;
@@ -36,7 +36,7 @@ pub struct PlaneErrors {
     pub samples: [u64; 3],
 }
 
-/// PSNR in dB, none above [`PSNR_CAP`].
+/// PSNR in dB, at most [`PSNR_CAP`].
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Psnr {
     /// Of luma.
@@ -48,15 +48,15 @@ pub struct Psnr {
     /// Of all samples together, so that in 4:2:0 luma counts four times as much as each chroma plane: the `average` of
     /// ffmpeg and x264.
     pub average: f64,
-    /// (6 Y + U + V) / 8 of the planes' decibels, the practice of the JCT-VC (JCTVC-H1100).
+    /// (6 Y + U + V) / 8 of the planes' decibels, as used by the JCT-VC (JCTVC-H1100).
     pub weighted: f64,
 }
 
 impl PlaneErrors {
-    /// Of a picture beside its reference.
+    /// Of a picture relative to its reference.
     ///
     /// # Errors
-    /// Where their sizes differ.
+    /// Their sizes differ.
     pub fn between(reference: &Picture, picture: &Picture) -> Result<Self, MediaError> {
         same_size(reference, picture)?;
         let of = |p: Plane| (reference.plane(p), picture.plane(p));
@@ -82,7 +82,7 @@ impl PlaneErrors {
     }
 }
 
-/// An error where two pictures have not the same size.
+/// An error if two pictures differ in size.
 pub(crate) fn same_size(reference: &Picture, picture: &Picture) -> Result<(), MediaError> {
     let [wanted, got] = [reference, picture].map(|p| (p.width(), p.height()));
     if wanted == got {

@@ -4,17 +4,18 @@
 //! Sources disagree on the windows and on the constants C1 = (K1 L)^2 and C2 = (K2 L)^2, with K1 = 0.01, K2 = 0.03 and
 //! L = 255. Here:
 //!
-//! - *tiled*: windows side by side, the constants of the paper, variance over n, as in libvpx's `vpx_ssim`;
-//! - *overlapped*: a window every 4 samples, as ffmpeg's `ssim` filter and x264 have it; their C1 is 64 times smaller
-//!   than the paper's, and their variance is over n - 1.
+//! - *tiled*: adjacent windows, the constants of the paper, variance over n, as in libvpx's `vpx_ssim`;
+//! - *overlapped*: a window every 4 samples, as in ffmpeg's `ssim` filter and x264; their C1 is 64 times smaller than
+//!   the paper's, and their variance is over n - 1.
 //!
-//! What does not fill a window at the right and lower edge is left out. A plane smaller than a window is one window.
+//! Samples at the right and lower edge that do not fill a window are ignored. A plane smaller than a window is one
+//! window.
 
 /// (K1 L)^2 and (K2 L)^2 with L = 255.
 pub(super) const C1: f64 = (0.01 * 255.0) * (0.01 * 255.0);
 pub(super) const C2: f64 = (0.03 * 255.0) * (0.03 * 255.0);
 
-/// What is known of a window: sums of both, of the squares of both together, of products.
+/// Sums over a window: of both planes, of the squares of both together, of products.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Sums {
     a: u32,
@@ -33,10 +34,10 @@ impl Sums {
         }
     }
 
-    /// SSIM of 64 samples; `c1` and `c2` are as large as squared sums.
+    /// SSIM of 64 samples; `c1` and `c2` are scaled like squared sums.
     #[inline]
     fn similarity(self, c1: f64, c2: f64) -> f64 {
-        // Exact: none of these needs more than 53 bits.
+        // Exact: no term needs more than 53 bits.
         let [a, b, squares, products] = [self.a, self.b, self.squares, self.products].map(f64::from);
         let variances = squares * 64.0 - a * a - b * b;
         let covariance = products * 64.0 - a * b;
@@ -44,14 +45,14 @@ impl Sums {
     }
 }
 
-/// Mean SSIM over windows, of those that are asked for.
+/// Mean SSIM over the windows requested.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Blocks {
     pub(super) tiled: f64,
     pub(super) overlapped: f64,
 }
 
-/// Memory that lasts from picture to picture.
+/// Memory reused between pictures.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Scratch {
     columns: [Vec<u32>; 4],
@@ -91,7 +92,7 @@ pub(super) fn ssim(a: &[u8], b: &[u8], width: usize, scratch: &mut Scratch) -> B
     }
 }
 
-/// As x264 and ffmpeg round them.
+/// As rounded by x264 and ffmpeg.
 const X264_C1: f64 = 416.0;
 const X264_C2: f64 = 235_963.0;
 
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_window_gives_the_equations_number() {
-        // Flat 100 beside flat 110: contrast and structure are 1, luminance is (2 ab + C1) / (a^2 + b^2 + C1).
+        // Uniform 100 and uniform 110: contrast and structure are 1, luminance is (2 ab + C1) / (a^2 + b^2 + C1).
         let (a, b) = (vec![100; 64], vec![110; 64]);
         let expected = (2.0 * 11_000.0 + 6.5025) / (10_000.0 + 12_100.0 + 6.5025);
         let s = both(&a, &b, 8);
@@ -178,7 +179,7 @@ mod tests {
         let s = both(&a, &b, 24);
         assert!((s.tiled - (5.0 + whole(&tile(&a), &tile(&b))) / 6.0).abs() < 1e-9, "{s:?}");
         assert!(s.overlapped < s.tiled);
-        // An edge of 7 samples is left out.
+        // An edge of 7 samples is ignored.
         let crop = |p: &[u8]| plane(31, 23, |x, y| if x < 24 && y < 16 { p[y * 24 + x].into() } else { x * y % 256 });
         let (c, d) = (
             crop(&a),

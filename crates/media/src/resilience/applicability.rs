@@ -1,31 +1,32 @@
-//! Where each mechanism applies: figure 5.4 of the dissertation as numbers.
+//! Applicability of each mechanism: figure 5.4 of the dissertation as numbers.
 
 /// A rectangle of loss and delay in which a mechanism applies.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Region {
-    /// Fraction of packets lost, from and to.
+    /// Range of the fraction of packets lost.
     pub loss: (f64, f64),
-    /// One-way delay over the longest delay that playout bears, from and to.
+    /// Range of the one-way delay relative to the longest delay that playout allows.
     pub delay: (f64, f64),
 }
 
 impl Region {
-    /// Whether a point is inside, both edges included; the region is made larger by this share of its edges.
+    /// Whether a point is inside, edges included; the region is enlarged by this share of its edges.
     pub(super) fn contains(&self, loss: f64, delay: f64, margin: f64) -> bool {
         let inside = |x: f64, (from, to): (f64, f64)| x >= from * (1.0 - margin) && x <= to * (1.0 + margin);
         inside(loss, self.loss) && inside(delay, self.delay)
     }
 }
 
-/// Where each mechanism applies.
+/// The region of each mechanism.
 ///
-/// The figure has no scale. Its rectangles are read from its drawing: to the right, loss; upwards, end-to-end delay.
+/// The figure has no scale. Its rectangles are read from the drawing: loss to the right, end-to-end delay upwards.
 ///
-/// - Delay: the rectangle of adaptive slices covers all of the operating region, so its top is taken for the longest delay
-///   that playout bears. That of retransmission then ends at 0.338 of it: hardly above a third, the longest one-way delay at
-///   which a packet, the request for it and its answer come in time one after the other.
-/// - Loss: the right edge of retransmission is taken for 2 %, above which the text has a single mechanism scale no more. The
-///   other edges then come to 4.5 % (reference selection), 3.1 % and 6.2 % (repair packets) and 8 % (slices).
+/// - Delay: the rectangle of adaptive slices covers the whole operating region, so its top is taken as the longest
+///   delay that playout allows. That of retransmission then ends at 0.338 of it: about a third, the longest one-way
+///   delay at which a packet, its request and the response fit into the delay one after the other.
+/// - Loss: the right edge of retransmission is taken as 2 %, above which, by the text, a single mechanism no longer
+///   suffices. The other edges are then at 4.5 % (reference selection), 3.1 % and 6.2 % (repair packets) and 8 %
+///   (slices).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Applicability {
     /// Retransmission.
@@ -34,22 +35,22 @@ pub struct Applicability {
     pub references: Region,
     /// Adaptive slice size.
     pub slices: Region,
-    /// Repair packets for what others refer to.
+    /// Repair packets for frames that others refer to.
     pub protection: Region,
-    /// Losses in a row above which references are selected rather than packets sent again, where the encoder can.
+    /// Mean loss burst above which reference selection replaces retransmission, if the encoder supports it.
     pub nack_burst: f64,
-    /// Whether mechanisms also apply where the figure ends or leaves nothing:
+    /// Whether mechanisms also apply outside the figure's regions:
     ///
-    /// - Retransmission, where there is time for more than one: up to the loss at which no more is left than one leaves at
-    ///   the figure's edge.
-    /// - Slices and repair packets, to the right of the figure. The text bounds repair by the protection that was chosen, and
-    ///   here the protection grows.
-    /// - Repair packets, where packets are lost and neither retransmission nor references can do anything about it.
+    /// - Retransmission, if there is time for more than one: up to the loss at which the residual loss equals that of
+    ///   one at the figure's edge.
+    /// - Slices and repair packets, to the right of the figure. The text limits repair by its chosen protection, which
+    ///   here grows with loss.
+    /// - Repair packets, if packets are lost and neither retransmission nor references apply.
     pub extended: bool,
 }
 
 impl Applicability {
-    /// The figure and nothing else.
+    /// The figure only.
     pub const FIGURE: Self = Self {
         nack: Region { loss: (0.0, 0.020), delay: (0.0, 0.338) },
         references: Region { loss: (0.0, 0.045), delay: (0.0, 0.746) },
@@ -59,7 +60,7 @@ impl Applicability {
         extended: false,
     };
 
-    /// The largest loss at which so many retransmissions leave no more than one leaves at the figure's edge.
+    /// The largest loss at which this number of retransmissions leaves no more than one leaves at the figure's edge.
     pub(super) fn nack_loss(&self, retransmissions: f64) -> f64 {
         let edge = self.nack.loss.1;
         if !self.extended || retransmissions <= 1.0 { edge } else { libm::pow(edge, 2.0 / (1.0 + retransmissions)) }

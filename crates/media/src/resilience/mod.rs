@@ -1,5 +1,5 @@
-//! Error resilience: which mechanisms fit a path, and how far they go (V. Singh, "Protocols and Algorithms for Adaptive
-//! Multimedia Systems", section 5.1).
+//! Error resilience: selection of mechanisms for a path, and their parameters (V. Singh, "Protocols and Algorithms for
+//! Adaptive Multimedia Systems", section 5.1).
 //!
 //! | mechanism | what it does | who decides |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | adaptive slice size (SSA) | a lost packet damages less of a picture | the sender |
 //! | unequal error protection (UEP) | repair packets for what others refer to | the sender |
 //!
-//! A [`Policy`] picks among them by figure 5.4. Both ends run one of their own from the same numbers: the fraction lost of
-//! the receiver's reports, the round trip, and a configuration that they share.
+//! A [`Policy`] selects among them by figure 5.4. Each end runs its own with the same inputs: the fraction lost in the
+//! receiver's reports, the round-trip time, and a shared configuration.
 //!
 //! ```
 //! use weir_media::resilience::{Conditions, Mechanisms, Policy, PolicyConfig};

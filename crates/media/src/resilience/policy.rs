@@ -1,19 +1,19 @@
-//! The choice among mechanisms.
+//! Selection among mechanisms.
 
 use super::{Applicability, SliceSizer, SliceSizes};
 use crate::video::Capabilities;
 use core::ops::BitOr;
 use weir_units::{DataSize, TimeDelta};
 
-/// A mechanism that is on stays on this much outside of its region, so that it does not come and go at an edge.
+/// A mechanism that is on stays on this far outside its region, so that it does not toggle at an edge.
 const MARGIN: f64 = 0.2;
-/// Loss reports over which the mean is taken, as for slices.
+/// Number of loss reports averaged, as for slices.
 const REPORTS: usize = 3;
-/// Most pictures that a reference may lie back: H.264 keeps 16 at most (ITU-T H.264, section A.3.1).
+/// Most pictures that a reference may lie back: H.264 keeps at most 16 (ITU-T H.264, section A.3.1).
 const MAX_REFERENCES: f64 = 16.0;
-/// Loss below which nothing stands in for mechanisms that do not apply: half of the least loss in the dissertation's runs.
+/// Loss below which mechanisms that do not apply are not replaced: half of the least loss in the dissertation's runs.
 const HARDLY_ANY_LOSS: f64 = 0.0025;
-/// Losses in a row that repair packets are made for at most.
+/// Longest loss burst for which repair packets are dimensioned.
 const MAX_BURST: f64 = 5.0;
 
 /// A set of mechanisms.
@@ -37,7 +37,7 @@ impl Mechanisms {
     pub const NAMES: [(&'static str, Self); 4] =
         [("nack", Self::NACK), ("ssa", Self::SLICES), ("rps", Self::REFERENCES), ("uep", Self::PROTECTION)];
 
-    /// The mechanism of this name: `nack`, `ssa`, `rps` or `uep`.
+    /// The mechanism with this name: `nack`, `ssa`, `rps` or `uep`.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|n| n.0 == name).map(|n| n.1)
     }
@@ -45,7 +45,7 @@ impl Mechanisms {
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// These where `on`, else none.
+    /// These if `on`, else none.
     const fn when(self, on: bool) -> Self {
         if on { self } else { Self::NONE }
     }
@@ -64,30 +64,30 @@ impl core::fmt::Debug for Mechanisms {
     }
 }
 
-/// Who chooses.
+/// Who selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Choice {
-    /// The policy, by the path.
+    /// The policy, by the path's conditions.
     #[default]
     Auto,
-    /// These, whatever the path is like; the encoder has to be able to all the same.
+    /// These, regardless of the path; the encoder must support them nevertheless.
     Pinned(Mechanisms),
 }
 
-/// What both ends of a call know of each other.
+/// Configuration known to both ends of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PolicyConfig {
-    /// Who chooses.
+    /// Who selects.
     pub choice: Choice,
-    /// Longest time from capture to playout. Default: 400 ms, the most that ITU-T G.114 has conversation bear.
+    /// Longest time from capture to playout. Default: 400 ms, the upper limit of ITU-T G.114 for conversation.
     pub delay_max: TimeDelta,
     /// Frames a second.
     pub frame_rate: f64,
-    /// What the encoder can do. Default: nothing.
+    /// Capabilities of the encoder. Default: none.
     pub capabilities: Capabilities,
-    /// Where mechanisms apply.
+    /// The regions of the mechanisms.
     pub applicability: Applicability,
-    /// How slice sizes follow loss.
+    /// How slice sizes adapt to loss.
     pub slice_sizes: SliceSizes,
 }
 
@@ -104,16 +104,16 @@ impl Default for PolicyConfig {
     }
 }
 
-/// What has been measured since the last time.
+/// Measurements since the last update.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Conditions {
-    /// Fraction of packets lost on the path, before anything is brought back.
+    /// Fraction of packets lost on the path, before recovery.
     pub loss: f64,
-    /// Mean of losses in a row, 1 where it is not known.
+    /// Mean loss burst, 1 if unknown.
     pub burst: f64,
-    /// Round trip.
+    /// Round-trip time.
     pub rtt: TimeDelta,
-    /// One-way delay, where it is measured; else half of the round trip is taken.
+    /// One-way delay, if measured; otherwise half of the round-trip time is used.
     pub one_way_delay: Option<TimeDelta>,
 }
 
@@ -123,21 +123,21 @@ impl Default for Conditions {
     }
 }
 
-/// How much repair each kind of frame has: packets that one repair packet protects.
+/// Repair for each kind of frame: media packets per repair packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnequalProtection {
-    /// Of key frames.
+    /// For key frames.
     pub key: u8,
-    /// Of frames that others refer to. Frames that none refers to have none.
+    /// For frames that others refer to. Frames without references to them have none.
     pub reference: u8,
-    /// Losses in a row that are to be borne.
+    /// Length of loss bursts to be tolerated.
     pub burst: u8,
 }
 
 impl UnequalProtection {
-    /// Protection at a loss. Of frames that others refer to, one repair packet for five is 20 %, in the middle of the 15 to
-    /// 25 % that the dissertation's runs had; above what the figure covers it is one for three. Key frames have twice that,
-    /// or each packet twice.
+    /// Protection at a given loss. For reference frames one repair packet for five is 20 %, in the middle of the 15 to
+    /// 25 % of the dissertation's runs; above the figure's range it is one for three. Key frames have twice that, or
+    /// each packet twice.
     pub fn at(loss: f64, burst: f64, applicability: &Applicability) -> Self {
         let (key, reference) = match () {
             () if loss < applicability.protection.loss.0 => (4, 8),
@@ -148,24 +148,25 @@ impl UnequalProtection {
     }
 }
 
-/// What is on from now.
+/// The current selection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Decision {
     /// The mechanisms.
     pub mechanisms: Mechanisms,
-    /// Most bytes of a slice, where slices are adapted.
+    /// Greatest slice size in bytes, if slices are adapted.
     pub slice_size: Option<DataSize>,
-    /// How frames are protected, where they are.
+    /// Protection of frames, if on.
     pub protection: Option<UnequalProtection>,
 }
 
-/// Chooses by figure 5.4, from one report to the next.
+/// Selects mechanisms by figure 5.4, with each report.
 ///
-/// Loss is the mean of the last three reports. A mechanism comes on inside its region, and goes a fifth outside of its edges.
+/// Loss is the mean of the last three reports. A mechanism is switched on inside its region, and off a fifth outside
+/// its edges.
 ///
-/// Three conditions stand beside the figure. Retransmission needs the time for an answer: the path there, half a frame's time
-/// until the loss is seen, and a round trip. It gives way to references where losses come in bursts. References need the
-/// encoder to keep the pictures of a round trip.
+/// Three conditions supplement the figure. Retransmission needs the time for a response: the one-way delay, half a
+/// frame interval until the loss is detected, and a round trip. Reference selection replaces it for bursts of losses.
+/// References require the encoder to keep the pictures of a round trip.
 #[derive(Clone, Debug)]
 pub struct Policy {
     config: PolicyConfig,
@@ -176,7 +177,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A policy for a path of which nothing is known: it is taken for one without loss and delay.
+    /// A policy for an unknown path, assumed to have neither loss nor delay.
     pub fn new(config: PolicyConfig) -> Self {
         let (losses, reports, slices) = ([0.0; REPORTS], 0, SliceSizer::new(config.slice_sizes));
         let mut p = Self { config, losses, reports, slices, decision: Decision::default() };
@@ -184,20 +185,20 @@ impl Policy {
         p
     }
 
-    /// What it works from.
+    /// Its configuration.
     pub fn config(&self) -> &PolicyConfig {
         &self.config
     }
-    /// What is on now.
+    /// The current selection.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
-    /// The encoder turns out to have other capabilities.
+    /// The encoder has other capabilities than assumed.
     pub fn set_capabilities(&mut self, capabilities: Capabilities) {
         self.config.capabilities = capabilities;
     }
 
-    /// A report of the path has come.
+    /// Applies a report on the path.
     pub fn update(&mut self, conditions: &Conditions) -> &Decision {
         let loss = if conditions.loss.is_finite() { conditions.loss.clamp(0.0, 1.0) } else { 0.0 };
         self.losses[self.reports % REPORTS] = loss;
@@ -282,14 +283,14 @@ mod tests {
         Conditions { loss, rtt: TimeDelta::from_millis(one_way_ms * 2), one_way_delay, ..Conditions::default() }
     }
 
-    /// What a fresh policy picks for a path.
+    /// The selection of a new policy for a path.
     fn picked(config: PolicyConfig, conditions: Conditions) -> String {
         let mut p = Policy::new(PolicyConfig { choice: Choice::Pinned(Mechanisms::NONE), ..config });
         p.config.choice = config.choice;
         format!("{:?}", p.update(&conditions).mechanisms)
     }
 
-    /// Points of the figure, read off its drawing, with delay_max at 400 ms.
+    /// Points of the figure, read from the drawing, with a delay_max of 400 ms.
     #[test]
     fn the_figure_is_followed() {
         for (loss, one_way, expected) in [
@@ -316,7 +317,7 @@ mod tests {
     fn where_the_figure_leaves_nothing_something_stands_in() {
         let config = PolicyConfig { applicability: Applicability::default(), frame_rate: 15.0, ..figure() };
         let unable = PolicyConfig { capabilities: Capabilities::default(), ..config };
-        // One retransmission of 10 % leaves too much, five leave little: 0.02^2 = p^6 is 27 %.
+        // One retransmission at 10 % leaves too much loss, five leave little: 0.02^2 = p^6 is 27 %.
         assert_eq!(picked(config, path(0.10, 125)), r#"{"ssa", "uep"}"#);
         assert_eq!(picked(unable, path(0.10, 36)), r#"{"nack"}"#);
         assert_eq!(picked(unable, path(0.26, 33)), r#"{"nack"}"#);
@@ -351,12 +352,12 @@ mod tests {
             before = now;
         }
         assert_eq!(changes, 0, "{before:?}");
-        // But a path that is another is followed, after as many reports as the mean has.
+        // A changed path is followed after as many reports as are averaged.
         for _ in 0..3 {
             p.update(&path(0.03, 50));
         }
         assert!(!p.decision().mechanisms.contains(Mechanisms::NACK));
-        // Coming back needs the region itself.
+        // Switching on again requires the region itself.
         (0..3).for_each(|_| _ = p.update(&path(0.022, 50)));
         assert!(!p.decision().mechanisms.contains(Mechanisms::NACK));
         (0..3).for_each(|_| _ = p.update(&path(0.015, 50)));
@@ -380,7 +381,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is measured: what is on is what the encoder can, and its numbers are usable.
+        /// For any measurements the selection is supported by the encoder, and its values are valid.
         #[test]
         fn anything_may_be_measured(
             paths in proptest::collection::vec((any::<f64>(), any::<f64>(), any::<i32>(), any::<Option<i32>>()), 1..40),

@@ -1,24 +1,24 @@
-//! Slice size adapted to loss.
+//! Slice sizes adapted to loss.
 
 use weir_units::DataSize;
 
-/// Loss reports over which the mean is taken.
+/// Number of loss reports averaged.
 const REPORTS: usize = 3;
 
-/// The rule by which slice sizes follow loss: figures are those of the dissertation, section 5.1.
+/// How slice sizes adapt to loss; values are those of the dissertation, section 5.1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SliceSizes {
     /// Smallest slices: 150 bytes.
     pub min: DataSize,
-    /// Largest slices, and the first: what a packet holds, 1,500 bytes.
+    /// Largest slices, and the initial size: a packet's capacity, 1,500 bytes.
     pub max: DataSize,
-    /// Slices above this are halved, others made smaller by [`Self::step`]: 400 bytes.
+    /// Slices above this are halved, others reduced by [`Self::step`]: 400 bytes.
     pub halved_above: DataSize,
     /// 50 bytes.
     pub step: DataSize,
-    /// Below this mean loss slices are doubled: 1 %.
+    /// Mean loss below which slices are doubled: 1 %.
     pub doubled_below: f64,
-    /// Above this mean loss slices get smaller: 2.5 %.
+    /// Mean loss above which slices are reduced: 2.5 %.
     pub smaller_above: f64,
 }
 
@@ -36,7 +36,7 @@ impl Default for SliceSizes {
 }
 
 impl SliceSizes {
-    /// The size that follows `size` at this mean loss.
+    /// The size after `size` at this mean loss.
     pub fn next(&self, size: DataSize, mean_loss: f64) -> DataSize {
         let bytes = size.as_bytes();
         let next = if mean_loss < self.doubled_below {
@@ -52,7 +52,7 @@ impl SliceSizes {
     }
 }
 
-/// Follows loss reports by the rule.
+/// Adapts slice sizes to loss reports.
 #[derive(Clone, Debug)]
 pub struct SliceSizer {
     sizes: SliceSizes,
@@ -62,12 +62,12 @@ pub struct SliceSizer {
 }
 
 impl SliceSizer {
-    /// Begins with the largest slices.
+    /// Starts with the largest slices.
     pub fn new(sizes: SliceSizes) -> Self {
         Self { sizes, size: sizes.max, losses: [0.0; REPORTS], reports: 0 }
     }
 
-    /// A report tells of this fraction lost; gives the size from now on.
+    /// Takes a report of this fraction lost; returns the new size.
     pub fn on_loss(&mut self, fraction: f64) -> DataSize {
         let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
         self.losses[self.reports % REPORTS] = fraction;
@@ -76,13 +76,13 @@ impl SliceSizer {
         self.size
     }
 
-    /// Mean of the last three reports, or of those there are.
+    /// Mean of the last three reports, or of all if fewer.
     pub fn mean_loss(&self) -> f64 {
         let count = self.reports.min(REPORTS);
         if count == 0 { 0.0 } else { self.losses[..count].iter().sum::<f64>() / count as f64 }
     }
 
-    /// The size now.
+    /// The current size.
     pub fn size(&self) -> DataSize {
         self.size
     }
@@ -100,12 +100,12 @@ mod tests {
     #[test]
     fn slices_follow_the_mean_of_three_reports() {
         let mut s = SliceSizer::new(SliceSizes::default());
-        // Halved down to 400 and below, then by steps to the least.
+        // Halved down to 400 and below, then in steps to the least.
         assert_eq!(sizes(&mut s, &[0.05; 8]), [750, 375, 325, 275, 225, 175, 150, 150]);
-        // Means of 3.7 %, 2.3 % and 1 %: smaller, the same, the same; then below 1 %: doubled.
+        // Means of 3.7 %, 2.3 % and 1 %: smaller, unchanged, unchanged; then below 1 %: doubled.
         assert_eq!(sizes(&mut s, &[0.01, 0.01, 0.01]), [150, 150, 150]);
         assert_eq!(sizes(&mut s, &[0.0; 5]), [300, 600, 1_200, 1_500, 1_500]);
-        // One report of 6 % is a mean of 2 %; two are 4 %.
+        // One report of 6 % has a mean of 2 %; two have 4 %.
         assert_eq!(sizes(&mut s, &[0.06, 0.06, 0.0, 0.0, 0.0]), [1_500, 750, 375, 375, 750]);
     }
 

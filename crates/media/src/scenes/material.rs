@@ -1,4 +1,4 @@
-//! What the material wants of an encoder: a rate for every picture, and where scenes are cut.
+//! The rate that material requires for every picture, and its scene cuts.
 
 use crate::MediaError;
 use rand::Rng;
@@ -7,53 +7,53 @@ use weir_units::{DataRate, TimeDelta};
 
 /// Standard deviations from the median to the 10th or 90th percentile of a normal distribution.
 const DECILE: f64 = 1.281_551_6;
-/// Deviation of a scene's length in the logarithm: nine of ten scenes last from a third to three times the median.
+/// Deviation of the logarithm of a scene's length: nine of ten scenes last from a third to three times the median.
 const LENGTH_SIGMA: f64 = 0.7;
 /// The shortest scene and the longest, as multiples of the mean.
 const SHORTEST: f64 = 0.1;
 const LONGEST: f64 = 8.0;
-/// Deviation of the wanted rate within a scene, in the logarithm, and the time in which it forgets.
+/// Deviation of the logarithm of the rate within a scene, and its correlation time.
 const DRIFT_SIGMA: f64 = 0.15;
 const DRIFT_TIME_S: f64 = 1.5;
-/// The band of smooth material in standard deviations to each side, and the time in which it forgets.
+/// The band of smooth material in standard deviations to each side, and its correlation time.
 const BAND_SIGMAS: f64 = 2.6;
 const BAND_TIME_S: f64 = 5.0;
-/// Least rate that anything wants: an unchanged picture still has headers.
+/// Least rate of any material: an unchanged picture still has headers.
 const LEAST_BPS: f64 = 2_000.0;
 
-/// What is filmed.
+/// The kind of material.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Material {
-    /// Scenes of different complexity, with sudden cuts between them.
+    /// Scenes of different complexity with cuts between them.
     Movie,
     /// One scene that changes slowly.
     Conference,
 }
 
-/// The rate that material wants at best quality, as a random process.
+/// The rate of material at best quality, as a random process.
 ///
-/// Figure 3.2 of S. Jero, 2013, is what it follows; the figure's points are not published, its description is (section
-/// 3.5.1): an action film "ranges from a few Kbits to 55 Mbits, usually staying in the 8-30 Mbit range", a
-/// videoconference "stays within a 10 Mbit window over pretty much its whole length".
+/// It follows figure 3.2 of S. Jero, 2013; the figure's points are not published, its description is (section 3.5.1):
+/// an action film "ranges from a few Kbits to 55 Mbits, usually staying in the 8-30 Mbit range", a videoconference
+/// "stays within a 10 Mbit window over pretty much its whole length".
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MaterialConfig {
     /// Movie or conference.
     pub material: Material,
-    /// Where the rate usually is: of a movie the 10th and 90th percentile of its scenes (8 and 30 Mbit/s), of a
-    /// conference its whole band (17.4 and 27.4 Mbit/s, around the mean rate of 22.4 Mbit/s that section 4.2.2 gives
-    /// where nothing held the encoder back).
+    /// The usual range of the rate: for a movie the 10th and 90th percentile of its scenes (8 and 30 Mbit/s), for a
+    /// conference its whole band (17.4 and 27.4 Mbit/s, around the mean rate of 22.4 Mbit/s in section 4.2.2 without a
+    /// limit on the encoder).
     pub usual: (DataRate, DataRate),
     /// The highest rate (55 Mbit/s).
     pub peak: DataRate,
-    /// Mean length of a scene (3.6 s): table 4.2 has 375 I-frames in 12 minutes over UDP, of which some 72 are
-    /// refreshes and at most 144 changes of rate (one a report), which leaves a cut every 3 to 4.5 s. No matter for a
+    /// Mean length of a scene (3.6 s): table 4.2 has 375 I-frames in 12 minutes over UDP, of which about 72 are
+    /// refreshes and at most 144 changes of rate (one per report), which leaves a cut every 3 to 4.5 s. Unused for a
     /// conference.
     pub scene_length: TimeDelta,
-    /// Share of scenes that are titles (0.03), which hardly want anything; 0 for a conference.
+    /// Share of scenes that are titles (0.03), with hardly any rate; 0 for a conference.
     pub titles: f64,
-    /// What titles want (8 kbit/s, "a few Kbits").
+    /// Rate of titles (8 kbit/s, "a few Kbits").
     pub title_rate: DataRate,
-    /// Deviation of a frame's size from the process (0.15 for a movie, 0.08 for a conference), as a share; a choice.
+    /// Relative deviation of a frame's size from the process (0.15 for a movie, 0.08 for a conference); chosen here.
     pub frame_noise: f64,
 }
 
@@ -82,7 +82,7 @@ impl MaterialConfig {
         }
     }
 
-    /// Checks every field. Errors: the first one that cannot be used.
+    /// Checks every field. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), MediaError> {
         let fail = |field, value: &dyn std::fmt::Display, expected| {
             Err(MediaError::new("scenes source", field, value, expected))
@@ -111,24 +111,24 @@ impl MaterialConfig {
     }
 }
 
-/// What one picture wants.
+/// A picture's demand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Wanted {
     /// Rate in bit/s at best quality.
     pub(super) bps: f64,
-    /// This picture's own deviation, as a factor around 1.
+    /// This picture's random deviation, as a factor around 1.
     pub(super) factor: f64,
     /// Whether a scene begins.
     pub(super) cut: bool,
 }
 
-/// The process, picture by picture. What it draws does not depend on what the encoder is asked for.
+/// The process, picture by picture. Its random draws do not depend on the encoder's target.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     config: MaterialConfig,
     interval_s: f64,
     rng: Pcg64Mcg,
-    /// Pictures left of the scene, its rate, and whether it is titles.
+    /// Pictures left in the scene, its rate, and whether it is titles.
     left: u64,
     level_bps: f64,
     is_title: bool,
@@ -185,7 +185,7 @@ impl Process {
     }
 }
 
-/// From 0 to 1, neither of them.
+/// Uniform in the open interval from 0 to 1.
 fn uniform(rng: &mut Pcg64Mcg) -> f64 {
     ((rng.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
 }
@@ -196,7 +196,7 @@ fn normal(rng: &mut Pcg64Mcg) -> f64 {
     libm::sqrt(-2.0 * libm::log(u)) * libm::cos(core::f64::consts::TAU * v)
 }
 
-/// A factor of mean 1 from a draw of the standard normal distribution.
+/// A factor with mean 1 from a draw of the standard normal distribution.
 fn lognormal(draw: f64, sigma: f64) -> f64 {
     libm::exp(sigma * draw - sigma * sigma / 2.0)
 }
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_movie_is_as_figure_3_2_is_described() {
         let all = pictures(MaterialConfig::movie(), 40_000);
-        // "Usually 8-30 Mbit": 80 % of 97 % of the scenes, a little less as rates drift within scenes.
+        // "Usually 8-30 Mbit": 80 % of 97 % of the scenes, a little less because rates drift within scenes.
         let usual = share(&all, 8e6..30e6);
         assert!((0.70..0.80).contains(&usual), "{usual}");
         // "From a few Kbits to 55 Mbits".
@@ -228,7 +228,7 @@ mod tests {
         assert!((0.01..0.05).contains(&titles), "{titles}");
         let peak = all.iter().map(|w| w.bps).fold(0.0, f64::max);
         assert!(peak == 55e6 && share(&all, 50e6..55.1e6) < 0.03, "{peak}");
-        // Its mean at that of the log-normal distribution, sqrt(8 x 30) exp(0.5157^2 / 2) = 17.7, of 97 %.
+        // The mean is that of the log-normal distribution, sqrt(8 x 30) exp(0.5157^2 / 2) = 17.7, for 97 %.
         let mean = all.iter().map(|w| w.bps).sum::<f64>() / all.len() as f64;
         assert!((16.4e6..18.0e6).contains(&mean), "{mean}");
         // A cut every 3.6 s.
@@ -243,7 +243,7 @@ mod tests {
         assert!(share(&all, 17.4e6..27.401e6) == 1.0);
         let mean = all.iter().map(|w| w.bps).sum::<f64>() / all.len() as f64;
         assert!((22.0e6..22.8e6).contains(&mean), "{mean}");
-        // Smooth: from one picture to the next by less than a twentieth of the band in nearly all.
+        // Smooth: nearly all changes between pictures are below a twentieth of the band.
         let steps = all.windows(2).filter(|w| (w[1].bps - w[0].bps).abs() < 0.8e6).count();
         assert!(steps as f64 > 0.98 * all.len() as f64, "{steps}");
     }

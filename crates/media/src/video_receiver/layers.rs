@@ -1,24 +1,24 @@
-//! Whether what a frame of a layered stream refers to is there.
+//! Tracks the references of frames in a layered stream.
 
 use crate::{LayerInfo, PictureId, Unpacked};
 use std::collections::VecDeque;
 
-/// Pictures that are remembered: references go back by 127 at most (RFC 9628, section 4.2, P_DIFF).
+/// Number of pictures remembered: references go back by at most 127 (RFC 9628, section 4.2, P_DIFF).
 const REMEMBERED: usize = 128;
 
-/// What is known of the pictures before.
+/// State of earlier pictures.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LayerChain {
-    /// Pictures that were decoded as coded, with their highest spatial layer.
+    /// Intact pictures, with their highest spatial layer.
     good: VecDeque<(PictureId, u8)>,
-    /// TL0PICIDX of the last picture of the base layer.
+    /// TL0PICIDX of the last base-layer picture.
     base: Option<u8>,
-    /// Whether a picture of an upper temporal layer is missing since one that refers to the base layer alone.
+    /// Whether a picture of an upper temporal layer is missing since one that refers to the base layer only.
     upper_broken: bool,
 }
 
 impl LayerChain {
-    /// Whether all is there that a frame refers to, which is not yet noted; `missing` pictures are between it and the last.
+    /// Whether all references of a frame not yet recorded are intact; `missing` pictures are between it and the last.
     pub(super) fn has_what_it_needs(&self, unpacked: &Unpacked, layer: &LayerInfo, missing: u16) -> bool {
         if unpacked.key {
             return true;
@@ -37,7 +37,7 @@ impl LayerChain {
         }
     }
 
-    /// Notes a frame, `good` where it was decoded as coded and so was all that it refers to.
+    /// Records a frame, `good` if it and all its references are intact.
     pub(super) fn note(&mut self, unpacked: &Unpacked, layer: &LayerInfo, good: bool) {
         if layer.id.temporal == 0 {
             self.base = layer.tl0_pic_idx;
@@ -73,17 +73,17 @@ mod tests {
             ..LayerInfo::default()
         };
         c.note(&frame(10, true), &layer(0, 255, false), true);
-        // Picture 11 is left out: 12 refers to the base layer alone, 13 to 12.
+        // Picture 11 is dropped: 12 refers to the base layer only, 13 to 12.
         assert!(c.has_what_it_needs(&frame(12, false), &layer(1, 255, true), 1));
         assert!(!c.has_what_it_needs(&frame(12, false), &layer(1, 255, false), 1));
         c.note(&frame(12, false), &layer(1, 255, true), true);
         assert!(c.has_what_it_needs(&frame(13, false), &layer(2, 255, false), 0));
-        // 13 is left out, too; 14 is the next of the base layer, and 18 the one behind the next.
+        // 13 is dropped too; 14 is the next of the base layer, and 18 the one after the next.
         assert!(c.has_what_it_needs(&frame(14, false), &layer(0, 0, false), 1));
         assert!(!c.has_what_it_needs(&frame(18, false), &layer(0, 1, false), 5));
-        // An upper one of a base picture that is missing.
+        // An upper layer of a base picture that is missing.
         assert!(!c.has_what_it_needs(&frame(15, false), &layer(2, 0, true), 2));
-        // One that is not good takes those behind it along, up to a switching point.
+        // A damaged one affects later ones, up to a switching point.
         c.note(&frame(13, false), &layer(2, 255, false), false);
         assert!(!c.has_what_it_needs(&frame(14, false), &layer(2, 255, false), 0));
     }
@@ -100,7 +100,7 @@ mod tests {
         c.note(&frame(0, false), &layer(0, [1, 0, 0]), true);
         assert!(c.has_what_it_needs(&frame(1, false), &layer(1, [2, 0, 0]), 0));
         assert!(c.has_what_it_needs(&frame(1, false), &layer(0, [1, 2, 0]), 0));
-        // Of picture 0 there is the lower spatial layer only; of picture 1 nothing.
+        // Of picture 0 only the lower spatial layer exists; of picture 1 nothing.
         assert!(!c.has_what_it_needs(&frame(1, false), &layer(1, [1, 2, 0]), 0));
         assert!(!c.has_what_it_needs(&frame(2, false), &layer(0, [1, 0, 0]), 1));
         assert!(c.has_what_it_needs(&frame(2, true), &layer(0, [1, 0, 0]), 1));

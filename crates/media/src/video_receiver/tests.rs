@@ -17,7 +17,7 @@ impl Sender {
     fn new(codec: VideoCodec) -> Self {
         let (clip, encoder) = (Box::new(Counting::new(250)), Box::new(ToyEncoder::new(codec)));
         let mut source = EncodedSource::new(clip, encoder, Timestamp::ZERO).expect("sound");
-        // 4,000 bytes a frame: five packets or four.
+        // 4,000 bytes per frame: five packets or four.
         source.on_target(DataRate::from_kbps(960), Timestamp::ZERO);
         Self { source, sequence: 100 }
     }
@@ -75,7 +75,7 @@ fn a_stream_without_loss_is_shown_as_coded() {
 fn damage_lasts_until_a_key_frame() {
     for (codec, on_damage) in BOTH.into_iter().flat_map(|c| [(c, OnDamage::Show), (c, OnDamage::Freeze)]) {
         let (mut s, mut r) = (Sender::new(codec), receiver(codec, on_damage));
-        // Frame 3 lacks its second packet: H.264 has one NAL unit and nothing of it, VP8 has its beginning.
+        // Frame 3 lacks its second packet: in H.264 its only NAL unit is lost, in VP8 its beginning remains.
         let (mut outcomes, mut shown) = (vec![], vec![]);
         for n in 0..10 {
             let frame = s.next(if n == 3 { &[1] } else { &[] });
@@ -110,14 +110,14 @@ fn a_frame_that_never_came_breaks_the_chain() {
         let mut outcomes = vec![];
         for n in 0..8 {
             let frame = s.next(&[]);
-            // Two frames vanish.
+            // Two frames are lost.
             if n != 3 && n != 4 {
                 outcomes.push(r.on_frame(&frame).outcome);
             }
         }
         assert_eq!(outcomes, [Intact, Intact, Intact, Concealed, Concealed, Concealed]);
         assert!(r.wants_key_frame());
-        // Picture IDs count them; in H.264 the decoder tells that a reference is missing.
+        // Picture IDs count them; in H.264 the decoder detects the missing reference.
         assert_eq!(r.stats().missing, if codec == VideoCodec::Vp8 { 2 } else { 0 });
     }
 }
@@ -154,7 +154,7 @@ fn a_selected_reference_mends_the_chain_without_a_key_frame() {
         assert_eq!(r.on_frame(&s.next(&[])).outcome, Intact);
         assert_eq!((r.stats().key_frames, s.source.stats().key_frames), (1, 1));
     }
-    // Where the frame that mends is itself lost, nothing is mended.
+    // If the repairing frame is itself lost, nothing is repaired.
     let (mut s, mut r) = (Sender::new(VideoCodec::Vp8), receiver(VideoCodec::Vp8, OnDamage::Freeze));
     r.on_frame(&s.next(&[]));
     r.on_frame(&s.next(&[0]));
@@ -190,7 +190,7 @@ fn what_nothing_refers_to_breaks_nothing() {
     let shown = r.on_frame(&frame);
     assert_eq!((shown.outcome, shown.unpacked.discardable), (Concealed, true));
     assert!(!r.wants_key_frame());
-    // Nothing at all of a frame: it may have been a reference.
+    // A frame lost entirely: it may have been a reference.
     let empty = ReceivedFrame { at: frame.at, ..ReceivedFrame::default() };
     assert_eq!((r.on_frame(&empty).outcome, r.wants_key_frame()), (Undecodable, true));
 }
@@ -209,7 +209,7 @@ fn a_frame_without_packets_is_not_counted_missing_twice() {
 }
 
 proptest! {
-    /// Whatever is lost: frames called intact are those that the encoder coded, and each is counted once.
+    /// For any losses, frames reported intact are as coded, and each is counted once.
     #[test]
     fn what_is_called_intact_is_as_coded(
         losses in proptest::collection::vec((0u8..10, 0usize..8), 1..120),
@@ -227,7 +227,7 @@ proptest! {
             }
             fed += 1;
             let shown = r.on_frame(&frame);
-            // What truly holds: a chain from a key frame on of which all came whole.
+            // Expected: a chain from a key frame on in which all frames were complete.
             broken = (broken && !shown.unpacked.key) || !frame.whole;
             prop_assert_eq!(shown.outcome == Intact, !broken, "{} {:?}", n, shown.outcome);
             if shown.outcome == Intact {
@@ -241,7 +241,7 @@ proptest! {
         prop_assert_eq!((c.frames, c.intact + c.concealed + c.frozen + c.undecodable), (fed, fed));
     }
 
-    /// Whatever arrives, nothing panics.
+    /// No input causes a panic.
     #[test]
     fn anything_may_arrive(
         frames in proptest::collection::vec(

@@ -1,9 +1,9 @@
-//! What is heard where no packet is: silence, what forward error correction gives, or what a decoder conceals.
+//! What is played without a packet: silence, audio recovered by forward error correction, or concealment.
 
 use super::{AudioPlayout, AudioSlot, AudioSlotContent, IDLE_TICKS, ticks_to_time};
 use weir_units::Timestamp;
 
-/// What comes of a moment without a packet.
+/// The action at a time without a packet.
 pub(super) enum Step {
     Slot(AudioSlot),
     Again,
@@ -11,7 +11,7 @@ pub(super) enum Step {
 }
 
 impl AudioPlayout {
-    /// What is heard where no packet is.
+    /// Fills in at a time without a packet.
     pub(super) fn fill(&mut self, at: Timestamp, ticks: i64) -> Step {
         let front = self.waiting.front().map(|w| (w.ticks, w.sequence, w.has_fec));
         let follows = |sequence| self.last.is_some_and(|l| sequence == l.sequence + 1);
@@ -24,7 +24,7 @@ impl AudioPlayout {
         if let Some((_, sequence, _)) = front
             && (follows(sequence) || paused)
         {
-            // A pause: what has been put in for it already is not heard again, and it may be shorter.
+            // A pause: time inserted for it already is not played again, and it may be shortened.
             let excess = self.delay - self.wanted();
             if !self.is_fixed() && excess >= length {
                 self.delay -= length;
@@ -37,7 +37,7 @@ impl AudioPlayout {
         match front {
             Some((t, sequence, has_fec)) => {
                 if self.put_in >= u64::from(samples) {
-                    // It was lost, and what was heard while it was waited for stands in its place.
+                    // It was lost; the concealment played while waiting replaces it.
                     self.put_in -= u64::from(samples);
                     self.delay -= length;
                     self.next = Some(ticks + i64::from(samples));
@@ -63,14 +63,14 @@ impl AudioPlayout {
             }
             None if paused => self.fill_with(at, ticks, samples, AudioSlotContent::Silence),
             None if !self.is_fixed() && self.delay + length <= self.config.max => {
-                // The packet may still come: it is waited for.
+                // The packet may still arrive: wait for it.
                 Step::Slot(self.put_in(at, ticks, samples))
             }
             None => self.fill_with(at, ticks, samples, AudioSlotContent::Concealed),
         }
     }
 
-    /// Puts in concealment, by which all that follows comes later.
+    /// Inserts concealment, which delays everything after it.
     pub(super) fn put_in(&mut self, at: Timestamp, ticks: i64, samples: u32) -> AudioSlot {
         self.delay += ticks_to_time(samples.into());
         self.filled += u64::from(samples);

@@ -16,7 +16,7 @@ fn packet(n: u64) -> AudioPacket<'static> {
     let samples = Some(STEP);
     AudioPacket { samples, ..AudioPacket::sized(1_000 + n, FIRST.wrapping_add(n as u32 * STEP), size) }
 }
-/// Everything that is heard up to `end`, as (time in ms, first letter).
+/// All slots played up to `end`.
 fn heard(p: &mut AudioPlayout, end: i64) -> Vec<AudioSlot> {
     std::iter::from_fn(|| {
         let at = p.next_event().filter(|&at| at <= ms(end))?;
@@ -40,7 +40,7 @@ fn letters(slots: &[AudioSlot]) -> String {
 fn a_fixed_delay_plays_each_packet_that_long_after_its_capture() {
     let mut p = AudioPlayout::new(AudioDelay::fixed(delta(60)));
     p.set_capture_time(FIRST, ms(0));
-    // 30 ms on the way, the third lost, the fifth late, the sixth twice.
+    // A path of 30 ms; the third packet is lost, the fifth late, the sixth duplicated.
     let arrivals = [(0, 50), (1, 70), (3, 110), (5, 150), (5, 151), (4, 161), (6, 170)];
     let mut slots = vec![];
     let mut verdicts = vec![];
@@ -69,11 +69,11 @@ fn the_copy_in_the_next_packet_stands_in_for_a_lost_one() {
         p.on_packet(ms(20 + 20 * n as i64), &AudioPacket { has_fec: true, payload: &[n as u8], ..packet(n) });
     }
     let slots = heard(&mut p, 200);
-    // Of two lost in a row the first is concealed.
+    // Of two consecutive losses the first is concealed.
     assert_eq!(letters(&slots), "pprppcrp");
     assert_eq!(slots[2].content, AudioSlotContent::Recovered(vec![3]));
     assert_eq!((p.stats().recovered_samples, p.stats().concealed_samples), (2 * 960, 960));
-    // One that comes only after its predecessor's time is of no use for that.
+    // A packet that arrives after its predecessor's time cannot recover it.
     let mut p = AudioPlayout::new(AudioDelay::fixed(delta(60)));
     p.set_capture_time(FIRST, ms(0));
     p.on_packet(ms(20), &packet(0));
@@ -91,7 +91,7 @@ fn a_pause_is_silence_and_no_loss() {
         p.on_packet(ms(20), &packet(0));
         p.on_packet(ms(40), &AudioPacket { silence, ..packet(1) });
         let mut slots = heard(&mut p, 460);
-        // The next one has the next number, 400 ms later.
+        // The next packet has the next number, 400 ms later.
         let later = AudioPacket { sequence: 1_002, ..packet(21) };
         p.on_packet(ms(465), &later);
         slots.extend(heard(&mut p, 490));
@@ -110,10 +110,10 @@ fn what_is_lost_behind_a_pause_is_counted() {
     p.set_capture_time(FIRST, ms(0));
     p.on_packet(ms(20), &AudioPacket { silence: true, ..packet(0) });
     heard(&mut p, 150);
-    // Two packets are missing in front of it.
+    // Two packets are missing before it.
     p.on_packet(ms(155), &AudioPacket { sequence: 1_003, ..packet(10) });
     heard(&mut p, 300);
-    // And two behind it, where nothing says that it was the last.
+    // And two after it, where nothing signals that it was the last.
     assert_eq!((p.stats().concealed_samples, p.stats().silent_samples), (4 * 960, 7 * 960));
 }
 
@@ -128,7 +128,7 @@ fn an_adaptive_delay_settles_at_what_packets_need() {
         p.on_packet(ms(at), &AudioPacket { level: Some(if n % 50 == 49 { 60 } else { 25 }), ..packet(n) });
     }
     slots.extend(heard(&mut p, 20_060));
-    // Counted from the fastest packet: within the jitter, and a packet.
+    // Relative to the fastest packet: the jitter plus at most a packet.
     assert!((20..=48).contains(&p.delay().as_millis()), "{}", p.delay());
     let s = p.stats();
     assert!(s.played >= 995 && s.late == 0, "{s:?}");
@@ -151,7 +151,7 @@ fn packets_that_come_late_are_waited_for_and_a_pause_takes_the_delay_back() {
     for n in 0..50 {
         give(&mut p, &mut slots, 50 + 20 * n as i64, packet(n));
     }
-    // 150 ms of nothing, then all at once.
+    // Nothing for 150 ms, then all at once.
     for n in 50..60 {
         let at = (50 + 20 * n as i64).max(50 + 20 * 50 + 150);
         assert_eq!(give(&mut p, &mut slots, at, packet(n)), Verdict::InTime);
@@ -161,7 +161,7 @@ fn packets_that_come_late_are_waited_for_and_a_pause_takes_the_delay_back() {
     slots.extend(heard(&mut p, 1_300));
     assert!(p.delay() > delta(100), "{}", p.delay());
     assert_eq!(p.stats().late, 0);
-    // They were played, and the concealment stays counted as such.
+    // They were played; the concealment still counts as such.
     assert!(p.stats().concealed_samples >= 6 * 960);
     for n in 60..400 {
         give(&mut p, &mut slots, 50 + 20 * n as i64, packet(n));
@@ -212,7 +212,7 @@ fn a_stream_that_ends_goes_quiet_and_another_begins() {
     assert_eq!(p.next_event(), None);
     p.on_packet(ms(61_000), &packet(3_050));
     assert!(p.next_event().is_some());
-    // Timestamps far away are not believed, until there are many.
+    // Distant timestamps are rejected until there are many.
     let other = |n: u64| AudioPacket { rtp_timestamp: n as u32 * STEP + 2_000_000_000, ..packet(n + 5_000) };
     let verdicts: Vec<_> = (0..60).map(|n| p.on_packet(ms(61_010), &other(n))).collect();
     assert!(verdicts[..49].iter().all(|v| *v == Verdict::Unusable));
@@ -220,7 +220,7 @@ fn a_stream_that_ends_goes_quiet_and_another_begins() {
 }
 
 proptest! {
-    /// Whatever arrives: time goes forward without gaps, memory stays bounded, and what is counted adds up.
+    /// For any input time advances without gaps, memory is bounded, and counts add up.
     #[test]
     fn whatever_arrives_is_played_in_order(
         steps in proptest::collection::vec(
@@ -238,7 +238,7 @@ proptest! {
             for slot in heard(&mut p, now) {
                 if let Some(end) = end {
                     let gap = slot.at - end;
-                    // Where playout has gone quiet it begins again later.
+                    // After playout has stopped it restarts later.
                     prop_assert!(gap > -TimeDelta::from_micros(1), "{gap}");
                 }
                 prop_assert!(slot.samples > 0);

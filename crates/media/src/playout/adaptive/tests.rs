@@ -13,13 +13,13 @@ fn ms(n: f64) -> TimeDelta {
     TimeDelta::from_millis_f64(n)
 }
 
-/// When a frame is captured, by the sender's clock and the receiver's.
+/// A frame's capture time, by the sender's clock and the receiver's.
 fn captured(frame: usize) -> Timestamp {
     Timestamp::from_secs(10) + FRAME * frame as i64
 }
 
-/// Frames of three packets that leave 1 ms apart, and arrive when `way` says from the frame, the packet's place and the
-/// time at which it leaves; `None` where it is lost.
+/// Frames of three packets sent 1 ms apart; `way` gives the arrival by frame, packet index and departure; `None` for a
+/// loss.
 fn arrivals(
     frames: usize,
     mut way: impl FnMut(usize, usize, Timestamp) -> Option<Timestamp>,
@@ -91,11 +91,10 @@ fn on_a_quiet_path_little_is_added() {
         let mut p = adaptive(synchronised);
         let events = play(&mut p, &list);
         assert_eq!((events.len(), p.stats().played, p.stats().discarded), (600, 600, 0));
-        // The last packet leaves after 2 ms and arrives 40 to 42 ms later.
-        // The first waits for the second to begin.
+        // The last packet is sent after 2 ms and arrives 40 to 42 ms later. The first waits for the second to begin.
         assert!((42.0..78.0).contains(&latency(&events[0])));
         assert!(events[1..].iter().all(|e| (42.0..44.1).contains(&latency(e))), "{synchronised}");
-        // Most are played evenly: at the delay that holds, not as they come.
+        // Most are played evenly, at the current delay rather than on arrival.
         let even = events[300..].windows(2).filter(|w| ((w[1].1.at - w[0].1.at) - FRAME).abs() < ms(0.1)).count();
         assert!(even > 240, "{even}");
         let delay = p.delay().as_millis_f64();
@@ -117,12 +116,12 @@ fn playout_waits_for_what_nearly_all_frames_need() {
         let mut p = adaptive(synchronised);
         let events = play(&mut p, &list);
         assert_eq!(p.stats().played, 3_000);
-        // Frames take 22 to 72 ms; of uniform delays 0.95 are below 69.5.
+        // Frames take 22 to 72 ms; 0.95 of uniform delays are below 69.5.
         let settled = &events[300..];
         let mean = settled.iter().map(latency).sum::<f64>() / settled.len() as f64;
         assert!((67.0..71.0).contains(&mean), "{mean}");
         assert!(settled.iter().all(|e| latency(e) < 72.1));
-        // Those that are late are played as they come.
+        // Late frames are played on arrival.
         let as_they_come = settled.windows(2).filter(|w| (w[1].1.at - w[0].1.at - FRAME).abs() > ms(1.0)).count();
         let late = as_they_come as f64 / settled.len() as f64;
         assert!(late < 0.05, "{late}");
@@ -137,11 +136,11 @@ fn a_longer_path_moves_playout_at_once_and_a_shorter_one_slowly() {
     assert_eq!((events.len(), p.stats().played, p.stats().discarded), (1_500, 1_500, 0));
     assert!(events[1..300].iter().all(|e| (42.0..42.2).contains(&latency(e))));
     assert!(events[300..900].iter().all(|e| (142.0..142.2).contains(&latency(e))));
-    // 0.95 of 256 frames are to be short before playout shrinks, and then by 1/64 a frame: 100 (63/64)^n is below 1 for
+    // 0.95 of 256 frames must be short before the delay falls, and then by 1/64 per frame: 100 (63/64)^n is below 1 for
     // n = 293.
     assert!(latency(&events[1_100]) > 140.0 && latency(&events[1_200]) < 110.0);
     assert!((42.0..43.0).contains(&latency(&events[1_499])), "{}", latency(&events[1_499]));
-    // It shrinks without a jump.
+    // The decrease is gradual.
     assert!(events[900..].windows(2).all(|w| w[1].1.at - w[0].1.at > FRAME - ms(2.0)));
 }
 
@@ -162,12 +161,12 @@ fn what_comes_behind_the_deadline_is_discarded() {
             events.extend(p.poll(next));
         }
         let discarded = verdicts.iter().filter(|v| matches!(v, Verdict::Discarded { .. })).count();
-        // Its last packet leaves 2 ms after its capture: the deadline is 400 ms.
+        // Its last packet is sent 2 ms after its capture: the deadline is 400 ms.
         assert_eq!((discarded, p.stats().discarded, p.stats().late), if played { (0, 0, 0) } else { (1, 1, 1) });
         assert_eq!((events.len(), events[30].delay.is_some()), (60, played));
-        // Those behind are held up and follow at once, in order.
-        // Where the late one has moved playout by a quarter of 358 ms, those up to 268 ms behind it.
-        // The beginning of the next is in doubt until the last packet is there, in time or not.
+        // Later frames are delayed and follow at once, in order. If the late one has raised the delay by a quarter of
+        // 358 ms, this affects those up to 268 ms after it. The beginning of the next is in doubt until the last packet
+        // has arrived, in time or not.
         let known = captured(30) + ms(2.0 + delay);
         assert_eq!(events[30].at, captured(30) + MAX);
         assert_eq!(events[31..].iter().take_while(|e| e.at == known).count(), 8);
@@ -193,12 +192,12 @@ fn a_repaired_packet_is_waited_for_and_patience_can_be_shorter() {
 
 #[test]
 fn a_frame_of_which_nothing_has_come_is_waited_for_too() {
-    // All packets of frame 30 are lost and come back after 150 ms.
+    // All packets of frame 30 are lost and are recovered after 150 ms.
     let list = arrivals(60, |frame, _, at| Some(at + ms(if frame == 30 { 190.0 } else { 40.0 })));
     let mut p = adaptive(true);
     let events = play(&mut p, &list);
     assert_eq!((events.len(), p.stats().played, p.stats().discarded), (60, 60, 0));
-    // They never come: the frame behind, whose beginning is in doubt, waits for its deadline.
+    // They never arrive: the next frame, whose beginning is in doubt, waits for its deadline.
     let list = arrivals(60, |frame, _, at| (frame != 30).then_some(at + ms(40.0)));
     let mut p = adaptive(true);
     let events = play(&mut p, &list);
@@ -209,7 +208,7 @@ fn a_frame_of_which_nothing_has_come_is_waited_for_too() {
 #[test]
 fn clocks_that_drift_do_not_matter() {
     for ppm in [-200.0, 200.0] {
-        // Two hours at 1 in 20 frames would make no difference to drift: one frame in 20 is sent.
+        // Two hours with every 20th frame show the same drift.
         let mut r = rng();
         let clock = |at: Timestamp| captured(0) + ms((at - captured(0)).as_millis_f64() * (1.0 + ppm * 1e-6));
         let list = arrivals(100_000, |_, _, at| Some(clock(at) + ms(40.0) + ms(r.random_range(0.0..5.0))));
@@ -218,9 +217,9 @@ fn clocks_that_drift_do_not_matter() {
         assert_eq!((events.len(), p.stats().played, p.stats().discarded), (100_000, 100_000, 0));
         for e in &events[1_000..] {
             let true_latency = (e.1.at - clock(captured(e.0))).as_millis_f64();
-            // 42 to 47 ms are needed; in 8.5 s the clocks move by 1.7 ms.
+            // 42 to 47 ms are required; in 8.5 s the clocks move by 1.7 ms.
             assert!((42.0..49.0).contains(&true_latency), "{true_latency}");
-            // As reported: from the fastest frame of a minute, in which they move by 12 ms.
+            // As reported: relative to the fastest frame of a minute, in which they move by 12 ms.
             assert!(e.1.delay.is_some_and(|d| (TimeDelta::ZERO..ms(18.0)).contains(&d)));
         }
     }
@@ -245,7 +244,7 @@ fn capture_times_that_are_told_late_change_nothing_on_the_screen() {
 fn a_path_longer_than_the_deadline_is_followed_once_delays_begin_anew() {
     for synchronised in [false, true] {
         let mut p = adaptive(synchronised);
-        // Half a second longer from frame 100 on: all is discarded until somebody says so at frame 120.
+        // Half a second longer from frame 100 on: everything is discarded until delays are measured again at frame 120.
         let way = |frame: usize| if frame >= 100 { 540.0 } else { 40.0 };
         let list = arrivals(300, |frame, _, at| Some(at + ms(way(frame))));
         let first = play(&mut p, &list[..360]);
@@ -293,7 +292,7 @@ fn a_quantile_is_that_of_the_last_delays() {
 }
 
 proptest! {
-    /// Whatever arrives: order is kept, nothing is played behind its deadline, memory is bounded and the loop ends.
+    /// For any input the order is kept, nothing is played after its deadline, memory is bounded and the loop ends.
     #[test]
     fn anything_may_arrive(
         list in proptest::collection::vec((0i64..20, 0u64..60_000, any::<u32>(), 0u8..12, 0u64..3_000), 1..300),
@@ -313,7 +312,7 @@ proptest! {
         if told {
             p.set_capture_time(now.as_millis() as u32 * 90, now);
         }
-        // A clock that is set back makes frames late that have come in time.
+        // A clock that is set back can make frames late that arrived in time.
         let moving = !told || wild || !clocks.is_empty();
         let (mut total, mut events, mut last) = (0, 0, NEVER);
         for (i, (gap, sequence, timestamp, flags, size)) in list.into_iter().enumerate() {

@@ -3,7 +3,7 @@ use crate::quality::PSNR_CAP;
 
 const STEP: u32 = 3_000;
 
-/// A flat picture of this luma.
+/// A uniform picture of this luma.
 fn flat(v: u8) -> Picture {
     let mut p = Picture::new(16, 16).unwrap();
     p.plane_mut(crate::Plane::Y).fill(v);
@@ -22,7 +22,7 @@ fn scores(m: &mut QualityMeter) -> Vec<(u64, Outcome, Option<f64>)> {
 
 #[test]
 fn missing_pictures_are_scored_as_the_one_that_stayed() {
-    // Luma 100, 101, 102, ...; the third is lost, the fourth cannot be decoded. Timestamps wrap on the way.
+    // Luma 100, 101, 102, ...; the third is lost, the fourth cannot be decoded. Timestamps wrap meanwhile.
     let mut m = meter(90);
     let start = u32::MAX - STEP;
     let at = |i: u32| start.wrapping_add(i * STEP);
@@ -33,7 +33,7 @@ fn missing_pictures_are_scored_as_the_one_that_stayed() {
     m.on_received(at(1), Decoded::Concealed, &flat(101));
     m.on_received(at(3), Decoded::Nothing, &flat(7));
     m.on_received(at(4), Decoded::Intact, &flat(104));
-    // Luma off by 1 is 48.1308 dB, by 2 is 42.1102 dB, of a peak of 255.
+    // Luma off by 1 is 48.1308 dB, by 2 is 42.1102 dB, at a peak of 255.
     let got = scores(&mut m);
     let expected = [
         (Outcome::Shown, PSNR_CAP),
@@ -117,12 +117,12 @@ fn freezes_are_long_gaps_beside_usual_ones() {
         let r = m.report();
         (r.freezes, r.freeze_time.as_millis(), r.longest_freeze.as_millis())
     };
-    // 33.3 ms usually: a freeze is more than 183.3 ms. Four lost pictures make 166.7 ms, five 200 ms.
+    // The usual interval is 33.3 ms: a freeze exceeds 183.3 ms. Four lost pictures make 166.7 ms, five 200 ms.
     assert_eq!(gap(40..44, 60), (0, 0, 0));
     assert_eq!(gap(40..45, 60), (1, 200, 200));
-    // At the end as well: the last shown is 53, the last captured 59.
+    // Also at the end: the last shown is 53, the last captured 59.
     assert_eq!(gap(54..60, 60), (1, 200, 200));
     assert_eq!(gap(55..60, 60), (0, 0, 0));
-    // From the second picture on, when the references alone tell what is usual.
+    // From the second picture on, when only the references give the usual interval.
     assert_eq!(gap(1..31, 60), (1, 1_033, 1_033));
 }
