@@ -27,8 +27,8 @@ pub fn packets(scenario: &Scenario, options: &RunOptions<'_>) -> Result<u64, Run
     Ok(run(scenario, 1, options)?.flows.iter().map(|f| f.packets.sent).sum())
 }
 
-/// Runs it without metrics and says by how much `held`, the bytes that the process holds, has grown for each call. Errors: as of
-/// [`BareRun`]; `None` where `held` does not know.
+/// Runs it without metrics and says by how much `held`, the bytes that the process holds, has grown for each call.
+/// Errors: as of [`BareRun`]; `None` if `held` does not know.
 pub fn bytes_a_call(
     scenario: &Scenario,
     registry: &Registry,

@@ -53,7 +53,7 @@ pub struct Target {
     pub pacing_rate: DataRate,
     /// Rate up to which the pacer fills with padding when media is short; zero for none.
     pub padding_rate: DataRate,
-    /// Bytes that may be in flight; `None` where the controller is not window-limited.
+    /// Bytes that may be in flight; `None` if the controller is not window-limited.
     pub window: Option<DataSize>,
     /// Age at which the RTP queue is discarded; `None` keeps everything.
     pub max_queue_age: Option<TimeDelta>,

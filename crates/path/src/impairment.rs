@@ -171,7 +171,7 @@ pub(crate) struct Impairments {
 }
 
 impl Impairments {
-    /// The draws of a link, or `None` where nothing is random.
+    /// The draws of a link, or `None` if nothing is random.
     pub(crate) fn new(model: Model, seed: u64) -> Option<Self> {
         if model.is_empty() {
             return None;

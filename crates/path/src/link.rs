@@ -135,7 +135,7 @@ impl<P: Clone> Link<P> {
         self.queue.visit(Push { line: &mut self.line, now, packet })
     }
 
-    /// The earliest instant at which [`Self::pop`] may give something, or `None` where it never will as things are.
+    /// The earliest instant at which [`Self::pop`] may give something, or `None` if it never will as things are.
     ///
     /// Where packets may overtake each other, or the queue drops packets that have waited, the instant can be too
     /// early, and `pop` then gives nothing; it is never too late.

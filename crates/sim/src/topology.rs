@@ -77,7 +77,7 @@ impl ParkingLot {
         self.hops.iter().fold(Route::default(), |route, hop| route.then(hop))
     }
 
-    /// The way over bottlenecks `first..=last`; `None` where there is no such bottleneck or none in between.
+    /// The way over bottlenecks `first..=last`; `None` if there is no such bottleneck or none in between.
     pub fn cross_route(&self, first: usize, last: usize) -> Option<Route> {
         let hops = self.hops.get(first..=last).filter(|h| !h.is_empty())?;
         Some(hops.iter().fold(Route::default(), |route, hop| route.then(hop)))

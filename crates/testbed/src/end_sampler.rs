@@ -24,7 +24,7 @@ pub(super) struct EndSampler<'a> {
     side: CallSide<'a>,
     /// The next one last.
     pauses: Vec<PauseChange>,
-    /// Interval between samples of the controller's internals; `None` where they are not recorded.
+    /// Interval between samples of the controller's internals; `None` if they are not recorded.
     internals_every: Option<TimeDelta>,
     next_internals: Timestamp,
     interval: TimeDelta,

@@ -17,7 +17,7 @@ pub(super) struct FlowRun<'s> {
     pub(super) start: &'s Start,
     /// Whether the run has ended.
     pub(super) ended: &'s AtomicBool,
-    /// Interval between samples of the controller's internals; `None` where they are not recorded.
+    /// Interval between samples of the controller's internals; `None` if they are not recorded.
     pub(super) internals_every: Option<TimeDelta>,
 }
 

@@ -305,7 +305,7 @@ fn write_all(stream: &mut TcpStream, mut bytes: &[u8], span: Span<'_>) -> io::Re
     Ok(true)
 }
 
-/// Reads some bytes; `None` where the other end has closed, or the span is over.
+/// Reads some bytes; `None` if the other end has closed, or the span is over.
 fn read_some(stream: &mut TcpStream, buffer: &mut [u8], span: Span<'_>) -> io::Result<Option<usize>> {
     loop {
         match stream.read(buffer) {

@@ -15,7 +15,7 @@ pub fn emulated_path(scenario: &Scenario, seed: u64) -> Config {
     config(scenario, &scenario.flows[..1.min(scenario.flows.len())], seed)
 }
 
-/// One hop of a scenario, by the name of either of its directions; `None` where there is none of the name.
+/// One hop of a scenario, by the name of either of its directions; `None` if there is none of the name.
 pub fn emulated_link(scenario: &Scenario, name: &str, seed: u64) -> Option<Config> {
     let forward = scenario.link(name)?;
     let other = match name.strip_suffix(".reverse") {

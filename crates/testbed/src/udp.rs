@@ -73,7 +73,7 @@ mod tests {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("bound");
         let sender = UdpSocket::bind("127.0.0.1:0").expect("bound");
         receiver.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
-        // 1,000 bytes with headers each 10 ms, the first at 20 ms: 13 before 150 ms.
+        // 1,000 bytes with headers every 10 ms, the first at 20 ms: 13 before 150 ms.
         let mut source = weir_sim::udp::Source::constant(DataRate::from_kbps(800), DataSize::from_bytes(1_000));
         let clock = Clock::starting_now();
         let (start, stop) = (Timestamp::from_millis(20), Timestamp::from_millis(150));

@@ -8,7 +8,7 @@ impl Gain {
     /// The factor that changes nothing.
     pub const ONE: Self = Self(1.0);
 
-    /// A factor, or `None` where it is infinite or NaN.
+    /// A factor, or `None` if it is infinite or NaN.
     pub const fn new(factor: f64) -> Option<Self> {
         if factor.is_finite() { Some(Self(factor)) } else { None }
     }

@@ -38,7 +38,7 @@ impl DataRate {
     pub const fn as_kbps_f64(self) -> f64 {
         self.0 as f64 * 1e-3
     }
-    /// The rate at which `size` passes in `time`, or `None` where `time` is zero or negative.
+    /// The rate at which `size` passes in `time`, or `None` if `time` is zero or negative.
     pub fn from_size_over(size: DataSize, time: TimeDelta) -> Option<Self> {
         let ns = time.as_nanos();
         (ns > 0).then(|| Self::from_bps_f64(size.as_bits() as f64 * 1e9 / ns as f64))
@@ -73,7 +73,7 @@ impl DataRate {
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// This rate as a multiple of `other`, or `None` where `other` is zero.
+    /// This rate as a multiple of `other`, or `None` if `other` is zero.
     pub fn ratio(self, other: Self) -> Option<f64> {
         (other.0 != 0).then(|| self.0 as f64 / other.0 as f64)
     }

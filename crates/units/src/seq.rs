@@ -3,11 +3,11 @@
 pub struct Seq16(u16);
 
 impl Seq16 {
-    /// A sequence number as it stands in a packet.
+    /// A sequence number as in the packet.
     pub const fn new(n: u16) -> Self {
         Self(n)
     }
-    /// The number as it stands in a packet.
+    /// The number as in the packet.
     pub const fn get(self) -> u16 {
         self.0
     }

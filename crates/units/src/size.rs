@@ -30,7 +30,7 @@ impl DataSize {
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// This size less `other`, or `None` where `other` is larger.
+    /// This size less `other`, or `None` if `other` is larger.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         self.0.checked_sub(other.0).map(Self)
     }

@@ -67,7 +67,7 @@ impl TimeDelta {
     pub fn mul_f64(self, k: f64) -> Self {
         Self(round(self.0 as f64 * k))
     }
-    /// How many times `other` fits into this span, or `None` where `other` is zero.
+    /// How many times `other` fits into this span, or `None` if `other` is zero.
     pub fn ratio(self, other: Self) -> Option<f64> {
         (other.0 != 0).then(|| self.0 as f64 / other.0 as f64)
     }

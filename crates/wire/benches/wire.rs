@@ -1,4 +1,4 @@
-//! The hot path: RTP headers, and feedback per packet that it reports on.
+//! The hot path: RTP headers, and feedback per packet reported.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -34,7 +34,7 @@ fn rtp(c: &mut Criterion) {
     });
 }
 
-/// Arrivals 5 ms apart with jitter; where `lossy`, every seventh packet is missing and some jump.
+/// Arrivals 5 ms apart with jitter; if `lossy`, every seventh packet is missing and some arrival times jump.
 fn arrivals(n: u16, lossy: bool) -> Vec<(u16, Option<Timestamp>)> {
     let arrival = |i: u16| {
         let jump = if lossy && i.is_multiple_of(11) { 80 } else { 0 };
@@ -106,7 +106,7 @@ fn ccfb(c: &mut Criterion) {
     });
 }
 
-/// A trace of one report interval with 2 % of losses, and the most that a datagram can make a reader do.
+/// A trace of one report interval with 2 % losses, and the maximum work that a datagram can cause.
 fn rle(c: &mut Criterion) {
     const N: u16 = 500;
     let mut g = c.benchmark_group("rle");

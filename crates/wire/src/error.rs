@@ -1,11 +1,11 @@
-/// Why bytes from the network are not the packet they were taken for. Offsets count from the start of the datagram.
+/// Why bytes from the network do not parse. Offsets count from the start of the datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes end before a field does.
+    /// The bytes end before the field does.
     #[error("{field} at byte {offset} needs {needed} bytes, {available} are there")]
     Truncated {
-        /// The field that is cut short.
+        /// The field that is cut off.
         field: &'static str,
         /// Where it starts.
         offset: usize,
@@ -14,24 +14,24 @@ pub enum Error {
         /// Bytes that are left.
         available: usize,
     },
-    /// A field holds what its specification does not allow.
+    /// A field has a value that its specification does not allow.
     #[error("{field} at byte {offset} is {value}, expected {expected}")]
     Value {
         /// The field.
         field: &'static str,
-        /// Where it stands.
+        /// Its offset.
         offset: usize,
-        /// What it holds.
+        /// Its value.
         value: u64,
-        /// What it may hold.
+        /// The allowed values.
         expected: &'static str,
     },
-    /// The packets are sound one by one and do not make a compound packet (RFC 3550, section 6.1).
+    /// The packets are valid one by one but do not form a compound packet (RFC 3550, section 6.1).
     #[error("not a compound RTCP packet: {rule} (packet at byte {offset})")]
     Compound {
-        /// The rule that is broken.
+        /// The rule violated.
         rule: &'static str,
-        /// The start of the packet that breaks it.
+        /// Start of the packet that violates it.
         offset: usize,
     },
 }

@@ -1,8 +1,8 @@
-//! Forward error correction on the wire: what repair packets protect, and the strings that codes work on.
+//! Forward error correction on the wire: which packets repair packets protect, and the strings on which codes operate.
 //!
-//! A code knows nothing of RTP: it is given a string of octets per packet and gives back the lost ones. This module
-//! makes the string of a packet, writes and reads the headers that tell which packets a repair packet protects, and
-//! makes an RTP packet of a recovered string again.
+//! Codes are independent of RTP: they take a string of octets per packet and return the lost ones. This module converts
+//! packets to strings, writes and parses the headers that state which packets a repair packet protects, and converts
+//! recovered strings to RTP packets.
 //!
 //! | module | follows |
 //! |---|---|
@@ -13,10 +13,10 @@
 //! | [`red`] | RFC 2198; RFC 5109 section 14.2 |
 //! | [`reed_solomon`] | RFC 6865; RFC 6363 section 5 |
 //!
-//! Media may travel as a length only, so that strings and packets are [`Octets`]: bytes, and a count of zeros that
-//! belong behind them. As every code here is linear, zeros are protected as any other bytes are.
+//! Media may be carried as a length only, so that strings and packets are [`Octets`]: bytes, and a number of zeros that
+//! follow them. All codes here are linear, so zeros are protected like other bytes.
 //!
-//! What else than Weir says so:
+//! Independent checks:
 //!
 //! | | checked by |
 //! |---|---|
@@ -26,7 +26,7 @@
 //! | FlexFEC | the figures of RFC 8627; parity and fields of a group by Chromium's FlexFEC-03, whose header differs |
 //! | Reed-Solomon payload IDs | the figures of RFC 6865 only: no other implementation was at hand |
 //!
-//! Readers take the RTP payload where not said otherwise, and offsets in their errors count from its start.
+//! Readers take the RTP payload unless stated otherwise; offsets in their errors count from its start.
 
 mod coverage;
 pub mod flexfec;

@@ -1,8 +1,8 @@
-//! RTP and RTCP on the wire: what the bytes mean, and no opinion on when to send them.
+//! RTP and RTCP on the wire: formats, without any decision on when to send what.
 //!
-//! Reading never allocates: packets are views into the caller's bytes and lists inside them are iterators. Writing
-//! appends to the caller's `Vec<u8>`, so a buffer that is kept costs nothing either. What the network sends never
-//! panics; it gives an [`Error`] that names field and offset.
+//! Parsing does not allocate: packets are views into the caller's bytes, and lists in them are iterators. Writing
+//! appends to the caller's `Vec<u8>`, which can be reused. Input from the network never causes a panic; it returns an
+//! [`Error`] with field and offset.
 //!
 //! | module | follows |
 //! |---|---|
@@ -22,7 +22,7 @@ pub mod rtp;
 pub use error::Error;
 pub use list::{Entries, Entry, List};
 
-/// What a datagram on a port shared by RTP and RTCP is.
+/// The kind of a datagram on a port shared by RTP and RTCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DatagramKind {
     /// RTP.
@@ -31,9 +31,9 @@ pub enum DatagramKind {
     Rtcp,
 }
 
-/// Tells RTP from RTCP by the second octet, 192 to 223 being RTCP (RFC 5761, section 4).
+/// Distinguishes RTP from RTCP by the second octet, 192 to 223 being RTCP (RFC 5761, section 4).
 ///
-/// `None` where the datagram is neither: empty, one octet long, or not of version 2 (STUN, DTLS; RFC 7983).
+/// `None` if the datagram is neither: empty, one octet long, or not of version 2 (STUN, DTLS; RFC 7983).
 pub fn kind_of(datagram: &[u8]) -> Option<DatagramKind> {
     match datagram {
         [first, second, ..] if first >> 6 == 2 => {
@@ -45,7 +45,7 @@ pub fn kind_of(datagram: &[u8]) -> Option<DatagramKind> {
 
 #[cfg(test)]
 mod testing {
-    /// Bytes of hexadecimal digits; whatever else stands between them is passed over.
+    /// Bytes of hexadecimal digits; other characters are ignored.
     pub(crate) fn hex(s: &str) -> Vec<u8> {
         let digits: Vec<u8> = s.bytes().filter(u8::is_ascii_hexdigit).collect();
         digits.chunks(2).map(|p| u8::from_str_radix(std::str::from_utf8(p).unwrap(), 16).unwrap()).collect()

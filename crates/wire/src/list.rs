@@ -5,13 +5,13 @@ use core::marker::PhantomData;
 pub trait Entry: Copy {
     /// Bytes on the wire.
     const SIZE: usize;
-    /// The entry from exactly [`Entry::SIZE`] bytes; every bit pattern is some entry.
+    /// The entry in exactly [`Entry::SIZE`] bytes; every bit pattern is valid.
     fn read(bytes: &[u8]) -> Self;
     /// Appends the entry to `out`.
     fn write_into(&self, out: &mut Vec<u8>);
 }
 
-/// A list of entries: bytes of a received packet, read as they are asked for, or the caller's own slice to be written.
+/// A list of entries: bytes of a received packet, parsed on access, or a slice to be written.
 #[derive(Clone, Copy)]
 pub struct List<'a, T>(Source<'a, T>);
 
@@ -25,11 +25,11 @@ impl<'a, T: Entry> List<'a, T> {
     /// No entries.
     pub const EMPTY: Self = Self(Source::Own(&[]));
 
-    /// The list that fills `bytes`; bytes short of a whole last entry are passed over.
+    /// The list in `bytes`; an incomplete last entry is ignored.
     pub(crate) const fn from_wire(bytes: &'a [u8]) -> Self {
         Self(Source::Wire(bytes, PhantomData))
     }
-    /// How many entries there are.
+    /// Number of entries.
     pub const fn len(&self) -> usize {
         match self.0 {
             Source::Wire(b, _) => b.len() / T::SIZE,
@@ -40,7 +40,7 @@ impl<'a, T: Entry> List<'a, T> {
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The entries in the order of the wire.
+    /// The entries in wire order.
     pub fn iter(&self) -> Entries<'a, T> {
         Entries(self.0)
     }
@@ -48,7 +48,7 @@ impl<'a, T: Entry> List<'a, T> {
     pub(crate) fn write_into(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|e| e.write_into(out));
     }
-    /// Appends the entries that a count field with the given most can tell.
+    /// Appends at most `most` entries, the limit of a count field.
     pub(crate) fn write_up_to(&self, most: usize, out: &mut Vec<u8>) {
         self.iter().take(most).for_each(|e| e.write_into(out));
     }

@@ -1,8 +1,8 @@
 //! NTP timestamps in RTCP: 64 bits in sender reports, their middle 32 bits elsewhere (RFC 3550, section 4).
 //!
-//! Weir's clocks start anywhere, so the caller says which NTP time its [`Timestamp::ZERO`] is. A simulation may take
-//! any; a real endpoint pairs one reading of each clock. Two ends need not agree: only differences of one end's
-//! times, and echoes of them, are ever used.
+//! Weir's clocks start at arbitrary times, so the caller supplies the NTP time of [`Timestamp::ZERO`]. A simulation may
+//! choose any; a real endpoint pairs one reading of each clock. The two ends need not agree: only differences of one
+//! end's times, and echoes of them, are used.
 
 use weir_units::{RemoteTimestamp, TimeDelta, Timestamp};
 
@@ -13,15 +13,15 @@ const SECOND: i64 = 1_000_000_000;
 pub struct NtpTime(u64);
 
 impl NtpTime {
-    /// A timestamp as it stands in a packet.
+    /// From the bits in a packet.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
-    /// The timestamp as it stands in a packet.
+    /// The bits in a packet.
     pub const fn bits(self) -> u64 {
         self.0
     }
-    /// The instant `t` of a clock whose zero is `zero`, to the nearest 2^-32 s.
+    /// The time `t` of a clock whose zero is `zero`, to the nearest 2^-32 s.
     pub const fn at(t: Timestamp, zero: Self) -> Self {
         let ns = t.as_nanos();
         let (s, frac) = (ns.div_euclid(SECOND), ns.rem_euclid(SECOND) as u64);
@@ -32,7 +32,7 @@ impl NtpTime {
     pub const fn compact(self) -> u32 {
         (self.0 >> 16) as u32
     }
-    /// Signed time from `earlier` to this, exact to a nanosecond for up to 68 years.
+    /// Signed time since `earlier`, exact to a nanosecond for up to 68 years.
     pub const fn since(self, earlier: Self) -> TimeDelta {
         let d = self.0.wrapping_sub(earlier.0) as i64;
         let (s, frac) = (d >> 32, (d & 0xffff_ffff) as u64);
@@ -45,7 +45,7 @@ pub const fn compact_to_delta(units: u32) -> TimeDelta {
     TimeDelta::from_nanos(((units as i64) * SECOND + (1 << 15)) >> 16)
 }
 
-/// A time as a span in units of 2^-16 s, to the nearest; negative times give 0, times over 18.2 hours the largest span.
+/// A time in units of 2^-16 s, to the nearest; negative times give 0, times over 18.2 hours the maximum.
 pub const fn delta_to_compact(d: TimeDelta) -> u32 {
     let ns = d.as_nanos();
     if ns <= 0 {
@@ -62,7 +62,7 @@ pub const fn span_to_delta(units: u64) -> TimeDelta {
     TimeDelta::from_nanos(s * SECOND + ((frac * SECOND as u64 + (1 << 31)) >> 32) as i64)
 }
 
-/// A time as a span in units of 2^-32 s, to the nearest; negative times give 0, times over 136 years the largest span.
+/// A time in units of 2^-32 s, to the nearest; negative times give 0, times over 136 years the maximum.
 pub const fn delta_to_span(d: TimeDelta) -> u64 {
     let ns = d.as_nanos();
     if ns <= 0 {
@@ -75,24 +75,24 @@ pub const fn delta_to_span(d: TimeDelta) -> u64 {
 /// Round-trip time from a report block or DLRR entry: `now` less `last` less `delay`, all in units of 2^-16 s
 /// (RFC 3550, section 6.4.1; RFC 3611, section 4.5).
 ///
-/// `None` where `last` is 0 (nothing received yet), or the answer is negative (a forged echo or clock step).
+/// `None` if `last` is 0 (nothing received yet), or the result is negative (a forged echo or clock step).
 pub fn round_trip(now: NtpTime, last: u32, delay: u32) -> Option<TimeDelta> {
     let rtt = now.compact().wrapping_sub(last).wrapping_sub(delay);
     (last != 0 && rtt < 1 << 31).then(|| compact_to_delta(rtt))
 }
 
-/// Turns compact NTP timestamps of the other end into instants that never wrap.
+/// Unwraps the other end's compact NTP timestamps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompactClock {
     latest: Option<i64>,
 }
 
 impl CompactClock {
-    /// A clock that has seen nothing.
+    /// A clock in its initial state.
     pub const fn new() -> Self {
         Self { latest: None }
     }
-    /// The instant of `compact`, taken as the nearest (within 9.1 hours) to the latest seen.
+    /// The time of `compact`: the nearest (within 9.1 hours) to the latest.
     pub fn unwrap(&mut self, compact: u32) -> RemoteTimestamp {
         let units = match self.latest {
             None => i64::from(compact),

@@ -1,6 +1,6 @@
 use crate::Error;
 
-/// Takes big-endian fields off the front of some bytes and says where they ended when they do.
+/// Takes big-endian fields from the front of a slice, and reports the offset if it ends early.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -8,11 +8,11 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `bytes`, which start `offset` bytes into the datagram.
+    /// A reader of `bytes`, which start at `offset` of the datagram.
     pub(crate) const fn new(bytes: &'a [u8], offset: usize) -> Self {
         Self { bytes, offset }
     }
-    /// Where the next field starts in the datagram.
+    /// Offset of the next field in the datagram.
     pub(crate) const fn offset(&self) -> usize {
         self.offset
     }
@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
     pub(crate) const fn len(&self) -> usize {
         self.bytes.len()
     }
-    /// All that is left.
+    /// The remaining bytes.
     pub(crate) const fn rest(self) -> &'a [u8] {
         self.bytes
     }
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The big-endian number at `at`, zero where the bytes end before it: for bytes whose length is checked already.
+/// The big-endian number at `at`, or zero past the end, for slices of a checked length.
 #[inline]
 pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u16::from_be_bytes(*b))

@@ -1,13 +1,13 @@
 //! RTCP packets, alone and in compounds (RFC 3550, section 6; RFC 5506).
 //!
-//! [`parse_compound`] takes any sequence of packets, so also the reduced-size ones of RFC 5506; [`check_compound`] tells
-//! whether it keeps the rules of RFC 3550. Every type is one struct that both reads and writes: its lists are bytes of
-//! the packet or a slice of the caller's ([`List`]). What has no struct stays in [`Packet::Other`] with
-//! its bytes, so that whatever is read can be written again.
+//! [`parse_compound`] accepts any sequence of packets, including the reduced-size ones of RFC 5506; [`check_compound`]
+//! checks the rules of RFC 3550. Every type is one struct for both parsing and writing: its lists are bytes of the
+//! packet or a slice to be written ([`List`]). Packets without a struct are kept as bytes in [`Packet::Other`], so that
+//! all parsed packets can be written again.
 //!
-//! Reserved bits are written as zero, and `padding` is no part of a struct: see [`Packet::write_padded_into`].
+//! Reserved bits are written as zero, and padding is not part of a struct: see [`Packet::write_padded_into`].
 //!
-//! The crates `rtcp-types` and `rtp-types` are oracles in the tests and not the base: `rtcp-types` 0.3 takes padding
+//! The crates `rtcp-types` and `rtp-types` are oracles in the tests, not dependencies: `rtcp-types` 0.3 takes padding
 //! for feedback entries, loses a chunk whose SSRC begins with a zero octet, orders FIR entries by a randomly seeded
 //! hash, allocates for every list, and has no TMMBR, TMMBN, REMB or CCFB.
 
@@ -55,12 +55,12 @@ pub const PSFB: u8 = 206;
 /// Packet type of extended reports (RFC 3611).
 pub const XR: u8 = 207;
 
-/// Bytes of the longest packet that the length field can tell.
+/// Size of the longest packet that the length field allows.
 pub const MAX_PACKET: usize = (u16::MAX as usize + 1) * 4;
-/// Entries that the 5-bit count field can tell.
+/// Most entries that the 5-bit count field allows.
 const MAX_COUNT: usize = 31;
 
-/// One packet of a compound as its common header frames it.
+/// One packet of a compound, framed by its common header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawPacket<'a> {
     bytes: &'a [u8],
@@ -81,15 +81,15 @@ impl<'a> RawPacket<'a> {
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
-    /// What is between the common header and the padding.
+    /// The bytes between the common header and the padding.
     pub fn body(&self) -> &'a [u8] {
         &self.bytes[4..self.bytes.len() - usize::from(self.padding)]
     }
-    /// Padding bytes at the end. RFC 3550 wants a multiple of four; TWCC as libwebrtc sends it has 1 to 3.
+    /// Padding bytes at the end. RFC 3550 requires a multiple of four; libwebrtc's TWCC has 1 to 3.
     pub const fn padding(&self) -> u8 {
         self.padding
     }
-    /// Where it starts in the datagram.
+    /// Its offset in the datagram.
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -98,7 +98,7 @@ impl<'a> RawPacket<'a> {
     }
 }
 
-/// Iterator over the packets of a datagram, framed and not looked into. It ends after the first error.
+/// Iterator over the packets of a datagram, framed but not parsed. It ends after the first error.
 #[derive(Clone, Copy, Debug)]
 pub struct RawPackets<'a> {
     rest: &'a [u8],
@@ -152,7 +152,7 @@ pub struct Packets<'a>(RawPackets<'a>);
 
 /// The packets of a datagram, compound or of reduced size (RFC 5506).
 ///
-/// A packet with a sound length and faulty content gives an error and those after it are still read.
+/// A packet of valid length with invalid content is an error, after which parsing continues.
 pub const fn parse_compound(datagram: &[u8]) -> Packets<'_> {
     Packets(raw_packets(datagram))
 }
@@ -164,8 +164,8 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// Checks the rules on compound packets of RFC 3550, sections 6.1 and A.2: lengths add up, an SR or RR comes first, only
-/// the last packet is padded, and an SDES with a CNAME is there.
+/// Checks the rules on compound packets of RFC 3550, sections 6.1 and A.2: lengths are consistent, an SR or RR comes
+/// first, only the last packet is padded, and there is an SDES with a CNAME.
 pub fn check_compound(datagram: &[u8]) -> Result<(), Error> {
     let mut cname = false;
     let mut padded = None;
@@ -188,7 +188,7 @@ pub fn check_compound(datagram: &[u8]) -> Result<(), Error> {
     if cname { Ok(()) } else { Err(Error::Compound { rule: "there is an SDES with a CNAME", offset: 0 }) }
 }
 
-/// A packet of a type that Weir knows, or the bytes of another.
+/// A packet of a known type, or the bytes of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Packet<'a> {
@@ -237,7 +237,7 @@ pub enum Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Looks into a framed packet.
+    /// Parses a framed packet.
     pub fn parse(raw: &RawPacket<'a>) -> Result<Self, Error> {
         Ok(match (raw.packet_type(), raw.count()) {
             (SR, _) => Self::SenderReport(SenderReport::parse(raw)?),
@@ -265,7 +265,7 @@ impl<'a> Packet<'a> {
             _ => Self::Other(*raw),
         })
     }
-    /// Appends the packet, without padding (but for [`Packet::Other`], whose bytes are copied).
+    /// Appends the packet without padding (except for [`Packet::Other`], whose bytes are copied).
     pub fn write_into(&self, out: &mut Vec<u8>) {
         match self {
             Self::SenderReport(p) => p.write_into(out),
@@ -292,7 +292,7 @@ impl<'a> Packet<'a> {
         }
     }
     /// Appends the packet with `padding` bytes of padding, rounded up to fill the last word. Only the last packet of a
-    /// compound may be padded (RFC 3550, section 6.4.1). [`Packet::Other`] keeps the padding that it has.
+    /// compound may be padded (RFC 3550, section 6.4.1). [`Packet::Other`] keeps its own padding.
     pub fn write_padded_into(&self, padding: u8, out: &mut Vec<u8>) {
         let start = out.len();
         self.write_into(out);
@@ -304,7 +304,7 @@ impl<'a> Packet<'a> {
         }
         let words = (out.len() - start + usize::from(padding)).div_ceil(4).min(MAX_PACKET / 4);
         let padding = words * 4 - (out.len() - start);
-        // Rounding up can pass 255: a whole word less is then the most that fits.
+        // Rounding up can exceed 255: a whole word less is then the maximum.
         let padding = if padding > 255 { padding - 4 } else { padding };
         crate::rtp::write_padding(out, padding as u8);
         if padding > 0 {
@@ -314,8 +314,8 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Appends a packet whose content `body` appends, filling its last word with zeros and cutting off what passes the
-/// length field (256 kB, which only a caller's own huge list can).
+/// Appends a packet with the content appended by `body`, fills its last word with zeros, and truncates it to the length
+/// field's range (256 kB, exceeded only by huge lists of the caller).
 fn frame(out: &mut Vec<u8>, count: u8, packet_type: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0x80 | count & 0x1f, packet_type, 0, 0]);

@@ -1,7 +1,7 @@
 //! RTP packets (RFC 3550, section 5.1) with header extensions (RFC 8285).
 //!
-//! [`Header`] writes and [`PacketView`] reads. A payload may be missing altogether, so that a simulated datagram can
-//! carry its media as a length only; see [`PacketView::parse_header`] for one whose padding is left out as well.
+//! [`Header`] writes and [`PacketView`] parses. A payload may be absent, so that a simulated datagram can carry its
+//! media as a length only; see [`PacketView::parse_header`] for one without padding too.
 
 pub mod extension;
 pub mod retransmission;
@@ -12,7 +12,7 @@ use extension::{Element, Elements, ONE_BYTE, TWO_BYTE};
 
 /// Bytes of the fixed header.
 pub const FIXED_HEADER: usize = 12;
-/// Contributing sources that a header can name.
+/// Most contributing sources in a header.
 pub const MAX_CSRCS: usize = 15;
 
 /// A header to write.
@@ -37,26 +37,26 @@ pub struct Header<'a> {
     pub timestamp: u32,
     /// Synchronisation source.
     pub ssrc: u32,
-    /// Contributing sources; those after the fifteenth are left out.
+    /// Contributing sources; at most fifteen are written.
     pub csrcs: &'a [u32],
     /// Local identifier (0 leaves the element out) and transport-wide sequence number.
     pub transport_sequence: Option<(u8, u16)>,
     /// Local identifier (0 leaves the element out) and absolute send time, 24 bits in units of 2^-18 s.
     pub abs_send_time: Option<(u8, u32)>,
-    /// Elements beside the two above.
+    /// Elements besides the two above.
     pub elements: &'a [Element<'a>],
-    /// Padding bytes that will follow the payload; sets the P bit where not 0. See [`write_padding`].
+    /// Padding bytes that will follow the payload; sets the P bit if not 0. See [`write_padding`].
     pub padding: u8,
 }
 
 impl Header<'_> {
-    /// Appends header and extensions; payload and padding are the caller's to append or only to count.
+    /// Appends header and extensions; the caller appends, or only counts, payload and padding.
     ///
-    /// Extensions take the one-byte form where every element allows it, the two-byte form otherwise.
+    /// Extensions use the one-byte form if all elements allow it, otherwise the two-byte form.
     #[inline]
     pub fn write_into(&self, out: &mut Vec<u8>) {
         let csrcs = &self.csrcs[..self.csrcs.len().min(MAX_CSRCS)];
-        // By fields, and below by whole words: bytes stored one by one and loaded together would wait for each other.
+        // Fields, and below whole words: loading together bytes that were stored one by one would stall.
         let transport = match self.transport_sequence {
             Some((id, sequence)) if id != 0 => Some((id, sequence)),
             _ => None,
@@ -67,7 +67,7 @@ impl Header<'_> {
         };
         let extended = transport.is_some() || send_time.is_some() || !self.elements.is_empty();
 
-        // The fixed header and both named elements in the one-byte form: one copy, no branch on capacity within.
+        // The fixed header and both named elements in the one-byte form: one copy, without a capacity check in between.
         let mut head = [0u8; 24];
         let first = 0x80 | u64::from(self.padding != 0) << 5 | u64::from(extended) << 4 | csrcs.len() as u64;
         let second = u64::from(self.marker) << 7 | u64::from(self.payload_type & 0x7f);
@@ -103,7 +103,7 @@ impl Header<'_> {
         out.extend_from_slice(&head[..end]);
     }
 
-    /// The extension in its general form. By value, so that a header that does not need it may live in registers.
+    /// The general form of the extension. By value, so that a header that does not need it can stay in registers.
     #[cold]
     #[inline(never)]
     fn write_extension(self, transport: Option<(u8, u16)>, send_time: Option<(u8, u32)>, out: &mut Vec<u8>) {
@@ -118,7 +118,7 @@ impl Header<'_> {
         out.extend_from_slice(&if short { ONE_BYTE } else { TWO_BYTE }.to_be_bytes());
         out.extend_from_slice(&[0, 0]);
         for e in all {
-            // The length field counts 32-bit words in 16 bits; what would pass it is left out.
+            // The length field counts 32-bit words in 16 bits; what exceeds it is left out.
             if out.len() - start + 2 + e.data().len() > 65_535 * 4 {
                 break;
             }
@@ -151,7 +151,7 @@ pub struct PacketView<'a> {
 }
 
 impl<'a> PacketView<'a> {
-    /// Reads a whole packet, checking version, lengths and padding. An empty payload is fine.
+    /// Parses a whole packet; checks version, lengths and padding. An empty payload is valid.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut view = Self::parse_header(bytes)?;
@@ -171,9 +171,9 @@ impl<'a> PacketView<'a> {
         Ok(view)
     }
 
-    /// Reads a header whose payload and padding were left out of the datagram, or only part of them is there.
+    /// Parses a header without its payload and padding, or with part of them only.
     ///
-    /// [`PacketView::payload`] then gives what bytes there are, and [`PacketView::padding`] 0.
+    /// [`PacketView::payload`] then returns the bytes present, and [`PacketView::padding`] 0.
     #[inline]
     pub fn parse_header(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes, 0);
@@ -213,7 +213,7 @@ impl<'a> PacketView<'a> {
     pub fn csrcs(&self) -> Entries<'a, u32> {
         List::from_wire(&self.bytes[FIXED_HEADER..self.after_csrcs()]).iter()
     }
-    /// The header extension as it stands: its "defined by profile" field and its data.
+    /// The raw header extension: its "defined by profile" field and its data.
     #[inline]
     pub fn raw_extension(&self) -> Option<(u16, &'a [u8])> {
         let at = self.after_csrcs();
@@ -225,7 +225,7 @@ impl<'a> PacketView<'a> {
         let (profile, data) = self.raw_extension().unwrap_or((0, &[]));
         Elements::new(profile, data)
     }
-    /// The data of the first element numbered `id`.
+    /// The data of the first element with identifier `id`.
     #[inline]
     pub fn extension(&self, id: u8) -> Option<&'a [u8]> {
         self.extensions().find(|e| e.id() == id).map(|e| e.data())
@@ -240,7 +240,7 @@ impl<'a> PacketView<'a> {
     pub fn abs_send_time(&self, id: u8) -> Option<u32> {
         self.extension(id).and_then(extension::read_abs_send_time)
     }
-    /// Where the payload starts.
+    /// Offset of the payload.
     pub const fn header_len(&self) -> usize {
         self.payload
     }

@@ -1,4 +1,4 @@
-//! What Chromium, GStreamer and linphone sent is read and written again to the same bytes.
+//! Packets captured from Chromium, GStreamer and linphone are parsed and written to the same bytes.
 
 use std::collections::BTreeMap;
 use weir_units::{TimeDelta, Timestamp};
@@ -95,7 +95,7 @@ fn compound_rule_tells_reduced_size_apart() {
     assert!(compound > 200 && reduced > 200, "{compound} compound, {reduced} reduced-size");
 }
 
-/// The statuses of real TWCC messages, built again: the same answer, and in no more bytes.
+/// Statuses of real TWCC messages, built again: the same content in no more bytes.
 #[test]
 fn builder_is_no_larger_than_theirs() {
     let (mut ours, mut theirs, mut messages) = (0, 0, 0);

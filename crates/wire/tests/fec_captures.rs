@@ -1,5 +1,5 @@
-//! The repair packets of GStreamer and Chromium are what Weir makes of the packets that they protect, and bring each of
-//! these back.
+//! Repair packets captured from GStreamer and Chromium equal those that Weir makes of the protected packets, and
+//! recover each of them.
 
 use weir_wire::List;
 use weir_wire::fec::flexfec::{Block, Blocks, Packet, Repair as FlexRepair};
@@ -9,12 +9,12 @@ use weir_wire::fec::ulpfec::{Level, Levels, Repair};
 use weir_wire::fec::{Mask, Octets};
 use weir_wire::rtp::PacketView;
 
-/// Payload types of ULPFEC: in a stream of its own by GStreamer, inside RED (118) by Chromium.
+/// Payload types of ULPFEC: in a separate stream by GStreamer, inside RED (118) by Chromium.
 const GSTREAMER_ULPFEC: u8 = 97;
 const CHROMIUM_RED: u8 = 118;
 const CHROMIUM_ULPFEC: u8 = 120;
 
-/// Some protected packets as they were sent, and behind them their repair packet.
+/// Some protected packets as sent, followed by their repair packet.
 struct Group {
     call: &'static str,
     packets: Vec<Vec<u8>>,
@@ -32,8 +32,8 @@ fn groups(text: &'static str) -> Vec<Group> {
     groups.collect()
 }
 
-/// What was protected: the packet without RED, and its header extension's elements as they were before the sender put
-/// in what it knows only when it sends (Chromium computes FEC over zeros in their places).
+/// The protected packet: without RED, and with the header extension's elements that are filled in on sending set to
+/// zero (Chromium computes FEC over zeros there).
 fn protected(call: &str, packet: &[u8]) -> Vec<u8> {
     if !call.starts_with("chromium") {
         return packet.to_vec();
@@ -93,7 +93,7 @@ fn repair_packets_are_made_to_the_byte_and_recover() {
         let (recovery, level0) = Recovery::split(Octets::new(&parity)).unwrap();
         let mask = Mask::covering(repair.base, sequences.iter().copied()).unwrap();
         let levels = [Level { mask, payload: level0 }];
-        // GStreamer's base is the first protected packet, Chromium's may lie before it.
+        // GStreamer's base is the first protected packet, Chromium's may precede it.
         assert!(sequences[0].wrapping_sub(repair.base) < if call == "gst_ulpfec" { 1 } else { 16 });
         let ours = Repair { recovery, base: repair.base, levels: Levels::Own(&levels) };
         let mut bytes = vec![];
@@ -106,7 +106,7 @@ fn repair_packets_are_made_to_the_byte_and_recover() {
     }
 }
 
-/// Every packet in turn, lost, comes back from the others' strings and the repair packet's.
+/// Each packet in turn is lost and recovered from the others' strings and the repair packet's.
 fn recover_each(media: &[Vec<u8>], strings: &[Vec<u8>], repair: &Vec<u8>, ssrc: u32) {
     for (lost, packet) in media.iter().enumerate() {
         let known = strings.iter().enumerate().filter(|(i, _)| *i != lost).map(|(_, s)| s);
@@ -118,8 +118,8 @@ fn recover_each(media: &[Vec<u8>], strings: &[Vec<u8>], repair: &Vec<u8>, ssrc: 
     }
 }
 
-/// FlexFEC-03 has the header fields of RFC 8627 but for two things: the SSRC is in the FEC header (behind a count, after
-/// the first 8 bytes) instead of the CSRC list, and the k bit is inverted.
+/// FlexFEC-03 has the header fields of RFC 8627 with two differences: the SSRC is in the FEC header (after a count,
+/// after the first 8 bytes) instead of the CSRC list, and the k bit is inverted.
 #[test]
 fn flexfec_03_differs_in_its_header_only() {
     let groups = groups(include_str!("data/captured_flexfec03.txt"));

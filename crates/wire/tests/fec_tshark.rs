@@ -1,5 +1,5 @@
-//! An independent dissector reads what it knows of FEC: RED, and the header of interleaved parity, whose layout is that
-//! of SMPTE 2022-1. It knows neither ULPFEC nor FlexFEC.
+//! An independent dissector parses the FEC formats that it supports: RED, and the header of interleaved parity, whose
+//! layout is that of SMPTE 2022-1. It supports neither ULPFEC nor FlexFEC.
 
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, Endianness};
@@ -13,10 +13,10 @@ use weir_wire::rtp::Header;
 
 const PORT: u16 = 5_004;
 const RED: u8 = 99;
-/// The payload type that the dissector takes for parity when told to look for it.
+/// The payload type that the dissector is configured to parse as parity.
 const PARITY: u8 = 96;
 
-/// An RTP packet and what the dissector must show: a field's name and its values in order.
+/// An RTP packet and the dissector's expected output: a field's name and its values in order.
 type Case = (Vec<u8>, Vec<(&'static str, &'static str)>);
 
 fn red() -> Case {
@@ -74,7 +74,7 @@ fn parity() -> Case {
     (bytes, fields)
 }
 
-/// The datagram in UDP over IPv4 without checksums, as the raw link type has it.
+/// The datagram in UDP over IPv4 without checksums, for the raw link type.
 fn ip_packet(datagram: &[u8]) -> Vec<u8> {
     let udp = (8 + datagram.len()) as u16;
     let mut p = vec![0x45, 0];

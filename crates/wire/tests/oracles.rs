@@ -1,4 +1,4 @@
-//! Other libraries read what Weir writes, and write what Weir reads: `rtc-rtcp` where it knows the format, and
+//! Other libraries parse what Weir writes, and write what Weir parses: `rtc-rtcp` for the formats that it supports, and
 //! `rtcp-types` for the older ones.
 
 use proptest::collection::vec;
@@ -12,7 +12,7 @@ use weir_units::{DataRate, Ecn, Timestamp};
 use weir_wire::ntp::NtpTime;
 use weir_wire::rtcp::{self, Packet, ccfb, parse_compound, twcc, xr};
 
-/// The one packet in `bytes` by `rtc-rtcp`.
+/// The one packet in `bytes`, parsed by `rtc-rtcp`.
 fn theirs<T: Clone + 'static>(bytes: &[u8]) -> T {
     let packets = rtc_rtcp::packet::unmarshal(&mut &bytes[..]).expect("rtc-rtcp reads it");
     assert_eq!(packets.len(), 1);
@@ -73,7 +73,7 @@ proptest! {
         let mut bytes = vec![];
         ours.write_into(&mut bytes);
         let read = theirs::<ReceiverEstimatedMaximumBitrate>(&bytes);
-        // Their rate is an f32, whose 24 bits hold our 18.
+        // Their rate is an f32, whose 24 bits suffice for our 18.
         prop_assert_eq!(read.bitrate as u64, ours.rate.rate().as_bps());
         prop_assert_eq!((read.sender_ssrc, &read.ssrcs), (sender_ssrc, &ssrcs));
         prop_assert_eq!(marshal(read), bytes);
@@ -98,11 +98,11 @@ proptest! {
         prop_assert_eq!((read.base_sequence_number, usize::from(read.packet_status_count)), (base, steps.len()));
         prop_assert_eq!(read.reference_time as i32, ours.reference);
         prop_assert_eq!(read.packet_chunks.len(), ours.chunks().len());
-        // Their deltas are in microseconds, one for each packet received.
+        // Their deltas are in microseconds, one per received packet.
         let mut at = 0;
         let arrivals: Vec<i64> = read.recv_deltas.iter().map(|d| { at += d.delta; at }).collect();
         prop_assert!(ours.statuses().filter_map(|(_, a)| a).map(|a| a.as_micros()).eq(arrivals));
-        // They pad with the P bit where Weir fills with zeros; read and written by Weir that stays as it is.
+        // They pad with the P bit where Weir fills with zeros; Weir preserves it.
         let padded = marshal(read);
         let raw = rtcp::raw_packets(&padded).next().unwrap().unwrap();
         let mut again = vec![];
@@ -129,7 +129,7 @@ proptest! {
         let rle = read.reports[0].as_any().downcast_ref::<theirs_xr::RLEReportBlock>().expect("a trace");
         prop_assert_eq!((rle.is_loss_rle, rle.t, rle.ssrc), (!duplicate, thinning, ids[0]));
         prop_assert_eq!((rle.begin_seq, rle.end_seq), (begin, trace.end));
-        // Their chunks, opened by the words of RFC 3611, section 4.1, with the bits beyond the range cut off.
+        // Their chunks, expanded by RFC 3611, section 4.1, without the bits beyond the range.
         let mut opened = vec![];
         for chunk in &rle.chunks {
             match (chunk.chunk_type(), chunk.value()) {
@@ -256,10 +256,10 @@ proptest! {
     }
 }
 
-/// Why `rtcp-types` 0.3 is an oracle and not the base. Where one of these stops holding, it deserves another look.
+/// Why `rtcp-types` 0.3 is an oracle and not a dependency. If one of these faults is fixed, it deserves another review.
 #[test]
 fn faults_of_rtcp_types() {
-    // Padding behind one NACK entry is read as another entry.
+    // Padding after one NACK entry is read as another entry.
     let padded = [0xa1, 205, 0, 4, 0, 0, 0, 1, 0, 0, 0, 2, 0, 5, 0, 0, 0, 0, 0, 4];
     let feedback = rtcp_types::TransportFeedback::parse(&padded).unwrap();
     assert_eq!(feedback.parse_fci::<rtcp_types::Nack<'_>>().unwrap().entries().count(), 3);

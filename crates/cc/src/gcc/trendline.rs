@@ -73,7 +73,7 @@ impl Trendline {
     }
 }
 
-/// Least squares: sum (x - mean x)(y - mean y) / sum (x - mean x)^2; `None` where all x are equal.
+/// Least squares: sum (x - mean x)(y - mean y) / sum (x - mean x)^2; `None` if all x are equal.
 fn fit(x: &[f64], y: &[f64]) -> Option<f64> {
     let n = x.len() as f64;
     let (mean_x, mean_y) = (sum(x, |v| v) / n, sum(y, |v| v) / n);

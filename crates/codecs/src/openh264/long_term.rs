@@ -74,7 +74,7 @@ impl LongTerm {
         Some(self.word(mark, true))
     }
 
-    /// The receiver has decoded this frame last; `None` where nothing is kept from before the loss.
+    /// The receiver has decoded this frame last; `None` if nothing is kept from before the loss.
     pub(super) fn select(&mut self, id: u64) -> Option<Word> {
         let number = |&(_, frame_num): &(u64, u32)| frame_num;
         let last_correct = self.frames.iter().find(|f| f.0 == id).map(number)?;

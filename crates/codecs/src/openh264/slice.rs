@@ -26,7 +26,7 @@ pub(super) struct SliceReader {
 }
 
 impl SliceReader {
-    /// Reads an access unit; `None` where it is not as expected.
+    /// Reads an access unit; `None` if it is not as expected.
     pub(super) fn read(&mut self, stream: &[u8]) -> Option<Slice> {
         for unit in h264::nal_units(stream) {
             let mut bits = Bits::new(unit.get(1..)?);

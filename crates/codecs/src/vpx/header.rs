@@ -10,7 +10,7 @@ pub(super) struct Header {
     pub(super) key: bool,
     /// Its size where it says one of its own; else it has that of a picture before.
     size: Option<(u32, u32)>,
-    /// Bytes from the start that must be there for the rest to be of use; `None` where all must.
+    /// Bytes from the start that must be there for the rest to be of use; `None` if all must.
     head: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ impl Header {
         self.head.is_some_and(|head| data.len() > head)
     }
 
-    /// Of the first frame in these bytes; `None` where they are none.
+    /// Of the first frame in these bytes; `None` if they are none.
     pub(super) fn parse(codec: VideoCodec, data: &[u8]) -> Option<Self> {
         if codec == VideoCodec::Vp8 { Self::vp8(data) } else { Self::vp9(data) }
     }

@@ -31,7 +31,7 @@ pub trait Queue<P> {
         false
     }
 
-    /// When the packet arrived that [`Self::dequeue`] will look at first; `None` where nothing waits.
+    /// When the packet arrived that [`Self::dequeue`] will look at first; `None` if nothing waits.
     fn head_arrival(&self) -> Option<Timestamp>;
 
     /// Packets that wait.

@@ -155,7 +155,7 @@ fn an_agent_lives_from_start_to_stop() {
     sim.stop_agent(a, Timestamp::from_millis(3_005));
     sim.stop_agent(b, Timestamp::from_millis(2_500));
     assert_eq!(sim.run_until(Timestamp::from_secs(9)), Outcome::Reached);
-    // One packet each 10 ms in 1,000..=3,000 ms; the sink hears those that come 1 ms later, in 1,500..2,500 ms.
+    // One packet every 10 ms in 1,000..=3,000 ms; the sink hears those that come 1 ms later, in 1,500..2,500 ms.
     assert_eq!(sim.totals().sent, 201);
     assert_eq!(received(&sim, b).packets(), 100);
     assert_eq!(sim.observer().1, Seen { sent: 201, enqueued: 201, forwarded: 201, dropped: 101, delivered: 100 });

@@ -1,6 +1,7 @@
 /// A set of packets by their offsets from a base sequence number, 0 to 127.
 ///
-/// The formats here reach less far: ULPFEC 48 packets (RFC 5109, section 7.4), FlexFEC 110 (RFC 8627, section 4.2.2.1).
+/// The formats here have shorter ranges: ULPFEC 48 packets (RFC 5109, section 7.4), FlexFEC 110 (RFC 8627,
+/// section 4.2.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Mask(u128);
 
@@ -8,21 +9,20 @@ impl Mask {
     /// No packet.
     pub const EMPTY: Self = Self(0);
 
-    /// The packets whose bit is set, the least significant bit standing for the base. On the wire it is the other
-    /// way round.
+    /// The packets whose bits are set, with the base as the least significant bit. On the wire the order is reversed.
     pub const fn from_bits(bits: u128) -> Self {
         Self(bits)
     }
-    /// The bits as [`Mask::from_bits`] takes them.
+    /// The bits as in [`Mask::from_bits`].
     pub const fn bits(self) -> u128 {
         self.0
     }
-    /// The mask of packets that are `sequences`, as seen from `base`; `None` where one is 128 or more away.
+    /// The mask of these sequence numbers relative to `base`; `None` if one is 128 or more away.
     pub fn covering(base: u16, sequences: impl IntoIterator<Item = u16>) -> Option<Self> {
         let bit = |s: u16| 1u128.checked_shl(s.wrapping_sub(base).into());
         sequences.into_iter().try_fold(0, |mask, s| Some(mask | bit(s)?)).map(Self)
     }
-    /// This mask and the packet at `offset`, which is passed over where it is 128 or more.
+    /// The mask with the packet at `offset` added; offsets of 128 or more are ignored.
     pub const fn with(self, offset: u8) -> Self {
         if offset < 128 { Self(self.0 | 1 << offset) } else { self }
     }
@@ -30,7 +30,7 @@ impl Mask {
     pub const fn contains(self, offset: u16) -> bool {
         offset < 128 && self.0 >> offset & 1 != 0
     }
-    /// How many packets there are.
+    /// Number of packets.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
@@ -38,7 +38,7 @@ impl Mask {
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// Bits from the base to the last packet, that one included.
+    /// Number of bits from the base to the last packet, inclusive.
     pub const fn span(self) -> u32 {
         128 - self.0.leading_zeros()
     }
@@ -53,40 +53,40 @@ impl core::fmt::Debug for Mask {
 /// Which packets of one stream a repair packet protects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
-    /// The sequence number that offsets count from. The RFCs want the lowest protected one; Chromium (156) sends
-    /// masks with bases before it.
+    /// The sequence number from which offsets count. The RFCs require the lowest protected one; Chromium (156) sends
+    /// masks with earlier bases.
     pub base: u16,
     /// The packets from there on.
     pub pattern: Pattern,
 }
 
-/// The packets of a [`Coverage`], seen from its base.
+/// The packets of a [`Coverage`] relative to its base.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
     /// Those in a mask.
     Mask(Mask),
-    /// `count` packets, the first being the base and each `step` after the one before.
+    /// `count` packets, from the base at intervals of `step`.
     Every {
-        /// Distance of neighbours.
+        /// Distance between packets.
         step: u8,
-        /// How many they are.
+        /// Number of packets.
         count: u8,
     },
 }
 
 impl Coverage {
-    /// The protected sequence numbers in their order from the base on, at most 255 of them.
+    /// The protected sequence numbers in order from the base, at most 255.
     pub const fn sequences(&self) -> Sequences {
         Sequences(*self)
     }
-    /// How many packets are protected.
+    /// Number of packets protected.
     pub const fn len(&self) -> usize {
         match self.pattern {
             Pattern::Mask(mask) => mask.len(),
             Pattern::Every { count, .. } => count as usize,
         }
     }
-    /// Whether none is.
+    /// Whether none is protected.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }

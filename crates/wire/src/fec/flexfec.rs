@@ -1,11 +1,11 @@
 //! FlexFEC: XOR parity over one or more streams (RFC 8627).
 //!
-//! A repair packet's CSRC list names the streams, and its FEC header says for each which packets it protects: by a
-//! mask of 15, 46 or 110 bits (section 4.2.2.1) or by columns and rows (section 4.2.2.2). A third variant carries one
-//! packet once more as it was (section 4.2.2.3).
+//! A repair packet's CSRC list has the streams, and its FEC header states for each which packets it protects: by a mask
+//! of 15, 46 or 110 bits (section 4.2.2.1) or by columns and rows (section 4.2.2.2). A third variant carries a packet
+//! again unchanged (section 4.2.2.3).
 //!
-//! The k bit is read as this RFC has it, 1 where more of the mask follows. Its drafts, which libwebrtc (as of 2024)
-//! speaks as "flexfec-03", have it the other way round and list the SSRCs in the FEC header; they are another format.
+//! The k bit has this RFC's meaning, 1 if more of the mask follows. In its drafts, which libwebrtc (as of 2024)
+//! implements as "flexfec-03", the meaning is reversed and the SSRCs are in the FEC header; that is another format.
 
 use super::octets::Sink;
 use super::parity::{FLAGS, Recovery};
@@ -14,22 +14,22 @@ use crate::read::Reader;
 use crate::rtp::{MAX_CSRCS, PacketView};
 use crate::{Entries, Error};
 
-/// Bytes of the FEC header before its blocks, in the two variants that have some.
+/// Bytes of the FEC header before its blocks, in the two variants that have blocks.
 pub const HEADER: usize = 8;
-/// Packets that the longest mask reaches, from the base on.
+/// Range of the longest mask in packets, from the base.
 pub const LONGEST_MASK: u32 = 110;
 
 const RETRANSMISSION: u16 = 0x8000;
 const FIXED: u16 = 0x4000;
-/// Says in a 16 or 32-bit part of the mask that another part follows, after shifting.
+/// Set in a 16 or 32-bit part of the mask if another part follows, after shifting.
 const MORE: u16 = 0x8000;
 
-/// What the payload of a repair packet is.
+/// The kind of a repair packet's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packet<'a> {
     /// The parity of some packets (R = 0).
     Repair(Repair<'a>),
-    /// A source packet as it was sent, from its RTP header on (R = 1, F = 0).
+    /// A source packet, unchanged from its RTP header on (R = 1, F = 0).
     Retransmission(Octets<'a>),
 }
 
@@ -38,30 +38,30 @@ pub enum Packet<'a> {
 pub struct Repair<'a> {
     /// The fields XORed over the protected packets.
     pub recovery: Recovery,
-    /// What is protected, a stream at a time, in the order of the RTP header's CSRC list.
+    /// What is protected, by stream, in the order of the RTP header's CSRC list.
     pub blocks: Blocks<'a>,
-    /// The XOR of what follows their fixed headers.
+    /// The XOR of everything after the fixed headers.
     pub payload: Octets<'a>,
 }
 
-/// The packets of one stream under a repair packet.
+/// The packets of one stream protected by a repair packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
     /// The stream, which the RTP header carries as a CSRC.
     pub ssrc: u32,
     /// The lowest protected sequence number (SN base).
     pub base: u16,
-    /// The packets from there on.
+    /// The packets relative to the base.
     pub shape: Shape,
 }
 
-/// How a block tells its packets.
+/// How a block describes its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A flexible mask, of up to [`LONGEST_MASK`] packets (F = 0).
     Mask(Mask),
-    /// L and D (F = 1; section 4.2.2.2, figure 14). With `rows` 0 or 1 the next `columns` packets, else each
-    /// `columns`-th packet, `rows` of them. 0 rows says that no column follows, 1 that columns follow.
+    /// L and D (F = 1; section 4.2.2.2, figure 14). With `rows` 0 or 1 the next `columns` packets, else every
+    /// `columns`-th packet, `rows` of them. 0 rows means that no column parity follows, 1 that it does.
     Grid {
         /// L, 1 to 255.
         columns: u8,
@@ -71,13 +71,13 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The grid of `count` packets each `step` after the one before, as one-dimensional parity has them; `None` where
-    /// there are none, or two or more in one place. Neighbours make a row whose `rows` is 0: two-dimensional parity
-    /// says 1 there, so that its columns are waited for.
+    /// The grid of `count` packets at intervals of `step`, for one-dimensional parity; `None` if there are none, or two
+    /// or more at one position. Adjacent packets form a row with `rows` 0: two-dimensional parity has 1 there, so that
+    /// its columns are awaited.
     pub const fn every(step: u8, count: u8) -> Option<Self> {
         match (step, count) {
             (_, 0) | (0, 2..) => None,
-            // D = 1 would make a row of it.
+            // D = 1 would mean a row.
             (_, 1) => Some(Self::Grid { columns: 1, rows: 0 }),
             (1, columns) => Some(Self::Grid { columns, rows: 0 }),
             (columns, rows) => Some(Self::Grid { columns, rows }),
@@ -86,7 +86,7 @@ impl Shape {
 }
 
 impl Block {
-    /// The block with a mask of `sequences`; `None` where there are none, or one is not among the 110 from `base` on.
+    /// The block with a mask of `sequences`; `None` if there are none, or one is not among the 110 from `base`.
     pub fn masked(ssrc: u32, base: u16, sequences: impl IntoIterator<Item = u16>) -> Option<Self> {
         let block = Self { ssrc, base, shape: Shape::Mask(Mask::covering(base, sequences)?) };
         block.is_sound().then_some(block)
@@ -115,7 +115,7 @@ impl Block {
         match self.shape {
             Shape::Grid { columns, rows } => sink.bytes(&[columns, rows]),
             Shape::Mask(mask) => {
-                // The base stands in the most significant bit of the mask, behind the k bit.
+                // The base is the most significant bit of the mask, after the k bit.
                 let (bits, span) = (mask.bits(), mask.span());
                 let more = |from: u32| if span > from { MORE } else { 0 };
                 let first = (bits as u16 & 0x7fff).reverse_bits() >> 1;
@@ -158,12 +158,12 @@ impl Block {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads an RTP payload whose header has these CSRCs.
+    /// Parses an RTP payload whose header has these CSRCs.
     ///
     /// # Errors
-    /// Where the FEC header is cut short, its variant is the reserved one (R = 1, F = 1) or its shape is (L = 0, which
-    /// section 4.2.2.2 wants ignored), a block protects no packet, a repair packet names no stream, or what is
-    /// retransmitted has no sound header.
+    /// If the FEC header is cut off, its variant is the reserved one (R = 1, F = 1) or its shape is (L = 0, which
+    /// section 4.2.2.2 says to ignore), a block protects no packet, a repair packet has no stream, or a retransmitted
+    /// packet's header is invalid.
     pub fn parse(csrcs: Entries<'a, u32>, payload: Octets<'a>) -> Result<Self, Error> {
         let mut r = Reader::new(payload.bytes, 0);
         let flags = r.u16("FlexFEC flags")?;
@@ -172,7 +172,7 @@ impl<'a> Packet<'a> {
                 let expected = "0 to 2, 3 being reserved";
                 return Err(Error::Value { field: "FlexFEC R and F", offset: 0, value: 3, expected });
             }
-            // The bits make version 2, so that the source packet stands there unchanged.
+            // The bits form version 2, so that the source packet is unchanged.
             (true, false) => return PacketView::parse_header(payload.bytes).map(|_| Self::Retransmission(payload)),
             (false, _) => {}
         }
@@ -190,25 +190,25 @@ impl<'a> Packet<'a> {
             payload: Octets { bytes: r.rest(), zeros: payload.zeros },
         }))
     }
-    /// Reads the payload of a whole RTP packet, `zeros` bytes of which are not there.
+    /// Parses the payload of a whole RTP packet, of which the last `zeros` bytes are carried as a length only.
     ///
     /// # Errors
-    /// As [`Packet::parse`] has them.
+    /// As for [`Packet::parse`].
     pub fn of(packet: &PacketView<'a>, zeros: u32) -> Result<Self, Error> {
         Self::parse(packet.csrcs(), Octets { bytes: packet.payload(), zeros })
     }
 }
 
 impl Repair<'_> {
-    /// Appends the parity of the protected strings, and gives the zeros behind it.
+    /// Appends the parity of the protected strings, and returns the number of zeros that follow.
     pub fn string_into(&self, out: &mut Vec<u8>) -> u32 {
         self.recovery.join_into(self.payload, out)
     }
-    /// Appends the payload and gives the zeros behind it. The RTP header must carry the blocks' SSRCs as its CSRCs.
-    /// A mask takes the shortest form that it fits.
+    /// Appends the payload and returns the number of zeros that follow. The RTP header must have the blocks' SSRCs as
+    /// its CSRCs. A mask takes the shortest form that fits.
     ///
-    /// `None`, and nothing is appended, where the format cannot tell it: no block or more than 15, masks together with
-    /// grids, a mask of no packet or of one 110 or more after the base, a grid without columns.
+    /// `None`, with nothing appended, if the format cannot express it: no block or more than 15, both masks and grids,
+    /// a mask of no packet or with one 110 or more after the base, a grid without columns.
     #[must_use]
     pub fn write_into(&self, out: &mut Vec<u8>) -> Option<u32> {
         let grid = self.blocks.iter().next()?.is_grid();
@@ -227,10 +227,10 @@ impl Repair<'_> {
     }
 }
 
-/// The blocks of a [`Repair`]: bytes of a received one, or the caller's own to be written.
+/// The blocks of a [`Repair`]: bytes of a received one, or blocks to be written.
 #[derive(Clone, Copy)]
 pub enum Blocks<'a> {
-    /// Those of a received packet, found sound by [`Packet::parse`].
+    /// Blocks of a received packet, validated by [`Packet::parse`].
     Wire(WireBlocks<'a>),
     /// Blocks to write.
     Own(&'a [Block]),
@@ -245,7 +245,7 @@ pub struct WireBlocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// The blocks, in the order of the CSRC list.
+    /// The blocks in the order of the CSRC list.
     pub fn iter(&self) -> BlockIter<'a> {
         BlockIter(*self)
     }

@@ -1,10 +1,10 @@
 //! One-dimensional interleaved parity (RFC 6015): repair packet i of a block of L columns and D rows protects the D
-//! packets of column i, which lie L apart.
+//! packets of column i, at intervals of L.
 //!
-//! Its repair packets are no ordinary RTP packets: the P, X, CC and M fields of their RTP header are XORs of the
-//! protected packets' fields, and padding, extension and CSRC list are never there whatever these say (section 4.2).
-//! So [`Repair::parse`] takes the whole packet, recognised by its payload type, and
-//! [`PacketView`](crate::rtp::PacketView) must not be asked for more than the fixed header's fields.
+//! Its repair packets are not ordinary RTP packets: the P, X, CC and M fields of their RTP header are XORs of the
+//! protected packets' fields, and padding, extension and CSRC list are always absent, regardless of these fields
+//! (section 4.2). [`Repair::parse`] therefore takes the whole packet, identified by its payload type, and
+//! [`PacketView`](crate::rtp::PacketView) must be used for the fields of the fixed header only.
 
 use super::octets::Sink;
 use super::parity::{FLAGS, Recovery};
@@ -15,9 +15,9 @@ use crate::read::Reader;
 /// Bytes of the RTP and the FEC header together.
 pub const HEADER: usize = 28;
 
-/// Flags that stand in the RTP header, the payload type being in the FEC header.
+/// Flags in the RTP header; the payload type is in the FEC header.
 const RTP_FLAGS: u16 = FLAGS & !0x7f;
-/// The E bit, with which RFC 2733's header is extended.
+/// The E bit, which extends RFC 2733's header.
 const EXTENDED: u32 = 0x8000_0000;
 
 /// A whole repair packet, with its RTP header.
@@ -44,11 +44,11 @@ pub struct Repair<'a> {
 }
 
 impl<'a> Repair<'a> {
-    /// Reads a whole RTP packet. Fields that section 6.2 wants ignored are, and so is the E bit; row parity, which
-    /// SMPTE 2022-1 tells by the D bit, is no part of RFC 6015 and comes out as if it were a column.
+    /// Parses a whole RTP packet. Fields that section 6.2 says to ignore are ignored, and so is the E bit; row parity,
+    /// which SMPTE 2022-1 marks by the D bit, is not part of RFC 6015 and is parsed as a column.
     ///
     /// # Errors
-    /// Where a header is cut short, the version is not 2, or L or D is 0.
+    /// If a header is cut off, the version is not 2, or L or D is 0.
     pub fn parse(packet: Octets<'a>) -> Result<Self, Error> {
         let mut r = Reader::new(packet.bytes, 0);
         let first = r.u16("RTP flags")?;
@@ -82,12 +82,12 @@ impl<'a> Repair<'a> {
     pub const fn coverage(&self) -> Coverage {
         Coverage { base: self.base, pattern: Pattern::Every { step: self.columns, count: self.rows } }
     }
-    /// Appends the parity of the protected strings, and gives the zeros behind it.
+    /// Appends the parity of the protected strings, and returns the number of zeros that follow.
     pub fn string_into(&self, out: &mut Vec<u8>) -> u32 {
         self.recovery.join_into(self.payload, out)
     }
-    /// Appends the packet, with its RTP header, and gives the zeros behind it. `None`, and nothing is appended, where
-    /// there are no columns or no rows.
+    /// Appends the packet with its RTP header, and returns the number of zeros that follow. `None`, with nothing
+    /// appended, if there are no columns or no rows.
     #[must_use]
     pub fn write_into(&self, out: &mut Vec<u8>) -> Option<u32> {
         if self.columns == 0 || self.rows == 0 {
@@ -192,7 +192,7 @@ mod tests {
         let mut out = vec![];
         assert_eq!(example().write_into(&mut out), Some(2));
         for len in 0..HEADER {
-            // The headers are never among the zeros.
+            // Headers are never carried as a length.
             let short = Repair::parse(Octets { bytes: &out[..len], zeros: 100 });
             assert!(matches!(short, Err(Error::Truncated { offset, .. }) if offset <= len), "{len}");
         }

@@ -1,13 +1,13 @@
 use crate::Error;
 
-/// Bytes, then `zeros` bytes of zero that are not there.
+/// Bytes, followed by `zeros` zero bytes carried as a length only.
 ///
-/// Two are equal where their content is, however much of it is written out.
+/// Two are equal if their content is, regardless of how much of it is present as bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Octets<'a> {
-    /// The bytes that are there.
+    /// The bytes present.
     pub bytes: &'a [u8],
-    /// Bytes of zero behind them.
+    /// Number of zeros that follow.
     pub zeros: u32,
 }
 
@@ -16,27 +16,27 @@ impl<'a> Octets<'a> {
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, zeros: 0 }
     }
-    /// The length in bytes, the zeros included.
+    /// The length in bytes, including the zeros.
     pub const fn len(&self) -> usize {
         self.bytes.len().saturating_add(self.zeros as usize)
     }
-    /// Whether there is nothing at all.
+    /// Whether the length is zero.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The octet at `index`, `None` past the end.
+    /// The octet at `index`; `None` past the end.
     pub fn get(&self, index: usize) -> Option<u8> {
         match self.bytes.get(index) {
             None if index < self.len() => Some(0),
             byte => byte.copied(),
         }
     }
-    /// The first `n` octets and the rest; `None` where there are fewer.
+    /// The first `n` octets and the rest; `None` if there are fewer.
     pub fn split_at(&self, n: usize) -> Option<(Self, Self)> {
         match self.bytes.split_at_checked(n) {
             Some((head, tail)) => Some((Self::new(head), Self { bytes: tail, zeros: self.zeros })),
             None => {
-                // More than the bytes, so that the zeros in front are at most a u32.
+                // At least all bytes, so that the zeros in front fit into a u32.
                 let before = n - self.bytes.len();
                 let behind = (self.zeros as usize).checked_sub(before)?;
                 let (before, behind) = (before as u32, behind as u32);
@@ -44,28 +44,28 @@ impl<'a> Octets<'a> {
             }
         }
     }
-    /// Up to `len` octets from `start` on, fewer or none where they end before.
+    /// At most `len` octets from `start`; fewer if they end before.
     pub fn slice(&self, start: usize, len: usize) -> Self {
         let (_, rest) = self.split_at(start.min(self.len())).unwrap_or_default();
         rest.split_at(len.min(rest.len())).unwrap_or_default().0
     }
-    /// Appends everything to `out`, the zeros written out.
+    /// Appends everything to `out`, including the zeros.
     pub fn write_out(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.bytes);
         out.resize(out.len() + self.zeros as usize, 0);
     }
-    /// The first `N` octets and the rest; `None` where there are fewer.
+    /// The first `N` octets and the rest; `None` if there are fewer.
     pub(super) fn prefix<const N: usize>(&self) -> Option<([u8; N], Self)> {
         let (head, rest) = self.split_at(N)?;
         let mut prefix = [0; N];
         prefix[..head.bytes.len()].copy_from_slice(head.bytes);
         Some((prefix, rest))
     }
-    /// As [`Octets::split_at`] for a field that starts `offset` bytes into what is read.
+    /// As [`Octets::split_at`], for a field at `offset` of the input.
     pub(super) fn take(&self, field: &'static str, offset: usize, needed: usize) -> Result<(Self, Self), Error> {
         self.split_at(needed).ok_or(Error::Truncated { field, offset, needed, available: self.len() })
     }
-    /// An error where an octet is not zero; the first of them is `offset` bytes into what is read.
+    /// An error if an octet is not zero; the first octet is at `offset` of the input.
     pub(super) fn expect_zeros(&self, field: &'static str, offset: usize) -> Result<(), Error> {
         match self.bytes.iter().position(|b| *b != 0) {
             None => Ok(()),
@@ -94,7 +94,7 @@ impl PartialEq for Octets<'_> {
 }
 impl Eq for Octets<'_> {}
 
-/// Appends octets and holds zeros back until something follows them.
+/// Appends octets, and holds zeros back until something follows them.
 pub(super) struct Sink<'a> {
     out: &'a mut Vec<u8>,
     zeros: u32,
@@ -115,7 +115,7 @@ impl<'a> Sink<'a> {
         self.bytes(octets.bytes);
         self.zeros = self.zeros.saturating_add(octets.zeros);
     }
-    /// The zeros held back at the end.
+    /// The number of zeros held back at the end.
     pub(super) fn finish(self) -> u32 {
         self.zeros
     }
@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Everything is as it would be with the zeros written out.
+        /// Results are the same as with the zeros as bytes.
         #[test]
         fn zeros_are_bytes(bytes in proptest::collection::vec(0u8..3, 0..20), zeros in 0u32..20, at in 0usize..45, len in 0usize..45) {
             let octets = Octets { bytes: &bytes, zeros };

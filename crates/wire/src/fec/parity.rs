@@ -1,9 +1,10 @@
-//! What XOR codes protect of an RTP packet, the same for RFC 5109 (section 8), RFC 6015 (section 6.2) and RFC 8627
-//! (section 6.2): the P, X, CC, M and PT fields, the timestamp, the length, and all that follows the fixed header.
+//! The part of an RTP packet protected by XOR codes, the same for RFC 5109 (section 8), RFC 6015 (section 6.2) and
+//! RFC 8627 (section 6.2): the P, X, CC, M and PT fields, the timestamp, the length, and everything after the fixed
+//! header.
 //!
-//! The RFCs put these fields in different orders in their headers. A linear code does not mind the order, so there is
-//! one string for the three: [`PREFIX`] bytes laid out as in RFC 8627 (flags, length, timestamp), then everything
-//! after the fixed header. Headers carry the first part as [`Recovery`] and the second as their payload.
+//! The RFCs have these fields in different orders in their headers. Since the order does not matter to a linear code,
+//! there is one string for all three: [`PREFIX`] bytes laid out as in RFC 8627 (flags, length, timestamp), then
+//! everything after the fixed header. Headers carry the first part as [`Recovery`] and the second as their payload.
 //!
 //! ```
 //! use weir_wire::fec::{Octets, parity::{self, Recovery}};
@@ -27,10 +28,10 @@ use crate::rtp::{FIXED_HEADER, PacketView};
 /// Bytes of a protected string before what follows the packet's fixed header.
 pub const PREFIX: usize = 8;
 
-/// The fields of fixed headers under the code: those of one packet, or XORed ones.
+/// The protected fields of fixed headers: those of one packet, or their XOR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Recovery {
-    /// P, X, CC, M and PT as they stand in the first 16 bits of an RTP header, without the version: 14 bits.
+    /// P, X, CC, M and PT as in the first 16 bits of an RTP header, without the version: 14 bits.
     pub flags: u16,
     /// Timestamp.
     pub timestamp: u32,
@@ -42,15 +43,15 @@ pub struct Recovery {
 pub(super) const FLAGS: u16 = 0x3fff;
 
 impl Recovery {
-    /// The fields at the start of a protected string, and what follows the fixed header; `None` where the string is
-    /// shorter than [`PREFIX`].
+    /// The fields at the start of a protected string, and what follows them; `None` if the string is shorter than
+    /// [`PREFIX`].
     pub fn split(string: Octets<'_>) -> Option<(Self, Octets<'_>)> {
         let ([a, b, c, d, timestamp @ ..], payload) = string.prefix::<PREFIX>()?;
         let flags = u16::from_be_bytes([a, b]) & FLAGS;
         let (length, timestamp) = (u16::from_be_bytes([c, d]), u32::from_be_bytes(timestamp));
         Some((Self { flags, timestamp, length }, payload))
     }
-    /// Appends the protected string of these fields and `payload`, and gives the zeros behind it.
+    /// Appends the protected string of these fields and `payload`, and returns the number of zeros that follow.
     pub fn join_into(&self, payload: Octets<'_>, out: &mut Vec<u8>) -> u32 {
         out.extend_from_slice(&(self.flags & FLAGS).to_be_bytes());
         out.extend_from_slice(&self.length.to_be_bytes());
@@ -60,10 +61,10 @@ impl Recovery {
     }
 }
 
-/// Appends the protected string of an RTP packet and gives the zeros behind it.
+/// Appends the protected string of an RTP packet and returns the number of zeros that follow.
 ///
 /// # Errors
-/// Where the packet has no whole fixed header of version 2, or more than 65,535 bytes follow it.
+/// If the packet has no complete fixed header of version 2, or more than 65,535 bytes after it.
 pub fn protect_into(packet: Octets<'_>, out: &mut Vec<u8>) -> Result<u32, Error> {
     let Some((header, after)) = packet.bytes.split_first_chunk::<FIXED_HEADER>() else {
         let available = packet.bytes.len();
@@ -82,14 +83,14 @@ pub fn protect_into(packet: Octets<'_>, out: &mut Vec<u8>) -> Result<u32, Error>
     Ok(recovery.join_into(after, out))
 }
 
-/// Appends the RTP packet that a recovered string stands for and gives the zeros behind it (RFC 5109, section 9.1;
-/// RFC 6015, section 6.3.2; RFC 8627, sections 6.3.2 and 6.3.3). CSRC list and header extension are always written
-/// out. Offsets in errors count from the start of the string; nothing is appended then.
+/// Appends the RTP packet of a recovered string and returns the number of zeros that follow (RFC 5109, section 9.1;
+/// RFC 6015, section 6.3.2; RFC 8627, sections 6.3.2 and 6.3.3). CSRC list and header extension are always written as
+/// bytes. Offsets in errors count from the start of the string; nothing is appended then.
 ///
 /// # Errors
-/// Where the string cannot be a packet's, as happens by a damaged or forged repair packet: it is shorter than its
-/// length says (with ULPFEC also where only part of the packet was protected), bytes behind that length are not zero,
-/// CSRC list or header extension do not fit in, or the padding count is none.
+/// If the string is not a packet's, because of a damaged or forged repair packet: it is shorter than its length field
+/// (with ULPFEC also if only part of the packet was protected), bytes after that length are not zero, CSRC list or
+/// header extension do not fit, or the padding count is invalid.
 pub fn rebuild_into(string: Octets<'_>, sequence: u16, ssrc: u32, out: &mut Vec<u8>) -> Result<u32, Error> {
     let Some((Recovery { flags, timestamp, length }, after)) = Recovery::split(string) else {
         let available = string.len();
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_string_is_flags_length_timestamp_and_the_rest() {
-        // P = 0, X = 0, CC = 1, M = 1, PT = 11; sequence number 0x1234 and SSRC 2 are left out.
+        // P = 0, X = 0, CC = 1, M = 1, PT = 11; sequence number 0x1234 and SSRC 2 are excluded.
         let packet = hex("818b 1234 00000003 00000002 0000000a ffee");
         let mut string = vec![];
         assert_eq!(protect_into(Octets { bytes: &packet, zeros: 5 }, &mut string), Ok(5));
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn headers_inside_the_zeros_are_written_out() {
-        // Two CSRCs of 0 and an empty extension with a profile of 0, in the zeros; 3 bytes of payload behind.
+        // Two CSRCs of 0 and an empty extension with a profile of 0, within the zeros; 3 bytes of payload after them.
         let mut out = vec![];
         assert_eq!(rebuild_into(Octets { bytes: &hex("1260 000f 00000005"), zeros: 20 }, 7, 9, &mut out), Ok(3));
         assert_eq!(out, hex("9260 0007 00000005 00000009 00000000 00000000 00000000"));
@@ -207,7 +208,7 @@ mod tests {
             let (mut packet, mut string, mut again) = (vec![], vec![], vec![]);
             header.write_into(&mut packet);
             packet.extend_from_slice(&payload);
-            // Without zeros the padding is there, with them it is part of what is not.
+            // Without zeros the padding is present, with them it is part of the length.
             if zeros == 0 {
                 write_padding(&mut packet, padding);
             }
@@ -218,7 +219,7 @@ mod tests {
             prop_assert_eq!(Octets { bytes: &again, zeros: behind }, packet);
         }
 
-        /// A packet is lost, and the XOR of the other's string and the parity is its string.
+        /// A packet is lost: the XOR of the other's string and the parity is its string.
         #[test]
         fn parity_recovers(a in vec(any::<u8>(), 0..60), b in vec(any::<u8>(), 0..60), flags in any::<(u8, u8)>()) {
             let packet = |flag: u8, body: &[u8]| {

@@ -1,11 +1,11 @@
-//! RED: redundant blocks of other packets in front of a packet's own data (RFC 2198), and ULPFEC inside it (RFC 5109,
+//! RED: redundant blocks of other packets before a packet's own data (RFC 2198), and ULPFEC in RED (RFC 5109,
 //! section 14.2).
 //!
 //! RED carries FEC as a redundant block with a timestamp offset of 0, so that repair data has at most 1,023 bytes. A
-//! sender that sends a repair packet by itself makes it the primary block, with no redundant one, as libwebrtc (as of
-//! 2024) does with video; by RFC 5109, section 14.2, FEC is not to be sent by itself in such a stream.
+//! repair packet alone is sent as the primary block without redundant ones, as libwebrtc (as of 2024) does with video;
+//! RFC 5109, section 14.2, does not allow FEC alone in such a stream.
 //!
-//! FEC protects not the RED packets but what [`virtual_packet_into`] makes of them.
+//! FEC protects not the RED packets themselves, but the result of [`virtual_packet_into`].
 
 use super::Octets;
 use super::octets::Sink;
@@ -13,9 +13,9 @@ use crate::Error;
 use crate::read::Reader;
 use crate::rtp::PacketView;
 
-/// Most that a block's timestamp may lie before its packet's, in units of the media clock: 14 bits.
+/// Greatest offset of a block's timestamp before its packet's, in units of the media clock: 14 bits.
 pub const MAX_TIMESTAMP_OFFSET: u16 = 0x3fff;
-/// Most bytes of a redundant block: 10 bits.
+/// Greatest size of a redundant block: 10 bits.
 pub const MAX_BLOCK: usize = 0x3ff;
 
 /// The payload of a RED packet.
@@ -25,7 +25,7 @@ pub struct Red<'a> {
     pub redundant: Blocks<'a>,
     /// Payload type of the primary block, 7 bits.
     pub payload_type: u8,
-    /// The data of the primary block, to which the RTP header belongs.
+    /// The data of the primary block, described by the RTP header.
     pub primary: Octets<'a>,
 }
 
@@ -34,16 +34,16 @@ pub struct Red<'a> {
 pub struct Block<'a> {
     /// Payload type, 7 bits.
     pub payload_type: u8,
-    /// How long before the RTP header's timestamp its data was sampled, up to [`MAX_TIMESTAMP_OFFSET`].
+    /// Sampling time of its data before the RTP header's timestamp, up to [`MAX_TIMESTAMP_OFFSET`].
     pub timestamp_offset: u16,
-    /// Up to [`MAX_BLOCK`] bytes.
+    /// At most [`MAX_BLOCK`] bytes.
     pub data: Octets<'a>,
 }
 
-/// The redundant blocks of a [`Red`]: octets of a received one, or the caller's own to be written.
+/// The redundant blocks of a [`Red`]: octets of a received one, or blocks to be written.
 #[derive(Clone, Copy)]
 pub enum Blocks<'a> {
-    /// Those of a received packet, found sound by [`Red::parse`].
+    /// Blocks of a received packet, validated by [`Red::parse`].
     Wire(WireBlocks<'a>),
     /// Blocks to write.
     Own(&'a [Block<'a>]),
@@ -59,10 +59,10 @@ pub struct WireBlocks<'a> {
 const FOLLOWED: u32 = 0x8000_0000;
 
 impl<'a> Red<'a> {
-    /// Reads an RTP payload.
+    /// Parses an RTP payload.
     ///
     /// # Errors
-    /// Where the payload ends within the headers or within a redundant block.
+    /// If the payload ends within the headers or a redundant block.
     pub fn parse(payload: Octets<'a>) -> Result<Self, Error> {
         let mut r = Reader::new(payload.bytes, 0);
         let mut redundant = 0;
@@ -80,9 +80,9 @@ impl<'a> Red<'a> {
         let (data, primary) = data.take("RED redundant blocks", r.offset(), redundant)?;
         Ok(Self { redundant: Blocks::Wire(WireBlocks { headers, data }), payload_type, primary })
     }
-    /// Appends the payload and gives the zeros behind it.
+    /// Appends the payload and returns the number of zeros that follow.
     ///
-    /// `None`, and nothing is appended, where a redundant block passes [`MAX_BLOCK`] or [`MAX_TIMESTAMP_OFFSET`].
+    /// `None`, with nothing appended, if a redundant block exceeds [`MAX_BLOCK`] or [`MAX_TIMESTAMP_OFFSET`].
     #[must_use]
     pub fn write_into(&self, out: &mut Vec<u8>) -> Option<u32> {
         let sound = |b: Block<'_>| b.data.len() <= MAX_BLOCK && b.timestamp_offset <= MAX_TIMESTAMP_OFFSET;
@@ -102,11 +102,11 @@ impl<'a> Red<'a> {
 }
 
 /// Appends the packet that FEC protects in place of a RED packet (RFC 5109, section 14.2): RED's headers and redundant
-/// blocks are taken out, and the payload type is that of the primary block. Gives the zeros behind it. Sequence
-/// number, marker and padding stay.
+/// blocks are removed, and the payload type is that of the primary block. Sequence number, marker and padding are kept.
+/// Returns the number of zeros that follow.
 ///
 /// # Errors
-/// Where the RTP header or the payload is not sound; nothing is appended then.
+/// If the RTP header or the payload is invalid; nothing is appended then.
 pub fn virtual_packet_into(packet: Octets<'_>, out: &mut Vec<u8>) -> Result<u32, Error> {
     let header_len = PacketView::parse_header(packet.bytes)?.header_len();
     let (header, payload) = packet.bytes.split_at(header_len);
@@ -119,7 +119,7 @@ pub fn virtual_packet_into(packet: Octets<'_>, out: &mut Vec<u8>) -> Result<u32,
 }
 
 impl<'a> Blocks<'a> {
-    /// The blocks in their order.
+    /// The blocks in order.
     pub fn iter(&self) -> BlockIter<'a> {
         BlockIter(*self)
     }

@@ -1,24 +1,25 @@
-//! The simple Reed-Solomon scheme of FECFRAME (RFC 6865): the numbers that tell which symbol of which block a packet
-//! carries, and the ADU information that the code works on.
+//! The simple Reed-Solomon scheme of FECFRAME (RFC 6865): payload IDs, which state the symbol and block of a packet,
+//! and the ADU information on which the code operates.
 //!
 //! A source packet is an application data unit (ADU), here a whole RTP packet from its fixed header to its padding,
-//! followed by an explicit source FEC payload ID (section 5.1.2; RFC 6363, section 5.3). So a source packet is not the
-//! RTP packet any more: a receiver without the scheme takes the six bytes for payload, or their last one for the
-//! padding count. Such packets need a payload type of their own, or a session whose receivers all know the scheme.
+//! followed by an explicit source FEC payload ID (section 5.1.2; RFC 6363, section 5.3). It is therefore no longer a
+//! valid RTP packet: a receiver without the scheme would take the six bytes for payload, or the last one for the
+//! padding count. Such packets need a payload type of their own, or a session in which all receivers support the
+//! scheme.
 //!
-//! A repair packet is a repair FEC payload ID and one repair symbol (section 5.1.3), in a datagram of a flow of its own
-//! with nothing else in it (RFC 6363, section 5.5). RFC 6865 defines no RTP payload format for them, which RFC 6363,
-//! section 5.4.1, leaves to each scheme; one that wants an RTP header puts it in front of the ID.
+//! A repair packet is a repair FEC payload ID and one repair symbol (section 5.1.3), alone in a datagram of a separate
+//! flow (RFC 6363, section 5.5). RFC 6865 defines no RTP payload format for it, which RFC 6363, section 5.4.1, leaves
+//! to each scheme; with an RTP header, the header precedes the ID.
 //!
-//! Neither ID carries n, the number of all symbols of a block, although RFC 6363 schemes may: how many repair symbols
-//! there are a receiver need not know.
+//! Neither ID carries n, the total number of symbols in a block, although RFC 6363 allows it: a receiver need not know
+//! the number of repair symbols.
 
 use super::Octets;
 use crate::Error;
 
 /// Bytes of a payload ID, source or repair.
 pub const PAYLOAD_ID: usize = 6;
-/// Bytes before the ADU in its ADU information (section 4.3).
+/// Bytes before the ADU in the ADU information (section 4.3).
 pub const ADU_HEADER: usize = 3;
 /// FEC encoding ID (section 5.1.1.1).
 pub const ENCODING_ID: u8 = 8;
@@ -28,7 +29,7 @@ pub const ENCODING_ID: u8 = 8;
 pub struct Field(u8);
 
 impl Field {
-    /// A field whose elements have `m` bits; `None` where that is not 2 to 16.
+    /// A field whose elements have `m` bits; `None` if that is not 2 to 16.
     pub const fn new(m: u8) -> Option<Self> {
         if 2 <= m && m <= 16 { Some(Self(m)) } else { None }
     }
@@ -36,7 +37,7 @@ impl Field {
     pub const fn bits(self) -> u8 {
         self.0
     }
-    /// Most symbols of a block, source and repair together: 2^m - 1 (section 4.2).
+    /// Most symbols of a block, source and repair: 2^m - 1 (section 4.2).
     pub const fn max_symbols(self) -> u16 {
         ((1u32 << self.0) - 1) as u16
     }
@@ -52,19 +53,19 @@ impl Default for Field {
     }
 }
 
-/// Which symbol a packet carries (sections 5.1.2 and 5.1.3).
+/// The symbol carried by a packet (sections 5.1.2 and 5.1.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PayloadId {
     /// The source block (SBN), 32 - m bits.
     pub block: u32,
-    /// The symbol (ESI), m bits: below `source_symbols` a source symbol, else a repair symbol.
+    /// The symbol (ESI), m bits: a source symbol if below `source_symbols`, else a repair symbol.
     pub symbol: u16,
     /// Source symbols in the block (k).
     pub source_symbols: u16,
 }
 
 impl PayloadId {
-    /// Whether it stands for a source symbol.
+    /// Whether it is a source symbol.
     pub const fn is_source(&self) -> bool {
         self.symbol < self.source_symbols
     }
@@ -75,18 +76,18 @@ impl PayloadId {
             && 0 < self.source_symbols
             && self.source_symbols <= most
     }
-    /// The six bytes; `None` where `field` cannot tell it.
+    /// The six bytes; `None` if out of range for `field`.
     pub fn to_bytes(&self, field: Field) -> Option<[u8; PAYLOAD_ID]> {
         let [a, b, c, d] = (self.block.checked_shl(field.0.into())? | u32::from(self.symbol)).to_be_bytes();
         let [e, f] = self.source_symbols.to_be_bytes();
         self.is_sound(field).then_some([a, b, c, d, e, f])
     }
-    /// Reads the six bytes, which stand `offset` bytes into the packet.
+    /// Parses the six bytes, at `offset` of the packet.
     fn read(bytes: [u8; PAYLOAD_ID], offset: usize, source: bool, field: Field) -> Result<Self, Error> {
         let [a, b, c, d, e, f] = bytes;
         let bits = u32::from_be_bytes([a, b, c, d]);
         let most = field.max_symbols();
-        // The mask is of m bits, so that it fits.
+        // The mask has m bits, so it fits.
         let symbol = (bits & u32::from(most)) as u16;
         let id = Self { block: bits >> field.0, symbol, source_symbols: u16::from_be_bytes([e, f]) };
         let wrong = |name, at, value: u16, expected| {
@@ -103,10 +104,10 @@ impl PayloadId {
     }
 }
 
-/// Appends a FEC source packet, `adu` and its payload ID, and gives the zeros that are not there.
+/// Appends a FEC source packet, `adu` and its payload ID, and returns the number of zeros carried as a length.
 ///
-/// Where there are some, they stand between the bytes of the ADU and the ID, which is then still the last thing in
-/// `out`. `None`, and nothing is appended, where the ID is of no source symbol of this field.
+/// The zeros are between the bytes of the ADU and the ID, which is the end of `out`. `None`, with nothing appended, if
+/// the ID is not that of a source symbol of this field.
 #[must_use]
 pub fn write_source_into(adu: Octets<'_>, id: &PayloadId, field: Field, out: &mut Vec<u8>) -> Option<u32> {
     let id = id.to_bytes(field).filter(|_| id.is_source())?;
@@ -115,11 +116,10 @@ pub fn write_source_into(adu: Octets<'_>, id: &PayloadId, field: Field, out: &mu
     Some(adu.zeros)
 }
 
-/// Takes a FEC source packet apart into ADU and payload ID; `zeros` stand before the ID, as [`write_source_into`] has
-/// them.
+/// Splits a FEC source packet into ADU and payload ID; `zeros` precede the ID, as in [`write_source_into`].
 ///
 /// # Errors
-/// Where there is no room for an ID, or it is of no source symbol.
+/// If it is shorter than an ID, or the ID is not that of a source symbol.
 pub fn parse_source(packet: Octets<'_>, field: Field) -> Result<(Octets<'_>, PayloadId), Error> {
     let available = packet.bytes.len();
     let truncated = Error::Truncated { field: "source FEC payload ID", offset: 0, needed: PAYLOAD_ID, available };
@@ -128,8 +128,8 @@ pub fn parse_source(packet: Octets<'_>, field: Field) -> Result<(Octets<'_>, Pay
     Ok((Octets { bytes: adu, zeros: packet.zeros }, id))
 }
 
-/// Appends a FEC repair packet, the payload ID and a repair symbol, and gives the zeros behind it. `None`, and nothing
-/// is appended, where the ID is of no repair symbol of this field.
+/// Appends a FEC repair packet, the payload ID and a repair symbol, and returns the number of zeros that follow.
+/// `None`, with nothing appended, if the ID is not that of a repair symbol of this field.
 #[must_use]
 pub fn write_repair_into(id: &PayloadId, symbol: Octets<'_>, field: Field, out: &mut Vec<u8>) -> Option<u32> {
     let id = id.to_bytes(field).filter(|_| !id.is_source())?;
@@ -138,10 +138,10 @@ pub fn write_repair_into(id: &PayloadId, symbol: Octets<'_>, field: Field, out: 
     Some(symbol.zeros)
 }
 
-/// Takes a FEC repair packet apart into payload ID and repair symbol.
+/// Splits a FEC repair packet into payload ID and repair symbol.
 ///
 /// # Errors
-/// Where there is no room for an ID, or it is of no repair symbol.
+/// If it is shorter than an ID, or the ID is not that of a repair symbol.
 pub fn parse_repair(packet: Octets<'_>, field: Field) -> Result<(PayloadId, Octets<'_>), Error> {
     let available = packet.bytes.len();
     let truncated = Error::Truncated { field: "repair FEC payload ID", offset: 0, needed: PAYLOAD_ID, available };
@@ -149,9 +149,9 @@ pub fn parse_repair(packet: Octets<'_>, field: Field) -> Result<(PayloadId, Octe
     Ok((PayloadId::read(*id, 0, false, field)?, Octets { bytes: symbol, zeros: packet.zeros }))
 }
 
-/// Appends the ADU information of `adu`, the string that the code protects, without its padding, and gives the zeros
-/// behind it (section 4.3). A block's longest makes the length of its symbols; shorter ones are taken as if zeros
-/// followed. `None`, and nothing is appended, where the ADU has more than 65,535 bytes.
+/// Appends the ADU information of `adu`, the string protected by the code, without its padding, and returns the number
+/// of zeros that follow (section 4.3). The longest of a block determines the symbol length; shorter ones count as
+/// followed by zeros. `None`, with nothing appended, if the ADU exceeds 65,535 bytes.
 #[must_use]
 pub fn protect_into(flow: u8, adu: Octets<'_>, out: &mut Vec<u8>) -> Option<u32> {
     let [a, b] = u16::try_from(adu.len()).ok()?.to_be_bytes();
@@ -160,11 +160,11 @@ pub fn protect_into(flow: u8, adu: Octets<'_>, out: &mut Vec<u8>) -> Option<u32>
     Some(adu.zeros)
 }
 
-/// The flow and the ADU of recovered ADU information. The ADU is the whole RTP packet, sequence number and SSRC
-/// included; whether it is a sound one is for [`PacketView`](crate::rtp::PacketView) to say.
+/// The flow and the ADU in recovered ADU information. The ADU is the whole RTP packet, including sequence number and
+/// SSRC; it must be validated by [`PacketView`](crate::rtp::PacketView).
 ///
 /// # Errors
-/// Where the information is shorter than its length says, or its padding is not zero. Offsets count from its start.
+/// If the information is shorter than its length field, or its padding is not zero. Offsets count from its start.
 pub fn rebuild(information: Octets<'_>) -> Result<(u8, Octets<'_>), Error> {
     let available = information.len();
     let truncated = Error::Truncated { field: "ADU information", offset: 0, needed: ADU_HEADER, available };
@@ -175,12 +175,12 @@ pub fn rebuild(information: Octets<'_>) -> Result<(u8, Octets<'_>), Error> {
     Ok((flow, adu))
 }
 
-/// What the scheme's sender and receiver must agree upon (FEC scheme-specific information, section 5.1.1.2).
+/// What sender and receiver of the scheme must agree on (FEC scheme-specific information, section 5.1.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SchemeInfo {
-    /// Length of the symbols in bytes, or the most that it may be (E).
+    /// Length of the symbols in bytes, or its upper bound (E).
     pub symbol_length: u16,
-    /// Whether every symbol has that length (S).
+    /// Whether every symbol has exactly that length (S).
     pub strict: bool,
     /// The field of the code (m).
     pub field: Field,
@@ -192,10 +192,10 @@ impl SchemeInfo {
         let [a, b] = self.symbol_length.to_be_bytes();
         [a, b, u8::from(self.strict) << 7 | self.field.0]
     }
-    /// Reads the opaque form.
+    /// Parses the opaque form.
     ///
     /// # Errors
-    /// Where m is not 2 to 16.
+    /// If m is not 2 to 16.
     pub fn from_bytes([a, b, c]: [u8; 3]) -> Result<Self, Error> {
         let (m, symbol_length) = (c & 0x7f, u16::from_be_bytes([a, b]));
         let field =

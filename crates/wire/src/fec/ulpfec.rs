@@ -1,12 +1,12 @@
-//! ULPFEC: XOR parity with uneven protection of a packet's levels (RFC 5109).
+//! ULPFEC: XOR parity with uneven protection by levels (RFC 5109).
 //!
-//! Level 0 covers what follows the fixed header of its packets up to a protection length, level 1 goes on from there
-//! with packets of its own choice, and so on (section 7.4). In terms of the [protected string](super::parity), level
-//! 0 is its prefix and the first L0 octets behind it, and level n the next Ln octets: [`super::Octets::slice`] cuts
-//! them out. One level that reaches the end of the longest packet protects whole packets.
+//! Level 0 covers what follows the fixed header of its packets up to a protection length, level 1 continues from there
+//! with its own set of packets, and so on (section 7.4). In terms of the [protected string](super::parity), level 0 is
+//! its prefix and the first L0 octets after it, and level n the next Ln octets: [`super::Octets::slice`] extracts them.
+//! A single level up to the end of the longest packet protects whole packets.
 //!
-//! The repair packet has the SSRC of what it protects and a sequence of its own where it is a stream of its own
-//! (sections 7.2 and 14.1), and is a redundant block where it is inside RED (section 14.2).
+//! As a separate stream the repair packets have the SSRC of the protected stream and their own sequence numbers
+//! (sections 7.2 and 14.1); in RED they are redundant blocks (section 14.2).
 
 use super::octets::Sink;
 use super::parity::{FLAGS, Recovery};
@@ -16,9 +16,9 @@ use crate::read::Reader;
 
 /// Bytes of the FEC header (section 7.3).
 pub const HEADER: usize = 10;
-/// Packets that the short mask reaches, from the base on.
+/// Range of the short mask in packets, from the base.
 pub const SHORT_MASK: u32 = 16;
-/// Packets that the long mask reaches.
+/// Range of the long mask in packets.
 pub const LONG_MASK: u32 = 48;
 
 const LONG: u16 = 0x4000;
@@ -30,23 +30,23 @@ pub struct Repair<'a> {
     pub recovery: Recovery,
     /// The lowest sequence number protected at any level (SN base).
     pub base: u16,
-    /// The levels, from 0 on.
+    /// The levels from 0.
     pub levels: Levels<'a>,
 }
 
 /// One protection level (section 7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level<'a> {
-    /// The packets, as seen from the base.
+    /// The packets relative to the base.
     pub mask: Mask,
     /// The XOR of their octets at this level. Its length is the protection length.
     pub payload: Octets<'a>,
 }
 
-/// The levels of a [`Repair`]: octets of a received one, or the caller's own to be written.
+/// The levels of a [`Repair`]: octets of a received one, or levels to be written.
 #[derive(Clone, Copy)]
 pub enum Levels<'a> {
-    /// Those of a received packet, found sound by [`Repair::parse`].
+    /// Levels of a received packet, validated by [`Repair::parse`].
     Wire(WireLevels<'a>),
     /// Levels to write.
     Own(&'a [Level<'a>]),
@@ -60,10 +60,10 @@ pub struct WireLevels<'a> {
 }
 
 impl<'a> Repair<'a> {
-    /// Reads an RTP payload, or a block of RED. The E bit is passed over (section 7.3).
+    /// Parses an RTP payload or a block of RED. The E bit is ignored (section 7.3).
     ///
     /// # Errors
-    /// Where a header or a level is cut short, or a level protects no packet.
+    /// If a header or a level is cut off, or a level protects no packet.
     pub fn parse(payload: Octets<'a>) -> Result<Self, Error> {
         let mut r = Reader::new(payload.bytes, 0);
         let (flags, base) = (r.u16("ULPFEC flags")?, r.u16("ULPFEC SN base")?);
@@ -84,14 +84,14 @@ impl<'a> Repair<'a> {
     pub const fn coverage(&self, level: &Level<'_>) -> Coverage {
         Coverage { base: self.base, pattern: Pattern::Mask(level.mask) }
     }
-    /// Appends the parity of the protected strings at level 0, and gives the zeros behind it.
+    /// Appends the parity of the protected strings at level 0, and returns the number of zeros that follow.
     pub fn string_into(&self, out: &mut Vec<u8>) -> u32 {
         self.recovery.join_into(self.levels.iter().next().map_or(Octets::default(), |l| l.payload), out)
     }
-    /// Appends the payload and gives the zeros behind it, taking the short mask where it reaches.
+    /// Appends the payload with the short mask if it suffices, and returns the number of zeros that follow.
     ///
-    /// `None`, and nothing is appended, where the format cannot tell it: no level at all, a level that protects no
-    /// packet or one 48 or more after the base, or a protection length past 65,535.
+    /// `None`, with nothing appended, if the format cannot express it: no level, a level that protects no packet or one
+    /// 48 or more after the base, or a protection length above 65,535.
     #[must_use]
     pub fn write_into(&self, out: &mut Vec<u8>) -> Option<u32> {
         let sound = |l: Level<'_>| !l.mask.is_empty() && l.mask.span() <= LONG_MASK && l.payload.len() <= 0xffff;
@@ -107,7 +107,7 @@ impl<'a> Repair<'a> {
         sink.bytes(&self.recovery.length.to_be_bytes());
         for level in self.levels.iter() {
             sink.bytes(&(level.payload.len() as u16).to_be_bytes());
-            // The base stands in the most significant bit.
+            // The base is the most significant bit.
             let bits = (level.mask.bits() as u64).reverse_bits().to_be_bytes();
             sink.bytes(&bits[..if long { 6 } else { 2 }]);
             sink.octets(level.payload);
@@ -117,7 +117,7 @@ impl<'a> Repair<'a> {
 }
 
 impl<'a> WireLevels<'a> {
-    /// The first level in `octets`, which start `offset` bytes into the payload, and what follows it.
+    /// The first level in `octets`, which start at `offset` of the payload, and the rest.
     fn read(&self, octets: Octets<'a>, offset: usize) -> Result<(Level<'a>, Octets<'a>), Error> {
         let mut r = Reader::new(octets.bytes, offset);
         let length = r.u16("ULPFEC protection length")?;
@@ -136,7 +136,7 @@ impl<'a> WireLevels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// The levels, from 0 on.
+    /// The levels from 0.
     pub fn iter(&self) -> LevelIter<'a> {
         LevelIter(*self)
     }

@@ -9,9 +9,9 @@ use weir_units::{DataRate, DataSize, TimeDelta};
 pub struct App<'a> {
     /// Subtype, 5 bits.
     pub subtype: u8,
-    /// Who sends it.
+    /// SSRC of the sender.
     pub ssrc: u32,
-    /// Whose format it is, in ASCII.
+    /// The owner of the format, in ASCII.
     pub name: [u8; 4],
     /// The data, in whole words; zeros fill the last one.
     pub data: &'a [u8],
@@ -37,9 +37,9 @@ impl<'a> App<'a> {
 /// Name of the APP packet that carries a [`NadaReport`].
 pub const NADA_NAME: [u8; 4] = *b"NADA";
 
-/// What a NADA receiver tells its sender (RFC 8698, section 5.3), in an APP packet of name "NADA" and subtype 0.
+/// A NADA receiver's report (RFC 8698, section 5.3), in an APP packet with name "NADA" and subtype 0.
 ///
-/// The RFC lists the values and leaves their packet open. Weir's is:
+/// The RFC lists the values and does not specify the packet. Weir's is:
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -59,13 +59,13 @@ pub const NADA_NAME: [u8; 4] = *b"NADA";
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// R is rmode. `x_curr` has 31 bits in microseconds where the RFC suggests 15 in 100 us: 100 us is one per cent of a
-/// 10 ms signal, and a word is there anyway. Values past the fields saturate.
+/// R is rmode. `x_curr` has 31 bits in microseconds; the RFC suggests 15 bits in units of 100 us, which is one per cent
+/// of a 10 ms signal, whereas a word is available in any case. Values out of range saturate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NadaReport {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
-    /// The stream that it is about.
+    /// The stream that it concerns.
     pub media_ssrc: u32,
     /// rmode: gradual update (1) rather than accelerated ramp-up (0).
     pub gradual: bool,
@@ -76,7 +76,7 @@ pub struct NadaReport {
 }
 
 impl NadaReport {
-    /// The report in an APP packet; `None` where name, subtype or length is another.
+    /// The report in an APP packet; `None` if name, subtype or length differ.
     pub fn from_app(app: &App<'_>) -> Option<Self> {
         if app.name != NADA_NAME || app.subtype != 0 || app.data.len() != 12 {
             return None;
@@ -108,12 +108,12 @@ impl NadaReport {
 /// Name of the APP packet that carries a [`OneWayDelayReport`].
 pub const OWD_NAME: [u8; 4] = *b"OWD ";
 
-/// The delay from sender to receiver over a range of packets, in an APP packet of name "OWD " and subtype 0.
+/// One-way delay over a range of packets, in an APP packet with name "OWD " and subtype 0.
 ///
-/// The packet is Weir's own. Controllers that take one-way delay as a cue were described with an Internet-Draft of an
-/// extended report block for it ("RTCP XR Report Block for One Way Delay metric Reporting", R. van Brandenburg and
-/// others, 2012), which expired before a block type was assigned; the delay block that came to be, of RFC 6843, tells
-/// the round trip. So this is no extended report and takes no number there:
+/// The packet is Weir's own. Controllers with one-way delay as a cue were described with an Internet-Draft of an
+/// extended report block ("RTCP XR Report Block for One Way Delay metric Reporting", R. van Brandenburg and others,
+/// 2012), which expired before a block type was assigned; the delay block of RFC 6843 has the round-trip time. It is
+/// therefore not an extended report and uses no block type:
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -137,14 +137,14 @@ pub const OWD_NAME: [u8; 4] = *b"OWD ";
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// `begin_seq` and `end_seq` are as in extended reports (RFC 3611, section 4.1). Where the clocks of both ends do not
-/// agree the delays are what the receiver knows of them: that above the least it has ever seen, which is the queuing
-/// delay. Negative delays are written as 0, those over 18.2 hours as that.
+/// `begin_seq` and `end_seq` are as in extended reports (RFC 3611, section 4.1). If the clocks of both ends are not
+/// synchronised the delays are the receiver's estimates, relative to the minimum so far, which is the queuing delay.
+/// Negative delays are written as 0, those over 18.2 hours as the maximum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OneWayDelayReport {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
-    /// The stream that it is about.
+    /// The stream that it concerns.
     pub media_ssrc: u32,
     /// The first sequence number of the range.
     pub begin: u16,
@@ -154,12 +154,12 @@ pub struct OneWayDelayReport {
     pub min: TimeDelta,
     /// Their mean delay.
     pub mean: TimeDelta,
-    /// The delay of the one that came last.
+    /// The delay of the last packet received.
     pub latest: TimeDelta,
 }
 
 impl OneWayDelayReport {
-    /// The report in an APP packet; `None` where name, subtype or length is another.
+    /// The report in an APP packet; `None` if name, subtype or length differ.
     pub fn from_app(app: &App<'_>) -> Option<Self> {
         if app.name != OWD_NAME || app.subtype != 0 || app.data.len() != 20 {
             return None;
@@ -191,8 +191,8 @@ impl OneWayDelayReport {
 /// Name of the APP packet that carries a [`Nadu`].
 pub const NADU_NAME: [u8; 4] = *b"PSS0";
 
-/// Next application data unit: what a receiver's buffer holds, by source (3GPP TS 26.234, "PSS buffer feedback"), in an
-/// APP packet of name "PSS0" and subtype 0.
+/// Next application data unit: the state of a receiver's buffer, by source (3GPP TS 26.234, "PSS buffer feedback"), in
+/// an APP packet with name "PSS0" and subtype 0.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -206,11 +206,11 @@ pub const NADU_NAME: [u8; 4] = *b"PSS0";
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// once for each source. The text of TS 26.234 was not at hand: the layout is what two programs that speak it have,
-/// a streaming server and a set-top box, and they agree.
+/// once for each source. The text of TS 26.234 was not available: the layout is that of two implementations, a
+/// streaming server and a set-top box, which agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nadu<'a> {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
     /// The buffers, at least one.
     pub entries: List<'a, NaduEntry>,
@@ -221,9 +221,9 @@ pub struct Nadu<'a> {
 pub struct NaduEntry {
     /// The source.
     pub ssrc: u32,
-    /// Time until the next unit is played out, 0 to 65,534 ms to the nearest; `None` where it is not known.
+    /// Time until the next unit is played, 0 to 65,534 ms to the nearest; `None` if unknown.
     pub playout_delay: Option<TimeDelta>,
-    /// NSN: sequence number of the packet whose unit is decoded next.
+    /// NSN: sequence number of the packet with the next unit to be decoded.
     pub next_sequence: u16,
     /// NUN: the number of that unit inside the packet, from 0, 5 bits.
     pub next_unit: u8,
@@ -231,7 +231,7 @@ pub struct NaduEntry {
     pub free_buffer: DataSize,
 }
 
-/// What stands for a playout delay that is not known.
+/// The value of an unknown playout delay.
 const NO_DELAY: u16 = 0xffff;
 
 impl Entry for NaduEntry {
@@ -262,7 +262,7 @@ impl Entry for NaduEntry {
 }
 
 impl<'a> Nadu<'a> {
-    /// The message in an APP packet; `None` where name or subtype is another, or the entries are not whole or none.
+    /// The message in an APP packet; `None` if name or subtype differ, or there are no complete entries.
     pub fn from_app(app: &App<'a>) -> Option<Self> {
         let fits = !app.data.is_empty() && app.data.len().is_multiple_of(NaduEntry::SIZE);
         (app.name == NADU_NAME && app.subtype == 0 && fits)

@@ -4,9 +4,9 @@ use crate::{Error, List};
 /// Goodbye (RFC 3550, section 6.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bye<'a> {
-    /// The sources that leave; those after the 31st are left out.
+    /// The sources that leave; at most 31 are written.
     pub sources: List<'a, u32>,
-    /// Why, in UTF-8 by the RFC, taken as it comes; what passes 255 bytes is cut off.
+    /// The reason, UTF-8 by the RFC but not checked; truncated to 255 bytes.
     pub reason: Option<&'a [u8]>,
 }
 

@@ -1,7 +1,7 @@
 //! Congestion control feedback (RFC 8888).
 //!
-//! Section 3.1 has a block report on begin_seq to "begin_seq+num_reports inclusive" and also lets num_reports be 0 for
-//! no packet at all; both cannot hold. As in libwebrtc (as of 2024), num_reports is the number of packets.
+//! By section 3.1 a block covers begin_seq to "begin_seq+num_reports inclusive", and num_reports may also be 0 for no
+//! packet, which is contradictory. As in libwebrtc (as of 2024), num_reports is the number of packets.
 
 use super::{MAX_PACKET, RTPFB, RawPacket};
 use crate::read::{Reader, be16, be32};
@@ -11,14 +11,14 @@ use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// The message's FMT value.
 pub const FMT: u8 = 11;
-/// Packets that one block may report on (section 3.1).
+/// Most packets in one block (section 3.1).
 pub const MAX_REPORTS: usize = 16_384;
 /// Largest arrival time offset that is a measurement, 8,189/1024 s.
 const MAX_OFFSET: u16 = 0x1ffd;
 const OVER_RANGE: u16 = 0x1ffe;
 const UNAVAILABLE: u16 = 0x1fff;
 
-/// How long before the report a packet arrived.
+/// Time from a packet's arrival to the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArrivalOffset {
     /// In units of 1/1024 s, at most 8,189.
@@ -37,11 +37,11 @@ impl ArrivalOffset {
         if ns < 0 {
             return Self::Unavailable;
         }
-        // Past a minute the answer is clear, and below it the product holds.
+        // Above a minute the result is known, and below it the product does not overflow.
         let ticks = if ns > 60_000_000_000 { i64::MAX } else { (ns * 1_024 + 500_000_000) / 1_000_000_000 };
         if ticks > MAX_OFFSET as i64 { Self::OverRange } else { Self::Ticks(ticks as u16) }
     }
-    /// The offset as a time, where there is one.
+    /// The offset as a time, if there is one.
     #[inline]
     pub const fn as_time_delta(self) -> Option<TimeDelta> {
         match self {
@@ -71,22 +71,22 @@ impl ArrivalOffset {
     }
 }
 
-/// What is reported of one packet.
+/// The report on one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Metric {
     /// Not received yet.
     NotReceived,
     /// Received.
     Received {
-        /// The ECN field that it came with.
+        /// Its ECN field.
         ecn: Ecn,
-        /// When, before the report.
+        /// Its arrival before the report.
         offset: ArrivalOffset,
     },
 }
 
 impl Metric {
-    /// The metric as it stands on the wire.
+    /// The metric as in the packet.
     #[inline]
     pub const fn bits(self) -> u16 {
         match self {
@@ -94,7 +94,7 @@ impl Metric {
             Self::Received { ecn, offset } => 0x8000 | (ecn.bits() as u16) << 13 | offset.bits(),
         }
     }
-    /// The metric of 16 bits; those behind a clear R bit are ignored.
+    /// The metric of 16 bits; bits after a clear R bit are ignored.
     #[inline]
     pub const fn from_bits(bits: u16) -> Self {
         if bits & 0x8000 == 0 {
@@ -122,13 +122,13 @@ impl Entry for Metric {
 pub struct Feedback<'a> {
     /// Who sends the feedback.
     pub sender_ssrc: u32,
-    /// The instant that offsets count back from: middle 32 bits of an NTP time of the feedback's sender.
+    /// The time from which offsets count back: middle 32 bits of an NTP time of the feedback's sender.
     pub report_timestamp: u32,
     blocks: &'a [u8],
 }
 
 impl<'a> Feedback<'a> {
-    /// Reads a message and checks that every block is whole.
+    /// Parses a message and checks that every block is complete.
     pub fn parse(raw: &RawPacket<'a>) -> Result<Self, Error> {
         let mut r = raw.reader();
         let sender_ssrc = r.u32("CCFB sender SSRC")?;
@@ -207,7 +207,7 @@ pub struct Stream<'a> {
     pub ssrc: u32,
     /// Sequence number of the first packet reported on.
     pub begin_sequence: u16,
-    /// The packets from there on.
+    /// The packets from there.
     pub metrics: List<'a, Metric>,
 }
 
@@ -239,7 +239,8 @@ impl<'a> Iterator for Streams<'a> {
     }
 }
 
-/// Writes a message straight into the caller's bytes: streams one after the other, packets in sequence order within.
+/// Writes a message directly into the caller's bytes: streams one after the other, and in each, packets in sequence
+/// order.
 ///
 /// ```
 /// use weir_units::{Ecn, Timestamp};
@@ -259,20 +260,20 @@ pub struct Writer<'o> {
     start: usize,
     report: Timestamp,
     report_timestamp: u32,
-    /// Where the open block starts.
+    /// Offset of the open block.
     block: Option<usize>,
 }
 
 impl<'o> Writer<'o> {
-    /// Starts a message whose offsets count back from `report`; `report_timestamp` is the same instant as the middle
-    /// 32 bits of an NTP time ([`NtpTime::compact`](crate::ntp::NtpTime::compact)).
+    /// Starts a message whose offsets count back from `report`; `report_timestamp` is the same time as the middle 32
+    /// bits of an NTP time ([`NtpTime::compact`](crate::ntp::NtpTime::compact)).
     pub fn new(out: &'o mut Vec<u8>, sender_ssrc: u32, report: Timestamp, report_timestamp: u32) -> Self {
         let start = out.len();
         out.extend_from_slice(&[0x80 | FMT, RTPFB, 0, 0]);
         out.extend_from_slice(&sender_ssrc.to_be_bytes());
         Self { out, start, report, report_timestamp, block: None }
     }
-    /// Starts the block of a stream, on packets from `begin_sequence` on. `false`, and no stream open, where the
+    /// Starts the block of a stream, with packets from `begin_sequence`. Returns `false`, with no stream open, if the
     /// packet is full (256 kB).
     pub fn stream(&mut self, ssrc: u32, begin_sequence: u16) -> bool {
         self.close_block();
@@ -285,8 +286,8 @@ impl<'o> Writer<'o> {
         self.out.extend_from_slice(&[0, 0]);
         true
     }
-    /// Adds the next packet of the stream: ECN field and arrival, or `None` where it was not received. `false`, and
-    /// nothing added, where no stream was started or its block is full.
+    /// Adds the next packet of the stream: ECN field and arrival, or `None` if it was not received. Returns `false`,
+    /// with nothing added, if no stream is open or its block is full.
     #[inline]
     pub fn push(&mut self, received: Option<(Ecn, Timestamp)>) -> bool {
         self.push_metric(match received {
@@ -306,7 +307,7 @@ impl<'o> Writer<'o> {
         metric.write_into(self.out);
         true
     }
-    /// Bytes that the message takes if finished now.
+    /// Size of the message if finished now.
     pub fn size(&self) -> usize {
         (self.out.len() - self.start).next_multiple_of(4) + 4
     }

@@ -10,20 +10,20 @@ pub(super) const FIR_FMT: u8 = 4;
 /// Full intra request (RFC 5104, section 4.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fir<'a> {
-    /// Who asks.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
     /// The "media source" field, 0 by the RFC: the sources are in the entries.
     pub media_ssrc: u32,
-    /// Who is asked.
+    /// The sources requested.
     pub entries: List<'a, FirEntry>,
 }
 
-/// One source that is asked for a decoder refresh point.
+/// A request to one source for a decoder refresh point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FirEntry {
     /// The source.
     pub ssrc: u32,
-    /// Counts requests to this source, modulo 256; repeated ones keep it.
+    /// Number of the request to this source, modulo 256; repetitions keep it.
     pub sequence: u8,
 }
 
@@ -64,22 +64,22 @@ pub struct ScaledRate<const MANTISSA: u32> {
 }
 
 impl<const MANTISSA: u32> ScaledRate<MANTISSA> {
-    /// A rate, rounded down to what the mantissa holds.
+    /// A rate, rounded down to the mantissa's precision.
     pub const fn new(rate: DataRate) -> Self {
         let bps = rate.as_bps();
         let exponent = (64 - bps.leading_zeros()).saturating_sub(MANTISSA);
         Self { exponent: exponent as u8, mantissa: (bps >> exponent) as u32 }
     }
-    /// The rate; saturates, as the fields reach 2^81 bit/s.
+    /// The rate; saturates, since the fields reach 2^81 bit/s.
     pub const fn rate(self) -> DataRate {
         let bps = (self.mantissa as u128) << self.exponent;
         DataRate::from_bps(if bps > u64::MAX as u128 { u64::MAX } else { bps as u64 })
     }
-    /// Both fields side by side in the low 6 + `MANTISSA` bits.
+    /// Both fields in the low 6 + `MANTISSA` bits.
     pub const fn bits(self) -> u32 {
         (self.exponent as u32) << MANTISSA | self.mantissa
     }
-    /// From both fields side by side.
+    /// From both fields.
     pub const fn from_bits(bits: u32) -> Self {
         Self { exponent: (bits >> MANTISSA) as u8 & 0x3f, mantissa: bits & ((1 << MANTISSA) - 1) }
     }
@@ -88,7 +88,7 @@ impl<const MANTISSA: u32> ScaledRate<MANTISSA> {
 /// An entry of TMMBR and TMMBN (RFC 5104, sections 4.2.1.1 and 4.2.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateLimit {
-    /// TMMBR: the source that is to keep the limit. TMMBN: who asked for it.
+    /// TMMBR: the source to be limited. TMMBN: the source of the request.
     pub ssrc: u32,
     /// The limit, overhead included.
     pub max_rate: ScaledRate<17>,
@@ -113,7 +113,7 @@ macro_rules! tmmb {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct $name<'a> {
-            /// Who sends it.
+            /// SSRC of the sender.
             pub sender_ssrc: u32,
             /// The "media source" field, 0 by the RFC: the sources are in the entries.
             pub media_ssrc: u32,

@@ -7,9 +7,9 @@ pub(super) const FMT: u8 = 1;
 /// Generic NACK (RFC 4585, section 6.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nack<'a> {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
-    /// The stream that misses packets.
+    /// The stream with missing packets.
     pub media_ssrc: u32,
     /// The packets missing.
     pub entries: List<'a, NackEntry>,
@@ -20,12 +20,12 @@ pub struct Nack<'a> {
 pub struct NackEntry {
     /// The first one's sequence number (PID).
     pub first: u16,
-    /// Bit i (0 is the least) stands for the packet `first` + i + 1 (BLP).
+    /// Bit i (0 is the least significant) stands for packet `first` + i + 1 (BLP).
     pub following: u16,
 }
 
 impl NackEntry {
-    /// The sequence numbers, from the first on.
+    /// The sequence numbers from the first.
     pub fn sequences(self) -> impl Iterator<Item = u16> {
         let rest = (0..16).filter(move |i| self.following >> i & 1 != 0);
         core::iter::once(self.first).chain(rest.map(move |i| self.first.wrapping_add(i + 1)))
@@ -71,7 +71,7 @@ pub struct NackPacker<I> {
 }
 
 impl<I: Iterator<Item = u16>> NackPacker<I> {
-    /// A packer of `sequences`; what is out of order or repeated only costs an entry more.
+    /// A packer of `sequences`; reordered or repeated ones cost another entry.
     pub fn new(sequences: impl IntoIterator<IntoIter = I>) -> Self {
         Self { sequences: sequences.into_iter(), open: None }
     }

@@ -9,7 +9,7 @@ pub(super) const RPSI_FMT: u8 = 3;
 /// Picture loss indication (RFC 4585, section 6.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pli {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
     /// The stream that needs a refresh.
     pub media_ssrc: u32,
@@ -33,7 +33,7 @@ impl Pli {
 /// Slice loss indication (RFC 4585, section 6.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sli<'a> {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
     /// The stream.
     pub media_ssrc: u32,
@@ -46,7 +46,7 @@ pub struct Sli<'a> {
 pub struct SliEntry {
     /// The first macroblock, 13 bits.
     pub first: u16,
-    /// How many, 13 bits.
+    /// Number of macroblocks, 13 bits.
     pub number: u16,
     /// Low 6 bits of the picture's number.
     pub picture_id: u8,
@@ -84,7 +84,7 @@ impl<'a> Sli<'a> {
 /// Reference picture selection indication (RFC 4585, section 6.3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rpsi<'a> {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
     /// The stream.
     pub media_ssrc: u32,
@@ -92,7 +92,7 @@ pub struct Rpsi<'a> {
     pub payload_type: u8,
     /// The codec's bit string, in whole bytes.
     pub bit_string: &'a [u8],
-    /// Bits at the end of `bit_string` that are no part of it, 0 to 7.
+    /// Padding bits at the end of `bit_string`, 0 to 7.
     pub unused_bits: u8,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Rpsi<'a> {
         let bit_string = &rest[..rest.len() - usize::from(padding_bits / 8)];
         Ok(Self { sender_ssrc, media_ssrc, payload_type, bit_string, unused_bits: padding_bits % 8 })
     }
-    /// Appends the message; of the bit string, what passes 65,535 bytes is cut off.
+    /// Appends the message; the bit string is truncated to 65,535 bytes.
     pub fn write_into(&self, out: &mut Vec<u8>) {
         let bits = &self.bit_string[..self.bit_string.len().min(65_535)];
         let fill = (2 + bits.len()).next_multiple_of(4) - (2 + bits.len());

@@ -9,13 +9,13 @@ const IDENTIFIER: [u8; 4] = *b"REMB";
 /// Receiver estimated maximum bit rate (draft-alvestrand-rmcat-remb-03, section 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Remb<'a> {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub sender_ssrc: u32,
     /// The "media source" field, 0 by the draft.
     pub media_ssrc: u32,
-    /// The estimate for all the streams together, without packet overhead.
+    /// The estimate for all streams together, without packet overhead.
     pub rate: ScaledRate<18>,
-    /// The streams; those after the 255th are left out.
+    /// The streams; at most 255 are written.
     pub sources: List<'a, u32>,
 }
 

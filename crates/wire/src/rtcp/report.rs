@@ -18,7 +18,7 @@ pub struct ReportBlock {
     pub jitter: u32,
     /// Middle 32 bits of the last SR's NTP time, 0 for none yet.
     pub last_sr: u32,
-    /// Time since that SR came, in units of 2^-16 s.
+    /// Time since that SR was received, in units of 2^-16 s.
     pub delay_since_last_sr: u32,
 }
 
@@ -50,12 +50,12 @@ impl Entry for ReportBlock {
     }
 }
 
-/// What a sender tells of itself.
+/// A sender's information about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SenderInfo {
     /// When the report was sent.
     pub ntp: NtpTime,
-    /// The same instant by the RTP clock.
+    /// The same time by the RTP clock.
     pub rtp_timestamp: u32,
     /// Packets sent since the start.
     pub packets: u32,
@@ -66,11 +66,11 @@ pub struct SenderInfo {
 /// Sender report (RFC 3550, section 6.4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SenderReport<'a> {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub ssrc: u32,
-    /// What it tells of itself.
+    /// Its information about itself.
     pub info: SenderInfo,
-    /// What it receives; those after the 31st are left out.
+    /// What it receives; at most 31 blocks are written.
     pub blocks: List<'a, ReportBlock>,
     /// Profile-specific extension, in whole words.
     pub extension: &'a [u8],
@@ -106,9 +106,9 @@ impl<'a> SenderReport<'a> {
 /// Receiver report (RFC 3550, section 6.4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReceiverReport<'a> {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub ssrc: u32,
-    /// What it receives; those after the 31st are left out.
+    /// What it receives; at most 31 blocks are written.
     pub blocks: List<'a, ReportBlock>,
     /// Profile-specific extension, in whole words.
     pub extension: &'a [u8],

@@ -3,19 +3,19 @@ use crate::{Entry, Error};
 
 pub(super) const FMT: u8 = 5;
 
-/// Rapid resynchronisation request, RTCP-SR-REQ: asks for a sender report soon (RFC 6051, section 3.2).
+/// Rapid resynchronisation request, RTCP-SR-REQ: requests an early sender report (RFC 6051, section 3.2).
 ///
 /// A message with content, which the RFC forbids, stays in [`Packet::Other`](super::Packet::Other).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SrRequest {
-    /// Who cannot synchronise.
+    /// The receiver that cannot synchronise.
     pub sender_ssrc: u32,
-    /// The source whose sender report is wanted.
+    /// The source whose sender report is requested.
     pub media_ssrc: u32,
 }
 
 impl SrRequest {
-    /// Whether a packet of this format is without content.
+    /// Whether a packet of this format has no content.
     pub(super) fn is_in(raw: &RawPacket<'_>) -> bool {
         raw.body().len() <= 8
     }

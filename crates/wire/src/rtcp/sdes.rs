@@ -6,11 +6,11 @@ use core::fmt;
 /// Source description (RFC 3550, section 6.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sdes<'a> {
-    /// The sources; those after the 31st are left out.
+    /// The sources; at most 31 are written.
     pub chunks: Chunks<'a>,
 }
 
-/// What an item tells (RFC 3550, section 6.5; IANA's list goes on).
+/// Type of an item (RFC 3550, section 6.5, and IANA's registry).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SdesType(pub u8);
 
@@ -36,9 +36,9 @@ impl SdesType {
 /// One item of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item<'a> {
-    /// What it tells; type 0 would end the chunk and is not written.
+    /// Its type; type 0 would end the chunk and is not written.
     pub kind: SdesType,
-    /// UTF-8 text by the RFC, taken as it comes; what passes 255 bytes is cut off.
+    /// UTF-8 text by the RFC but not checked; truncated to 255 bytes.
     pub value: &'a [u8],
 }
 
@@ -51,26 +51,26 @@ pub struct Chunk<'a> {
     pub items: Items<'a>,
 }
 
-/// The sources of a packet: its bytes, or the caller's own.
+/// The sources of a packet: its bytes, or a slice to be written.
 #[derive(Clone, Copy)]
 pub enum Chunks<'a> {
-    /// Bytes that [`Sdes::parse`] has checked.
+    /// Bytes validated by [`Sdes::parse`].
     Wire(&'a [u8]),
     /// Sources to write.
     Own(&'a [Chunk<'a>]),
 }
 
-/// The items of a source: bytes, or the caller's own.
+/// The items of a source: bytes, or a slice to be written.
 #[derive(Clone, Copy)]
 pub enum Items<'a> {
-    /// Bytes that [`Sdes::parse`] has checked, without the null octets at the end.
+    /// Bytes validated by [`Sdes::parse`], without the null octets at the end.
     Wire(&'a [u8]),
     /// Items to write.
     Own(&'a [Item<'a>]),
 }
 
 impl<'a> Sdes<'a> {
-    /// Reads a packet and checks that every chunk and item is whole.
+    /// Parses a packet and checks that every chunk and item is complete.
     pub fn parse(raw: &RawPacket<'a>) -> Result<Self, Error> {
         let mut r = raw.reader();
         let all = r.rest();
@@ -90,7 +90,7 @@ impl<'a> Sdes<'a> {
                     out.extend_from_slice(&[item.kind.0, value.len() as u8]);
                     out.extend_from_slice(value);
                 }
-                // At least one null octet ends the chunk, and others fill its last word.
+                // At least one null octet ends the chunk; further ones fill its last word.
                 out.push(0);
                 out.resize(start + (out.len() - start).next_multiple_of(4), 0);
             }
@@ -117,7 +117,7 @@ fn read_chunk<'a>(r: &mut Reader<'a>) -> Result<Chunk<'a>, Error> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The sources in the order of the wire.
+    /// The sources in wire order.
     pub fn iter(&self) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
         let (mut wire, own) = match *self {
             Self::Wire(bytes) => (bytes, &[][..]),
@@ -134,7 +134,7 @@ impl<'a> Chunks<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// The items in the order of the wire.
+    /// The items in wire order.
     pub fn iter(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let (mut wire, own) = match *self {
             Self::Wire(bytes) => (bytes, &[][..]),

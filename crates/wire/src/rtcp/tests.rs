@@ -5,7 +5,7 @@ use weir_units::{DataRate, DataSize, TimeDelta};
 
 mod properties;
 
-/// Writes a packet, checks the bytes, and that they read as the same packet.
+/// Writes a packet, and checks the bytes and that they parse to the same packet.
 fn same(packet: Packet<'_>, bytes: &str) {
     let mut out = vec![];
     packet.write_into(&mut out);
@@ -105,7 +105,7 @@ fn nada_report_by_hand() {
     };
     far.write_into(&mut out);
     assert_eq!(out[16..], hex("7fffffff ffffffff"), "values saturate");
-    // Another length under the same name is someone else's.
+    // With another length under the same name it is a different format.
     let other = App { subtype: 0, ssrc: 1, name: NADA_NAME, data: &[0; 8] };
     same(Packet::App(other), "80cc0004 00000001 4e414441 00000000 00000000");
 }
@@ -203,7 +203,7 @@ fn feedback_by_hand() {
         Packet::Fir(Fir { sender_ssrc, media_ssrc: 0, entries: (&entries).into() }),
         "84ce0006 00000001 00000000 00000002 09000000 00000001 08000000",
     );
-    // Three bytes of bit string of which 4 bits are unused: 3 bytes more fill the word, 28 bits in all.
+    // Three bytes of bit string, with 4 bits unused: 3 bytes more fill the word, 28 bits in all.
     same(
         Packet::Rpsi(Rpsi {
             sender_ssrc,

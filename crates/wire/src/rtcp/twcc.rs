@@ -1,9 +1,9 @@
 //! Transport-wide congestion control feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1).
 //!
-//! Where the draft disagrees with itself, the reading of its figures and of libwebrtc (as of 2024) is followed:
-//! the packet type is 205 (section 3.1's text has 206), and in a one-bit status vector 1 means received (its text in
-//! section 3.1.4 has it the other way round, its example does not). The reserved status symbol 11, which two
-//! examples show as "received without a delta", is refused.
+//! Where the draft contradicts itself, its figures and libwebrtc (as of 2024) are followed: the packet type is 205
+//! (section 3.1's text has 206), and in a one-bit status vector 1 means received (the text of section 3.1.4 has the
+//! reverse, its example does not). The reserved status symbol 11, which two examples show as "received without a
+//! delta", is rejected.
 
 mod builder;
 
@@ -32,7 +32,7 @@ const LARGE_DELTA: u8 = 2;
 pub struct Feedback<'a> {
     /// Who sends the feedback.
     pub sender_ssrc: u32,
-    /// Some stream that it is about.
+    /// A stream that it concerns.
     pub media_ssrc: u32,
     /// Transport-wide sequence number of the first packet reported on.
     pub base_sequence: u16,
@@ -47,7 +47,7 @@ pub struct Feedback<'a> {
 }
 
 impl<'a> Feedback<'a> {
-    /// Reads a message and checks that statuses and deltas are all there.
+    /// Parses a message and checks that statuses and deltas are complete.
     pub fn parse(raw: &RawPacket<'a>) -> Result<Self, Error> {
         let mut r = raw.reader();
         let (sender_ssrc, media_ssrc) = (r.u32("TWCC sender SSRC")?, r.u32("TWCC media SSRC")?);
@@ -66,11 +66,11 @@ impl<'a> Feedback<'a> {
             deltas,
         })
     }
-    /// The reference time as an instant of the receiver's clock, which wraps every 12.4 days; see [`ReferenceClock`].
+    /// The reference time by the receiver's clock, which wraps every 12.4 days; see [`ReferenceClock`].
     pub const fn reference_time(&self) -> RemoteTimestamp {
         RemoteTimestamp::from_nanos(self.reference as i64 * REFERENCE_UNIT)
     }
-    /// Each packet's transport-wide sequence number and, where it was received, its arrival after the reference time.
+    /// Each packet's transport-wide sequence number and, if it was received, its arrival after the reference time.
     pub const fn statuses(&self) -> Statuses<'a> {
         Statuses {
             chunks: self.chunks,
@@ -81,11 +81,11 @@ impl<'a> Feedback<'a> {
             ticks: 0,
         }
     }
-    /// The status chunks as they stand.
+    /// The status chunks as received.
     pub fn chunks(&self) -> impl ExactSizeIterator<Item = Chunk> + use<'a> {
         self.chunks.chunks_exact(2).map(|c| Chunk::from_bits(be16(c, 0)))
     }
-    /// Appends the message with the very chunks that it was received with.
+    /// Appends the message with the chunks as received.
     pub fn write_into(&self, out: &mut Vec<u8>) {
         let fixed = Fixed {
             sender_ssrc: self.sender_ssrc,
@@ -101,13 +101,13 @@ impl<'a> Feedback<'a> {
             out.extend_from_slice(self.deltas);
         });
     }
-    /// Zero octets that [`Feedback::write_into`] ends with to fill the last word.
+    /// Number of zero octets at the end that fill the last word.
     pub(super) const fn fill(&self) -> usize {
         (4 - (self.chunks.len() + self.deltas.len()) % 4) % 4
     }
 }
 
-/// Walks over the chunks of `count` statuses, returning them and the bytes of deltas that they announce.
+/// Parses the chunks of `count` statuses; returns them and the number of delta bytes that they announce.
 #[inline]
 fn read_chunks<'a>(r: &mut Reader<'a>, count: usize) -> Result<(&'a [u8], usize), Error> {
     let reserved =
@@ -150,11 +150,11 @@ fn read_chunks<'a>(r: &mut Reader<'a>, count: usize) -> Result<(&'a [u8], usize)
 /// A packet status chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chunk {
-    /// One symbol over and over.
+    /// A repeated symbol.
     Run {
         /// The symbol, 0 to 3.
         symbol: u8,
-        /// How often, up to 8,191.
+        /// Number of repetitions, up to 8,191.
         length: u16,
     },
     /// Fourteen symbols of one bit, the first in bit 13.
@@ -173,7 +173,7 @@ impl Chunk {
             _ => Self::Run { symbol: (bits >> 13) as u8 & 3, length: bits & MAX_RUN as u16 },
         }
     }
-    /// The chunk as it stands on the wire.
+    /// The chunk as in the packet.
     #[inline]
     pub const fn bits(self) -> u16 {
         match self {
@@ -195,7 +195,7 @@ pub struct Statuses<'a> {
     ticks: i64,
 }
 
-/// The symbols of one chunk yet to come: the next in the top bits, `width` 0 where all are alike.
+/// The remaining symbols of one chunk: the next in the top bits; `width` 0 if all are equal.
 #[derive(Clone, Copy, Debug)]
 struct ChunkCursor {
     bits: u16,
@@ -243,18 +243,18 @@ impl Iterator for Statuses<'_> {
     }
 }
 
-/// Turns 24-bit reference times into instants that never wrap.
+/// Unwraps 24-bit reference times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReferenceClock {
     latest: Option<i64>,
 }
 
 impl ReferenceClock {
-    /// A clock that has seen nothing.
+    /// A clock in its initial state.
     pub const fn new() -> Self {
         Self { latest: None }
     }
-    /// The instant of `reference`, taken as the nearest (within 6.2 days) to the latest seen.
+    /// The time of `reference`: the nearest (within 6.2 days) to the latest.
     pub fn unwrap(&mut self, reference: i32) -> RemoteTimestamp {
         let units = match self.latest {
             None => i64::from(reference),

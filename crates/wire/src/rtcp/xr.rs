@@ -1,8 +1,7 @@
 //! Extended reports (RFC 3611).
 //!
-//! Blocks of a type that Weir does not know, or of one that it knows with a length or flags that its specification does
-//! not allow, stay in [`Block::Other`] with their bytes. A new type is a variant of [`Block`], one arm in its reading and
-//! one in its writing.
+//! Blocks of an unknown type, or with a length or flags that their specification does not allow, are kept as bytes in
+//! [`Block::Other`]. A new type needs a variant of [`Block`], one arm in parsing and one in writing.
 
 mod burst;
 mod delay;
@@ -61,7 +60,7 @@ pub const BYTES_DISCARDED: u8 = 26;
 /// Extended report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Xr<'a> {
-    /// Who sends it.
+    /// SSRC of the sender.
     pub ssrc: u32,
     /// What it reports.
     pub blocks: Blocks<'a>,
@@ -71,21 +70,22 @@ pub struct Xr<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Block<'a> {
-    /// Receiver reference time: when the report was sent, by its sender's clock.
+    /// Receiver reference time: the time of the report by its sender's clock.
     Rrtr(NtpTime),
     /// Delay since the last receiver reference time of each receiver.
     Dlrr(List<'a, DlrrEntry>),
-    /// Which packets arrived: 1 is received, 0 is lost (RFC 3611, section 4.1).
+    /// Packets received: 1 is received, 0 is lost (RFC 3611, section 4.1).
     LossRle(RleBlock<'a>),
-    /// Which packets came more than once: 0 is duplicated, 1 is not, or lost (RFC 3611, section 4.2).
+    /// Packets duplicated: 0 is duplicated, 1 is not duplicated, or lost (RFC 3611, section 4.2).
     DuplicateRle(RleBlock<'a>),
-    /// Which packets are there after repair: 1 is received or repaired, 0 is lost for good (RFC 5725, section 3).
+    /// Packets present after repair: 1 is received or repaired, 0 is finally lost (RFC 5725, section 3).
     PostRepairLossRle(RleBlock<'a>),
-    /// Which packets were discarded (RFC 7097, section 3): 1 is discarded for the reason that `early` tells, 0 is not.
+    /// Packets discarded (RFC 7097, section 3): 1 is discarded for the reason given by `early`, 0 is not.
     DiscardRle {
-        /// The E flag: whether they came too early, rather than too late.
+        /// The E flag: whether they arrived too early rather than too late.
         early: bool,
-        /// The packets. The RFC does not spell out the bits' sense; its packets "marked" in a block are the discarded ones.
+        /// The packets. The RFC does not state the meaning of the bits; "marked" packets in a block are those
+        /// discarded.
         trace: RleBlock<'a>,
     },
     /// Payload bytes discarded (RFC 7243).
@@ -94,9 +94,9 @@ pub enum Block<'a> {
     ReceiptTimes(ReceiptTimes<'a>),
     /// Losses, duplicates, jitter and hops (RFC 3611, section 4.6).
     StatisticsSummary(StatisticsSummary),
-    /// What a voice call is like (RFC 3611, section 4.7).
+    /// Voice quality metrics (RFC 3611, section 4.7).
     VoipMetrics(VoipMetrics),
-    /// Which packets and time the metric blocks cover (RFC 6776).
+    /// Packets and time covered by the metric blocks (RFC 6776).
     MeasurementInformation(MeasurementInformation),
     /// Packet delay variation (RFC 6798).
     DelayVariation(DelayVariation),
@@ -112,14 +112,14 @@ pub enum Block<'a> {
     Other(RawBlock<'a>),
 }
 
-/// A block as its header frames it.
+/// A block framed by its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawBlock<'a> {
     /// Block type.
     pub block_type: u8,
-    /// The octet that each type defines for itself.
+    /// The type-specific octet.
     pub type_specific: u8,
-    /// What follows the block header, in whole words; zeros fill the last one.
+    /// The bytes after the block header, in whole words; zeros fill the last one.
     pub body: &'a [u8],
 }
 
@@ -130,7 +130,7 @@ pub struct DlrrEntry {
     pub ssrc: u32,
     /// Middle 32 bits of its last reference time, 0 for none yet.
     pub last_rr: u32,
-    /// Time since that came, in units of 2^-16 s.
+    /// Time since it was received, in units of 2^-16 s.
     pub delay_since_last_rr: u32,
 }
 
@@ -207,7 +207,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Appends a block whose content `body` appends, filling its last word with zeros.
+/// Appends a block with the content appended by `body`, and fills its last word with zeros.
 fn framed(out: &mut Vec<u8>, block_type: u8, type_specific: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[block_type, type_specific, 0, 0]);
@@ -217,17 +217,17 @@ fn framed(out: &mut Vec<u8>, block_type: u8, type_specific: u8, body: impl FnOnc
     out[start + 2..start + 4].copy_from_slice(&words.to_be_bytes());
 }
 
-/// The blocks of a report: its bytes, or the caller's own.
+/// The blocks of a report: its bytes, or a slice to be written.
 #[derive(Clone, Copy)]
 pub enum Blocks<'a> {
-    /// Bytes that [`Xr::parse`] has checked.
+    /// Bytes validated by [`Xr::parse`].
     Wire(&'a [u8]),
     /// Blocks to write.
     Own(&'a [Block<'a>]),
 }
 
 impl<'a> Blocks<'a> {
-    /// The blocks in the order of the wire.
+    /// The blocks in wire order.
     pub fn iter(&self) -> impl Iterator<Item = Block<'a>> + use<'a> {
         let (wire, own) = match *self {
             Self::Wire(bytes) => (bytes, &[][..]),
@@ -257,7 +257,7 @@ impl fmt::Debug for Blocks<'_> {
 }
 
 impl<'a> Xr<'a> {
-    /// Reads a report and checks that every block is whole.
+    /// Parses a report and checks that every block is complete.
     pub fn parse(raw: &RawPacket<'a>) -> Result<Self, Error> {
         let mut r = raw.reader();
         let ssrc = r.u32("XR SSRC")?;
@@ -267,7 +267,7 @@ impl<'a> Xr<'a> {
         }
         Ok(Self { ssrc, blocks })
     }
-    /// Appends the report; blocks that would pass the length field are left out.
+    /// Appends the report; blocks beyond the range of the length field are left out.
     pub fn write_into(&self, out: &mut Vec<u8>) {
         frame(out, 0, XR, |out| {
             self.ssrc.write_into(out);

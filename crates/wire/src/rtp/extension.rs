@@ -1,8 +1,8 @@
-//! Header extension elements (RFC 8285) and those that Weir knows by name.
+//! Header extension elements (RFC 8285), with support for some of them.
 //!
-//! Which number stands for which element is signalled, so every reader and writer takes the number from its caller.
-//! The two elements of the hot path are fields of [`Header`](super::Header). Any other is an [`Element`]: a function
-//! here that makes its bytes, or reads them, is all that a new one needs.
+//! Identifiers of elements are signalled, so every reader and writer takes them as arguments. The two elements on the
+//! hot path are fields of [`Header`](super::Header). Any other is an [`Element`]: a new one only needs a function here
+//! that makes or parses its bytes.
 
 use crate::ntp::NtpTime;
 use crate::read::be16;
@@ -23,7 +23,7 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// An element with local identifier `id` (1 to 255) and up to 255 bytes; `None` outside of that.
+    /// An element with local identifier `id` (1 to 255) and up to 255 bytes; `None` out of range.
     pub const fn new(id: u8, data: &'a [u8]) -> Option<Self> {
         if id == 0 || data.len() > 255 { None } else { Some(Self { id, data }) }
     }
@@ -43,8 +43,8 @@ impl<'a> Element<'a> {
 
 /// Iterator over the elements of a header extension, in either form.
 ///
-/// It ends at identifiers 15, or 0 with a length, of the one-byte form, at an element that runs over the end, and at once for an extension
-/// that is not of RFC 8285.
+/// It ends at identifier 15, or 0 with a length, of the one-byte form, at an element that exceeds the extension, and at
+/// once for an extension that is not of RFC 8285.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'a> {
     form: Form,
@@ -101,7 +101,7 @@ impl<'a> Iterator for Elements<'a> {
 
 /// The transport-wide sequence number in `data` (draft-holmer, section 2.2).
 ///
-/// Four bytes are taken as well: version 2 of the element, whose second half asks for feedback.
+/// Four bytes are also accepted: version 2 of the element, whose second half requests feedback.
 pub fn read_transport_sequence(data: &[u8]) -> Option<u16> {
     matches!(data.len(), 2 | 4).then(|| be16(data, 0))
 }
@@ -115,10 +115,10 @@ pub fn read_abs_send_time(data: &[u8]) -> Option<u32> {
     }
 }
 
-/// The absolute send time of a local instant, to the nearest 2^-18 s (3.8 us).
+/// The absolute send time of a local time, to the nearest 2^-18 s (3.8 us).
 ///
-/// The draft takes the middle of the NTP time; a clock with another zero shifts all values alike, and receivers
-/// only ever use differences.
+/// The draft uses the middle of the NTP time; a clock with another zero shifts all values equally, and receivers only
+/// use differences.
 pub const fn abs_send_time(t: Timestamp) -> u32 {
     const SECOND: i64 = 1_000_000_000;
     let ns = t.as_nanos().rem_euclid(64 * SECOND);
@@ -127,7 +127,7 @@ pub const fn abs_send_time(t: Timestamp) -> u32 {
 
 /// Signed time from `earlier` to `later`, each an absolute send time of 24 bits, in -32 s to 32 s.
 pub const fn abs_send_time_since(later: u32, earlier: u32) -> TimeDelta {
-    // Shifting left drops what is above 24 bits and lets the sign bit do the wrapping.
+    // Shifting left drops bits above 24 and makes the sign bit handle the wrap.
     let units = ((later.wrapping_sub(earlier) << 8) as i32 >> 8) as i64;
     TimeDelta::from_nanos((units * 1_000_000_000 + (1 << 17)) >> 18)
 }
@@ -137,28 +137,28 @@ pub const NTP_64_URI: &str = "urn:ietf:params:rtp-hdrext:ntp-64";
 /// URI that signals [`ntp_56`] (RFC 6051, section 3.3).
 pub const NTP_56_URI: &str = "urn:ietf:params:rtp-hdrext:ntp-56";
 
-/// The data of an NTP timestamp of 64 bits: the instant that the RTP timestamp stands for, by the clock of the sender's
-/// reports (RFC 6051, section 3.3, variant A).
+/// The data of a 64-bit NTP timestamp: the time represented by the RTP timestamp, by the clock of the sender's reports
+/// (RFC 6051, section 3.3, variant A).
 pub const fn ntp_64(t: NtpTime) -> [u8; 8] {
     t.bits().to_be_bytes()
 }
 
-/// The NTP timestamp in `data` of 64 bits.
+/// Parses a 64-bit NTP timestamp.
 pub fn read_ntp_64(data: &[u8]) -> Option<NtpTime> {
     data.try_into().ok().map(|bytes| NtpTime::from_bits(u64::from_be_bytes(bytes)))
 }
 
-/// The data of an NTP timestamp of 56 bits, which leaves out the upper 8 (RFC 6051, section 3.3, variant B).
+/// The data of a 56-bit NTP timestamp, without the upper 8 bits (RFC 6051, section 3.3, variant B).
 pub const fn ntp_56(t: NtpTime) -> [u8; 7] {
     let [_, a, b, c, d, e, f, g] = t.bits().to_be_bytes();
     [a, b, c, d, e, f, g]
 }
 
-/// The NTP timestamp in `data` of 56 bits: the one nearest to `near`, the time of a sender report, within 97 days.
+/// Parses a 56-bit NTP timestamp: the one nearest to `near`, the time of a sender report, within 97 days.
 pub fn read_ntp_56(data: &[u8], near: NtpTime) -> Option<NtpTime> {
     let &[a, b, c, d, e, f, g] = data else { return None };
     let low = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
-    // As in abs_send_time_since: the sign bit does the wrapping.
+    // As in abs_send_time_since: the sign bit handles the wrap.
     let ahead = (low.wrapping_sub(near.bits()) << 8) as i64 >> 8;
     Some(NtpTime::from_bits(near.bits().wrapping_add_signed(ahead)))
 }

@@ -6,15 +6,16 @@ use crate::read::Reader;
 /// Bytes of the original sequence number (OSN).
 pub const OSN_SIZE: usize = 2;
 
-/// Appends the original sequence number; the original payload is the caller's to append, or only to count.
+/// Appends the original sequence number; the caller appends, or only counts, the original payload.
 pub fn write_osn(sequence: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&sequence.to_be_bytes());
 }
 
-/// Reads the payload of a retransmission packet: the original sequence number, and what there is of the original payload.
+/// Parses the payload of a retransmission packet: the original sequence number, and the part of the original payload
+/// present.
 ///
 /// # Errors
-/// Where it is shorter than the number. A sender may probe with such packets; they carry nothing back.
+/// If it is shorter than the number. A sender may use such packets as probes; they retransmit nothing.
 pub fn read(payload: &[u8]) -> Result<(u16, &[u8]), Error> {
     let mut reader = Reader::new(payload, 0);
     let osn = reader.take("RTX original sequence number", OSN_SIZE)?;

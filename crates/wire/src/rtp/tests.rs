@@ -45,7 +45,7 @@ fn extensions_by_hand() {
     assert_eq!(written(&h), hex("90e01234 05060708 090a0b0c 10000003 1402abcd 03030102 03010185"));
     let h = Header { abs_send_time: None, elements: &[], ..h };
     assert_eq!(written(&h), hex("90e01234 05060708 090a0b0c 10000001 1402abcd"));
-    // Identifier 0 is no identifier.
+    // Identifier 0 is not valid.
     assert_eq!(written(&Header { transport_sequence: Some((0, 1)), ..PLAIN }), written(&PLAIN));
 }
 
@@ -188,7 +188,7 @@ proptest! {
         if let Some((id, s)) = transport && id != 0 {
             prop_assert_eq!(v.transport_sequence(id), Some(s));
         }
-        // The library that was not used reads the same.
+        // The oracle library parses it equally.
         let other = rtp_types::RtpPacket::parse(&bytes).unwrap();
         prop_assert_eq!((other.payload(), other.payload_offset()), (v.payload(), v.header_len()));
         prop_assert_eq!(other.extension(), v.raw_extension());
@@ -241,9 +241,9 @@ fn ntp_timestamps_by_hand() {
         let read = view.extension(5).and_then(|d| read_ntp_56(d, near(seconds)));
         assert_eq!(read, Some(t), "{seconds} s away");
     }
-    // 2^23 s, which is 97 days, is half of what the 24 bits of seconds can tell.
+    // 2^23 s, which is 97 days, is half the range of the 24 bits of seconds.
     assert_ne!(read_ntp_56(&short, near((1 << 23) + 1)), Some(t));
-    // Over the wrap of the whole timestamp.
+    // Across the wrap of the whole timestamp.
     let early = NtpTime::from_bits(5 << 32);
     assert_eq!(read_ntp_56(&ntp_56(early), NtpTime::from_bits(u64::MAX)), Some(early));
     for length in [0, 6, 9] {

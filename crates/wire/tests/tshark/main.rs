@@ -1,4 +1,4 @@
-//! An independent dissector reads one packet of every message type from a capture file.
+//! An independent dissector parses one packet of every message type from a capture file.
 
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, Endianness};
@@ -14,7 +14,7 @@ mod xr_blocks;
 const RTP_PORT: u16 = 5_004;
 const RTCP_PORT: u16 = 5_005;
 
-/// A datagram and what the dissector must show: a field's name and its values in order.
+/// A datagram and the dissector's expected output: a field's name and its values in order.
 struct Case {
     name: &'static str,
     port: u16,
@@ -254,7 +254,7 @@ fn feedback_cases() -> Vec<Case> {
                 ("rtcp.rtpfb.fmt", &["1"]),
                 ("rtcp.senderssrc", &["0x00000001"]),
                 ("rtcp.mediassrc", &["0x00000002"]),
-                // The dissector lists the packets that the bit mask adds under the same name.
+                // The dissector lists the packets of the bit mask under the same name.
                 ("rtcp.rtpfb.nack_pid", &["100", "101", "103"]),
                 ("rtcp.rtpfb.nack_blp", &["0x0005"]),
             ],
@@ -358,11 +358,11 @@ fn congestion_cases() -> Vec<Case> {
                 ("rtcp.rtpfb.transportcc.statuscount", &["6"]),
                 ("rtcp.rtpfb.transportcc.reftime", &["15"]),
                 ("rtcp.rtpfb.transportcc.pktcount", &["9"]),
-                // 0, 10, -5 and 195 ms in units of 250 us, each after the one before.
+                // 0, 10, -5 and 195 ms in units of 250 us, each relative to the one before.
                 ("rtcp.rtpfb.transportcc.recv_delta", &["0x00", "0x28", "0xffec", "0x030c"]),
             ],
         ),
-        // tshark 4.0 does not know CCFB: it shows the first stream as the media source, and the rest as bytes.
+        // tshark 4.0 does not support CCFB: it shows the first stream as the media source, and the rest as bytes.
         rtcp(
             "CCFB",
             &[ccfb],
@@ -390,7 +390,7 @@ fn congestion_cases() -> Vec<Case> {
     ]
 }
 
-/// The datagram in UDP over IPv4, as the raw link type has it.
+/// The datagram in UDP over IPv4, for the raw link type.
 fn ip_packet(case: &Case) -> Vec<u8> {
     let udp = (8 + case.bytes.len()) as u16;
     let mut p = vec![0x45, 0];

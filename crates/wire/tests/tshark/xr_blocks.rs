@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// A block, and a further one behind it: tshark 4.0 looks 8 bytes beyond the chunks of a run-length trace, and takes one
-/// that ends the packet for malformed.
+/// A block, with a further one after it: tshark 4.0 reads 8 bytes beyond the chunks of a run-length trace, and reports
+/// one at the end of the packet as malformed.
 fn xr_case(name: &'static str, block: xr::Block<'_>, fields: &[(&'static str, &[&'static str])]) -> Case {
     let next = xr::Block::Other(xr::RawBlock { block_type: 200, type_specific: 0, body: &[0; 4] });
     rtcp(name, &[Packet::Xr(rtcp::Xr { ssrc: 4, blocks: xr::Blocks::Own(&[block, next]) })], fields)
 }
 
-/// The blocks of RFC 3611 that the dissector takes apart.
+/// The blocks of RFC 3611 that the dissector parses.
 pub(super) fn xr_cases() -> Vec<Case> {
     // The example of RFC 3611, section 4.1: 45 packets, of which the 22nd and 24th are lost.
     let received = (1..=45).map(|i| i != 22 && i != 24);
@@ -137,7 +137,7 @@ pub(super) fn xr_cases() -> Vec<Case> {
     ]
 }
 
-/// The blocks of later RFCs, which tshark 4.0 knows by their frame only: type, own octet and length of each.
+/// The blocks of later RFCs, of which tshark 4.0 shows the frame only: type, type-specific octet and length.
 fn later_blocks(trace: xr::RleBlock<'_>) -> Case {
     let (ssrc, interval, threshold) = (0x11, xr::IntervalMetric::Interval, 16);
     let (count, delay) = (xr::Measured::Value(5), Some(TimeDelta::from_millis(250)));

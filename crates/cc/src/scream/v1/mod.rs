@@ -36,7 +36,7 @@ const NO_DISCARD_BEFORE: TimeDelta = TimeDelta::from_secs(1);
 /// Interval of CCFB messages.
 ///
 /// RFC 8298, section 4.2.2: fb_int = 1 / min(50, max(2.5, rate_media / 10,000)), so 20 to 400 ms. Within these bounds
-/// that is a message per 10,000 bits of media. A message at this rate, with UDP and IPv4 headers, has some 60 bytes,
+/// that is a message per 10,000 bits of media. A message at this rate, with UDP and IPv4 headers, has about 60 bytes,
 /// hence the 5 %. RFC 8888, section 4, calls feedback once per frame an upper bound and 50 to 200 ms workable, and
 /// refers to the algorithm's specification, which is followed.
 const FEEDBACK: FeedbackPlan = FeedbackPlan {

@@ -210,7 +210,7 @@ fn vegas_keeps_one_to_three_segments_in_the_queue() {
 
 #[test]
 fn a_stream_goes_at_its_rate_and_catches_up_after_a_gap() {
-    // Full segments of 1,000 bytes at 80 kbit/s: one each 100 ms.
+    // Full segments of 1,000 bytes at 80 kbit/s: one every 100 ms.
     let mut w = Wire::new(config(), Workload::Stream { rate: DataRate::from_kbps(80) }, &[]);
     w.run(Timestamp::from_millis(10_050));
     let times: Vec<_> = w.log.iter().map(|l| l.0.as_millis()).collect();

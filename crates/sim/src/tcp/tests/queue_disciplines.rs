@@ -8,7 +8,7 @@ use crate::udp;
 struct Run {
     /// Share of the capacity that its data have.
     share: f64,
-    /// Milliseconds that a packet which comes would wait, looked at each 10 ms: the mean, and 95 % of them.
+    /// Milliseconds that a packet which comes would wait, looked at every 10 ms: the mean, and 95 % of them.
     mean_wait: f64,
     p95_wait: f64,
     dropped_aqm: u64,

@@ -29,7 +29,7 @@ fn masked(base: u16, bits: u128) -> Block {
 fn masks_take_the_shortest_form() {
     // Figure 12: flags with R = F = 0, length, timestamp, SN base, k and Mask[0-14].
     assert_eq!(written(&[masked(100, 1 | 1 << 14)], &[0xff]), hex("1234 090a 05060708 0064 4001 ff"));
-    // Mask[15-45] behind a k of 1, with a k of its own.
+    // Mask[15-45] after a k of 1, with its own k.
     assert_eq!(written(&[masked(100, 1 | 1 << 15)], &[]), hex("1234 090a 05060708 0064 c000 40000000"));
     assert_eq!(written(&[masked(100, 1 << 45)], &[]), hex("1234 090a 05060708 0064 8000 00000001"));
     assert_eq!(
@@ -58,7 +58,7 @@ fn grids() {
     assert_eq!(bytes, hex("5234 090a 05060708 fffe 02 02 0003 04 01 ee"));
     let Ok(Packet::Repair(got)) = read(&[7, 9], &bytes) else { panic!("not read") };
     assert_eq!((got.blocks.iter().collect::<Vec<_>>(), got.payload), (blocks.to_vec(), Octets::new(&[0xee])));
-    // The list of the RTP header decides how many blocks there are.
+    // The list in the RTP header determines the number of blocks.
     let Ok(Packet::Repair(got)) = read(&[7], &bytes) else { panic!("not read") };
     assert_eq!(got.payload, Octets::new(&hex("0003 04 01 ee")));
 }

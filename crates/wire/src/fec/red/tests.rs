@@ -78,7 +78,7 @@ fn malformed_payloads() {
     assert_eq!(cut("870280", 9), ("RED block header", 0, 4, 3));
     assert_eq!(cut("87028003", 9), ("RED block header", 4, 1, 0));
     assert_eq!(cut("87028003 05 0102", 0), ("RED redundant blocks", 5, 3, 2));
-    // An empty primary block is fine.
+    // An empty primary block is valid.
     let bytes = hex("87028003 05 0102");
     let red = Red::parse(Octets { bytes: &bytes, zeros: 1 }).unwrap();
     assert_eq!((red.primary.len(), red.redundant.iter().next().unwrap().data), (0, Octets::new(&[1, 2, 0])));

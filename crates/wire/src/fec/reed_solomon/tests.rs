@@ -47,11 +47,11 @@ fn source_packets_end_with_their_id() {
     assert_eq!(write_source_into(Octets::new(&packet), &source, field(8), &mut out), Some(0));
     assert_eq!(out, hex("8060 0001 00000002 00000003 aa 000007 01 0004"));
     assert_eq!(parse_source(Octets::new(&out), field(8)), Ok((Octets::new(&packet), source)));
-    // The missing zeros stand before the ID.
+    // The omitted zeros precede the ID.
     let long = Octets { bytes: &packet, zeros: 900 };
     assert_eq!(parse_source(Octets { bytes: &out, zeros: 900 }, field(8)), Ok((long, source)));
     assert_eq!(write_source_into(long, &source, field(8), &mut vec![]), Some(900));
-    // A repair symbol's ID is none of a source packet.
+    // A repair symbol's ID is invalid in a source packet.
     assert_eq!(write_source_into(long, &id(7, 4, 4), field(8), &mut out), None);
     assert_eq!(write_repair_into(&source, long, field(8), &mut out), None);
 }
@@ -75,7 +75,7 @@ fn adu_information() {
     assert_eq!(rebuild(Octets::new(&hex("09 0002 0102 000000"))), Ok((9, Octets::new(&[1, 2]))));
     assert_eq!(rebuild(Octets { bytes: &out, zeros: 9_999 }), Ok((9, Octets { bytes: &[1, 2], zeros: 0x0102 })));
     assert_eq!(protect_into(9, Octets { bytes: &[], zeros: 65_536 }, &mut out), None);
-    // ADUs of nothing: flow 0, length 0.
+    // Empty ADUs: flow 0, length 0.
     assert_eq!(rebuild(Octets { bytes: &[], zeros: 3 }), Ok((0, Octets::default())));
 }
 

@@ -5,8 +5,9 @@ use crate::testing::hex;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// The media packets A to D of section 10: sequence numbers 8 to 11, timestamps 3, 5, 7 and 9, payload types 11 and
-/// 18 in turn, the marker on A and C, and payloads of 200, 140, 100 and 340 bytes, whose content it leaves open.
+/// The media packets A to D of section 10: sequence numbers 8 to 11, timestamps 3, 5, 7 and 9, payload types
+/// alternating between 11 and 18, the marker on A and C, and payloads of 200, 140, 100 and 340 bytes, whose content is
+/// not specified.
 fn examples() -> [Vec<u8>; 4] {
     let packets = [(8, 3, 11, true, 200), (9, 5, 18, false, 140), (10, 7, 11, true, 100), (11, 9, 18, false, 340)];
     packets.map(|(sequence, timestamp, payload_type, marker, len)| {
@@ -17,7 +18,7 @@ fn examples() -> [Vec<u8>; 4] {
     })
 }
 
-/// The XOR of some strings, each as if followed by zeros.
+/// The XOR of some strings, extended by zeros.
 fn xor<'a>(strings: impl IntoIterator<Item = Octets<'a>>) -> Vec<u8> {
     let mut sum = vec![];
     for s in strings {
@@ -36,7 +37,7 @@ fn strings(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     packets.iter().map(string).collect()
 }
 
-/// The octets from `start` to `end` behind the prefix of each string.
+/// The octets from `start` to `end` after the prefix of each string.
 fn cut(strings: &[Vec<u8>], start: usize, len: usize) -> Vec<u8> {
     xor(strings.iter().map(|s| Octets::new(s).slice(start, len)))
 }
@@ -75,9 +76,9 @@ fn the_example_with_one_level() {
 
 #[test]
 fn the_example_with_two_levels() {
-    // Section 10.2, figures 12, 13 and 15 to 17: L0 = 70, L1 = 90. Figures 12 and 15 give 0 for the marker, XORing it
-    // over all four packets, where they XOR the payload type (25) over the two of level 0 as section 8.1 has it. So
-    // the marker of one out of two makes 1 here, and the octet is 0x99 instead of their 0x19.
+    // Section 10.2, figures 12, 13 and 15 to 17: L0 = 70, L1 = 90. Figures 12 and 15 have 0 for the marker, the XOR
+    // over all four packets, whereas the payload type (25) is the XOR over the two of level 0, as in section 8.1. Here
+    // the marker, set in one of those two, is 1, and the octet is 0x99 instead of 0x19.
     let strings = strings(&examples());
     let level0 = cut(&strings[..2], 0, PREFIX + 70);
     let (recovery, payload) = Recovery::split(Octets::new(&level0)).unwrap();
@@ -106,7 +107,7 @@ fn the_example_with_two_levels() {
     let covered: Vec<Vec<u16>> = read.levels.iter().map(|l| read.coverage(&l).sequences().collect()).collect();
     assert_eq!(covered, [vec![10, 11], vec![8, 9, 10, 11]]);
 
-    // B is lost: the first packet has its level 0, the second its level 1, which reaches past its end at 140.
+    // B is lost: the first packet has its level 0, the second its level 1, which extends past its end at 140.
     let mut string = vec![];
     assert_eq!(Repair::parse(Octets::new(&first)).unwrap().string_into(&mut string), 0);
     let mut lost = xor([Octets::new(&strings[0]).slice(0, PREFIX + 70), Octets::new(&string)]);
@@ -160,7 +161,7 @@ fn malformed_payloads() {
     };
     assert_eq!(fault("0000 0008 00000008 01", 0), ("ULPFEC length recovery", 8));
     assert_eq!(fault("0000 0008 00000008 0174", 0), ("ULPFEC protection length", 10));
-    // Headers are never among the zeros.
+    // Headers are never carried as a length.
     assert_eq!(fault("0000 0008 00000008 0174", 40), ("ULPFEC protection length", 10));
     assert_eq!(fault("0000 0008 00000008 0174 0001 80", 0), ("ULPFEC mask", 12));
     assert_eq!(fault("4000 0008 00000008 0174 0001 80000000", 0), ("ULPFEC mask", 12));

@@ -1,4 +1,4 @@
-//! What is written is read, and any bytes are read without a panic.
+//! Written packets parse to the same packet, and no bytes cause a panic.
 
 use super::*;
 use crate::rtp::write_padding;
@@ -16,7 +16,7 @@ fn words() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<[u8; 4]>(), 0..20).prop_map(|w| w.concat())
 }
 
-/// Writing and reading gives the same packet back, alone and behind another with padding.
+/// Writing and parsing returns the same packet, alone and after another with padding.
 fn round_trip(packet: Packet<'_>) -> Result<(), TestCaseError> {
     let mut out = vec![];
     Pli { sender_ssrc: 1, media_ssrc: 2 }.write_into(&mut out);

@@ -2,12 +2,13 @@ use super::{Chunk, DELTA_UNIT, FMT, Fixed, LARGE_DELTA, MAX_RUN, NOT_RECEIVED, R
 use crate::rtcp::{RTPFB, frame};
 use weir_units::Timestamp;
 
-/// What [`Builder`] keeps a message within by default: it fits beside other packets in a 1,280-byte MTU.
+/// Default size limit of a message: it fits into a 1,280-byte MTU with other packets.
 pub const DEFAULT_MAX_SIZE: usize = 1_100;
 /// Bytes before the first chunk.
 const FIXED: usize = 20;
 
-/// Collects arrivals and writes them as one message. Kept and [`reset`](Builder::reset), it allocates nothing.
+/// Collects arrivals and writes them as one message. If it is reused with [`reset`](Builder::reset), it does not
+/// allocate.
 ///
 /// ```
 /// use weir_units::{TimeDelta, Timestamp};
@@ -31,7 +32,7 @@ pub struct Builder {
     last_tick: i64,
     symbols: Vec<u8>,
     deltas: Vec<u8>,
-    /// Chunks that runs of 14 or more statuses "not received" may take, and the statuses in them.
+    /// Number of chunks for runs of 14 or more "not received" statuses, and the statuses in them.
     gap_chunks: usize,
     gap_symbols: usize,
     max_size: usize,
@@ -62,18 +63,18 @@ impl Builder {
         builder.reset(feedback_count, base_sequence, reference);
         builder
     }
-    /// Bounds the message to `bytes`, header included: at least 64, at most 60,000.
+    /// Limits the message to `bytes`, header included: at least 64, at most 60,000.
     #[must_use]
     pub fn with_max_size(mut self, bytes: usize) -> Self {
         self.max_size = bytes.clamp(64, 60_000);
         self
     }
-    /// Changes the stream that messages name as theirs.
+    /// Sets the stream named in messages.
     pub const fn set_media_ssrc(&mut self, ssrc: u32) {
         self.media_ssrc = ssrc;
     }
-    /// Starts a new message on packets from `base_sequence` on. `reference` is the first arrival to be reported, or
-    /// any instant within 8 s of it; it is taken down to a multiple of 64 ms.
+    /// Starts a new message on packets from `base_sequence`. `reference` is the first arrival to be reported, or any
+    /// time within 8 s of it; it is rounded down to a multiple of 64 ms.
     pub fn reset(&mut self, feedback_count: u8, base_sequence: u16, reference: Timestamp) {
         self.feedback_count = feedback_count;
         self.base_sequence = base_sequence;
@@ -83,7 +84,7 @@ impl Builder {
         self.deltas.clear();
         (self.gap_chunks, self.gap_symbols) = (0, 0);
     }
-    /// Packets reported on so far, those between arrivals included.
+    /// Number of packets reported so far, including those between arrivals.
     pub const fn status_count(&self) -> usize {
         self.symbols.len()
     }
@@ -92,16 +93,16 @@ impl Builder {
     pub(super) fn symbols(&self) -> &[u8] {
         &self.symbols
     }
-    /// Adds a packet, `arrival` being to the nearest 250 us, or `None` where it is to be reported as not received.
-    /// Packets passed over are reported as not received.
+    /// Adds a packet with its `arrival` to the nearest 250 us, or `None` to report it as not received. Packets skipped
+    /// are reported as not received.
     ///
-    /// `false`, and nothing added, where the packet must go into another message: its sequence number is not after
-    /// the last one's, its arrival is more than 8,191.75 ms from the last one's, or the message is full.
+    /// Returns `false`, with nothing added, if the packet must go into another message: its sequence number is not
+    /// after the last one's, its arrival is more than 8,191.75 ms from the last one's, or the message is full.
     #[inline]
     pub fn push(&mut self, sequence: u16, arrival: Option<Timestamp>) -> bool {
         let place = usize::from(sequence.wrapping_sub(self.base_sequence));
         let Some(gap) = place.checked_sub(self.symbols.len()) else { return false };
-        // More than half the number space ahead is behind, and the status count has 16 bits.
+        // More than half the number space ahead is behind; the status count has 16 bits.
         if gap >= 0x8000 || place >= usize::from(u16::MAX) {
             return false;
         }
@@ -119,7 +120,7 @@ impl Builder {
             gap_chunks += gap.div_ceil(MAX_RUN) + 2;
             gap_symbols += gap;
         }
-        // Outside of long runs every chunk but the last holds at least seven statuses.
+        // Outside long runs every chunk except the last holds at least seven statuses.
         let chunks = gap_chunks + (place + 1 - gap_symbols).div_ceil(7);
         if FIXED + 2 * chunks + self.deltas.len() + 2 + 3 > self.max_size {
             return false;
@@ -142,7 +143,7 @@ impl Builder {
         }
         true
     }
-    /// Appends the message; `false`, and nothing appended, where there is no packet to report on.
+    /// Appends the message; `false`, with nothing appended, if there is no packet to report.
     pub fn finish_into(&self, out: &mut Vec<u8>) -> bool {
         let Ok(status_count) = u16::try_from(self.symbols.len()) else { return false };
         if status_count == 0 {
@@ -169,7 +170,7 @@ impl Builder {
     }
 }
 
-/// The chunk that covers most of what comes first in `symbols`, and how much; `None` at the end.
+/// The chunk that covers the most leading symbols, and their number; `None` at the end.
 #[inline]
 fn next_chunk(symbols: &[u8]) -> Option<(Chunk, usize)> {
     let &first = symbols.first()?;

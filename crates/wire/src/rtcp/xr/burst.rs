@@ -1,7 +1,7 @@
 //! Bursts of losses (RFC 6958) and of discards (RFC 7003).
 //!
-//! Both cover the time of the [`MeasurementInformation`](super::MeasurementInformation) in the same compound packet;
-//! without one they must be ignored.
+//! Both cover the interval of the [`MeasurementInformation`](super::MeasurementInformation) in the same compound
+//! packet; without one they must be ignored.
 
 use super::metric::{Fixed, IntervalMetric, Measured, put};
 use crate::read::be32;
@@ -9,24 +9,24 @@ use crate::read::be32;
 /// Bursts of lost packets (RFC 6958, section 3).
 ///
 /// The RFC's text gives the number of bursts 16 bits, its figure and block length 12: the latter are followed, since
-/// only they add up.
+/// only they are consistent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BurstGapLoss {
     /// The source of the packets.
     pub ssrc: u32,
-    /// Over which time; never [`IntervalMetric::Sampled`].
+    /// The interval covered; never [`IntervalMetric::Sampled`].
     pub interval: IntervalMetric,
-    /// The C flag: a [`BurstGapDiscard`] is in the same compound packet. Where that is missing, this must be ignored.
+    /// The C flag: a [`BurstGapDiscard`] is in the same compound packet. Without it, this must be ignored.
     pub combined: bool,
-    /// Gmin: packets in a row that must be received around a lost one for it to be part of a gap.
+    /// Gmin: consecutive packets that must be received around a lost one for it to be part of a gap.
     pub threshold: u8,
-    /// How long all bursts took, in ms, 24 bits.
+    /// Total duration of bursts in ms, 24 bits.
     pub duration: Measured,
     /// Packets lost in bursts, 24 bits.
     pub lost: Measured,
     /// Packets expected in bursts, 24 bits.
     pub expected: Measured,
-    /// How many bursts, 12 bits.
+    /// Number of bursts, 12 bits.
     pub bursts: Measured,
     /// The sum of the squares of the bursts' durations, in ms^2, 36 bits.
     pub squared_duration: Measured,
@@ -66,14 +66,14 @@ impl Fixed for BurstGapLoss {
 
 /// Bursts of discarded packets (RFC 7003, section 3).
 ///
-/// The RFC's text takes block type 20, which was that of RFC 6958 already; erratum 3735 and the registry make it 21.
+/// The RFC's text has block type 20, already used by RFC 6958; erratum 3735 and the registry make it 21.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BurstGapDiscard {
     /// The source of the packets.
     pub ssrc: u32,
-    /// Over which time; never [`IntervalMetric::Sampled`].
+    /// The interval covered; never [`IntervalMetric::Sampled`].
     pub interval: IntervalMetric,
-    /// Gmin: packets in a row that must not be discarded around a discarded one for it to be part of a gap.
+    /// Gmin: consecutive packets that must not be discarded around a discarded one for it to be part of a gap.
     pub threshold: u8,
     /// Packets discarded in bursts, 24 bits.
     pub discarded: Measured,

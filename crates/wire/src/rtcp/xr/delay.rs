@@ -1,11 +1,11 @@
-//! Delays: which time other blocks cover (RFC 6776), round trips (RFC 6843) and delay variation (RFC 6798).
+//! Delays: the interval covered by other blocks (RFC 6776), round trips (RFC 6843) and delay variation (RFC 6798).
 
 use super::metric::{Fixed, IntervalMetric, pair, put};
 use crate::ntp::{compact_to_delta, delta_to_compact, delta_to_span, span_to_delta};
 use crate::read::{be16, be32};
 use weir_units::TimeDelta;
 
-/// Which packets and time the metric blocks of the same compound packet cover (RFC 6776, section 4).
+/// Packets and time covered by the metric blocks of the same compound packet (RFC 6776, section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeasurementInformation {
     /// The source of the packets.
@@ -14,11 +14,11 @@ pub struct MeasurementInformation {
     pub first_sequence: u16,
     /// Extended sequence number (wraps counted in the upper half) of the interval's first packet received.
     pub interval_first: u32,
-    /// Extended sequence number of the last packet that counted.
+    /// Extended sequence number of the last packet counted.
     pub last: u32,
-    /// How long the interval was, 0 to 18.2 hours, to the nearest 2^-16 s.
+    /// Length of the interval, 0 to 18.2 hours, to the nearest 2^-16 s.
     pub interval: TimeDelta,
-    /// How long it is that cumulative metrics count, 0 to 136 years, to the nearest 2^-32 s.
+    /// Time over which cumulative metrics count, 0 to 136 years, to the nearest 2^-32 s.
     pub cumulative: TimeDelta,
 }
 
@@ -45,15 +45,15 @@ impl Fixed for MeasurementInformation {
     }
 }
 
-/// Round trips over the network, and the delay inside the end that reports (RFC 6843, section 3).
+/// Round trips over the network, and the delay inside the reporting end (RFC 6843, section 3).
 ///
-/// `None` is what could not be measured. The time that it covers is that of the [`MeasurementInformation`] in the same
-/// compound packet; without one it must be ignored.
+/// `None` if not measured. The interval covered is that of the [`MeasurementInformation`] in the same compound packet;
+/// without one this must be ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelayMetrics {
     /// The source of the packets.
     pub ssrc: u32,
-    /// Over which time.
+    /// The interval covered.
     pub interval: IntervalMetric,
     /// Mean round-trip delay, 0 to 18.2 hours, to the nearest 2^-16 s.
     pub mean_round_trip: Option<TimeDelta>,
@@ -65,7 +65,7 @@ pub struct DelayMetrics {
     pub end_system: Option<TimeDelta>,
 }
 
-/// The bits of a delay in units of 2^-16 s, of which the largest value says that it is not known.
+/// The bits of a delay in units of 2^-16 s; the maximum value means unknown.
 fn delay_bits(delay: Option<TimeDelta>) -> u32 {
     delay.map_or(u32::MAX, |d| delta_to_compact(d).min(u32::MAX - 1))
 }
@@ -95,27 +95,26 @@ impl Fixed for DelayMetrics {
     }
 }
 
-/// How far packets are from their expected time (RFC 6798, section 3).
+/// Deviation of packets from their expected time (RFC 6798, section 3).
 ///
-/// `None` is what could not be measured. Thresholds and mean are in units of 1/16 ms, -2,047.9375 to 2,047.8125 ms, to
-/// the nearest; what is further out is written, and read, as -2,048 and 2,047.875 ms. Percentiles are in units of 1/256 %.
-/// The time that it covers is that of the [`MeasurementInformation`] in the same compound packet; without one it must
-/// be ignored.
+/// `None` if not measured. Thresholds and mean are in units of 1/16 ms, -2,047.9375 to 2,047.8125 ms, to the nearest;
+/// values beyond are written and read as -2,048 and 2,047.875 ms. Percentiles are in units of 1/256 %. The interval
+/// covered is that of the [`MeasurementInformation`] in the same compound packet; without one this must be ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelayVariation {
     /// The source of the packets.
     pub ssrc: u32,
-    /// Over which time.
+    /// The interval covered.
     pub interval: IntervalMetric,
-    /// Which metric, 4 bits: [`DelayVariation::MAPDV2`] or [`DelayVariation::TWO_POINT`].
+    /// The metric, 4 bits: [`DelayVariation::MAPDV2`] or [`DelayVariation::TWO_POINT`].
     pub metric: u8,
-    /// How late a packet may be to count in the percentile, or the latest.
+    /// Lateness up to which a packet counts in the percentile, or the greatest.
     pub positive_threshold: Option<TimeDelta>,
-    /// Packets less late than that.
+    /// Share of packets less late than that.
     pub positive_percentile: Option<u16>,
-    /// How early a packet may be to count in the percentile, or the earliest.
+    /// Earliness up to which a packet counts in the percentile, or the greatest.
     pub negative_threshold: Option<TimeDelta>,
-    /// Packets less early than that.
+    /// Share of packets less early than that.
     pub negative_percentile: Option<u16>,
     /// The metric's mean.
     pub mean: Option<TimeDelta>,
@@ -130,9 +129,9 @@ impl DelayVariation {
 
 /// A sixteenth of a millisecond in ns.
 const SIXTEENTH: i64 = 62_500;
-/// The bits that stand for a variation that is not known.
+/// The bits of an unknown variation.
 const NO_VARIATION: u16 = 0x7fff;
-/// The bits that stand for a percentile that is not known.
+/// The bits of an unknown percentile.
 const NO_PERCENTILE: u16 = 0xffff;
 
 fn variation(bits: u16) -> Option<TimeDelta> {
@@ -143,7 +142,7 @@ fn variation_bits(variation: Option<TimeDelta>) -> u16 {
     let Some(variation) = variation else { return NO_VARIATION };
     let ns = variation.as_nanos();
     let units = ns.saturating_add(ns.signum() * (SIXTEENTH / 2)) / SIXTEENTH;
-    // 0x8000 and 0x7ffe stand for all that is further out.
+    // 0x8000 and 0x7ffe stand for all values beyond.
     units.clamp(-0x8000, 0x7ffe) as i16 as u16
 }
 

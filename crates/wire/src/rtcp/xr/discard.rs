@@ -1,28 +1,28 @@
-//! What the receiver had to throw away: packets (RFC 7002) and bytes (RFC 7243).
+//! Data discarded by the receiver: packets (RFC 7002) and bytes (RFC 7243).
 
 use super::metric::{Fixed, IntervalMetric, Measured, put};
 use crate::read::be32;
 
 /// Packets discarded for one reason (RFC 7002, section 3).
 ///
-/// The time that it covers is that of the [`MeasurementInformation`](super::MeasurementInformation) in the same
-/// compound packet; without one it must be ignored.
+/// The interval covered is that of the [`MeasurementInformation`](super::MeasurementInformation) in the same compound
+/// packet; without one this must be ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiscardCount {
     /// The source of the packets.
     pub ssrc: u32,
-    /// Over which time; never [`IntervalMetric::Sampled`].
+    /// The interval covered; never [`IntervalMetric::Sampled`].
     pub interval: IntervalMetric,
     /// Why they were discarded.
     pub reason: DiscardReason,
-    /// How many.
+    /// Their number.
     pub count: Measured,
 }
 
 /// Why packets were discarded: the Discard Type (RFC 7002, section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DiscardReason {
-    /// The packet was there already.
+    /// A duplicate.
     Duplicate,
     /// Too early to be kept until played.
     Early,
@@ -60,16 +60,16 @@ impl Fixed for DiscardCount {
     }
 }
 
-/// Bytes of RTP payload that came too early or too late to be used (RFC 7243, section 3).
+/// RTP payload bytes received too early or too late to be used (RFC 7243, section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BytesDiscarded {
     /// The source of the packets.
     pub ssrc: u32,
-    /// Over which time; never [`IntervalMetric::Sampled`].
+    /// The interval covered; never [`IntervalMetric::Sampled`].
     pub interval: IntervalMetric,
     /// Whether they came too early rather than too late.
     pub early: bool,
-    /// Payload bytes, padding and header extensions not counted.
+    /// Payload bytes, excluding padding and header extensions.
     pub bytes: u32,
 }
 

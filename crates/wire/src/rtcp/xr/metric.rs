@@ -1,11 +1,11 @@
-//! What the metric blocks have in common.
+//! Common parts of the metric blocks.
 
 use super::RawBlock;
 
-/// Over which time a metric was taken: the Interval Metric flag (RFC 6792; RFC 7002, section 3.2).
+/// The interval covered by a metric: the Interval Metric flag (RFC 6792; RFC 7002, section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum IntervalMetric {
-    /// At one instant.
+    /// A single time.
     Sampled,
     /// Since the last report.
     Interval,
@@ -14,7 +14,7 @@ pub enum IntervalMetric {
 }
 
 impl IntervalMetric {
-    /// From the flag's two bits; 0 is reserved and gives `None`.
+    /// From the flag's two bits; `None` for 0, which is reserved.
     pub const fn from_bits(bits: u8) -> Option<Self> {
         match bits & 3 {
             1 => Some(Self::Sampled),
@@ -31,7 +31,7 @@ impl IntervalMetric {
             Self::Cumulative => 3,
         }
     }
-    /// From the upper two bits of the octet that each type defines for itself.
+    /// From the upper two bits of the type-specific octet.
     pub(super) const fn from_octet(type_specific: u8) -> Option<Self> {
         Self::from_bits(type_specific >> 6)
     }
@@ -45,20 +45,20 @@ impl IntervalMetric {
     }
 }
 
-/// A count whose field keeps its two largest values for what it cannot tell.
+/// A count whose field has its two largest values reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Measured {
-    /// The count. Those that the field cannot hold are written as [`Measured::OverRange`].
+    /// The count. Counts out of range are written as [`Measured::OverRange`].
     Value(u64),
-    /// More than the field can hold.
+    /// Above the field's range.
     OverRange,
-    /// Not known.
+    /// Unknown.
     #[default]
     Unavailable,
 }
 
 impl Measured {
-    /// The count, where it is known.
+    /// The count, if known.
     pub const fn value(self) -> Option<u64> {
         match self {
             Self::Value(n) => Some(n),
@@ -85,20 +85,20 @@ impl Measured {
     }
 }
 
-/// A block whose content has one length.
+/// A block of fixed length.
 pub(super) trait Fixed: Sized {
     /// Block type.
     const TYPE: u8;
     /// Bytes of its content.
     const BODY: usize;
-    /// The block from exactly [`Fixed::BODY`] bytes; `None` where its specification wants it ignored.
+    /// The block in exactly [`Fixed::BODY`] bytes; `None` if its specification says to ignore it.
     fn read(type_specific: u8, body: &[u8]) -> Option<Self>;
-    /// The octet that the type defines for itself.
+    /// The type-specific octet.
     fn type_specific(&self) -> u8;
     /// Appends exactly [`Fixed::BODY`] bytes.
     fn write_body(&self, out: &mut Vec<u8>);
 
-    /// The block in `raw`, where it is one.
+    /// The block in `raw`, if it is one.
     fn from_raw(raw: &RawBlock<'_>) -> Option<Self> {
         (raw.block_type == Self::TYPE && raw.body.len() == Self::BODY)
             .then(|| Self::read(raw.type_specific, raw.body))

@@ -1,20 +1,20 @@
-//! Run-length encoded traces: one bit for each packet of a range (RFC 3611, section 4.1).
+//! Run-length encoded traces: one bit per packet of a range (RFC 3611, section 4.1).
 
 use crate::read::{be16, be32};
 use crate::{Entry, List};
 
-/// Sequence numbers that one block can tell apart: a range of 65,534 or more must not be reported (section 4.1).
+/// Greatest range of one block: 65,534 or more must not be reported (section 4.1).
 pub const MAX_RANGE: u16 = 65_533;
 /// Bytes of a block without its chunks, block header included.
 pub const RLE_HEADER: usize = 12;
-/// The longest run that a chunk can tell.
+/// The longest run in a chunk.
 pub const MAX_RUN: u16 = 0x3fff;
 /// Packets of a bit vector chunk.
 const VECTOR: u16 = 15;
 
-/// A trace of one bit a packet: the content of the Loss, Duplicate, Post-repair Loss and Discard RLE blocks.
+/// A trace of one bit per packet: the content of the Loss, Duplicate, Post-repair Loss and Discard RLE blocks.
 ///
-/// The bit's meaning is that of the block: see [`Block`](super::Block).
+/// The bit's meaning depends on the block: see [`Block`](super::Block).
 ///
 /// ```
 /// use weir_wire::rtcp::xr::{Block, Blocks, RleBlock, Xr};
@@ -34,26 +34,25 @@ pub struct RleBlock<'a> {
     pub end: u16,
     /// Thinning, 0 to 15: only sequence numbers that are multiples of 2^thinning are reported.
     pub thinning: u8,
-    /// The chunks. A null chunk that fills the last word is no part of them: reading takes it off and writing puts it
-    /// there.
+    /// The chunks, excluding a null chunk that fills the last word: parsing removes it and writing adds it.
     pub chunks: List<'a, Chunk>,
 }
 
-/// Sixteen bits that tell of some packets.
+/// Sixteen bits that describe several packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk(u16);
 
-/// What a [`Chunk`] says.
+/// The meaning of a [`Chunk`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChunkKind {
-    /// The same bit for each of 0 to 16,383 packets. The RFC forbids 0, which tells of none.
+    /// The same bit for 0 to 16,383 packets. The RFC forbids 0.
     Run {
         /// The bit.
         bit: bool,
-        /// How many packets.
+        /// Number of packets.
         length: u16,
     },
-    /// Fifteen bits, that of the first packet being the highest of the lower fifteen.
+    /// Fifteen bits, the first packet's being the most significant.
     Vector(u16),
     /// The end.
     Null,
@@ -63,23 +62,23 @@ impl Chunk {
     /// The chunk that ends a block.
     pub const NULL: Self = Self(0);
 
-    /// The same bit for each of 1 to [`MAX_RUN`] packets; `None` for other lengths.
+    /// The same bit for 1 to [`MAX_RUN`] packets; `None` for other lengths.
     pub const fn run(bit: bool, length: u16) -> Option<Self> {
         if length == 0 || length > MAX_RUN { None } else { Some(Self((bit as u16) << 14 | length)) }
     }
-    /// Fifteen bits, the first packet's on top; the sixteenth is dropped.
+    /// Fifteen bits, the first packet's on top; the sixteenth is ignored.
     pub const fn vector(bits: u16) -> Self {
         Self(0x8000 | bits)
     }
-    /// The chunk as it stands in a packet.
+    /// The bits in a packet.
     pub const fn bits(self) -> u16 {
         self.0
     }
-    /// From what stands in a packet.
+    /// From the bits in a packet.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
-    /// What it says.
+    /// Its meaning.
     pub const fn kind(self) -> ChunkKind {
         match self.0 {
             0 => ChunkKind::Null,
@@ -106,7 +105,7 @@ const fn to_next(begin: u16, thinning: u8) -> u16 {
     begin.wrapping_neg() & (step - 1)
 }
 
-/// How many multiples of 2^`thinning` a range has.
+/// Number of multiples of 2^`thinning` in a range.
 pub(super) const fn reported(begin: u16, end: u16, thinning: u8) -> u16 {
     let (range, first) = (end.wrapping_sub(begin), to_next(begin, thinning));
     if first >= range { 0 } else { ((range - 1 - first) >> (thinning & 0xf)) + 1 }
@@ -119,7 +118,7 @@ pub(super) fn sequences(begin: u16, end: u16, thinning: u8) -> impl Iterator<Ite
 }
 
 impl<'a> RleBlock<'a> {
-    /// The trace in a block's content; `None` where it is too short.
+    /// The trace in a block's content; `None` if it is too short.
     pub(super) fn from_body(type_specific: u8, body: &'a [u8]) -> Option<Self> {
         let (head, mut chunks) = body.split_at_checked(RLE_HEADER - 4)?;
         if let [rest @ .., 0, 0] = chunks {
@@ -140,18 +139,18 @@ impl<'a> RleBlock<'a> {
         self.chunks.write_into(out);
     }
 
-    /// How many packets the range has after thinning.
+    /// Number of packets in the range after thinning.
     pub const fn reported(&self) -> u16 {
         reported(self.begin, self.end, self.thinning)
     }
 
-    /// Sequence number and bit of every packet reported, in order.
+    /// Sequence number and bit of every reported packet, in order.
     ///
-    /// Bits beyond the range are passed over, and the trace ends early where chunks are missing or a null chunk comes.
-    /// So there are at most [`RleBlock::reported`] of them. That may be many: a report of 1,500 bytes can hold 90 blocks
-    /// of 65,000 packets each, so ask only about one's own source, and for ranges as long as what was sent.
+    /// Bits beyond the range are ignored, and the trace ends early if chunks are missing or at a null chunk, so there
+    /// are at most [`RleBlock::reported`] of them. That may be many: a report of 1,500 bytes can hold 90 blocks of
+    /// 65,000 packets each, so iterate only for own sources and ranges as long as what was sent.
     pub fn packets(&self) -> impl Iterator<Item = (u16, bool)> + use<'a> {
-        // The loop ends with the chunks at the latest, and every other turn gives a packet.
+        // The loop ends with the chunks at the latest, and every second iteration yields a packet.
         let mut chunks = self.chunks.iter();
         let mut current = Bits::Vector { bits: 0, left: 0 };
         let bits = core::iter::from_fn(move || {
@@ -169,12 +168,12 @@ impl<'a> RleBlock<'a> {
         sequences(self.begin, self.end, self.thinning).zip(bits)
     }
 
-    /// Makes a trace of `bits`, one for each sequence number from `begin` on (those that thinning drops too), in the
+    /// Makes a trace of `bits`, one for each sequence number from `begin` (including those that thinning drops), in the
     /// fewest chunks.
     ///
-    /// The block, its header included, is at most `max_size` bytes (`max-size` of RFC 3611, section 5.1): bits after
-    /// that, or after [`MAX_RANGE`], are left out, and [`RleBlock::end`] tells where. Below 16 bytes there is no trace
-    /// at all. `chunks` is emptied first and holds the chunks then.
+    /// The block including its header has at most `max_size` bytes (`max-size` of RFC 3611, section 5.1): bits beyond
+    /// that or beyond [`MAX_RANGE`] are left out, and [`RleBlock::end`] shows where. Below 16 bytes the trace is empty.
+    /// `chunks` is cleared and receives the chunks.
     pub fn encode(
         ssrc: u32,
         begin: u16,
@@ -185,7 +184,7 @@ impl<'a> RleBlock<'a> {
     ) -> Self {
         chunks.clear();
         let thinning = thinning & 0xf;
-        // Chunks go by two.
+        // Chunks are written in pairs.
         let most = max_size.saturating_sub(RLE_HEADER) / 4 * 2;
         let mask = (1u16 << thinning) - 1;
         let mut encoder = Encoder { chunks, most, run: 0, bits: 0 };
@@ -202,7 +201,7 @@ impl<'a> RleBlock<'a> {
     }
 }
 
-/// Bits of a chunk that are still to come.
+/// The remaining bits of a chunk.
 enum Bits {
     Run { bit: bool, left: u16 },
     Vector { bits: u16, left: u16 },
@@ -225,19 +224,19 @@ impl Bits {
     }
 }
 
-/// Takes the chunk that reaches furthest, each time: since every chunk may also be cut short at its front, no other
-/// choice needs fewer of them.
+/// Takes the chunk that covers the most packets each time: since every chunk may also be cut at its front, no other
+/// choice needs fewer.
 struct Encoder<'c> {
     chunks: &'c mut Vec<Chunk>,
     most: usize,
-    /// Packets that are in no chunk yet; 15 and more are all alike.
+    /// Packets not yet in a chunk; 15 and more are all equal.
     run: u16,
-    /// Their bits, the latest lowest. Those of a run are all alike, so only the lowest counts.
+    /// Their bits, the latest lowest. In a run all are equal, so only the lowest counts.
     bits: u16,
 }
 
 impl Encoder<'_> {
-    /// Takes one more bit; `false` where it has no room.
+    /// Takes a bit; `false` if there is no room.
     fn push(&mut self, bit: bool) -> bool {
         let alike = self.run > 0 && self.is_run() && (self.bits & 1 != 0) == bit;
         let full = if alike { self.run == MAX_RUN } else { self.run >= VECTOR };
@@ -251,7 +250,7 @@ impl Encoder<'_> {
         self.run += 1;
         true
     }
-    /// Whether all bits that wait are alike.
+    /// Whether all pending bits are equal.
     const fn is_run(&self) -> bool {
         let all = if self.run >= VECTOR { 0x7fff } else { (1 << self.run) - 1 };
         let bits = self.bits & all;
@@ -259,7 +258,7 @@ impl Encoder<'_> {
     }
     fn flush(&mut self) {
         if self.run > 0 {
-            // A run of one bit is left as a vector only where bits differ, so that what is left over is a run.
+            // A vector is used only if bits differ, so that the remainder is a run.
             let chunk = if self.is_run() { Chunk::run(self.bits & 1 != 0, self.run) } else { None };
             let left = VECTOR.saturating_sub(self.run);
             self.chunks.push(chunk.unwrap_or(Chunk::vector(self.bits << left)));

@@ -1,4 +1,4 @@
-//! When packets came (RFC 3611, section 4.3) and what they were like altogether (section 4.6).
+//! Receipt times of packets (RFC 3611, section 4.3) and summary statistics (section 4.6).
 
 use super::metric::{Fixed, pair, put};
 use super::rle::{reported, sequences};
@@ -16,7 +16,7 @@ pub struct ReceiptTimes<'a> {
     pub end: u16,
     /// Thinning, 0 to 15: only sequence numbers that are multiples of 2^thinning are reported.
     pub thinning: u8,
-    /// When they came, in units of the RTP timestamp, by the receiver's clock.
+    /// Receipt times in units of the RTP timestamp, by the receiver's clock.
     pub times: List<'a, u32>,
 }
 
@@ -35,18 +35,18 @@ impl<'a> ReceiptTimes<'a> {
         put(out, [self.ssrc, pair(self.begin, self.end)]);
         self.times.write_into(out);
     }
-    /// How many packets the range has after thinning.
+    /// Number of packets in the range after thinning.
     pub const fn reported(&self) -> u16 {
         reported(self.begin, self.end, self.thinning)
     }
-    /// Sequence number and time of every packet reported, in order. Times beyond the range are passed over, and those
-    /// missing end it early.
+    /// Sequence number and time of every reported packet, in order. Times beyond the range are ignored; if some are
+    /// missing it ends early.
     pub fn packets(&self) -> impl Iterator<Item = (u16, u32)> + use<'a> {
         sequences(self.begin, self.end, self.thinning).zip(self.times.iter())
     }
 }
 
-/// Losses, duplicates, jitter and hops over a range of packets (RFC 3611, section 4.6). `None` is what is not reported.
+/// Losses, duplicates, jitter and hops over a range of packets (RFC 3611, section 4.6). `None` for values not reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StatisticsSummary {
     /// The source of the packets.
@@ -57,7 +57,7 @@ pub struct StatisticsSummary {
     pub end: u16,
     /// Packets lost.
     pub lost: Option<u32>,
-    /// Packets that came more than once.
+    /// Packets received more than once.
     pub duplicates: Option<u32>,
     /// Relative transit times of packets.
     pub jitter: Option<JitterSummary>,
@@ -97,7 +97,7 @@ impl Fixed for StatisticsSummary {
     const TYPE: u8 = super::STATISTICS_SUMMARY;
     const BODY: usize = 36;
     fn read(flags: u8, body: &[u8]) -> Option<Self> {
-        // A field that is flagged as not reported must be zero, or the block is ignored.
+        // A field flagged as not reported must be zero, or the block is ignored.
         let part = |flag: bool, words: core::ops::Range<usize>| {
             (flag || words.into_iter().all(|w| be32(body, 4 * w) == 0)).then_some(flag)
         };
@@ -140,8 +140,8 @@ impl Fixed for StatisticsSummary {
     }
 }
 
-/// What a voice call is like (RFC 3611, section 4.7). Fields hold what the packet has; the RFC's sections tell how each
-/// is measured.
+/// Voice quality metrics (RFC 3611, section 4.7). Fields have the packet's values; the RFC's sections define the
+/// measurements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VoipMetrics {
     /// The source of the packets.
@@ -160,21 +160,21 @@ pub struct VoipMetrics {
     pub gap_duration: u16,
     /// Latest round-trip time in ms (section 4.7.3).
     pub round_trip_delay: u16,
-    /// Latest delay inside the end in ms, 0 where not known.
+    /// Latest delay inside the end in ms, 0 if unknown.
     pub end_system_delay: u16,
-    /// Level of the voice in dBm0, 127 where not known (section 4.7.4).
+    /// Level of the voice in dBm0, 127 if unknown (section 4.7.4).
     pub signal_level: i8,
-    /// Level of the background in dBm0, 127 where not known.
+    /// Level of the background in dBm0, 127 if unknown.
     pub noise_level: i8,
-    /// Residual echo return loss in dB, 127 where not known.
+    /// Residual echo return loss in dB, 127 if unknown.
     pub echo_return_loss: u8,
-    /// Gmin: packets in a row that must be fine around a loss for it to be part of a gap (section 4.7.6).
+    /// Gmin: consecutive good packets required around a loss for it to be part of a gap (section 4.7.6).
     pub gap_threshold: u8,
-    /// R factor, 0 to 100, 127 where not known (section 4.7.5).
+    /// R factor, 0 to 100, 127 if unknown (section 4.7.5).
     pub r_factor: u8,
     /// R factor of a network beyond, likewise.
     pub external_r_factor: u8,
-    /// Ten times the estimated mean opinion score of listening, 10 to 50, 127 where not known.
+    /// Ten times the estimated mean opinion score of listening, 10 to 50, 127 if unknown.
     pub mos_listening: u8,
     /// The same of conversation.
     pub mos_conversational: u8,
@@ -182,9 +182,9 @@ pub struct VoipMetrics {
     pub receiver_config: u8,
     /// Nominal delay of the jitter buffer in ms (section 4.7.7).
     pub jitter_buffer_nominal: u16,
-    /// Its largest delay now, in ms.
+    /// Its current largest delay, in ms.
     pub jitter_buffer_max: u16,
-    /// Its largest delay ever, in ms.
+    /// Its absolute largest delay, in ms.
     pub jitter_buffer_abs_max: u16,
 }
 

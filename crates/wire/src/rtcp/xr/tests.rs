@@ -11,7 +11,7 @@ fn write(blocks: &[Block<'_>]) -> Vec<u8> {
     out
 }
 
-/// Writes a block, checks the bytes, and that they read as the same block.
+/// Writes a block, and checks the bytes and that they parse to the same block.
 fn same(block: Block<'_>, bytes: &str) {
     let out = write(&[block]);
     assert_eq!(out[8..], hex(bytes), "{block:?}");
@@ -26,7 +26,7 @@ fn reads_as(bytes: &str, block: Block<'_>) {
     assert!(xr.blocks.iter().eq([block]), "{:?}, expected {block:?}", xr.blocks);
 }
 
-/// The block is left with its bytes.
+/// The block is kept as bytes.
 fn is_other(bytes: &str) {
     let bytes = hex(bytes);
     let words = (1 + bytes.len() / 4) as u8;
@@ -37,7 +37,7 @@ fn is_other(bytes: &str) {
     assert_eq!(block, Some(Block::Other(other)));
 }
 
-/// No length but its own makes a block of this type.
+/// A block of this type has exactly one valid length.
 fn has_one_length(block: Block<'_>) {
     let block = &write(&[block])[8..];
     let words = block.len() as u8 / 4 - 1;
@@ -82,7 +82,7 @@ fn statistics_by_hand() {
     same(Block::StatisticsSummary(all), &format!("06f00009 00000002 000a0014 {fields}"));
     let ipv4 = StatisticsSummary { hops: Some(HopSummary { ipv6: false, ..all.hops.unwrap() }), ..all };
     same(Block::StatisticsSummary(ipv4), &format!("06e80009 00000002 000a0014 {fields}"));
-    // A field that its flag says is not reported must be zero, and the value 3 of ToH is not to be used.
+    // A field flagged as not reported must be zero, and the value 3 of ToH must not be used.
     for flags in ["70", "b0", "d0", "e0", "f8"] {
         is_other(&format!("06{flags}0009 00000002 000a0014 {fields}"));
     }
@@ -193,7 +193,7 @@ fn delay_variation_by_hand() {
         ..variation
     };
     same(Block::DelayVariation(nothing), "0fc00004 00000002 7fffffff 7fffffff 7fff0000");
-    // 2,047.8125 ms is the largest that can be reported, -2,047.9375 ms the smallest; what is further out has its own values.
+    // 2,047.8125 ms is the maximum, -2,047.9375 ms the minimum; values beyond have special codes.
     let mean =
         |us| write(&[Block::DelayVariation(DelayVariation { mean: Some(TimeDelta::from_micros(us)), ..nothing })]);
     for (us, bits) in [
@@ -254,7 +254,7 @@ fn bursts_of_discards_by_hand() {
         expected: Measured::Value(0x04_0506),
     };
     same(Block::BurstGapDiscard(bursts), "15c00003 00000002 10010203 04050600");
-    // What the field cannot hold is over its range: 0xfffffd is the most.
+    // Counts above 0xfffffd are over range.
     let at = |n| BurstGapDiscard { discarded: Measured::Value(n), ..bursts };
     same(Block::BurstGapDiscard(at(0xff_fffd)), "15c00003 00000002 10fffffd 04050600");
     for n in [0xff_fffe, 0xff_ffff, 1 << 40] {
@@ -426,7 +426,7 @@ proptest! {
         prop_assert_eq!(block.packets().count(), times.len().min(block.reported().into()));
     }
 
-    /// Any bytes under any known type: a block that reads is written to one that reads the same.
+    /// For any bytes under any known type, a block that parses is written to one that parses to the same.
     #[test]
     fn any_bytes_of_known_types_settle(
         block_type in 0u8..40, type_specific: u8, body in vec(prop_oneof![3 => any::<u8>(), 1 => Just(0xff), 1 => Just(0)], 0..60),

@@ -9,7 +9,7 @@ fn bits(s: &str) -> impl Iterator<Item = bool> {
     s.bytes().filter(|b| *b != b' ').map(|b| b == b'1')
 }
 
-/// The block as it is written in a report, without the report's own header.
+/// The block as written in a report, without the report's header.
 fn written(block: Block<'_>) -> Vec<u8> {
     let mut out = vec![];
     Xr { ssrc: 9, blocks: Blocks::Own(&[block]) }.write_into(&mut out);
@@ -105,7 +105,7 @@ fn size_and_range_are_limited() {
     let trace = RleBlock::encode(1, 7, 0, core::iter::repeat(true), 1_000, &mut chunks);
     assert_eq!(trace.reported(), MAX_RANGE);
     assert_eq!(trace.chunks.len(), 5, "four runs of 16,383 and one packet");
-    // Where thinning has packets left out at the limit, the range ends before the first that has no room.
+    // If thinning leaves out packets at the limit, the range ends before the first that has no room.
     let trace = RleBlock::encode(1, 1, 1, alternating(), 16, &mut chunks);
     assert_eq!((trace.reported(), trace.end), (32_766, 65_534), "all even ones are alike, so the range is the limit");
     let trace = RleBlock::encode(1, 1, 1, (0..).map(|i| i % 4 == 0), 16, &mut chunks);
@@ -114,7 +114,7 @@ fn size_and_range_are_limited() {
     assert_eq!((trace.reported(), trace.end), (30, 62));
 }
 
-/// The fewest chunks for `bits`, by trying at each place a run and a vector of every length.
+/// The fewest chunks for `bits`, by trying a run and a vector of every length at each position.
 fn fewest(bits: &[bool]) -> usize {
     let mut best = vec![0; bits.len() + 1];
     for i in (0..bits.len()).rev() {
@@ -158,7 +158,7 @@ proptest! {
         prop_assert!(written(Block::LossRle(trace)).len() <= size.max(RLE_HEADER));
         let told = usize::from(trace.reported());
         prop_assert!(trace.packets().map(|p| p.1).eq(pattern[..told].iter().copied()));
-        // It stopped for want of room only: one more bit would have needed one more chunk than there is room for.
+        // It stopped for lack of room only: one more bit would have needed one more chunk than fits.
         let most = size.saturating_sub(RLE_HEADER) / 4 * 2;
         prop_assert!(told == pattern.len() || fewest(&pattern[..=told]) > most);
     }
