@@ -1,9 +1,10 @@
-//! A call as an application drives it: preferences, codec parameters, FEC and session parameters, changed while it runs.
+//! A call controlled by an application: preferences, codec parameters, FEC and session parameters, changed while it
+//! runs.
 //!
 //! `cargo run --release -p weir-session --example adaptive_system`
 //!
-//! Two ends talk over 40 ms each way; each 50th media packet is lost. Here datagrams go through a queue, elsewhere through
-//! a socket.
+//! Two ends communicate over 40 ms each way; every 50th media packet is lost. Here datagrams go through a queue,
+//! elsewhere through a socket.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -67,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 15 => receiver.set_session_param("rtcp_interval_ms", "200")?,
                 _ => {}
             }
-            // A wrong name is an error, and the call goes on.
+            // A wrong name is an error, and the call continues.
             if let Err(e) = sender.set_param("quantiser", 30.0.into(), now).map_err(|e| e.to_string())
                 && second == 1
             {

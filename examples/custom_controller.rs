@@ -5,9 +5,9 @@
 //! cargo run --release -p weir --example custom_controller -- run responsiveness --controller delay-steps
 //! ```
 //!
-//! The controller is a toy: it adds a little while packets come without queueing, and backs off when the one-way delay
-//! has risen by more than a bound. What it shows is the whole way: parameters, a constructor, cues in, a target out, an
-//! entry in the registry. Every `weir` command then knows it, scenario files too.
+//! The controller is a toy: it increases its rate slightly while packets arrive without queueing, and reduces it when
+//! the one-way delay has risen by more than a bound. It shows all parts: parameters, a constructor, cues in, a target
+//! out, an entry in the registry. Every `weir` command then accepts it, and so do scenario files.
 
 use std::process::ExitCode;
 use weir_cc::cue::{Cue, PacketResult, SentPacket};
@@ -26,7 +26,7 @@ weir_cc::tunables! {
         bound: TimeDelta = 30.0, 1.0 => 1_000.0;
         /// Rate added with every feedback message while there is no queue.
         step: DataRate = 20.0, 1.0 => 1_000.0;
-        /// Share of the rate that is kept on congestion.
+        /// Share of the rate kept on congestion.
         keep: f64 = 0.85, 0.1 => 0.99;
     }
 }
@@ -35,9 +35,9 @@ pub(crate) struct DelaySteps {
     config: Config,
     limits: Limits,
     rate: DataRate,
-    /// Least one-way delay seen, on the difference of two clocks: only its changes mean something.
+    /// Minimum one-way delay, as the difference of two clocks: only changes are meaningful.
     base: Option<TimeDelta>,
-    /// Nothing is reduced again before this, so that a reduction can show its effect.
+    /// No further reduction before this time, so that a reduction can take effect.
     hold_until: Timestamp,
 }
 
@@ -53,7 +53,7 @@ impl Controller for DelaySteps {
     fn on_packet_sent(&mut self, _: &SentPacket) {}
 
     fn on_cue(&mut self, cue: &Cue<'_>) {
-        // Whatever comes that this controller does not use is passed over.
+        // Cues that this controller does not use are ignored.
         let Cue::TransportFeedback(feedback) = cue else { return };
         let one_way = |p: &PacketResult| Some(TimeDelta::from_nanos(p.arrival?.as_nanos() - p.departure.as_nanos()));
         let Some(delay) = feedback.packets.iter().filter_map(one_way).min() else { return };

@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p weir-live --example dccp
 //!
-//! The sender makes a "frame" of five datagrams 30 times a second. It keeps key frames and lets old data go when congestion control
-//! does not let them leave in time, and reads what rate it is allowed.
+//! The sender makes a "frame" of five datagrams 30 times a second. It keeps key frames and drops old data when
+//! congestion control does not let them be sent in time, and reads the rate that it is allowed.
 
 use std::time::Duration;
 use weir_dccp::connection::{Ccids, Config};
@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_millis(33);
 
 fn main() -> Result<(), DccpError> {
     let config = Config {
-        // CCID 3, TFRC, both ways; CCID 2 where the other end has no other.
+        // CCID 3, TFRC, in both directions; CCID 2 if the other end supports nothing else.
         ccids: Ccids { send: vec![3, 2], receive: vec![3, 2], params: vec![] },
         queue: QueueConfig { capacity: 20, policy: QueuePolicy::DropOldest },
         ..Config::default()
@@ -45,7 +45,7 @@ fn main() -> Result<(), DccpError> {
             let message = Message { bytes: &data, importance: u8::from(is_key), deadline, ..Message::default() };
             match socket.send_message(&message) {
                 Err(e) if !e.is_would_block() => return Err(e),
-                // The queue is full of what matters more: this datagram is not sent.
+                // The queue is full of more important data: this datagram is not sent.
                 _ => {}
             }
         }

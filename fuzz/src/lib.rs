@@ -1,11 +1,11 @@
-//! What every input must hold, for the fuzz targets in `targets/`.
+//! Properties of every input, for the fuzz targets in `targets/`.
 
 use weir_media::{CodedFrame, Depacketiser, PayloadFormat, Payloads, ReceivedFrame, ReceivedPayload, VideoCodec};
 use weir_units::DataSize;
 use weir_wire::fec::Octets;
 use weir_wire::rtcp::{Packet, check_compound, raw_packets, xr};
 
-/// Reads a datagram as RTCP. What is understood must come out of a second reading unchanged and write the same bytes.
+/// Parses a datagram as RTCP. Parsed content must parse again unchanged and write the same bytes.
 pub fn rtcp(datagram: &[u8]) {
     let _ = check_compound(datagram);
     for raw in raw_packets(datagram).flatten() {
@@ -16,7 +16,7 @@ pub fn rtcp(datagram: &[u8]) {
         let raw_again = raw_packets(&written).next().expect("a packet is written").expect("and framed well");
         assert_eq!(raw_again.as_bytes().len(), written.len());
         let again = Packet::parse(&raw_again).expect("what is written can be read");
-        // Content that is no whole word (by odd padding) is filled up with zeros, so only then may it differ.
+        // Content that is not a whole number of words (by odd padding) is filled with zeros, and only then may differ.
         if raw.padding() % 4 == 0 && !matches!(packet, Packet::Other(_)) {
             assert_eq!(again, packet);
         }
@@ -31,7 +31,7 @@ pub fn rtcp(datagram: &[u8]) {
     }
 }
 
-/// Reads `data` as the content of a packet of one type; the count or FMT is `count`, or the first byte of `data`.
+/// Parses `data` as the content of a packet of one type; the count or FMT is `count`, or the first byte of `data`.
 pub fn rtcp_of(packet_type: u8, count: Option<u8>, data: &[u8]) {
     let (&first, rest) = data.split_first().unwrap_or((&0, &[]));
     let count = count.unwrap_or(first) & 0x1f;
@@ -43,7 +43,7 @@ pub fn rtcp_of(packet_type: u8, count: Option<u8>, data: &[u8]) {
     rtcp(&bytes);
 }
 
-/// Asks for everything that a packet can tell, and bounds how much that may be.
+/// Reads everything in a packet, and bounds its amount.
 fn walk(packet: &Packet<'_>) {
     match packet {
         Packet::Twcc(f) => {
@@ -76,7 +76,7 @@ fn walk_block(block: &xr::Block<'_>) {
     }
 }
 
-/// A trace has no more packets than its range, and built again it says the same in no more chunks.
+/// A trace has no more packets than its range, and when rebuilt has the same content in no more chunks.
 fn walk_trace(trace: &xr::RleBlock<'_>) {
     let range = trace.end.wrapping_sub(trace.begin);
     let mut told = 0;
@@ -95,14 +95,14 @@ fn walk_trace(trace: &xr::RleBlock<'_>) {
     }
 }
 
-/// Octets of which the first two bytes of `data` count the zeros, up to 4,095; `None` where `data` is shorter.
+/// Octets, with the first two bytes of `data` as the number of zeros, up to 4,095; `None` if `data` is shorter.
 pub fn octets(data: &[u8]) -> Option<Octets<'_>> {
     let (count, bytes) = data.split_first_chunk::<2>()?;
     Some(Octets { bytes, zeros: (u16::from_be_bytes(*count) & 0xfff).into() })
 }
 
-/// Reads `data` as packets of frames: of each two bytes and its payload. The first byte holds the step in sequence numbers
-/// (3 bits), the marker, and whether a frame ends behind it; the second the payload's length.
+/// Parses `data` as packets of frames: two bytes and the payload each. The first byte has the step in sequence numbers
+/// (3 bits), the marker, and whether a frame ends after it; the second the payload's length.
 fn frames(mut data: &[u8]) -> Vec<ReceivedFrame> {
     let (mut frames, mut frame, mut sequence) = (vec![], ReceivedFrame::default(), 0);
     while let [flags, length, rest @ ..] = data {
@@ -120,7 +120,7 @@ fn frames(mut data: &[u8]) -> Vec<ReceivedFrame> {
     frames
 }
 
-/// Puts frames together. What comes out is bounded by what came, and survives another journey.
+/// Assembles frames. The output is bounded by the input, and survives another round trip.
 pub fn depacketise(codec: VideoCodec, data: &[u8]) {
     let (mut d, mut out) = (Depacketiser::new(codec), vec![]);
     let frames = frames(data);
@@ -132,7 +132,7 @@ pub fn depacketise(codec: VideoCodec, data: &[u8]) {
         assert!(!unpacked.whole || !out.is_empty());
         let once = journey(codec, &out, 20 + data.len() as u64 % 50);
         if codec == VideoCodec::H264 {
-            // Start codes inside of NAL units have come apart by now, and reserved units are gone.
+            // Start codes inside NAL units have been split by now, and reserved units are gone.
             assert_eq!(journey(codec, &once, 1_200), once);
         } else {
             assert_eq!(once, out);
@@ -142,7 +142,7 @@ pub fn depacketise(codec: VideoCodec, data: &[u8]) {
     assert!(stats.frames == frames.len() as u64 && stats.whole <= stats.frames);
 }
 
-/// A frame as it comes out at the other end.
+/// A frame as received after packetisation.
 fn journey(codec: VideoCodec, data: &[u8], max: u64) -> Vec<u8> {
     let frame = CodedFrame { data: data.to_vec(), ..CodedFrame::default() };
     let mut payloads = Payloads::default();
@@ -160,9 +160,9 @@ fn journey(codec: VideoCodec, data: &[u8], max: u64) -> Vec<u8> {
     out
 }
 
-/// Reads `data` as a packet of Opus, and as packets of it for playout: of each three bytes and its payload. The first byte
-/// holds the step in sequence numbers (3 bits) and whether it is silence, the second the step in timestamps in 2.5 ms, the
-/// third the payload's length.
+/// Parses `data` as an Opus packet, and as Opus packets for playout: three bytes and the payload each. The first byte
+/// has the step in sequence numbers (3 bits) and whether it is silence, the second the step in timestamps in 2.5 ms,
+/// the third the payload's length.
 pub fn opus(data: &[u8]) {
     use weir_media::audio::{AudioDelay, AudioPacket, AudioPlayout, OpusPacket, OpusParams, packetise};
     use weir_units::{TimeDelta, Timestamp};
@@ -200,7 +200,7 @@ pub fn opus(data: &[u8]) {
         // No slot is shorter than a sample.
         assert!(slots <= 48 * (now - Timestamp::ZERO).as_millis().unsigned_abs() + 1_000);
     }
-    // Text of SDP, too.
+    // SDP text too.
     if let Some((b'a', text)) = data.split_first()
         && let Some(params) = core::str::from_utf8(text).ok().and_then(|t| t.parse::<OpusParams>().ok())
     {

@@ -1,4 +1,4 @@
-//! A client and a listener with a link between them that does what the input says.
+//! A client and a listener with a link controlled by the input.
 #![no_main]
 
 #[path = "../../crates/dccp/tests/support/script.rs"]

@@ -1,4 +1,4 @@
-//! DCCP packets: what is read is written to something that reads the same.
+//! DCCP packets: parsed packets are written to something that parses equally.
 #![no_main]
 
 use weir_dccp::ack_vector;
@@ -6,7 +6,7 @@ use weir_dccp::data_dropped;
 use weir_dccp::option::{DccpOption, OptionFault};
 use weir_dccp::packet::{Packet, PacketType, PacketWriter, PseudoHeader, covered_checksum, data_checksum, parse};
 
-/// All options that can be read, and whether they are mandatory.
+/// All valid options, and whether they are mandatory.
 fn read<'a>(p: &Packet<'a>) -> Vec<(bool, DccpOption<'a>)> {
     p.options.entries().filter_map(|e| Some((e.mandatory, e.option.ok()?))).collect()
 }

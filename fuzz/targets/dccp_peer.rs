@@ -1,4 +1,4 @@
-//! A live DCCP connection whose peer knows all numbers and sends anything: what stands on the network is the input's alone.
+//! An open DCCP connection whose peer knows all sequence numbers and sends what the input determines.
 #![no_main]
 
 #[path = "../../crates/dccp/tests/support/hostile.rs"]

@@ -1,4 +1,4 @@
-//! Payloads of VP9 (RFC 9628), put together to frames.
+//! Payloads of VP9 (RFC 9628), assembled to frames.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| weir_fuzz::depacketise(weir_media::VideoCodec::Vp9, data));

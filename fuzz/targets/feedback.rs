@@ -1,4 +1,4 @@
-//! NACK, TMMBR, TMMBN, PLI, SLI, RPSI, FIR, REMB and RTCP-SR-REQ, one of them by the first byte.
+//! NACK, TMMBR, TMMBN, PLI, SLI, RPSI, FIR, REMB and RTCP-SR-REQ, selected by the first byte.
 #![no_main]
 
 use weir_wire::rtcp::{PSFB, RTPFB};
@@ -11,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if format != 15 || rest.len() < 9 {
         return weir_fuzz::rtcp_of(packet_type, Some(format), rest);
     }
-    // The identifier goes in for the fuzzer, which would need long to find it.
+    // The identifier is supplied, which the fuzzer would take long to find.
     let mut remb = rest[..9].to_vec();
     remb.extend_from_slice(b"REMB");
     remb.extend_from_slice(&rest[9..]);

@@ -1,4 +1,4 @@
-//! SR, RR, SDES, BYE and APP, one of them by the first byte.
+//! SR, RR, SDES, BYE and APP, selected by the first byte.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,4 @@
-//! RTP headers and their extensions: what is read is written to something that reads the same.
+//! RTP headers and their extensions: parsed packets are written to something that parses equally.
 #![no_main]
 
 use weir_wire::ntp::NtpTime;
@@ -30,7 +30,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let again = PacketView::parse(&out).expect("what is written can be read");
     assert!(again.csrcs().eq(v.csrcs()));
     assert_eq!((again.payload(), again.padding(), again.ssrc()), (v.payload(), v.padding(), v.ssrc()));
-    // Growing to the two-byte form can pass the length field, and then cuts elements off; far beyond any datagram.
+    // Growing to the two-byte form can exceed the length field, which then drops elements; this is far beyond any
+    // datagram.
     if data.len() < 60_000 {
         assert!(again.extensions().eq(v.extensions()));
     }

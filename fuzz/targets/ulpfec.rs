@@ -1,4 +1,4 @@
-//! ULPFEC payloads, and recovered strings of XOR codes made RTP packets.
+//! ULPFEC payloads, and recovered strings of XOR codes converted to RTP packets.
 #![no_main]
 
 use weir_wire::fec::parity::{PREFIX, protect_into, rebuild_into};

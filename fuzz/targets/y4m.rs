@@ -1,4 +1,4 @@
-//! YUV4MPEG2 files: what is read must be written as it was, and a claimed size must not take memory.
+//! YUV4MPEG2 files: parsed files must be written unchanged, and a claimed size must not allocate memory.
 #![no_main]
 
 use std::io::Cursor;

@@ -1,4 +1,4 @@
-//! The fixed scenarios under criterion; `weir bench` prints the same beside ns-3.
+//! The fixed scenarios under criterion; `weir bench` prints the same compared with ns-3.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use weir_bench::simulator;

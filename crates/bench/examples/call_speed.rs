@@ -1,4 +1,4 @@
-//! Prints simulated seconds a CPU second of a whole call under each controller, at 2 Mbit/s and 100 ms.
+//! Prints simulated seconds per CPU second of a whole call under each controller, at 2 Mbit/s and 100 ms.
 
 use weir_bench::call::bare_call;
 use weir_cc::Registry;

@@ -5,16 +5,16 @@ use weir_lab::measure::run::{BareRun, RunError};
 use weir_lab::measure::scenario::Scenario;
 use weir_units::{TimeDelta, Timestamp};
 
-/// What a run has done.
+/// Totals of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CallWork {
     /// Simulated time.
     pub simulated: TimeDelta,
-    /// RTP packets that the scenario's calls have sent.
+    /// RTP packets sent by the scenario's calls.
     pub packets: u64,
-    /// Events that the simulator has handled.
+    /// Events handled by the simulator.
     pub events: u64,
-    /// The last target of the first call, in bit/s, as a check that it has worked.
+    /// The last target of the first call in bit/s, to check that it has worked.
     pub target_bps: u64,
 }
 

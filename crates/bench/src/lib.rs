@@ -1,5 +1,5 @@
-//! The workloads whose speed `weir bench` measures. Each does a fixed amount of work and says what it did; the caller
-//! brings the clock, but for [`loopback`], which runs in real time.
+//! The workloads whose speed `weir bench` measures. Each does a fixed amount of work and returns its totals; the caller
+//! supplies the clock, except for [`loopback`], which runs in real time.
 
 pub mod call;
 #[cfg(target_os = "linux")]

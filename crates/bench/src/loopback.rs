@@ -1,6 +1,6 @@
-//! How fast datagrams go over this machine's loopback device: DCCP over UDP, beside UDP without control and the kernel's TCP.
+//! Speed of datagrams over this machine's loopback device: DCCP over UDP, compared with plain UDP and the kernel's TCP.
 //!
-//! The sender's threads share one core and the receiver's another, where there are two.
+//! The sender's threads share one core and the receiver's another, if there are two.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -19,15 +19,15 @@ use weir_live::dccp::{DccpError, DccpListener, DccpSocket};
 use weir_live::udp::{UdpConfig, UdpPort};
 use weir_units::{DataSize, Ecn, TimeDelta};
 
-/// What is measured.
+/// The transport measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
-    /// The kernel's TCP; with a segment's payload, where that is bounded.
+    /// The kernel's TCP, optionally with a limited segment size.
     Tcp {
-        /// Bytes.
+        /// Payload of a segment in bytes.
         segment: Option<u32>,
     },
-    /// UDP without any control: as fast as one core can send.
+    /// UDP without congestion control: as fast as one core can send.
     Udp,
     /// DCCP over UDP.
     Dccp {
@@ -36,24 +36,24 @@ pub enum Transport {
     },
 }
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Speed {
-    /// Application data that arrived, bit/s.
+    /// Application data received, bit/s.
     pub goodput_bps: f64,
-    /// Datagrams that arrived a second; of TCP, so many as its data would fill.
+    /// Datagrams received a second; for TCP, the number that its data would fill.
     pub datagrams_per_s: f64,
-    /// Processor time of both ends, the kernel's included, for each of these, ns.
+    /// CPU time of both ends per datagram, including the kernel's, in ns.
     pub cpu_ns_per_datagram: f64,
-    /// Share of the datagrams sent that did not arrive.
+    /// Share of the datagrams sent that were not received.
     pub loss: f64,
 }
 
-/// Before anything is counted.
+/// Time before counting begins.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Datagrams handed over at a time.
+/// Datagrams passed to the socket at a time.
 const BATCH: usize = 32;
-/// How late an end is seen.
+/// Interval of checks for the end.
 const TICK: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
@@ -78,7 +78,7 @@ impl Counts {
     }
 }
 
-/// Keeps the calling thread, and those that it starts, on the `n`th core that this process may use.
+/// Pins the calling thread, and those that it starts, to the `n`th core available to this process.
 fn pin(n: usize) {
     let own = Pid::from_raw(0);
     let Ok(all) = sched_getaffinity(own) else { return };
@@ -87,7 +87,7 @@ fn pin(n: usize) {
     if let Some(core) = cores.take(2).nth(n)
         && one.set(core).is_ok()
     {
-        // Without it the scheduler places the threads.
+        // Otherwise the scheduler places the threads.
         let _ = sched_setaffinity(own, &one);
     }
 }
@@ -96,10 +96,10 @@ fn cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-/// Sends for a time in datagrams of a length, both ends in this process.
+/// Sends for a time in datagrams of one length, with both ends in this process.
 ///
 /// # Errors
-/// Where sockets or threads cannot be had, or the connection breaks.
+/// If sockets or threads cannot be created, or the connection breaks.
 pub fn speed(transport: Transport, datagram: usize, time: Duration) -> Result<Speed, DccpError> {
     let counts = Counts::default();
     let measured = thread::scope(|scope| {
@@ -136,7 +136,7 @@ type End<'s> = thread::ScopedJoinHandle<'s, Result<(), DccpError>>;
 type Ends<'s> = Result<(End<'s>, End<'s>), DccpError>;
 type Scope<'s, 'e> = &'s thread::Scope<'s, 'e>;
 
-/// An error of the system, with what was tried.
+/// A system error, with the failed operation.
 fn socket_error(what: &'static str) -> impl FnOnce(io::Error) -> DccpError {
     move |source| DccpError::Socket { what: what.into(), source }
 }
@@ -145,7 +145,7 @@ fn tcp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, segment: Option<u32>) -> En
     let error = || socket_error("TCP over the loopback device");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(error())?;
     if let Some(segment) = segment {
-        // The listener's reaches the sender in the handshake.
+        // The listener's option applies to the sender by the handshake.
         setsockopt(&listener, sockopt::TcpMaxSeg, &segment).map_err(|e| error()(e.into()))?;
     }
     let to = listener.local_addr().map_err(error())?;
@@ -203,7 +203,7 @@ fn udp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, datagram: usize) -> Ends<'s
 }
 
 fn dccp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, datagram: usize, ccid: u8) -> Ends<'s> {
-    // Headers, and room for options, fit beside the data.
+    // Headers and options fit beside the data.
     let mtu = DataSize::from_bytes(datagram as u64 + 28 + 200);
     let config = Config {
         ccids: Ccids::both(ccid),
@@ -230,7 +230,7 @@ fn dccp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, datagram: usize, ccid: u8)
                 match socket.recv_into(&mut buffer) {
                     Ok(_) => counts.came(buffer.len()),
                     Err(e) if e.is_would_block() => {}
-                    // The sender may have seen the end first.
+                    // The sender may have ended first.
                     Err(_) if counts.is_over() => {}
                     Err(e) => return Err(e),
                 }
@@ -250,7 +250,7 @@ fn dccp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, datagram: usize, ccid: u8)
             match socket.send_many(&batch) {
                 Ok(_) => counts.sent.store(socket.counters().data_sent, Ordering::Relaxed),
                 Err(e) if e.is_would_block() => {}
-                // The receiver may have seen the end first.
+                // The receiver may have ended first.
                 Err(_) if counts.is_over() => {}
                 Err(e) => return Err(e),
             }

@@ -1,15 +1,15 @@
-//! Many calls over one link: what a packet costs as their number grows, and what a call holds.
+//! Many calls over one link: the cost of a packet by number of calls, and the memory of a call.
 
 use weir_cc::Registry;
 use weir_lab::measure::run::{BareRun, RunError, RunOptions, run};
 use weir_lab::measure::scenario::{InputError, Scenario, ScenarioFile};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Numbers of calls that are measured.
+/// Numbers of calls measured.
 pub const NUMBERS: [u32; 4] = [10, 100, 1_000, 10_000];
 
-/// `calls` calls of 500 kbit/s under GCC, whose frames are all made at the same instants, over a link that has room for them,
-/// for so much simulated time. Errors: the registry has no such controller.
+/// `calls` calls of 500 kbit/s under GCC, whose frames are all made at the same times, over a link with sufficient
+/// capacity, for this simulated time. Errors: the registry has no such controller.
 pub fn scenario(calls: u32, duration: TimeDelta, registry: &Registry) -> Result<Scenario, InputError> {
     let text = format!(
         "title = \"Many calls over one link\"\nduration = \"{} s\"\n\
@@ -22,13 +22,14 @@ pub fn scenario(calls: u32, duration: TimeDelta, registry: &Registry) -> Result<
     ScenarioFile::parse("many-calls", &text, std::path::Path::new(""), registry)?.scenario(None, None, registry)
 }
 
-/// Runs it with all metrics, as `weir run` does, and says how many packets the calls have sent. Errors: as of [`run`].
+/// Runs it with all metrics, as `weir run` does; returns the number of packets sent by the calls. Errors: as for
+/// [`run`].
 pub fn packets(scenario: &Scenario, options: &RunOptions<'_>) -> Result<u64, RunError> {
     Ok(run(scenario, 1, options)?.flows.iter().map(|f| f.packets.sent).sum())
 }
 
-/// Runs it without metrics and says by how much `held`, the bytes that the process holds, has grown for each call.
-/// Errors: as of [`BareRun`]; `None` if `held` does not know.
+/// Runs it without metrics; returns by how much `held`, the process's memory in bytes, has grown per call. Errors: as
+/// for [`BareRun`]; `None` if `held` returns `None`.
 pub fn bytes_a_call(
     scenario: &Scenario,
     registry: &Registry,

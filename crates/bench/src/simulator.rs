@@ -1,4 +1,4 @@
-//! Fixed scenarios whose speed is watched. Each is built and run here and timed by whoever calls; the programs in
+//! Fixed scenarios whose speed is tracked. Each is built and run here and timed by the caller; the programs in
 //! `benches/compare` run the same ones in ns-3.
 
 use weir_path::{Limit, LinkConfig};
@@ -6,15 +6,15 @@ use weir_sim::topology::{DuplexConfig, point_to_point};
 use weir_sim::{AgentId, Endpoint, LinkId, Route, Simulator, tcp, udp};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Bytes on the wire of a full packet, UDP or TCP.
+/// Size on the wire of a full packet, UDP or TCP.
 const PACKET: DataSize = DataSize::from_bytes(1_500);
 
-/// What a scenario has done.
+/// Totals of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Work {
     /// Simulated time.
     pub simulated: TimeDelta,
-    /// Packets that have passed the bottleneck, forward.
+    /// Packets that have passed the bottleneck in the forward direction.
     pub packets: u64,
     /// Events handled.
     pub events: u64,
@@ -23,11 +23,11 @@ pub struct Work {
 /// A named scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// The name, as the ns-3 programs print it.
+    /// The name, as printed by the ns-3 programs.
     pub name: &'static str,
-    /// One line that says what it is.
+    /// One-line description.
     pub summary: &'static str,
-    /// Runs it for so much simulated time.
+    /// Runs it for this simulated time.
     pub run: fn(TimeDelta) -> Work,
 }
 
@@ -73,7 +73,7 @@ pub fn gigabit(duration: TimeDelta) -> Work {
     bench.run(duration)
 }
 
-/// So many 50 kbit/s flows, each of 100-byte packets like a voice call's, over one link with room for all.
+/// `flows` flows of 50 kbit/s, each with 100-byte packets like a voice call's, over one link with room for all.
 pub fn many_calls(flows: u32, duration: TimeDelta) -> Work {
     let rate = DataRate::from_kbps(u64::from(flows) * 55);
     let mut bench = Bench::over(LinkConfig::constant(rate, TimeDelta::from_millis(20)));
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn ten_thousand_calls_run_in_one_process() {
         let work = many_calls(10_000, TimeDelta::from_secs(2));
-        // 62.5 packets a second each, but for those under way at the end.
+        // 62.5 packets a second each, except for those in flight at the end.
         assert!((1_230_000..=1_250_000).contains(&work.packets), "{work:?}");
         assert!((2 * work.packets..2 * work.packets + 60_000).contains(&work.events), "{work:?}");
     }

@@ -1,4 +1,4 @@
-//! Frames a second of every codec that is built in, on one thread: `cargo bench -p weir-codecs --features vpx,x264`.
+//! Frames a second of every built-in codec on one thread: `cargo bench -p weir-codecs --features vpx,x264`.
 #![expect(clippy::unwrap_used, reason = "a bench may stop")]
 
 #[path = "../tests/common/mod.rs"]
@@ -12,7 +12,7 @@ use weir_codecs::encoder_of;
 use weir_media::{CodedFrame, EncoderConfig, Picture};
 use weir_units::DataRate;
 
-/// Pictures there and back again, so that the last leads to the first.
+/// Pictures forwards and backwards, so that the last leads to the first.
 const PICTURES: u32 = 16;
 
 fn codecs(c: &mut Criterion) {

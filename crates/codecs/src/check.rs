@@ -1,4 +1,4 @@
-//! What every encoder asks of its configuration.
+//! Checks of an encoder's configuration.
 
 use core::ops::RangeInclusive;
 use weir_media::{EncoderConfig, Layering, Picture, VideoCodec, VideoError};
@@ -6,7 +6,7 @@ use weir_units::DataRate;
 #[cfg(any(feature = "openh264", feature = "x264"))]
 use weir_units::DataSize;
 
-/// Who asks.
+/// The encoder, for error messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Check {
     pub(crate) codec: VideoCodec,
@@ -23,7 +23,7 @@ impl Check {
         VideoError::Library { codec: self.codec, library: self.library, what, message: message.to_string() }
     }
 
-    /// The fields that every codec has.
+    /// Checks the fields common to all codecs.
     pub(crate) fn common(self, config: &EncoderConfig, frame_rates: RangeInclusive<f64>) -> Result<(), VideoError> {
         if !frame_rates.contains(&config.frame_rate) {
             let expected = format!("{} to {}", frame_rates.start(), frame_rates.end());
@@ -35,7 +35,8 @@ impl Check {
         self.bit_rate(config.bit_rate)
     }
 
-    /// Layers, of which the codec has so many at most; references cannot be selected among them.
+    /// Checks layers, of which the codec supports at most this many; references cannot be selected together with
+    /// layers.
     pub(crate) fn layering(self, config: &EncoderConfig, most: Layering) -> Result<(), VideoError> {
         let asked = config.layering;
         if asked.spatial() > most.spatial() || asked.temporal() > most.temporal() {
@@ -63,7 +64,7 @@ impl Check {
         self.refusal("size", format!("{}x{}", config.width, config.height), expected)
     }
 
-    /// A picture to code.
+    /// Checks a picture to be encoded.
     pub(crate) fn picture(self, picture: &Picture, config: &EncoderConfig) -> Result<(), VideoError> {
         if (picture.width(), picture.height()) == (config.width, config.height) {
             return Ok(());
@@ -73,5 +74,5 @@ impl Check {
     }
 }
 
-/// Most threads of an encoder: more are of no use to any of the libraries, and all take so many.
+/// Most threads of an encoder: the limit of all libraries, and more would not help.
 const MAX_THREADS: u32 = 16;

@@ -1,11 +1,11 @@
-//! What encoders and decoders of H.264 share: NAL units in byte streams, levels, even sizes.
+//! Common parts of H.264 encoders and decoders: NAL units in byte streams, levels, even sizes.
 
 use crate::check::Check;
 use weir_media::{EncoderConfig, Picture, Plane, VideoError};
 use weir_units::DataRate;
 
-/// Bytes of a slice that can be asked for: a macroblock can need 400 (H.264, section A.3.1), to which OpenH264 adds
-/// 20 of headers; above the upper bound slices are of no use.
+/// Supported slice sizes: a macroblock can need 400 bytes (H.264, section A.3.1), to which OpenH264 adds 20 of headers;
+/// above the upper bound slices are useless.
 pub(crate) const SLICE_SIZES: core::ops::RangeInclusive<u64> = 421..=65_536;
 
 /// NAL unit types (H.264, table 7-1).
@@ -32,7 +32,7 @@ fn after_start_code(stream: &[u8]) -> Option<&[u8]> {
     stream.windows(3).position(|w| w == [0, 0, 1]).map(|at| &stream[at + 3..])
 }
 
-/// The NAL unit's type.
+/// The NAL unit type.
 pub(crate) const fn nal_type(unit: &[u8]) -> u8 {
     match unit {
         [first, ..] => *first & 0x1f,
@@ -40,7 +40,7 @@ pub(crate) const fn nal_type(unit: &[u8]) -> u8 {
     }
 }
 
-/// Whether a decoder can begin with this access unit.
+/// Whether decoding can start with this access unit.
 pub(crate) fn is_key(stream: &[u8]) -> bool {
     nal_units(stream).any(|u| nal_type(u) == NAL_IDR)
 }
@@ -50,7 +50,8 @@ pub(crate) fn is_discardable(stream: &[u8]) -> bool {
     nal_units(stream).filter(|u| matches!(nal_type(u), NAL_SLICE | NAL_IDR)).all(|u| u[0] & 0x60 == 0)
 }
 
-/// Macroblocks a second, macroblocks a frame, kbit/s of the Baseline and Main profiles, `level_idc` (H.264, table A-1).
+/// Macroblocks a second, macroblocks per frame, kbit/s of the Baseline and Main profiles, `level_idc` (H.264, table
+///
 const LEVELS: [(u32, u32, u64, u8); 16] = [
     (1_485, 99, 64, 10),
     (3_000, 396, 192, 11),
@@ -70,10 +71,10 @@ const LEVELS: [(u32, u32, u64, u8); 16] = [
     (2_073_600, 36_864, 240_000, 52),
 ];
 
-/// Most macroblocks of a frame at the highest level.
+/// Most macroblocks per frame at the highest level.
 const MAX_MACROBLOCKS: u32 = LEVELS[LEVELS.len() - 1].1;
 
-/// Refuses a size that no level takes, or of less than `min_side`.
+/// Rejects a size beyond all levels, or with a side below `min_side`.
 pub(crate) fn check_size(check: Check, config: &EncoderConfig, min_side: u32) -> Result<(), VideoError> {
     let (width, height) = (config.width, config.height);
     if width < min_side || height < min_side || macroblocks(width, height) > MAX_MACROBLOCKS {
@@ -83,12 +84,12 @@ pub(crate) fn check_size(check: Check, config: &EncoderConfig, min_side: u32) ->
     Ok(())
 }
 
-/// Macroblocks of a frame.
+/// Macroblocks per frame.
 const fn macroblocks(width: u32, height: u32) -> u32 {
     width.div_ceil(16).saturating_mul(height.div_ceil(16))
 }
 
-/// The lowest level that takes this size, frame rate and bit rate, by its `level_idc`; the highest where none does.
+/// `level_idc` of the lowest level for this size, frame rate and bit rate; the highest level if none suffices.
 pub(crate) fn level_idc(width: u32, height: u32, frame_rate: f64, bit_rate: DataRate) -> u8 {
     let frame = macroblocks(width, height);
     LEVELS
@@ -97,25 +98,25 @@ pub(crate) fn level_idc(width: u32, height: u32, frame_rate: f64, bit_rate: Data
         .map_or(LEVELS[LEVELS.len() - 1].3, |l| l.3)
 }
 
-/// Pictures whose sides are even: cropping counts in pairs of samples (H.264, section 7.4.2.1.1), so that an odd side is
-/// coded one sample larger, and that sample repeats its neighbour.
+/// Pictures with even sides: cropping is in pairs of samples (H.264, section 7.4.2.1.1), so an odd side is coded one
+/// sample larger, repeating the last sample.
 pub(crate) struct Even {
     padded: Option<Picture>,
 }
 
 impl Even {
-    /// For pictures of this size, both sides below [`weir_media::MAX_SIDE`].
+    /// For pictures of this size, with both sides below [`weir_media::MAX_SIDE`].
     pub(crate) fn new(width: u32, height: u32) -> Self {
         let (w, h) = Self::size(width, height);
         Self { padded: if (w, h) == (width, height) { None } else { Picture::new(w, h).ok() } }
     }
 
-    /// The size that is coded.
+    /// The coded size.
     pub(crate) const fn size(width: u32, height: u32) -> (u32, u32) {
         (width.next_multiple_of(2), height.next_multiple_of(2))
     }
 
-    /// The picture to code.
+    /// The picture to be coded.
     pub(crate) fn of<'a>(&'a mut self, picture: &'a Picture) -> &'a Picture {
         let Some(padded) = &mut self.padded else { return picture };
         for plane in Plane::ALL {

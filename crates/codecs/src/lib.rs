@@ -1,6 +1,6 @@
-//! Video and audio encoders and decoders by other libraries, behind the traits of `weir_media`.
+//! Video and audio codecs by other libraries, behind the traits of `weir_media`.
 //!
-//! This is the only room that calls foreign code, and each library has a feature of its own:
+//! This is the only room that calls foreign code. Each library has its own feature:
 //!
 //! | codec | library | feature | licence | from |
 //! |---|---|---|---|---|
@@ -9,13 +9,13 @@
 //! | Opus | ropus | `opus` (default) | BSD-3 | Rust, no compiler of C |
 //! | VP8, VP9 | libvpx | `vpx` | BSD-3 | the system: Debian's libvpx-dev |
 //!
-//! Feature `vmaf` has `Vmaf`, which scores decoded pictures by libvmaf (BSD-2), from bundled source, which needs meson,
+//! Feature `vmaf` has `Vmaf`, which scores decoded pictures by libvmaf (BSD-2), from bundled source; it needs meson,
 //! ninja and nasm.
 //!
 //! For audio there are [`audio_encoder`] and [`audio_decoder`].
 //!
-//! [`encoder`] and [`decoder`] take the first library of a codec that is built in; [`list`] tells what there is, and what
-//! each can do. All pictures are 4:2:0 of 8 bits. With one thread the same pictures and calls give the same bytes.
+//! [`encoder`] and [`decoder`] use the first built-in library for a codec; [`list`] returns the libraries and their
+//! capabilities. All pictures are 4:2:0 with 8 bits. With one thread the same pictures and calls give the same bytes.
 //!
 //! | | OpenH264 | x264 | VP8 | VP9 |
 //! |---|---|---|---|---|

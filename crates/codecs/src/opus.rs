@@ -8,18 +8,18 @@ use weir_media::audio::{
 };
 
 pub(crate) const LIBRARY: &str = "ropus";
-/// Bit/s that Opus takes (RFC 6716, section 2.1.1).
+/// Bit rates supported by Opus (RFC 6716, section 2.1.1).
 const RATES: core::ops::RangeInclusive<u64> = 6_000..=510_000;
-/// Computing that the library spends, at most.
+/// Highest complexity of the library.
 const MAX_COMPLEXITY: u8 = 10;
-/// Bytes of the largest packet of up to 60 ms: three frames of 1,275 bytes and their lengths (RFC 6716, section 3.2).
+/// Largest packet of up to 60 ms in bytes: three frames of 1,275 bytes and their lengths (RFC 6716, section 3.2).
 const MAX_PACKET: usize = 3 * 1_275 + 7;
-/// Samples of a channel in the longest packet, 120 ms.
+/// Samples per channel in the longest packet, 120 ms.
 const MAX_SAMPLES: u32 = AUDIO_CLOCK_HZ / 1_000 * 120;
-/// The library conceals in steps of 2.5 ms.
+/// Granularity of the library's concealment, 2.5 ms.
 const CONCEAL_STEP: u32 = AUDIO_CLOCK_HZ / 400;
 
-/// The library's version; it does not tell by itself.
+/// The library's version, which it does not report itself.
 pub(crate) fn version() -> String {
     "0.12".into()
 }
@@ -54,7 +54,7 @@ fn check(config: &AudioEncoderConfig) -> Result<(), AudioError> {
     Ok(())
 }
 
-/// Encodes Opus in its mode for speech.
+/// Encodes Opus in speech mode.
 pub(crate) struct Encoder {
     inner: ropus::Encoder,
     config: AudioEncoderConfig,
@@ -101,7 +101,7 @@ impl AudioEncoder for Encoder {
             return Err(refusal("channels", format!("{:?}", config.channels), expected));
         }
         if let Err(e) = self.apply(config) {
-            // What held before is what the library has taken before.
+            // The library has already accepted the previous configuration.
             let before = self.config;
             self.apply(&before)?;
             return Err(e);
@@ -145,7 +145,7 @@ impl Decoder {
         Ok(Self { inner: open(channels)?, channels })
     }
 
-    /// Appends up to so many samples of a packet, or of concealment where it is empty.
+    /// Appends up to this many samples of a packet, or of concealment if it is empty.
     fn run(
         &mut self,
         packet: &[u8],
@@ -156,7 +156,7 @@ impl Decoder {
         let (start, count) = (pcm.len(), self.channels.count());
         pcm.resize(start + samples as usize * count, 0);
         let (inner, room) = (&mut self.inner, &mut pcm[start..]);
-        // The library is plain Rust: should a packet make it panic, one packet is lost and no call.
+        // The library is plain Rust: if a packet makes it panic, only that packet is lost.
         let made = catch_unwind(AssertUnwindSafe(|| inner.decode(packet, room, mode)));
         let told = match made {
             Ok(Ok(n)) => Ok((n as u32).min(samples)),

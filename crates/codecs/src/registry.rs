@@ -1,26 +1,26 @@
-//! Which codecs there are, and which library makes them.
+//! The codecs and their libraries.
 
 use weir_media::audio::{AudioCodec, AudioDecoder, AudioEncoder, AudioEncoderConfig, AudioError, Channels};
 use weir_media::{Capabilities, EncoderConfig, VideoCodec, VideoDecoder, VideoEncoder, VideoError};
 
-/// What a library offers for a codec.
+/// A library's support for a codec.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Library {
     /// The codec.
     pub codec: VideoCodec,
-    /// The library's name, as [`encoder_of`] takes it.
+    /// The library's name, as used by [`encoder_of`].
     pub name: &'static str,
     /// Whether it is built in.
     pub built_in: bool,
-    /// Its version; empty where it is not built in.
+    /// Its version; empty if it is not built in.
     pub version: String,
     /// Whether it has an encoder.
     pub encodes: bool,
     /// Whether it has a decoder.
     pub decodes: bool,
-    /// What its encoder can be asked for.
+    /// Optional features of its encoder.
     pub capabilities: Capabilities,
-    /// What to build with to have it.
+    /// How to build with it.
     pub way_out: &'static str,
 }
 
@@ -32,7 +32,7 @@ const BUILD_OPENH264: &str = "build with --features openh264 (a C++ compiler; na
 const BUILD_X264: &str = "build with --features x264 (Debian: libx264-dev libclang-dev; GPL)";
 const BUILD_LIBVPX: &str = "build with --features vpx (Debian: libvpx-dev)";
 
-/// Every codec of every library that Weir knows, the preferred one of a codec first.
+/// Every codec of every supported library, the preferred one of a codec first.
 pub fn list() -> Vec<Library> {
     let h264 = |name, built_in, version, way_out| Library {
         codec: VideoCodec::H264,
@@ -83,10 +83,10 @@ fn libvpx_version() -> String {
     String::new()
 }
 
-/// An encoder by the first library that is built in.
+/// An encoder by the first built-in library.
 ///
 /// # Errors
-/// Where none is, or the configuration asks for what the codec does not have.
+/// If there is none, or the codec does not support the configuration.
 pub fn encoder(codec: VideoCodec, config: &EncoderConfig) -> Result<Box<dyn VideoEncoder>, VideoError> {
     match list().iter().find(|l| l.codec == codec && l.encodes && l.built_in) {
         Some(l) => encoder_of(l.name, codec, config),
@@ -94,10 +94,10 @@ pub fn encoder(codec: VideoCodec, config: &EncoderConfig) -> Result<Box<dyn Vide
     }
 }
 
-/// A decoder by the first library that is built in.
+/// A decoder by the first built-in library.
 ///
 /// # Errors
-/// Where none is, or the library fails.
+/// If there is none, or the library fails.
 pub fn decoder(codec: VideoCodec) -> Result<Box<dyn VideoDecoder>, VideoError> {
     match list().iter().find(|l| l.codec == codec && l.decodes && l.built_in) {
         Some(l) => decoder_of(l.name, codec),
@@ -105,10 +105,10 @@ pub fn decoder(codec: VideoCodec) -> Result<Box<dyn VideoDecoder>, VideoError> {
     }
 }
 
-/// An encoder by the library of this name: "openh264", "x264" or "libvpx".
+/// An encoder by the library with this name: "openh264", "x264" or "libvpx".
 ///
 /// # Errors
-/// Where it is not built in or has no encoder for the codec, or the configuration asks for what the codec does not have.
+/// If it is not built in or has no encoder for the codec, or the codec does not support the configuration.
 #[cfg_attr(
     not(any(feature = "openh264", feature = "x264", feature = "vpx")),
     expect(unused_variables, reason = "nothing is built in")
@@ -129,10 +129,10 @@ pub fn encoder_of(
     }
 }
 
-/// A decoder by the library of this name: "openh264" or "libvpx".
+/// A decoder by the library with this name: "openh264" or "libvpx".
 ///
 /// # Errors
-/// Where it is not built in or has no decoder for the codec, or fails.
+/// If it is not built in, has no decoder for the codec, or fails.
 pub fn decoder_of(library: &str, codec: VideoCodec) -> Result<Box<dyn VideoDecoder>, VideoError> {
     match (library, codec) {
         #[cfg(feature = "openh264")]
@@ -162,7 +162,7 @@ fn not_built_of(library: &str, codec: VideoCodec) -> VideoError {
 
 const BUILD_OPUS: &str = "build with --features opus";
 
-/// What a library offers for an audio codec: an encoder and a decoder.
+/// A library's support for an audio codec: an encoder and a decoder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AudioLibrary {
     /// The codec.
@@ -171,13 +171,13 @@ pub struct AudioLibrary {
     pub name: &'static str,
     /// Whether it is built in.
     pub built_in: bool,
-    /// Its version; empty where it is not built in.
+    /// Its version; empty if it is not built in.
     pub version: String,
-    /// What to build with to have it.
+    /// How to build with it.
     pub way_out: &'static str,
 }
 
-/// Every audio codec of every library that Weir knows.
+/// Every audio codec of every supported library.
 pub fn audio_list() -> Vec<AudioLibrary> {
     vec![AudioLibrary {
         codec: AudioCodec::Opus,
@@ -195,10 +195,10 @@ fn opus_version() -> String {
     String::new()
 }
 
-/// An encoder of audio.
+/// An audio encoder.
 ///
 /// # Errors
-/// Where none is built in, or the configuration asks for what the codec does not have.
+/// If none is built in, or the codec does not support the configuration.
 #[cfg_attr(not(feature = "opus"), expect(unused_variables, reason = "nothing is built in"))]
 pub fn audio_encoder(codec: AudioCodec, config: &AudioEncoderConfig) -> Result<Box<dyn AudioEncoder>, AudioError> {
     match codec {
@@ -208,10 +208,10 @@ pub fn audio_encoder(codec: AudioCodec, config: &AudioEncoderConfig) -> Result<B
     }
 }
 
-/// A decoder of audio.
+/// An audio decoder.
 ///
 /// # Errors
-/// Where none is built in, or the library fails.
+/// If none is built in, or the library fails.
 #[cfg_attr(not(feature = "opus"), expect(unused_variables, reason = "nothing is built in"))]
 pub fn audio_decoder(codec: AudioCodec, channels: Channels) -> Result<Box<dyn AudioDecoder>, AudioError> {
     match codec {

@@ -1,4 +1,4 @@
-//! VMAF by libvmaf, with the model vmaf_v0.6.1 (for high definition on a television), which is built in. ffmpeg 9.0's filter
+//! VMAF by libvmaf with its built-in model vmaf_v0.6.1 (for high definition on a television). ffmpeg 9.0's filter
 //! `libvmaf` gives the same score to the sixth decimal (60 pictures of CIF, x264 at 150 kbit/s: 72.662439).
 #![expect(unsafe_code, reason = "libvmaf is a C library")]
 
@@ -7,10 +7,10 @@ use core::ptr;
 use vmaf_head_sys as sys;
 use weir_media::{MediaError, Picture, Plane};
 
-/// Fewest samples a side: the coarsest of four scales then still has some.
+/// Least width and height, so that the coarsest of four scales has samples.
 const MIN_SIDE: u32 = 32;
 
-/// Compares pictures by VMAF, in order. It keeps some hundred bytes of every picture.
+/// Compares pictures by VMAF, in order. It keeps a few hundred bytes per picture.
 #[derive(Debug)]
 pub struct Vmaf {
     context: *mut sys::VmafContext,
@@ -19,13 +19,13 @@ pub struct Vmaf {
     pictures: u32,
 }
 
-// SAFETY: the library keeps nothing by thread; all it has hangs on these two, which are never shared.
+// SAFETY: the library has no thread-local state; all its state belongs to these two, which are never shared.
 unsafe impl Send for Vmaf {}
 
-/// What came of a sequence.
+/// Scores of a sequence.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VmafScores {
-    /// Each picture's, from 0 to 100.
+    /// Scores of the pictures, from 0 to 100.
     pub pictures: Vec<f64>,
     /// Their mean, the score of the sequence.
     pub mean: f64,
@@ -43,7 +43,7 @@ impl Vmaf {
     /// For pictures of this size, on one thread.
     ///
     /// # Errors
-    /// Where a side is below 32, or the library fails.
+    /// If a side is below 32, or the library fails.
     pub fn new(width: u32, height: u32) -> Result<Self, MediaError> {
         Picture::len_of(width, height)?;
         if width < MIN_SIDE || height < MIN_SIDE {
@@ -58,23 +58,23 @@ impl Vmaf {
             cpumask: 0,
             gpumask: 0,
         };
-        // SAFETY: the pointer to write to is valid.
+        // SAFETY: the output pointer is valid.
         check("start", unsafe { sys::vmaf_init(&mut vmaf.context, configuration) })?;
         let mut model = sys::VmafModelConfig {
             name: c"weir".as_ptr(),
             flags: u64::from(sys::VmafModelFlags_VMAF_MODEL_FLAGS_DEFAULT),
         };
-        // SAFETY: the pointer to write to is valid, the strings are static.
+        // SAFETY: the output pointer is valid, and the strings are static.
         check("model", unsafe { sys::vmaf_model_load(&mut vmaf.model, &mut model, c"vmaf_v0.6.1".as_ptr()) })?;
-        // SAFETY: both are there, and live as long as `vmaf`.
+        // SAFETY: both exist, and live as long as `vmaf`.
         check("features", unsafe { sys::vmaf_use_features_from_model(vmaf.context, vmaf.model) })?;
         Ok(vmaf)
     }
 
-    /// Adds a picture and what has come of it.
+    /// Adds a picture and its distorted version.
     ///
     /// # Errors
-    /// Where one has another size, or the library fails.
+    /// If one has another size, or the library fails.
     pub fn push(&mut self, reference: &Picture, distorted: &Picture) -> Result<(), MediaError> {
         for picture in [reference, distorted] {
             if (picture.width(), picture.height()) != self.size {
@@ -86,12 +86,13 @@ impl Vmaf {
         let mut b = match self.copy(distorted) {
             Ok(b) => b,
             Err(e) => {
-                // SAFETY: `a` was allocated, and is given back once.
+                // SAFETY: `a` was allocated, and is released once.
                 unsafe { sys::vmaf_picture_unref(&mut a) };
                 return Err(e);
             }
         };
-        // SAFETY: the context is open, the pictures are whole; the library owns them from here on, whatever it says.
+        // SAFETY: the context is open and the pictures are complete; the library owns them from here on, for any return
+        // value.
         check("picture", unsafe { sys::vmaf_read_pictures(self.context, &mut a, &mut b, self.pictures) })?;
         self.pictures += 1;
         Ok(())
@@ -100,16 +101,17 @@ impl Vmaf {
     fn copy(&self, picture: &Picture) -> Result<sys::VmafPicture, MediaError> {
         let format = sys::VmafPixelFormat_VMAF_PIX_FMT_YUV420P;
         let mut out = MaybeUninit::zeroed();
-        // SAFETY: the pointer to write to is valid.
+        // SAFETY: the output pointer is valid.
         let code = unsafe { sys::vmaf_picture_alloc(out.as_mut_ptr(), format, 8, self.size.0, self.size.1) };
         check("memory", code)?;
-        // SAFETY: zeros are a valid value of every field, and the call went well.
+        // SAFETY: zeros are valid for every field, and the call has succeeded.
         let out: sys::VmafPicture = unsafe { out.assume_init() };
         for (k, plane) in Plane::ALL.into_iter().enumerate() {
             let (w, h) = picture.size_of(plane);
             let (w, h) = (w.min(out.w[k] as usize), h.min(out.h[k] as usize));
             for (y, row) in picture.plane(plane).chunks_exact(picture.size_of(plane).0).take(h).enumerate() {
-                // SAFETY: the library's plane has `h` rows of at least `w` samples, `stride` apart, and nobody else has it.
+                // SAFETY: the library's plane has `h` rows of at least `w` samples at intervals of `stride`, and is not
+                // shared.
                 unsafe {
                     let to = out.data[k].cast::<u8>().offset(out.stride[k] * y as isize);
                     ptr::copy_nonoverlapping(row.as_ptr(), to, w);
@@ -122,17 +124,17 @@ impl Vmaf {
     /// The scores.
     ///
     /// # Errors
-    /// Where there was no picture, or the library fails.
+    /// If there was no picture, or the library fails.
     pub fn finish(self) -> Result<VmafScores, MediaError> {
         if self.pictures == 0 {
             return Err(MediaError::new("VMAF", "number of pictures", 0, "1 or more"));
         }
-        // SAFETY: the context is open; no pictures mean the end.
+        // SAFETY: the context is open; null pictures signal the end.
         check("end", unsafe { sys::vmaf_read_pictures(self.context, ptr::null_mut(), ptr::null_mut(), 0) })?;
         let mut pictures = Vec::with_capacity(self.pictures as usize);
         for i in 0..self.pictures {
             let mut score = 0.0;
-            // SAFETY: context and model are open, the pointer to write to is valid.
+            // SAFETY: context and model are open, and the output pointer is valid.
             check("score", unsafe { sys::vmaf_score_at_index(self.context, self.model, &mut score, i) })?;
             pictures.push(score);
         }
@@ -143,7 +145,7 @@ impl Vmaf {
 
 impl Drop for Vmaf {
     fn drop(&mut self) {
-        // SAFETY: each was made by the library or is null, and is given back once.
+        // SAFETY: each was made by the library or is null, and is released once.
         unsafe {
             if !self.model.is_null() {
                 sys::vmaf_model_destroy(self.model);
@@ -161,7 +163,7 @@ mod tests {
     use weir_media::FrameRate;
     use weir_media::clip::{Character, Clip, ClipSpec};
 
-    /// The scores of a clip whose samples are averaged over so many neighbours in a row.
+    /// The scores of a clip averaged over this many neighbouring samples in a row.
     fn scores(blur: usize) -> VmafScores {
         let rate = FrameRate::new(30, 1).unwrap();
         let mut clip = Clip::new(ClipSpec::new(Character::HandHeld, 320, 180, rate)).unwrap();

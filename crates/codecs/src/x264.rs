@@ -20,9 +20,9 @@ const FRAME_RATES: core::ops::RangeInclusive<f64> = 1.0..=120.0;
 const MIN_SIDE: u32 = 16;
 /// Bit rates in kbit/s, the library's unit (H.264, table A-1: at most 240,000 times 1,200).
 const RATES: core::ops::RangeInclusive<u64> = 1..=288_000;
-/// What the decoder's buffer holds at the target rate, in milliseconds. A frame is left out while more waits to be sent.
+/// Size of the decoder's buffer in ms at the target rate. A frame is dropped while more is waiting to be sent.
 const BUFFER_MS: u64 = 500;
-/// Pictures that are kept to go back to (H.264, section A.3.1: at most 16): half a second at 30 frames a second.
+/// Pictures kept as references (H.264, section A.3.1: at most 16): half a second at 30 frames a second.
 const KEPT: u64 = 16;
 
 /// The library's version.
@@ -33,17 +33,17 @@ pub(crate) fn version() -> String {
 /// Owns an encoder of the library.
 struct Handle(*mut sys::x264_t);
 
-// SAFETY: the library keeps nothing by thread, and everything it has of this encoder hangs on the one pointer.
+// SAFETY: the library has no thread-local state, and all state of this encoder belongs to the pointer.
 unsafe impl Send for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from `x264_encoder_open` and is closed once.
+        // SAFETY: the pointer was returned by `x264_encoder_open` and is closed once.
         unsafe { sys::x264_encoder_close(self.0) };
     }
 }
 
-/// What the parameters say of rate and slices, both at the beginning and while it runs.
+/// Sets rate and slices in the parameters, initially and on changes.
 fn set_rate_and_slices(param: &mut sys::x264_param_t, config: &EncoderConfig) {
     let kbps = kbps(config.bit_rate);
     param.rc.i_bitrate = kbps as c_int;
@@ -61,7 +61,7 @@ impl Handle {
         let (width, height) = Even::size(config.width, config.height);
         let preset = if width * height > 640 * 480 { c"superfast" } else { c"veryfast" };
         let mut param = MaybeUninit::<sys::x264_param_t>::zeroed();
-        // SAFETY: the call writes the whole struct, of which zeros are a valid value anyway; the names are C strings.
+        // SAFETY: the call writes the whole struct, for which zeros are valid in any case; the names are C strings.
         let (code, mut param) = unsafe {
             let code = sys::x264_param_default_preset(param.as_mut_ptr(), preset.as_ptr(), c"zerolatency".as_ptr());
             (code, param.assume_init())
@@ -80,7 +80,7 @@ impl Handle {
         param.i_fps_num = (config.frame_rate * 1000.0).round() as u32;
         param.i_fps_den = 1000;
         param.b_vfr_input = 0;
-        // Key frames come from here alone.
+        // Key frames are only made on request.
         param.i_keyint_max = sys::X264_KEYINT_MAX_INFINITE as c_int;
         param.i_scenecut_threshold = 0;
         param.b_repeat_headers = 1;
@@ -92,8 +92,8 @@ impl Handle {
         }
         param.rc.i_rc_method = sys::X264_RC_ABR as c_int;
         set_rate_and_slices(&mut param, config);
-        // SAFETY: the struct is filled; the profile is a C string. The encoder copies the parameters, and what strings they
-        // hold is freed after it.
+        // SAFETY: the struct is filled; the profile is a C string. The encoder copies the parameters, and their strings
+        // are freed after it.
         let (code, raw) = unsafe {
             let code = sys::x264_param_apply_profile(&mut param, c"baseline".as_ptr());
             let raw = if code == 0 { sys::x264_encoder_open(&mut param) } else { ptr::null_mut() };
@@ -105,7 +105,7 @@ impl Handle {
 
     fn reconfigure(&mut self, config: &EncoderConfig) -> Result<(), VideoError> {
         let mut param = MaybeUninit::<sys::x264_param_t>::zeroed();
-        // SAFETY: the pointer is live; the first call writes the whole struct, the second reads it.
+        // SAFETY: the pointer is valid; the first call writes the whole struct, the second reads it.
         let code = unsafe {
             sys::x264_encoder_parameters(self.0, param.as_mut_ptr());
             let mut param = param.assume_init();
@@ -115,16 +115,16 @@ impl Handle {
         if code == 0 { Ok(()) } else { Err(CHECK.failure("x264_encoder_reconfig", code)) }
     }
 
-    /// Forgets this frame and all after it.
+    /// Invalidates this frame and all later ones as references.
     fn forget(&mut self, pts: i64) -> bool {
-        // SAFETY: the pointer is live.
+        // SAFETY: the pointer is valid.
         unsafe { sys::x264_encoder_invalidate_reference(self.0, pts) == 0 }
     }
 
-    /// Codes a picture and appends it to `out`; whether it is a key frame.
+    /// Encodes a picture and appends it to `out`; returns whether it is a key frame.
     fn encode(&mut self, picture: &Picture, pts: i64, key: bool, out: &mut Vec<u8>) -> Result<bool, VideoError> {
         let (mut input, mut output) = (MaybeUninit::zeroed(), MaybeUninit::zeroed());
-        // SAFETY: the calls write the structs, of which zeros are a valid value anyway.
+        // SAFETY: the calls write the structs, for which zeros are valid in any case.
         let (mut input, mut output): (sys::x264_picture_t, sys::x264_picture_t) = unsafe {
             sys::x264_picture_init(input.as_mut_ptr());
             sys::x264_picture_init(output.as_mut_ptr());
@@ -139,13 +139,13 @@ impl Handle {
             input.img.i_stride[n] = picture.size_of(plane).0 as c_int;
         }
         let (mut units, mut count) = (ptr::null_mut::<sys::x264_nal_t>(), 0);
-        // SAFETY: the pointer is live, and the planes have the sizes and strides given and are only read and copied.
+        // SAFETY: the pointer is valid, and the planes have the given sizes and strides and are only read and copied.
         let bytes = unsafe { sys::x264_encoder_encode(self.0, &mut units, &mut count, &mut input, &mut output) };
         let Ok(bytes) = usize::try_from(bytes) else { return Err(CHECK.failure("x264_encoder_encode", bytes)) };
         if bytes == 0 || count == 0 || units.is_null() {
             return Err(CHECK.failure("x264_encoder_encode", "no frame came out"));
         }
-        // SAFETY: the payloads of all units lie one behind the other, `bytes` long together, until the next call.
+        // SAFETY: the payloads of all units are contiguous, `bytes` long in total, and valid until the next call.
         out.extend_from_slice(unsafe { core::slice::from_raw_parts((*units).p_payload, bytes) });
         Ok(output.i_type == sys::X264_TYPE_IDR as c_int)
     }
@@ -164,15 +164,15 @@ pub(crate) struct Encoder {
     config: EncoderConfig,
     even: Even,
     key_frame: bool,
-    /// Whether the library's encoder must be opened again before the next frame.
+    /// Whether the library's encoder must be reopened before the next frame.
     reopen: bool,
-    /// Whether the next frame goes back to a selected picture.
+    /// Whether the next frame refers to a selected picture.
     selected: bool,
     next_id: u64,
-    /// The last key frame, and the frames that count for going back begin with.
+    /// The last key frame, the earliest possible reference.
     last_key: u64,
     last_ticks: Option<u64>,
-    /// Bits that a sender at the target rate has not sent yet.
+    /// Bits not yet sent by a sender at the target rate.
     waiting: f64,
 }
 
@@ -193,7 +193,8 @@ impl Encoder {
         })
     }
 
-    /// Takes the time since the last picture off what waits; whether more than the buffer's share is left of it.
+    /// Subtracts the time since the last picture from what is waiting; returns whether more than the buffer's share is
+    /// left.
     fn is_behind(&mut self, ticks: u64) -> bool {
         let rate = kbps(self.config.bit_rate) as f64 * 1000.0;
         let gap = self.last_ticks.map_or(0, |last| ticks.saturating_sub(last));

@@ -1,4 +1,4 @@
-//! What audio codecs must do.
+//! Requirements on audio codecs.
 #![cfg(feature = "opus")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -12,7 +12,7 @@ use weir_media::{AUDIO_CLOCK_HZ, FrameSource, Payloads, SourceFeedback};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 const SECOND: usize = AUDIO_CLOCK_HZ as usize;
-/// Samples by which Opus delays (RFC 6716, section 2: 6.5 ms).
+/// Delay of Opus in samples (RFC 6716, section 2: 6.5 ms).
 const DELAY: usize = 312;
 
 fn kbps(n: u64) -> DataRate {
@@ -75,7 +75,7 @@ fn the_bit_rate_follows_its_target() {
             let bytes: usize = packets.iter().map(|p| p.data.len()).sum();
             let share = bytes as f64 * 8.0 / 10_000.0 / rate as f64;
             println!("{rate} kbit/s, variable {variable_bit_rate}: {share:.3}");
-            // Constant to the byte; variable saves in pauses and exceeds by little.
+            // Constant to the byte; variable saves in pauses and exceeds the target by little.
             let bounds = if variable_bit_rate { 0.65..1.05 } else { 0.98..1.001 };
             assert!(bounds.contains(&share), "{rate} kbit/s, variable {variable_bit_rate}: {share}");
         }
@@ -120,7 +120,7 @@ fn the_copy_in_the_next_packet_is_better_than_concealment() {
     let (concealed, recovered) = (snr(&whole, &run(true, false)), snr(&whole, &run(true, true)));
     println!("concealed {concealed:.1} dB, recovered {recovered:.1} dB");
     assert!(recovered > concealed + 3.0, "{recovered} to {concealed}");
-    // Without the wish there are none.
+    // Without the option there are none.
     let plain = encode(&config(kbps(24)), &pcm);
     assert!(plain.iter().all(|p| !OpusPacket::parse(&p.data).unwrap().has_fec()));
 }

@@ -1,4 +1,4 @@
-//! Decoders bear any bytes, and find back.
+//! Decoders tolerate any bytes, and recover.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use weir_media::{CodedFrame, Decoded, EncoderConfig, Picture, VideoCodec};
 use weir_units::{DataRate, DataSize};
 
-/// Frames of a codec with their pictures; the first is a key frame and so is `key`.
+/// Frames of a codec with their pictures; the first and `key` are key frames.
 fn stream(library: &str, codec: VideoCodec, size: (u32, u32), frames: usize, key: usize) -> Vec<(Picture, CodedFrame)> {
     let config =
         EncoderConfig { may_drop: false, bit_rate: DataRate::from_kbps(400), ..EncoderConfig::live(size.0, size.1) };
@@ -67,7 +67,7 @@ fn what_has_arrived_of_a_frame_is_shown_where_the_codec_allows_it() {
         }
         let mut chain = Chain::new(library, codec, &config).unwrap();
         let frames: Vec<_> = (0..20).map(|_| chain.code()).collect();
-        // The mean quality of the damaged frame and those behind it, where some of its bytes are lost, and where all are.
+        // The mean quality of the damaged frame and later ones, with some of its bytes lost, and with all lost.
         let [some, none] = [true, false].map(|some| {
             let (mut decoder, mut shown) = (decoder_for(codec), Picture::new(640, 480).unwrap());
             let mut sum = 0.0;
@@ -75,7 +75,7 @@ fn what_has_arrived_of_a_frame_is_shown_where_the_codec_allows_it() {
                 let mut data = frame.data.clone();
                 if n == 10 {
                     let len = data.len();
-                    // From one start code to another, where there are such.
+                    // Between start codes, if there are any.
                     let starts: Vec<_> =
                         data.windows(4).enumerate().filter(|(_, w)| *w == [0, 0, 0, 1]).map(|(at, _)| at).collect();
                     let hole = match starts[..] {
@@ -87,7 +87,7 @@ fn what_has_arrived_of_a_frame_is_shown_where_the_codec_allows_it() {
                     let expected = if some && codec != VideoCodec::Vp9 { Decoded::Concealed } else { Decoded::Nothing };
                     assert_eq!(decoded, expected, "{codec} by {library}");
                 } else {
-                    // VP9 learns from one frame for the next, and gives up behind a loss.
+                    // VP9 adapts from frame to frame, and fails after a loss.
                     let decoded = decoder.decode(&data, true, &mut shown);
                     assert!(
                         n > 10 && codec == VideoCodec::Vp9 || decoded != Decoded::Nothing,
@@ -173,7 +173,7 @@ proptest! {
                 let decoded = decoder.decode(&frames[*n], n % 3 != 0, &mut shown);
                 prop_assert!(n % 3 != 0 || decoded != Decoded::Intact);
             }
-            // A clean key frame brings every decoder back.
+            // An intact key frame recovers every decoder.
             for (n, (source, frame)) in clean.iter().enumerate().take(11).skip(6) {
                 let decoded = decoder.decode(&frame.data, true, &mut shown);
                 prop_assert_eq!(decoded, Decoded::Intact, "{} by {}: frame {}", codec, library, n);
@@ -188,7 +188,7 @@ proptest! {
             let mut decoder = decoder_for(codec);
             let mut shown = Picture::new(16, 16).unwrap();
             for data in &frames {
-                // As it is, and behind what begins a picture of each codec.
+                // Unmodified, and after the start of a picture of each codec.
                 decoder.decode(data, true, &mut shown);
                 let begin: &[u8] = match codec {
                     VideoCodec::H264 => &[0, 0, 0, 1, 0x65],

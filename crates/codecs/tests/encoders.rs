@@ -1,4 +1,4 @@
-//! What every encoder must do.
+//! Requirements on encoders.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -74,7 +74,7 @@ fn key_frames_come_at_the_interval_and_when_asked() {
         assert_eq!(keys(&shots), [0, 10, 20, 30], "{codec} by {library}");
         assert!(shots.iter().all(|s| s.decoded == Decoded::Intact), "{codec} by {library}");
 
-        // At far too low a rate frames are left out, but a key frame that is asked for comes, once.
+        // At far too low a rate frames are dropped, but a requested key frame is made, once.
         let mut chain = Chain::new(library, codec, &config(320, 240, 40)).unwrap();
         let shots: Vec<_> = (0..40)
             .map(|n| {
@@ -119,7 +119,7 @@ fn the_same_pictures_give_the_same_bytes() {
             frames
         };
         let first = run();
-        // Other work beside it, so that measured time differs.
+        // With other load, so that measured time differs.
         let busy = std::thread::spawn(|| (0..30_000_000u64).fold(1, |a, b| a ^ b.wrapping_mul(a | 1)));
         assert!(first == run(), "{codec} by {library}");
         assert_ne!(busy.join().unwrap(), 0);
@@ -171,7 +171,7 @@ fn what_cannot_be_is_refused_with_field_value_and_way_out() {
         assert!(wrong.contains("picture is 64x64") && wrong.contains("320x240"), "{wrong}");
         assert!(encoder.set_bit_rate(DataRate::from_bps(0)).is_err());
         assert_eq!(encoder.config().bit_rate, live.bit_rate);
-        // Any other rate is taken, and brought into what the library can count.
+        // Any other rate is accepted, and limited to the library's range.
         for rate in [1, 1000, 40_000_000, 600_000_000, u64::MAX] {
             encoder.set_bit_rate(DataRate::from_bps(rate)).unwrap();
             encoder.encode(&picture(320, 240, 1), 3000 * rate.min(9), &mut CodedFrame::default()).unwrap();

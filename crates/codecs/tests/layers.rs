@@ -1,4 +1,4 @@
-//! What every encoder of layers must do: without the upper ones the rest decodes.
+//! Requirements on layered encoders: without upper layers the rest is decodable.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -22,7 +22,7 @@ fn config(mode: &str, kbps: u64) -> EncoderConfig {
     }
 }
 
-/// The layer frames of pictures, asked for a key frame at `key`.
+/// The layer frames of pictures, with a key frame requested at `key`.
 fn code(library: &str, codec: VideoCodec, config: &EncoderConfig, count: u32, key: u32) -> Vec<Vec<CodedFrame>> {
     let mut encoder = encoder_of(library, codec, config).unwrap();
     (0..count)
@@ -42,7 +42,7 @@ fn code(library: &str, codec: VideoCodec, config: &EncoderConfig, count: u32, ke
         .collect()
 }
 
-/// Every codec with the modes of layers that it has.
+/// Every codec with its supported layer modes.
 fn modes() -> Vec<(&'static str, VideoCodec, Vec<String>)> {
     let of = |(library, codec)| {
         let most = encoder_of(library, codec, &EncoderConfig::live(320, 240)).unwrap().most_layers();
@@ -78,7 +78,7 @@ fn every_frame_says_its_layer() {
     }
 }
 
-/// Decodes what `keep` keeps of the layer frames; PSNR against the original, and how many were not intact.
+/// Decodes the layer frames selected by `keep`; returns the PSNR against the original, and how many were not intact.
 fn decode(codec: VideoCodec, pictures: &[Vec<CodedFrame>], keep: impl Fn(&CodedFrame) -> bool) -> (Vec<f64>, usize) {
     let (mut decoder, mut shown) = (decoder_for(codec), Picture::new(16, 16).unwrap());
     let (mut all, mut bad) = (vec![], 0);
@@ -98,7 +98,7 @@ fn decode(codec: VideoCodec, pictures: &[Vec<CodedFrame>], keep: impl Fn(&CodedF
     (all, bad)
 }
 
-/// A picture in half the size or a quarter, by means.
+/// A picture at half or a quarter of its size, by averaging.
 fn scaled(from: &Picture, width: u32, height: u32) -> Picture {
     let mut to = Picture::new(width, height).unwrap();
     weir_media::scale(from, &mut to);
@@ -127,7 +127,7 @@ fn without_upper_temporal_layers_half_the_pictures_decode_undamaged() {
                 );
                 let share = 1 << (layering.temporal() - 1 - top);
                 assert_eq!((kept.len(), bad), (48 / share, 0), "{codec} by {library} {mode} T{top}");
-                // The very pictures that come out with all layers there.
+                // The pictures equal those decoded with all layers present.
                 let same: Vec<_> =
                     pictures.iter().zip(&whole).filter(|(p, _)| layer_of(&p[0]).id.temporal <= top).collect();
                 assert!(
@@ -184,7 +184,7 @@ fn layers_keep_to_their_rates() {
     }
 }
 
-/// What a receiver shows of a source whose packets a middlebox lets through up to `top`; the network loses picture `lost`.
+/// A receiver's view of a source whose packets a middlebox forwards up to `top`; the network loses picture `lost`.
 fn forwarded(
     library: &str,
     codec: VideoCodec,
@@ -217,7 +217,7 @@ fn forwarded(
         if layer_frame.marker {
             number += 1;
             if let Some(last) = frame.packets.last_mut() {
-                // As whoever leaves out the top has to.
+                // As required of a middlebox that drops the top.
                 last.marker = true;
                 let shown = receiver.on_frame(&frame);
                 outcomes.push(shown.outcome);
@@ -260,13 +260,13 @@ fn a_lost_picture_of_the_top_temporal_layer_damages_no_other() {
     }
 }
 
-/// Kilobits per second that a stream has at a picture: two seconds of plenty, two of little, and plenty again.
+/// Rate of a stream in kbit/s at a picture: two seconds high, two low, and high again.
 fn share(n: u32, little: u64) -> DataRate {
     DataRate::from_kbps(if (60..120).contains(&n) { little } else { 500 })
 }
 
-/// What a receiver shows of a stream whose encoder follows its share: number of the picture, uppermost layer sent, outcome and
-/// size.
+/// A receiver's view of a stream whose encoder follows its share: number of the picture, highest layer sent, outcome
+/// and size.
 fn followed(
     library: &str,
     codec: VideoCodec,
@@ -320,7 +320,7 @@ fn followed(
 #[test]
 fn upper_layers_stop_as_the_share_falls_and_come_back() {
     for (library, codec, modes) in modes() {
-        // 320x240 needs 30 kbit/s, and half of its pictures 18; with a spatial layer below it needs 30 more.
+        // 320x240 requires 30 kbit/s, and half of its pictures 18; with a spatial layer below it requires 30 more.
         for (mode, little) in [("L1T2", 25), ("L1T3", 20), ("L2T1", 50), ("L2T2", 50)] {
             if !modes.iter().any(|m| m == mode) {
                 continue;
@@ -330,7 +330,7 @@ fn upper_layers_stop_as_the_share_falls_and_come_back() {
             let bad: Vec<_> = shown.iter().filter(|s| s.2 != FrameOutcome::Intact).collect();
             assert!(bad.is_empty(), "{codec} by {library} {mode}: {bad:?}");
             let of = |from, to| shown.iter().filter(move |s| (from..to).contains(&s.0));
-            // One second has to fit before each layer that comes back.
+            // Each layer must fit for a second before it returns.
             for (from, to, top) in [(0, 60, layering.top()), (186, 210, layering.top())] {
                 assert_eq!(of(from, to).count() as u32, to - from, "{codec} by {library} {mode}");
                 assert_eq!(of(from, to).map(|s| s.1).max(), Some(top), "{codec} by {library} {mode}");

@@ -1,4 +1,5 @@
-//! Reference picture selection: after a loss coding goes on from a picture that the receiver has, without a key frame.
+//! Reference picture selection: after a loss encoding continues from a picture that the receiver has, without a key
+//! frame.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -18,12 +19,12 @@ fn selecting() -> Vec<(&'static str, VideoCodec)> {
     encoders().into_iter().filter(|(l, c)| able(l, *c)).collect()
 }
 
-/// Frames that feedback takes to come back.
+/// Delay of feedback in frames.
 const ROUND_TRIP: u64 = 5;
 
-/// A call of `frames` frames of which those that `lost` names never arrive, with feedback a round trip later. The receiver
-/// has two decoders: one gets everything, the other what arrives. Returns for each frame whether it was coded from a
-/// selected picture, and whether both decoders show the same then.
+/// A call of `frames` frames in which `lost` ones never arrive, with feedback a round trip later. The receiver has two
+/// decoders: one gets everything, the other what arrives. Returns for each frame whether it was coded from a selected
+/// picture, and whether both decoders show the same afterwards.
 fn call(library: &str, codec: VideoCodec, frames: u64, lost: impl Fn(u64) -> bool, select: bool) -> Vec<(bool, bool)> {
     let mut chain = Chain::new(library, codec, &config()).unwrap();
     let (mut receiver, mut shown) = (decoder_for(codec), Picture::new(320, 240).unwrap());
@@ -45,7 +46,7 @@ fn call(library: &str, codec: VideoCodec, frames: u64, lost: impl Fn(u64) -> boo
             broken &= !shot.frame.from_selected;
             receiver.decode(&shot.frame.data, true, &mut shown);
         }
-        // What is asked for may be lost too, and is asked for again.
+        // A requested frame may be lost too, and is requested again.
         if broken && n >= next_ask {
             feedback.push((n + ROUND_TRIP, false, last_good));
             next_ask = n + ROUND_TRIP + 1;
@@ -73,7 +74,7 @@ fn a_loss_is_over_with_the_first_frame_from_a_selected_picture() {
             assert_eq!(*selected, n == 45, "{codec} by {library}: frame {n}");
             assert_eq!(*same, !(40..45).contains(&n), "{codec} by {library}: frame {n}");
         }
-        // Without it the receiver never shows again what was coded.
+        // Without it the receiver never again shows what was coded.
         let steps = call(library, codec, 80, lost, false);
         assert!(steps[40..].iter().all(|s| !s.0 && !s.1), "{codec} by {library}");
     }
@@ -82,7 +83,7 @@ fn a_loss_is_over_with_the_first_frame_from_a_selected_picture() {
 #[test]
 fn one_loss_after_the_other_is_survived_without_a_key_frame() {
     for (library, codec) in selecting() {
-        // Also frames coded from a selected picture, and frames that would be kept, are lost.
+        // Frames coded from a selected picture, and frames that would be kept, are also lost.
         let lost = |n: u64| n > 8 && (n % 23 < 2 || n % 17 == 5 || n % 31 == 12);
         let steps = call(library, codec, 300, lost, true);
         let same = steps.iter().filter(|s| s.1).count();

@@ -1,4 +1,4 @@
-//! Slices of a wanted size.
+//! Slices of limited size.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -8,7 +8,7 @@ use weir_codecs::{encoder_of, list};
 use weir_media::{Decoded, EncoderConfig, VideoCodec};
 use weir_units::{DataRate, DataSize};
 
-/// Sizes of the slices in a byte stream, NAL unit headers counted, start codes not (H.264, Annex B).
+/// Sizes of the slices in a byte stream, including NAL unit headers, without start codes (H.264, Annex B).
 fn slice_sizes(stream: &[u8]) -> Vec<usize> {
     let starts: Vec<usize> =
         stream.windows(3).enumerate().filter(|(_, w)| *w == [0, 0, 1]).map(|(at, _)| at + 3).collect();
@@ -45,7 +45,7 @@ fn slices_are_bounded_and_follow_a_new_size() {
             }
             assert_eq!(shot.decoded, Decoded::Intact, "{library}: frame {n}");
         }
-        // Slices are cut for their size only, not smaller than they must be.
+        // Slices are split for their size only, and not smaller than necessary.
         let mean = |from: usize, to: usize| {
             let all: Vec<_> = shots[from..to].iter().flat_map(|s| slice_sizes(&s.frame.data)).collect();
             all.iter().sum::<usize>() / all.len()

@@ -1,4 +1,4 @@
-//! Codes beside others', in source bytes a second: 1,200-byte packets, one thread.
+//! Codes compared with other libraries', in source bytes a second: 1,200-byte packets, one thread.
 #![expect(clippy::unwrap_used, reason = "a bench may stop")]
 
 use std::hint::black_box;
@@ -92,7 +92,7 @@ fn decode(c: &mut Criterion) {
         let data = packets(scheme.sources());
         group.throughput(Throughput::Bytes((data.len() * LEN) as u64));
         group.bench_function(BenchmarkId::new("weir", name), |b| {
-            // The whole window's work: sources arrive and are kept, repair packets arrive, the lost are handed out.
+            // The window's whole work: sources arrive and are kept, repair packets arrive, lost packets are returned.
             let mut encoder = Encoder::new(scheme).unwrap();
             block_of(&mut encoder, &data);
             let mut repairs = Vec::new();

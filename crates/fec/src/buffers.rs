@@ -1,6 +1,6 @@
-//! Buffers that are used again.
+//! Reusable buffers.
 
-/// Buffers at rest, and the capacity of all that were handed out or rest here.
+/// Free buffers, and the total capacity of those in use and free.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     rest: Vec<Vec<u8>>,
@@ -8,10 +8,10 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Capacity grows in steps, so that packets of many lengths find a buffer that fits.
+    /// Capacity grows in steps, so that packets of many lengths find a suitable buffer.
     const STEP: usize = 256;
 
-    /// Bytes of memory in all buffers, in use or not.
+    /// Bytes of memory in all buffers, in use or free.
     pub(crate) const fn held(&self) -> usize {
         self.held
     }
@@ -21,14 +21,14 @@ impl Buffers {
         self.grow(&mut buffer, len);
         buffer
     }
-    /// A buffer of `len` bytes of no meaning.
+    /// A buffer of `len` bytes with unspecified contents.
     pub(crate) fn take_filled(&mut self, len: usize) -> Vec<u8> {
         let mut buffer = self.rest.pop().unwrap_or_default();
         self.grow(&mut buffer, len);
         buffer.resize(len, 0);
         buffer
     }
-    /// Gives a buffer of this pool room for `len` bytes.
+    /// Grows a buffer of this pool to `len` bytes.
     pub(crate) fn grow(&mut self, buffer: &mut Vec<u8>, len: usize) {
         if buffer.capacity() == 0
             && let Some(rested) = self.rest.pop()
@@ -42,7 +42,7 @@ impl Buffers {
             self.held += buffer.capacity();
         }
     }
-    /// Lets a buffer rest, or frees it where more than `limit` bytes are held.
+    /// Returns a buffer, or frees it if more than `limit` bytes are held.
     pub(crate) fn put(&mut self, buffer: Vec<u8>, limit: usize) {
         if buffer.capacity() == 0 {
             return;
@@ -53,7 +53,7 @@ impl Buffers {
             self.rest.push(buffer);
         }
     }
-    /// Frees resting buffers until no more than `limit` bytes are held or none rests.
+    /// Frees unused buffers until at most `limit` bytes are held or none is left.
     pub(crate) fn trim(&mut self, limit: usize) {
         while self.held > limit
             && let Some(buffer) = self.rest.pop()

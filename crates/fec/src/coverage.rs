@@ -1,9 +1,9 @@
 //! Which packets a repair packet protects.
 
-/// A set of packets: sequence numbers from `base` on, at most [`Coverage::SPAN`] of them.
+/// A set of packets: sequence numbers from `base`, at most [`Coverage::SPAN`] of them.
 ///
-/// Masks of RFC 5109 (16 or 48 bits), of RFC 8627 (15, 46 or 110 bits) and the rows and columns of RFC 6015 and RFC
-/// 8627 (where they span no more) all fit.
+/// It can hold the masks of RFC 5109 (16 or 48 bits) and of RFC 8627 (15, 46 or 110 bits), and the rows and columns of
+/// RFC 6015 and RFC 8627 up to this span.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Coverage {
     base: u64,
@@ -11,10 +11,10 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Sequence numbers a set can span.
+    /// Greatest span of sequence numbers in a set.
     pub const SPAN: u64 = 256;
 
-    /// The empty set from `base` on.
+    /// The empty set with this base.
     pub const fn new(base: u64) -> Self {
         Self { base, mask: [0; 4] }
     }
@@ -22,7 +22,7 @@ impl Coverage {
     pub const fn from_mask(base: u64, mask: [u64; 4]) -> Self {
         Self { base, mask }
     }
-    /// `count` packets, each `stride` behind the one before; those beyond the span are left out.
+    /// `count` packets at intervals of `stride`; those beyond the span are left out.
     pub fn every(base: u64, stride: u64, count: u64) -> Self {
         let mut set = Self::new(base);
         if stride == 1 {
@@ -41,15 +41,15 @@ impl Coverage {
         set
     }
 
-    /// The sequence number that bit 0 stands for. No packet of the set is below it; it need not be in the set.
+    /// The sequence number of bit 0. No packet of the set is below it; it need not be in the set.
     pub const fn base(&self) -> u64 {
         self.base
     }
-    /// The bits, laid out as [`Coverage::from_mask`] takes them.
+    /// The bits, laid out as in [`Coverage::from_mask`].
     pub const fn mask(&self) -> [u64; 4] {
         self.mask
     }
-    /// Adds a packet; false if it lies outside the span.
+    /// Adds a packet; returns `false` if it is outside the span.
     pub const fn insert(&mut self, sequence: u64) -> bool {
         match self.bit(sequence) {
             Some((word, bit)) => {
@@ -66,12 +66,12 @@ impl Coverage {
             None => false,
         }
     }
-    /// How many packets are in the set, 0 to 256.
+    /// Number of packets in the set, 0 to 256.
     pub const fn len(&self) -> usize {
         (self.mask[0].count_ones() + self.mask[1].count_ones() + self.mask[2].count_ones() + self.mask[3].count_ones())
             as usize
     }
-    /// Whether it holds no packet.
+    /// Whether the set is empty.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -85,19 +85,19 @@ impl Coverage {
         let word = self.mask.iter().rposition(|&w| w != 0)?;
         Some(self.base.saturating_add(word as u64 * 64 + 63 - u64::from(self.mask[word].leading_zeros())))
     }
-    /// The packets, lowest sequence number first. Their order is that of a block code's encoding symbols.
+    /// The packets by sequence number, which is the order of a block code's encoding symbols.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<> {
         let Self { base, mask } = *self;
         mask.into_iter()
             .zip(0_u64..)
             .flat_map(move |(word, i)| Bits(word).map(move |bit| base.saturating_add(i * 64 + bit)))
     }
-    /// The packets that both sets hold, from this one's base on, if `other` has the same base.
+    /// The intersection with a mask of the same base.
     pub(crate) const fn and(&self, other: [u64; 4]) -> Self {
         let m = self.mask;
         Self::from_mask(self.base, [m[0] & other[0], m[1] & other[1], m[2] & other[2], m[3] & other[3]])
     }
-    /// The packets of this set whose bit in `other` is not set.
+    /// The packets of this set that are not in a mask of the same base.
     pub(crate) const fn without(&self, other: [u64; 4]) -> Self {
         self.and([!other[0], !other[1], !other[2], !other[3]])
     }
@@ -160,7 +160,7 @@ mod tests {
                 let last = base.saturating_add(count.min(Coverage::SPAN)).saturating_sub(1);
                 if count > 0 {
                     (base..=last.max(base)).for_each(|s| assert!(expected.insert(s)));
-                    // The last number of all has none behind it.
+                    // No number follows the last one.
                     if base.checked_add(count).is_none() {
                         expected.insert(u64::MAX);
                     }

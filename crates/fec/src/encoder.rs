@@ -1,4 +1,4 @@
-//! The sender's half: packets in, repair packets out.
+//! The sender's half: source packets in, repair packets out.
 
 use std::collections::VecDeque;
 
@@ -7,40 +7,40 @@ use crate::reed_solomon::{self, Generators};
 use crate::sum::Sum;
 use crate::{Code, Coverage, Importance, Protection, Repair, Scheme, SchemeError, Shape, Symbol};
 
-/// Repair packets that may wait to be polled; the oldest go first.
+/// Most repair packets waiting to be polled; beyond that the oldest are dropped.
 const MAX_WAITING: usize = 1_024;
 
-/// What an encoder did.
+/// Counters of an encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EncoderCounts {
-    /// Source packets that went into a block.
+    /// Source packets added to a block.
     pub protected: u64,
-    /// Source packets that no scheme was for.
+    /// Source packets without a scheme.
     pub unprotected: u64,
-    /// Source packets whose sequence number was not above the one before.
+    /// Source packets whose sequence number did not increase.
     pub out_of_order: u64,
-    /// Blocks closed, full or not.
+    /// Blocks completed, full or not.
     pub blocks: u64,
     /// Repair packets made.
     pub repairs: u64,
-    /// Repair packets dropped since none polled them.
+    /// Repair packets dropped because they were not polled.
     pub dropped: u64,
 }
 
-/// Makes repair packets of the packets that are sent.
+/// Makes repair packets for sent packets.
 ///
-/// A change of scheme takes effect at the next block. Parity is the exception, since an interval has no block to keep
-/// whole: a new interval holds at once, and a group that has as many packets already is closed.
+/// A change of scheme takes effect with the next block. Parity is an exception, since an interval has no block to
+/// complete: a new interval applies at once, and a group that already has as many packets is completed.
 #[derive(Debug, Default)]
 pub struct Encoder {
     protection: Protection,
-    /// One for each importance; the first alone where all packets are protected alike.
+    /// One for each importance; only the first if all packets have the same protection.
     lanes: [Lane; 3],
     out: Output,
 }
 
 impl Encoder {
-    /// An encoder with a scheme for all packets, with a plan by importance, or switched off.
+    /// An encoder with one scheme for all packets, a plan by importance, or switched off.
     ///
     /// # Errors
     /// As [`Scheme::checked`].
@@ -49,14 +49,14 @@ impl Encoder {
         encoder.set_protection(protection)?;
         Ok(encoder)
     }
-    /// Protects all packets by one scheme, or none. Open blocks are finished by the scheme that they were begun with.
+    /// Protects all packets by one scheme, or none. Open blocks are completed with their original scheme.
     ///
     /// # Errors
     /// As [`Scheme::checked`]; then nothing changes.
     pub fn set_scheme(&mut self, scheme: Option<Scheme>) -> Result<(), SchemeError> {
         self.set_protection(scheme)
     }
-    /// Changes the plan. A change between one scheme and a plan by importance closes the open blocks.
+    /// Sets the plan. A change between one scheme and a plan by importance completes the open blocks.
     ///
     /// # Errors
     /// As [`Scheme::checked`]; then nothing changes.
@@ -72,14 +72,14 @@ impl Encoder {
         }
         Ok(())
     }
-    /// The plan in force, or that will be from the next block on.
+    /// The plan in force, or from the next block on.
     pub const fn protection(&self) -> Protection {
         self.protection
     }
 
-    /// Takes a source packet. Sequence numbers rise; those left out are packets without protection.
+    /// Takes a source packet. Sequence numbers must increase; those skipped are unprotected packets.
     ///
-    /// A packet that is too far ahead of its block's first for a [`Coverage`] closes the block before it.
+    /// A packet too far from the first of its block for a [`Coverage`] completes the block before it.
     pub fn push(&mut self, sequence: u64, symbol: Symbol<'_>, importance: Importance) {
         let lane = match self.protection {
             Protection::ByImportance { .. } => importance as usize,
@@ -87,7 +87,7 @@ impl Encoder {
         };
         self.lanes[lane].push(sequence, symbol, &mut self.out);
     }
-    /// The next repair packet, in the order of making. It is good until the next call.
+    /// The next repair packet, in the order of creation. It is valid until the next call.
     pub fn poll_repair(&mut self) -> Option<Repair<'_>> {
         if std::mem::take(&mut self.out.is_polled)
             && let Some(polled) = self.out.waiting.pop_front()
@@ -99,14 +99,14 @@ impl Encoder {
         let symbol = Symbol { bytes: &next.buffer[next.start..], zeros: next.zeros };
         Some(Repair { coverage: next.coverage, code: next.code, symbol })
     }
-    /// Closes open blocks as they are: their repair packets are over fewer source packets. Reed-Solomon makes fewer
-    /// of them then, in proportion and rounded up.
+    /// Completes open blocks as they are: their repair packets cover fewer source packets. Reed-Solomon then makes
+    /// proportionally fewer, rounded up.
     pub fn flush(&mut self) {
         for lane in &mut self.lanes {
             lane.close(&mut self.out);
         }
     }
-    /// Closes the blocks that began below a sequence number, as [`Encoder::flush`] does: a bound to a repair's delay.
+    /// Completes the blocks that began below a sequence number, as [`Encoder::flush`] does, to bound repair delay.
     pub fn flush_before(&mut self, sequence: u64) {
         for lane in &mut self.lanes {
             if lane.base().is_some_and(|base| base < sequence) {
@@ -114,7 +114,7 @@ impl Encoder {
             }
         }
     }
-    /// Forgets open blocks and waiting repair packets.
+    /// Drops open blocks and waiting repair packets.
     pub fn abandon(&mut self) {
         for lane in &mut self.lanes {
             lane.forget(&mut self.out.pool);
@@ -128,19 +128,19 @@ impl Encoder {
     pub fn open(&self) -> usize {
         self.lanes.iter().map(|lane| lane.count).sum()
     }
-    /// What was done so far.
+    /// The counters.
     pub const fn counts(&self) -> EncoderCounts {
         self.out.counts
     }
 }
 
-/// A repair packet that waits to be polled.
+/// A repair packet waiting to be polled.
 #[derive(Debug)]
 struct Waiting {
     coverage: Coverage,
     code: Code,
     buffer: Vec<u8>,
-    /// Where the symbol begins in the buffer.
+    /// Offset of the symbol in the buffer.
     start: usize,
     zeros: u32,
 }
@@ -148,7 +148,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Output {
     waiting: VecDeque<Waiting>,
-    /// Whether the first of them was polled: it may go.
+    /// Whether the first of them was polled and can be removed.
     is_polled: bool,
     pool: Buffers,
     counts: EncoderCounts,
@@ -157,7 +157,7 @@ struct Output {
     rows: Vec<Vec<u8>>,
 }
 
-/// A source packet that is kept until its block is full.
+/// A source packet kept until its block is complete.
 #[derive(Debug)]
 struct Packet {
     bytes: Vec<u8>,
@@ -180,7 +180,7 @@ impl Output {
         let (coverage, buffer, start, zeros) = sum.finish();
         self.emit(Waiting { coverage, code: Code::Parity(shape), buffer, start, zeros });
     }
-    /// Makes `count` repair symbols of a Reed-Solomon block, whose packets all go to rest.
+    /// Makes `count` repair symbols of a Reed-Solomon block, and frees its packets.
     fn emit_rows(&mut self, coverage: Coverage, packets: &mut Vec<Packet>, count: usize) {
         let total = packets.iter().map(|p| p.bytes.len() + p.zeros as usize).max().unwrap_or(0);
         let len = packets.iter().map(|p| p.bytes.len()).max().unwrap_or(0);
@@ -190,7 +190,7 @@ impl Output {
             let coefficients = self.generators.rows(packets.len(), count);
             reed_solomon::combine(coefficients, packets.iter().map(|p| p.bytes.as_slice()), &mut rows);
             for (buffer, row) in rows.drain(..).zip(0..) {
-                // A block has 255 packets at most.
+                // A block has at most 255 packets.
                 let code = Code::ReedSolomon { sources: packets.len() as u8, repairs: count as u8, row };
                 self.emit(Waiting { coverage, code, buffer, start: 0, zeros: (total - len) as u32 });
             }
@@ -202,16 +202,16 @@ impl Output {
     }
 }
 
-/// Blocks of one scheme, one after the other.
+/// Consecutive blocks of one scheme.
 #[derive(Debug, Default)]
 struct Lane {
-    /// The open block's.
+    /// The open block's scheme.
     scheme: Option<Scheme>,
-    /// Source packets of the open block once it is full.
+    /// Number of source packets in a full block.
     full: usize,
-    /// The next block's.
+    /// The next block's scheme.
     next: Option<Scheme>,
-    /// Of the open block; only its base where sums have their own.
+    /// Coverage of the open block; only its base is valid if sums have their own.
     coverage: Coverage,
     /// Source packets in the open block.
     count: usize,
@@ -287,7 +287,7 @@ impl Lane {
         }
     }
 
-    /// The sum over the column that the next packet is in.
+    /// The sum over the next packet's column.
     fn column(&mut self, columns: u8) -> &mut Sum {
         let columns = usize::from(columns);
         if self.columns.len() < columns {
@@ -311,7 +311,7 @@ impl Lane {
                     out.emit_sum(&mut self.row, Shape::Row);
                 }
                 for sum in self.columns.iter_mut().filter(|sum| sum.count > 0) {
-                    // A column of one, in a block cut short, would repeat a packet that its row protects.
+                    // In an incomplete block, a column of one would repeat a packet that its row protects.
                     if sum.count > 1 {
                         out.emit_sum(sum, Shape::Column { columns });
                     } else {

@@ -1,17 +1,17 @@
 //! GF(2^8), the field of Reed-Solomon symbols.
 //!
-//! The polynomial is 1 + x^2 + x^3 + x^4 + x^8 (RFC 5510, section 8.1, which RFC 6865 takes over), of which `alpha`,
-//! that is x, generates all elements but zero.
+//! The polynomial is 1 + x^2 + x^3 + x^4 + x^8 (RFC 5510, section 8.1, adopted by RFC 6865); `alpha`, that is x,
+//! generates all elements except zero.
 
 /// The polynomial's bits.
 const POLYNOMIAL: u16 = 0x11d;
 
-/// Elements but zero: the order of `alpha`.
+/// Number of elements except zero: the order of `alpha`.
 pub(crate) const ORDER: usize = 255;
 
-/// `alpha^i`, twice around so that the sum of two logarithms needs no remainder.
+/// `alpha^i`, twice, so that the sum of two logarithms needs no reduction.
 pub(crate) static EXP: [u8; 2 * ORDER] = exp();
-/// `LOG[alpha^i] = i`, 0 to 254. That of zero does not exist, and is 0 here.
+/// `LOG[alpha^i] = i`, 0 to 254. The logarithm of zero is undefined, and is 0 here.
 pub(crate) static LOG: [u8; 256] = log();
 
 const fn exp() -> [u8; 2 * ORDER] {
@@ -38,7 +38,7 @@ const fn log() -> [u8; 256] {
     table
 }
 
-/// The product, by shift and add: what the tables are made from.
+/// The product by shift and add, from which the tables are computed.
 pub(crate) const fn product(a: u8, b: u8) -> u8 {
     product_in(POLYNOMIAL, a, b)
 }
@@ -59,7 +59,7 @@ pub(crate) const fn product_in(polynomial: u16, a: u8, b: u8) -> u8 {
     sum as u8
 }
 
-/// For each factor its products with 0 to 15, then with 16 times 0 to 15: a product is the exclusive or of two of them.
+/// For each factor its products with 0 to 15, then with 16 times 0 to 15: a product is the XOR of two of them.
 pub(crate) static NIBBLES: [[u8; 32]; 256] = nibbles();
 
 const fn nibbles() -> [[u8; 32]; 256] {

@@ -1,9 +1,9 @@
-//! The arithmetic on packets' bytes: the one place for the processor's vector instructions.
+//! Arithmetic on packets' bytes, the only place for vector instructions.
 //!
-//! All of it is defined by the portable code below; the others are the same, faster. What runs is found out at run
-//! time. A product by a constant is linear over bits, so that `GF2P8AFFINEQB` does it by an 8x8 bit matrix in any field
-//! of 256 elements; without it, a byte shuffle looks up products of both nibbles (Plank, Greenan and Miller, "Screaming
-//! fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
+//! The portable code below defines it; the other versions are equivalent and faster. The version is selected at run
+//! time. A product by a constant is linear over bits, so that `GF2P8AFFINEQB` computes it by an 8x8 bit matrix in any
+//! field of 256 elements; without that instruction, a byte shuffle looks up the products of both nibbles (Plank,
+//! Greenan and Miller, "Screaming fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
 
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vector instructions are called by pointer, once found present")]
@@ -11,10 +11,10 @@ mod x86;
 
 use crate::field::{self, EXP, LOG, NIBBLES, ORDER};
 
-/// Which instructions to use; those of a processor carry the proof that it has them.
+/// The instructions used; variants of a processor are proof that it has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
-    /// None in particular.
+    /// Portable code.
     Portable,
     /// Shuffles of 16 bytes.
     #[cfg(target_arch = "x86_64")]
@@ -28,18 +28,18 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// The best that this processor has.
+    /// The best level of this processor.
     #[cfg(target_arch = "x86_64")]
     fn best() -> Self {
         static BEST: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
         *BEST.get_or_init(|| Self::present().last().unwrap_or(Self::Portable))
     }
-    /// The best that this processor has.
+    /// The best level of this processor.
     #[cfg(not(target_arch = "x86_64"))]
     const fn best() -> Self {
         Self::Portable
     }
-    /// All that this processor has, from slow to fast.
+    /// All levels of this processor, from slow to fast.
     #[cfg(target_arch = "x86_64")]
     fn present() -> impl Iterator<Item = Self> {
         [
@@ -51,14 +51,14 @@ impl Level {
         .into_iter()
         .flatten()
     }
-    /// All that this processor has.
+    /// All levels of this processor.
     #[cfg(all(test, not(target_arch = "x86_64")))]
     fn present() -> impl Iterator<Item = Self> {
         [Self::Portable].into_iter()
     }
 }
 
-/// `into ^= from`, over the shorter of both.
+/// `into ^= from`, over the shorter length.
 #[inline]
 pub(crate) fn xor_into(into: &mut [u8], from: &[u8]) {
     xor_into_by(Level::best(), into, from);
@@ -98,7 +98,7 @@ fn xor_all_by(level: Level, into: &mut [u8], sources: &[&[u8]]) {
     }
 }
 
-/// `into ^= factor * from`, over the shorter of both.
+/// `into ^= factor * from`, over the shorter length.
 fn mul_add_by(level: Level, into: &mut [u8], from: &[u8], factor: u8) {
     let len = into.len().min(from.len());
     let (into, from) = (&mut into[..len], &from[..len]);
@@ -115,9 +115,9 @@ fn mul_add_by(level: Level, into: &mut [u8], from: &[u8], factor: u8) {
     }
 }
 
-/// For each row of coefficients, one coefficient a source, the sum of their products into the output of that row.
+/// For each row of coefficients, one per source, writes the sum of the products into the row's output.
 ///
-/// All outputs have one length; shorter sources are as if zeros followed, none is longer.
+/// All outputs have one length; shorter sources count as followed by zeros, and none is longer.
 pub(crate) fn combine(coefficients: &[u8], sources: &[&[u8]], outputs: &mut [Vec<u8>]) {
     combine_by(Level::best(), coefficients, sources, outputs);
 }
@@ -130,7 +130,7 @@ fn combine_by(level: Level, coefficients: &[u8], sources: &[&[u8]], outputs: &mu
         #[cfg(target_arch = "x86_64")]
         Level::Gfni512(present) => present.combine(coefficients, sources, outputs, len),
         _ => {
-            // Piece by piece, so that the sources' pieces stay in the first cache from row to row.
+            // In pieces, so that the sources' pieces stay in the first-level cache between rows.
             for start in (0..len).step_by(PIECE) {
                 let end = len.min(start + PIECE);
                 for (row, output) in coefficients.chunks(sources.len().max(1)).zip(outputs.iter_mut()) {
@@ -145,10 +145,10 @@ fn combine_by(level: Level, coefficients: &[u8], sources: &[&[u8]], outputs: &mu
     }
 }
 
-/// Lagrange's interpolation: for each point y of `wanted` a row of coefficients, one for each point x of `known`, which
+/// Lagrange interpolation: for each point y of `wanted` a row of coefficients, one for each point x of `known`, which
 /// is the product of (y - x')/(x - x') over all other points x' of `known`.
 ///
-/// All points differ; there are 255 known ones at most.
+/// All points differ; there are at most 255 known ones.
 pub(crate) fn interpolate(known: &[u8], wanted: &[u8], coefficients: &mut [u8]) {
     interpolate_by(Level::best(), known, wanted, coefficients);
 }
@@ -160,7 +160,7 @@ fn interpolate_by(level: Level, known: &[u8], wanted: &[u8], coefficients: &mut 
         return present.interpolate(known, wanted, coefficients);
     }
     let _ = level;
-    // By logarithms. That of zero is read as zero, so that x - x does not count. No sum is above 254 * 255.
+    // By logarithms. The logarithm of zero reads as zero, so that x - x does not count. No sum exceeds 254 * 255.
     let difference = |a: u8, b: u8| u32::from(LOG[usize::from(a ^ b)]);
     let product = |a: u8| known.iter().map(|&b| difference(a, b)).sum::<u32>() % ORDER as u32;
     let mut weights = [0; ORDER];
@@ -175,7 +175,7 @@ fn interpolate_by(level: Level, known: &[u8], wanted: &[u8], coefficients: &mut 
     }
 }
 
-/// Bytes of each packet in a piece.
+/// Bytes of each packet per piece.
 const PIECE: usize = 256;
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
                 let (k, m) = (1 + len % 13, 1 + len % 18);
                 let sources: Vec<&[u8]> = (0..k)
                     .map(|i| {
-                        // Of unequal lengths, also none, but for one.
+                        // Unequal lengths, including empty ones.
                         let own = if i == len % k { len } else { len.saturating_sub(i * i * 3 + i) };
                         &pool[i][i * 5 % 67..][..own]
                     })

@@ -1,8 +1,8 @@
-//! Forward error correction for packets: codes, what each repair packet protects, and recovery at the receiver.
+//! Forward error correction for packets: codes, the coverage of repair packets, and recovery at the receiver.
 //!
-//! A packet is a [`Symbol`] here: bytes, and a count of zero bytes that belong behind them. Media that travels as a
-//! length only is a payload of zeros, and every code of this room is linear, so both are protected alike: a repair
-//! symbol has bytes for as long as any packet it protects has, and zeros behind.
+//! A packet is a [`Symbol`]: bytes, and a number of zero bytes that follow them. Media carried as a length only is a
+//! payload of zeros, and every code here is linear, so both are protected alike: a repair symbol has as many bytes as
+//! the longest bytes of any packet that it protects, followed by zeros.
 //!
 //! The sender's half is an [`Encoder`], the receiver's a [`RepairWindow`]:
 //!
@@ -13,17 +13,17 @@
 //! | `TwoDimensional` | 1 a row and 1 a column | what rows and columns free in turn | RFC 8627, section 1.1.4 |
 //! | `ReedSolomon` | `repair` of `n` | any `repair` losses of `n` | RFC 6865 and RFC 5510; DP-FEC |
 //!
-//! A [`Protection`] plan may give packets of each [`Importance`] a scheme, and blocks, of their own. Schemes change at
-//! run time. What a repair packet protects is a [`Coverage`], a set of sequence numbers; packets that were left out,
-//! such as padding, are gaps in it. Sequence numbers are 64 bits wide, unwrapped by the caller.
+//! A [`Protection`] plan may have separate schemes and blocks for packets of each [`Importance`]. Schemes can change at
+//! run time. The packets protected by a repair packet are a [`Coverage`], a set of sequence numbers; packets left out,
+//! such as padding, are gaps in it. Sequence numbers have 64 bits, unwrapped by the caller.
 //!
-//! Packets differ in length, and codes take the shorter ones as if zeros followed. Whoever must know a recovered
-//! packet's length protects it with the packet: a symbol is what the packet format's own rules say is protected.
+//! Packets differ in length, and codes extend shorter ones with zeros. To recover a packet's length, protect it with
+//! the packet: the packet format's rules define the symbol.
 //!
-//! The window bears anything: a forged or damaged repair packet costs bounded memory and time and comes under a head of
-//! [`RepairCounts`]; a packet that arrived is never handed out. Neither half allocates in steady state. Results do not
-//! depend on the processor, whose vector instructions are found at run time; `cargo bench -p weir-fec` measures them
-//! beside other libraries.
+//! The window accepts untrusted input: a forged or damaged repair packet costs bounded memory and time and is counted
+//! in [`RepairCounts`]; a packet that arrived is never returned as recovered. Neither half allocates in steady state.
+//! Results do not depend on the processor, whose vector instructions are detected at run time; `cargo bench -p
+//! weir-fec` compares them with other libraries.
 //!
 //! ```
 //! use weir_fec::{Encoder, Importance, WindowLimits, RepairWindow, Scheme, Symbol};

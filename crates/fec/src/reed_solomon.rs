@@ -1,18 +1,19 @@
 //! The systematic Reed-Solomon code of RFC 5510, section 8, and RFC 6865, over GF(2^8).
 //!
 //! Its generator matrix is `V_kk^-1 * V_kn` with the Vandermonde matrix `v_ij = alpha^(i*j)`: the k source symbols are
-//! values of a polynomial of degree below k at `alpha^0` to `alpha^(k-1)`, the repair symbols its values at `alpha^k`
-//! to `alpha^(n-1)`. Encoding and decoding are one task then, Lagrange's interpolation: from any k values of the
-//! polynomial, any other. Its coefficients cost k^2 additions of logarithms and no inversion of a matrix.
+//! the values of a polynomial of degree below k at `alpha^0` to `alpha^(k-1)`, the repair symbols its values at
+//! `alpha^k` to `alpha^(n-1)`. Encoding and decoding are therefore the same task, Lagrange interpolation: from any k
+//! values of the polynomial to any other. Its coefficients cost k^2 additions of logarithms, without inverting a
+//! matrix.
 
 use crate::field::{EXP, ORDER};
 use crate::kernel;
 
-/// Source and repair packets of a block at most: there are 255 points.
+/// Most source and repair packets in a block: there are 255 points.
 pub(crate) const MAX_BLOCK: usize = ORDER;
 
-/// Appends, for each point of `wanted`, what the values at the `known` points are multiplied by to sum up to its value:
-/// a row of `known.len()` coefficients. Points are encoding symbol ids, and differ; there are [`MAX_BLOCK`] at most.
+/// Appends, for each point of `wanted`, the factors of the values at the `known` points that sum to its value: a row of
+/// `known.len()` coefficients. Points are encoding symbol IDs, and differ; there are at most [`MAX_BLOCK`].
 pub(crate) fn interpolate(known: &[u8], wanted: &[u8], coefficients: &mut Vec<u8>) {
     let (mut x, mut y) = ([0_u8; MAX_BLOCK], [0_u8; MAX_BLOCK]);
     for (points, ids) in [(&mut x, known), (&mut y, wanted)] {
@@ -25,10 +26,10 @@ pub(crate) fn interpolate(known: &[u8], wanted: &[u8], coefficients: &mut Vec<u8
     kernel::interpolate(&x[..known.len()], &y[..wanted.len()], &mut coefficients[start..]);
 }
 
-/// The rows of generator matrices that were used so far.
+/// The rows of generator matrices used so far.
 ///
-/// A row depends on the number of source packets alone, so that a change of the number of repair packets in a block of
-/// given length costs nothing the second time. All rows of all lengths would be 2.8 MB.
+/// A row depends on the number of source packets only, so that a repeated change of the number of repair packets in a
+/// block of given length costs nothing. All rows of all lengths would be 2.8 MB.
 #[derive(Debug, Default)]
 pub(crate) struct Generators {
     /// By number of source packets, in order of first use.
@@ -42,9 +43,9 @@ struct Generator {
 }
 
 impl Generators {
-    /// The first rows for so many source packets, one after the other.
+    /// The first rows for this number of source packets, concatenated.
     ///
-    /// Both counts are at least 1, their sum [`MAX_BLOCK`] at most.
+    /// Both counts are at least 1, their sum at most [`MAX_BLOCK`].
     pub(crate) fn rows(&mut self, sources: usize, count: usize) -> &[u8] {
         debug_assert!(sources + count <= MAX_BLOCK);
         let i = self.all.iter().position(|g| g.sources == sources).unwrap_or_else(|| {
@@ -64,7 +65,7 @@ impl Generators {
     }
 }
 
-/// Sums up `sources` by each row of coefficients into a buffer of `outputs`, which are as long as the longest source.
+/// Combines `sources` by each row of coefficients into a buffer of `outputs`, as long as the longest source.
 pub(crate) fn combine<'a>(coefficients: &[u8], sources: impl Iterator<Item = &'a [u8]>, outputs: &mut [Vec<u8>]) {
     let mut list = [&[][..]; MAX_BLOCK];
     let mut count = 0;
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
     use crate::field::{LOG, product};
 
-    /// The generator matrix as RFC 5510 defines it, by Gauss and Jordan: `V_kk^-1 * V_kn`, column `k + row`.
+    /// The generator matrix as defined by RFC 5510, by Gauss-Jordan elimination: `V_kk^-1 * V_kn`, column `k + row`.
     fn by_definition(k: usize, n: usize) -> Vec<Vec<u8>> {
         let v = |i: usize, j: usize| EXP[i * j % ORDER];
         // [V_kk | V_kn] reduced to [I | G].
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn any_k_values_give_all_others() {
-        // A polynomial of degree 4 by its coefficients, evaluated at alpha^0 to alpha^8.
+        // A polynomial of degree 4 given by its coefficients, evaluated at alpha^0 to alpha^8.
         let u = [7, 0, 255, 19, 4_u8];
         let value =
             |id: u8| u.iter().enumerate().fold(0, |sum, (i, &c)| sum ^ product(c, EXP[i * usize::from(id) % ORDER]));

@@ -1,37 +1,37 @@
-//! What leaves an encoder and enters a repair window.
+//! Output of an encoder and input of a repair window.
 
 use crate::{Coverage, Symbol};
 
-/// How a repair symbol was made of the covered packets.
+/// How a repair symbol was computed from the covered packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Code {
-    /// Their exclusive or. The shape is for packet headers that tell it; a repair window does not look at it.
+    /// Their XOR. The shape is for packet headers that signal it; a repair window ignores it.
     Parity(Shape),
     /// A row of a Reed-Solomon code, whose encoding symbols 0 to `sources - 1` are the covered packets in the order of
     /// their sequence numbers (RFC 6865).
     ReedSolomon {
-        /// k: source packets of the block, as many as are covered.
+        /// k: source packets of the block, equal to the number covered.
         sources: u8,
-        /// m: repair packets of the block, where known: what does not fit is refused, it decides nothing else.
+        /// m: repair packets of the block, if known; only used to reject rows out of range.
         repairs: u8,
-        /// The repair symbol's number from 0; its encoding symbol id is `sources + row`.
+        /// The repair symbol's number from 0; its encoding symbol ID is `sources + row`.
         row: u8,
     },
 }
 
 impl Code {
-    /// Parity over whatever is covered, as a receiver that got a mask knows it.
+    /// Parity over any packets, as known to a receiver from a mask.
     pub const PARITY: Self = Self::Parity(Shape::Group);
 }
 
-/// What of a parity scheme a repair packet is over.
+/// The part of a parity scheme covered by a repair packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// Packets that follow one another.
+    /// Consecutive packets.
     Group,
     /// A row of a two-dimensional block.
     Row,
-    /// A column: packets `columns` apart, where all sequence numbers of the block were protected.
+    /// A column: packets at intervals of `columns`, if all sequence numbers of the block were protected.
     Column {
         /// L.
         columns: u8,
@@ -41,22 +41,23 @@ pub enum Shape {
 /// A repair packet's contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repair<'a> {
-    /// What it protects.
+    /// The packets that it protects.
     pub coverage: Coverage,
-    /// How.
+    /// The code.
     pub code: Code,
-    /// The repair symbol: as long as the longest covered packet.
+    /// The repair symbol, as long as the longest covered packet.
     pub symbol: Symbol<'a>,
 }
 
-/// A source packet that was lost and found again.
+/// A recovered source packet.
 ///
-/// It is as long as the longest packet of its block: what protects packets of several lengths protects their lengths
-/// too (the length recovery fields of RFC 5109 and RFC 8627; the length of an ADU in RFC 6865) and cuts this one.
+/// It is as long as the longest packet of its block: a format that protects packets of several lengths also protects
+/// their lengths (the length recovery fields of RFC 5109 and RFC 8627; the length of an ADU in RFC 6865) and truncates
+/// it accordingly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Recovered<'a> {
-    /// The packet's number.
+    /// The packet's sequence number.
     pub sequence: u64,
-    /// Its contents, and zeros up to the longest packet of its block.
+    /// Its contents, extended by zeros to the longest packet of its block.
     pub symbol: Symbol<'a>,
 }

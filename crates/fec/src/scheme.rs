@@ -1,10 +1,10 @@
-//! Which code protects which packets.
+//! FEC schemes, and which packets they protect.
 
 use std::fmt::Display;
 
 use crate::Coverage;
 
-/// A scheme with a number that cannot be used.
+/// An invalid number in a scheme.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{scheme}: {field} is {value}: expected {expected}")]
 pub struct SchemeError {
@@ -12,30 +12,30 @@ pub struct SchemeError {
     pub scheme: &'static str,
     /// The field.
     pub field: &'static str,
-    /// What stands there.
+    /// Its value.
     pub value: String,
-    /// What may stand there.
+    /// The valid values.
     pub expected: &'static str,
 }
 
 /// A code and its shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scheme {
-    /// One repair packet, their exclusive or, behind every `interval` source packets (RFC 5109). It repairs one loss.
+    /// One repair packet, the XOR of the previous `interval` source packets (RFC 5109). It repairs one loss.
     Parity {
-        /// Source packets a repair packet, from 1 (which repeats every packet); FBRA moves it between 2 and 14.
+        /// Source packets per repair packet, from 1 (which repeats every packet); FBRA varies it between 2 and 14.
         interval: u8,
     },
-    /// Blocks of `columns` times `rows` source packets, and for each column the exclusive or of its packets, which lie
-    /// `columns` apart (RFC 6015). It repairs a burst of `columns` losses.
+    /// Blocks of `columns` times `rows` source packets, and for each column the XOR of its packets, at intervals of
+    /// `columns` (RFC 6015). It repairs a burst of `columns` losses.
     Interleaved {
         /// L: columns of a block, and its repair packets.
         columns: u8,
         /// D: source packets of a column.
         rows: u8,
     },
-    /// Blocks of `columns` times `rows` source packets with one repair packet for each row and one for each column
-    /// (RFC 8627, section 1.1.4). A packet that a row frees may free a column, and so on.
+    /// Blocks of `columns` times `rows` source packets with one repair packet per row and one per column (RFC 8627,
+    /// section 1.1.4). A packet recovered by a row may make a column solvable, and so on.
     TwoDimensional {
         /// L: source packets of a row, and repair packets over columns.
         columns: u8,
@@ -45,36 +45,36 @@ pub enum Scheme {
     /// Systematic Reed-Solomon over GF(2^8) (RFC 6865): blocks of `n - repair` source packets and `repair` repair
     /// packets, of which any `repair` may be lost.
     ReedSolomon {
-        /// Packets of a block, repair packets counted in; DP-FEC's is 127.
+        /// Packets of a block, including repair packets; DP-FEC's is 127.
         n: u8,
-        /// Repair packets of a block, below `n`; DP-FEC moves it between 0 and 63.
+        /// Repair packets of a block, fewer than `n`; DP-FEC varies it between 0 and 63.
         repair: u8,
     },
 }
 
 impl Scheme {
-    /// [`Scheme::Parity`], its interval checked.
+    /// [`Scheme::Parity`], validated.
     pub fn parity(interval: u8) -> Result<Self, SchemeError> {
         Self::Parity { interval }.checked()
     }
-    /// [`Scheme::Interleaved`], its shape checked.
+    /// [`Scheme::Interleaved`], validated.
     pub fn interleaved(columns: u8, rows: u8) -> Result<Self, SchemeError> {
         Self::Interleaved { columns, rows }.checked()
     }
-    /// [`Scheme::TwoDimensional`], its shape checked.
+    /// [`Scheme::TwoDimensional`], validated.
     pub fn two_dimensional(columns: u8, rows: u8) -> Result<Self, SchemeError> {
         Self::TwoDimensional { columns, rows }.checked()
     }
-    /// [`Scheme::ReedSolomon`], its block checked.
+    /// [`Scheme::ReedSolomon`], validated.
     pub fn reed_solomon(n: u8, repair: u8) -> Result<Self, SchemeError> {
         Self::ReedSolomon { n, repair }.checked()
     }
 
-    /// The scheme itself if it can be used.
+    /// Returns the scheme if it is valid.
     ///
     /// # Errors
-    /// No count may be zero but `repair`, a block of columns and rows holds 256 packets at most (what a [`Coverage`]
-    /// spans), and a Reed-Solomon block one source packet at least.
+    /// A count other than `repair` is zero, a block of columns and rows has more than 256 packets (the span of a
+    /// [`Coverage`]), or a Reed-Solomon block has no source packet.
     pub fn checked(self) -> Result<Self, SchemeError> {
         match self {
             Self::Parity { interval: 0 } => Err(fault("parity", "interval", 0, "1 to 255")),
@@ -107,7 +107,7 @@ impl Scheme {
             Self::ReedSolomon { repair, .. } => repair as usize,
         }
     }
-    /// Repair packets a source packet.
+    /// Repair packets per source packet.
     pub fn overhead(&self) -> f64 {
         self.repairs() as f64 / self.sources().max(1) as f64
     }
@@ -131,10 +131,10 @@ fn shape(scheme: &'static str, columns: u8, rows: u8) -> Result<(), SchemeError>
     Ok(())
 }
 
-/// How much of the picture a packet's loss costs: what unequal protection goes by.
+/// The cost of a packet's loss for the picture, which determines unequal protection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Importance {
-    /// Part of a key frame: all that follows needs it.
+    /// Part of a key frame, on which all later frames depend.
     Key,
     /// Part of a frame that others refer to.
     Reference,
@@ -144,7 +144,7 @@ pub enum Importance {
 }
 
 impl Importance {
-    /// All of them, the most important first.
+    /// All of them, most important first.
     pub const ALL: [Self; 3] = [Self::Key, Self::Reference, Self::Other];
 }
 
@@ -154,9 +154,9 @@ pub enum Protection {
     /// Nothing is protected.
     #[default]
     Off,
-    /// One scheme over all packets in the order of their sending.
+    /// One scheme over all packets in send order.
     Equal(Scheme),
-    /// Blocks of their own for each importance, so that a key frame's packets may have more repair packets.
+    /// Separate blocks for each importance, so that a key frame's packets may have more repair packets.
     ByImportance {
         /// For [`Importance::Key`].
         key: Option<Scheme>,
@@ -168,7 +168,7 @@ pub enum Protection {
 }
 
 impl Protection {
-    /// The plan itself if all of its schemes can be used.
+    /// Returns the plan if all of its schemes are valid.
     ///
     /// # Errors
     /// As [`Scheme::checked`].
@@ -178,7 +178,7 @@ impl Protection {
         }
         Ok(self)
     }
-    /// What protects packets of an importance.
+    /// The scheme for an importance.
     pub const fn scheme(&self, importance: Importance) -> Option<Scheme> {
         match (*self, importance) {
             (Self::Off, _) => None,

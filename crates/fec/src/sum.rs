@@ -1,25 +1,25 @@
-//! The exclusive or of packets of unequal lengths.
+//! XOR of packets of unequal lengths.
 
 use crate::buffers::Buffers;
 use crate::{Coverage, Symbol, kernel};
 
-/// A repair symbol in the making.
+/// A repair symbol being computed.
 ///
-/// Its bytes begin at a cache line, since a store across two of them takes twice as long, and there is one for each 64
+/// Its bytes are aligned to a cache line: a store across two lines takes twice as long, and there is one for each 64
 /// bytes of every packet.
 #[derive(Debug, Default)]
 pub(crate) struct Sum {
-    /// What went in.
+    /// The packets added.
     pub(crate) coverage: Coverage,
-    /// Packets that went in.
+    /// Number of packets added.
     pub(crate) count: usize,
     buffer: Vec<u8>,
-    /// Where the bytes begin in the buffer.
+    /// Offset of the bytes in the buffer.
     start: usize,
     len: usize,
 }
 
-/// Bytes of a cache line.
+/// Size of a cache line.
 const LINE: usize = 64;
 
 impl Sum {
@@ -39,7 +39,7 @@ impl Sum {
             self.lengthen(symbol.bytes, pool);
         }
     }
-    /// Adds a packet that is longer than all before.
+    /// Adds a packet longer than all earlier ones.
     #[inline(never)]
     fn lengthen(&mut self, bytes: &[u8], pool: &mut Buffers) {
         if self.buffer.capacity() < self.start + bytes.len() {
@@ -54,10 +54,11 @@ impl Sum {
         kernel::xor_into(&mut self.buffer[self.start..], &bytes[..here]);
         self.buffer.extend_from_slice(&bytes[here..]);
     }
-    /// Ends the sum, leaving an empty one: its coverage, buffer, start in that, and zeros behind.
+    /// Completes the sum and leaves an empty one; returns its coverage, buffer, offset in the buffer, and the number of
+    /// zeros that follow.
     #[inline]
     pub(crate) fn finish(&mut self) -> (Coverage, Vec<u8>, usize, u32) {
-        // The longest packet's zeros fit, and these are no more.
+        // At most the longest packet's zeros, which fit.
         let zeros = (self.len + self.start - self.buffer.len()) as u32;
         let (buffer, start) = (std::mem::take(&mut self.buffer), self.start);
         self.count = 0;
@@ -72,7 +73,7 @@ impl Sum {
     }
 }
 
-/// `sum ^= bytes`, the shorter followed by zeros.
+/// `sum ^= bytes`, the shorter extended by zeros.
 pub(crate) fn add(sum: &mut Vec<u8>, bytes: &[u8], pool: &mut Buffers) {
     let common = sum.len().min(bytes.len());
     kernel::xor_into(&mut sum[..common], &bytes[..common]);
@@ -82,7 +83,7 @@ pub(crate) fn add(sum: &mut Vec<u8>, bytes: &[u8], pool: &mut Buffers) {
     }
 }
 
-/// Packets that are summed at once.
+/// Packets summed at once.
 const AT_ONCE: usize = 16;
 
 /// `sum ^=` all of `packets`, none of which is longer, so that the sum is read and written once for many packets.
@@ -100,9 +101,10 @@ pub(crate) fn add_all<'a>(sum: &mut [u8], packets: impl Iterator<Item = &'a [u8]
     kernel::xor_all(sum, &list[..count]);
 }
 
-/// The parity symbol of packets that are all at hand: `into` becomes its bytes; returns the zeros behind.
+/// The parity symbol of packets that are all available: `into` becomes its bytes; returns the number of zeros that
+/// follow.
 ///
-/// An [`Encoder`](crate::Encoder) makes the same as packets come, and reads and writes the sum for each of them.
+/// An [`Encoder`](crate::Encoder) computes the same incrementally, reading and writing the sum for each packet.
 ///
 /// ```
 /// use weir_fec::{Symbol, parity};
@@ -116,7 +118,7 @@ pub fn parity(packets: &[Symbol<'_>], into: &mut Vec<u8>) -> u32 {
     into.clear();
     into.resize(len, 0);
     add_all(into, packets.iter().map(|p| p.bytes));
-    // No more than the longest packet's own zeros.
+    // At most the longest packet's own zeros.
     (total - len) as u32
 }
 

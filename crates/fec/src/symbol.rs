@@ -1,27 +1,27 @@
-//! What codes work on.
+//! The unit on which codes operate.
 
-/// A packet as a code sees it: `bytes`, then `zeros` bytes of zero that are not there.
+/// A packet as used by a code: `bytes`, followed by `zeros` zero bytes carried as a length only.
 ///
-/// Symbols of one block may differ in length; a code takes the shorter ones as if zeros followed
-/// (RFC 5109, section 8.1; RFC 8627, section 6.2; RFC 6363, section 4.4.2).
+/// Symbols of one block may differ in length; a code extends shorter ones by zeros (RFC 5109, section 8.1; RFC 8627,
+/// section 6.2; RFC 6363, section 4.4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symbol<'a> {
-    /// The bytes that are there.
+    /// The bytes present.
     pub bytes: &'a [u8],
-    /// Bytes of zero behind them.
+    /// Number of zeros that follow.
     pub zeros: u32,
 }
 
 impl<'a> Symbol<'a> {
-    /// A symbol of bytes alone.
+    /// A symbol of bytes only.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, zeros: 0 }
     }
-    /// Its length in bytes, the zeros included.
+    /// Its length in bytes, including the zeros.
     pub const fn len(&self) -> usize {
         self.bytes.len().saturating_add(self.zeros as usize)
     }
-    /// Whether it has no bytes at all.
+    /// Whether its length is zero.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! The receiver's half: source and repair packets in, lost packets out.
+//! The receiver's half: source and repair packets in, recovered packets out.
 
 mod pending;
 mod sources;
@@ -14,29 +14,29 @@ use crate::{Code, Coverage, Recovered, Repair, Symbol};
 use pending::{Block, Row, Scratch};
 use sources::{Knowledge, Origin, Sources};
 
-/// What a repair window may keep.
+/// Limits of a repair window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WindowLimits {
-    /// How long packets are kept from their arrival: more than a block takes to send, less than playout waits.
+    /// How long packets are kept after their arrival: more than the duration of a block, less than the playout delay.
     pub age: TimeDelta,
-    /// Source packets, recovered ones counted in, 65,536 at most. Four times as many are remembered by number.
+    /// Source packets kept, including recovered ones, at most 65,536. Four times as many are remembered by number.
     pub packets: usize,
     /// Memory for bytes of source packets.
     pub source_bytes: usize,
-    /// Repair packets that wait for source packets.
+    /// Most repair packets waiting for source packets.
     pub repairs: usize,
     /// Memory for bytes of repair packets.
     pub repair_bytes: usize,
-    /// Longest symbol in bytes, its zeros counted in.
+    /// Longest symbol in bytes, including zeros.
     pub length: usize,
-    /// Whether repair packets that nothing is missing for are compared with what they protect, so that forged or
-    /// corrupt ones are counted. It costs as much as a recovery for each.
+    /// Whether repair packets without missing source packets are compared with the packets that they protect, so that
+    /// forged or corrupt ones are counted. This costs as much as a recovery for each.
     pub verify: bool,
 }
 
 impl Default for WindowLimits {
-    /// A second, 1,024 source and 256 repair packets, 2 MiB and 512 KiB, and packets as long as UDP can carry with
-    /// room for recovery fields.
+    /// A second, 1,024 source and 256 repair packets, 2 MiB and 512 KiB, and packets of UDP's maximum size with room
+    /// for recovery fields.
     fn default() -> Self {
         Self {
             age: TimeDelta::from_secs(1),
@@ -50,50 +50,50 @@ impl Default for WindowLimits {
     }
 }
 
-/// What a repair window saw and did.
+/// Counters of a repair window.
 ///
-/// Every repair packet comes under `used`, `unused`, `late`, `duplicate`, `inconsistent`, `rejected` or `expired` in
-/// the end.
+/// Every repair packet is finally counted as `used`, `unused`, `late`, `duplicate`, `inconsistent`, `rejected` or
+/// `expired`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RepairCounts {
-    /// Source packets that arrived.
+    /// Source packets received.
     pub sources: u64,
-    /// Source packets that had arrived already.
+    /// Source packets that had already arrived.
     pub duplicate_sources: u64,
-    /// Source packets that arrived after they were recovered.
+    /// Source packets received after they were recovered.
     pub late_sources: u64,
-    /// Late source packets that were not what was recovered: the work of a forged or corrupt packet.
+    /// Late source packets that differ from the recovered one, because of a forged or corrupt packet.
     pub contradicted: u64,
     /// Source packets not kept: too long, too old, or no room.
     pub unkept_sources: u64,
-    /// Repair packets that arrived.
+    /// Repair packets received.
     pub repairs: u64,
-    /// Repair packets that a loss was recovered from.
+    /// Repair packets from which a loss was recovered.
     pub used: u64,
-    /// Repair packets that nothing was missing for.
+    /// Repair packets without a missing source packet.
     pub unused: u64,
-    /// Repair packets over packets of which some were kept no more.
+    /// Repair packets over packets some of which were no longer kept.
     pub late: u64,
-    /// Repair packets that had arrived already.
+    /// Repair packets that had already arrived.
     pub duplicate: u64,
     /// Repair packets that contradict a source packet: forged or corrupt.
     pub inconsistent: u64,
-    /// Repair packets too long, far ahead of all source packets, or with impossible numbers.
+    /// Repair packets too long, far ahead of all source packets, or with invalid numbers.
     pub rejected: u64,
-    /// Repair packets that waited in vain, for the time limit or for room.
+    /// Repair packets that expired or were dropped for lack of room while waiting.
     pub expired: u64,
     /// Lost packets recovered.
     pub recovered: u64,
-    /// Lost packets that a repair packet protected, given up when it expired or came late. Losses whose repair packets
-    /// were all lost are not known here.
+    /// Lost packets protected by a repair packet that were given up when it expired or arrived late. Losses whose
+    /// repair packets were all lost are not counted.
     pub unrecoverable: u64,
 }
 
 /// Recovers lost packets.
 ///
-/// A packet that arrived is never handed out, and none is handed out twice. Source packets must be those of a stream
-/// that the caller found valid (RFC 3550, appendix A.1): one that jumps far ahead makes the window forget. Repair
-/// packets may be anything.
+/// A packet that arrived is never returned as recovered, and none is returned twice. Source packets must belong to a
+/// stream that the caller has validated (RFC 3550, appendix A.1): one that jumps far ahead resets the window. Repair
+/// packets are untrusted.
 #[derive(Debug)]
 pub struct RepairWindow {
     limits: WindowLimits,
@@ -107,12 +107,12 @@ pub struct RepairWindow {
     spare_rows: Vec<Vec<Row>>,
     recovered: VecDeque<u64>,
     scratch: Scratch,
-    /// For comparison with what arrives.
+    /// Rows for comparison with received packets.
     generators: Generators,
     counts: RepairCounts,
 }
 
-/// Above all numbers of real streams, and far from overflow.
+/// Above all sequence numbers of real streams, and far from overflow.
 const MAX_SEQUENCE: u64 = 1 << 62;
 
 impl RepairWindow {
@@ -134,7 +134,7 @@ impl RepairWindow {
         }
     }
 
-    /// Takes a source packet from the network, once it is known to be of the stream.
+    /// Takes a source packet from the network, validated to belong to the stream.
     pub fn on_source(&mut self, now: Timestamp, sequence: u64, symbol: Symbol<'_>) {
         self.expire(now);
         self.counts.sources += 1;
@@ -210,7 +210,7 @@ impl RepairWindow {
         self.solve();
     }
 
-    /// The next packet that was lost and found, good until the next call.
+    /// The next recovered packet, valid until the next call.
     pub fn poll_recovered(&mut self) -> Option<Recovered<'_>> {
         let sequence = loop {
             let sequence = self.recovered.pop_front()?;
@@ -221,7 +221,7 @@ impl RepairWindow {
         self.sources.get(sequence).map(|symbol| Recovered { sequence, symbol })
     }
 
-    /// Lets go of packets past the time limit. Every other call does so too.
+    /// Drops packets older than the time limit. Every other call does this too.
     pub fn expire(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         while let Some(bytes) = self.sources.expire(self.now, self.limits.age) {
@@ -231,30 +231,29 @@ impl RepairWindow {
             self.drop_oldest_block();
         }
     }
-    /// When the first waiting repair packet expires: the time to call [`RepairWindow::expire`] at if counts shall be on
-    /// time.
+    /// When the first waiting repair packet expires: call [`RepairWindow::expire`] then to keep counters up to date.
     pub fn expires_at(&self) -> Option<Timestamp> {
         self.blocks.front().map(|block| block.at + self.limits.age)
     }
 
-    /// What happened so far.
+    /// The counters.
     pub const fn counts(&self) -> RepairCounts {
         self.counts
     }
-    /// Source packets at hand, recovered ones counted in.
+    /// Source packets kept, including recovered ones.
     pub fn packets(&self) -> usize {
         self.sources.len()
     }
-    /// Repair packets that wait.
+    /// Number of repair packets waiting.
     pub const fn waiting(&self) -> usize {
         self.rows
     }
-    /// Memory for packets' bytes, in use or at rest: no more than the limits allow.
+    /// Memory for packets' bytes, in use or free: at most what the limits allow.
     pub const fn held_bytes(&self) -> usize {
         self.source_pool.held() + self.repair_pool.held()
     }
 
-    /// Whether a sender can have made it, and the window can judge it.
+    /// Whether the repair packet is valid and within the window's range.
     fn is_possible(&self, repair: &Repair<'_>) -> bool {
         let code = match repair.code {
             Code::Parity(_) => true,
@@ -270,7 +269,7 @@ impl RepairWindow {
             && self.sources.highest().is_some_and(|h| repair.coverage.last().is_some_and(|last| last <= reach(h)))
     }
 
-    /// Whether a repair packet is what its source packets, all at hand, make.
+    /// Whether a repair packet matches its source packets, all of which are present.
     fn is_true(&mut self, repair: &Repair<'_>) -> bool {
         let Self { sources, repair_pool: pool, generators, .. } = self;
         let total = repair.symbol.len();
@@ -329,7 +328,7 @@ impl RepairWindow {
         }
     }
 
-    /// A buffer with a repair packet's bytes, made room for by dropping those that wait the longest.
+    /// A buffer with a repair packet's bytes; makes room by dropping those that have waited longest.
     fn keep_repair(&mut self, symbol: Symbol<'_>) -> Option<Vec<u8>> {
         if self.limits.repairs == 0 {
             return None;
@@ -370,7 +369,7 @@ impl RepairWindow {
         }
     }
 
-    /// Recovers what can be recovered; a packet recovered may free others.
+    /// Recovers all packets possible; a recovered packet may make others recoverable.
     fn solve(&mut self) {
         let mut progress = true;
         while progress {
@@ -393,7 +392,7 @@ impl RepairWindow {
         }
     }
 
-    /// Recovers the missing packets of a block that can be solved; whether any was.
+    /// Recovers the missing packets of a solvable block; returns whether there were any.
     fn recover(&mut self, block: &mut Block, unknown: Coverage, missing: Coverage) -> bool {
         let rows = block.rows.len() as u64;
         let solved = block.solve(&unknown, &self.sources, &mut self.repair_pool, &mut self.scratch);
@@ -425,7 +424,7 @@ impl RepairWindow {
     }
 }
 
-/// Whether a packet is the beginning of another, with nothing but zeros behind.
+/// Whether `part` is the beginning of `whole`, and the rest is zeros.
 fn begins_with(whole: Symbol<'_>, part: Symbol<'_>) -> bool {
     let common = whole.bytes.len().min(part.bytes.len());
     let zero = |bytes: &[u8]| bytes.iter().all(|&b| b == 0);

@@ -1,4 +1,4 @@
-//! Decoding never yields wrong bytes, recovers all that its code can, and bears whatever the network brings.
+//! Decoding never yields wrong bytes, recovers all that its code can, and tolerates any input from the network.
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use weir_units::{TimeDelta, Timestamp};
 /// A packet as sent: its bytes and its zeros.
 type Packet = (Vec<u8>, u32);
 
-/// A repair packet that waits in the network.
+/// A repair packet in flight.
 #[derive(Clone, Debug)]
 struct Sent {
     coverage: Coverage,
@@ -40,7 +40,7 @@ fn scheme() -> impl Strategy<Value = Scheme> {
     ]
 }
 
-/// Packets of unequal lengths, some with zeros behind, some zeros only; sequence numbers with gaps.
+/// Packets of unequal lengths, some followed by zeros, some zeros only; sequence numbers with gaps.
 fn stream(rng: &mut Pcg64Mcg, count: usize) -> BTreeMap<u64, Packet> {
     let mut sequence = rng.random_range(0..1_u64 << 40);
     let longest = rng.random_range(1..300);
@@ -77,7 +77,7 @@ fn encode(protection: Protection, stream: &BTreeMap<u64, Packet>, rng: &mut Pcg6
     sent
 }
 
-/// All that the repair packets can recover: what peeling leaves no more to do to (RFC 8627, section 1.1.4), and for
+/// All packets that the repair packets can recover: the result of peeling (RFC 8627, section 1.1.4), and for
 /// Reed-Solomon any block with as many repair packets as losses.
 fn recoverable(mut known: BTreeSet<u64>, repairs: &[&Sent]) -> BTreeSet<u64> {
     let start = known.clone();
@@ -105,7 +105,7 @@ fn recoverable(mut known: BTreeSet<u64>, repairs: &[&Sent]) -> BTreeSet<u64> {
     }
 }
 
-/// The recovered packets, all found equal to what was sent, with zeros behind only.
+/// The recovered packets, all checked to equal what was sent, followed by zeros only.
 fn poll(window: &mut RepairWindow, stream: &BTreeMap<u64, Packet>) -> Result<BTreeSet<u64>, TestCaseError> {
     let mut all = BTreeSet::new();
     while let Some(recovered) = window.poll_recovered() {
@@ -127,7 +127,7 @@ fn settled(c: &RepairCounts) -> u64 {
     c.used + c.unused + c.late + c.duplicate + c.inconsistent + c.rejected + c.expired
 }
 
-/// In a network that delays each packet by chance: (departure, arrival) order.
+/// Order of arrival in a network with random delay.
 fn shuffle<T>(items: &mut Vec<T>, reach: u64, rng: &mut Pcg64Mcg) {
     let mut keyed: Vec<(u64, T)> =
         items.drain(..).zip(0_u64..).map(|(item, i)| (i + rng.random_range(0..=reach), item)).collect();
@@ -140,13 +140,13 @@ enum Event<'a> {
     Repair(&'a Sent),
 }
 
-/// One run: who arrives, in which order, and what comes out.
+/// One run with random losses and reordering.
 fn run(protection: Protection, seed: u64, loss: f64, reach: u64) -> Result<(), TestCaseError> {
     let rng = &mut Pcg64Mcg::seed_from_u64(seed);
     let count = rng.random_range(1..300);
     let stream = stream(rng, count);
     let repairs = encode(protection, &stream, rng);
-    // A window needs a source packet to know where the stream is: the first arrives.
+    // A window needs a source packet to locate the stream: the first one arrives.
     let first = *stream.keys().next().unwrap();
     let mut received = BTreeSet::from([first]);
     received.extend(stream.keys().copied().filter(|_| !rng.random_bool(loss)));
@@ -175,7 +175,7 @@ fn run(protection: Protection, seed: u64, loss: f64, reach: u64) -> Result<(), T
         out.append(&mut poll(&mut window, &stream)?);
     }
     let expected = recoverable(received.clone(), &here);
-    // Reordered sources may have been recovered before they came: what was lost for good is the same.
+    // Reordered sources may have been recovered before they arrived: the set of final losses is the same.
     let lost: BTreeSet<u64> = out.difference(&received).copied().collect();
     prop_assert_eq!(&lost, &expected);
     if reach == 0 {
@@ -216,7 +216,7 @@ proptest! {
     }
 
     /// Repair packets forged, corrupted in any field or genuine, sources in any order: no panic, bounded memory, every
-    /// repair packet counted under one head, and nothing handed out that arrived.
+    /// repair packet counted once, and no packet returned that arrived.
     #[test]
     fn forgery_costs_little(scheme in scheme(), seed: u64, packets in 1..200_usize, repairs in 0..50_usize, verify: bool) {
         let rng = &mut Pcg64Mcg::seed_from_u64(seed);
@@ -274,7 +274,7 @@ proptest! {
     }
 }
 
-/// Any m losses of a Reed-Solomon block, repair packets among them, are recovered: every pattern of a small code.
+/// Any m losses of a Reed-Solomon block, including repair packets, are recovered: all patterns of a small code.
 #[test]
 fn every_pattern_of_losses_up_to_the_repair_packets() {
     let scheme = Scheme::reed_solomon(9, 4).unwrap();
@@ -287,7 +287,7 @@ fn every_pattern_of_losses_up_to_the_repair_packets() {
     let mut patterns = 0;
     for lost in (0..1_u32 << 9).filter(|lost| lost.count_ones() <= 4) {
         let mut window = RepairWindow::new(WindowLimits::default());
-        // The packet before the block: the window has seen the stream.
+        // The packet before the block locates the stream.
         window.on_source(Timestamp::ZERO, 99, symbol(&packets[&99]));
         for (i, (&sequence, packet)) in block.iter().enumerate() {
             if lost >> i & 1 == 0 {

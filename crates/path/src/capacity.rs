@@ -2,11 +2,11 @@ use crate::opportunities::{Opportunities, Place};
 use crate::schedule::{Cursor, Schedule};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// How fast a link transmits.
+/// A link's transmission rate.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Capacity {
-    /// Packets leave at once and never wait.
+    /// Packets are transmitted at once and never wait.
     Unlimited,
     /// One rate; zero holds every packet for ever.
     Constant(DataRate),
@@ -17,8 +17,8 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// The rate at an instant; recorded opportunities are counted over 100 ms, and an unlimited capacity has the
-    /// highest rate that can be written.
+    /// The rate at a time; recorded opportunities are counted over 100 ms, and an unlimited capacity returns the
+    /// maximum rate.
     pub fn rate_at(&self, at: Timestamp) -> DataRate {
         match self {
             Self::Unlimited => DataRate::from_bps(u64::MAX),
@@ -28,7 +28,7 @@ impl Capacity {
         }
     }
 
-    /// The rate at an instant or, in an outage, the last one above zero.
+    /// The rate at a time, or in an outage the last one above zero.
     pub(crate) fn above_zero_at(&self, at: Timestamp) -> DataRate {
         match self {
             Self::Schedule(s) => s.above_zero_at(at),
@@ -45,7 +45,7 @@ pub(crate) enum Server {
     Constant {
         rate: DataRate,
         free_at: Timestamp,
-        // Most packets are as long as the one before: this saves the division.
+        // Most packets have the size of the one before: this saves the division.
         last_bytes: u32,
         last_time: TimeDelta,
     },
@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// When a packet that came at `arrived` and is at the head begins its transmission.
+    /// When a packet that arrived at `arrived` and is at the head begins its transmission.
     #[inline]
     pub(crate) fn next_start(&mut self, arrived: Timestamp) -> Timestamp {
         match self {
@@ -84,7 +84,7 @@ impl Server {
         }
     }
 
-    /// Transmits the packet at the head: the beginning and the end, `Timestamp::MAX` for never.
+    /// Transmits the packet at the head: returns the beginning and the end, `Timestamp::MAX` for never.
     #[inline]
     pub(crate) fn serve(&mut self, arrived: Timestamp, bytes: u32) -> (Timestamp, Timestamp) {
         let size = DataSize::from_bytes(u64::from(bytes));
@@ -107,8 +107,8 @@ impl Server {
         }
     }
 
-    /// When a packet that comes at `now` behind `size` waiting would begin its transmission; `Timestamp::MAX` for
-    /// never.
+    /// When a packet that arrives at `now` behind `size` of queued bytes would begin its transmission; `Timestamp::MAX`
+    /// for never.
     pub(crate) fn start_behind(&self, now: Timestamp, size: DataSize) -> Timestamp {
         match self {
             Self::Unlimited => now,

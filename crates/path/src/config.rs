@@ -8,23 +8,24 @@ use weir_units::{DataRate, TimeDelta};
 /// Everything that a link does to packets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkConfig {
-    /// How fast packets leave the queue.
+    /// Rate at which packets leave the queue.
     pub capacity: Capacity,
     /// Propagation delay, from the end of a packet's transmission to its arrival.
     pub delay: TimeDelta,
-    /// How much may wait; what exceeds this is dropped, whatever the discipline.
+    /// Queue limit; packets beyond it are dropped under any discipline.
     pub limit: Limit,
-    /// How the queue chooses what to drop or mark before that.
+    /// How the queue selects packets to drop or mark below the limit.
     pub discipline: Discipline,
     /// Which packets are lost at random.
     pub loss: Loss,
     /// Where they are lost.
     pub loss_position: LossPosition,
-    /// Random delay at the far end.
+    /// Random delay at the end of the link.
     pub jitter: Option<Jitter>,
-    /// Packets that others overtake.
+    /// Packets overtaken by others.
     pub reordering: Option<Reordering>,
-    /// Share of packets that arrive twice, 0 to 1: the copy is made at the far end and arrives right behind.
+    /// Share of packets duplicated, 0 to 1: the copy is made at the end of the link and arrives directly after the
+    /// original.
     pub duplication: f64,
 }
 
@@ -44,7 +45,7 @@ impl LinkConfig {
         }
     }
 
-    /// Checks every field. Errors: the first one that cannot be used.
+    /// Checks every field. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.delay.is_negative() {
             return Err(ConfigError::new("delay", self.delay, "zero or a positive time"));
@@ -54,7 +55,7 @@ impl LinkConfig {
         self.random().check()
     }
 
-    /// What is random of it.
+    /// Its random parts.
     pub(crate) const fn random(&self) -> Model {
         let Self { loss, jitter, reordering, duplication, .. } = *self;
         Model { loss, jitter, reordering, duplication }

@@ -1,14 +1,14 @@
 use std::fmt::Display;
 
-/// A value of a configuration that cannot be used.
+/// An invalid value in a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("link: {field} is {value}: expected {expected}")]
 pub struct ConfigError {
-    /// The field, as the configuration spells it.
+    /// The field, as spelt in the configuration.
     pub field: &'static str,
-    /// What stands there.
+    /// Its value.
     pub value: String,
-    /// What may stand there.
+    /// The valid values.
     pub expected: String,
 }
 

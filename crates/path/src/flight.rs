@@ -3,7 +3,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
-/// A packet in transmission or on its way.
+/// A packet in transmission or in propagation.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight<P> {
     pub(crate) item: P,
@@ -14,7 +14,7 @@ pub(crate) struct InFlight<P> {
     pub(crate) lost: Option<DropReason>,
 }
 
-/// Packets on their way, in order of arrival; those of one instant in the order they came.
+/// Packets in propagation, in order of arrival; at the same time in the order of sending.
 #[derive(Clone, Debug)]
 pub(crate) enum Flight<P> {
     /// No packet overtakes another.

@@ -1,19 +1,19 @@
-//! Random loss, jitter, reordering and duplication: what is drawn for each packet.
+//! Random loss, jitter, reordering and duplication, drawn for each packet.
 
 use crate::error::ConfigError;
 use crate::random::Random;
 use weir_units::TimeDelta;
 
-/// How packets are lost at random.
+/// Random loss.
 ///
-/// It is drawn for every packet offered to the link, also for one that the queue then drops: so a change of the
-/// queue does not change which packets are lost at random.
+/// Drawn for every packet offered to the link, also for one that the queue then drops: a change of the queue does not
+/// change which packets are lost at random.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Loss {
-    /// No packet.
+    /// No loss.
     None,
-    /// Each packet for itself.
+    /// Independent losses.
     Independent {
         /// Share of packets lost, 0 to 1.
         share: f64,
@@ -24,8 +24,8 @@ pub enum Loss {
 
 /// The four parameters of a Gilbert-Elliott chain, all probabilities a packet.
 ///
-/// A packet is lost by the state it finds; the chain moves behind it. The first state is drawn from the chain's
-/// long-run shares, so that a short run has no bias.
+/// A packet is lost according to the current state; then the chain moves. The first state is drawn from the chain's
+/// stationary distribution, so that short runs are unbiased.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GilbertElliott {
     /// From good to bad.
@@ -39,13 +39,13 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// A chain that loses all in the bad state and nothing in the good one, with this share of packets lost in
-    /// runs of this mean length.
+    /// A chain that loses all packets in the bad state and none in the good one, with this share of packets lost in
+    /// bursts of this mean length.
     pub fn bursts(share: f64, mean_run: f64) -> Self {
         let to_good = 1.0 / mean_run;
         Self { to_bad: to_good * share / (1.0 - share), to_good, loss_good: 0.0, loss_bad: 1.0 }
     }
-    /// Share of packets that meet the bad state in the long run; 0 where the chain never moves.
+    /// Share of packets in the bad state in the long run; 0 if the chain never moves.
     pub fn share_bad(&self) -> f64 {
         let sum = self.to_bad + self.to_good;
         if sum > 0.0 { self.to_bad / sum } else { 0.0 }
@@ -57,23 +57,23 @@ impl GilbertElliott {
     }
 }
 
-/// Where a random loss strikes.
+/// Where random losses occur.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum LossPosition {
-    /// At the receiving device: a lost packet has waited and taken capacity like any other.
+    /// At the receiving device: a lost packet has been queued and transmitted like any other.
     #[default]
     Exit,
-    /// Before the queue: a lost packet takes nothing.
+    /// Before the queue: a lost packet uses no capacity.
     Entry,
 }
 
-/// Delay added to each packet at random, at the far end.
+/// Random delay added to each packet at the end of the link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Jitter {
-    /// How much.
+    /// Its distribution.
     pub shape: JitterShape,
-    /// Whether packets may overtake each other (RFC 8868, section 4.5.1) or are held behind the one in front,
-    /// their own transmission time later (section 4.5.2).
+    /// Whether packets may be reordered (RFC 8868, section 4.5.1), or are held behind the previous one by their own
+    /// transmission time (section 4.5.2).
     pub may_reorder: bool,
 }
 
@@ -81,31 +81,31 @@ pub struct Jitter {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum JitterShape {
-    /// Evenly between zero and this.
+    /// Uniform between zero and this.
     Uniform {
         /// The longest delay.
         max: TimeDelta,
     },
-    /// A Gaussian cut off at `bound` standard deviations on both sides and moved so that it begins at zero
-    /// (RFC 8868, section 4.5.3, recommends 5 ms and 3): values beyond the bound fall onto it.
+    /// A Gaussian truncated at `bound` standard deviations on both sides and shifted to begin at zero (RFC 8868,
+    /// section 4.5.3, recommends 5 ms and 3): values beyond the bound are set to it.
     Normal {
-        /// The standard deviation before the cut.
+        /// The standard deviation before truncation.
         deviation: TimeDelta,
         /// Standard deviations to either side; the mean delay is this many.
         bound: f64,
     },
 }
 
-/// A share of packets that is overtaken by those behind.
+/// A share of packets is overtaken by later ones.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reordering {
     /// Share of packets, 0 to 1.
     pub share: f64,
-    /// How much later they arrive.
+    /// Additional delay.
     pub extra: TimeDelta,
 }
 
-/// What was drawn for one packet.
+/// The random draws for one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Draw {
     pub(crate) extra: TimeDelta,
@@ -113,7 +113,7 @@ pub(crate) struct Draw {
     pub(crate) duplicated: bool,
 }
 
-/// What happens to packets at random, of all that a link's configuration says.
+/// The random parts of a link's configuration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Model {
     pub(crate) loss: Loss,
@@ -123,7 +123,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Refuses shares and times that cannot be.
+    /// Rejects invalid shares and times.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self.loss {
             Loss::None => {}
@@ -159,10 +159,10 @@ impl Model {
     }
 }
 
-/// Draws what happens to each packet: a link's only source of randomness beside its queue discipline.
+/// Draws what happens to each packet: a link's only random source besides its queue discipline.
 ///
-/// Each offered packet draws in this order, whatever becomes of it: loss, jitter, reordering, duplication. What is
-/// not configured draws nothing. So a change of the queue does not change which packets the loss model takes.
+/// For each offered packet, draws in this order, regardless of its outcome: loss, jitter, reordering, duplication. What
+/// is not configured draws nothing. A change of the queue therefore does not change which packets the loss model takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
     random: Random,
@@ -248,7 +248,7 @@ mod tests {
     fn share(draws: &[Draw], f: impl Fn(&Draw) -> bool) -> f64 {
         draws.iter().filter(|d| f(d)).count() as f64 / draws.len() as f64
     }
-    /// Mean length of runs of lost packets.
+    /// Mean length of loss bursts.
     fn run_length(draws: &[Draw]) -> f64 {
         let runs = draws.windows(2).filter(|w| w[0].lost && !w[1].lost).count();
         share(draws, |d| d.lost) * draws.len() as f64 / runs as f64
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn independent_losses_come_alone() {
         let d = draws(|c| c.loss = Loss::Independent { share: 0.05 });
-        // Four standard errors of a binomial share; runs are geometric with mean 1 / (1 - p).
+        // Four standard errors of a binomial share; bursts are geometric with mean 1 / (1 - p).
         near(share(&d, |d| d.lost), 0.05, 4.0 * (0.05 * 0.95 / N as f64).sqrt());
         near(run_length(&d), 1.0 / 0.95, 0.02);
     }
@@ -298,7 +298,7 @@ mod tests {
         let d = draws(|c| c.jitter = Some(Jitter { shape, may_reorder: true }));
         let (mean, std) = moments(&d);
         near(mean, 15.0, 0.06);
-        // Cutting at three deviations takes 0.5 % off the spread.
+        // Truncation at three deviations reduces the spread by 0.5 %.
         near(std, 4.97, 0.04);
         assert!(d.iter().all(|d| (0.0..=30.0).contains(&ms(d))));
     }

@@ -1,8 +1,8 @@
-//! What a network does to a packet: capacity, queue, loss, delay, jitter, reordering, duplication and ECN marks.
+//! Links: capacity, queue, loss, delay, jitter, reordering, duplication and ECN marks.
 //!
-//! A [`Link`] takes packets in with [`Link::push`] and gives them back with [`Link::pop`], at the instants that
-//! [`Link::next_event`] names. It holds no clock and opens no socket: the simulator runs it on small handles, a
-//! live emulator on the packets' bytes. The same configuration and seed give the same packets at the same times.
+//! A [`Link`] accepts packets by [`Link::push`] and returns them by [`Link::pop`], at the times given by
+//! [`Link::next_event`]. It uses no clock and no socket: the simulator runs it on small handles, a live emulator on the
+//! packets' bytes. The same configuration and seed give the same packets at the same times.
 //!
 //! ```
 //! use weir_path::{Departure, Limit, Link, LinkConfig, Packet, Verdict};

@@ -2,10 +2,10 @@ use crate::error::ConfigError;
 use std::fmt;
 use weir_units::{DataSize, TimeDelta};
 
-/// An amount of waiting data: how much a queue holds, or above which it marks.
+/// An amount of queued data: a queue's limit, or its marking threshold.
 ///
-/// What counts is what waits. The packet in transmission does not count, as in ns-3, where the device has taken
-/// it out of its queue: a link with a queue of 75,000 bytes holds those and one packet more.
+/// Only queued packets count. The packet in transmission does not, as in ns-3, where the device has taken it out of its
+/// queue: a link with a queue of 75,000 bytes holds those and one packet more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// No limit.
@@ -14,13 +14,13 @@ pub enum Limit {
     Size(DataSize),
     /// Packets.
     Packets(u32),
-    /// Bytes that pass in this time at the present capacity, or at the last one above zero during an outage.
-    /// A packet that finds nothing waiting is taken in any case, so that a falling capacity cannot close the link.
+    /// Bytes that are transmitted in this time at the current capacity, or at the last one above zero during an outage.
+    /// A packet that finds an empty queue is always accepted, so that a falling capacity cannot block the link.
     Time(TimeDelta),
 }
 
 impl Limit {
-    /// Refuses an amount of nothing; `field` names it in the error.
+    /// Rejects an amount of zero; `field` names it in the error.
     pub(crate) fn check(self, field: &'static str) -> Result<(), ConfigError> {
         let positive = match self {
             Self::Unlimited => true,

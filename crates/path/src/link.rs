@@ -8,33 +8,33 @@ use crate::random::Random;
 use crate::stats::{Action, DropReason, LinkStats};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
-/// A packet for a link, and what the link reads of it.
+/// A packet for a link, and its properties used by the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<P> {
-    /// The packet, which the link gives back as it is.
+    /// The packet, which the link returns unchanged.
     pub item: P,
-    /// Bytes on the wire. More than 4 GiB count as 4 GiB.
+    /// Size on the wire. Sizes above 4 GiB count as 4 GiB.
     pub size: DataSize,
     /// Its ECN field, which the link may mark.
     pub ecn: Ecn,
-    /// The flow that it belongs to, for disciplines that tell flows apart; any number that its flow alone has.
+    /// The flow to which it belongs, for disciplines that distinguish flows; a number unique to the flow.
     pub flow: u32,
 }
 
-/// Stands for the arrival of a packet where none waits.
+/// Arrival time if no packet is queued.
 const NOTHING: Timestamp = Timestamp::MAX;
 
-/// What became of a packet that was given to a link.
+/// Result of passing a packet to a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Verdict<P> {
-    /// The link has it and will give it back by [`Link::pop`].
+    /// The link has accepted it and will return it by [`Link::pop`].
     Queued,
-    /// Dropped at once; the packet comes back.
+    /// Dropped at once; the packet is returned.
     Dropped(DropReason, P),
 }
 
-/// A packet at the far end of the link.
+/// A packet at the end of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivery<P> {
     /// The packet.
@@ -43,26 +43,26 @@ pub struct Delivery<P> {
     pub at: Timestamp,
     /// Its size.
     pub size: DataSize,
-    /// Its ECN field, perhaps marked on the way.
+    /// Its ECN field, possibly marked by the link.
     pub ecn: Ecn,
-    /// How long it waited for its transmission to begin.
+    /// Its waiting time until transmission.
     pub queued_for: TimeDelta,
 }
 
-/// A packet that was lost inside the link.
+/// A packet lost inside the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dropped<P> {
     /// The packet.
     pub item: P,
-    /// When it would have arrived, or was taken from the queue.
+    /// When it would have arrived, or was removed from the queue.
     pub at: Timestamp,
     /// Its size.
     pub size: DataSize,
-    /// Why.
+    /// The reason.
     pub reason: DropReason,
 }
 
-/// A packet that leaves the link, one way or the other.
+/// A packet that leaves the link, delivered or lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Departure<P> {
     /// It arrives.
@@ -71,32 +71,32 @@ pub enum Departure<P> {
     Dropped(Dropped<P>),
 }
 
-/// One direction of a link: a queue, a transmitter and a way to the far end.
+/// One direction of a link: a queue, a transmitter and a propagation delay.
 ///
-/// Packets wait in a queue until the transmitter is free, take their size at the capacity to leave it, then
-/// travel for the propagation delay. Time may not go backwards: an earlier `now` counts as the latest seen.
-/// At one instant a transmission ends, and the next begins, before a packet that comes at that instant is judged.
+/// Packets wait in a queue until the transmitter is free, are transmitted at the capacity, and propagate. Time must not
+/// go back: an earlier `now` counts as the latest so far. At the same time a transmission ends, and the next begins,
+/// before an arriving packet is handled.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     queue: AnyQueue<P>,
     line: Line<P>,
 }
 
-/// What a link is beside its queue. Whatever needs both is compiled for each discipline, so that a call finds out once which
-/// queue the link has.
+/// A link apart from its queue. Code that needs both is compiled for each discipline, so that a call determines once
+/// which queue the link has.
 #[derive(Clone, Debug)]
 struct Line<P> {
     now: Timestamp,
-    /// When the packet arrived that the queue looks at next, or one before it; [`NOTHING`] where none waits. Kept here
-    /// since each packet asks for it several times.
+    /// Arrival of the next packet that the queue will handle, or of an earlier one; [`NOTHING`] if none is queued.
+    /// Cached, since each packet reads it several times.
     head: Timestamp,
     server: Server,
     delay: TimeDelta,
     impairments: Option<Box<Impairments>>,
     loss_position: LossPosition,
-    /// Set where jitter holds packets in order: when the last one arrives.
+    /// If jitter keeps packets in order: when the last one arrives.
     hold_behind: Option<Timestamp>,
-    /// Whether the queue may drop packets that wait, and whether it may be passed by.
+    /// Whether the queue may drop queued packets, and whether it may be bypassed.
     drops_waiting: bool,
     may_pass_by: bool,
     flight: Flight<P>,
@@ -105,7 +105,7 @@ struct Line<P> {
 }
 
 impl<P: Clone> Link<P> {
-    /// A link that nothing has passed yet; `seed` fixes every random draw. Errors: see [`LinkConfig::check`].
+    /// A new link; `seed` determines all random draws. Errors: see [`LinkConfig::check`].
     pub fn new(config: &LinkConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let overtaking = config.jitter.is_some_and(|j| j.may_reorder) || config.reordering.is_some();
@@ -129,21 +129,21 @@ impl<P: Clone> Link<P> {
         Ok(Self { queue, line })
     }
 
-    /// Takes a packet in, or drops it.
+    /// Accepts a packet, or drops it.
     #[inline]
     pub fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Verdict<P> {
         self.queue.visit(Push { line: &mut self.line, now, packet })
     }
 
-    /// The earliest instant at which [`Self::pop`] may give something, or `None` if it never will as things are.
+    /// The earliest time at which [`Self::pop`] may return something, or `None` for never.
     ///
-    /// Where packets may overtake each other, or the queue drops packets that have waited, the instant can be too
-    /// early, and `pop` then gives nothing; it is never too late.
+    /// If packets may be reordered, or the queue drops queued packets, the time can be too early, and `pop` then
+    /// returns nothing; it is never too late.
     #[inline]
     pub fn next_event(&mut self) -> Option<Timestamp> {
         let line = &mut self.line;
         let mut at = match (&line.flight, line.flight.next_at()) {
-            // Behind a packet in flight that none overtakes, what waits comes later.
+            // Queued packets arrive after a packet in flight that is not overtaken.
             (Flight::InOrder(_), Some(at)) => at,
             (_, at) => (line.next_start(Timestamp::ZERO) + line.delay).min(at.unwrap_or(Timestamp::MAX)),
         };
@@ -153,15 +153,15 @@ impl<P: Clone> Link<P> {
         (at < Timestamp::MAX).then_some(at)
     }
 
-    /// The earliest instant at which a packet may be given back that the queue has dropped.
+    /// The earliest time at which a packet dropped by the queue may be returned.
     fn next_drop(&mut self) -> Timestamp {
         let line = &mut self.line;
         let foreseen = self.queue.next_drop().map_or(Timestamp::MAX, |earliest| line.next_start(earliest));
         line.ledger.discarded.front().map_or(foreseen, |d| d.at.min(foreseen))
     }
 
-    /// Whether a packet that is pushed may bring [`Self::next_event`] forward. Where not, each packet's events come
-    /// after those of the packets before it.
+    /// Whether a pushed packet may make [`Self::next_event`] earlier. If not, each packet's events are after those of
+    /// earlier packets.
     pub fn may_bring_forward(&self) -> bool {
         self.line.drops_waiting || matches!(self.line.flight, Flight::Sorted { .. })
     }
@@ -193,20 +193,20 @@ impl<P: Clone> Link<P> {
         })
     }
 
-    /// Bytes that wait at `now`, without the packet in transmission.
+    /// Bytes queued at `now`, excluding the packet in transmission.
     pub fn queue_size(&mut self, now: Timestamp) -> DataSize {
         self.advance(now);
         DataSize::from_bytes(self.queue.bytes())
     }
 
-    /// Packets that wait at `now`, without the packet in transmission.
+    /// Packets queued at `now`, excluding the packet in transmission.
     pub fn queue_packets(&mut self, now: Timestamp) -> usize {
         self.advance(now);
         self.queue.packets()
     }
 
-    /// How long a packet that came at `now` would wait for its transmission to begin if all that waits were sent, the
-    /// rest of the present one included; [`TimeDelta::MAX`] where the capacity stays at zero.
+    /// Queueing delay of a packet that arrives at `now`, if everything queued were sent, including the rest of the
+    /// current transmission; [`TimeDelta::MAX`] if the capacity stays at zero.
     pub fn queue_delay(&mut self, now: Timestamp) -> TimeDelta {
         self.advance(now);
         let line = &mut self.line;
@@ -216,22 +216,22 @@ impl<P: Clone> Link<P> {
         }
     }
 
-    /// Packets inside the link: waiting, in transmission, on their way, or dropped and not yet given back.
+    /// Packets inside the link: queued, in transmission, in propagation, or dropped and not yet returned.
     pub fn packets_inside(&self) -> usize {
         self.queue.packets() + self.line.flight.len() + self.line.ledger.discarded.len()
     }
 
-    /// What has happened so far.
+    /// The counters.
     pub fn stats(&self) -> LinkStats {
         self.line.ledger.stats
     }
 
-    /// The capacity at an instant: see [`Capacity::rate_at`].
+    /// The capacity at a time: see [`Capacity::rate_at`].
     pub fn capacity_at(&self, at: Timestamp) -> DataRate {
         self.line.capacity.rate_at(at)
     }
 
-    /// Begins every transmission that is due by `now`.
+    /// Begins every transmission due by `now`.
     #[inline]
     fn advance(&mut self, now: Timestamp) {
         self.line.now = self.line.now.max(now);
@@ -241,7 +241,7 @@ impl<P: Clone> Link<P> {
     }
 }
 
-/// [`Link::push`], for each discipline.
+/// [`Link::push`], compiled for each discipline.
 struct Push<'a, P> {
     line: &'a mut Line<P>,
     now: Timestamp,
@@ -256,7 +256,7 @@ impl<P: Clone> Visit<P> for Push<'_, P> {
     }
 }
 
-/// [`Line::serve`], for each discipline.
+/// [`Line::serve`], compiled for each discipline.
 struct Serve<'a, P> {
     line: &'a mut Line<P>,
 }
@@ -304,7 +304,7 @@ impl<P: Clone> Line<P> {
         Verdict::Queued
     }
 
-    /// The packet that the queue has dropped, if none has arrived before.
+    /// The packet dropped by the queue, if none has arrived before.
     fn pop_discarded(&mut self) -> Option<Departure<P>> {
         let arrival = self.flight.next_at().unwrap_or(Timestamp::MAX);
         let Discarded { item, at, bytes, reason } = self.ledger.discarded.pop_front_if(|d| d.at <= arrival)?;
@@ -318,7 +318,7 @@ impl<P: Clone> Line<P> {
         Verdict::Dropped(reason, packet.item)
     }
 
-    /// When the next transmission begins, but not before `earliest`; `Timestamp::MAX` where nothing waits.
+    /// When the next transmission begins, but not before `earliest`; `Timestamp::MAX` if nothing is queued.
     #[inline]
     fn next_start(&mut self, earliest: Timestamp) -> Timestamp {
         match self.head {
@@ -343,7 +343,7 @@ impl<P: Clone> Line<P> {
         }
     }
 
-    // Not a call, so that the packet is not moved to memory for it.
+    // Not a call, so that the packet is not spilled to memory.
     #[inline(always)]
     fn transmit(&mut self, packet: Queued<P>) {
         let Queued { item, arrived, bytes, ecn, draw, .. } = packet;

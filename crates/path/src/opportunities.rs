@@ -6,38 +6,38 @@ use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 /// Bytes of one delivery opportunity (mahimahi's `PACKET_SIZE`).
 pub const OPPORTUNITY: DataSize = DataSize::from_bytes(1_500);
 const OPPORTUNITY_BYTES: u32 = 1_500;
-/// Span over which opportunities are counted where a rate is asked for.
+/// Window over which opportunities are counted to give a rate.
 const RATE_WINDOW_MS: u32 = 100;
 const NANOS_PER_MS: i64 = 1_000_000;
 
-/// A capacity recorded as instants at which 1,500 bytes may leave, repeated for ever (mahimahi's trace format).
+/// A capacity recorded as times at which 1,500 bytes may be sent, repeated forever (mahimahi's trace format).
 ///
-/// As in mahimahi, an opportunity carries the bytes of as many waiting packets as fit and a part of the next, what
-/// it cannot fill is lost, and a packet that comes at the instant of an opportunity has missed it. Cheap to clone.
+/// As in mahimahi, an opportunity carries as many queued packets as fit and part of the next; the rest of it is lost,
+/// and a packet that arrives at the time of an opportunity misses it. Cheap to clone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Opportunities(Arc<Table>);
 
 #[derive(PartialEq, Debug)]
 struct Table {
     ms: Vec<u32>,
-    /// Length of a cycle: the last opportunity's time.
+    /// Length of a cycle: the time of the last opportunity.
     period: i64,
     rates: Schedule,
 }
 
-/// Where a link stands in its opportunities.
+/// Position of a link in its opportunities.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     epoch: i64,
     index: usize,
-    /// The opportunity in use and what is left of it.
+    /// The opportunity in use and its remaining bytes.
     current: i64,
     left: u32,
 }
 
 impl Opportunities {
-    /// Opportunities at these milliseconds after the clock's zero, in order; the last one ends the cycle.
-    /// Errors: none at all, a time before the one in front of it, or a last one at zero.
+    /// Opportunities at these milliseconds from zero of the clock, in order; the last one ends the cycle. Errors: an
+    /// empty list, decreasing times, or a last one at zero.
     pub fn new(ms: Vec<u32>) -> Result<Self, ConfigError> {
         let field = "capacity.opportunities";
         let Some(&last) = ms.last().filter(|&&t| t > 0) else {
@@ -66,7 +66,7 @@ impl Opportunities {
     pub fn mean_rate(&self) -> DataRate {
         DataRate::from_size_over(OPPORTUNITY * self.0.ms.len() as u64, self.period()).unwrap_or_default()
     }
-    /// The rate over windows of 100 ms, the first at the start of the cycle and the last one shorter.
+    /// The rate over windows of 100 ms, from the start of the cycle; the last one is shorter.
     pub fn rates(&self) -> &Schedule {
         &self.0.rates
     }
@@ -83,7 +83,7 @@ impl Opportunities {
         }
     }
 
-    /// Lets pass what a packet that came at `arrived` cannot use.
+    /// Skips opportunities that a packet that arrived at `arrived` cannot use.
     fn seek(&self, p: &mut Place, arrived: i64) {
         if arrived < p.current {
             return;
@@ -91,7 +91,7 @@ impl Opportunities {
         p.left = 0;
         if arrived - p.epoch >= self.0.period {
             let cycles = (arrived - p.epoch) / self.0.period;
-            // The last opportunity of a cycle falls on its end, which is the next one's start.
+            // The last opportunity of a cycle is at its end, the start of the next.
             let epoch = p.epoch + (cycles - 1) * self.0.period;
             if epoch > p.epoch {
                 (p.epoch, p.index) = (epoch, 0);
@@ -105,21 +105,22 @@ impl Opportunities {
         }
     }
 
-    /// When a packet that came at `arrived` and is at the head begins to leave.
+    /// When a packet that arrived at `arrived` and is at the head begins its transmission.
     #[inline]
     pub(crate) fn next_start(&self, p: &mut Place, arrived: Timestamp) -> Timestamp {
         self.seek(p, arrived.as_nanos());
         Timestamp::from_nanos(if p.left > 0 { p.current } else { self.time(p) })
     }
 
-    /// Takes the bytes of a packet from the opportunities: when it begins to leave and when it has left.
+    /// Takes the bytes of a packet from the opportunities: returns when its transmission begins and ends.
     #[inline]
     pub(crate) fn serve(&self, p: &mut Place, arrived: Timestamp, bytes: u64) -> (Timestamp, Timestamp) {
         let start = self.next_start(p, arrived);
         let mut need = bytes;
         let cycle = self.0.ms.len() as u64 * u64::from(OPPORTUNITY_BYTES);
         if need > u64::from(p.left) + cycle {
-            // Whole cycles pass at one stroke, but for a rest above zero that says where in a cycle it ends.
+            // Whole cycles are skipped at once, except for a remainder above zero that determines where in a cycle it
+            // ends.
             need -= u64::from(p.left);
             p.left = 0;
             let whole = (need - 1) / cycle;
@@ -175,11 +176,11 @@ mod tests {
         assert_eq!(o.serve(&mut p, ms(0), 1_000), (ms(5), ms(5)));
         assert_eq!(o.serve(&mut p, ms(0), 500), (ms(5), ms(5)));
         assert_eq!(o.serve(&mut p, ms(0), 2_000), (ms(5), ms(10)));
-        // What is left at 10 ms helps a packet that came before, not one that comes then.
+        // The rest of the one at 10 ms helps a packet that arrived before, not one that arrives then.
         let mut before = p;
         assert_eq!(o.serve(&mut before, ms(9), 1_000), (ms(10), ms(10)));
         assert_eq!(o.serve(&mut p, ms(10), 1_000), (ms(20), ms(20)));
-        // The cycle starts again at 20 ms: 25, 25, 30, 40, 45, …
+        // The cycle restarts at 20 ms: 25, 25, 30, 40, 45, …
         assert_eq!(o.serve(&mut p, ms(20), 3_001), (ms(25), ms(30)));
         assert_eq!(o.serve(&mut p, ms(40), 1), (ms(45), ms(45)));
         assert_eq!(o.serve(&mut p, ms(40_000), 1), (ms(40_005), ms(40_005)));
@@ -202,7 +203,7 @@ mod tests {
     }
 
     proptest! {
-        /// Mahimahi's own loop, one opportunity after the other, is the oracle.
+        /// Mahimahi's own loop over single opportunities is the oracle.
         #[test]
         fn agrees_with_the_plain_loop(
             mut times in proptest::collection::vec(0u32..30, 1..8),

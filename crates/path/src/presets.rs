@@ -1,4 +1,4 @@
-//! Links with a name, each proved by a test to be what its name says.
+//! Named links; a test verifies that each has its stated properties.
 
 pub mod umts;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 use weir_units::{DataRate, DataSize, TimeDelta};
 
-/// A link with a name: one direction of it.
+/// A named link: one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// The name.
@@ -95,7 +95,7 @@ fn rmcat() -> LinkConfig {
     c
 }
 
-/// A schedule from whole milliseconds and kbit/s, which repeats.
+/// A repeating schedule from whole milliseconds and kbit/s.
 fn repeated(steps: &[(i64, u64)], period_ms: i64) -> Capacity {
     let step = |&(ms, kbps)| Step { at: TimeDelta::from_millis(ms), rate: DataRate::from_kbps(kbps) };
     let schedule = Schedule::new(steps.iter().map(step).collect(), Some(TimeDelta::from_millis(period_ms)));

@@ -2,31 +2,31 @@ use crate::error::ConfigError;
 use std::sync::Arc;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// A rate that holds from an instant on.
+/// A rate from a given time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// From when, counted from the clock's zero.
+    /// Start, counted from zero of the clock.
     pub at: TimeDelta,
     /// The rate until the next step.
     pub rate: DataRate,
 }
 
-/// A capacity that is constant between steps, perhaps repeated. Cheap to clone.
+/// A piecewise constant capacity, optionally repeated. Cheap to clone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Schedule(Arc<Table>);
 
 #[derive(PartialEq, Debug)]
 struct Table {
     steps: Vec<Step>,
-    /// The rate of each step, or the last one before it that is above zero.
+    /// The rate of each step, or the last one above zero before it.
     above_zero: Vec<DataRate>,
-    /// Length of a cycle in nanoseconds, where it repeats.
+    /// Length of a cycle in nanoseconds, if it repeats.
     period: Option<i64>,
-    /// Bits times nanoseconds a second that a cycle passes.
+    /// Bits times nanoseconds a second transmitted in a cycle.
     work: u128,
 }
 
-/// A place in a schedule: the start of the cycle, and the step.
+/// A position in a schedule: the start of the cycle, and the step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     epoch: i64,
@@ -34,9 +34,8 @@ pub(crate) struct Cursor {
 }
 
 impl Schedule {
-    /// A schedule of steps that begin at zero and follow each other in time; with `period`, it starts again after it.
-    /// Errors: no step, a first step that is not at zero, a step that does not come after the one before, or a
-    /// period that ends before the last step begins.
+    /// A schedule of steps that begin at zero in increasing order; with `period`, it repeats. Errors: no steps, a first
+    /// step that is not at zero, steps out of order, or a period that ends before the last step begins.
     pub fn new(steps: Vec<Step>, period: Option<TimeDelta>) -> Result<Self, ConfigError> {
         let Some(first) = steps.first() else {
             return Err(ConfigError::new("capacity.steps", "empty", "at least one step"));
@@ -61,15 +60,15 @@ impl Schedule {
     pub fn steps(&self) -> &[Step] {
         &self.0.steps
     }
-    /// The length of a cycle, where it repeats.
+    /// The length of a cycle, if it repeats.
     pub fn period(&self) -> Option<TimeDelta> {
         self.0.period.map(TimeDelta::from_nanos)
     }
-    /// The rate at an instant; before the clock's zero, that of the first step.
+    /// The rate at a time; before zero of the clock, that of the first step.
     pub fn rate_at(&self, at: Timestamp) -> DataRate {
         self.0.steps[self.locate(at).index].rate
     }
-    /// The rate at an instant or, where it is zero, the last one above zero.
+    /// The rate at a time, or if it is zero, the last one above zero.
     pub(crate) fn above_zero_at(&self, at: Timestamp) -> DataRate {
         self.0.above_zero[self.locate(at).index]
     }
@@ -80,7 +79,7 @@ impl Schedule {
         c
     }
 
-    /// Moves a cursor forward to the step that holds at `t`.
+    /// Moves a cursor forward to the step in force at `t`.
     fn seek(&self, c: &mut Cursor, t: i64) {
         if t < self.end(c) {
             return;
@@ -102,7 +101,7 @@ impl Schedule {
         }
     }
 
-    /// When `size` has passed that begins at `start`, moving the cursor there; `Timestamp::MAX` for never.
+    /// When the transmission of `size`, begun at `start`, ends; moves the cursor there. `Timestamp::MAX` for never.
     #[inline]
     pub(crate) fn finish(&self, c: &mut Cursor, start: Timestamp, size: DataSize) -> Timestamp {
         let t = start.as_nanos();
@@ -136,7 +135,8 @@ impl Schedule {
                 if self.0.work == 0 {
                     return Timestamp::MAX;
                 }
-                // Whole cycles pass at one stroke, but for a rest above zero that says where in a cycle it ends.
+                // Whole cycles are skipped at once, except for a remainder above zero that determines where in a cycle
+                // it ends.
                 let cycles = i64::try_from((left - 1) / self.0.work).unwrap_or(i64::MAX);
                 left -= u128::from(cycles.unsigned_abs()) * self.0.work;
                 t = t.saturating_add(cycles.saturating_mul(period));
@@ -179,12 +179,12 @@ mod tests {
 
     #[test]
     fn a_packet_across_a_step_takes_both_rates() {
-        // 8 kbit/s pass 1 byte a millisecond, 16 kbit/s two.
+        // 8 kbit/s transmit 1 byte per millisecond, 16 kbit/s two.
         let s = schedule(&[(0, 8), (100, 0), (150, 16)], Some(200));
         assert_eq!(finish(&s, 0, 100), Timestamp::from_millis(100));
         assert_eq!(finish(&s, 0, 120), Timestamp::from_millis(160));
         assert_eq!(finish(&s, 120, 2), Timestamp::from_millis(151));
-        // A cycle passes 100 + 100 bytes.
+        // A cycle transmits 100 + 100 bytes.
         assert_eq!(finish(&s, 0, 100 + 10 * 200), Timestamp::from_millis(2_100));
         assert_eq!(finish(&s, 0, 2 + 1_000_000 * 200), Timestamp::from_millis(200_000_002));
     }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     proptest! {
-        /// A small step-by-step integration is the oracle: bytes pass at their rate, in milliseconds.
+        /// A step-by-step integration is the oracle: bytes are transmitted at their rate, in milliseconds.
         #[test]
         fn agrees_with_integration(
             rates in proptest::collection::vec(0u64..4, 1..6),

@@ -5,21 +5,21 @@ use weir_units::DataSize;
 pub enum DropReason {
     /// The queue was full.
     Queue,
-    /// The queue discipline chose it, with room left: active queue management.
+    /// Dropped by the queue discipline below the limit: active queue management.
     Aqm,
-    /// The loss model took it.
+    /// Dropped by the loss model.
     RandomLoss,
 }
 
-/// What a link does to a packet that it does not pass on as it came.
+/// An action of a link on a packet, other than forwarding it unchanged.
 ///
-/// Neither this nor [`DropReason`] is `non_exhaustive`: whoever counts them matches every one, so that the compiler
-/// names each place where a further one has to be counted.
+/// Neither this nor [`DropReason`] is `non_exhaustive`: counters match every variant, so that the compiler finds each
+/// place where a new one must be counted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Action {
-    /// It is dropped.
+    /// The packet is dropped.
     Dropped(DropReason),
-    /// It gets the CE mark.
+    /// The packet is marked CE.
     Marked,
 }
 
@@ -40,20 +40,20 @@ impl Count {
     }
 }
 
-/// What has happened to the packets of a link since it was made.
+/// Counters of a link since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LinkStats {
-    /// Given to the link.
+    /// Passed to the link.
     pub offered: Count,
-    /// Given back as delivered, duplicates included.
+    /// Delivered, duplicates included.
     pub delivered: Count,
     /// Dropped by a full queue.
     pub dropped_queue: Count,
-    /// Dropped by active queue management; those that had waited are counted when the link gives them back.
+    /// Dropped by active queue management; dropped queued packets are counted when the link returns them.
     pub dropped_aqm: Count,
-    /// Taken by the loss model; counted when the packet leaves the link.
+    /// Dropped by the loss model; counted when the packet leaves the link.
     pub dropped_random: Count,
-    /// Marked CE by this link; packets that came with the mark are not counted.
+    /// Marked CE by this link; packets that arrived with the mark are not counted.
     pub marked: Count,
     /// Extra copies made.
     pub duplicated: Count,
@@ -69,7 +69,7 @@ impl LinkStats {
             Action::Marked => self.marked.add(bytes),
         }
     }
-    /// Packets and bytes that did not get through, for whatever reason.
+    /// Packets and bytes not delivered, for any reason.
     pub fn dropped(&self) -> Count {
         let parts = [self.dropped_queue, self.dropped_aqm, self.dropped_random];
         Count { packets: parts.iter().map(|c| c.packets).sum(), size: parts.iter().map(|c| c.size).sum() }

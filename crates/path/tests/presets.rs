@@ -1,4 +1,4 @@
-//! Every preset is measured from outside and must be what its name says, within bounds on both sides.
+//! Every preset is measured from outside and must have its stated properties, within bounds on both sides.
 
 use weir_path::presets::{ALL, by_name};
 use weir_path::{Delivery, Departure, Link, LinkStats, Packet};
@@ -6,10 +6,10 @@ use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 const SIZE: DataSize = DataSize::from_bytes(1_000);
 
-/// What came out of a link that was sent packets of 1,000 bytes at a constant rate.
+/// Result of sending packets of 1,000 bytes at a constant rate through a link.
 struct Measured {
     out: Vec<Delivery<u32>>,
-    /// Of every offered packet, whether it came out.
+    /// For every offered packet, whether it arrived.
     arrived: Vec<bool>,
     sent: Vec<Timestamp>,
     stats: LinkStats,
@@ -35,7 +35,7 @@ fn measure(name: &str, load: DataRate, seconds: i64) -> Measured {
         if now >= end {
             break;
         }
-        // Nobody waits for the verdict: what is dropped never arrives.
+        // The verdict is not needed: dropped packets never arrive.
         let _ = link.push(now, Packet { item: sent.len() as u32, size: SIZE, ecn: Ecn::Ect1, flow: 0 });
         arrived.push(false);
         sent.push(now);
@@ -45,7 +45,7 @@ fn measure(name: &str, load: DataRate, seconds: i64) -> Measured {
 }
 
 impl Measured {
-    /// From sending to arrival, without the transmission and the queue: what the way itself takes, in milliseconds.
+    /// Delay excluding transmission and queueing, that is propagation, in milliseconds.
     fn way_ms(&self, rate: DataRate) -> Vec<f64> {
         let transmission = rate.time_for(SIZE).expect("a rate");
         let way = |d: &Delivery<u32>| d.at - self.sent[d.item as usize] - d.queued_for - transmission;
@@ -57,7 +57,7 @@ impl Measured {
     fn longest_queue_ms(&self) -> f64 {
         self.out.iter().map(|d| d.queued_for).max().unwrap_or_default().as_millis_f64()
     }
-    /// Share of packets lost, of those whose fate is known, and the mean length of runs of lost packets.
+    /// Share of packets lost, among those with a known fate, and the mean length of loss bursts.
     fn losses(&self) -> (f64, f64) {
         let last = self.arrived.iter().rposition(|&a| a).expect("some arrive");
         let known = &self.arrived[..=last];
@@ -74,7 +74,7 @@ fn within(x: f64, low: f64, high: f64) {
 fn kbps(n: u64) -> DataRate {
     DataRate::from_kbps(n)
 }
-/// What a link that is always busy delivers in Mbit/s, and the longest its queue makes a packet wait.
+/// Rate delivered by a saturated link in Mbit/s, and its longest queueing delay.
 fn saturated(name: &str, load: u64, seconds: i64) -> (f64, f64) {
     let m = measure(name, kbps(load), seconds);
     (m.rate_mbps(), m.longest_queue_ms())
@@ -90,7 +90,7 @@ fn rmcat_is_2_mbps_100_ms_and_300_ms_of_queue() {
     assert_eq!((m.losses().0, m.longest_queue_ms(), m.stats.marked.packets), (0.0, 0.0, 0));
     let (rate, queue) = saturated("rmcat", 3_000, 100);
     within(rate, 1.99, 2.0);
-    // 75 packets wait and up to 4 ms are left of the one in transmission.
+    // 75 packets are queued and up to 4 ms remain of the one in transmission.
     within(queue, 299.99, 304.0);
 }
 
@@ -112,7 +112,7 @@ fn lossy_links_lose_their_share_one_by_one() {
         let error = 4.0 * (share * (1.0 - share) / m.sent.len() as f64).sqrt();
         let (lost, run) = m.losses();
         within(lost, share - error, share + error);
-        // Independent losses make geometric runs.
+        // Independent losses make geometric bursts.
         within(run, 1.0 / (1.0 - share) - 0.03, 1.0 / (1.0 - share) + 0.03);
         assert_eq!(m.stats.dropped_queue.packets, 0);
     }
@@ -130,7 +130,7 @@ fn ecn_marks_above_20_ms_only_and_still_drops_at_the_end() {
     let light = measure("ecn", kbps(1_900), 50);
     assert_eq!(light.stats.marked.packets, 0);
     let m = measure("ecn", kbps(2_100), 100);
-    // 20 ms are 5,000 bytes: the fifth packet in the queue is the last that is not marked.
+    // 20 ms are 5,000 bytes: the fifth packet in the queue is the last one not marked.
     for d in &m.out {
         let queue = d.queued_for.as_millis_f64();
         if d.ecn == Ecn::Ce { within(queue, 20.0, 304.0) } else { within(queue, 0.0, 20.0) }
@@ -166,7 +166,7 @@ fn cellular_is_3_mbps_on_average_swings_and_stands_still() {
     within(extremes(&per_100_ms).1, 7.0, 9.0);
     let gaps: Vec<_> = m.out.windows(2).map(|w| (w[1].at - w[0].at).as_millis_f64()).collect();
     within(extremes(&gaps).1, 500.0, 560.0);
-    // A light load meets the way of 30 ms and waits for grants.
+    // A light load has the propagation delay of 30 ms and waits for grants.
     let light = measure("cellular", kbps(200), 12);
     let delays: Vec<_> = light.out.iter().map(|d| (d.at - light.sent[d.item as usize]).as_millis_f64()).collect();
     within(extremes(&delays).0, 30.0, 32.0);
@@ -184,7 +184,7 @@ fn wifi_jitters_within_30_ms_in_order() {
     let (least, most) = extremes(&way);
     within(least, 5.0, 7.0);
     within(most, 33.0, 35.0);
-    // At a packet every 0.8 ms most draws would overtake; none does, and bursts come at the link's own spacing.
+    // At a packet every 0.8 ms most draws would reorder; none does, and bursts arrive at the link's own spacing.
     let m = measure("wifi", kbps(10_000), 20);
     assert!(m.out.windows(2).all(|w| w[0].item < w[1].item && w[1].at - w[0].at >= TimeDelta::from_micros(400)));
     within(m.losses().0, 0.0, 0.0);
@@ -209,7 +209,7 @@ fn reordering_delays_and_copies_its_shares() {
     let way = m.way_ms(kbps(10_000));
     assert!(way.iter().all(|&w| w == 20.0 || w == 35.0));
     within(way.iter().filter(|&&w| w == 35.0).count() as f64 / way.len() as f64, 0.047, 0.053);
-    // A late packet is passed by those of the next 15 ms: nine or ten at 1.6 ms each.
+    // A late packet is overtaken by those of the next 15 ms: nine or ten at 1.6 ms each.
     let overtaken = m.out.windows(2).filter(|w| w[0].item > w[1].item).count() as f64 / m.out.len() as f64;
     within(overtaken, 0.04, 0.053);
     within(m.stats.duplicated.packets as f64 / m.sent.len() as f64, 0.0088, 0.0112);

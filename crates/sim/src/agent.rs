@@ -1,28 +1,28 @@
-//! What sends and receives.
+//! Agents: the senders and receivers of a simulation.
 
 use crate::packet::Packet;
 use weir_units::Timestamp;
 
 /// An end of a flow: a sans-IO state machine that the simulator drives.
 ///
-/// After every stimulus (start, packet, timeout) the simulator calls [`Self::poll_transmit`] until it says
-/// no, then [`Self::poll_timeout`]. Times never go back.
+/// After every event (start, packet, timeout) the simulator calls [`Self::poll_transmit`] until it returns `false`,
+/// then [`Self::poll_timeout`]. Time never goes back.
 pub trait Agent {
-    /// The agent's life begins; called once, before anything else.
+    /// Starts the agent; called once, before anything else.
     fn on_start(&mut self, now: Timestamp) {
         let _ = now;
     }
-    /// A packet has arrived.
+    /// A packet has been received.
     fn on_packet(&mut self, now: Timestamp, packet: &Packet);
-    /// The instant that [`Self::poll_timeout`] gave has come.
+    /// The time of [`Self::poll_timeout`] has come.
     fn on_timeout(&mut self, now: Timestamp);
     /// When to call [`Self::on_timeout`] next; after `on_timeout(now)` it is later than `now`.
     fn poll_timeout(&mut self) -> Option<Timestamp>;
-    /// Whether it only ever listens, never sends nor waits for a time: then it is asked for neither. Asked once, when
-    /// it is added.
+    /// Whether it only receives, and never sends or sets a timeout: then neither is polled. Called once, when the agent
+    /// is added.
     fn is_silent(&self) -> bool {
         false
     }
-    /// Fills `packet`, which comes blank with `sent` at `now`, and says whether there was anything to send.
+    /// Fills in `packet`, which is blank with `sent` at `now`; returns whether there is anything to send.
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool;
 }

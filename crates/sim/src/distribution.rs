@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::fmt;
 
-/// A distribution of a size or a time, in the unit of whoever uses it.
+/// A distribution of a size or a time, in the caller's unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Distribution {
@@ -25,11 +25,11 @@ pub enum Distribution {
         /// The mean.
         mean: f64,
     },
-    /// Pareto: P(X > x) = (minimum / x)^shape, so the mean is `minimum * shape / (shape - 1)` where the shape is above 1.
+    /// Pareto: P(X > x) = (minimum / x)^shape, so the mean is `minimum * shape / (shape - 1)` if the shape is above 1.
     Pareto {
         /// The least value.
         minimum: f64,
-        /// The tail's exponent; values below 2 give an infinite variance.
+        /// The tail's exponent; below 2 the variance is infinite.
         shape: f64,
     },
     /// Log-normal: the natural logarithm is normal.
@@ -41,14 +41,14 @@ pub enum Distribution {
     },
 }
 
-/// A distribution that cannot be used.
+/// An invalid distribution.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DistributionError {
     /// The field.
     pub field: &'static str,
-    /// What stands there.
+    /// Its value.
     pub value: f64,
-    /// What may stand there.
+    /// The valid values.
     pub expected: &'static str,
 }
 
@@ -62,14 +62,14 @@ impl std::error::Error for DistributionError {}
 impl Distribution {
     /// A Pareto distribution by its mean.
     ///
-    /// Errors: as [`Self::check`], and a shape of 1 or less has no mean.
+    /// Errors: as [`Self::check`]; a shape of 1 or less has no mean.
     pub fn pareto_with_mean(mean: f64, shape: f64) -> Result<Self, DistributionError> {
         require("shape", shape, shape > 1.0, "a finite number above 1")?;
         let d = Self::Pareto { minimum: mean * (shape - 1.0) / shape, shape };
         d.check().map(|()| d)
     }
 
-    /// Checks every field. Errors: the first one that cannot be used.
+    /// Checks every field. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), DistributionError> {
         let (finite, positive) = ("a finite number, zero or above", "a finite number above zero");
         match *self {
@@ -90,7 +90,7 @@ impl Distribution {
         }
     }
 
-    /// The mean; infinite where there is none.
+    /// The mean; infinite if there is none.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Constant { value } => value,
@@ -110,7 +110,7 @@ impl Distribution {
             Self::Exponential { mean } => -mean * libm::log1p(-random.unit()),
             Self::Pareto { minimum, shape } => minimum * libm::pow(1.0 - random.unit(), -1.0 / shape),
             Self::LogNormal { median, sigma } => {
-                // Box-Muller: one of its two values, so that a draw does not depend on how many came before.
+                // Box-Muller: one of its two values, so that a draw does not depend on the number of earlier ones.
                 let radius = libm::sqrt(-2.0 * libm::log1p(-random.unit()));
                 let normal = radius * libm::cos(2.0 * std::f64::consts::PI * random.unit());
                 median * libm::exp(sigma * normal)
@@ -123,12 +123,12 @@ fn require(field: &'static str, value: f64, ok: bool, expected: &'static str) ->
     if ok && value.is_finite() { Ok(()) } else { Err(DistributionError { field, value, expected }) }
 }
 
-/// A seeded source of randomness (PCG XSL 128/64 MCG), the same on every machine.
+/// A seeded random number generator (PCG XSL 128/64 MCG), the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Random(Pcg64Mcg);
 
 impl Random {
-    /// A generator; equal seeds give equal draws.
+    /// A generator; equal seeds give equal numbers.
     pub fn new(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }

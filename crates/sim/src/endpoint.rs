@@ -5,8 +5,8 @@ use crate::packet::Packet;
 use crate::{tcp, udp};
 use weir_units::Timestamp;
 
-/// Any of this crate's agents, so that a simulator of cross traffic needs no trait objects. An enum with further
-/// agents can hold it as one of its variants.
+/// Any of this crate's agents, so that a simulation of cross traffic needs no trait objects. An enum with further
+/// agents can have it as a variant.
 #[derive(Clone, Debug)]
 pub enum Endpoint {
     /// A UDP source.
@@ -17,7 +17,7 @@ pub enum Endpoint {
     TcpSender(Box<tcp::Sender>),
     /// A TCP receiver.
     TcpReceiver(tcp::Receiver),
-    /// The senders of short TCP flows that come and go.
+    /// The senders of short TCP flows.
     ShortSender(Box<tcp::ShortSender>),
     /// Their receivers.
     ShortReceiver(Box<tcp::ShortReceiver>),

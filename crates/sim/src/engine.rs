@@ -1,4 +1,4 @@
-//! The event engine: agents, links and what joins them. The run itself is in `run.rs`.
+//! The event engine: agents, links and routes. The main loop is in `run.rs`.
 
 #[cfg(test)]
 mod any_network;
@@ -16,19 +16,19 @@ use crate::timers::Timers;
 use weir_path::{ConfigError, Link, LinkConfig};
 use weir_units::{PathId, Timestamp};
 
-/// How a run came to its end.
+/// Why a run returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Outcome {
-    /// The time asked for has been reached.
+    /// The end time has been reached.
     Reached,
-    /// The hook has stopped the run; it can go on from here.
+    /// The hook has stopped the run, which can be continued.
     Cancelled,
-    /// Time stands still: agents go on exchanging packets, or one goes on sending, at a single instant.
+    /// Time does not advance: packets are exchanged or sent without end at a single time.
     Stuck,
 }
 
-/// What an agent is to the engine.
+/// Lifecycle of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Life {
     Waiting,
@@ -39,12 +39,12 @@ enum Life {
 #[derive(Debug)]
 struct LinkSeat {
     link: Link<u32>,
-    /// Whether the link makes copies, or may have an event before those announced, which takes more care.
+    /// Whether the link makes copies, or may have an event before those announced; these need additional handling.
     duplicates: bool,
     may_bring_forward: bool,
 }
 
-/// Where packets go, and where their links are in `Simulator::routes`.
+/// Destination of packets, and the position of their links in `Simulator::routes`.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     to: AgentId,
@@ -53,7 +53,7 @@ struct Way {
 }
 
 impl Way {
-    /// The way of packets that have no route: they are lost where they are sent.
+    /// For packets without a route: they are lost when sent.
     const fn none(from: AgentId) -> Self {
         Self { to: from, first: 0, end: 0 }
     }
@@ -66,16 +66,16 @@ struct Seat<A> {
     silent: bool,
     /// The route of [`PathId::FIRST`].
     way: Way,
-    /// Those of the paths after it, in order. Boxed, so that a seat fits into a cache line.
+    /// Routes of further paths, in order. Boxed, so that a seat fits into a cache line.
     further: Box<[Way]>,
     /// `Timestamp::MAX` for never.
     stop: Timestamp,
-    /// What the agent last said that it waits for, `Timestamp::MAX` for nothing; the timer may be set earlier.
+    /// The timeout last requested by the agent, `Timestamp::MAX` for none; the timer may be set earlier.
     wish: Timestamp,
 }
 
 impl<A> Seat<A> {
-    /// The way of a packet on `path`.
+    /// The route of packets on `path`.
     #[inline]
     fn way(&self, path: PathId, from: AgentId) -> Way {
         match path.index().checked_sub(1) {
@@ -85,30 +85,30 @@ impl<A> Seat<A> {
     }
 }
 
-/// Totals of a run. Every packet sent or duplicated is delivered, dropped or still inside.
+/// Totals of a run. Every packet sent or duplicated is delivered, dropped or still in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
     /// Events handled: departures from links and agents' timers.
     pub events: u64,
-    /// Packets that agents have sent.
+    /// Packets sent by agents.
     pub sent: u64,
-    /// Copies that links have made.
+    /// Copies made by links.
     pub duplicated: u64,
-    /// Packets that agents have received.
+    /// Packets received by agents.
     pub delivered: u64,
-    /// Packets lost at links, or on arrival at an agent that was not there.
+    /// Packets lost at links, or on arrival at an agent that is not running.
     pub dropped: u64,
-    /// Packets under way.
+    /// Packets in the network.
     pub inside: u64,
 }
 
-/// Agents joined by links, in simulated time.
+/// Agents connected by links, in simulated time.
 ///
-/// Time advances from event to event: a packet leaves a link, or an agent's timer comes. Equal times are taken
-/// in a fixed order, so a run is a pure function of what was added, in order, and of the seed. A packet costs one
-/// event for each hop, and nothing is allocated for it once the run has warmed up.
+/// Time advances from event to event: a packet leaves a link, or an agent's timer expires. Events at the same time have
+/// a fixed order, so a run is a pure function of what was added, in order, and of the seed. A packet costs one event
+/// per hop, without allocation in steady state.
 ///
-/// `A` is the type of every agent (an enum where there are several kinds), `O` what watches.
+/// `A` is the type of all agents (an enum if there are several kinds), `O` the observer.
 pub struct Simulator<A, O = ()> {
     now: Timestamp,
     seed: u64,
@@ -119,7 +119,7 @@ pub struct Simulator<A, O = ()> {
     delivered: u64,
     dropped: u64,
     stuck: bool,
-    /// At so many events the run looks whether to go on.
+    /// Event count at which to check next whether to continue.
     look_at: u64,
     links: Vec<LinkSeat>,
     link_timers: Timers,
@@ -131,14 +131,14 @@ pub struct Simulator<A, O = ()> {
 }
 
 impl<A: Agent> Simulator<A> {
-    /// A simulator that nobody watches, at time zero; `seed` fixes every random draw of its links.
+    /// A simulator without an observer, at time zero; `seed` determines all random numbers of its links.
     pub fn new(seed: u64) -> Self {
         Self::with_observer(seed, ())
     }
 }
 
 impl<A: Agent, O: Observer> Simulator<A, O> {
-    /// A simulator that `observer` watches.
+    /// A simulator with an `observer`.
     pub fn with_observer(seed: u64, observer: O) -> Self {
         Self {
             now: Timestamp::ZERO,
@@ -161,9 +161,9 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// Adds a link, which carries packets one way; its randomness comes from the seed and its own number.
+    /// Adds a link, which carries packets in one direction; its random numbers follow from the seed and its index.
     ///
-    /// Errors: what [`LinkConfig`] refuses.
+    /// Errors: as for [`LinkConfig`].
     pub fn add_link(&mut self, config: &LinkConfig) -> Result<LinkId, ConfigError> {
         let id = self.links.len();
         let link = Link::new(config, mix(self.seed, id as u64))?;
@@ -173,7 +173,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         Ok(LinkId(id as u32))
     }
 
-    /// Adds an agent that starts at `start` and is connected to nothing yet.
+    /// Adds an agent that starts at `start`, not yet connected.
     pub fn add_agent(&mut self, agent: A, start: Timestamp) -> AgentId {
         let id = AgentId(self.seats.len() as u32);
         let start = start.max(self.now);
@@ -191,7 +191,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         id
     }
 
-    /// Stops an agent at `stop`: from then on it sends nothing, and packets that come for it are lost.
+    /// Stops an agent at `stop`: from then on it sends nothing, and packets for it are lost.
     pub fn stop_agent(&mut self, id: AgentId, stop: Timestamp) {
         let seat = &mut self.seats[id.index()];
         seat.stop = stop;
@@ -200,18 +200,18 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// Sends what `from` sends on [`PathId::FIRST`], its only path unless it says otherwise, over `links`, in this
-    /// order, to `to`. Packets under way keep the route that they have.
+    /// Routes packets of `from` on [`PathId::FIRST`], the default path, over `links` in this order to `to`. Packets in
+    /// the network keep their route.
     ///
-    /// Panics where `links` is empty or something is not of this simulator.
+    /// Panics if `links` is empty or anything does not belong to this simulator.
     pub fn set_route(&mut self, from: AgentId, links: &[LinkId], to: AgentId) {
         self.set_path_route(from, PathId::FIRST, links, to);
     }
 
-    /// Sends what `from` sends on `path` ([`Packet::path`](crate::Packet::path)) over `links`, in this order, to `to`.
-    /// An agent has as many routes as paths; what it sends on a path without a route is lost.
+    /// Routes packets of `from` on `path` ([`Packet::path`](crate::Packet::path)) over `links` in this order to `to`.
+    /// An agent has one route per path; packets on a path without a route are lost.
     ///
-    /// Panics as [`Self::set_route`] does.
+    /// Panics as for [`Self::set_route`].
     pub fn set_path_route(&mut self, from: AgentId, path: PathId, links: &[LinkId], to: AgentId) {
         assert!(!links.is_empty(), "a route has at least one link");
         assert!(links.iter().all(|l| l.index() < self.links.len()), "a route's links belong to the simulator");
@@ -231,12 +231,12 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// Joins two agents: what `a` sends goes over `forward` to `b`, what `b` sends over `reverse` to `a`.
+    /// Connects two agents: packets from `a` go over `forward` to `b`, packets from `b` over `reverse` to `a`.
     pub fn connect(&mut self, a: AgentId, b: AgentId, route: &Route) {
         self.connect_path(a, b, PathId::FIRST, route);
     }
 
-    /// Joins two agents on one of several paths, as [`Self::connect`] does on the first.
+    /// Connects two agents on one of several paths, as [`Self::connect`] on the first.
     pub fn connect_path(&mut self, a: AgentId, b: AgentId, path: PathId, route: &Route) {
         self.set_path_route(a, path, &route.forward, b);
         self.set_path_route(b, path, &route.reverse, a);
@@ -246,8 +246,8 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub const fn now(&self) -> Timestamp {
         self.now
     }
-    /// When the next event is due, if any is: what a run in real time sleeps until. [`Self::with_agent`] may bring it
-    /// forward.
+    /// When the next event is due, if any; a run in real time sleeps until then. [`Self::with_agent`] may make it
+    /// earlier.
     pub fn next_event(&self) -> Option<Timestamp> {
         let at = self.link_timers.first().min(self.agent_timers.first()).at();
         (at < Timestamp::MAX).then_some(at)
@@ -263,11 +263,11 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
             inside: self.packets.in_use() as u64,
         }
     }
-    /// How many agents there are.
+    /// Number of agents.
     pub fn agent_count(&self) -> usize {
         self.seats.len()
     }
-    /// How many links there are.
+    /// Number of links.
     pub fn link_count(&self) -> usize {
         self.links.len()
     }
@@ -275,11 +275,11 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
     pub fn agent(&self, id: AgentId) -> &A {
         &self.seats[id.index()].agent
     }
-    /// All agents, in the order in which they were added.
+    /// All agents in the order of addition.
     pub fn agents(&self) -> impl Iterator<Item = (AgentId, &A)> {
         self.seats.iter().enumerate().map(|(k, s)| (AgentId(k as u32), &s.agent))
     }
-    /// Changes an agent from outside at the present instant; whatever it then wants to send is sent.
+    /// Modifies an agent from outside at the current time; packets that it then has to send are sent.
     pub fn with_agent<R>(&mut self, id: AgentId, change: impl FnOnce(&mut A, Timestamp) -> R) -> R {
         let seat = &mut self.seats[id.index()];
         let r = change(&mut seat.agent, self.now);
@@ -288,19 +288,19 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
         r
     }
-    /// A link; asking for its queue takes `&mut` because the queue moves with time.
+    /// A link, mutably, since reading its queue advances it to the current time.
     pub fn link(&mut self, id: LinkId) -> &mut Link<u32> {
         &mut self.links[id.index()].link
     }
-    /// What watches.
+    /// The observer.
     pub const fn observer(&self) -> &O {
         &self.observer
     }
-    /// What watches, to be changed.
+    /// The observer, mutably.
     pub const fn observer_mut(&mut self) -> &mut O {
         &mut self.observer
     }
-    /// Ends the simulation and gives back what watched.
+    /// Ends the simulation and returns the observer.
     pub fn into_observer(self) -> O {
         self.observer
     }

@@ -1,22 +1,22 @@
-//! Names of what a simulator joins.
+//! Identifiers of agents and links.
 
-/// Names an agent of one simulator.
+/// Identifies an agent of one simulator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AgentId(pub(crate) u32);
 
 impl AgentId {
-    /// Agents are numbered from 0 in the order in which they were added.
+    /// The index; agents are numbered from 0 in the order of addition.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Names a link of one simulator; a link carries packets one way.
+/// Identifies a link of one simulator; a link carries packets in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub(crate) u32);
 
 impl LinkId {
-    /// Links are numbered from 0 in the order in which they were added.
+    /// The index; links are numbered from 0 in the order of addition.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -1,8 +1,8 @@
 //! Weir's deterministic event simulator: agents that send packets to each other over the links of `weir-path`.
 //!
-//! A [`Simulator`] joins [`Agent`]s (sans-IO ends of flows) by routes over links. Time is simulated and goes
-//! from event to event; the same agents, links and seed give the same packets at the same nanoseconds. Beside
-//! the engine there are [`topology`] builders, UDP sources and sinks ([`udp`]) and TCP ([`tcp`]) as cross traffic.
+//! A [`Simulator`] connects [`Agent`]s (sans-IO ends of flows) by routes over links. Time is simulated and advances
+//! from event to event; the same agents, links and seed give the same packets at the same nanoseconds. Besides the
+//! engine there are [`topology`] builders, and UDP sources and sinks ([`udp`]) and TCP ([`tcp`]) as cross traffic.
 //!
 //! ```
 //! use weir_path::{Limit, LinkConfig};

@@ -1,13 +1,13 @@
-//! A histogram of times whose memory does not grow.
+//! A histogram of times in constant memory.
 
 use weir_units::TimeDelta;
 
-/// Bins to a factor of two: quantiles are within 2^(1/16), 4.4 %.
+/// Bins per factor of two: quantiles are within 2^(1/16), 4.4 %.
 const BINS: u32 = 16;
-/// Factors of two that it spans, from 1 us to 2^36 us, 19 hours.
+/// Number of factors of two covered, from 1 us to 2^36 us, 19 hours.
 const OCTAVES: u32 = 36;
 
-/// Counts times in bins that are as wide as a fixed share of what they hold; count, sum, least and greatest are exact.
+/// Counts times in bins of constant relative width; count, sum, minimum and maximum are exact.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LogHistogram {
     bins: Vec<u64>,
@@ -23,7 +23,7 @@ impl Default for LogHistogram {
 }
 
 impl LogHistogram {
-    /// Counts a time; what lies outside the bins goes to the outermost ones.
+    /// Counts a time; times out of range are counted in the outermost bins.
     pub fn add(&mut self, time: TimeDelta) {
         let us = (time.as_nanos().max(0) as f64 / 1e3).max(1.0);
         let bin = (libm::log2(us) * f64::from(BINS)) as usize;
@@ -33,7 +33,7 @@ impl LogHistogram {
         self.sum_ns += u128::from(time.as_nanos().max(0).unsigned_abs());
         self.range = Some(self.range.map_or((time, time), |(low, high)| (low.min(time), high.max(time))));
     }
-    /// How many have been counted.
+    /// Number of times counted.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -42,11 +42,11 @@ impl LogHistogram {
         let mean = self.sum_ns.checked_div(u128::from(self.count))?;
         Some(TimeDelta::from_nanos(i64::try_from(mean).unwrap_or(i64::MAX)))
     }
-    /// The least and the greatest.
+    /// The minimum and maximum.
     pub const fn range(&self) -> Option<(TimeDelta, TimeDelta)> {
         self.range
     }
-    /// The time below which a share `q` (0 to 1) lies: the middle of its bin, inside the range.
+    /// The time below which a share `q` (0 to 1) lies: the middle of its bin, within the range.
     pub fn quantile(&self, q: f64) -> Option<TimeDelta> {
         let (low, high) = self.range?;
         let rank = libm::ceil(q.clamp(0.0, 1.0) * self.count as f64).max(1.0) as u64;
@@ -58,7 +58,7 @@ impl LogHistogram {
         let us = libm::exp2((bin as f64 + 0.5) / f64::from(BINS));
         Some(TimeDelta::from_nanos((us * 1e3) as i64).max(low).min(high))
     }
-    /// The bins that hold something: upper end, and how many.
+    /// The non-empty bins: upper end and count.
     pub fn bins(&self) -> impl Iterator<Item = (TimeDelta, u64)> {
         self.bins.iter().enumerate().filter(|b| *b.1 > 0).map(|(k, &n)| {
             let us = libm::exp2((k as f64 + 1.0) / f64::from(BINS));

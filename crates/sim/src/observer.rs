@@ -1,4 +1,4 @@
-//! What may watch a run: hooks that cost nothing where nobody looks.
+//! Observers of a run: hooks without cost if unused.
 
 use crate::ids::{AgentId, LinkId};
 use crate::packet::{Body, Packet};
@@ -10,39 +10,39 @@ use weir_units::{TimeDelta, Timestamp};
 pub enum Place {
     /// In or at a link.
     Link(LinkId, DropReason),
-    /// At an agent that has not started or has stopped, or that nothing leads to.
+    /// At an agent that has not started or has stopped, or without a route.
     Agent(AgentId),
 }
 
-/// Watches packets and timeouts. Every hook does nothing unless it is written; `()` watches nothing and costs nothing.
+/// Observes packets and timeouts. The default methods do nothing; `()` observes nothing, at no cost.
 ///
-/// `from` is the agent that sent the packet and so names the flow.
+/// `from` is the agent that sent the packet, which identifies the flow.
 pub trait Observer {
     /// An agent has sent a packet.
     fn on_sent(&mut self, now: Timestamp, from: AgentId, packet: &Packet) {
         let _ = (now, from, packet);
     }
-    /// A link has taken a packet in.
+    /// A link has accepted a packet.
     fn on_enqueued(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet) {
         let _ = (now, link, from, packet);
     }
-    /// A packet has come to the far end of a link, after waiting `queued_for` for its transmission to begin.
+    /// A packet has reached the end of a link, after waiting `queued_for` until its transmission.
     fn on_forwarded(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet, queued_for: TimeDelta) {
         let _ = (now, link, from, packet, queued_for);
     }
-    /// A link has set the CE mark of a packet; called before [`Self::on_forwarded`], and `packet` has the mark.
+    /// A link has marked a packet CE; called before [`Self::on_forwarded`], and `packet` has the mark.
     fn on_marked(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet) {
         let _ = (now, link, from, packet);
     }
-    /// A packet is lost.
+    /// A packet was lost.
     fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
         let _ = (now, place, from, packet);
     }
-    /// A packet has reached the agent it was meant for; called before the agent sees it.
+    /// A packet has reached its destination; called before the agent receives it.
     fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
         let _ = (now, to, from, packet);
     }
-    /// The instant has come at which an agent starts, or that it waited for; called before the agent sees it.
+    /// An agent starts, or its timeout has come; called before the agent is.
     fn on_timeout(&mut self, now: Timestamp, agent: AgentId) {
         let _ = (now, agent);
     }
@@ -80,7 +80,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     forward!(self, 0 1);
 }
 
-/// A digest of everything that happens to every packet: two runs are the same where their digests are.
+/// A digest of everything that happens to all packets: equal digests show equal runs.
 ///
 /// FNV-1a (64 bits) over times, places, flows, paths, sizes, ECN fields, TCP connections and sequence numbers, and bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,41 +1,41 @@
-//! What travels: a packet and the parts of it that agents read.
+//! Packets and their parts read by agents.
 
 use crate::tcp_segment::TcpSegment;
 use weir_units::{DataSize, Ecn, PathId, Timestamp};
 
-/// A packet on its way from one agent to another.
+/// A packet from one agent to another.
 #[derive(Debug)]
-// Fields in this order: what each packet needs lies together, so that few cache lines are touched where calls are many.
+// Field order: data used by each packet is adjacent, so that few cache lines are touched with many calls.
 #[repr(C)]
 pub struct Packet {
-    /// Real bytes of the datagram's beginning (RTP header and extensions, whole RTCP packets). The buffer is
-    /// reused from packet to packet, so filling it allocates nothing in steady state.
+    /// Real bytes of the beginning of the datagram (RTP header and extensions, whole RTCP packets). The buffer is
+    /// reused between packets, so filling it does not allocate in steady state.
     pub bytes: Vec<u8>,
-    /// Bytes on the wire, with all headers: what links count.
+    /// Size on the wire with all headers, as counted by links.
     pub size: DataSize,
-    /// When the sending agent let it go.
+    /// When the agent sent it.
     pub sent: Timestamp,
-    /// Bytes of media that follow [`Self::bytes`] and are carried as a length only.
+    /// Bytes of media after [`Self::bytes`], carried as a length only.
     pub payload: u32,
-    /// The ECN field, as the path has left it so far.
+    /// The ECN field, as changed by the path so far.
     pub ecn: Ecn,
-    /// Which of the sending agent's routes it takes; the receiving agent reads which one it took.
+    /// The sending agent's path that it uses; the receiving agent can read it.
     pub path: PathId,
-    /// What simulated protocols read.
+    /// The part read by simulated protocols.
     pub body: Body,
 }
 
-/// The part of a packet that simulated protocols read.
+/// The part of a packet read by simulated protocols.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Body {
-    /// Nothing but a size, and what [`Packet::bytes`] holds.
+    /// Only a size and [`Packet::bytes`].
     #[default]
     Raw,
     /// A TCP segment.
     Tcp(TcpSegment),
     /// A DCCP packet in UDP (RFC 6773): [`Packet::bytes`] begins with its header.
     Dccp {
-        /// Bytes of its header and options; what follows is the application's.
+        /// Bytes of its header and options; the application's data follows.
         header: u16,
     },
 }
@@ -59,7 +59,7 @@ impl Clone for Packet {
 }
 
 impl Packet {
-    /// A packet of nothing.
+    /// An empty packet.
     pub const fn blank() -> Self {
         Self {
             size: DataSize::ZERO,

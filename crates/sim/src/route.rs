@@ -1,8 +1,8 @@
-//! The way between two agents.
+//! Routes between two agents.
 
 use crate::ids::LinkId;
 
-/// The links between two agents, each way in the order in which packets pass them.
+/// The links between two agents, in each direction in the order of packets.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Route {
     /// From the first agent to the second.
@@ -12,7 +12,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// This way, then `next`.
+    /// This route followed by `next`.
     #[must_use]
     pub fn then(&self, next: &Self) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl Route {
         }
     }
 
-    /// The same links seen from the other side.
+    /// The same links from the other side.
     #[must_use]
     pub fn turned(&self) -> Self {
         Self { forward: self.reverse.clone(), reverse: self.forward.clone() }

@@ -1,14 +1,14 @@
-//! Where packets are kept while they travel.
+//! Storage of packets in the network.
 
 use crate::ids::AgentId;
 use crate::packet::Packet;
 
-/// A packet's way.
+/// A packet's remaining route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) from: AgentId,
     pub(crate) to: AgentId,
-    /// Index of the link it is on, or enters next, and one past the last, in the simulator's routes.
+    /// Index, in the simulator's routes, of its current or next link; and one past the last.
     pub(crate) hop: u32,
     pub(crate) end: u32,
 }
@@ -20,10 +20,10 @@ impl Head {
     }
 }
 
-/// Packets under way, with a list of free places; the place used last is used next, while it is in the cache.
+/// Packets in the network, with a list of free slots; the slot used last is reused first, while it is in the cache.
 ///
-/// Ways are kept apart from packets: a hop needs a packet's way but not the packet, so thousands of ways stay in the
-/// cache.
+/// Routes are stored apart from packets: a hop needs a packet's route but not the packet, so thousands of routes stay
+/// in the cache.
 #[derive(Default, Debug)]
 pub(crate) struct Slab {
     heads: Vec<Head>,
@@ -32,7 +32,7 @@ pub(crate) struct Slab {
 }
 
 impl Slab {
-    /// The place that [`Self::occupy`] takes next.
+    /// The slot that [`Self::occupy`] takes next.
     #[inline]
     pub(crate) fn vacant(&mut self) -> (u32, &mut Packet) {
         let slot = match self.free.last() {
@@ -50,14 +50,14 @@ impl Slab {
         self.free.push(slot);
         slot
     }
-    /// Takes the place that [`Self::vacant`] gave.
+    /// Takes the slot returned by [`Self::vacant`].
     #[inline]
     pub(crate) fn occupy(&mut self, head: Head) {
         if let Some(slot) = self.free.pop() {
             self.heads[slot as usize] = head;
         }
     }
-    /// Another place with the same packet.
+    /// Copies a packet into another slot.
     pub(crate) fn copy(&mut self, slot: u32) -> u32 {
         let (copy, _) = self.vacant();
         self.occupy(self.heads[slot as usize]);

@@ -1,4 +1,4 @@
-//! A TCP segment, which packets carry.
+//! A TCP segment, carried in packets.
 
 use weir_units::{DataSize, Timestamp};
 
@@ -23,14 +23,14 @@ pub struct SackBlock {
     pub end: u64,
 }
 
-/// A TCP segment: no bytes, only what its header says.
+/// A TCP segment: only its header fields, without data bytes.
 ///
-/// Sequence numbers are 64 bits wide and do not wrap. Data goes one way, acknowledgements the other.
+/// Sequence numbers have 64 bits and do not wrap. Data flows in one direction, acknowledgements in the other.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TcpSegment {
-    /// First byte of data; on a SYN the number that it takes up.
+    /// First byte of data; on a SYN its sequence number.
     pub seq: u64,
-    /// The byte expected next, where [`Self::is_ack`].
+    /// The next expected byte, if [`Self::is_ack`].
     pub ack: u64,
     /// The sender's clock (RFC 7323's TSval).
     pub timestamp: Timestamp,
@@ -40,23 +40,23 @@ pub struct TcpSegment {
     pub window: u64,
     /// Bytes of data; 0 on an acknowledgement.
     pub len: u32,
-    /// Tells the connections between two agents apart, as ports do.
+    /// Distinguishes the connections between two agents, as ports do.
     pub connection: u32,
-    /// How many of [`Self::sack`] are in use.
+    /// Number of blocks used in [`Self::sack`].
     pub sack_count: u8,
     /// Opens a connection.
     pub is_syn: bool,
     /// Acknowledges.
     pub is_ack: bool,
-    /// Ends a transfer, so it is acknowledged at once.
+    /// Ends a transfer, and so is acknowledged at once.
     pub is_push: bool,
     /// ECN-Echo (RFC 3168, section 6.1).
     pub is_ece: bool,
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub is_cwr: bool,
-    /// The segment offers timestamps, which take up room in its header.
+    /// Whether the segment has timestamps, which add to its header.
     pub has_timestamps: bool,
-    /// Blocks that have arrived out of order, the one that changed last in front.
+    /// Blocks received out of order, most recently changed first.
     pub sack: [SackBlock; 3],
 }
 
@@ -66,8 +66,8 @@ impl TcpSegment {
         &self.sack[..usize::from(self.sack_count).min(self.sack.len())]
     }
 
-    /// Bytes on the wire: 20 of IPv4, 20 of TCP, the options (12 for timestamps, 4 and 8 a block for SACK; 20 on a
-    /// SYN) and the data.
+    /// Size on the wire: 20 bytes of IPv4, 20 of TCP, the options (12 for timestamps, 4 and 8 per block for SACK; 20 on
+    /// a SYN) and the data.
     pub fn wire_size(&self) -> DataSize {
         let options = if self.is_syn {
             SYN_OPTIONS

@@ -1,13 +1,13 @@
-//! The event list: one pending time for each source, found by a tournament.
+//! The event list: one pending time per source, in a tournament tree.
 
 use weir_units::Timestamp;
 
-/// Bits of a key that name the source; the other 40 of its lower half order equal times. After 2^40 events the
-/// order begins anew, which is as deterministic as before.
+/// Bits of a key that identify the source; the other 40 of its lower half order equal times. After 2^40 events the
+/// order restarts, which is equally deterministic.
 const INDEX_BITS: u32 = 24;
-/// Sources one list can hold.
+/// Most sources in a list.
 pub(crate) const MAX_SOURCES: usize = 1 << INDEX_BITS;
-/// The key of a source that waits for nothing: after everything else.
+/// The key of a source without a timeout: after everything else.
 const IDLE: u128 = (Timestamp::MAX.as_nanos() as u128) << 64 | u64::MAX as u128;
 
 /// A pending event: time, then the order in which it was set, then the source.
@@ -31,13 +31,13 @@ impl Key {
 
 /// The earliest of many sources, each with at most one pending time.
 ///
-/// A complete binary tree whose inner nodes hold the smaller key of their two children. Setting a source
-/// walks from its leaf to the root without a branch that depends on the data, and the addresses of the
-/// walk do not depend on each other, so it stays cheap for two sources and for twenty thousand; nothing
-/// stale is ever left in the list, which therefore never grows.
+/// A complete binary tree whose inner nodes hold the smaller key of their two children. Setting a source walks from its
+/// leaf to the root without a data-dependent branch, and the addresses of the walk do not depend on each other, so it
+/// is cheap for two sources as well as for twenty thousand; no stale entries remain in the list, which therefore never
+/// grows.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Timers {
-    /// Node 1 is the root, nodes `leaves..` the sources; empty, or `2 * leaves` long.
+    /// Node 1 is the root, nodes `leaves..` are the sources; empty, or `2 * leaves` long.
     tree: Vec<u128>,
     leaves: usize,
 }
@@ -58,7 +58,7 @@ impl Timers {
         (self.tree, self.leaves) = (tree, leaves);
     }
 
-    /// Sets the time of a source; `order` decides between equal times, the smaller first.
+    /// Sets the time of a source; of equal times the smaller `order` comes first.
     #[inline]
     pub(crate) fn set(&mut self, index: usize, at: Timestamp, order: u64) {
         let at = at.as_nanos().max(0) as u64;
@@ -66,7 +66,7 @@ impl Timers {
         self.put(index, (u128::from(at) << 64) | u128::from(tie));
     }
 
-    /// Takes a source out.
+    /// Removes a source.
     pub(crate) fn clear(&mut self, index: usize) {
         if self.tree[self.leaves + index] != IDLE {
             self.put(index, IDLE);
@@ -79,7 +79,7 @@ impl Timers {
         Key(self.tree[self.leaves + index]).at()
     }
 
-    /// The earliest event, at `Timestamp::MAX` where there is none.
+    /// The earliest event; at `Timestamp::MAX` if there is none.
     #[inline]
     pub(crate) fn first(&self) -> Key {
         Key(self.tree.get(1).copied().unwrap_or(IDLE))

@@ -1,4 +1,4 @@
-//! The shapes of networks that experiments use.
+//! Network topologies of experiments.
 
 use crate::agent::Agent;
 use crate::engine::Simulator;
@@ -6,25 +6,25 @@ use crate::observer::Observer;
 use crate::route::Route;
 use weir_path::{ConfigError, LinkConfig};
 
-/// Both directions of a connection between two nodes, which need not be alike.
+/// Both directions of a connection between two nodes, which may differ.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DuplexConfig {
-    /// What leads forward.
+    /// The forward direction.
     pub forward: LinkConfig,
-    /// What leads back.
+    /// The reverse direction.
     pub reverse: LinkConfig,
 }
 
 impl DuplexConfig {
-    /// The same both ways.
+    /// The same in both directions.
     pub fn symmetric(link: LinkConfig) -> Self {
         Self { forward: link.clone(), reverse: link }
     }
 }
 
-/// A single connection: two links, which any number of agents may share.
+/// A single connection: two links, shared by any number of agents.
 ///
-/// Errors: what [`LinkConfig`] refuses; so for every function here.
+/// Errors: as for [`LinkConfig`], also for the other functions here.
 pub fn point_to_point<A: Agent, O: Observer>(
     sim: &mut Simulator<A, O>,
     config: &DuplexConfig,
@@ -32,18 +32,18 @@ pub fn point_to_point<A: Agent, O: Observer>(
     Ok(Route { forward: vec![sim.add_link(&config.forward)?], reverse: vec![sim.add_link(&config.reverse)?] })
 }
 
-/// Many pairs of hosts that share one bottleneck, each host with an access connection of its own.
+/// Pairs of hosts that share one bottleneck, each host with its own access connection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Dumbbell {
     /// The shared part.
     pub bottleneck: Route,
-    /// For each pair the way from its left host to its right host.
+    /// For each pair the route from its left host to its right host.
     pub pairs: Vec<Route>,
 }
 
 impl Dumbbell {
-    /// Builds it; for each pair `access` gives the connection left host to left router and that from right router to
-    /// right host, each seen from left to right.
+    /// Builds it; for each pair `access` returns the connections from left host to left router and from right router to
+    /// right host, in this direction.
     pub fn build<A: Agent, O: Observer>(
         sim: &mut Simulator<A, O>,
         bottleneck: &DuplexConfig,
@@ -59,7 +59,7 @@ impl Dumbbell {
     }
 }
 
-/// Routers in a row with a bottleneck between each two: a long flow passes them all, cross flows one each.
+/// Routers in a row with a bottleneck between neighbours: a long flow passes all, cross flows one each.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParkingLot {
     /// The bottlenecks, in order.
@@ -72,12 +72,12 @@ impl ParkingLot {
         Ok(Self { hops: hops.iter().map(|h| point_to_point(sim, h)).collect::<Result<_, _>>()? })
     }
 
-    /// The way over all bottlenecks.
+    /// The route over all bottlenecks.
     pub fn long_route(&self) -> Route {
         self.hops.iter().fold(Route::default(), |route, hop| route.then(hop))
     }
 
-    /// The way over bottlenecks `first..=last`; `None` if there is no such bottleneck or none in between.
+    /// The route over bottlenecks `first..=last`; `None` if there is no such bottleneck or none in between.
     pub fn cross_route(&self, first: usize, last: usize) -> Option<Route> {
         let hops = self.hops.get(first..=last).filter(|h| !h.is_empty())?;
         Some(hops.iter().fold(Route::default(), |route, hop| route.then(hop)))

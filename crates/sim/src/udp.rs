@@ -1,22 +1,22 @@
-//! Unresponsive traffic: constant-rate and on-off sources, and sinks that count.
+//! Unresponsive traffic: constant-rate and on-off sources, and counting sinks.
 
 use crate::agent::Agent;
 use crate::distribution::{Distribution, DistributionError, Random};
 use crate::packet::Packet;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
-/// How the silent and the talking times of an on-off source are drawn.
+/// Distributions of the times of an on-off source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OnOff {
-    /// How long it sends, in seconds.
+    /// Sending time in seconds.
     pub on: Distribution,
-    /// How long it is silent, in seconds.
+    /// Silent time in seconds.
     pub off: Distribution,
-    /// Fixes the draws.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// A source of packets of one size at one rate, always or in talk spurts; a spurt begins with a packet.
+/// A source of packets of one size at one rate, continuous or in talk spurts; a spurt begins with a packet.
 #[derive(Clone, Debug)]
 pub struct Source {
     size: DataSize,
@@ -31,11 +31,11 @@ pub struct Source {
 struct Spurts {
     config: OnOff,
     random: Random,
-    /// When the present spurt ends.
+    /// End of the current spurt.
     until: Timestamp,
 }
 
-/// The time between packets without drift: whole nanoseconds, and what is left over carried on.
+/// The time between packets without drift: whole nanoseconds, with the remainder carried over.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     whole: TimeDelta,
@@ -65,8 +65,8 @@ impl Pace {
 }
 
 impl Source {
-    /// A source that sends `rate` in packets of `size` bytes on the wire without end. A rate of zero, or one so
-    /// high that packets would come less than a nanosecond apart, sends nothing.
+    /// A continuous source of `rate` in packets of `size` bytes on the wire. A rate of zero, or with packets less than
+    /// a nanosecond apart, sends nothing.
     pub fn constant(rate: DataRate, size: DataSize) -> Self {
         let pace = Pace::new(rate, size);
         let stopped = Pace { whole: TimeDelta::MAX, rest: 0, carry: 0, rate: 1 };
@@ -80,9 +80,9 @@ impl Source {
         }
     }
 
-    /// A source that does so in spurts; it begins with a silent time.
+    /// The same in spurts; it begins with a silent time.
     ///
-    /// Errors: what [`Distribution::check`] refuses.
+    /// Errors: as for [`Distribution::check`].
     pub fn on_off(rate: DataRate, size: DataSize, config: OnOff) -> Result<Self, DistributionError> {
         config.on.check()?;
         config.off.check()?;
@@ -105,7 +105,7 @@ impl Source {
     /// Moves the next packet from the end of a spurt to the beginning of the next one.
     fn skip_silence(&mut self) {
         let (Some(s), Some(next)) = (&mut self.spurts, &mut self.next) else { return };
-        // A draw of zero for both times, over and over, must not hold up the simulation.
+        // Repeated draws of zero for both times must not stall the simulation.
         for _ in 0..1_000 {
             if *next < s.until {
                 return;
@@ -147,7 +147,7 @@ impl Agent for Source {
     }
 }
 
-/// Counts what arrives, of whatever kind, and answers nothing.
+/// Counts packets of any kind, and responds to none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sink {
     packets: u64,
@@ -158,7 +158,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Packets that have arrived.
+    /// Packets received.
     pub const fn packets(&self) -> u64 {
         self.packets
     }
@@ -166,16 +166,16 @@ impl Sink {
     pub const fn size(&self) -> DataSize {
         self.size
     }
-    /// Packets that came with the CE mark.
+    /// Packets received with a CE mark.
     pub const fn marked(&self) -> u64 {
         self.marked
     }
-    /// The mean of the one-way delay.
+    /// The mean one-way delay.
     pub fn mean_delay(&self) -> Option<TimeDelta> {
         let mean = self.delay_sum_ns.checked_div(u128::from(self.packets))?;
         Some(TimeDelta::from_nanos(i64::try_from(mean).unwrap_or(i64::MAX)))
     }
-    /// The least and the greatest one-way delay.
+    /// The minimum and maximum one-way delay.
     pub const fn delay_range(&self) -> Option<(TimeDelta, TimeDelta)> {
         self.delay_range
     }
@@ -212,7 +212,7 @@ impl Agent for Sink {
 mod tests {
     use super::*;
 
-    /// The instants at which a source sends, up to `end`.
+    /// The times at which a source sends, up to `end`.
     fn times(mut source: Source, start: Timestamp, end: Timestamp) -> Vec<Timestamp> {
         source.on_start(start);
         let (mut sent, mut packet) = (vec![], Packet::blank());
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_constant_rate_does_not_drift() {
-        // 1,000-byte packets at 3 Mbit/s come 2,666,666.67 ns apart: 375 a second, whatever is rounded.
+        // 1,000-byte packets at 3 Mbit/s are 2,666,666.67 ns apart: exactly 375 a second.
         let source = Source::constant(DataRate::from_mbps(3), DataSize::from_bytes(1_000));
         let sent = times(source, Timestamp::from_secs(1), Timestamp::from_nanos(101_000_000_000 - 1));
         assert_eq!(sent.len(), 37_500);

@@ -1,4 +1,4 @@
-//! The packets of a run in real time as a file, written by a thread of its own so that no disk holds up the emulator.
+//! Captures the packets of a live run to a file, on a thread of its own so that the disk does not delay the emulator.
 
 use std::io;
 use std::path::Path;
@@ -12,15 +12,15 @@ use weir_live::clock::Clock;
 use weir_live::tun::DEVICE;
 use weir_units::Timestamp;
 
-/// Packets that may wait for the disk; more are left out of the capture.
+/// Most packets waiting for the disk; more are left out of the capture.
 const WAITING: usize = 50_000;
 
-/// Where packets are handed in.
+/// The sending side.
 pub(super) struct Capture {
     packets: SyncSender<(Timestamp, Vec<u8>)>,
 }
 
-/// Where they come out.
+/// The receiving side.
 pub(super) type Captured = Receiver<(Timestamp, Vec<u8>)>;
 
 pub(super) fn capture() -> (Capture, Captured) {
@@ -30,12 +30,12 @@ pub(super) fn capture() -> (Capture, Captured) {
 
 impl Capture {
     pub(super) fn packet(&mut self, now: Timestamp, bytes: &[u8]) {
-        // A disk that does not keep up costs packets of the capture, not of the run.
+        // A slow disk costs packets of the capture, not of the run.
         let _ = self.packets.try_send((now, bytes.to_vec()));
     }
 }
 
-/// Writes what comes until the other end goes; gives the number of packets. The file comes into being whole or not at all.
+/// Writes packets until the sending side is closed; returns their number. The file is created completely or not at all.
 pub(super) fn write(path: &Path, scenario: &Scenario, captured: &Captured, clock: &OnceLock<Clock>) -> io::Result<u64> {
     let payload_type = weir_session::EndpointConfig::default().payload_type;
     let fail = |e: PcapFileError| io::Error::other(e.to_string());

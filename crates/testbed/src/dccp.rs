@@ -1,4 +1,4 @@
-//! DCCP on real sockets: flows without RTP, a source and its sink, and what carries calls.
+//! DCCP on real sockets: flows without RTP, with a source and a sink, and the carriers of calls.
 
 use super::error::LiveError;
 use super::flow_run::FlowRun;
@@ -24,22 +24,22 @@ use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Real-time priority of the ports' threads and the source.
 const PRIORITY: u8 = 1;
-/// Longest wait before the end is checked for.
+/// Longest interval of checks for the end.
 const TICK: Duration = Duration::from_millis(20);
-/// Datagrams handed over at a time.
+/// Datagrams passed to the socket at a time.
 const BATCH: usize = 16;
 
-/// Bytes of an IP packet that the emulator's devices take.
+/// Size of an IP packet that the emulator's devices accept.
 const DEVICE_MTU: DataSize = DataSize::from_bytes(MTU as u64);
-/// Application data of a packet that fits there with 28 bytes of IP and UDP, and all options that DCCP may add.
+/// Application data of a packet that fits, with 28 bytes of IP and UDP headers and all options that DCCP may add.
 const MAX_DATA: DataSize = DataSize::from_bytes(MTU as u64 - 28 - 92);
 
-/// Application data of a packet of a flow when it runs live: as in the scenario, or what fits.
+/// Application data per packet of a live flow: as in the scenario, or what fits.
 pub(super) fn live_payload(d: &DccpFlow) -> DataSize {
     d.payload.min(MAX_DATA)
 }
 
-/// Both ends, with their sockets in place.
+/// Both ends, with their sockets.
 pub(super) struct LiveDccp {
     name: String,
     client: DccpPort,
@@ -54,13 +54,13 @@ impl LiveDccp {
     /// Ends on bound sockets, the source's first; `seed` is used only for what the connection does not draw itself.
     pub(super) fn new(flow: &Flow, d: &DccpFlow, seed: u64, sockets: [UdpSocket; 2]) -> Result<Self, LiveError> {
         let error = |e: DccpError| LiveError::Cannot { what: format!("flow `{}`: {e}", flow.name) };
-        // Nothing stays behind after the run.
+        // No state remains after the run.
         let (time_wait, give_up_after) = (TimeDelta::from_millis(1), TimeDelta::from_secs(10));
         let payload = live_payload(d);
         let config = dccp_config(&d.connection, payload, seed);
         let (initial_mtu, max_mtu) = (DEVICE_MTU, DEVICE_MTU);
         let config = Config { time_wait, give_up_after, initial_mtu, max_mtu, ..config };
-        // Segmentation offload would show the link packets that are no packets of the connection's.
+        // Segmentation offload would create packets on the link that are not the connection's.
         let udp = UdpConfig { segmentation: false, ..UdpConfig::default() };
         let port = PortConfig { udp, realtime: Some(PRIORITY), ..PortConfig::default() };
         let [left, right] = sockets;
@@ -108,7 +108,7 @@ impl LiveDccp {
     fn send(&self, over: &dyn Fn() -> bool, samples: &SharedSamples) -> Result<(), DccpError> {
         let socket = self.client.begin_connect(self.to, self.config.clone())?;
         let done = self.send_on(&socket, over, samples);
-        // The emulator goes with the run: there is nobody to close with.
+        // The emulator ends with the run: the peer is no longer reachable for closing.
         socket.abort();
         done
     }
@@ -127,7 +127,7 @@ impl LiveDccp {
                 samples.set_connection(socket.queue_counters(), socket.rtt());
             }
             let Some(interval) = self.interval else {
-                // As much as there is room for, so that nothing is refused.
+                // At most as much as there is room for, so that nothing is refused.
                 let room = socket.queue().capacity.saturating_sub(socket.queued().0).min(BATCH);
                 if room == 0 {
                     socket.wait(Interest::Room, Some(TICK))?;
@@ -162,7 +162,8 @@ impl LiveDccp {
     }
 }
 
-/// The carriers of a call over DCCP; `ends` are its sender of media, which connects when the flow begins, and its receiver.
+/// The carriers of a call over DCCP; `ends` are its media sender, which connects when the flow begins, and its
+/// receiver.
 pub(super) fn carriers(
     flow: &Flow,
     rtp: &RtpFlow,

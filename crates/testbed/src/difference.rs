@@ -1,20 +1,20 @@
-//! A run in real time set beside its simulated twin.
+//! A live run compared with its simulated twin.
 
 use serde::Serialize;
 use std::fmt;
 use weir_lab::measure::results::{FlowKind, RunResult};
 
-/// Largest difference of mean utilisation for which runs count as alike: 10 points.
+/// Largest difference of mean utilisation at which runs are alike: 10 percentage points.
 const UTILISATION: f64 = 0.10;
 /// Largest difference of the median queueing delay, in ms.
 const QUEUE_DELAY_MS: f64 = 20.0;
 
-/// One flow, live less simulated.
+/// One flow, live and simulated.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowDifference {
     /// Its name.
     pub name: String,
-    /// Mean utilisation, live and simulated; of flows other than RTP by goodput.
+    /// Mean utilisation, live and simulated; goodput for flows other than RTP.
     pub utilisation: (f64, f64),
     /// Share of packets lost.
     pub loss: (f64, f64),
@@ -40,7 +40,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Of two runs with the same flows.
+    /// The difference of two runs with the same flows.
     pub fn new(label: &str, live: &RunResult, simulated: &RunResult) -> Self {
         let queue = |r: &RunResult| r.queue.as_ref().and_then(|q| q.delay_ms.as_ref()).map(|d| d.p50);
         let flow = |a: &weir_lab::measure::results::FlowSummary, b: &weir_lab::measure::results::FlowSummary| {

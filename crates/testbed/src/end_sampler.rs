@@ -10,19 +10,19 @@ use weir_live::call::CallObserver;
 use weir_session::Endpoint;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Which end of a call.
+/// An end of a call.
 pub(super) enum CallSide<'a> {
     Sender,
-    /// With the viewer of its pictures, where they have content.
+    /// With the viewer of its pictures, if they have content.
     Receiver(Option<&'a mut Viewer>),
 }
 
-/// Samples one end of a call, and pauses its source as the scenario says.
+/// Samples one end of a call, and pauses its source as in the scenario.
 pub(super) struct EndSampler<'a> {
     samples: &'a SharedSamples,
     flow: &'a Flow,
     side: CallSide<'a>,
-    /// The next one last.
+    /// In reverse order, the next one last.
     pauses: Vec<PauseChange>,
     /// Interval between samples of the controller's internals; `None` if they are not recorded.
     internals_every: Option<TimeDelta>,
@@ -49,7 +49,7 @@ impl<'a> EndSampler<'a> {
         }
     }
 
-    /// The controller's internals, where they are due.
+    /// The controller's internals, if they are due.
     fn internals(&mut self, now: Timestamp, endpoint: &Endpoint) -> Option<Internals> {
         let every = self.internals_every.filter(|_| now >= self.next_internals)?;
         self.next_internals = now + every;

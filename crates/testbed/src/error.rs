@@ -1,4 +1,4 @@
-//! Why a run in real time gave no result.
+//! Errors of live runs.
 
 use std::io;
 use weir_lab::measure::run::RunError;
@@ -6,14 +6,14 @@ use weir_live::call::CallError;
 use weir_live::emulate::EmulatorError;
 use weir_live::netns::SetupError;
 
-/// Why a run in real time gave no result.
+/// Why a live run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// The scenario asks for what one machine cannot do in real time.
+    /// The scenario exceeds what one machine can run in real time.
     #[error("{what}")]
     Cannot {
-        /// What, and what can be done.
+        /// What exceeds it, and the alternative.
         what: String,
     },
     /// An end cannot be made, or the run was stopped.
@@ -30,7 +30,7 @@ pub enum LiveError {
     Call {
         /// The flow.
         flow: String,
-        /// Why.
+        /// The cause.
         source: Box<CallError>,
     },
     /// A device fails.
@@ -41,7 +41,7 @@ pub enum LiveError {
     Capture {
         /// The file.
         file: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }

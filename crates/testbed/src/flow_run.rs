@@ -1,4 +1,4 @@
-//! What the threads of one flow of a run share.
+//! State shared by the threads of one flow of a run.
 
 use super::samples::SharedSamples;
 use super::start::Start;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use weir_lab::measure::scenario::{Flow, Scenario};
 use weir_units::TimeDelta;
 
-/// One flow's place in a run.
+/// One flow of a run.
 #[derive(Clone, Copy)]
 pub(super) struct FlowRun<'s> {
     pub(super) scenario: &'s Scenario,

@@ -28,17 +28,17 @@ use weir_session::Endpoint;
 use weir_sim::{Agent, mix};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// The receivers' ports: this and the flow's number.
+/// Base of the receivers' ports, to which the flow's number is added.
 const TCP_PORT: u16 = 5_201;
 const UDP_PORT: u16 = 9;
 /// Most short flows a second.
 const MAX_ARRIVALS: f64 = 50.0;
 /// Bytes of IPv4 and TCP headers.
 const TCP_HEADERS: u64 = 40;
-/// Bytes of TCP timestamps, which the kernel takes from the payload of a segment.
+/// Size of TCP timestamps, which the kernel subtracts from a segment's payload.
 const TIMESTAMPS: u64 = 12;
 
-/// A flow with its sockets and programs in place.
+/// A flow with its sockets and programs.
 pub(super) enum LiveFlow {
     Call { ends: Box<[LiveEnd; 2]>, viewer: Option<Box<Viewer>> },
     Bulk { bulk: Bulk, left: Arc<Namespace>, _server: BulkServer },
@@ -51,7 +51,7 @@ pub(super) enum LiveFlow {
 pub(super) struct FlowFactory<'a> {
     pub(super) registry: &'a Registry,
     pub(super) seed: u64,
-    /// Congestion control of every TCP flow, in place of the scenario's.
+    /// Congestion control of every TCP flow, replacing the scenario's.
     pub(super) congestion: Option<&'a str>,
     pub(super) left: &'a Arc<Namespace>,
     pub(super) right: &'a Arc<Namespace>,
@@ -67,7 +67,7 @@ impl FlowFactory<'_> {
                 let port = if rtp.dccp.is_some() { DCCP_UDP_PORT } else { RTP_PORT };
                 let sockets = [Side::Left, Side::Right].map(|side| self.bind(side, host, port));
                 let [left, right] = sockets;
-                // Segmentation offload would show the link packets that are no packets of the session's.
+                // Segmentation offload would create packets on the link that are not the session's.
                 let udp = UdpConfig { segmentation: false, ..UdpConfig::default() };
                 let call_error = |e| LiveError::Call { flow: flow.name.clone(), source: Box::new(e) };
                 let peer = |side: Side| Peer::At((side.ipv4(host), port).into());
@@ -155,7 +155,7 @@ fn kernel_name(algorithm: TcpAlgorithm) -> &'static str {
     }
 }
 
-/// How a flow differs from the scenario when it runs live.
+/// How a flow differs from the scenario when run live.
 pub(super) fn remark(flow: &Flow, congestion: Option<&str>) -> Option<String> {
     let name = &flow.name;
     match &flow.kind {
@@ -180,7 +180,7 @@ pub(super) fn remark(flow: &Flow, congestion: Option<&str>) -> Option<String> {
 }
 
 impl LiveFlow {
-    /// Threads that [`Self::spawn`] begins.
+    /// Number of threads started by [`Self::spawn`].
     pub(super) fn threads(&self) -> usize {
         if matches!(self, Self::Call { .. } | Self::Dccp(_)) { 2 } else { 1 }
     }
@@ -193,7 +193,7 @@ impl LiveFlow {
         }
     }
 
-    /// Packets that the send queue of a call over DCCP has refused.
+    /// Packets refused by the send queue of a call over DCCP.
     pub(super) fn refused(&self, now: Timestamp) -> Option<u64> {
         match self {
             Self::Call { ends, .. } => ends[0].summary(now).dccp.map(|d| d.rejected),
@@ -201,7 +201,7 @@ impl LiveFlow {
         }
     }
 
-    /// The quality at the receiver of a call, where its frames have content.
+    /// The quality at the receiver of a call, if its frames have content.
     pub(super) fn quality(&self) -> Option<(QualitySummary, PictureQuantiles)> {
         match self {
             Self::Call { viewer, .. } => viewer.as_ref().map(|v| v.summary()),
@@ -209,7 +209,7 @@ impl LiveFlow {
         }
     }
 
-    /// What became of the transfers of a TCP flow that makes several.
+    /// Transfers of a TCP flow that makes several.
     pub(super) fn transfers(&self, flow: &Flow) -> Option<TransferSummary> {
         let (Self::Traffic { traffic, .. }, FlowKind::Tcp(tcp)) = (self, &flow.kind) else { return None };
         if matches!(tcp.traffic, TcpTraffic::Stream { .. }) {
@@ -242,7 +242,7 @@ impl LiveFlow {
         })
     }
 
-    /// Runs the flow on threads of its own until its end, or until `ended`; a thread that fails raises that.
+    /// Runs the flow on its own threads until its end, or until `ended`; a thread that fails sets that.
     pub(super) fn spawn<'s>(
         &'s mut self,
         scope: &'s std::thread::Scope<'s, '_>,
@@ -308,7 +308,7 @@ impl LiveFlow {
     }
 }
 
-/// That a program which is to send until it is stopped still runs.
+/// Checks that a program that must send until it is stopped still runs.
 fn check_client(client: &mut Process, flow: &str) -> Result<(), LiveError> {
     let Ok(Some(status)) = client.try_wait() else { return Ok(()) };
     let mut said = String::new();

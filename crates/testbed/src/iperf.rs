@@ -1,4 +1,4 @@
-//! Bulk transfers of the kernel's TCP, by iperf3.
+//! Bulk transfers by the kernel's TCP, with iperf3.
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket, sockopt::TcpCongestion};
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::process::Stdio;
 use weir_live::netns::{Namespace, Process, SetupError};
 
-/// A transfer to be made.
+/// A bulk transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bulk {
     /// Address of the sender.
@@ -17,15 +17,15 @@ pub(super) struct Bulk {
     pub(super) port: u16,
     /// The kernel's name of the congestion control: `reno`, `cubic`, `bbr`.
     pub(super) congestion: String,
-    /// Payload of a full segment, where it is not the device's.
+    /// Payload of a full segment, if it differs from the device's.
     pub(super) segment: Option<u64>,
-    /// Bytes in flight at most, where they are bounded.
+    /// Most bytes in flight, if limited.
     pub(super) window: Option<u64>,
 }
 
-/// Checks that the kernel has a congestion control and lets this process use it.
+/// Checks that the kernel has a congestion control and that this process may use it.
 ///
-/// Errors: it does not, with the way out.
+/// Errors: it does not; the error states the alternatives.
 pub(super) fn check_congestion(namespace: &Namespace, name: &str) -> Result<(), SetupError> {
     let wanted = OsString::from(name);
     let set = namespace.run(move || {
@@ -44,7 +44,7 @@ pub(super) fn check_congestion(namespace: &Namespace, name: &str) -> Result<(), 
 /// The receiving end, which waits for its sender.
 #[derive(Debug)]
 pub(super) struct BulkServer {
-    /// Ends it when it goes.
+    /// Ends it on drop.
     _process: Process,
 }
 
@@ -57,14 +57,14 @@ impl Bulk {
         Ok(BulkServer { _process: namespace.start(c)? })
     }
 
-    /// Starts the sending end in its namespace. It sends until the process is dropped; its first data come about four
-    /// round-trip times later, since iperf3 first speaks with its server.
+    /// Starts the sending end in its namespace. It sends until the process is dropped; its first data are sent about
+    /// four round-trip times later, after iperf3's exchange with its server.
     ///
     /// Errors: iperf3 is missing.
     pub(super) fn send(&self, namespace: &Namespace) -> Result<Process, SetupError> {
         let mut c = Namespace::command("iperf3")?;
         c.args(["-c", &self.to.to_string(), "-B", &self.from.to_string(), "-p", &self.port.to_string()]);
-        // 0 is without end.
+        // 0 is endless.
         c.args(["-t", "0", "-C", &self.congestion]);
         if let Some(segment) = self.segment {
             c.args(["-M", &segment.to_string()]);

@@ -1,8 +1,8 @@
-//! Traffic of the kernel's TCP that is not one bulk transfer: objects with idle times between, short flows that come and
-//! go, and data at a rate.
+//! Traffic by the kernel's TCP other than a single bulk transfer: objects with idle times between them, short flows,
+//! and data at a rate.
 //!
-//! Each object is sent as its length and then its bytes; the receiver answers with one byte when it has them all, which
-//! ends the transfer as the last acknowledgement ends a simulated one.
+//! Each object is sent as its length followed by its bytes; the receiver responds with one byte once it has them all,
+//! which ends the transfer as the last acknowledgement does a simulated one.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::sockopt::{ReuseAddr, SendTimeout, TcpCongestion};
@@ -21,34 +21,34 @@ use weir_live::netns::{Namespace, SetupError};
 use weir_sim::{Distribution, LogHistogram, Random};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Longest wait before the end is checked for.
+/// Longest interval of checks for the end.
 const TICK: Duration = Duration::from_millis(20);
-/// Short flows under way at once; more are turned away and counted.
+/// Most short flows at a time; more are rejected and counted.
 const MAX_AT_ONCE: u64 = 64;
 /// Bytes written at a time.
 const CHUNK: usize = 16_384;
-/// Length that stands for data without end.
+/// Length that means endless data.
 const ENDLESS: u64 = u64::MAX;
-/// Distance of a stream's writes.
+/// Interval of a stream's writes.
 const STREAM_TICK: TimeDelta = TimeDelta::from_millis(10);
 
 /// What is sent.
 #[derive(Clone, Debug)]
 pub(super) enum Workload {
-    /// Data at a rate; what the network has not taken waits.
+    /// Data at a rate; data not accepted by the network waits.
     Stream(DataRate),
-    /// Objects one after the other, sizes in bytes and idle times in s.
+    /// Consecutive objects, sizes in bytes and idle times in s.
     Objects {
         /// Sizes.
         size: Distribution,
         /// Idle time after each.
         idle: Distribution,
-        /// Whether the first comes at once, or after an idle time.
+        /// Whether the first begins at once, or after an idle time.
         starts_on: bool,
         /// Whether all go over one connection.
         persistent: bool,
     },
-    /// Objects that arrive as a Poisson process, each on a connection of its own.
+    /// Objects that arrive as a Poisson process, each on its own connection.
     Short {
         /// Objects a second.
         arrivals_per_s: f64,
@@ -57,16 +57,16 @@ pub(super) enum Workload {
     },
 }
 
-/// What became of it.
+/// Result of the transfers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TransferStats {
-    /// Objects that arrived whole.
+    /// Objects received completely.
     pub(super) completed: u64,
-    /// Objects under way at the end.
+    /// Objects in progress at the end.
     pub(super) unfinished: u64,
-    /// Objects turned away because too many were under way.
+    /// Objects rejected because too many were in progress.
     pub(super) refused: u64,
-    /// Connections that could not be made.
+    /// Connections that failed.
     pub(super) failed: u64,
     /// Bytes of completed objects.
     pub(super) size: DataSize,
@@ -78,18 +78,18 @@ pub(super) struct TransferStats {
     pub(super) times: LogHistogram,
 }
 
-/// What TCP traffic is made of.
+/// Configuration of TCP traffic.
 #[derive(Clone, Debug)]
 pub(super) struct TrafficConfig {
     /// The source's address.
     pub(super) from: Ipv4Addr,
-    /// Where the sink listens.
+    /// The sink's listening address.
     pub(super) to: SocketAddrV4,
     /// The kernel's name of the congestion control, known to exist.
     pub(super) congestion: String,
     /// What is sent.
     pub(super) workload: Workload,
-    /// Fixes sizes and times.
+    /// Seed of sizes and times.
     pub(super) seed: u64,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct TcpTraffic {
     stats: Mutex<TransferStats>,
 }
 
-/// The threads and times that traffic runs within.
+/// The time span of the traffic, and its end condition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span<'a> {
     /// The clock.
@@ -111,7 +111,7 @@ pub(super) struct Span<'a> {
     pub(super) start: Timestamp,
     /// When it ends.
     pub(super) stop: Timestamp,
-    /// Ends it sooner.
+    /// Set to end it earlier.
     pub(super) ended: &'a AtomicBool,
 }
 
@@ -119,7 +119,7 @@ impl Span<'_> {
     fn over(&self) -> bool {
         self.clock.now() >= self.stop || self.ended.load(Ordering::Relaxed)
     }
-    /// Sleeps until `at`, or until it is over; whether it is over.
+    /// Sleeps until `at`, or until the span is over; returns whether it is over.
     fn sleep_until(&self, at: Timestamp) -> bool {
         while !self.over() {
             let wait = at.saturating_since(self.clock.now());
@@ -133,9 +133,9 @@ impl Span<'_> {
 }
 
 impl TcpTraffic {
-    /// A source and a sink, which listens at once in the namespace `right`.
+    /// A source, and a sink that listens at once in the namespace `right`.
     ///
-    /// Errors: the sink's socket cannot be had.
+    /// Errors: the sink's socket cannot be opened.
     pub(super) fn new(right: &Namespace, config: TrafficConfig) -> Result<Self, SetupError> {
         let to = config.to;
         let listener = right.run(move || TcpListener::bind(to))?;
@@ -144,7 +144,7 @@ impl TcpTraffic {
         Ok(Self { config, listener, at_once, stats })
     }
 
-    /// What became of it so far.
+    /// The results so far.
     pub(super) fn stats(&self) -> TransferStats {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -199,8 +199,8 @@ impl TcpTraffic {
         change(&mut self.stats.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// A connection from the left; the socket is made in its namespace, and connected on this thread.
-    /// Gives up when the span is over: with the emulator gone, nobody answers any more.
+    /// A connection from the left; the socket is made in its namespace, and connected on this thread. Gives up when the
+    /// span is over, since without the emulator no response can arrive.
     fn connect(&self, left: &Namespace, span: Span<'_>) -> io::Result<TcpStream> {
         let from = SockaddrIn::from(SocketAddrV4::new(self.config.from, 0));
         let congestion = OsString::from(&self.config.congestion);
@@ -208,7 +208,7 @@ impl TcpTraffic {
             let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
             setsockopt(&fd, ReuseAddr, &true)?;
             setsockopt(&fd, TcpCongestion, &congestion)?;
-            // Connecting waits no longer than this at a time.
+            // Connecting waits at most this long at a time.
             setsockopt(&fd, SendTimeout, &TimeVal::microseconds(TICK.as_micros() as i64))?;
             bind(fd.as_raw_fd(), &from)?;
             Ok(fd)
@@ -268,7 +268,7 @@ impl TcpTraffic {
         }
     }
 
-    /// Takes connections until the end.
+    /// Accepts connections until the end.
     fn sink<'s>(&'s self, scope: &'s Scope<'s, '_>, span: Span<'s>) {
         while !span.over() {
             let mut fds = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
@@ -279,19 +279,19 @@ impl TcpTraffic {
             }
             let Ok((stream, _)) = self.listener.accept() else { continue };
             scope.spawn(move || {
-                // A connection that breaks is the sender's to count.
+                // A broken connection is counted by the sender.
                 let _ = receive(stream, span);
             });
         }
     }
 }
 
-/// Whether an error only says that time has passed.
+/// Whether an error is a timeout.
 fn is_timeout(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// Writes all, unless the span is over first; says whether it did.
+/// Writes everything unless the span ends first; returns whether it did.
 fn write_all(stream: &mut TcpStream, mut bytes: &[u8], span: Span<'_>) -> io::Result<bool> {
     while !bytes.is_empty() {
         match stream.write(bytes) {
@@ -318,7 +318,7 @@ fn read_some(stream: &mut TcpStream, buffer: &mut [u8], span: Span<'_>) -> io::R
     }
 }
 
-/// Sends one object and waits for its answer; says whether that came.
+/// Sends one object and waits for the response; returns whether it was received.
 fn transfer(stream: &mut TcpStream, size: u64, span: Span<'_>) -> io::Result<bool> {
     let data = [0; CHUNK];
     let mut left = size;
@@ -335,7 +335,7 @@ fn transfer(stream: &mut TcpStream, size: u64, span: Span<'_>) -> io::Result<boo
     Ok(read_some(stream, &mut [0], span)?.is_some())
 }
 
-/// Takes objects from a connection, and answers each.
+/// Receives objects from a connection, and responds to each.
 fn receive(mut stream: TcpStream, span: Span<'_>) -> io::Result<()> {
     stream.set_read_timeout(Some(TICK))?;
     stream.set_nodelay(true)?;
@@ -396,7 +396,7 @@ mod tests {
             let size = Distribution::Constant { value: 50_000.0 };
             let idle = Distribution::Constant { value: 0.1 };
             let Some(s) = run(Workload::Objects { size, idle, starts_on: true, persistent }, 1) else { return };
-            // Loopback takes next to no time, a busy machine some.
+            // Loopback takes hardly any time, a busy machine some.
             assert!((2..=10).contains(&s.completed), "{s:?}");
             assert_eq!(s.size, DataSize::from_bytes(50_000 * s.completed));
             assert_eq!((s.times.count(), s.refused), (s.completed, 0));
@@ -412,7 +412,7 @@ mod tests {
         assert!((30..=95).contains(&all) && s.completed > 0, "{s:?}");
     }
 
-    /// As when an emulator has gone before its flows.
+    /// As when the emulator ends before its flows.
     #[test]
     fn a_peer_that_does_not_answer_is_not_waited_for_beyond_the_end() {
         let made = Namespace::new("left").and_then(|l| Ok((l, Namespace::new("right")?)));
@@ -425,7 +425,7 @@ mod tests {
             ip.args(args.split(' ')).stderr(std::process::Stdio::null());
             namespace.start(ip).ok()?.wait().ok().filter(|s| s.success())
         };
-        // A device that takes all and gives nothing back.
+        // A device that accepts everything and returns nothing.
         let there = ip(&left, "link add d0 type dummy")
             .and_then(|_| ip(&left, "addr add 10.9.0.1/24 dev d0"))
             .and_then(|_| ip(&left, "link set d0 up"))

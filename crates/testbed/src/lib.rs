@@ -1,7 +1,8 @@
-//! Scenarios in real time: the same network between two namespaces, the same calls on real sockets, kernel TCP in place
-//! of simulated TCP, and the same measurements as of a simulated run.
+//! Scenarios in real time: the same network between two namespaces, the same calls on real sockets, kernel TCP instead
+//! of simulated TCP, and the same measurements as in a simulated run.
 //!
-//! It needs Linux: TUN devices, network namespaces and the kernel's choice of TCP congestion control. Elsewhere this crate is empty.
+//! It requires Linux: TUN devices, network namespaces and a selectable TCP congestion control. On other systems this
+//! crate is empty.
 
 #![cfg(target_os = "linux")]
 

@@ -1,11 +1,10 @@
-//! A scenario's network as the emulator takes it.
+//! A scenario's network as the emulator's configuration.
 
 use weir_lab::measure::run::parts::access_link;
 use weir_lab::measure::scenario::{Flow, Scenario};
 use weir_live::emulate::{Config, Route};
 
-/// All links and flows of a scenario. Links come in the order in which the simulator is given them, so that their random
-/// draws are the same.
+/// All links and flows of a scenario. Links are in the simulator's order, so that their random draws are the same.
 pub fn emulated(scenario: &Scenario, seed: u64) -> Config {
     config(scenario, &scenario.flows, seed)
 }
@@ -15,7 +14,7 @@ pub fn emulated_path(scenario: &Scenario, seed: u64) -> Config {
     config(scenario, &scenario.flows[..1.min(scenario.flows.len())], seed)
 }
 
-/// One hop of a scenario, by the name of either of its directions; `None` if there is none of the name.
+/// One hop of a scenario, by the name of either of its directions; `None` if the name is unknown.
 pub fn emulated_link(scenario: &Scenario, name: &str, seed: u64) -> Option<Config> {
     let forward = scenario.link(name)?;
     let other = match name.strip_suffix(".reverse") {

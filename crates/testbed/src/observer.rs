@@ -1,4 +1,4 @@
-//! The observer of a run in real time: hands packets to the recorder and to a capture.
+//! The observer of a live run: passes packets to the recorder and to a capture.
 
 use super::capture::Capture;
 use weir_lab::measure::metrics::{DropCause, Recorder};
@@ -19,14 +19,14 @@ enum Kind {
     Dccp,
 }
 
-/// What a packet carries of its flow.
+/// A packet's content relevant to its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Carried {
     Media(DataSize),
     Repair(DataSize),
 }
 
-/// Hands the emulator's packets to the recorder, as the simulator's observer does of its own.
+/// Passes the emulator's packets to the recorder, as the simulator's observer does.
 pub(super) struct LiveObserver {
     pub(super) recorder: Recorder,
     kinds: Vec<Kind>,
@@ -45,7 +45,7 @@ impl LiveObserver {
         Self { recorder, kinds: scenario.flows.iter().map(|f| kind(&f.kind)).collect(), capture }
     }
 
-    /// The flow and what counts of the packet, where it carries media or data rather than feedback.
+    /// The flow and the relevant content of the packet, if it carries media or data rather than feedback.
     fn carried(&self, from: AgentId, packet: &Packet) -> Option<(usize, Carried)> {
         let (flow, side) = flow_of(from);
         let kind = *self.kinds.get(flow).filter(|_| side == Side::Left)?;
@@ -53,7 +53,7 @@ impl LiveObserver {
     }
 }
 
-/// Transport header and what follows it, and the protocol's number, of an IP packet without extension headers.
+/// The transport header and everything after it, and the protocol number, of an IP packet without extension headers.
 fn transport(ip: &[u8]) -> Option<(u8, &[u8])> {
     match ip.first()? >> 4 {
         4 => Some((*ip.get(9)?, ip.get(usize::from(ip[0] & 15) * 4..)?)),
@@ -71,7 +71,7 @@ fn carried(kind: Kind, ip: &[u8]) -> Option<Carried> {
             let payload = segment.get(usize::from(segment.get(12)? >> 4) * 4..)?;
             (!payload.is_empty()).then(|| Carried::Media(size(payload)))
         }
-        // As of simulated sources: all that a link sees.
+        // As for simulated sources: everything seen by a link.
         (Kind::Udp, (UDP, _)) => Some(Carried::Media(size(ip))),
         (Kind::Dccp, (UDP, datagram)) => {
             let packet = weir_dccp::packet::parse(datagram.get(8..)?, 0).ok()?;
@@ -91,7 +91,7 @@ fn media(rtp: &[u8]) -> Option<Carried> {
     if weir_wire::kind_of(rtp) != Some(weir_wire::DatagramKind::Rtp) {
         return None;
     }
-    // The payload type tells media from repair (RFC 3550, section 5.1).
+    // The payload type distinguishes media from repair (RFC 3550, section 5.1).
     let repair = rtp.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
     let size = DataSize::from_bytes(rtp.len() as u64);
     Some(if repair { Carried::Repair(size) } else { Carried::Media(size) })
@@ -160,7 +160,7 @@ mod tests {
         };
         assert_eq!(carried(Kind::Rtp, &rtp(96)), Some(Carried::Media(size(14))));
         assert_eq!(carried(Kind::Rtp, &rtp(REPAIR_PAYLOAD_TYPES[0])), Some(Carried::Repair(size(14))));
-        // The same over DCCP: a Data packet with 12 bytes of header; what has no data carries nothing.
+        // The same over DCCP: a Data packet with a 12-byte header; other types carry nothing.
         let dccp = |packet_type: u8, data: &[u8]| {
             let mut d = vec![0; 8];
             d.extend([0, 1, 0, 2, 3, 0, 0, 0, packet_type << 1, 0, 0, 9]);

@@ -24,39 +24,39 @@ use weir_live::tun::Side;
 use weir_path::Capacity;
 use weir_units::{DataRate, Timestamp};
 
-/// Flows that one machine is asked to run at once.
+/// Most flows that one machine runs at once.
 const MAX_FLOWS: usize = 40;
 /// Fastest link that is emulated.
 const MAX_RATE: DataRate = DataRate::from_mbps(200);
-/// Samples of luma a second that are coded in the thread of a call's end: 640x480 at 30 pictures a second. OpenH264 takes
-/// some 1 to 4 ms a picture of that size, and the packets wait as long.
+/// Luma samples a second that can be coded in the thread of a call's end: 640x480 at 30 pictures a second. OpenH264
+/// takes about 1 to 4 ms per picture of that size, which delays packets by as much.
 const MAX_SAMPLES: f64 = 640.0 * 480.0 * 30.0;
 /// Interval at which progress is reported and the stop flag checked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How to run in real time.
+/// Options of a live run.
 #[derive(Clone, Copy)]
 pub struct LiveOptions<'a> {
     /// As for a simulated run.
     pub run: RunOptions<'a>,
-    /// The kernel's congestion control for every TCP flow, such as `bbr`; the scenario's own where absent.
+    /// The kernel's congestion control for every TCP flow, such as `bbr`; the scenario's own if absent.
     pub congestion: Option<&'a str>,
-    /// Where to write every packet that enters the emulator, as pcapng.
+    /// File for all packets that enter the emulator, as pcapng.
     pub capture: Option<&'a Path>,
 }
 
-/// What a run in real time gives.
+/// Result of a live run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
     /// The same as a simulated run, with [`RunResult::live`] set.
     pub result: RunResult,
-    /// How well the emulator kept to its plan.
+    /// Timing accuracy of the emulator.
     pub accuracy: Accuracy,
-    /// Packets in the capture, where there is one.
+    /// Packets in the capture, if there is one.
     pub captured: Option<u64>,
 }
 
-/// Refuses what one machine cannot do in real time.
+/// Rejects what one machine cannot run in real time.
 fn check(s: &Scenario) -> Result<(), LiveError> {
     let cannot = |what: String| Err(LiveError::Cannot { what: format!("{what}: run it simulated, by `weir run`") });
     if s.flows.len() > MAX_FLOWS {
@@ -88,7 +88,7 @@ fn check(s: &Scenario) -> Result<(), LiveError> {
     check_pictures(s)
 }
 
-/// Refuses pictures that the ends' own threads, and the machine's cores, would not code in time.
+/// Rejects pictures that the ends' threads, and the machine's cores, cannot code in time.
 fn check_pictures(s: &Scenario) -> Result<(), LiveError> {
     let cores = thread::available_parallelism().map_or(1, usize::from) as f64;
     let cannot = |what: String| {
@@ -98,7 +98,7 @@ fn check_pictures(s: &Scenario) -> Result<(), LiveError> {
     let mut all = 0.0;
     for flow in &s.flows {
         let Some(Source::Encoder(video)) = flow.rtp().map(|r| &r.source) else { continue };
-        // A file that cannot be read is refused with its reasons when the flow is made.
+        // An unreadable file is rejected with its reasons when the flow is made.
         let Some((width, height)) = video.clip.size() else { continue };
         let samples = f64::from(width) * f64::from(height) * video.fps;
         all += samples;
@@ -121,10 +121,10 @@ fn check_pictures(s: &Scenario) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Runs a scenario in real time: network namespaces, the emulated links, calls on sockets, the kernel's TCP. Takes as long
-/// as the scenario says. Nothing is left behind, however it ends.
+/// Runs a scenario in real time: network namespaces, the emulated links, calls on sockets, the kernel's TCP. It takes
+/// the scenario's duration. Everything is cleaned up in any case.
 ///
-/// Errors: what cannot run live, the privilege or program that is missing, or the stop flag.
+/// Errors: what cannot run live, a missing privilege or program, or the stop flag.
 pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Result<LiveRun, LiveError> {
     check(scenario)?;
     let mut config = recorder_config(scenario, seed, options.run.series);
@@ -175,7 +175,7 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
         }
         ended.store(true, Ordering::Relaxed);
         let at = clock.now();
-        // With the emulator goes its end of the capture, so that the writer comes to an end.
+        // Dropping the emulator closes its end of the capture, so that the writer finishes.
         let carried = join(emulating);
         let failed = threads.into_iter().filter_map(|t| join(t).err()).collect::<Vec<_>>();
         let captured = writer.map(join).transpose()?;
@@ -203,14 +203,14 @@ pub fn run_live(scenario: &Scenario, seed: u64, options: &LiveOptions<'_>) -> Re
     Ok(LiveRun { result, accuracy, captured })
 }
 
-/// What the emulator's thread gives.
+/// Result of the emulator's thread.
 struct Carried {
     accuracy: Accuracy,
     recorder: Recorder,
     samplers: Vec<FlowSampler>,
 }
 
-/// The emulator's thread: carries packets, and records samples of the queues and of the flows' ends.
+/// The emulator's thread: forwards packets, and records samples of the queues and of the flows' ends.
 fn carry(
     scenario: &Scenario,
     mut emulator: Emulator<LiveObserver>,

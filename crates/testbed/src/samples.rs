@@ -1,4 +1,4 @@
-//! Samples of a live flow's ends, handed from their threads to the recorder's.
+//! Samples of a live flow's ends, passed from their threads to the recorder's.
 
 use std::sync::{Mutex, PoisonError};
 use weir_dccp::queue::QueueCounters;
@@ -17,13 +17,13 @@ pub(super) struct Samples {
     sender_internals: Internals,
     receiver_internals: Internals,
     discards: Option<Discards>,
-    /// Of a DCCP connection, since it was last taken.
+    /// Samples of a DCCP connection since they were last taken.
     transport: Option<TransportSample>,
-    /// Frames whose playout time has come since they were last taken.
+    /// Frames whose playout time has passed since they were last taken.
     frames: Vec<FrameRecord>,
 }
 
-/// The samples of a flow, between the threads of its ends and that of the recorder.
+/// The samples of a flow, shared between the threads of its ends and the recorder's.
 #[derive(Default, Debug)]
 pub(super) struct SharedSamples(Mutex<Samples>);
 
@@ -32,7 +32,7 @@ impl SharedSamples {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts in a sample of a call's sending end, and its internals where they were read.
+    /// Sets a sample of a call's sending end, and its internals if they were read.
     pub(super) fn set_sender(&self, sample: SenderSample, internals: Option<Internals>) {
         self.with(|s| {
             s.sender = Some(sample);
@@ -42,7 +42,7 @@ impl SharedSamples {
         });
     }
 
-    /// Puts in what a call's receiving end has played and discarded, and its internals where they were read.
+    /// Sets what a call's receiving end has played and discarded, and its internals if they were read.
     pub(super) fn set_receiver(
         &self,
         mut frames: Vec<FrameRecord>,
@@ -58,13 +58,13 @@ impl SharedSamples {
         });
     }
 
-    /// Puts in the state of a DCCP flow's connection.
+    /// Sets the state of a DCCP flow's connection.
     pub(super) fn set_connection(&self, queue: QueueCounters, rtt: Option<TimeDelta>) {
         let refused = queue.refused + queue.displaced + queue.expired;
         self.with(|s| s.transport = Some(TransportSample { refused, rtt }));
     }
 
-    /// Hands the samples to the recorder. Where a thread of the flow holds them, they are taken the next time: the
+    /// Passes the samples to the recorder. If a thread of the flow holds the lock, they are taken the next time: the
     /// emulator does not wait.
     pub(super) fn record(&self, r: &mut Recorder, to: &mut FlowRecording<'_>, now: Timestamp) {
         let Ok(mut samples) = self.0.try_lock() else { return };

@@ -1,4 +1,4 @@
-//! The common start of a run's threads, and waiting by the run's clock.
+//! Common start of a run's threads, and waiting by the run's clock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
@@ -6,10 +6,10 @@ use std::time::Duration;
 use weir_live::clock::Clock;
 use weir_units::{TimeDelta, Timestamp};
 
-/// How often a flow that only waits sees whether to go on.
+/// Interval at which a waiting flow checks whether to continue.
 pub(super) const TICK: Duration = Duration::from_millis(5);
 
-/// Threads that begin together: each is ready, then the clock starts, then all go.
+/// Threads that begin together: once all are ready the clock starts, and all continue.
 pub(super) struct Start {
     ready: Barrier,
     go: Barrier,
@@ -17,7 +17,7 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Of so many threads, the one that calls [`Self::begin`] not counted.
+    /// For this number of threads, excluding the one that calls [`Self::begin`].
     pub(super) fn new(threads: usize) -> Self {
         Self { ready: Barrier::new(threads + 1), go: Barrier::new(threads + 1), clock: OnceLock::new() }
     }
@@ -28,7 +28,7 @@ impl Start {
         self.go.wait();
         clock
     }
-    /// A thread is ready; gives the clock when it has started.
+    /// Marks a thread as ready; returns the clock once it has started.
     pub(super) fn wait(&self) -> Clock {
         self.ready.wait();
         self.go.wait();
@@ -36,7 +36,7 @@ impl Start {
     }
 }
 
-/// Sleeps until an instant, or until the run has ended.
+/// Sleeps until a time, or until the run has ended.
 pub(super) fn sleep_until(clock: &Clock, at: Timestamp, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         let wait = at.saturating_since(clock.now());

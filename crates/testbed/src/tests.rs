@@ -1,5 +1,5 @@
-//! Runs of a few seconds on a small link. They need namespaces, TUN devices and programs; where there are none, they say
-//! so and are skipped.
+//! Runs of a few seconds on a small link. They need namespaces, TUN devices and programs; without these they are
+//! skipped with a message.
 
 use super::*;
 use std::process::Command;
@@ -62,7 +62,7 @@ fn a_live_run_gives_what_a_simulated_one_gives() {
     let names: Vec<&str> = r.flows.iter().map(|f| &f.name[..]).collect();
     assert_eq!(names, ["video", "bulk", "noise"]);
     let flow = |name: &str| r.flow(name).expect("there");
-    // 400 kbit/s of media; packets are lost where TCP fills the queue.
+    // 400 kbit/s of media; packets are lost when TCP fills the queue.
     let video = flow("video");
     assert!((0.36e6..=0.44e6).contains(&video.rates.generated_bps), "{:?}", video.rates);
     assert!((0.2e6..=0.46e6).contains(&video.rates.received_bps), "{:?}", video.rates);
@@ -70,7 +70,7 @@ fn a_live_run_gives_what_a_simulated_one_gives() {
     assert!(delay.min >= 20.0 && delay.max < 20.0 + 250.0, "{delay:?}");
     let noise = flow("noise").rates.sent_bps;
     assert!((0.08e6..=0.11e6).contains(&noise), "{noise}");
-    // TCP takes what is left while it runs, for about 3 s of 4.
+    // TCP uses the rest while it runs, for about 3 s of 4.
     assert!((0.15e6..=0.6e6).contains(&flow("bulk").rates.goodput_bps), "{:?}", flow("bulk").rates);
     let all: f64 = r.flows.iter().map(|f| f.utilisation_goodput).sum();
     assert!(all > 0.5, "{all}");
@@ -78,13 +78,13 @@ fn a_live_run_gives_what_a_simulated_one_gives() {
     assert!(queue.max <= 230.0 && queue.p95 > 20.0, "{queue:?}");
     let series = r.series.as_ref().expect("asked for");
     assert_eq!((series.time_s.len(), series.flows.len()), (50, 3));
-    // The bottleneck was full, and kept its rate.
+    // The bottleneck was saturated, and kept its rate.
     let ratio = mark.rate_ratio.expect("saturated");
     assert!((0.98..=1.02).contains(&ratio), "{ratio}");
     dissects(&file, run.captured.expect("captured"));
 }
 
-/// Every packet of the capture is taken apart, down to RTP, RTCP and TCP.
+/// Every packet of the capture is dissected, down to RTP, RTCP and TCP.
 fn dissects(file: &std::path::Path, packets: u64) {
     if !is_program("tshark") {
         return println!("skipped: no tshark on this machine (Debian package: tshark)");
@@ -96,7 +96,7 @@ fn dissects(file: &std::path::Path, packets: u64) {
     };
     let (rtp, rtcp, tcp, noise) = (tshark("rtp"), tshark("rtcp"), tshark("tcp"), tshark("udp.port == 9"));
     assert!(rtp > 100 && rtcp >= 2 && tcp > 100 && noise > 50, "{rtp} {rtcp} {tcp} {noise}");
-    // All there is, with one announcement (SAP) before it.
+    // All packets, with one announcement (SAP) before them.
     assert_eq!((rtp + rtcp + tcp + noise, tshark("sap")), (packets, 1));
     assert_eq!(tshark("_ws.malformed || ip.checksum.status == 0"), 0);
 }
@@ -130,7 +130,7 @@ fn pictures_of_a_real_encoder_are_shown() {
     let (q, twin) = (quality(&live), quality(&simulated));
     // 60 are captured; those of the last 400 ms are never due.
     assert!((55..=61).contains(&q.pictures) && (45..=60).contains(&q.shown), "{q:?}");
-    // Nothing is lost, so that both ends see what the encoder's rate gives.
+    // Nothing is lost, so that both ends have the quality of the encoder's rate.
     let (psnr, simulated_psnr) = (q.psnr_db.expect("compared").mean, twin.psnr_db.expect("compared").mean);
     assert!(psnr > 28.0 && (psnr - simulated_psnr).abs() < 3.0, "{psnr} {simulated_psnr}");
     let generated = live.flows[0].rates.generated_bps;
@@ -176,7 +176,7 @@ fn dccp_runs_live_beside_its_simulated_twin() {
         let of = |r: &weir_lab::measure::results::RunResult| r.flow(name).expect("there").rates.received_bps;
         (of(&live), of(&twin))
     };
-    // 4 Mbit/s less the others'; a start-up is in it.
+    // 4 Mbit/s less the others' rates, including a start-up.
     let (bulk, simulated) = rates("bulk");
     assert!((0.8e6..=3.9e6).contains(&bulk) && (0.8e6..=3.9e6).contains(&simulated), "{bulk} {simulated}");
     let (steady, simulated) = rates("steady");

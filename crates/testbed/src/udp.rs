@@ -7,12 +7,12 @@ use weir_live::clock::Clock;
 use weir_sim::{Agent, Packet};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Longest sleep: how late a stop is seen.
+/// Longest sleep, which bounds the delay of a stop.
 const MAX_SLEEP: TimeDelta = TimeDelta::from_millis(20);
-/// Bytes of IPv4 and UDP headers, which the simulator's packets count.
+/// Size of IPv4 and UDP headers, included in the simulator's packet sizes.
 const HEADERS: usize = 28;
 
-/// Where a source sends, and when.
+/// Destination and times of a source.
 #[derive(Clone, Copy)]
 pub(super) struct UdpRun<'a> {
     pub(super) socket: &'a UdpSocket,
@@ -24,8 +24,8 @@ pub(super) struct UdpRun<'a> {
     pub(super) ended: &'a AtomicBool,
 }
 
-/// Sends what a simulated source would send, at its times by the clock, from `start` to `stop`. Datagrams that the kernel
-/// refuses are lost.
+/// Sends the packets of a simulated source, at its times by the clock, from `start` to `stop`. Datagrams refused by the
+/// kernel are lost.
 pub(super) fn drive_udp(source: &mut dyn Agent, run: &UdpRun<'_>) {
     let UdpRun { socket, to, clock, start, stop, ended } = *run;
     let mut packet = Packet::blank();
@@ -42,7 +42,7 @@ pub(super) fn drive_udp(source: &mut dyn Agent, run: &UdpRun<'_>) {
             std::thread::sleep(Duration::from_nanos(wait.as_nanos().max(0).unsigned_abs()));
             continue;
         }
-        // The source keeps to its own times, so that lateness does not add up.
+        // The source keeps its own times, so that lateness does not accumulate.
         if started {
             source.on_timeout(due);
         } else {

@@ -5,14 +5,14 @@ use core::fmt;
 pub struct Gain(f64);
 
 impl Gain {
-    /// The factor that changes nothing.
+    /// The factor 1.
     pub const ONE: Self = Self(1.0);
 
     /// A factor, or `None` if it is infinite or NaN.
     pub const fn new(factor: f64) -> Option<Self> {
         if factor.is_finite() { Some(Self(factor)) } else { None }
     }
-    /// The bare factor.
+    /// The factor as a float.
     pub const fn as_f64(self) -> f64 {
         self.0
     }

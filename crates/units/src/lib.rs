@@ -1,9 +1,8 @@
 //! Units that every room of Weir shares: time, rate, size, gain, sequence numbers that wrap and path numbers.
 //!
-//! Times and durations are integer nanoseconds, rates are integer bits a second, sizes are integer bytes.
-//! Only operators that make dimensional sense exist, so a rate cannot be added to a size and a
-//! receiver's clock cannot be subtracted from the sender's. Arithmetic saturates rather than wraps:
-//! a value from the network can make a number large, never make it panic.
+//! Times and durations are integer nanoseconds, rates integer bits a second, sizes integer bytes. Only dimensionally
+//! valid operators exist, so a rate cannot be added to a size, nor a receiver's clock subtracted from the sender's.
+//! Arithmetic saturates: a value from the network can make a number large, but never cause a panic.
 //!
 //! ```
 //! use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};

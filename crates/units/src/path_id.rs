@@ -1,9 +1,9 @@
-//! Which of a call's paths a datagram takes.
+//! Numbers of the paths of a call.
 
 /// One of the paths between two ends, numbered by the end that opens them.
 ///
-/// An end with one path uses [`PathId::FIRST`] alone. The number is local to the two ends and is not sent:
-/// protocols with numbers of their own (Multipath DCCP's Address ID) map them to this one.
+/// An end with one path uses only [`PathId::FIRST`]. The number is local to the two ends and is not sent: protocols
+/// with their own numbers (Multipath DCCP's Address ID) map them to this one.
 ///
 /// ```
 /// use weir_units::PathId;
@@ -17,7 +17,7 @@
 pub struct PathId(u8);
 
 impl PathId {
-    /// The path that a call starts on, number 0: the only one where there is one.
+    /// The initial path, number 0; the only one of a single-path call.
     pub const FIRST: Self = Self(0);
 
     /// The path with this number (0 to 255).
@@ -30,7 +30,7 @@ impl PathId {
         self.0
     }
 
-    /// The number as an index into a table of paths.
+    /// The index into a table of paths.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -7,7 +7,7 @@ use core::ops::{Add, AddAssign, Mul};
 pub struct DataRate(u64);
 
 impl DataRate {
-    /// Nothing at all.
+    /// Rate zero.
     pub const ZERO: Self = Self(0);
 
     /// A rate in bits a second.
@@ -38,7 +38,7 @@ impl DataRate {
     pub const fn as_kbps_f64(self) -> f64 {
         self.0 as f64 * 1e-3
     }
-    /// The rate at which `size` passes in `time`, or `None` if `time` is zero or negative.
+    /// The rate of `size` per `time`, or `None` if `time` is zero or negative.
     pub fn from_size_over(size: DataSize, time: TimeDelta) -> Option<Self> {
         let ns = time.as_nanos();
         (ns > 0).then(|| Self::from_bps_f64(size.as_bits() as f64 * 1e9 / ns as f64))
@@ -49,7 +49,7 @@ impl DataRate {
             return None;
         }
         let bits = size.as_bits();
-        // The 64-bit path holds up to about 2 GB and keeps the simulator's hot loop free of 128-bit division.
+        // The 64-bit branch covers up to about 2 GB and keeps 128-bit division out of the simulator's hot loop.
         Some(TimeDelta::from_nanos(match bits.checked_mul(1_000_000_000) {
             Some(n) => i64::try_from(n.div_ceil(self.0)).unwrap_or(i64::MAX),
             None => {
@@ -58,7 +58,7 @@ impl DataRate {
             }
         }))
     }
-    /// How much passes in `time` at this rate, rounded down; nothing for a negative time.
+    /// The bytes transmitted in `time` at this rate, rounded down; zero for a negative time.
     pub fn size_in(self, time: TimeDelta) -> DataSize {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(0);
         match self.0.checked_mul(ns) {
@@ -69,7 +69,7 @@ impl DataRate {
             }
         }
     }
-    /// This rate less `other`, zero where `other` is larger.
+    /// This rate less `other`, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

@@ -3,15 +3,15 @@
 pub struct Seq16(u16);
 
 impl Seq16 {
-    /// A sequence number as in the packet.
+    /// From the number in a packet.
     pub const fn new(n: u16) -> Self {
         Self(n)
     }
-    /// The number as in the packet.
+    /// The number in a packet.
     pub const fn get(self) -> u16 {
         self.0
     }
-    /// The number `n` places later.
+    /// The number incremented by `n`.
     pub const fn add(self, n: u16) -> Self {
         Self(self.0.wrapping_add(n))
     }
@@ -25,7 +25,7 @@ impl Seq16 {
     }
 }
 
-/// Turns 16-bit sequence numbers into 64-bit ones that never wrap, each taken as the nearest to the highest seen.
+/// Unwraps 16-bit sequence numbers to 64 bits, each to the nearest to the highest so far.
 ///
 /// The first number maps to itself plus 65,536, so that numbers from shortly before it stay positive.
 #[derive(Clone, Debug, Default)]
@@ -34,24 +34,24 @@ pub struct SeqUnwrapper {
 }
 
 impl SeqUnwrapper {
-    /// An unwrapper that has seen nothing.
+    /// An unwrapper in its initial state.
     pub const fn new() -> Self {
         Self { highest: None }
     }
-    /// The 64-bit number of `n`, moving the highest forward.
+    /// The 64-bit number of `n`; updates the highest.
     pub fn unwrap(&mut self, n: u16) -> u64 {
         let full = self.peek(n);
         self.highest = Some(self.highest.map_or(full, |h| h.max(full)));
         full
     }
-    /// The 64-bit number of `n`, changing nothing.
+    /// The 64-bit number of `n`, without changing the state.
     pub fn peek(&self, n: u16) -> u64 {
         match self.highest {
             None => u64::from(n) + 65_536,
             Some(h) => h.saturating_add_signed(i64::from(Seq16(n).since(Seq16(h as u16)))),
         }
     }
-    /// The highest 64-bit number seen.
+    /// The highest 64-bit number so far.
     pub const fn highest(&self) -> Option<u64> {
         self.highest
     }

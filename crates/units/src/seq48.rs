@@ -1,12 +1,12 @@
 /// Number of sequence numbers: 2^48.
 const MODULUS: u64 = 1 << 48;
 
-/// A 48-bit sequence number that wraps, compared in the circle of 2^48 (RFC 4340, section 7.1).
+/// A 48-bit sequence number that wraps, compared modulo 2^48 (RFC 4340, section 7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Seq48(u64);
 
 impl Seq48 {
-    /// The number of these low 48 bits.
+    /// The number with these low 48 bits.
     pub const fn new(n: u64) -> Self {
         Self(n % MODULUS)
     }
@@ -14,12 +14,12 @@ impl Seq48 {
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// The number `n` places later.
+    /// The number incremented by `n`.
     #[must_use]
     pub const fn add(self, n: u64) -> Self {
         Self((self.0 + n % MODULUS) % MODULUS)
     }
-    /// The number `n` places earlier.
+    /// The number decremented by `n`.
     #[must_use]
     pub const fn sub(self, n: u64) -> Self {
         Self((self.0 + MODULUS - n % MODULUS) % MODULUS)
@@ -38,7 +38,7 @@ impl Seq48 {
     pub const fn is_after(self, other: Self) -> bool {
         self.since(other) > 0
     }
-    /// Whether this number is `low`, `high` or one on the way from the one to the other.
+    /// Whether this number is in the circular range from `low` to `high`, inclusive.
     pub const fn is_within(self, low: Self, high: Self) -> bool {
         (self.0 + MODULUS - low.0) % MODULUS <= (high.0 + MODULUS - low.0) % MODULUS
     }

@@ -18,15 +18,15 @@ impl DataSize {
     pub const fn as_bytes(self) -> u64 {
         self.0
     }
-    /// Bits; saturates.
+    /// Number of bits; saturates.
     pub const fn as_bits(self) -> u64 {
         self.0.saturating_mul(8)
     }
-    /// Whether there is nothing.
+    /// Whether the size is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// This size less `other`, zero where `other` is larger.
+    /// This size less `other`, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

@@ -6,9 +6,9 @@ use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 pub struct TimeDelta(i64);
 
 impl TimeDelta {
-    /// No time at all.
+    /// Zero time.
     pub const ZERO: Self = Self(0);
-    /// The longest span that can be written.
+    /// The longest representable span.
     pub const MAX: Self = Self(i64::MAX);
 
     /// A span of whole nanoseconds.
@@ -55,26 +55,26 @@ impl TimeDelta {
     pub const fn as_millis_f64(self) -> f64 {
         self.0 as f64 * 1e-6
     }
-    /// Whether the span points backwards.
+    /// Whether the span is negative.
     pub const fn is_negative(self) -> bool {
         self.0 < 0
     }
-    /// The span's length without its sign.
+    /// The absolute value.
     pub const fn abs(self) -> Self {
         Self(self.0.saturating_abs())
     }
-    /// The span scaled by a bare factor; saturates, and NaN becomes zero.
+    /// The span multiplied by a factor; saturates, and NaN becomes zero.
     pub fn mul_f64(self, k: f64) -> Self {
         Self(round(self.0 as f64 * k))
     }
-    /// How many times `other` fits into this span, or `None` if `other` is zero.
+    /// The ratio of this span to `other`, or `None` if `other` is zero.
     pub fn ratio(self, other: Self) -> Option<f64> {
         (other.0 != 0).then(|| self.0 as f64 / other.0 as f64)
     }
 }
 
 fn round(x: f64) -> i64 {
-    // `as` saturates and maps NaN to 0; half away from zero without needing std's `round`.
+    // `as` saturates and maps NaN to 0; rounds half away from zero without std's `round`.
     (if x < 0.0 { x - 0.5 } else { x + 0.5 }) as i64
 }
 
@@ -114,7 +114,7 @@ impl Mul<i64> for TimeDelta {
 }
 impl Div<i64> for TimeDelta {
     type Output = Self;
-    /// Divides towards zero. A zero divisor is our own bug and panics.
+    /// Divides towards zero. A zero divisor is a programming error and panics.
     fn div(self, k: i64) -> Self {
         Self(self.0.saturating_div(k))
     }
@@ -137,40 +137,40 @@ macro_rules! timestamp {
         pub struct $name(i64);
 
         impl $name {
-            /// The clock's own zero.
+            /// Zero of the clock.
             pub const ZERO: Self = Self(0);
-            /// The latest instant that can be written.
+            /// The latest representable time.
             pub const MAX: Self = Self(i64::MAX);
 
-            /// An instant in whole nanoseconds after the clock's zero.
+            /// A time in whole nanoseconds after zero of the clock.
             pub const fn from_nanos(ns: i64) -> Self {
                 Self(ns)
             }
-            /// An instant in whole microseconds after the clock's zero.
+            /// A time in whole microseconds after zero of the clock.
             pub const fn from_micros(us: i64) -> Self {
                 Self(us.saturating_mul(1_000))
             }
-            /// An instant in whole milliseconds after the clock's zero.
+            /// A time in whole milliseconds after zero of the clock.
             pub const fn from_millis(ms: i64) -> Self {
                 Self(ms.saturating_mul(1_000_000))
             }
-            /// An instant in whole seconds after the clock's zero.
+            /// A time in whole seconds after zero of the clock.
             pub const fn from_secs(s: i64) -> Self {
                 Self(s.saturating_mul(1_000_000_000))
             }
-            /// An instant from fractional seconds, rounded to the nearest nanosecond.
+            /// A time from fractional seconds, rounded to the nearest nanosecond.
             pub fn from_secs_f64(s: f64) -> Self {
                 Self(round(s * 1e9))
             }
-            /// Nanoseconds after the clock's zero.
+            /// Nanoseconds after zero of the clock.
             pub const fn as_nanos(self) -> i64 {
                 self.0
             }
-            /// Microseconds after the clock's zero, towards zero.
+            /// Microseconds after zero of the clock, towards zero.
             pub const fn as_micros(self) -> i64 {
                 self.0 / 1_000
             }
-            /// Milliseconds after the clock's zero, towards zero.
+            /// Milliseconds after zero of the clock, towards zero.
             pub const fn as_millis(self) -> i64 {
                 self.0 / 1_000_000
             }
@@ -178,7 +178,7 @@ macro_rules! timestamp {
             pub const fn as_secs_f64(self) -> f64 {
                 self.0 as f64 * 1e-9
             }
-            /// Time passed since `earlier`, zero where `earlier` is in fact later.
+            /// Time since `earlier`, or zero if `earlier` is later.
             pub const fn saturating_since(self, earlier: Self) -> TimeDelta {
                 let d = self.0.saturating_sub(earlier.0);
                 TimeDelta(if d < 0 { 0 } else { d })
@@ -221,11 +221,11 @@ macro_rules! timestamp {
 }
 
 timestamp! {
-    /// An instant on this end's own monotonic clock, in nanoseconds. Time enters Weir only as an argument of this type.
+    /// A time on this end's monotonic clock, in nanoseconds. Time enters Weir only as an argument of this type.
     Timestamp
 }
 timestamp! {
-    /// An instant on the other end's clock, in nanoseconds, of unknown offset: it subtracts only from its own kind.
+    /// A time on the other end's clock, in nanoseconds, with unknown offset: it subtracts only from its own kind.
     RemoteTimestamp
 }
 

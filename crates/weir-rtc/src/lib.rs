@@ -1,8 +1,8 @@
 //! Congestion control for live audio and video over RTP: the libraries of Weir under one name.
 //!
 //! Nothing here opens a socket, reads a clock or starts a thread. Your program does, and passes in datagrams or events
-//! with the time of each; it gets back datagrams, rates and the time of the next wakeup. That is why the same code
-//! runs in a simulator, on sockets and in a browser, and why a run with the same input gives the same output.
+//! with their times; it gets back datagrams, rates and the time of the next wakeup. The same code therefore runs in a
+//! simulator, on sockets and in a browser, and the same input always gives the same output.
 //!
 //! # What to take
 //!
@@ -14,13 +14,14 @@
 //! | sockets and an encoder | both ends of a call | [`session`]: an endpoint takes frames and datagrams and joins all of the above |
 //! | a codec | payload formats, playout, a source to test with | [`media`] |
 //!
-//! [`units`] holds the times, rates and sizes that all of them share. A rate cannot be added to a size, nor a receiver's
+//! [`units`] has the times, rates and sizes shared by all of them. A rate cannot be added to a size, nor a receiver's
 //! clock subtracted from the sender's.
 //!
 //! # A controller in an RTP stack
 //!
-//! Three calls are all it takes: one when a packet leaves, one when feedback arrives, and one to ask for the rates. The
-//! example `embed` of `weir-cc` adds what a real stack wants: pacing, probes, timeouts, feedback in a format of one's own.
+//! Three calls suffice: one when a packet is sent, one when feedback is received, and one to read the rates. The
+//! example `embed` of `weir-cc` adds what a real stack needs: pacing, probes, timeouts, and feedback in a format of
+//! one's own.
 //!
 //! ```
 //! use weir_rtc::cc::cue::{SentPacket, TransportFeedback};
@@ -78,8 +79,8 @@
 //!
 //! # By name
 //!
-//! Where the choice of a controller is a setting, [`cc::Registry`] makes it by name, and its [`cc::Spec`] says what it asks of
-//! the session: the feedback and reports that it reads, the ECN codepoint that it sends with, the transport.
+//! If the choice of a controller is a setting, [`cc::Registry`] makes it by name, and its [`cc::Spec`] has its
+//! requirements on the session: the feedback and reports that it uses, its ECN codepoint, the transport.
 //!
 //! ```
 //! use weir_rtc::cc::{Controller, FeedbackFormat, Limits, Registry, Setup};

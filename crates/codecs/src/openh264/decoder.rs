@@ -8,8 +8,7 @@ use core::ptr;
 use openh264_sys2::{self as sys, source::APILoader};
 use weir_media::{Decoded, Picture, Plane, VideoCodec, VideoDecoder, VideoError};
 
-/// Most bytes of an access unit: above what any level allows for a frame, so that lengths stay far inside the library's
-/// 32-bit arithmetic.
+/// Greatest size of an access unit: above any level's limit, and far inside the library's 32-bit arithmetic.
 const MAX_BYTES: usize = 16 << 20;
 
 /// An access unit delimiter (H.264, section 7.3.2.4).
@@ -18,13 +17,13 @@ const DELIMITER: [u8; 6] = [0, 0, 0, 1, 0x09, 0xf0];
 /// Owns a decoder of the library.
 struct Handle(*mut sys::ISVCDecoder);
 
-// SAFETY: the library keeps nothing by thread, and everything it has of this decoder hangs on the one pointer.
+// SAFETY: the library has no thread-local state, and all state of this decoder belongs to the pointer.
 unsafe impl Send for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from `WelsCreateDecoder`, is destroyed once, and both calls bear a decoder whose
-        // initialisation failed.
+        // SAFETY: the pointer was returned by `WelsCreateDecoder` and is destroyed once; both calls accept a decoder
+        // whose initialisation failed.
         unsafe {
             if let Some(uninitialize) = (**self.0).Uninitialize {
                 uninitialize(self.0);
@@ -44,7 +43,7 @@ impl Handle {
         }
         let handle = Self(raw);
         let mut level = sys::WELS_LOG_QUIET;
-        // SAFETY: the pointer is live; this option reads an integer.
+        // SAFETY: the pointer is valid; this option reads an integer.
         unsafe {
             handle
                 .vtable()
@@ -55,7 +54,7 @@ impl Handle {
             pFileNameRestructed: ptr::null_mut(),
             uiCpuLoad: 0,
             uiTargetDqLayer: u8::MAX,
-            // Concealment copies along motion vectors, and a resolution that comes damaged is not taken.
+            // Concealment copies along motion vectors, and a damaged resolution is not accepted.
             eEcActiveIdc: sys::ERROR_CON_SLICE_MV_COPY_CROSS_IDR_FREEZE_RES_CHANGE,
             bParseOnly: false,
             sVideoProperty: sys::SVideoProperty {
@@ -63,29 +62,29 @@ impl Handle {
                 eVideoBsType: sys::VIDEO_BITSTREAM_AVC,
             },
         };
-        // SAFETY: the pointer is live and the parameters outlive the call, which copies them.
+        // SAFETY: the pointer is valid and the parameters outlive the call, which copies them.
         let code = unsafe { handle.vtable().Initialize.map(|f| f(raw, &param)) };
         if code == Some(0) { Ok(handle) } else { Err(CHECK.failure("decoder Initialize", code.unwrap_or(-1))) }
     }
 
     fn vtable(&self) -> &sys::ISVCDecoderVtbl {
-        // SAFETY: the pointer is live, and its object begins with the pointer to its table of functions.
+        // SAFETY: the pointer is valid, and its object begins with the pointer to its function table.
         unsafe { &**self.0 }
     }
 
-    /// Hands bytes in, or tells the end of the access unit by none. A picture that comes out is copied.
+    /// Passes in bytes, or with `None` signals the end of the access unit. An output picture is copied.
     fn decode(&mut self, data: Option<&[u8]>, picture: &mut Picture) -> (c_int, bool) {
         let Some(decode) = self.vtable().DecodeFrame2 else { return (-1, false) };
         let mut planes = [ptr::null_mut::<c_uchar>(); 3];
-        // SAFETY: integers, pointers and a union of such are valid as zeros.
+        // SAFETY: zeros are valid for integers, pointers and a union of these.
         let mut info: sys::SBufferInfo = unsafe { MaybeUninit::zeroed().assume_init() };
         let (src, len) = data.map_or((ptr::null(), 0), |d| (d.as_ptr(), d.len() as c_int));
-        // SAFETY: the pointer is live, the bytes are read only and copied, `planes` has three places and `info` one.
+        // SAFETY: the pointer is valid, the bytes are only read and copied, `planes` has three entries and `info` one.
         let code = unsafe { decode(self.0, src, len, planes.as_mut_ptr(), &mut info) };
         if info.iBufferStatus != 1 || planes.iter().any(|p| p.is_null()) {
             return (code, false);
         }
-        // SAFETY: the union has this one member, which is set with the status.
+        // SAFETY: the union has this single member, which is set together with the status.
         let buffer = unsafe { info.UsrData.sSystemBuffer };
         let (Ok(width), Ok(height)) = (u32::try_from(buffer.iWidth), u32::try_from(buffer.iHeight)) else {
             return (code, false);
@@ -105,8 +104,8 @@ impl Handle {
                 return (code, false);
             }
             for (y, to) in picture.plane_mut(plane).chunks_exact_mut(w).take(h).enumerate() {
-                // SAFETY: the library gives planes of `h` rows, each `stride` bytes from the last and `w` or more wide,
-                // which stay until the next call.
+                // SAFETY: the library returns planes of `h` rows, at intervals of `stride` bytes and at least `w` wide,
+                // valid until the next call.
                 to.copy_from_slice(unsafe { core::slice::from_raw_parts(from.add(y * stride), w) });
             }
         }
@@ -114,7 +113,7 @@ impl Handle {
     }
 }
 
-/// Decodes H.264 with concealment: what is missing of a picture is guessed from the one before.
+/// Decodes H.264 with concealment: missing parts of a picture are concealed from the previous one.
 pub(crate) struct Decoder {
     handle: Handle,
 }
@@ -126,11 +125,11 @@ impl Decoder {
 
     fn try_decode(&mut self, data: &[u8], picture: &mut Picture) -> (c_int, bool) {
         let (code, got) = self.handle.decode(Some(data), picture);
-        // The picture comes out when the library sees the end of the access unit.
+        // The library returns the picture when it detects the end of the access unit.
         let (end_code, mut end_got) = self.handle.decode(None, picture);
         let mut code = code | end_code;
         if !got && !end_got {
-            // With slices missing it waits for the next access unit before it conceals; a delimiter says that it is here.
+            // With slices missing it waits for the next access unit before it conceals; a delimiter signals that.
             let (conceal_code, concealed) = self.handle.decode(Some(&DELIMITER), picture);
             code |= conceal_code;
             end_got = concealed;
@@ -153,7 +152,7 @@ impl VideoDecoder for Decoder {
         }
         let (mut code, mut got) = self.try_decode(data, picture);
         if (!got || code != sys::dsErrorFree) && whole && h264::is_key(data) {
-            // Whatever the library remembers of the damage before, a key frame needs nothing of it.
+            // A key frame needs none of the library's state from earlier damage.
             let Ok(handle) = Handle::open() else { return Decoded::Nothing };
             self.handle = handle;
             (code, got) = self.try_decode(data, picture);

@@ -14,36 +14,36 @@ use weir_media::{
 };
 use weir_units::{DataRate, DataSize};
 
-/// The number that the library has.
+/// Number of long-term references in the library.
 const LONG_TERM_REFERENCES: c_int = 2;
-/// The library counts the references that its layers need (its AUTO_REF_PIC_COUNT).
+/// The library determines the references that its layers need (its AUTO_REF_PIC_COUNT).
 const AUTO_REFERENCES: c_int = -1;
-/// The library takes no smaller sides.
+/// Least side supported by the library.
 const MIN_SIDE: u32 = 16;
-/// Frames a second that the library counts with (its MIN_FRAME_RATE and MAX_FRAME_RATE).
+/// Frame rates supported by the library (its MIN_FRAME_RATE and MAX_FRAME_RATE).
 const FRAME_RATES: core::ops::RangeInclusive<f64> = 1.0..=60.0;
-/// The bit rate that no level goes beyond (H.264, table A-1: 240,000 times 1,200).
+/// The highest bit rate of any level (H.264, table A-1: 240,000 times 1,200).
 const MAX_RATE: DataRate = DataRate::from_kbps(288_000);
-/// The library refuses less than a bit a frame.
+/// The library rejects less than a bit per frame.
 const MIN_RATE: DataRate = DataRate::from_kbps(1);
-/// How far above the first target a stream's level still reaches.
+/// Ratio of the rate that a stream's level allows to the first target.
 const LEVEL_HEADROOM: u64 = 4;
 
 /// Owns an encoder of the library.
 struct Handle {
     raw: *mut sys::ISVCEncoder,
-    /// What a call of the encoder says about a frame; kept because it is large.
+    /// The library's output for a frame; kept because it is large.
     info: Box<sys::SFrameBSInfo>,
 }
 
-// SAFETY: the library keeps nothing by thread, and everything it has of this encoder hangs on the one pointer; `info`
-// points into it and is read only right after the call that fills it.
+// SAFETY: the library has no thread-local state, and all state of this encoder belongs to the pointer; `info` points
+// into it and is read only directly after the call that fills it.
 unsafe impl Send for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from `WelsCreateSVCEncoder`, is destroyed once, and both calls bear an encoder whose
-        // initialisation failed.
+        // SAFETY: the pointer was returned by `WelsCreateSVCEncoder` and is destroyed once; both calls accept an
+        // encoder whose initialisation failed.
         unsafe {
             if let Some(uninitialize) = self.vtable().Uninitialize {
                 uninitialize(self.raw);
@@ -55,7 +55,7 @@ impl Drop for Handle {
 
 impl Handle {
     fn vtable(&self) -> &sys::ISVCEncoderVtbl {
-        // SAFETY: the pointer is live, and its object begins with the pointer to its table of functions.
+        // SAFETY: the pointer is valid, and its object begins with the pointer to its function table.
         unsafe { &**self.raw }
     }
 
@@ -66,14 +66,14 @@ impl Handle {
         if code != 0 || raw.is_null() {
             return Err(CHECK.failure("WelsCreateSVCEncoder", code));
         }
-        // SAFETY: integers, floats and pointers are valid as zeros.
+        // SAFETY: zeros are valid for integers, floats and pointers.
         let info = unsafe { Box::<sys::SFrameBSInfo>::new_zeroed().assume_init() };
         let mut handle = Self { raw, info };
         let mut level = sys::WELS_LOG_QUIET;
         handle.set_option(sys::ENCODER_OPTION_TRACE_LEVEL, &mut level, "ENCODER_OPTION_TRACE_LEVEL")?;
 
         let mut param = MaybeUninit::<sys::SEncParamExt>::zeroed();
-        // SAFETY: the pointer is live; the call fills the struct, of which zeros are a valid value anyway.
+        // SAFETY: the pointer is valid; the call fills the struct, for which zeros are valid in any case.
         let (code, mut param) = unsafe {
             let code = handle.vtable().GetDefaultParams.map(|f| f(raw, param.as_mut_ptr()));
             (code, param.assume_init())
@@ -82,34 +82,34 @@ impl Handle {
             return Err(CHECK.failure("GetDefaultParams", code.unwrap_or(-1)));
         }
         configure(&mut param, config);
-        // SAFETY: the pointer is live and the parameters outlive the call, which copies them.
+        // SAFETY: the pointer is valid and the parameters outlive the call, which copies them.
         let code = unsafe { handle.vtable().InitializeExt.map(|f| f(raw, &param)) };
         if code == Some(0) { Ok(handle) } else { Err(CHECK.failure("encoder InitializeExt", code.unwrap_or(-1))) }
     }
 
-    /// Sets an option whose value is a `T` to the library.
+    /// Sets an option whose value has the library's type `T`.
     fn set_option<T>(
         &mut self,
         option: sys::ENCODER_OPTION,
         value: &mut T,
         what: &'static str,
     ) -> Result<(), VideoError> {
-        // SAFETY: the pointer is live; callers pass the type that the option is documented to have.
+        // SAFETY: the pointer is valid; callers pass the option's documented type.
         let code =
             unsafe { self.vtable().SetOption.map(|f| f(self.raw, option, ptr::from_mut(value).cast::<c_void>())) };
         if code == Some(0) { Ok(()) } else { Err(CHECK.failure(what, code.unwrap_or(-1))) }
     }
 
     fn set_bit_rate(&mut self, rate: DataRate) -> Result<(), VideoError> {
-        // A target above the maximum is refused, so the maximum goes first; the layer is named, since "all layers" reports
-        // an error where it has followed.
+        // A target above the maximum is rejected, so the maximum is set first; the layer is given explicitly, since
+        // "all layers" returns an error although it is applied.
         let mut max = sys::SBitrateInfo { iLayer: sys::SPATIAL_LAYER_0, iBitrate: bits(MAX_RATE) };
         self.set_option(sys::ENCODER_OPTION_MAX_BITRATE, &mut max, "ENCODER_OPTION_MAX_BITRATE")?;
         let mut target = sys::SBitrateInfo { iLayer: sys::SPATIAL_LAYER_0, iBitrate: bits(rate) };
         self.set_option(sys::ENCODER_OPTION_BITRATE, &mut target, "ENCODER_OPTION_BITRATE")
     }
 
-    /// Passes on what the receiver has or has lost.
+    /// Reports to the library what the receiver has or has lost.
     fn tell(&mut self, word: Word) -> Result<(), VideoError> {
         match word {
             Word::Marked { frame_num, idr_pic_id, success } => {
@@ -136,11 +136,11 @@ impl Handle {
     }
 
     fn force_key_frame(&mut self) {
-        // SAFETY: the pointer is live.
+        // SAFETY: the pointer is valid.
         unsafe { self.vtable().ForceIntraFrame.map(|f| f(self.raw, true)) };
     }
 
-    /// Codes a picture and appends it to `out`; whether it is a key frame, and its temporal layer.
+    /// Encodes a picture and appends it to `out`; returns whether it is a key frame, and its temporal layer.
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut Vec<u8>) -> Result<(bool, u8), VideoError> {
         let plane = |p| picture.plane(p).as_ptr().cast_mut();
         let stride = |p| picture.size_of(p).0 as c_int;
@@ -156,7 +156,7 @@ impl Handle {
             bPsnrV: false,
         };
         let Some(encode) = self.vtable().EncodeFrame else { return Err(CHECK.failure("EncodeFrame", "absent")) };
-        // SAFETY: the pointer is live, the planes have the strides and sizes given and are only read and copied.
+        // SAFETY: the pointer is valid, the planes have the given strides and sizes and are only read and copied.
         let code = unsafe { encode(self.raw, &source, &mut *self.info) };
         if code != 0 {
             return Err(CHECK.failure("EncodeFrame", code));
@@ -172,7 +172,7 @@ impl Handle {
                 continue;
             }
             temporal = temporal.max(layer.uiTemporalId);
-            // SAFETY: the layer has this many lengths, which sum up to the bytes behind `pBsBuf`, until the next call.
+            // SAFETY: the layer has this many lengths, which sum to the bytes at `pBsBuf`, valid until the next call.
             unsafe {
                 let lengths = core::slice::from_raw_parts(layer.pNalLengthInByte, units);
                 let bytes = lengths.iter().map(|&l| usize::try_from(l).unwrap_or(0)).sum();
@@ -183,7 +183,7 @@ impl Handle {
     }
 }
 
-/// Bit/s as the library counts them.
+/// Bit/s in the library's type.
 fn bits(rate: DataRate) -> c_int {
     c_int::try_from(rate.clamp(MIN_RATE, MAX_RATE).as_bps()).unwrap_or(c_int::MAX)
 }
@@ -198,30 +198,30 @@ fn configure(param: &mut sys::SEncParamExt, config: &EncoderConfig) {
     param.iMaxBitrate = bits(MAX_RATE);
     param.iRCMode = sys::RC_BITRATE_MODE;
     param.bEnableFrameSkip = config.may_drop;
-    // The whole range of the codec, so that quality gives way before frames are left out.
+    // The whole range of the codec, so that quality is reduced before frames are dropped.
     param.iMinQp = 12;
     param.iMaxQp = 51;
     param.iTemporalLayerNum = config.layering.temporal().into();
     param.iSpatialLayerNum = 1;
     param.iNumRefFrame = match config.reference_selection {
         true => 1 + LONG_TERM_REFERENCES,
-        // Three temporal layers keep two pictures; the library knows.
+        // Three temporal layers keep two pictures; the library determines that.
         false if config.layering.temporal() > 1 => AUTO_REFERENCES,
         false => 1,
     };
     param.bEnableLongTermReference = config.reference_selection;
     param.iLTRRefNum = if config.reference_selection { LONG_TERM_REFERENCES } else { 0 };
-    // It marks when more than this have passed.
+    // It marks after more than this many frames.
     param.iLtrMarkPeriod = MARK_EVERY - 1;
     param.iComplexityMode = sys::LOW_COMPLEXITY;
     param.uiIntraPeriod = config.key_interval.unwrap_or(0);
     param.eSpsPpsIdStrategy = sys::CONSTANT_ID;
     param.iEntropyCodingModeFlag = 0;
     param.iMultipleThreadIdc = u16::try_from(config.threads).unwrap_or(u16::MAX);
-    // Balances by measured time, which gives other bytes on every run.
+    // It balances by measured time, which gives different bytes on every run.
     param.bUseLoadBalancing = false;
     param.bEnableDenoise = false;
-    // Makes key frames that nobody asked for.
+    // It makes unrequested key frames.
     param.bEnableSceneChangeDetect = false;
     param.bEnableAdaptiveQuant = false;
     let layer = &mut param.sSpatialLayers[0];
@@ -243,7 +243,7 @@ fn configure(param: &mut sys::SEncParamExt, config: &EncoderConfig) {
     }
 }
 
-/// The library's simulcast is not used: encodings of several sizes are encoders of their own.
+/// The library's simulcast is not used: encodings of several sizes are separate encoders.
 fn most_layers() -> Layering {
     Layering::new(1, weir_media::MAX_TEMPORAL_LAYERS).unwrap_or_default()
 }
@@ -252,7 +252,7 @@ fn check(config: &EncoderConfig) -> Result<(), VideoError> {
     CHECK.common(config, FRAME_RATES)?;
     h264::check_size(CHECK, config, MIN_SIDE)?;
     CHECK.layering(config, most_layers())?;
-    // The library wants whole periods of its layers between key frames.
+    // The library requires whole periods of its layers between key frames.
     let period = 1 << (config.layering.temporal() - 1);
     if let Some(interval) = config.key_interval.filter(|n| !n.is_multiple_of(period)) {
         return Err(CHECK.refusal(
@@ -271,10 +271,10 @@ pub(crate) struct Encoder {
     even: Even,
     long_term: LongTerm,
     slices: SliceReader,
-    /// Whether the next frame goes back to a selected picture.
+    /// Whether the next frame refers to a selected picture.
     selected: bool,
     key_frame: bool,
-    /// Whether the library's encoder must be opened again before the next frame.
+    /// Whether the library's encoder must be reopened before the next frame.
     reopen: bool,
     next_id: u64,
 }
@@ -327,7 +327,7 @@ impl VideoEncoder for Encoder {
         if size != self.config.slice_size {
             let config = EncoderConfig { slice_size: size, ..self.config };
             check(&config)?;
-            // The library fixes it when it is opened.
+            // The library fixes it on opening.
             self.config = config;
             self.reopen = true;
         }
@@ -342,7 +342,7 @@ impl VideoEncoder for Encoder {
         if !self.reopen
             && let Some(word) = self.long_term.acknowledge(picture_id)
         {
-            // What it refuses leaves the mark unconfirmed, which costs the choice of that picture only.
+            // If the call fails the mark stays unconfirmed, which only loses that picture as a reference.
             let _ = self.handle.tell(word);
         }
     }
@@ -368,7 +368,7 @@ impl VideoEncoder for Encoder {
         }
         let temporal;
         (out.key, temporal) = self.handle.encode(self.even.of(picture), ticks, &mut out.data)?;
-        // What refers to nothing above its own layer, its bits do not say.
+        // The bits do not signal that nothing refers to a picture of the top layer.
         let layer = LayerInfo { id: LayerId::new(0, temporal), ..LayerInfo::default() };
         (out.layer, out.more_layers) = ((!self.config.layering.is_single()).then_some(layer), false);
         out.discardable = !out.data.is_empty() && h264::is_discardable(&out.data);

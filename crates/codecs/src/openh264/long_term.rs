@@ -1,50 +1,50 @@
-//! Long-term references: which picture the library's encoder can go back to.
+//! Long-term references: the picture to which the library's encoder can return.
 //!
-//! The encoder marks a picture every few frames and waits for the word on it. Once that is confirmed, the picture replaces
-//! the one before. A key frame counts as confirmed. After a loss it codes from the confirmed picture. All this is as
-//! OpenH264 2.6 does it; what it has marked is read from its slices.
+//! The encoder marks a picture every few frames and waits for its confirmation. Once confirmed, the picture replaces
+//! the previous one. A key frame counts as confirmed. After a loss it encodes from the confirmed picture. This is the
+//! behaviour of OpenH264 2.6; what it has marked is parsed from its slices.
 
 use super::slice::Slice;
 use std::collections::VecDeque;
 
-/// Frames between a confirmation and the next mark, and after a key frame; 133 ms at 30 frames a second.
+/// Frames from a confirmation, or a key frame, to the next mark; 133 ms at 30 frames a second.
 pub(super) const MARK_EVERY: u32 = 4;
-/// Frames after which a mark without a word is given up: 0.5 s at 30 a second, above the round trips of live video.
+/// Frames after which an unconfirmed mark is given up: 0.5 s at 30 a second, above the round-trip times of live video.
 const AWAIT: u64 = 16;
-/// Frames whose numbers are remembered: longer than feedback takes.
+/// Frames whose numbers are remembered; feedback arrives earlier.
 const REMEMBERED: usize = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Mark {
-    /// The picture that is marked, and its number.
+    /// The marked picture, and its number.
     picture: u64,
     frame_num: u32,
-    /// The frame that says so.
+    /// The frame that signals it.
     by: u64,
 }
 
-/// What has to be set at the encoder.
+/// A message to the encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Word {
-    /// The picture of this number is there, or has been lost.
+    /// The picture with this number was received, or was lost.
     Marked { frame_num: u32, idr_pic_id: u32, success: bool },
-    /// The receiver has the first, and nothing after it to the second, which was coded last.
+    /// The receiver has the first, and nothing after it up to the second, which was coded last.
     Lost { last_correct: u32, current: u32, idr_pic_id: u32 },
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct LongTerm {
-    /// Frames and their numbers, from the last key frame on.
+    /// Frames and their numbers since the last key frame.
     frames: VecDeque<(u64, u32)>,
     idr_pic_id: u32,
     confirmed: Option<u64>,
-    /// Confirmed, which the encoder heeds with the next frame.
+    /// Confirmed; the encoder applies it with the next frame.
     confirming: Option<u64>,
     marked: Option<Mark>,
 }
 
 impl LongTerm {
-    /// A frame came out; what there is to say before the next.
+    /// A frame was encoded; returns the message to send before the next.
     pub(super) fn coded(&mut self, id: u64, slice: Slice) -> Option<Word> {
         self.confirmed = self.confirming.take().or(self.confirmed);
         if let Some(idr_pic_id) = slice.idr_pic_id {
@@ -74,7 +74,7 @@ impl LongTerm {
         Some(self.word(mark, true))
     }
 
-    /// The receiver has decoded this frame last; `None` if nothing is kept from before the loss.
+    /// This is the last frame that the receiver has decoded; `None` if nothing is kept from before the loss.
     pub(super) fn select(&mut self, id: u64) -> Option<Word> {
         let number = |&(_, frame_num): &(u64, u32)| frame_num;
         let last_correct = self.frames.iter().find(|f| f.0 == id).map(number)?;

@@ -18,7 +18,7 @@ const CHECK: Check = Check { codec: VideoCodec::H264, library: LIBRARY };
 
 /// The library's version.
 pub(crate) fn version() -> String {
-    // SAFETY: takes nothing and gives a plain struct.
+    // SAFETY: takes nothing and returns a plain struct.
     let v = unsafe { APILoader::WelsGetCodecVersion() };
     format!("{}.{}.{}", v.uMajor, v.uMinor, v.uRevision)
 }

@@ -1,32 +1,32 @@
-//! What the encoder's slices say of references (H.264, sections 7.3.2.1 and 7.3.3), as the library writes them: Baseline
-//! profile, progressive, picture order counts that follow the frames.
+//! Reference information in the encoder's slices (H.264, sections 7.3.2.1 and 7.3.3), as written by the library:
+//! Baseline profile, progressive, picture order counts in frame order.
 
 use crate::h264::{self, NAL_IDR, NAL_SLICE};
 
-/// What the first slice of an access unit says.
+/// Contents of the first slice of an access unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Slice {
     pub(super) frame_num: u32,
-    /// Of a key frame.
+    /// Set for a key frame.
     pub(super) idr_pic_id: Option<u32>,
-    /// The picture becomes a long-term reference.
+    /// Whether the picture becomes a long-term reference.
     pub(super) marks_itself: bool,
-    /// The picture before becomes a long-term reference.
+    /// Whether the previous picture becomes a long-term reference.
     pub(super) marks_previous: bool,
-    /// It refers to a long-term reference first.
+    /// Whether its first reference is a long-term one.
     pub(super) from_long_term: bool,
 }
 
 const NAL_SEQUENCE: u8 = 7;
 
-/// Reads slices, knowing what the stream's sequence parameter set says.
+/// Parses slices, using the stream's sequence parameter set.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SliceReader {
     frame_num_bits: u32,
 }
 
 impl SliceReader {
-    /// Reads an access unit; `None` if it is not as expected.
+    /// Parses an access unit; `None` if it is not as expected.
     pub(super) fn read(&mut self, stream: &[u8]) -> Option<Slice> {
         for unit in h264::nal_units(stream) {
             let mut bits = Bits::new(unit.get(1..)?);
@@ -40,10 +40,10 @@ impl SliceReader {
     }
 }
 
-/// The bits of a NAL unit, emulation prevention left out (H.264, section 7.4.1).
+/// The bits of a NAL unit without emulation prevention (H.264, section 7.4.1).
 struct Bits<'a> {
     bytes: &'a [u8],
-    /// Bits of the first byte that are read, and zero bytes before it.
+    /// Bits read of the first byte, and zero bytes before it.
     at: u32,
     zeros: u32,
 }
@@ -84,7 +84,7 @@ impl<'a> Bits<'a> {
         Some(((1u64 << zeros) - 1 + u64::from(self.bits(zeros)?)) as u32)
     }
 
-    /// Bits of `frame_num`, of a sequence parameter set whose picture order counts follow the frames.
+    /// Number of bits of `frame_num`, from a sequence parameter set with picture order counts in frame order.
     fn sequence(&mut self) -> Option<u32> {
         const ORDER_BY_FRAMES: u32 = 2;
         self.bits(24)?;
@@ -147,7 +147,7 @@ impl<'a> Bits<'a> {
 mod tests {
     use super::*;
 
-    /// A NAL unit of bits as text, with its start code.
+    /// A NAL unit from bits as text, with its start code.
     fn unit(header: u8, text: &str) -> Vec<u8> {
         let mut bits: Vec<u8> = text.bytes().filter(|b| *b != b' ').map(|b| b - b'0').chain([1]).collect();
         bits.resize(bits.len().next_multiple_of(8), 0);

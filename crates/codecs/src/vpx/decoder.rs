@@ -6,22 +6,22 @@ use core::ffi::c_int;
 use core::ptr;
 use weir_media::{Decoded, Picture, Plane, VideoCodec, VideoDecoder, VideoError};
 
-/// Most bytes of a frame.
+/// Greatest size of a frame in bytes.
 const MAX_BYTES: usize = 16 << 20;
 
 impl Context {
-    /// Decodes one frame; whether the library took it.
+    /// Decodes one frame; returns whether the library accepted it.
     fn decode(&mut self, data: &[u8]) -> bool {
-        // SAFETY: the context is live, the bytes are only read, and lengths fit by the bound on frames.
+        // SAFETY: the context is valid, the bytes are only read, and the limit on frames keeps lengths in range.
         let answer =
             unsafe { sys::vpx_codec_decode(&mut *self.raw, data.as_ptr(), data.len() as u32, ptr::null_mut(), 0) };
         answer == sys::VPX_CODEC_OK
     }
 
-    /// Whether the frame decoded last, or what it refers to, was damaged.
+    /// Whether the last decoded frame, or one of its references, was damaged.
     fn corrupted(&mut self) -> bool {
         let mut corrupted: c_int = 0;
-        // SAFETY: the context is live, and this control writes an `int`.
+        // SAFETY: the context is valid, and this control writes an `int`.
         let answer = unsafe {
             let control = sys::vp8_dec_control_id::VP8D_GET_FRAME_CORRUPTED as c_int;
             sys::vpx_codec_control_(&mut *self.raw, control, &raw mut corrupted)
@@ -29,11 +29,11 @@ impl Context {
         answer != sys::VPX_CODEC_OK || corrupted != 0
     }
 
-    /// Copies the picture that came out last.
+    /// Copies the last output picture.
     fn picture(&mut self, picture: &mut Picture) -> bool {
         let (mut iterator, mut got) = (ptr::null(), false);
         loop {
-            // SAFETY: the context is live; the image stays until the next call that decodes.
+            // SAFETY: the context is valid; the image is valid until the next decoding call.
             let Some(image) = (unsafe { sys::vpx_codec_get_frame(&mut *self.raw, &mut iterator).as_ref() }) else {
                 return got;
             };
@@ -57,8 +57,8 @@ fn copy(image: &sys::vpx_image_t, picture: &mut Picture) -> bool {
             return false;
         }
         for (y, to) in picture.plane_mut(plane).chunks_exact_mut(width).enumerate() {
-            // SAFETY: an image of 4:2:0 has planes of `d_h` rows, or half as many rounded up, each `stride` bytes from the
-            // last and `width` or more wide.
+            // SAFETY: a 4:2:0 image has planes of `d_h` rows, or half as many rounded up, at intervals of `stride`
+            // bytes and at least `width` wide.
             to.copy_from_slice(unsafe { core::slice::from_raw_parts(from.add(y * stride), width) });
         }
     }
@@ -67,13 +67,13 @@ fn copy(image: &sys::vpx_image_t, picture: &mut Picture) -> bool {
 
 /// Decodes VP8 or VP9.
 ///
-/// VP8 frames of which something is missing are tried where their first partition is there: what is missing looks as in the
-/// picture before, moved as it should be. VP9 frames are not, since the library refuses everything up to the next key frame
-/// after one that fails.
+/// Incomplete VP8 frames are decoded if their first partition is present: missing parts are taken from the previous
+/// picture with motion compensation. Incomplete VP9 frames are not, since after a failure the library rejects
+/// everything up to the next key frame.
 pub(crate) struct Decoder {
     codec: VideoCodec,
     context: Context,
-    /// One frame of VP9 as it is handed to the library.
+    /// One VP9 frame as passed to the library.
     single: Vec<u8>,
 }
 
@@ -82,7 +82,7 @@ impl Decoder {
         Ok(Self { codec, context: Context::decoder(codec)?, single: Vec::new() })
     }
 
-    /// Decodes a frame or a superframe. Whether the library took all of it, and whether a picture came out.
+    /// Decodes a frame or a superframe. Returns whether the library accepted all of it, and whether there is a picture.
     fn try_decode(&mut self, data: &[u8], picture: &mut Picture) -> (bool, bool) {
         if self.codec == VideoCodec::Vp8 {
             let taken = self.context.decode(data);
@@ -119,7 +119,7 @@ impl VideoDecoder for Decoder {
         }
         let (mut taken, mut got) = self.try_decode(data, picture);
         if whole && header.key && (!taken || !got) {
-            // Whatever the library remembers of the damage before, a key frame needs nothing of it.
+            // A key frame needs none of the library's state from earlier damage.
             let Ok(context) = Context::decoder(self.codec) else { return Decoded::Nothing };
             self.context = context;
             (taken, got) = self.try_decode(data, picture);

@@ -11,20 +11,19 @@ use weir_media::{
 };
 use weir_units::{DataRate, DataSize};
 
-/// Units a second of the times given to the library, as RTP has them.
+/// Time units per second passed to the library, as in RTP.
 const CLOCK: i32 = 90_000;
-/// Longest time between two frames that is given to the rate control, in ticks; a longer pause counts as one.
+/// Longest frame interval passed to the rate control, in ticks; longer pauses count as this.
 const LONGEST_GAP: u64 = 10 * CLOCK as u64;
 /// Frames a second.
 const FRAME_RATES: core::ops::RangeInclusive<f64> = 1.0..=120.0;
-/// Bit rates in kbit/s, the library's unit; its arithmetic is good for more, no picture is.
+/// Bit rates in kbit/s, the library's unit; above any useful rate.
 const RATES: core::ops::RangeInclusive<u64> = 1..=500_000;
-/// Milliseconds that the decoder's buffer holds, begins with and should hold, and the percentage below which frames are
-/// left out (libwebrtc, as of 2024).
+/// Size, initial and optimal level of the decoder's buffer in ms (libwebrtc, as of 2024).
 const BUFFER: [u32; 3] = [1000, 500, 600];
 const DROP_THRESHOLD: u32 = 30;
-/// Most of the rate that a key frame may take, in percent of a frame's share: half of the optimal buffer at 30 frames a
-/// second (libwebrtc, as of 2024).
+/// Largest rate of a key frame, in percent of a frame's share: half of the optimal buffer at 30 frames a second
+/// (libwebrtc, as of 2024).
 const MAX_KEY_PERCENT: i32 = 900;
 
 /// Owns an encoder of the library.
@@ -33,7 +32,7 @@ struct Handle {
     config: sys::vpx_codec_enc_cfg_t,
 }
 
-// SAFETY: a configuration is plain data; its pointers are to the two-pass statistics, which are absent.
+// SAFETY: a configuration is plain data; its pointers are to two-pass statistics, which are absent.
 unsafe impl Send for Handle {}
 
 fn kbps(rate: DataRate) -> u32 {
@@ -48,7 +47,7 @@ impl Handle {
         c.g_h = config.height;
         c.g_threads = config.threads;
         c.g_timebase = sys::vpx_rational_t { num: 1, den: CLOCK };
-        // So that pictures decode whatever was lost between their references and them.
+        // So that pictures are decodable regardless of losses between their references and them.
         c.g_error_resilient = u32::from(config.reference_selection || !config.layering.is_single());
         c.g_pass = sys::vpx_enc_pass::VPX_RC_ONE_PASS;
         c.g_lag_in_frames = 0;
@@ -56,13 +55,13 @@ impl Handle {
         c.rc_resize_allowed = 0;
         c.rc_end_usage = sys::vpx_rc_mode::VPX_CBR;
         c.rc_target_bitrate = kbps(config.bit_rate);
-        // Nearly the whole range, so that quality gives way before frames are left out.
+        // Nearly the whole range, so that quality is reduced before frames are dropped.
         c.rc_min_quantizer = 2;
         c.rc_max_quantizer = 63;
         c.rc_undershoot_pct = 100;
         c.rc_overshoot_pct = 15;
         [c.rc_buf_sz, c.rc_buf_initial_sz, c.rc_buf_optimal_sz] = BUFFER;
-        // Key frames come from here alone.
+        // Key frames are only made on request.
         c.kf_mode = sys::vpx_kf_mode::VPX_KF_DISABLED;
         c.kf_min_dist = 0;
         c.kf_max_dist = 1 << 30;
@@ -73,7 +72,7 @@ impl Handle {
         use sys::vp8e_enc_control_id as control;
         let large = config.width * config.height > 640 * 480;
         if codec == VideoCodec::Vp8 {
-            // Negative: a speed by itself, where a positive one follows the measured time.
+            // Negative: a fixed speed; a positive one adapts to measured time.
             context.set(control::VP8E_SET_CPUUSED, if large { -12 } else { -6 })?;
             context.set(control::VP8E_SET_STATIC_THRESHOLD, 1)?;
             context.set(control::VP8E_SET_TOKEN_PARTITIONS, config.threads.ilog2().min(3) as i32)?;
@@ -99,12 +98,12 @@ impl Handle {
     fn set_config(&mut self, change: impl FnOnce(&mut sys::vpx_codec_enc_cfg_t)) -> Result<(), VideoError> {
         let before = self.config;
         change(&mut self.config);
-        // SAFETY: the context is live and the configuration is copied.
+        // SAFETY: the context is valid and the configuration is copied.
         let answer = unsafe { sys::vpx_codec_enc_config_set(&mut *self.context.raw, &self.config) };
         self.context.told("vpx_codec_enc_config_set", answer).inspect_err(|_| self.config = before)
     }
 
-    /// Codes a picture and appends it to `out`; the flags of the frame that came out.
+    /// Encodes a picture and appends it to `out`; returns the flags of the frame.
     fn encode(
         &mut self,
         picture: &Picture,
@@ -114,7 +113,7 @@ impl Handle {
         out: &mut Vec<u8>,
     ) -> Result<u32, VideoError> {
         let mut image = MaybeUninit::<sys::vpx_image_t>::zeroed();
-        // SAFETY: the call writes the struct and keeps the pointer without reading behind it.
+        // SAFETY: the call writes the struct and stores the pointer without dereferencing it.
         let wrapped = unsafe {
             let data = picture.as_i420().as_ptr().cast_mut();
             let format = sys::vpx_img_fmt::VPX_IMG_FMT_I420;
@@ -125,12 +124,12 @@ impl Handle {
         }
         // SAFETY: it has just been written.
         let mut image = unsafe { image.assume_init() };
-        // The library would have odd widths padded.
+        // The library would require padding for odd widths.
         for (n, plane) in Plane::ALL.into_iter().enumerate() {
             image.planes[n] = picture.plane(plane).as_ptr().cast_mut();
             image.stride[n] = picture.size_of(plane).0 as i32;
         }
-        // SAFETY: the context is live, and the planes have the sizes and strides given and are only read.
+        // SAFETY: the context is valid, and the planes have the given sizes and strides and are only read.
         let answer = unsafe {
             let (flags, deadline) = (flags.into(), sys::VPX_DL_REALTIME.into());
             sys::vpx_codec_encode(&mut *self.context.raw, &image, pts, duration as _, flags, deadline)
@@ -138,13 +137,13 @@ impl Handle {
         self.context.told("vpx_codec_encode", answer)?;
         let (mut iterator, mut told) = (ptr::null(), 0);
         loop {
-            // SAFETY: the context is live; the packet stays until the next call that encodes.
+            // SAFETY: the context is valid; the packet is valid until the next encoding call.
             let Some(packet) = (unsafe { sys::vpx_codec_get_cx_data(&mut *self.context.raw, &mut iterator).as_ref() })
             else {
                 return Ok(told);
             };
             if packet.kind == sys::vpx_codec_cx_pkt_kind::VPX_CODEC_CX_FRAME_PKT {
-                // SAFETY: packets of this kind have this member, and `sz` bytes behind `buf`.
+                // SAFETY: packets of this kind have this member, with `sz` bytes at `buf`.
                 unsafe {
                     let frame = packet.data.frame;
                     out.extend_from_slice(core::slice::from_raw_parts(frame.buf.cast::<u8>(), frame.sz as usize));
@@ -155,15 +154,15 @@ impl Handle {
     }
 }
 
-/// The most layers of a codec: VP8 has no spatial ones.
+/// The most layers of a codec: VP8 has no spatial layers.
 fn most_layers(codec: VideoCodec) -> Layering {
     let spatial = if codec == VideoCodec::Vp9 { weir_media::MAX_SPATIAL_LAYERS } else { 1 };
     Layering::new(spatial, weir_media::MAX_TEMPORAL_LAYERS).unwrap_or_default()
 }
 
-/// What the next picture does in its layers.
+/// Layers of the next picture.
 enum LayerPlan {
-    /// There is one layer.
+    /// A single layer.
     None,
     Vp8(TemporalStep),
     Vp9,
@@ -177,10 +176,10 @@ pub(crate) struct Encoder {
     references: References,
     temporal: Temporal,
     buffers: Buffers,
-    /// Layer frames of the last picture that have not been taken, the highest first.
+    /// Layer frames of the last picture not yet taken, highest first.
     upper: Vec<(Vec<u8>, LayerInfo)>,
     key_frame: bool,
-    /// Whether the library's encoder must be opened again before the next frame.
+    /// Whether the library's encoder must be reopened before the next frame.
     reopen: bool,
     next_id: u64,
     /// The last key frame.
@@ -230,7 +229,7 @@ impl Encoder {
         }
     }
 
-    /// Says what layer the frame is of, and keeps its upper spatial layers.
+    /// Sets the frame's layer, and keeps its upper spatial layers.
     fn tell_layers(&mut self, plan: LayerPlan, out: &mut CodedFrame) -> Result<(), VideoError> {
         let layering = self.config.layering;
         let top = layering.temporal() - 1;
@@ -248,7 +247,7 @@ impl Encoder {
                 let mut all: Vec<_> =
                     frames.map(|(f, s)| (f.to_vec(), buffers.coded(picture, key, id(s), layering, &told))).collect();
                 all.reverse();
-                // Lower spatial layers of a picture are referred to by upper ones.
+                // Lower spatial layers of a picture are references of upper ones.
                 let single = layering.spatial() == 1;
                 out.discardable = single && top > 0 && temporal == top && !out.key;
                 if let Some((data, info)) = all.pop() {
@@ -372,7 +371,7 @@ impl VideoEncoder for Encoder {
     fn next_layer(&mut self, out: &mut CodedFrame) -> bool {
         let Some((data, info)) = self.upper.pop() else { return false };
         (out.data, out.layer, out.more_layers) = (data, Some(info), !self.upper.is_empty());
-        // Of the picture that was coded last.
+        // Of the last coded picture.
         out.picture_id = self.next_id.saturating_sub(1);
         (out.key, out.from_selected) = (self.last_key == out.picture_id, false);
         let top = self.config.layering.top();

@@ -1,33 +1,33 @@
-//! What of frame headers must be known before the library sees a frame: whether it is a key frame, and its size, which
-//! decides what the library allocates.
+//! Parts of frame headers needed before the library decodes a frame: whether it is a key frame, and its size, which
+//! determines the library's allocations.
 
 use super::{MAX_SAMPLES, MAX_SIDE};
 use weir_media::VideoCodec;
 
-/// What a frame says of itself.
+/// Properties of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub(super) key: bool,
-    /// Its size where it says one of its own; else it has that of a picture before.
+    /// Its size if signalled; otherwise it has that of an earlier picture.
     size: Option<(u32, u32)>,
-    /// Bytes from the start that must be there for the rest to be of use; `None` if all must.
+    /// Number of leading bytes that must be present for decoding; `None` if all must.
     head: Option<usize>,
 }
 
 impl Header {
-    /// Whether the frame's size is one that is decoded.
+    /// Whether the frame's size is supported.
     pub(super) fn fits(self) -> bool {
         self.size.is_none_or(|(w, h)| {
             (1..=MAX_SIDE).contains(&w) && (1..=MAX_SIDE).contains(&h) && u64::from(w) * u64::from(h) <= MAX_SAMPLES
         })
     }
 
-    /// Whether these bytes, of which some behind the start may be missing, are worth a try.
+    /// Whether these bytes, some of which may be missing after the start, can be decoded.
     pub(super) fn is_of_use(self, data: &[u8]) -> bool {
         self.head.is_some_and(|head| data.len() > head)
     }
 
-    /// Of the first frame in these bytes; `None` if they are none.
+    /// The header of the first frame in these bytes; `None` if it is invalid.
     pub(super) fn parse(codec: VideoCodec, data: &[u8]) -> Option<Self> {
         if codec == VideoCodec::Vp8 { Self::vp8(data) } else { Self::vp9(data) }
     }
@@ -35,7 +35,7 @@ impl Header {
     /// RFC 6386, section 9.1.
     fn vp8(data: &[u8]) -> Option<Self> {
         let [tag, middle, high, rest @ ..] = data else { return None };
-        // The first partition holds the modes and motion of the whole frame, and all that is kept for the next.
+        // The first partition has the modes and motion of the whole frame, and all state kept for the next.
         let first_partition = u32::from_le_bytes([*tag, *middle, *high, 0]) >> 5;
         let head = |start| Some(start + first_partition as usize);
         if tag & 1 == 1 {
@@ -57,7 +57,7 @@ impl Header {
             bits.take(1)?;
         }
         if bits.take(1)? == 1 {
-            // It shows a picture that is there already.
+            // It shows an existing picture.
             return Some(Self { key: false, size: None, head: None });
         }
         let key = bits.take(1)? == 0;
@@ -132,7 +132,7 @@ impl Bits<'_> {
     }
 }
 
-/// The frames of a VP9 superframe (VP9 bitstream specification, annex B), or the one frame there is.
+/// The frames of a VP9 superframe (VP9 bitstream specification, annex B), or a single frame.
 pub(super) fn vp9_frames(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = data;
     let mut sizes = index(data);
@@ -151,7 +151,7 @@ pub(super) fn vp9_frames(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The bytes that hold the sizes of a superframe's frames, and how many of them a size takes.
+/// The bytes with the sizes of a superframe's frames, and the number of bytes per size.
 fn index(data: &[u8]) -> Option<(&[u8], usize)> {
     let marker = *data.last()?;
     let (frames, width) = (usize::from(marker & 7) + 1, usize::from(marker >> 3 & 3) + 1);
@@ -159,7 +159,7 @@ fn index(data: &[u8]) -> Option<(&[u8], usize)> {
     (marker >> 5 == 0b110 && data[start] == marker).then(|| (&data[start + 1..data.len() - 1], width))
 }
 
-/// Writes a superframe of one frame, so that the library does not look for more frames in what is behind the first.
+/// Writes a superframe of one frame, so that the library does not look for further frames after the first.
 pub(super) fn vp9_single(frame: &[u8], out: &mut Vec<u8>) {
     const MARKER: u8 = 0b1101_1000;
     out.clear();
@@ -204,7 +204,7 @@ mod tests {
         let key = |size| Some(Header { key: true, size, head: None });
         let delta = |size| Some(Header { key: false, size, head: None });
         assert_eq!(parse(&format!("10 00 0 0 1 0 {sync} 010 0 {vga}")), key(Some((640, 480))));
-        // Profile 1 tells its subsampling, profile 2 its depth.
+        // Profile 1 signals its subsampling, profile 2 its depth.
         assert_eq!(parse(&format!("10 10 0 0 1 0 {sync} 010 0 000 {vga}")), key(Some((640, 480))));
         assert_eq!(parse(&format!("10 01 0 0 1 0 {sync} 0 010 0 {vga}")), key(Some((640, 480))));
         assert_eq!(parse(&format!("10 00 0 1 0 0 1 00 {sync} 00000000 {vga}")), delta(Some((640, 480))));
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(split(&[1, 2, 3]), [[1, 2, 3]]);
         let two = [1, 2, 3, 4, 5, 0b1100_0001, 3, 2, 0b1100_0001];
         assert_eq!(split(&two), [&[1, 2, 3][..], &[4, 5]]);
-        // Sizes beyond the end give nothing more.
+        // Sizes beyond the end yield no further frames.
         assert_eq!(split(&[1, 2, 0b1100_0001, 1, 99, 0b1100_0001]), [[1]]);
         assert_eq!(split(&[]).len(), 1);
         let mut single = Vec::new();

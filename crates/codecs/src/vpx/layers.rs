@@ -1,18 +1,18 @@
-//! Layers: the flags and structures by which the library makes them, and what each frame says of its own.
+//! Layers: the library's flags and structures, and the signalling of each frame's layer.
 
 use super::{Context, sys};
 use core::mem::MaybeUninit;
 use weir_media::{LayerId, LayerInfo, LayerRates, Layering, TemporalStep, VideoError};
 use weir_units::DataRate;
 
-/// Buffers of references in VP9.
+/// Number of reference buffers in VP9.
 const BUFFERS: usize = 8;
 
 fn kbps(rate: DataRate) -> u32 {
     (rate.as_bps().saturating_add(500) / 1000).clamp(1, 500_000) as u32
 }
 
-/// Writes layers and their rates into the library's configuration.
+/// Writes layers and their rates to the library's configuration.
 pub(super) fn configure(c: &mut sys::vpx_codec_enc_cfg_t, layering: Layering, rates: &LayerRates) {
     let (spatial, temporal) = (usize::from(layering.spatial()), usize::from(layering.temporal()));
     c.ss_number_layers = spatial as u32;
@@ -26,7 +26,7 @@ pub(super) fn configure(c: &mut sys::vpx_codec_enc_cfg_t, layering: Layering, ra
     };
     c.ts_periodicity = pattern.len() as u32;
     c.ts_layer_id[..pattern.len()].copy_from_slice(pattern);
-    // Modes 0101 and 0212 of VP9; VP8 goes by flags.
+    // Modes 0101 and 0212 of VP9; VP8 uses flags.
     c.temporal_layering_mode = match temporal {
         1 => sys::VP9E_TEMPORAL_LAYERING_MODE::VP9E_TEMPORAL_LAYERING_MODE_NOLAYERING as i32,
         2 => sys::VP9E_TEMPORAL_LAYERING_MODE::VP9E_TEMPORAL_LAYERING_MODE_0101 as i32,
@@ -35,10 +35,10 @@ pub(super) fn configure(c: &mut sys::vpx_codec_enc_cfg_t, layering: Layering, ra
     set_rates(c, layering, rates);
 }
 
-/// The library counts the rate of a temporal layer with those below it, and of a spatial layer without.
+/// The library's rate of a temporal layer includes those below it, that of a spatial layer does not.
 pub(super) fn set_rates(c: &mut sys::vpx_codec_enc_cfg_t, layering: Layering, rates: &LayerRates) {
     c.rc_target_bitrate = kbps(rates.total());
-    // VP8 wants each sum above the one before, also where a layer has no rate.
+    // VP8 requires increasing sums, even if a layer has no rate.
     let mut least = 0;
     for t in 0..layering.temporal() {
         least = kbps(rates.up_to(LayerId::new(u8::MAX, t))).max(least + 1);
@@ -55,7 +55,7 @@ pub(super) fn set_rates(c: &mut sys::vpx_codec_enc_cfg_t, layering: Layering, ra
 }
 
 impl Context {
-    /// Switches VP9's layers on.
+    /// Enables VP9's layers.
     pub(super) fn set_svc(&mut self, layering: Layering, config: &sys::vpx_codec_enc_cfg_t) -> Result<(), VideoError> {
         self.set(sys::vp8e_enc_control_id::VP9E_SET_SVC, 1)?;
         let mut extra = sys::vpx_svc_extra_cfg_t {
@@ -70,7 +70,7 @@ impl Context {
         for s in 0..layering.spatial() {
             extra.scaling_factor_den[usize::from(s)] = 1 << (layering.spatial() - 1 - s);
         }
-        // SAFETY: the context is live, and this control copies a struct of this type.
+        // SAFETY: the context is valid, and this control copies a struct of this type.
         let answer = unsafe {
             let control = sys::vp8e_enc_control_id::VP9E_SET_SVC_PARAMETERS as i32;
             sys::vpx_codec_control_(&mut *self.raw, control, &raw mut extra)
@@ -78,11 +78,12 @@ impl Context {
         self.told("VP9E_SET_SVC_PARAMETERS", answer)
     }
 
-    /// The temporal layer of the picture that was coded last, and which buffers each of its spatial layers read and wrote.
+    /// The temporal layer of the last coded picture, and the buffers that each of its spatial layers read and wrote.
     pub(super) fn svc_told(&mut self) -> Result<(u8, sys::vpx_svc_ref_frame_config), VideoError> {
         let mut id = MaybeUninit::<sys::vpx_svc_layer_id>::zeroed();
         let mut references = MaybeUninit::<sys::vpx_svc_ref_frame_config>::zeroed();
-        // SAFETY: the context is live; both controls write structs of these types, of which zeros are valid anyway.
+        // SAFETY: the context is valid; both controls write structs of these types, for which zeros are valid in any
+        // case.
         let (told, id, references) = unsafe {
             let control = sys::vp8e_enc_control_id::VP9E_GET_SVC_LAYER_ID as i32;
             let mut answer = sys::vpx_codec_control_(&mut *self.raw, control, id.as_mut_ptr());
@@ -97,8 +98,8 @@ impl Context {
     }
 }
 
-/// The temporal layers of VP8: which buffers each picture reads and writes. The base layer is in the last-frame buffer, layer
-/// 1 of three in the golden one.
+/// The temporal layers of VP8: the buffers that each picture reads and writes. The base layer uses the last-frame
+/// buffer, layer 1 of three the golden one.
 #[derive(Clone, Debug)]
 pub(super) struct Temporal {
     layering: Layering,
@@ -112,7 +113,7 @@ impl Temporal {
         Self { layering, since_key: 0, tl0_pic_idx: 0 }
     }
 
-    /// What the next picture does, and its flags for `vpx_codec_encode`.
+    /// The role of the next picture, and its flags for `vpx_codec_encode`.
     pub(super) fn plan(&self, key: bool) -> (TemporalStep, u32) {
         let step = self.layering.step(if key { 0 } else { self.since_key });
         if key {
@@ -128,13 +129,13 @@ impl Temporal {
             flags |= sys::VP8_EFLAG_NO_UPD_GF;
         }
         if step.temporal > 0 {
-            // The entropy coder's state is that of the base layer, or a frame left out would spoil it.
+            // The entropy coder keeps the state of the base layer; otherwise a dropped frame would corrupt it.
             flags |= sys::VP8_EFLAG_NO_UPD_LAST | sys::VP8_EFLAG_NO_UPD_ENTROPY;
         }
         (step, flags)
     }
 
-    /// A picture has been coded to this plan, or as a key frame.
+    /// A picture was coded by this plan, or as a key frame.
     pub(super) fn coded(&mut self, key: bool, step: TemporalStep) -> (TemporalStep, LayerInfo) {
         let step = if key { self.layering.step(0) } else { step };
         self.since_key = if key { 1 } else { self.since_key + 1 };
@@ -151,12 +152,12 @@ impl Temporal {
     }
 }
 
-/// What is in VP9's buffers: picture and spatial layer.
+/// Contents of VP9's buffers: picture and spatial layer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers([Option<(u64, u8)>; BUFFERS]);
 
 impl Buffers {
-    /// What the frame of a spatial layer says of its layer, from the buffers that it read; notes those that it wrote.
+    /// The layer signalling of a spatial layer's frame, from the buffers that it read; records those that it wrote.
     pub(super) fn coded(
         &mut self,
         picture: u64,
@@ -168,7 +169,7 @@ impl Buffers {
         let s = usize::from(id.spatial);
         let mut info = LayerInfo {
             id,
-            // In both patterns nothing refers to an upper layer's picture from before a lower one's.
+            // In both patterns no picture refers to an upper layer's picture from before a lower one's.
             sync: true,
             references: Some([0; 3]),
             spatial_layers: (key && id.spatial == 0).then_some(layering.spatial()),
@@ -230,7 +231,7 @@ mod tests {
                 assert_eq!(flags & sys::VP8_EFLAG_NO_UPD_LAST != 0, step.temporal > 0, "{n}");
                 let writes_golden = flags & sys::VP8_EFLAG_NO_UPD_GF == 0;
                 assert_eq!(writes_golden, !step.discardable && step.temporal > 0, "{n}");
-                // Whoever reads the golden buffer comes behind what wrote it.
+                // A picture that reads the golden buffer follows the one that wrote it.
                 assert!(middle || flags & sys::VP8_EFLAG_NO_REF_GF != 0, "{n}");
                 middle = writes_golden || (middle && step.temporal > 0);
             }

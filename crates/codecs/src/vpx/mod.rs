@@ -18,10 +18,10 @@ use weir_media::{VideoCodec, VideoError};
 
 const LIBRARY: &str = "libvpx";
 
-/// Most samples of a picture, coded or decoded: 4096x2304, the largest frame of H.264's level 5.2. It bounds what a
-/// damaged or forged frame can make the decoder allocate.
+/// Most samples of a picture, coded or decoded: 4096x2304, the largest frame of H.264's level 5.2. It bounds the
+/// decoder's allocations for damaged or forged frames.
 const MAX_SAMPLES: u64 = 36_864 * 256;
-/// Most samples a side: VP8 has 14 bits for it (RFC 6386, section 9.1).
+/// Greatest width and height: VP8 has 14 bits for each (RFC 6386, section 9.1).
 const MAX_SIDE: u32 = 16_383;
 
 const fn check(codec: VideoCodec) -> Check {
@@ -30,19 +30,19 @@ const fn check(codec: VideoCodec) -> Check {
 
 /// The library's version.
 pub(crate) fn version() -> String {
-    // SAFETY: gives a static string.
+    // SAFETY: returns a static string.
     let text = unsafe { CStr::from_ptr(sys::vpx_codec_version_str()) };
     text.to_string_lossy().trim_start_matches('v').to_owned()
 }
 
 /// Owns an encoder or a decoder of the library.
 struct Context {
-    /// At one address for good, since the library may point into it.
+    /// Boxed, since the library may keep pointers into it.
     raw: Box<sys::vpx_codec_ctx_t>,
     check: Check,
 }
 
-// SAFETY: the library keeps nothing by thread, and everything it has of a codec hangs on its context.
+// SAFETY: the library has no thread-local state, and all state of a codec belongs to its context.
 unsafe impl Send for Context {}
 
 impl Drop for Context {
@@ -56,7 +56,8 @@ impl Context {
     fn encoder(codec: VideoCodec, config: &sys::vpx_codec_enc_cfg_t) -> Result<Self, VideoError> {
         let version = sys::VPX_ENCODER_ABI_VERSION as i32;
         Self::open(codec, "vpx_codec_enc_init", |raw| {
-            // SAFETY: the context is zeros as the library wants it, the interface is static and the configuration is copied.
+            // SAFETY: the context is zeroed as the library requires, the interface is static and the configuration is
+            // copied.
             unsafe { sys::vpx_codec_enc_init_ver(raw, encoder_interface(codec), config, 0, version) }
         })
     }
@@ -79,7 +80,7 @@ impl Context {
         what: &'static str,
         init: impl FnOnce(&mut sys::vpx_codec_ctx_t) -> sys::vpx_codec_err_t,
     ) -> Result<Self, VideoError> {
-        // SAFETY: pointers, integers and an enumeration that has a zero are valid as zeros.
+        // SAFETY: zeros are valid for pointers, integers and an enumeration with a zero value.
         let mut raw = unsafe { Box::<sys::vpx_codec_ctx_t>::new_zeroed().assume_init() };
         match init(&mut raw) {
             sys::VPX_CODEC_OK => Ok(Self { raw, check: check(codec) }),
@@ -87,12 +88,12 @@ impl Context {
         }
     }
 
-    /// Passes the library's answer on.
+    /// Converts the library's return value to a result.
     fn told(&mut self, what: &'static str, answer: sys::vpx_codec_err_t) -> Result<(), VideoError> {
         if answer == sys::VPX_CODEC_OK {
             return Ok(());
         }
-        // SAFETY: the context is live; the detail is null or a string that stays until the next call.
+        // SAFETY: the context is valid; the detail is null or a string that is valid until the next call.
         let detail = unsafe {
             let detail = sys::vpx_codec_error_detail(&mut *self.raw);
             if detail.is_null() { "".into() } else { CStr::from_ptr(detail).to_string_lossy() }
@@ -103,22 +104,22 @@ impl Context {
 
     /// Sets a control whose value is an integer.
     fn set(&mut self, control: sys::vp8e_enc_control_id, value: i32) -> Result<(), VideoError> {
-        // SAFETY: the context is live, and callers name controls that take an `int` or `unsigned`.
+        // SAFETY: the context is valid, and callers pass controls with an `int` or `unsigned` value.
         let answer = unsafe { sys::vpx_codec_control_(&mut *self.raw, control as i32, value) };
         self.told("vpx_codec_control", answer)
     }
 }
 
 fn encoder_interface(codec: VideoCodec) -> *mut sys::vpx_codec_iface_t {
-    // SAFETY: both give a static.
+    // SAFETY: both return a static.
     unsafe { if codec == VideoCodec::Vp8 { sys::vpx_codec_vp8_cx() } else { sys::vpx_codec_vp9_cx() } }
 }
 
-/// The library's configuration of a new encoder.
+/// The library's default configuration of an encoder.
 fn default_config(codec: VideoCodec) -> Result<sys::vpx_codec_enc_cfg_t, VideoError> {
-    // Its enumerations have no zero, so only the library may fill it.
+    // Its enumerations have no zero value, so only the library may fill it.
     let mut config = MaybeUninit::<sys::vpx_codec_enc_cfg_t>::uninit();
-    // SAFETY: the interface is static, and the call writes the whole struct where it succeeds.
+    // SAFETY: the interface is static, and the call writes the whole struct on success.
     let answer = unsafe { sys::vpx_codec_enc_config_default(encoder_interface(codec), config.as_mut_ptr(), 0) };
     if answer == sys::VPX_CODEC_OK {
         // SAFETY: it has just been written.
@@ -129,6 +130,6 @@ fn default_config(codec: VideoCodec) -> Result<sys::vpx_codec_enc_cfg_t, VideoEr
 }
 
 fn text(error: sys::vpx_codec_err_t) -> String {
-    // SAFETY: gives a static string for any value.
+    // SAFETY: returns a static string for any value.
     unsafe { CStr::from_ptr(sys::vpx_codec_err_to_string(error)) }.to_string_lossy().into_owned()
 }

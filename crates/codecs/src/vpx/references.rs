@@ -1,38 +1,38 @@
-//! Which pictures the golden and the alternative reference buffers keep, so that coding can go back to one that the
-//! receiver has.
+//! Selects which pictures the golden and the alternative reference buffers keep, so that encoding can return to one
+//! that the receiver has.
 //!
-//! VP8 and VP9 code from three buffers here: the last picture, golden and alternative reference. The last two are
-//! written every few frames, in turn. What has been acknowledged stays until the other one is acknowledged too: at
-//! any time one buffer holds a picture that the receiver is known to have, and the other one awaits its word.
+//! VP8 and VP9 use three buffers here: the last picture, golden and alternative reference. The latter two are written
+//! alternately every few frames. An acknowledged picture is kept until the other one is acknowledged too: at any time
+//! one buffer has a picture that the receiver is known to have, and the other one awaits its acknowledgement.
 
 use vpx_sys as sys;
 
-/// Frames between two pictures that are kept: 133 ms at 30 a second, so that going back does not go far.
+/// Interval of kept pictures in frames: 133 ms at 30 a second, so that references are recent.
 const KEEP_EVERY: u64 = 4;
-/// Frames after which a picture without an acknowledgement is taken for lost: 0.5 s at 30 a second, above the round
-/// trips of live video.
+/// Frames after which an unacknowledged picture is assumed lost: 0.5 s at 30 a second, above the round-trip times of
+/// live video.
 const AWAIT: u64 = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Kept {
-    /// The picture in the buffer; none where it is later than a loss.
+    /// The picture in the buffer; `None` if it is later than a loss.
     id: Option<u64>,
     acknowledged: bool,
 }
 
-/// What the next frame does.
+/// The role of the next frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Plan {
     /// Flags for `vpx_codec_encode`.
     pub(super) flags: u32,
-    /// It refers to none but the selected picture.
+    /// Whether it refers to the selected picture only.
     pub(super) from_selected: bool,
     /// The buffer that it is written to.
     writes: Option<usize>,
 }
 
 impl Plan {
-    /// The library does as it likes.
+    /// No constraints.
     pub(super) const fn free() -> Self {
         Self { flags: 0, from_selected: false, writes: None }
     }
@@ -42,7 +42,7 @@ impl Plan {
 #[derive(Clone, Debug, Default)]
 pub(super) struct References {
     kept: [Kept; 2],
-    /// The buffer to code the next frame from.
+    /// The buffer from which to encode the next frame.
     selected: Option<usize>,
     last_kept: u64,
 }
@@ -57,7 +57,7 @@ impl References {
         }
     }
 
-    /// The receiver has this picture and everything it needs of those before, and has lost one after it.
+    /// The receiver has this picture and all its references, and has lost a later one.
     pub(super) fn select(&mut self, id: u64) -> bool {
         for kept in self.kept.iter_mut().filter(|k| k.id.is_some_and(|kept| kept > id)) {
             *kept = Kept::default();
@@ -66,7 +66,7 @@ impl References {
         self.selected.is_some()
     }
 
-    /// The buffer that frame `next` is written to.
+    /// The buffer to which frame `next` is written.
     fn to_write(&self, next: u64) -> Option<usize> {
         if next < self.last_kept + KEEP_EVERY {
             return None;
@@ -83,9 +83,9 @@ impl References {
         })
     }
 
-    /// What frame `next` does.
+    /// The plan of frame `next`.
     pub(super) fn plan(&self, next: u64) -> Plan {
-        // The entropy coder's state is left as the key frame has set it, or a lost frame would spoil it.
+        // The entropy coder keeps the state set by the key frame; otherwise a lost frame would corrupt it.
         let mut flags = sys::VP8_EFLAG_NO_UPD_ENTROPY;
         let writes = self.to_write(next);
         for n in 0..2 {
@@ -102,7 +102,7 @@ impl References {
         Plan { flags, from_selected: self.selected.is_some(), writes }
     }
 
-    /// Frame `id` has been coded to this plan, or as a key frame, which goes to all buffers.
+    /// Frame `id` was coded by this plan, or as a key frame, which is written to all buffers.
     pub(super) fn coded(&mut self, id: u64, key: bool, plan: Plan) {
         self.selected = None;
         for n in 0..2 {
@@ -139,7 +139,7 @@ mod tests {
         let mut r = References::default();
         let steps = run(&mut r, 0..40, Some(6));
         assert_eq!((steps[0], steps[5], steps[6]), ([Some(0), Some(0)], [Some(0), Some(0)], [Some(6), Some(0)]));
-        // 6 is acknowledged at 12, and 0 gives way; 12 at 18, and 6 gives way.
+        // 6 is acknowledged at 12 and replaces 0; 12 is at 18 and replaces 6.
         assert_eq!((steps[12], steps[18]), ([Some(6), Some(12)], [Some(18), Some(12)]));
         for (n, step) in steps.iter().enumerate().skip(12) {
             let oldest = step.iter().flatten().min().copied().unwrap();
@@ -179,7 +179,7 @@ mod tests {
         let refused = sys::VP8_EFLAG_NO_REF_LAST | sys::VP8_EFLAG_NO_REF_GF;
         assert_eq!(plan.flags & (refused | sys::VP8_EFLAG_NO_REF_ARF), refused);
         r.coded(31, false, plan);
-        // The buffer that holds something after the loss is not referred to until it is written again.
+        // The buffer with a picture after the loss is not referred to until it is rewritten.
         let next = r.plan(32);
         assert!(!next.from_selected && next.flags & refused == sys::VP8_EFLAG_NO_REF_GF);
         assert_eq!(next.writes, None);

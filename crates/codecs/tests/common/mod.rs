@@ -1,4 +1,4 @@
-//! A moving picture to code, and how far two pictures are apart.
+//! A moving picture to encode, and a measure of the difference between pictures.
 #![allow(dead_code, clippy::allow_attributes, reason = "each test takes what it needs")]
 
 use weir_codecs::{decoder_of, encoder_of};
@@ -38,7 +38,7 @@ impl PictureSource for Panning {
     }
 }
 
-/// A well-mixed number of three.
+/// A hash of three numbers.
 fn hash(x: u32, y: u32, z: u32) -> u32 {
     let mut h = x.wrapping_mul(0x9e37_79b1) ^ y.wrapping_mul(0x85eb_ca77) ^ z.wrapping_mul(0xc2b2_ae3d);
     h = (h ^ (h >> 15)).wrapping_mul(0x2c1b_3c6d);
@@ -46,7 +46,7 @@ fn hash(x: u32, y: u32, z: u32) -> u32 {
     h ^ (h >> 15)
 }
 
-/// Smooth noise, 0 to 255, whose grains are `grain` samples wide.
+/// Smooth noise, 0 to 255, with grains `grain` samples wide.
 fn texture(x: u32, y: u32, grain: u32, seed: u32) -> u32 {
     let (cx, cy, fx, fy) = (x / grain, y / grain, x % grain, y % grain);
     let at = |i, j| hash(cx + i, cy + j, seed) & 255;
@@ -55,7 +55,7 @@ fn texture(x: u32, y: u32, grain: u32, seed: u32) -> u32 {
     (top * (grain - fy) + bottom * fy) / (grain * grain)
 }
 
-/// Picture `n` of a head that sways before a textured wall, with a little noise as a camera has it.
+/// Picture `n` of a swaying head in front of a textured wall, with a little camera noise.
 pub(crate) fn picture(width: u32, height: u32, n: u32) -> Picture {
     let mut p = Picture::new(width, height).unwrap();
     let swing = |period: u32, reach: u32| {
@@ -106,7 +106,7 @@ pub(crate) fn picture(width: u32, height: u32, n: u32) -> Picture {
     p
 }
 
-/// Peak signal-to-noise ratio of luma in dB; 99 for equal pictures. What only one of them has is left out.
+/// Peak signal-to-noise ratio of luma in dB; 99 for equal pictures. Samples in only one of them are ignored.
 pub(crate) fn psnr(a: &Picture, b: &Picture) -> f64 {
     let ((aw, ah), (bw, bh)) = (a.size_of(Plane::Y), b.size_of(Plane::Y));
     assert!(aw.abs_diff(bw) <= 1 && ah.abs_diff(bh) <= 1, "{a:?} and {b:?} differ in size");
@@ -119,7 +119,7 @@ pub(crate) fn psnr(a: &Picture, b: &Picture) -> f64 {
     if sum == 0 { 99.0 } else { 10.0 * (255.0 * 255.0 * (w * h) as f64 / sum as f64).log10() }
 }
 
-/// What came out for one picture.
+/// The result for one picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Shot {
     pub(crate) frame: CodedFrame,
@@ -127,7 +127,7 @@ pub(crate) struct Shot {
     pub(crate) psnr: f64,
 }
 
-/// An encoder and a decoder at its side.
+/// An encoder and its decoder.
 pub(crate) struct Chain {
     pub(crate) encoder: Box<dyn VideoEncoder>,
     pub(crate) decoder: Box<dyn VideoDecoder>,
@@ -145,7 +145,7 @@ impl Chain {
         })
     }
 
-    /// Codes the next picture.
+    /// Encodes the next picture.
     pub(crate) fn code(&mut self) -> (Picture, CodedFrame) {
         let (width, height) = (self.encoder.config().width, self.encoder.config().height);
         let source = picture(width, height, self.n);
@@ -156,7 +156,7 @@ impl Chain {
         (source, frame)
     }
 
-    /// Codes the next picture and decodes it; a frame that was left out repeats the last picture.
+    /// Encodes and decodes the next picture; a dropped frame repeats the last picture.
     pub(crate) fn shoot(&mut self) -> Shot {
         let (source, frame) = self.code();
         let decoded = if frame.data.is_empty() {
@@ -169,7 +169,7 @@ impl Chain {
     }
 }
 
-/// The decoder of what an encoder makes.
+/// The decoder for an encoder's output.
 pub(crate) fn decoder_for(codec: VideoCodec) -> Box<dyn VideoDecoder> {
     let library = if codec == VideoCodec::H264 { "openh264" } else { "libvpx" };
     decoder_of(library, codec).unwrap()
@@ -186,13 +186,13 @@ pub(crate) fn keys(shots: &[Shot]) -> Vec<usize> {
     shots.iter().enumerate().filter(|(_, s)| s.frame.key).map(|(n, _)| n).collect()
 }
 
-/// The lowest PSNR and the mean.
+/// The lowest and the mean PSNR.
 pub(crate) fn quality(shots: &[Shot]) -> (f64, f64) {
     let lowest = shots.iter().map(|s| s.psnr).fold(f64::INFINITY, f64::min);
     (lowest, shots.iter().map(|s| s.psnr).sum::<f64>() / shots.len() as f64)
 }
 
-/// Every encoder that is built in and can be decoded here.
+/// Every built-in encoder whose output can be decoded here.
 pub(crate) fn encoders() -> Vec<(&'static str, VideoCodec)> {
     let list = weir_codecs::list();
     let decodes = |c| list.iter().any(|l| l.codec == c && l.built_in && l.decodes);

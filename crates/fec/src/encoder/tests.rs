@@ -1,12 +1,12 @@
 use super::*;
 
-/// A packet of three bytes that tells its number, and zeros behind.
+/// A packet of three bytes that contain its number, followed by zeros.
 fn push(encoder: &mut Encoder, sequence: u64, importance: Importance) {
     let s = sequence as u8;
     encoder.push(sequence, Symbol { bytes: &[s, s + 1, s + 2], zeros: u32::from(s) }, importance);
 }
 
-/// Coverage, shape and symbol of all repair packets that wait.
+/// Coverage, shape and symbol of all waiting repair packets.
 fn poll(encoder: &mut Encoder) -> Vec<(Vec<u64>, Code, Vec<u8>, u32)> {
     let mut all = Vec::new();
     while let Some(r) = encoder.poll_repair() {
@@ -130,7 +130,7 @@ fn importance_has_blocks_of_its_own() {
         push(&mut encoder, s as u64, importance);
     }
     assert_eq!(covered(&mut encoder), [vec![0, 3], vec![2, 4, 7]]);
-    // Another kind of plan closes what is open.
+    // Another kind of plan completes open blocks.
     encoder.set_scheme(Some(Scheme::Parity { interval: 2 })).unwrap();
     assert_eq!(covered(&mut encoder), [[5]]);
     push(&mut encoder, 8, Key);

@@ -1,5 +1,5 @@
-//! x86-64. Each set of instructions is a type whose values exist only where the processor has them, so that its methods
-//! are safe to call.
+//! x86-64. Each instruction set is a type whose values exist only if the processor supports it, so that its methods are
+//! safe to call.
 
 mod combine;
 mod matrices;
@@ -25,7 +25,7 @@ impl Ssse3 {
     pub(super) fn detect() -> Option<Self> {
         is_x86_feature_detected!("ssse3").then_some(Self(()))
     }
-    /// `into ^= factor * from`, which have one length, for as many bytes as fit; how many that were.
+    /// `into ^= factor * from`, of equal length, for as many bytes as fit; returns their number.
     pub(super) fn mul_add(self, into: &mut [u8], from: &[u8], table: &[u8; 32]) -> usize {
         assert_eq!(into.len(), from.len());
         let done = into.len() / 16 * 16;
@@ -39,7 +39,7 @@ impl Avx2 {
     pub(super) fn detect() -> Option<Self> {
         is_x86_feature_detected!("avx2").then_some(Self(()))
     }
-    /// `into ^= from`, over the shorter of both.
+    /// `into ^= from`, over the shorter length.
     pub(super) fn xor_into(self, into: &mut [u8], from: &[u8]) {
         #[target_feature(enable = "avx2")]
         fn xor(into: &mut [u8], from: &[u8]) {
@@ -50,7 +50,7 @@ impl Avx2 {
         // SAFETY: the instructions are present.
         unsafe { xor(into, from) }
     }
-    /// `into ^= factor * from`, which have one length, for as many bytes as fit; how many that were.
+    /// `into ^= factor * from`, of equal length, for as many bytes as fit; returns their number.
     pub(super) fn mul_add(self, into: &mut [u8], from: &[u8], table: &[u8; 32]) -> usize {
         assert_eq!(into.len(), from.len());
         let done = into.len() / 32 * 32;
@@ -68,14 +68,14 @@ impl Gfni512 {
             && is_x86_feature_detected!("avx512vbmi");
         all.then_some(Self(()))
     }
-    /// `into ^= from`, which have one length.
+    /// `into ^= from`, of equal length.
     #[inline]
     pub(super) fn xor_into(self, into: &mut [u8], from: &[u8]) {
         assert_eq!(into.len(), from.len());
         // SAFETY: the instructions are present, both slices have one length.
         unsafe { xor_512(into.as_mut_ptr(), from.as_ptr(), into.len()) }
     }
-    /// As [`super::xor_all_by`], whose checks were made.
+    /// As [`super::xor_all_by`], after its checks.
     pub(super) fn xor_all(self, into: &mut [u8], sources: &[&[u8]]) {
         assert!(sources.iter().all(|s| s.len() <= into.len()));
         // SAFETY: the instructions are present, and no source is longer.
@@ -87,7 +87,7 @@ impl Gfni512 {
         // SAFETY: the instructions are present.
         unsafe { interpolate_512(known, wanted, coefficients) }
     }
-    /// As [`super::combine_by`], whose checks were made.
+    /// As [`super::combine_by`], after its checks.
     pub(super) fn combine(self, coefficients: &[u8], sources: &[&[u8]], outputs: &mut [Vec<u8>], len: usize) {
         let (k, m) = (sources.len(), outputs.len());
         assert!(k <= SOURCES && coefficients.len() == k * m);
@@ -99,12 +99,12 @@ impl Gfni512 {
         let common = sources.iter().map(|s| s.len()).min().unwrap_or(0) / 64 * 64;
         let mut matrices = [0; ROWS * STRIDE];
         let mut row = 0;
-        // Groups of rows as equal as can be: eight rows are four and four, not seven and one.
+        // Groups of rows of nearly equal size: eight rows are four and four, not seven and one.
         for groups in (1..=m.div_ceil(ROWS)).rev() {
             let rows = (m - row).div_ceil(groups);
             let outputs = &mut outputs[row..row + rows];
-            // SAFETY: the instructions are present. `expand` fills `matrices` for `rows` rows of `k`, which is
-            // `SOURCES` at most. All sources have `common` bytes and no more than `len`, all outputs `len`.
+            // SAFETY: the instructions are present. `expand` fills `matrices` for `rows` rows of `k`, which is at most
+            // `SOURCES`. All sources have `common` bytes and at most `len`, all outputs `len`.
             unsafe {
                 expand(&coefficients[row * k..(row + rows) * k], k, &mut matrices);
                 match rows {
@@ -128,7 +128,7 @@ impl Gfni512 {
 unsafe fn xor_512(into: *mut u8, from: *const u8, len: usize) {
     let mut i = 0;
     while i + 64 <= len {
-        // SAFETY: 64 bytes from i on are inside.
+        // SAFETY: 64 bytes from i are inside.
         unsafe {
             let (a, b) = (_mm512_loadu_epi8(into.add(i).cast()), _mm512_loadu_epi8(from.add(i).cast()));
             _mm512_storeu_epi8(into.add(i).cast(), _mm512_xor_si512(a, b));
@@ -136,7 +136,7 @@ unsafe fn xor_512(into: *mut u8, from: *const u8, len: usize) {
         i += 64;
     }
     if i < len {
-        // SAFETY: the mask keeps to the bytes that are inside.
+        // SAFETY: the mask selects bytes inside only.
         unsafe { xor_masked(into.add(i), from.add(i), first(len - i)) };
     }
 }
@@ -145,14 +145,14 @@ unsafe fn xor_512(into: *mut u8, from: *const u8, len: usize) {
 /// AVX-512 F and BW are present; the bytes of the mask are at both pointers, and do not overlap.
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn xor_masked(into: *mut u8, from: *const u8, mask: u64) {
-    // SAFETY: as the caller grants.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (a, b) = (_mm512_maskz_loadu_epi8(mask, into.cast()), _mm512_maskz_loadu_epi8(mask, from.cast()));
         _mm512_mask_storeu_epi8(into.cast(), mask, _mm512_xor_si512(a, b));
     }
 }
 
-/// `into ^=` all sources, each pair of registers' bytes kept there until all are summed.
+/// `into ^=` all sources; each pair of registers' bytes stays there until all are summed.
 ///
 /// # Safety
 /// AVX-512 F and BW are present; no source is longer than `into`.
@@ -162,7 +162,7 @@ unsafe fn xor_all_512(into: &mut [u8], sources: &[&[u8]]) {
     let common = sources.iter().map(|s| s.len()).min().unwrap_or(0) / 128 * 128;
     let into = into.as_mut_ptr();
     let mut i = 0;
-    // SAFETY: all sources have `common` bytes, and `into` has no less; behind, masks keep to the bytes that are inside.
+    // SAFETY: all sources have `common` bytes, and `into` has at least as many; beyond, masks select bytes inside only.
     unsafe {
         while i < common {
             let mut a = _mm512_loadu_epi8(into.add(i).cast());
@@ -205,7 +205,7 @@ unsafe fn mul_256(into: *mut u8, from: *const u8, len: usize, table: &[u8; 32]) 
     let nibble = _mm256_set1_epi8(15);
     let mut i = 0;
     while i < len {
-        // SAFETY: 32 bytes from i on are inside.
+        // SAFETY: 32 bytes from i are inside.
         unsafe {
             let x = _mm256_loadu_si256(from.add(i).cast());
             let sum = _mm256_loadu_si256(into.add(i).cast());
@@ -227,7 +227,7 @@ unsafe fn mul_128(into: *mut u8, from: *const u8, len: usize, table: &[u8; 32]) 
     let nibble = _mm_set1_epi8(15);
     let mut i = 0;
     while i < len {
-        // SAFETY: 16 bytes from i on are inside.
+        // SAFETY: 16 bytes from i are inside.
         unsafe {
             let x = _mm_loadu_si128(from.add(i).cast());
             let sum = _mm_loadu_si128(into.add(i).cast());
@@ -250,11 +250,11 @@ unsafe fn interpolate_512(known: &[u8], wanted: &[u8], coefficients: &mut [u8]) 
     let inverse = |x| _mm512_gf2p8affineinv_epi64_epi8::<0>(x, _mm512_set1_epi64(IDENTITY));
     let one = _mm512_set1_epi8(1);
     let load = |bytes: &[u8]| {
-        // SAFETY: the mask keeps to the bytes that are inside.
+        // SAFETY: the mask selects bytes inside only.
         unsafe { _mm512_maskz_loadu_epi8(first(bytes.len()), bytes.as_ptr().cast()) }
     };
     let store = |bytes: &mut [u8], x| {
-        // SAFETY: the mask keeps to the bytes that are inside.
+        // SAFETY: the mask selects bytes inside only.
         unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), first(bytes.len()), x) };
     };
     let translate = |points: &[u8]| {
@@ -266,7 +266,7 @@ unsafe fn interpolate_512(known: &[u8], wanted: &[u8], coefficients: &mut [u8]) 
     };
     let (x, y) = (translate(known), translate(wanted));
     let x = &x[..known.len()];
-    // The products of all differences from the known points, those of zero left out.
+    // The products of all differences from the known points, excluding zeros.
     let products = |a| {
         let mut product = one;
         for &b in x {

@@ -1,4 +1,4 @@
-//! Repair packets that wait for source packets, and how they give lost ones back.
+//! Repair packets waiting for source packets, and recovery from them.
 
 use weir_units::Timestamp;
 
@@ -7,7 +7,7 @@ use crate::buffers::Buffers;
 use crate::{Code, Coverage, Repair};
 use crate::{reed_solomon, sum};
 
-/// A repair packet that waits.
+/// A waiting repair packet.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) code: Code,
@@ -19,7 +19,7 @@ impl Row {
     const fn len(&self) -> usize {
         self.bytes.len().saturating_add(self.zeros as usize)
     }
-    /// Adds packets of the set that are at hand; false if one cannot belong to it.
+    /// Adds available packets of the set; returns `false` if one cannot belong to it.
     fn add(&mut self, set: &Coverage, sources: &Sources, pool: &mut Buffers) -> bool {
         let len = self.len();
         let mut longest = self.bytes.len();
@@ -35,7 +35,7 @@ impl Row {
     }
 }
 
-/// Repair packets over the same source packets by the same code: one if it is parity.
+/// Repair packets over the same source packets by the same code; a single one for parity.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) coverage: Coverage,
@@ -50,7 +50,7 @@ impl Block {
         let parity = |code| matches!(code, Code::Parity(_));
         self.coverage == repair.coverage && self.rows.iter().all(|row| parity(row.code) == parity(repair.code))
     }
-    /// Whether the repair packet is here already.
+    /// Whether the repair packet is already here.
     pub(super) fn has(&self, code: Code) -> bool {
         self.rows.iter().any(|known| match (known.code, code) {
             (Code::Parity(_), Code::Parity(_)) => true,
@@ -58,12 +58,12 @@ impl Block {
             _ => false,
         })
     }
-    /// Whether there are enough repair packets for what is unknown.
+    /// Whether there are enough repair packets for the unknown ones.
     pub(super) fn can_solve(&self, unknown: &Coverage) -> bool {
         unknown.len() <= self.rows.len()
     }
-    /// Turns the first rows into the unknown packets, in order of their sequence numbers. Returns how many, or `None`
-    /// if a row contradicts a packet at hand or another row.
+    /// Converts the first rows to the unknown packets, in order of their sequence numbers. Returns their number, or
+    /// `None` if a row contradicts an available packet or another row.
     pub(super) fn solve(
         &mut self,
         unknown: &Coverage,

@@ -1,4 +1,4 @@
-//! Packets that are at hand, and which ones ever were.
+//! Available packets, and a record of earlier ones.
 
 use std::collections::VecDeque;
 
@@ -6,23 +6,23 @@ use weir_units::{TimeDelta, Timestamp};
 
 use crate::{Coverage, Symbol};
 
-/// Where a packet at hand came from.
+/// Origin of an available packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     Received,
     Recovered,
 }
 
-/// Knowledge of a sequence number.
+/// State of a sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Knowledge {
-    /// Neither received nor recovered so far.
+    /// Not received or recovered so far.
     Unseen,
-    /// Its bytes are here.
+    /// Available.
     Here(Origin),
-    /// It came, and its bytes are gone.
+    /// It was received, and its bytes have been dropped.
     Gone,
-    /// Too old to tell.
+    /// Too old to know.
     Forgotten,
 }
 
@@ -35,34 +35,34 @@ struct Slot {
     origin: Option<Origin>,
 }
 
-/// Bits about 64 sequence numbers, `64 * number` the first.
+/// Bits for 64 sequence numbers, from `64 * number`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chunk {
     number: u64,
     /// Received or recovered.
     seen: u64,
-    /// In a slot.
+    /// Stored in a slot.
     here: u64,
-    /// Known to be lost for good.
+    /// Known to be finally lost.
     lost: u64,
 }
 
-/// A ring of packets by sequence number, and a longer one of bits about them.
+/// A ring of packets by sequence number, and a longer one of bits for them.
 ///
-/// A slot or chunk belongs to the highest sequence number that asked for it, so that what is lower is known to be old
-/// and never passes for unseen.
+/// A slot or chunk belongs to the highest sequence number that has requested it, so that lower ones are known to be old
+/// and never count as unseen.
 #[derive(Debug)]
 pub(crate) struct Sources {
     slots: Vec<Slot>,
     chunks: Vec<Chunk>,
-    /// One entry for each stored packet in the order of storing; those whose slot was taken since do not count.
+    /// One entry per stored packet in order of storing; those whose slot has been reused since do not count.
     order: VecDeque<(Timestamp, u64)>,
     packets: usize,
     highest: Option<u64>,
 }
 
 impl Sources {
-    /// How many times more packets are remembered than are kept.
+    /// Ratio of packets remembered to packets kept.
     const MEMORY: usize = 4;
 
     pub(crate) fn new(packets: usize) -> Self {
@@ -105,7 +105,7 @@ impl Sources {
             self.slots[self.slot(sequence)].origin.map_or(Knowledge::Gone, Knowledge::Here)
         }
     }
-    /// Which of a set are not at hand, and which of those never were: (unknown, missing).
+    /// The packets of a set that are not available, and those of them that were never received: (unknown, missing).
     pub(crate) fn gaps(&self, set: &Coverage) -> (Coverage, Coverage) {
         let (first, shift) = (set.base() / 64, set.base() % 64);
         let bits = |i: u64| {
@@ -129,7 +129,7 @@ impl Sources {
         (set.without(here), set.without(seen))
     }
 
-    /// The bits about a sequence number, unless they are of a higher one.
+    /// The bits for a sequence number, unless they belong to a higher one.
     fn claim(&mut self, sequence: u64) -> Option<(&mut Chunk, u64)> {
         let (number, i) = (sequence / 64, self.chunk(sequence / 64));
         let chunk = &mut self.chunks[i];
@@ -141,14 +141,14 @@ impl Sources {
         }
         Some((chunk, 1 << (sequence % 64)))
     }
-    /// Notes that a packet came from the network.
+    /// Records that a packet was received.
     pub(crate) fn see(&mut self, sequence: u64) {
         self.highest = self.highest.max(Some(sequence));
         if let Some((chunk, bit)) = self.claim(sequence) {
             chunk.seen |= bit;
         }
     }
-    /// Notes that packet was lost for good; whether that is news.
+    /// Records that a packet was finally lost; returns whether that is new.
     pub(crate) fn give_up(&mut self, sequence: u64) -> bool {
         self.claim(sequence).is_some_and(|(chunk, bit)| {
             let news = (chunk.lost | chunk.seen) & bit == 0;
@@ -157,13 +157,13 @@ impl Sources {
         })
     }
 
-    /// The packet, if it is at hand.
+    /// The packet, if available.
     pub(crate) fn get(&self, sequence: u64) -> Option<Symbol<'_>> {
         let slot = &self.slots[self.slot(sequence)];
         (slot.sequence == sequence && slot.origin.is_some()).then_some(Symbol { bytes: &slot.bytes, zeros: slot.zeros })
     }
-    /// The bytes of a packet at hand as part of a block whose repair symbols have `len` bytes; `None` if it cannot be
-    /// part of one, being longer. A recovered packet may have zeros more, from a block with a longer packet.
+    /// The bytes of an available packet as part of a block whose repair symbols have `len` bytes; `None` if it is
+    /// longer. A recovered packet may have more zeros, from a block with a longer packet.
     pub(crate) fn within(&self, sequence: u64, len: usize) -> Option<&[u8]> {
         let slot = &self.slots[self.slot(sequence)];
         let symbol = Symbol { bytes: &slot.bytes, zeros: slot.zeros };
@@ -176,8 +176,8 @@ impl Sources {
         let (inside, beyond) = symbol.bytes.split_at(len.min(symbol.bytes.len()));
         (slot.origin == Some(Origin::Recovered) && beyond.iter().all(|&b| b == 0)).then_some(inside)
     }
-    /// Stores a packet. Returns a buffer that is free now: of the packet that had its place, or the given one if that
-    /// place is a newer packet's.
+    /// Stores a packet. Returns a free buffer: that of the packet it replaced, or the given one if the slot has a newer
+    /// packet.
     pub(crate) fn store(
         &mut self,
         at: Timestamp,
@@ -210,7 +210,7 @@ impl Sources {
         let old = std::mem::replace(&mut slot.bytes, bytes);
         occupied.then_some(old)
     }
-    /// Notes that a packet's bytes are here no more.
+    /// Records that a packet's bytes were dropped.
     fn leave(&mut self, sequence: u64) {
         let i = self.chunk(sequence / 64);
         let chunk = &mut self.chunks[i];
@@ -218,7 +218,7 @@ impl Sources {
             chunk.here &= !(1 << (sequence % 64));
         }
     }
-    /// Lets go of the packet that was stored first: its buffer, which is empty if its place was taken already.
+    /// Drops the packet stored first; returns its buffer, which is empty if its slot has been reused.
     pub(crate) fn evict(&mut self) -> Option<Vec<u8>> {
         let (at, sequence) = self.order.pop_front()?;
         let i = self.slot(sequence);
@@ -231,7 +231,7 @@ impl Sources {
         self.leave(sequence);
         Some(bytes)
     }
-    /// As [`Sources::evict`], if the packet was stored an `age` ago or longer.
+    /// As [`Sources::evict`], if the packet was stored at least `age` ago.
     pub(crate) fn expire(&mut self, now: Timestamp, age: TimeDelta) -> Option<Vec<u8>> {
         let &(at, _) = self.order.front()?;
         if now.saturating_since(at) < age { None } else { self.evict() }
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(store(&mut sources, 5), Some(vec![5]));
         assert_eq!(sources.knowledge(69), Knowledge::Here(Origin::Received));
         assert_eq!(sources.knowledge(70), Knowledge::Unseen);
-        // 256 bits are remembered: 5's chunk goes to 256.
+        // 256 bits are remembered: 5's chunk is reused for 256.
         store(&mut sources, 256);
         assert_eq!(sources.knowledge(5), Knowledge::Forgotten);
         assert_eq!(sources.knowledge(69), Knowledge::Here(Origin::Received));

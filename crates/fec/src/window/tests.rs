@@ -12,7 +12,7 @@ fn padded(sequence: u64) -> Symbol<'static> {
     Symbol { bytes: packet(sequence).leak(), zeros: (sequence % 3) as u32 * 100 }
 }
 
-/// Sends packets `0..count` but those lost, then all repair packets but those lost.
+/// Sends packets `0..count` except for lost ones, then all repair packets except for lost ones.
 fn run(scheme: Scheme, count: u64, lost: &[u64], lost_repairs: &[usize]) -> RepairWindow {
     let mut encoder = Encoder::new(scheme).unwrap();
     let mut window = RepairWindow::new(WindowLimits { verify: true, ..WindowLimits::default() });
@@ -32,7 +32,7 @@ fn run(scheme: Scheme, count: u64, lost: &[u64], lost_repairs: &[usize]) -> Repa
     window
 }
 
-/// The packets recovered, each compared with what was sent.
+/// The recovered packets, each compared with the sent one.
 fn recovered(window: &mut RepairWindow) -> Vec<u64> {
     let mut all = Vec::new();
     while let Some(Recovered { sequence, symbol }) = window.poll_recovered() {
@@ -61,7 +61,7 @@ fn a_source_that_comes_late_frees_the_other() {
     assert_eq!(recovered(&mut window), []);
     window.on_source(NOW, 1, padded(1));
     assert_eq!(recovered(&mut window), [2]);
-    // And the real one of that, later still, is no news.
+    // The original of the other arrives later without effect.
     window.on_source(NOW, 2, padded(2));
     assert_eq!((window.counts().late_sources, window.counts().contradicted), (1, 0));
     assert_eq!(recovered(&mut window), []);
@@ -72,7 +72,7 @@ fn what_arrived_is_not_handed_out() {
     let mut window = run(Scheme::Parity { interval: 4 }, 4, &[1], &[]);
     window.on_source(NOW, 1, padded(1));
     assert_eq!(recovered(&mut window), []);
-    // Nor after its bytes are gone.
+    // Nor after its bytes have been dropped.
     let repair = Repair { coverage: Coverage::every(1, 1, 1), code: Code::PARITY, symbol: Symbol::new(&[9]) };
     window.on_repair(NOW + TimeDelta::from_secs(2), repair);
     assert_eq!((recovered(&mut window), window.counts().unused), (vec![], 1));
@@ -96,7 +96,7 @@ fn two_dimensions_iterate() {
     let mut all = recovered(&mut window);
     all.sort();
     assert_eq!(all, [0, 1, 8, 10]);
-    // Four at the corners of a rectangle are beyond it.
+    // Four at the corners of a rectangle cannot be recovered.
     let mut window = run(Scheme::TwoDimensional { columns: 4, rows: 3 }, 12, &[0, 1, 8, 9], &[]);
     assert_eq!((recovered(&mut window), window.waiting()), (vec![], 4));
 }
@@ -108,7 +108,7 @@ fn forged_repairs_are_counted() {
     let text = Symbol::new(&[1; 2_000]);
     window.on_repair(NOW, repair(0, 4, Code::PARITY, text));
     assert_eq!(window.counts().inconsistent, 1);
-    // Shorter than a packet it claims to protect.
+    // Shorter than a packet that it claims to protect.
     window.on_repair(NOW, repair(1, 4, Code::PARITY, Symbol::new(&[1; 5])));
     assert_eq!(window.counts().inconsistent, 2);
     let reed_solomon = |sources, repairs, row| Code::ReedSolomon { sources, repairs, row };
@@ -130,7 +130,7 @@ fn forged_repairs_are_counted() {
     window.on_repair(NOW, repair(3, 3, Code::PARITY, text));
     window.on_repair(NOW, repair(3, 3, Code::PARITY, text));
     assert_eq!((window.counts().duplicate, window.waiting()), (1, 1));
-    // A lie that is believed shows when the truth arrives.
+    // A forged recovery is detected when the original arrives.
     window.on_repair(NOW, repair(6, 1, Code::PARITY, text));
     assert_eq!(window.poll_recovered().map(|r| r.sequence), Some(6));
     window.on_source(NOW, 6, padded(6));

@@ -11,7 +11,7 @@ fn ms(n: i64) -> Timestamp {
 fn millis(n: i64) -> TimeDelta {
     TimeDelta::from_millis(n)
 }
-/// 2 Mbit/s, so that 1,000 bytes take 4 ms, and 50 ms of way.
+/// 2 Mbit/s, so that 1,000 bytes take 4 ms, and 50 ms of propagation.
 fn config() -> LinkConfig {
     LinkConfig::constant(DataRate::from_mbps(2), millis(50))
 }
@@ -62,10 +62,10 @@ fn a_full_queue_holds_its_bytes_and_the_packet_in_transmission() {
 #[test]
 fn every_kind_of_limit_counts_what_waits() {
     assert_eq!(taken(&mut link(|c| c.limit = Limit::Packets(10)), ms(0), 100), 11);
-    // 100 ms at 2 Mbit/s are 25,000 bytes.
+    // 100 ms at 2 Mbit/s make 25,000 bytes.
     assert_eq!(taken(&mut link(|c| c.limit = Limit::Time(millis(100))), ms(0), 100), 26);
     assert_eq!(taken(&mut link(|_| {}), ms(0), 100), 100);
-    // A place is free from the instant at which the packet before begins its transmission.
+    // A place is free as soon as the previous packet begins its transmission.
     let mut l = link(|c| c.limit = Limit::Packets(1));
     assert_eq!(taken(&mut l, ms(0), 3), 2);
     assert_eq!(taken(&mut l, ms(3), 1), 0);
@@ -79,7 +79,7 @@ fn a_time_limit_follows_the_capacity_and_outlives_an_outage() {
     let schedule = Schedule::new(steps.to_vec(), None).expect("sound");
     let limit = Limit::Time(millis(160));
     let fresh = || link(|c| (c.capacity, c.limit) = (Capacity::Schedule(schedule.clone()), limit));
-    // 160 ms hold 40 packets at 2 Mbit/s, and 10 at 0.5 Mbit/s and in the outage behind it.
+    // 160 ms hold 40 packets at 2 Mbit/s, and 10 at 0.5 Mbit/s and in the outage after it.
     assert_eq!(taken(&mut fresh(), ms(0), 100), 41);
     assert_eq!(taken(&mut fresh(), ms(1_500), 100), 11);
     let mut dead = fresh();
@@ -96,7 +96,7 @@ fn capable_packets_above_the_threshold_are_marked() {
     for (i, ecn) in fields.into_iter().enumerate() {
         assert_eq!(l.push(ms(0), packet(KB, ecn, i as u32)), Verdict::Queued);
     }
-    // The first is in transmission and the next three make the queue of three; what is behind is marked.
+    // The first is in transmission and the next three make the queue of three; later ones are marked.
     let got: Vec<_> = delivered(&drain(&mut l)).iter().map(|d| d.ecn).collect();
     assert_eq!(got[..4], fields[..4]);
     assert_eq!(got[4..], [Ecn::Ce, Ecn::NotEct, Ecn::Ce, Ecn::Ce]);
@@ -136,7 +136,7 @@ fn jitter_in_order_holds_packets_behind_each_other() {
             assert!(out.iter().all(|d| (0..40).contains(&(d.at - ms(54 + 4 * i64::from(d.item))).as_millis())));
         } else {
             assert_eq!(overtaken, 0);
-            // Packets that were held come out at the link's own spacing, not on top of each other.
+            // Held packets arrive at the link's own spacing, not all at once.
             assert!(out.windows(2).all(|w| w[1].at - w[0].at >= millis(4)));
         }
     }
@@ -144,7 +144,7 @@ fn jitter_in_order_holds_packets_behind_each_other() {
 
 #[test]
 fn an_overtaking_packet_is_announced_in_time() {
-    // The first packet is late by 500 ms; the second waits while it is in transmission and arrives long before.
+    // The first packet is 500 ms late; the second waits for its transmission and arrives long before.
     let mut l = link(|c| c.reordering = Some(Reordering { share: 0.5, extra: millis(500) }));
     taken(&mut l, ms(0), 64);
     let out = delivered(&drain(&mut l));
@@ -168,7 +168,7 @@ fn recorded_opportunities_carry_the_packets() {
     let trace = Opportunities::new(vec![5, 10, 20]).expect("sound");
     let mut l = link(|c| c.capacity = Capacity::Opportunities(trace));
     assert_eq!(taken(&mut l, ms(0), 3), 3);
-    // All three wait until the first opportunity; it takes one and the half of the next.
+    // All three wait until the first opportunity; it carries one and a half of the next.
     assert_eq!(l.queue_packets(ms(4)), 3);
     assert_eq!(l.queue_packets(ms(5)), 1);
     assert_eq!(l.queue_delay(ms(5)), millis(15));
@@ -202,7 +202,7 @@ fn equal_seeds_give_equal_links() {
     assert_ne!(run(5), run(6));
 }
 
-/// Any configuration that is allowed.
+/// Any valid configuration.
 fn any_config() -> impl Strategy<Value = LinkConfig> {
     let step = (1i64..200, prop_oneof![Just(0u64), 1u64..5_000]);
     let capacity = prop_oneof![
@@ -264,14 +264,14 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     )
 }
 
-/// Packets of some size, some microseconds after each other, many at the same instant.
+/// Packets of some size, some microseconds apart, many at the same time.
 fn any_packets() -> impl Strategy<Value = Vec<(i64, u64)>> {
     let gap = prop_oneof![3 => Just(0i64), 3 => 0i64..10_000, 1 => 0i64..1_000_000];
     proptest::collection::vec((gap, 0u64..3_000), 1..200)
 }
 
 proptest! {
-    /// Whatever the link: no packet is made or lost unseen, time never runs back, every event is announced, and the
+    /// For any link no packet is created or lost uncounted, time never goes back, every event is announced, and the
     /// loop ends.
     #[test]
     fn every_packet_is_accounted_for(c in any_config(), packets in any_packets(), seed: u64) {
@@ -285,7 +285,7 @@ proptest! {
                 now = at;
                 out.extend(std::iter::from_fn(|| l.pop(at)));
             }
-            // Nothing was left unannounced.
+            // Nothing remains unannounced.
             prop_assert_eq!(l.pop(arrival), None);
             now = arrival;
             pushed.push(arrival);
@@ -324,7 +324,7 @@ proptest! {
         }
     }
 
-    /// A link worked out packet by packet, with the whole list at hand, is the oracle of drops, times and marks.
+    /// A link computed packet by packet, with the whole list available, is the oracle for drops, times and marks.
     #[test]
     fn agrees_with_a_list(packets in any_packets(), limit in 1u64..20_000, threshold in 1u64..20_000, kbps in 1u64..5_000) {
         let rate = DataRate::from_kbps(kbps);
@@ -351,8 +351,8 @@ proptest! {
         prop_assert_eq!(got, expected);
     }
 
-    /// A queue that is never empty leaves at the capacity (work conservation), and `queue_delay` tells what the
-    /// next packet then meets.
+    /// A queue that is never empty is served at the capacity (work conservation), and `queue_delay` predicts the next
+    /// packet's delay.
     #[test]
     fn a_backlog_leaves_at_the_capacity(sizes in proptest::collection::vec(1u64..2_000, 2..100), c in any_config()) {
         let mut plain = config();
@@ -366,7 +366,7 @@ proptest! {
         let out = delivered(&drain(&mut l));
         for d in &out {
             let slack = d.queued_for - foretold[d.item as usize];
-            // Each time is rounded up to a nanosecond, which weighs 5,000 times where the rate then falls as far.
+            // Each time is rounded up to a nanosecond, which has a factor of 5,000 where the rate then falls by that.
             prop_assert!(!slack.is_negative() && slack.as_nanos() <= 5_000 * sizes.len() as i64, "{slack:?}");
         }
         if let (Capacity::Constant(rate), Some(last)) = (&plain.capacity, out.last()) {

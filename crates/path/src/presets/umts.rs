@@ -1,15 +1,15 @@
 //! 3G links by the patterns of V. Singh's dissertation (Aalto University, 2015), table 4.2.
 //!
-//! The dissertation names five patterns (excellent, good, fair, poor, elevator) and strings three together in a call of
-//! 180 s, but draws the capacity of one such string only: that of figures 4.2 and 7.2. It is taken for
-//! excellent-poor-elevator, the pattern of call 1, since its last 60 s are its first with a fade between 20 and 42 s, which
-//! is where the call of figure 4.3 falters in an elevator, and its middle is low throughout. The other two are not drawn
-//! anywhere. Chosen here, from where calls 2 and 4 of figure 4.3 dip: good has three quarters of excellent's capacity and
-//! fair one half.
+//! The dissertation names five patterns (excellent, good, fair, poor, elevator) and concatenates three in a call of 180
+//! s, but shows the capacity of only one such sequence: that of figures 4.2 and 7.2. It is taken as
+//! excellent-poor-elevator, the pattern of call 1, since its last 60 s are its first with a fade between 20 and 42 s,
+//! where the call of figure 4.3 falters in an elevator, and its middle is low throughout. The other two are not shown.
+//! Chosen here, from where calls 2 and 4 of figure 4.3 dip: good has three quarters of excellent's capacity and fair
+//! one half.
 //!
-//! The link layer works in RLC's unacknowledged mode (section 4): what is corrupted on the radio is lost and not sent
-//! again, 0.5 % of the packets, and adds no delay. Chosen here, as the dissertation leaves it open: 60 ms one way, its
-//! least end-to-end latency, and a queue of 300 ms: what waits longer would be late for a conversation anyway.
+//! The link layer is in RLC's unacknowledged mode (section 4): packets corrupted on the radio are lost without
+//! retransmission, 0.5 % of them, and add no delay. Chosen here, since the dissertation leaves it open: 60 ms one way,
+//! its least end-to-end latency, and a queue of 300 ms, since a longer delay would be too late for conversation.
 
 use crate::{Capacity, ConfigError, Limit, LinkConfig, Loss, Schedule, Step};
 use weir_units::{DataRate, TimeDelta};
@@ -22,12 +22,12 @@ pub const PATTERNS: [&str; 5] = ["excellent", "good", "fair", "poor", "elevator"
 const MOBILE: &str = include_str!("../../data/mobile-3g-capacity.csv");
 const SLOW: &str = include_str!("../../data/slow-link-capacity.csv");
 
-/// The capacity of figures 4.2 and 7.2, 180 s, which then starts again.
+/// The capacity of figures 4.2 and 7.2, 180 s, repeated.
 pub fn mobile() -> Schedule {
     read(MOBILE, "mobile-3g-capacity.csv", 180)
 }
 
-/// The capacity of the slow link of figure 4.2, 60 s, which then starts again.
+/// The capacity of the slow link of figure 4.2, 60 s, repeated.
 pub fn slow() -> Schedule {
     read(SLOW, "slow-link-capacity.csv", 60)
 }
@@ -38,9 +38,9 @@ fn read(text: &str, file: &str, seconds: i64) -> Schedule {
         .expect("the shipped curve fits its length")
 }
 
-/// The steps of one pattern, its first at zero.
+/// The steps of one pattern, the first at zero.
 fn pattern(name: &str) -> Option<Vec<Step>> {
-    // Where in the curve it lies, and which share of that capacity it has.
+    // Its position in the curve, and its share of that capacity.
     let (third, share) = match name {
         "excellent" => (0, 1.0),
         "good" => (0, 0.75),
@@ -54,7 +54,7 @@ fn pattern(name: &str) -> Option<Vec<Step>> {
     let mut steps: Vec<Step> = Vec::new();
     for s in curve.steps().iter().filter(|s| s.at < from + PATTERN) {
         let rate = DataRate::from_bps_f64(s.rate.as_bps_f64() * share);
-        // The step under way when the pattern begins holds from its beginning.
+        // The step in force when the pattern begins applies from its beginning.
         let at = (s.at - from).max(TimeDelta::ZERO);
         match steps.last_mut() {
             Some(last) if last.at == at => last.rate = rate,
@@ -64,10 +64,10 @@ fn pattern(name: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// The capacity of patterns strung together by `-`, such as `good-good-poor`: 60 s each, then from the start again.
+/// The capacity of patterns joined by `-`, such as `good-good-poor`: 60 s each, repeated.
 ///
 /// # Errors
-/// A name that is none of [`PATTERNS`].
+/// A name not among [`PATTERNS`].
 pub fn patterns(names: &str) -> Result<Schedule, ConfigError> {
     let mut all: Vec<Step> = Vec::new();
     let mut begin = TimeDelta::ZERO;
@@ -80,7 +80,7 @@ pub fn patterns(names: &str) -> Result<Schedule, ConfigError> {
     Schedule::new(all, Some(begin))
 }
 
-/// A 3G link of a capacity.
+/// A 3G link with this capacity.
 pub fn link(capacity: Schedule) -> LinkConfig {
     let mut c = LinkConfig::constant(DataRate::ZERO, TimeDelta::from_millis(60));
     c.capacity = Capacity::Schedule(capacity);
@@ -139,7 +139,7 @@ mod tests {
             let at = Timestamp::from_millis(t * 100);
             whole.rate_at(at) == strung.rate_at(at)
         }));
-        // Means of the drawing, and the fade of the elevator.
+        // Means of the curve, and the fade of the elevator.
         near(kbps(&whole, 0, 180), 235.4);
         assert!((70.0..95.0).contains(&kbps(&strung, 140, 160)));
         assert!((340.0..440.0).contains(&kbps(&strung, 120, 140)));

@@ -7,17 +7,17 @@ use super::queued::{Ledger, Queued};
 use crate::stats::DropReason;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Intervals after the last drop within which a queue that is again above its target is dropped from at the rate that
-/// it had reached (RFC 8289, section 5.5).
+/// Number of intervals after the last drop within which a queue that exceeds its target again resumes at its last drop
+/// rate (RFC 8289, section 5.5).
 const RESUME_WITHIN: i64 = 16;
 
 parameters! {
     /// Parameters of CoDel.
     pub struct Config {
-        /// Sojourn time that packets may have persistently; 5 to 10 % of the interval (RFC 8289, section 4.3).
+        /// Acceptable persistent sojourn time; 5 to 10 % of the interval (RFC 8289, section 4.3).
         target: TimeDelta = TimeDelta::from_millis(5), TimeDelta::from_micros(1) => TimeDelta::from_secs(10);
-        /// Time for which sojourn times must stay above the target before a packet is dropped, and from the first
-        /// drop to the second: about the longest round-trip time (RFC 8289, section 4.2).
+        /// Time for which sojourn times must exceed the target before a packet is dropped, and from the first drop to
+        /// the second: about the longest round-trip time (RFC 8289, section 4.2).
         interval: TimeDelta = TimeDelta::from_millis(100), TimeDelta::from_micros(10) => TimeDelta::from_secs(100);
         /// Whether packets of ECN-capable flows are marked rather than dropped (RFC 8289, section 1; on as in
         /// RFC 8290, section 5.2.6).
@@ -52,19 +52,19 @@ pub struct Queue<P> {
     config: Config,
     room: Room,
     fifo: Fifo<P>,
-    /// Bytes of the largest packet so far, which stands for the MTU (section 4.1).
+    /// Size of the largest packet so far, used as the MTU (section 4.1).
     largest: u32,
-    /// When sojourn times will have been above the target for an interval, while they are.
+    /// When sojourn times will have exceeded the target for an interval, while they do.
     first_above: Option<Timestamp>,
-    /// When to drop next, in drop state; after it, when the next drop would have been.
+    /// In drop state, when to drop next; afterwards, when the next drop would have been.
     drop_next: Timestamp,
-    /// Drops since drop state was entered, or what it was resumed with.
+    /// Drops since drop state was entered, or the count with which it was resumed.
     count: u32,
-    /// The same as it was when drop state was last entered.
+    /// The count when drop state was last entered.
     last_count: u32,
     /// Whether it is in drop state.
     dropping: bool,
-    /// The last time that a packet was asked for.
+    /// Time of the last dequeue.
     dequeued: Timestamp,
 }
 
@@ -75,8 +75,8 @@ struct Head<P> {
 }
 
 impl<P> Queue<P> {
-    /// The next packet; it may be dropped where sojourn times have been above the target for an interval
-    /// (`dodequeue` in section 5.6).
+    /// The next packet; it may be dropped if sojourn times have exceeded the target for an interval (`dodequeue` in
+    /// section 5.6).
     fn take(&mut self, now: Timestamp) -> Option<Head<P>> {
         let Some(packet) = self.fifo.pop() else {
             (self.first_above, self.dropping) = (None, false);
@@ -98,7 +98,7 @@ impl<P> Queue<P> {
         t + self.config.interval.mul_f64(1.0 / libm::sqrt(f64::from(self.count)))
     }
 
-    /// Marks the packet, which is then the one to send, or drops it.
+    /// Marks the packet, which is then sent, or drops it.
     fn mark_or_drop(&self, now: Timestamp, mut packet: Queued<P>, ledger: &mut Ledger<P>) -> Option<Queued<P>> {
         if self.config.ecn && ledger.mark(&mut packet) {
             return Some(packet);
@@ -119,7 +119,7 @@ impl<P> Queue<P> {
         sent
     }
 
-    /// Drops what is due in drop state, and leaves it where the queue is no longer above its target.
+    /// Performs the drops due in drop state, and leaves it once the queue no longer exceeds its target.
     fn go_on(&mut self, now: Timestamp, mut head: Head<P>, ledger: &mut Ledger<P>) -> Option<Queued<P>> {
         while head.may_drop {
             if now < self.drop_next {
@@ -153,7 +153,7 @@ impl<P> discipline::Queue<P> for Queue<P> {
         self.fifo.push(packet);
     }
 
-    // Kept out of line, so that links under drop tail do not carry it.
+    // Out of line, so that it does not burden links under drop tail.
     #[inline(never)]
     fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Queued<P>> {
         self.dequeued = now;
@@ -171,7 +171,7 @@ impl<P> discipline::Queue<P> for Queue<P> {
         Some(match self.first_above {
             _ if self.dropping => self.drop_next,
             Some(first_above) => first_above,
-            // The first sojourn time above the target begins an interval.
+            // The first sojourn time above the target starts an interval.
             None => self.dequeued + self.config.interval,
         })
     }

@@ -1,4 +1,4 @@
-//! What a queue discipline is.
+//! The interface of queue disciplines.
 
 use super::fifo::Room;
 use super::parameter::Parameters;
@@ -7,67 +7,67 @@ use crate::random::Random;
 use crate::stats::DropReason;
 use weir_units::Timestamp;
 
-/// The queue of a link, under one discipline: it holds the packets and decides which of them to mark and to drop.
+/// A link's queue under one discipline: it holds the packets and selects which to mark and to drop.
 ///
-/// A link calls [`Self::admit`] for each packet that arrives, [`Self::put`] for those that are admitted, and
-/// [`Self::dequeue`] each time that its transmitter is free, in order of time: `now` never goes back. Calls are made for instants that have passed, too, as a link serves
-/// its queue when it is looked at, so `now` is the only clock. A discipline with a timer, such as PIE's update every
-/// 15 ms (RFC 8033, section 4.2), catches up with it at each call.
+/// A link calls [`Self::admit`] for each arriving packet, [`Self::put`] for admitted ones, and [`Self::dequeue`] each
+/// time that its transmitter is free, in order of time: `now` never goes back. A link serves its queue lazily, so calls
+/// may be for past times, and `now` is the only clock. A discipline with a timer, such as PIE's update every 15 ms
+/// (RFC 8033, section 4.2), catches up at each call.
 pub trait Queue<P> {
-    /// Decides on a packet that arrives at `now`: it is refused, or admitted and perhaps marked. Packets that are
-    /// already inside are dropped by way of the ledger.
+    /// Decides on a packet that arrives at `now`: it is refused, or admitted and possibly marked. Queued packets are
+    /// dropped by the ledger.
     fn admit(&mut self, now: Timestamp, packet: &mut Queued<P>, ledger: &mut Ledger<P>) -> Result<(), DropReason>;
 
-    /// Takes in the packet that was admitted last.
+    /// Queues the packet that was last admitted.
     fn put(&mut self, packet: Queued<P>);
 
-    /// Gives the packet whose transmission begins at `now`. Packets in front of it may go to the ledger; where
-    /// all do, nothing is left to send. At least one packet leaves a queue that holds any.
+    /// Returns the packet whose transmission begins at `now`. Earlier packets may be dropped by the ledger; if all are,
+    /// nothing is left to send. Every call on a non-empty queue removes at least one packet.
     fn dequeue(&mut self, now: Timestamp, ledger: &mut Ledger<P>) -> Option<Queued<P>>;
 
-    /// Whether an admitted packet that finds none waiting and the transmitter free may be sent without being put and
-    /// dequeued. The answer is always the same.
+    /// Whether an admitted packet that finds an empty queue and a free transmitter may bypass the queue. The answer is
+    /// constant.
     fn may_be_passed_by(&self) -> bool {
         false
     }
 
-    /// When the packet arrived that [`Self::dequeue`] will look at first; `None` if nothing waits.
+    /// Arrival of the packet that [`Self::dequeue`] will handle first; `None` if the queue is empty.
     fn head_arrival(&self) -> Option<Timestamp>;
 
-    /// Packets that wait.
+    /// Packets queued.
     fn packets(&self) -> usize;
 
     /// Their bytes.
     fn bytes(&self) -> u64;
 
-    /// The earliest instant at which a packet inside may be dropped, so that the drop is seen at that time rather
-    /// than when the link is next looked at. It may be too early, never too late. A discipline that drops
-    /// nothing but what it refuses on arrival says `None` at all times; any other never does.
+    /// The earliest time at which a queued packet may be dropped, so that the drop is processed at that time rather
+    /// than at the next call. It may be too early, never too late. A discipline that only refuses packets on arrival
+    /// always returns `None`; any other never does.
     #[inline]
     fn next_drop(&self) -> Option<Timestamp> {
         None
     }
 }
 
-/// What a discipline is made of, beside its parameters.
+/// Inputs of a discipline besides its parameters.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// How much may wait.
+    /// The queue limit.
     pub room: Room,
-    /// What its random draws come from, apart from the link's own.
+    /// Its random source, separate from the link's own.
     pub random: Random,
 }
 
-/// A discipline's parameters, by which it is known and made.
+/// A discipline's parameters, with its name and constructor.
 pub trait Definition: Parameters {
     /// The name in scenario files and on the command line.
     const NAME: &'static str;
-    /// What it does, in a line.
+    /// What it does, in one line.
     const SUMMARY: &'static str;
-    /// Where it is specified.
+    /// Its specification.
     const SOURCE: &'static str;
-    /// What runs.
+    /// The queue that runs.
     type Queue<P>: Queue<P>;
-    /// Makes a queue that holds nothing yet.
+    /// Makes an empty queue.
     fn queue<P>(&self, setup: Setup) -> Self::Queue<P>;
 }

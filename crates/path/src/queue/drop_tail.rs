@@ -1,4 +1,4 @@
-//! Drop tail: first in, first out, and what comes when the queue is full is dropped.
+//! Drop tail: first in, first out; packets that arrive at a full queue are dropped.
 
 use super::discipline::{self, Definition, Setup};
 use super::fifo::{Fifo, Room, held_in_fifo};
@@ -11,8 +11,8 @@ use weir_units::Timestamp;
 parameters! {
     /// Parameters of drop tail.
     pub struct Config {
-        /// Packets that are ECN-capable get the CE mark where the queue, this packet included, would exceed this; no
-        /// packet where it is unlimited.
+        /// ECN-capable packets are marked CE if the queue including this packet would exceed this threshold; none if it
+        /// is unlimited.
         ecn_threshold: Limit = Limit::Unlimited;
     }
 }

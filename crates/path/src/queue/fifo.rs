@@ -1,4 +1,4 @@
-//! What most disciplines are built of: packets in order of arrival, and the room for them.
+//! The basis of most disciplines: packets in order of arrival, and their limit.
 
 use super::queued::Queued;
 use crate::capacity::Capacity;
@@ -6,7 +6,7 @@ use crate::limit::Limit;
 use std::collections::VecDeque;
 use weir_units::Timestamp;
 
-/// Packets in order of arrival, and how many bytes they have.
+/// Packets in order of arrival, and their total size.
 #[derive(Clone, Debug)]
 pub struct Fifo<P> {
     packets: VecDeque<Queued<P>>,
@@ -20,7 +20,7 @@ impl<P> Default for Fifo<P> {
 }
 
 impl<P> Fifo<P> {
-    /// Puts a packet behind all others.
+    /// Appends a packet.
     #[inline]
     pub fn push(&mut self, packet: Queued<P>) {
         self.bytes += u64::from(packet.bytes);
@@ -33,12 +33,12 @@ impl<P> Fifo<P> {
         self.bytes -= u64::from(packet.bytes);
         Some(packet)
     }
-    /// When the packet at the head arrived.
+    /// Arrival of the packet at the head.
     #[inline]
     pub fn head_arrival(&self) -> Option<Timestamp> {
         self.packets.front().map(|p| p.arrived)
     }
-    /// How many packets there are.
+    /// Number of packets.
     #[inline]
     pub fn packets(&self) -> usize {
         self.packets.len()
@@ -50,7 +50,7 @@ impl<P> Fifo<P> {
     }
 }
 
-/// What waits in a queue whose packets are all in its field `fifo`, for its `impl` of [`Queue`](super::Queue).
+/// Implements the accessors of [`Queue`](super::Queue) for a queue whose packets are all in its field `fifo`.
 macro_rules! held_in_fifo {
     () => {
         #[inline]
@@ -69,7 +69,7 @@ macro_rules! held_in_fifo {
 }
 pub(super) use held_in_fifo;
 
-/// How much may wait in front of a link. Amounts of time are counted at the link's capacity.
+/// The queue limit of a link. Amounts of time are converted by the link's capacity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Room {
     limit: Limit,
@@ -77,18 +77,18 @@ pub struct Room {
 }
 
 impl Room {
-    /// As much as `limit`, in front of a link of this capacity.
+    /// A `limit` for a link of this capacity.
     pub const fn new(limit: Limit, capacity: Capacity) -> Self {
         Self { limit, capacity }
     }
 
-    /// Whether a packet that arrives at `now` would exceed the limit of the link.
+    /// Whether a packet that arrives at `now` would exceed the link's limit.
     #[inline]
     pub fn is_exceeded<P>(&self, now: Timestamp, waiting: &Fifo<P>, packet: &Queued<P>) -> bool {
         self.exceeds(self.limit, now, waiting, packet)
     }
 
-    /// Whether what waits, and with it a packet that arrives at `now`, would be more than `limit`.
+    /// Whether the queued packets plus one that arrives at `now` would exceed `limit`.
     #[inline]
     pub fn exceeds<P>(&self, limit: Limit, now: Timestamp, waiting: &Fifo<P>, packet: &Queued<P>) -> bool {
         let after = waiting.bytes + u64::from(packet.bytes);

@@ -1,8 +1,8 @@
-//! Queue disciplines: which packets a link's queue takes in, marks and drops, each by name and in a file of its own.
+//! Queue disciplines: which packets a link's queue accepts, marks and drops, each with a name and a file.
 //!
-//! [`Queue`] is what a discipline does, [`Definition`] what it is known by. A link runs whichever [`Discipline`] its
-//! configuration names and knows none of them. A further one is a file with a `Config` and a queue, and its line in the
-//! list below; scenario files, their schema and the command line find it there with its parameters.
+//! [`Queue`] is a discipline's behaviour, [`Definition`] its name and parameters. A link runs the [`Discipline`] in its
+//! configuration without knowing which ones exist. A new one needs a file with a `Config` and a queue, and a line in
+//! the list below; scenario files, their schema and the command line find it there with its parameters.
 //!
 //! ```
 //! use weir_path::queue::{Discipline, Value};
@@ -32,7 +32,7 @@ use crate::error::ConfigError;
 use crate::stats::DropReason;
 use weir_units::Timestamp;
 
-/// What is done with a queue of any discipline, compiled for each.
+/// An operation on a queue of any discipline, compiled for each.
 pub(crate) trait Visit<P> {
     type Output;
     fn visit<Q: Queue<P>>(self, queue: &mut Q) -> Self::Output;
@@ -49,7 +49,7 @@ macro_rules! disciplines {
         }
 
         impl Discipline {
-            /// All disciplines, with the parameters that they have by default.
+            /// All disciplines with their default parameters.
             pub fn all() -> Vec<Self> {
                 vec![$(Self::$variant($module::Config::default()),)+]
             }
@@ -57,11 +57,11 @@ macro_rules! disciplines {
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => <$module::Config as Definition>::NAME,)+ }
             }
-            /// What it does, in a line.
+            /// What it does, in one line.
             pub const fn summary(&self) -> &'static str {
                 match self { $(Self::$variant(_) => <$module::Config as Definition>::SUMMARY,)+ }
             }
-            /// Where it is specified.
+            /// Its specification.
             pub const fn source(&self) -> &'static str {
                 match self { $(Self::$variant(_) => <$module::Config as Definition>::SOURCE,)+ }
             }
@@ -73,7 +73,7 @@ macro_rules! disciplines {
             pub fn get(&self, name: &str) -> Option<Value> {
                 match self { $(Self::$variant(c) => c.get(name),)+ }
             }
-            /// Sets a parameter. Errors: a name that does not exist, a value of another kind or out of its range.
+            /// Sets a parameter. Errors: an unknown name, or a value of another kind or out of range.
             pub fn set(&mut self, name: &str, value: Value) -> Result<(), ConfigError> {
                 match self { $(Self::$variant(c) => c.set(name, value),)+ }
             }
@@ -85,14 +85,14 @@ macro_rules! disciplines {
             }
         }
 
-        /// A queue of any discipline, without a trait object: the processor predicts which one a link has.
+        /// A queue of any discipline, without a trait object, so that branch prediction can learn which one a link has.
         #[derive(Clone, Debug)]
         pub(crate) enum AnyQueue<P> {
             $($variant($module::Queue<P>),)+
         }
 
         impl<P> AnyQueue<P> {
-            /// Does something with the queue that knows its type.
+            /// Runs an operation with the queue's type.
             #[inline]
             pub(crate) fn visit<V: Visit<P>>(&mut self, visit: V) -> V::Output {
                 match self { $(Self::$variant(q) => visit.visit(q),)+ }
@@ -140,7 +140,7 @@ macro_rules! disciplines {
     };
 }
 
-// One line a discipline.
+// One line per discipline.
 disciplines! {
     DropTail(drop_tail),
     CoDel(codel),
@@ -154,7 +154,7 @@ impl Default for Discipline {
 }
 
 impl Discipline {
-    /// The discipline of this name, with the parameters that it has by default.
+    /// The discipline of this name with its default parameters.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::all().into_iter().find(|d| d.name() == name)
     }

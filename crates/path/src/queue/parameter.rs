@@ -1,4 +1,4 @@
-//! Parameters of disciplines, which scenario files and the command line set by name.
+//! Parameters of disciplines, set by name in scenario files and on the command line.
 
 use crate::error::ConfigError;
 use crate::limit::Limit;
@@ -11,7 +11,7 @@ use weir_units::TimeDelta;
 pub enum Value {
     /// A time.
     Time(TimeDelta),
-    /// An amount of waiting data.
+    /// An amount of queued data.
     Amount(Limit),
     /// A number without a unit.
     Number(f64),
@@ -20,7 +20,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What kind of value it is, with its article.
+    /// The kind of value, with its article.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Time(_) => "a time",
@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// Which of two values of one kind is greater, where the kind has an order.
+    /// Compares two values of one kind, if the kind has an order.
     fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Time(a), Self::Time(b)) => a.partial_cmp(b),
@@ -51,11 +51,11 @@ impl fmt::Display for Value {
     }
 }
 
-/// A type that a parameter may have.
+/// A type of parameters.
 pub trait Setting: Copy {
     /// The value.
     fn value(self) -> Value;
-    /// From a value, where it is of the right kind.
+    /// From a value, if it has the right kind.
     fn from_value(value: Value) -> Option<Self>;
 }
 
@@ -76,21 +76,21 @@ macro_rules! setting {
 }
 setting! { TimeDelta: Time, Limit: Amount, f64: Number, bool: Switch, }
 
-/// What there is to know of one parameter.
+/// Description of one parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
     /// The name in scenario files and on the command line.
     pub name: &'static str,
-    /// What it does and where its default comes from.
+    /// Meaning, and source of the default.
     pub doc: String,
-    /// The value where none is given. It says of which kind the values are.
+    /// The default value, which also determines the kind.
     pub default: Value,
-    /// The least and the greatest value allowed. Amounts are above zero, switches on or off.
+    /// The least and the greatest valid value. Amounts are above zero, switches on or off.
     pub range: Option<(Value, Value)>,
 }
 
 impl Parameter {
-    /// What it may be, in words.
+    /// The valid values, in words.
     pub fn expected(&self) -> String {
         match self.range {
             Some((least, greatest)) => format!("{} between {least} and {greatest}", self.default.kind()),
@@ -98,7 +98,7 @@ impl Parameter {
         }
     }
 
-    /// Whether it may have this value.
+    /// Whether a value is valid.
     pub fn allows(&self, value: Value) -> bool {
         let in_range = |(least, greatest): (Value, Value)| {
             value.compare(&least).is_some_and(Ordering::is_ge) && value.compare(&greatest).is_some_and(Ordering::is_le)
@@ -113,19 +113,19 @@ impl Parameter {
     }
 }
 
-/// A set of parameters, as `parameters!` declares it.
+/// A set of parameters, as declared by `parameters!`.
 pub trait Parameters: Default {
-    /// All of them, in the order in which they are declared.
+    /// All of them in the order of declaration.
     fn parameters() -> Vec<Parameter>;
     /// The value of one.
     fn get(&self, name: &str) -> Option<Value>;
-    /// Sets one. Errors: a name that does not exist, a value of another kind or out of its range.
+    /// Sets one. Errors: an unknown name, or a value of another kind or out of range.
     fn set(&mut self, name: &str, value: Value) -> Result<(), ConfigError>;
-    /// Checks every value. Errors: the first one out of its range.
+    /// Checks every value. Errors: the first one out of range.
     fn check(&self) -> Result<(), ConfigError>;
 }
 
-/// The error of a name that is none of these.
+/// The error for an unknown name.
 pub(super) fn unknown(name: &str, known: &[Parameter]) -> ConfigError {
     let names: Vec<&str> = known.iter().map(|p| p.name).collect();
     let expected = if names.is_empty() { "no parameter: it has none".into() } else { names.join(", ") };

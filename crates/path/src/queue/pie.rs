@@ -9,21 +9,21 @@ use crate::random::Random;
 use crate::stats::DropReason;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Bytes of a mean packet; a queue of two takes in what comes (`MEAN_PKTSIZE`, RFC 8033, section 4.1). The RFC gives no value:
-/// this one is chosen here.
+/// Mean packet size; a queue of two such packets accepts all arrivals (`MEAN_PKTSIZE`, RFC 8033, section 4.1). The RFC
+/// gives no value: this one is chosen here.
 const MEAN_PACKET: u64 = 1_024;
-/// Factor of the probability at each update without any delay (RFC 8033, section 4.2).
+/// Factor of the probability at each update without delay (RFC 8033, section 4.2).
 const DECAY: f64 = 0.98;
-/// Probability below which the safeguard of low delay holds (RFC 8033, section 4.1).
+/// Probability below which the safeguard of low delay applies (RFC 8033, section 4.1).
 const SAFEGUARD_BELOW: f64 = 0.2;
-/// Updates that are made up for at once. Behind a longer pause they would change nothing that matters: at the standard
-/// period these are 75 s, and a probability decays to nothing in a few.
+/// Most updates caught up at once. After a longer pause more would have no effect: at the standard period these are 75
+/// s, and a probability decays to nothing in a few.
 const MAX_MISSED: i64 = 5_000;
 
 parameters! {
     /// Parameters of PIE.
     pub struct Config {
-        /// Queuing delay that the probability steers to (QDELAY_REF; RFC 8033, section 4.2).
+        /// Queuing delay to which the probability converges (QDELAY_REF; RFC 8033, section 4.2).
         target: TimeDelta = TimeDelta::from_millis(15), TimeDelta::from_micros(10) => TimeDelta::from_secs(10);
         /// Time between updates of the probability (T_UPDATE; RFC 8033, section 4.2).
         t_update: TimeDelta = TimeDelta::from_millis(15), TimeDelta::from_micros(100) => TimeDelta::from_secs(1);
@@ -59,7 +59,7 @@ impl Definition for Config {
     }
 }
 
-/// A queue under PIE. Its state is that of RFC 8033, appendix A.
+/// A queue under PIE. Its state has the names of RFC 8033, appendix A.
 #[derive(Clone, Debug)]
 pub struct Queue<P> {
     config: Config,
@@ -70,19 +70,19 @@ pub struct Queue<P> {
     probability: f64,
     /// `burst_allowance_`.
     burst_allowance: TimeDelta,
-    /// `current_qdelay`: how long the packet that left last had waited; nothing while no packet waits.
+    /// `current_qdelay`: waiting time of the last dequeued packet; zero while the queue is empty.
     delay: TimeDelta,
-    /// `qdelay_old_`: the same at the last update.
+    /// `qdelay_old_`: its value at the last update.
     delay_before: TimeDelta,
     next_update: Timestamp,
 }
 
 impl<P> Queue<P> {
-    /// Makes the updates that are due by `now`.
+    /// Performs the updates due by `now`.
     fn catch_up(&mut self, now: Timestamp) {
         let late = now - self.next_update;
         if late > self.config.t_update * MAX_MISSED {
-            // All but the last few are left out; times of updates stay multiples of the period.
+            // All but the last few are skipped; update times stay multiples of the period.
             let periods = late.as_nanos() / self.config.t_update.as_nanos() - MAX_MISSED;
             self.next_update += self.config.t_update * periods;
         }
@@ -115,7 +115,7 @@ impl<P> Queue<P> {
         self.burst_allowance = (self.burst_allowance - t_update).max(TimeDelta::ZERO);
     }
 
-    /// Whether the packet that comes is to be dropped or marked (`enque` and `drop_early`).
+    /// Whether to drop or mark the arriving packet (`enque` and `drop_early`).
     fn is_chosen(&mut self) -> bool {
         let is_low = |delay: TimeDelta| delay < self.config.target / 2;
         if self.probability == 0.0 && is_low(self.delay) && is_low(self.delay_before) {
@@ -145,7 +145,7 @@ impl<P> discipline::Queue<P> for Queue<P> {
         self.fifo.push(packet);
     }
 
-    // Kept out of line, so that links under drop tail do not carry it.
+    // Out of line, so that it does not burden links under drop tail.
     #[inline(never)]
     fn dequeue(&mut self, now: Timestamp, _: &mut Ledger<P>) -> Option<Queued<P>> {
         self.catch_up(now);

@@ -1,4 +1,4 @@
-//! A packet that waits, and the account of what a discipline does to packets.
+//! A queued packet, and the ledger of what a discipline does to packets.
 
 use crate::impairment::Draw;
 use crate::stats::{Action, DropReason, LinkStats};
@@ -17,7 +17,7 @@ pub struct Queued<P> {
 }
 
 impl<P> Queued<P> {
-    /// When it came to the link. Its sojourn time counts from here.
+    /// When it arrived at the link, the start of its sojourn time.
     #[inline]
     pub const fn arrived(&self) -> Timestamp {
         self.arrived
@@ -27,7 +27,7 @@ impl<P> Queued<P> {
     pub const fn bytes(&self) -> u32 {
         self.bytes
     }
-    /// The flow that it belongs to: see [`crate::Packet::flow`].
+    /// Its flow: see [`crate::Packet::flow`].
     #[inline]
     pub const fn flow(&self) -> u32 {
         self.flow
@@ -39,7 +39,7 @@ impl<P> Queued<P> {
     }
 }
 
-/// A packet that a discipline has dropped, until the link's caller takes it.
+/// A packet dropped by a discipline, until the link's caller takes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Discarded<P> {
     pub(crate) item: P,
@@ -48,9 +48,7 @@ pub(crate) struct Discarded<P> {
     pub(crate) reason: DropReason,
 }
 
-/// Where a discipline puts the packets that it drops, and by which it marks the others.
-///
-/// There is no other way to do either, so that everything a discipline does is counted.
+/// The only way for a discipline to drop and mark packets, so that every action is counted.
 #[derive(Clone, Debug)]
 pub struct Ledger<P> {
     pub(crate) stats: LinkStats,
@@ -64,8 +62,8 @@ impl<P> Default for Ledger<P> {
 }
 
 impl<P> Ledger<P> {
-    /// Sets the CE mark on a packet of an ECN-capable flow, and says whether the packet now carries it (RFC 3168,
-    /// section 5). A packet that came with the mark is not counted.
+    /// Marks a packet of an ECN-capable flow CE, and returns whether the packet now carries the mark (RFC 3168,
+    /// section 5). A packet that arrived with the mark is not counted.
     #[inline]
     pub fn mark(&mut self, packet: &mut Queued<P>) -> bool {
         if !packet.ecn.is_capable() {
@@ -78,7 +76,7 @@ impl<P> Ledger<P> {
         true
     }
 
-    /// Drops a packet that the queue had taken in, at `now`.
+    /// Drops a queued packet at `now`.
     pub fn discard(&mut self, now: Timestamp, reason: DropReason, packet: Queued<P>) {
         let Queued { item, bytes, .. } = packet;
         self.discarded.push_back(Discarded { item, at: now, bytes, reason });

@@ -1,4 +1,4 @@
-//! What holds of every discipline in the list, each driven without a link.
+//! Properties of every discipline in the list, without a link.
 
 use super::*;
 use crate::impairment::Draw;
@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 
-/// A packet that comes some time after the one before it.
+/// A packet that arrives some time after the previous one.
 #[derive(Clone, Debug)]
 struct Arrival {
     gap: TimeDelta,
     bytes: u32,
     ecn: Ecn,
     flow: u32,
-    /// How many packets leave the queue just before it comes.
+    /// Number of dequeues just before it arrives.
     dequeues: u32,
 }
 
@@ -32,7 +32,7 @@ fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(arrival, 1..400)
 }
 
-/// What became of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fate {
     Waiting,
@@ -40,7 +40,7 @@ enum Fate {
     Dropped { at: Timestamp, reason: DropReason },
 }
 
-/// Puts packets through a queue, checking what must hold at every step.
+/// Passes packets through a queue, with checks at every step.
 fn run(discipline: Discipline, limit: Limit, arrivals: &[Arrival], seed: u64) -> Result<Vec<Fate>, TestCaseError> {
     let room = Room::new(limit, Capacity::Constant(DataRate::from_mbps(2)));
     let mut queue: AnyQueue<usize> = discipline.queue(Setup { room, random: Random::new(seed) });
@@ -75,7 +75,7 @@ fn run(discipline: Discipline, limit: Limit, arrivals: &[Arrival], seed: u64) ->
         }
         settle(&mut ledger, &mut fates)?;
         prop_assert_eq!(queue.next_drop().is_some(), foresees);
-        // What comes in has gone out, was dropped for a reason, or waits.
+        // Each packet has left, was dropped with a reason, or is queued.
         let waiting: Vec<_> = (0..=item).filter(|&i| fates[i] == Fate::Waiting).collect();
         prop_assert_eq!(queue.packets(), waiting.len());
         prop_assert_eq!(queue.bytes(), waiting.iter().map(|&i| u64::from(arrivals[i].bytes)).sum::<u64>());
@@ -87,7 +87,7 @@ fn run(discipline: Discipline, limit: Limit, arrivals: &[Arrival], seed: u64) ->
             prop_assert!(queue.bytes() <= s.as_bytes());
         }
     }
-    // Packets that are asked for long enough all leave.
+    // After enough dequeues all packets have left.
     for turn in 0.. {
         now += TimeDelta::from_millis(1);
         match queue.dequeue(now, &mut ledger) {
@@ -106,7 +106,7 @@ fn run(discipline: Discipline, limit: Limit, arrivals: &[Arrival], seed: u64) ->
     Ok(fates)
 }
 
-/// Books what the queue has dropped.
+/// Records what the queue has dropped.
 fn settle(ledger: &mut Ledger<usize>, fates: &mut [Fate]) -> Result<(), TestCaseError> {
     while let Some(d) = ledger.discarded.pop_front() {
         prop_assert_eq!(fates[d.item], Fate::Waiting, "dropped twice, or after it was sent");
@@ -115,7 +115,7 @@ fn settle(ledger: &mut Ledger<usize>, fates: &mut [Fate]) -> Result<(), TestCase
     Ok(())
 }
 
-/// Values that a parameter may have, the ends of its range among them.
+/// Valid values of a parameter, including the ends of its range.
 fn any_value(p: &Parameter) -> BoxedStrategy<Value> {
     match (p.default, p.range) {
         (_, Some((Value::Time(least), Value::Time(greatest)))) => {
@@ -142,7 +142,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// Any discipline of the list, with any parameters.
+/// Any discipline of the list with any parameters.
 fn any_discipline() -> impl Strategy<Value = Discipline> {
     prop::sample::select(Discipline::all()).prop_flat_map(|discipline| {
         let values: Vec<_> = discipline.parameters().iter().map(any_value).collect();
@@ -157,8 +157,8 @@ fn any_discipline() -> impl Strategy<Value = Discipline> {
 }
 
 proptest! {
-    /// Every packet that comes in goes out, is dropped with a reason or waits, whatever the discipline and its
-    /// parameters; and twice is the same.
+    /// Every packet leaves, is dropped with a reason or is queued, for any discipline and parameters; and runs are
+    /// repeatable.
     #[test]
     fn every_packet_is_accounted_for(
         discipline in any_discipline(), limit in any_limit(), arrivals in any_arrivals(), seed: u64,

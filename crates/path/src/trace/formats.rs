@@ -10,11 +10,11 @@ use weir_units::{DataRate, TimeDelta};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum TraceFormat {
-    /// mahimahi: a line holds the millisecond of one 1,500-byte opportunity.
+    /// mahimahi: each line has the millisecond of one 1,500-byte opportunity.
     Mahimahi,
     /// A table of time and rate: see [`Schedule::parse`].
     Table,
-    /// Two columns, seconds and Mbit/s: the Norwegian HSDPA logs by the second, and as the ABR community re-sampled them.
+    /// Two columns, seconds and Mbit/s: the Norwegian HSDPA logs by second, as resampled by the ABR community.
     SecondsMbps,
     /// The Norwegian HSDPA logs as recorded (Riiser and others, MMSys 2013): UNIX time in s, elapsed ms, latitude,
     /// longitude, bytes received since the last sample, ms since the last sample.
@@ -29,9 +29,9 @@ pub enum TraceFormat {
 }
 
 impl TraceFormat {
-    /// The format that a file's name and first line tell; mahimahi where they tell nothing. Two columns without a header are
-    /// [`Self::Table`] in a `.csv` and mahimahi otherwise, where they will be refused: [`Self::SecondsMbps`] has to be asked
-    /// for, since nothing in the file says so.
+    /// The format detected from a file's name and first line; mahimahi by default. Two columns without a header are
+    /// [`Self::Table`] in a `.csv` and mahimahi otherwise, where they are rejected: [`Self::SecondsMbps`] must be
+    /// requested, since nothing in the file identifies it.
     pub fn detect(file: &str, text: &str) -> Self {
         let first = lines(text).next().map_or("", |l| l.1);
         if first.starts_with("Timestamp,") && first.contains("DL_bitrate") {
@@ -47,7 +47,8 @@ impl TraceFormat {
         }
     }
 
-    /// Reads a trace; it repeats from its end. `file` names the text in errors. Errors: the line and field at fault.
+    /// Parses a trace, which repeats from its end. `file` names the text in errors. Errors: the line and field at
+    /// fault.
     pub fn parse(self, text: &str, file: &str) -> Result<Capacity, TraceError> {
         if self == Self::Mahimahi {
             return Opportunities::parse(text, file).map(Capacity::Opportunities);
@@ -64,8 +65,8 @@ impl TraceFormat {
     }
 }
 
-/// Collects spans of known rate into a schedule that repeats. Spans begin where the caller says; between spans the rate
-/// before goes on, since nothing was measured there.
+/// Collects spans of known rate into a repeating schedule. Spans begin at the given times; between spans the previous
+/// rate continues, since nothing was measured there.
 #[derive(Default)]
 struct Spans {
     steps: Vec<Step>,
@@ -76,7 +77,7 @@ struct Spans {
 impl Spans {
     fn push(&mut self, at: TimeDelta, until: TimeDelta, bps: f64) {
         match self.steps.last_mut() {
-            // A second value for the same instant takes the place of the first.
+            // A second value for the same time replaces the first.
             Some(s) if s.at >= at => s.rate = DataRate::from_bps_f64(bps),
             _ => self.steps.push(Step { at, rate: DataRate::from_bps_f64(bps) }),
         }
@@ -111,7 +112,7 @@ fn seconds_mbps(text: &str, file: &str) -> Result<Schedule, TraceError> {
     let first = rows.first().map_or(0.0, |r| r.1);
     let mut spans = Spans::default();
     for (i, &(line, time, mbps)) in rows.iter().enumerate() {
-        // The last row holds as long as the one before it.
+        // The last row lasts as long as the one before it.
         let until = rows.get(i + 1).map_or_else(|| 2.0 * time - rows[i.saturating_sub(1)].1, |n| n.1);
         let at = |t: f64| TimeDelta::from_secs_f64(t - first);
         spans.push(at(time), at(until.max(time + 1e-3)), mbps * 1e6);
@@ -149,7 +150,7 @@ fn norway_raw(text: &str, file: &str) -> Result<Schedule, TraceError> {
     spans.finish(file)
 }
 
-/// A list of flat objects of numbers: all that the converter writes.
+/// A list of flat objects of numbers, as written by the converter.
 fn belgium_4g(text: &str, file: &str) -> Result<Schedule, TraceError> {
     let mut spans = Spans::default();
     let mut at = TimeDelta::ZERO;
@@ -232,7 +233,7 @@ fn seconds_of(stamp: &str) -> Option<i64> {
     if !sound || !(0..24).contains(&h) || !(0..60).contains(&m) || !(0..61).contains(&s) {
         return None;
     }
-    // Days from a year that begins in March, so that a leap day comes last.
+    // Days from a year that begins in March, so that a leap day is last.
     let (y, shifted) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * shifted + 2) / 5 + day - 1 - 719_468;
     Some(((days * 24 + h) * 60 + m) * 60 + s)
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Samples are written here in the formats of the data sets; they are no part of them.
+    // Samples are written here in the formats of the data sets; they are not taken from them.
 
     fn steps(format: TraceFormat, text: &str) -> (Vec<(i64, u64)>, i64) {
         let Capacity::Schedule(s) = format.parse(text, "t").expect("sound") else { panic!("a schedule") };
@@ -256,7 +257,7 @@ mod tests {
 
     #[test]
     fn norwegian_logs_as_recorded() {
-        // 125,000 bytes in 1,000 ms are 1 Mbit/s. The third sample comes after a gap of 3 s, over which the rate holds.
+        // 125,000 bytes in 1,000 ms are 1 Mbit/s. The third sample follows a gap of 3 s, over which the rate continues.
         let text = "1284365019 5000 59.9 10.8 125000 1000\n1284365020 6000 59.9 10.8 62500 1000\n\
                     1284365024 10000 59.9 10.8 0 1000\n";
         assert_eq!(steps(TraceFormat::NorwayRaw, text), (vec![(0, 1_000_000), (1_000, 500_000), (5_000, 0)], 6_000));

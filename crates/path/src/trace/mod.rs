@@ -12,7 +12,7 @@ use text::{cells, lines};
 use weir_units::{DataRate, TimeDelta};
 
 impl Opportunities {
-    /// Reads mahimahi's format: a line holds the millisecond of one 1,500-byte opportunity; lines are in order, and
+    /// Parses mahimahi's format: each line has the millisecond of one 1,500-byte opportunity; lines are in order, and
     /// the last one ends the cycle. `file` names the text in errors.
     pub fn parse(text: &str, file: &str) -> Result<Self, TraceError> {
         let mut ms: Vec<u32> = Vec::new();
@@ -32,11 +32,11 @@ impl Opportunities {
 }
 
 impl Schedule {
-    /// Reads a table of time and rate, two columns split by commas, semicolons or blanks. Each rate holds from its
-    /// time to the next row's. Times count from the first row's. Without a header the columns are seconds and
-    /// kbit/s; a header names `time_s`, `time_ms` or `time_us` and `rate_bps`, `rate_kbps`, `capacity_kbps` or `rate_mbps`, in any
-    /// order and beside other columns. With `repeat` the table starts again, the last row having held as long as the
-    /// one before it. `file` names the text in errors.
+    /// Parses a table of time and rate, two columns separated by commas, semicolons or spaces. Each rate applies from
+    /// its time to the next row's. Times are relative to the first row's. Without a header the columns are seconds and
+    /// kbit/s; a header names `time_s`, `time_ms` or `time_us` and `rate_bps`, `rate_kbps`, `capacity_kbps` or
+    /// `rate_mbps`, in any order and among other columns. With `repeat` the table repeats, the last row lasting as long
+    /// as the one before it. `file` names the text in errors.
     pub fn parse(text: &str, file: &str, repeat: bool) -> Result<Self, TraceError> {
         let mut columns = Columns::default();
         let mut steps: Vec<Step> = Vec::new();
@@ -64,7 +64,7 @@ impl Schedule {
     }
 }
 
-/// Where time and rate stand, and in which units.
+/// The columns of time and rate, and their units.
 struct Columns {
     time: usize,
     rate: usize,

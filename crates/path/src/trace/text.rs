@@ -1,20 +1,20 @@
-//! Lines and cells of a trace, and what is wrong with one.
+//! Lines and cells of a trace, and errors.
 
 use std::fmt::Display;
 
-/// A line of a trace that cannot be used.
+/// An invalid line of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{file}:{line}: {field} is {value:?}: expected {expected}")]
 pub struct TraceError {
     /// The name that the caller gave the text.
     pub file: String,
-    /// The line, counted from 1; the last one where the whole text is at fault.
+    /// The line, counted from 1; the last one if the whole text is at fault.
     pub line: usize,
     /// The field or column.
     pub field: String,
-    /// What stands there.
+    /// Its value.
     pub value: String,
-    /// What may stand there, and the way out.
+    /// The valid values, and how to correct it.
     pub expected: String,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
 }
 
-/// The cells of a line, split by commas, semicolons or blanks.
+/// The cells of a line, separated by commas, semicolons or spaces.
 pub(super) fn cells(line: &str) -> impl Iterator<Item = &str> {
     let separator = [',', ';'].into_iter().find(|&c| line.contains(c));
     let (by_mark, by_blank) = match separator {

@@ -1,4 +1,4 @@
-//! Random networks with random traffic: nothing is lost from the books, nothing hangs, and twice is the same.
+//! Random networks with random traffic: all packets are accounted for, nothing hangs, and runs are repeatable.
 
 use super::tests::{sink, source};
 use super::*;
@@ -118,7 +118,7 @@ fn run(links: &[(LinkConfig, LinkConfig)], flows: &[Flow], seed: u64) -> Result<
         prop_assert_eq!(sim.run_until(Timestamp::from_secs(s)), Outcome::Reached);
         let t = sim.totals();
         prop_assert_eq!(t.sent + t.duplicated, t.delivered + t.dropped + t.inside);
-        // A copy that has not come to the end of its link is the link's own affair.
+        // A copy that has not reached the end of its link is counted by the link.
         let (mut held, mut copies) = (0, 0);
         for k in 0..sim.link_count() {
             let link = sim.link(LinkId(k as u32));

@@ -1,4 +1,4 @@
-//! The run: from event to event.
+//! The main loop.
 
 use super::{Life, LinkSeat, Outcome, Simulator};
 use crate::agent::Agent;
@@ -9,21 +9,21 @@ use std::ops::ControlFlow;
 use weir_path::{self as path, Delivery, Departure, Verdict};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Events at one instant after which a run counts as stuck: far above what ten thousand agents that start
-/// together make, far below a wait that a person would notice.
+/// Events at one time after which a run is stuck: far more than ten thousand agents make that start together, and still
+/// without a noticeable wait.
 const MAX_EVENTS_AT_ONCE: u64 = 1 << 22;
-/// Events between two looks at whether a run is stuck.
+/// Interval, in events, of checking whether a run is stuck.
 const LOOK_EVERY: u64 = 1 << 12;
-/// Packets that an agent may send after one stimulus.
+/// Most packets that an agent may send after one event.
 const MAX_BURST: u32 = 1 << 20;
 
 impl<A: Agent, O: Observer> Simulator<A, O> {
-    /// Runs until `end`, its own events included.
+    /// Runs until `end`, inclusive.
     pub fn run_until(&mut self, end: Timestamp) -> Outcome {
         self.run_until_with(end, u64::MAX, |_| ControlFlow::Continue(()))
     }
 
-    /// Runs until `end`, and every `every` events tells `hook` the simulated time, which may stop the run.
+    /// Runs until `end`, and every `every` events calls `hook` with the simulated time; it may stop the run.
     pub fn run_until_with(
         &mut self,
         end: Timestamp,
@@ -35,7 +35,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let mut instant_began = self.events;
         self.look_at = ask_at.min(self.events + LOOK_EVERY);
         self.stuck = false;
-        // Sources that wait for nothing stand at `Timestamp::MAX`.
+        // Sources without a timeout are at `Timestamp::MAX`.
         let end = end.min(Timestamp::MAX - TimeDelta::from_nanos(1));
         loop {
             let (link, agent) = (self.link_timers.first(), self.agent_timers.first());
@@ -70,7 +70,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         Outcome::Reached
     }
 
-    /// Something may be at the far end of a link.
+    /// A packet may have reached the end of a link.
     fn on_link(&mut self, index: usize) {
         loop {
             let seat = &mut self.links[index];
@@ -88,7 +88,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// Packets have come to the far end of a link that makes copies: a copy comes right behind, with the same place.
+    /// Packets have reached the end of a link that makes copies: a copy follows at once, in the same slot.
     #[cold]
     fn forward_all(&mut self, index: usize, mut d: Delivery<u32>) {
         loop {
@@ -108,7 +108,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// A packet has come to the far end of a link.
+    /// A packet has reached the end of a link.
     #[inline]
     fn forward(&mut self, index: usize, d: Delivery<u32>) {
         let head = self.packets.head_mut(d.item);
@@ -128,7 +128,8 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// An agent's timer has come; it may have been set for an earlier wish of the agent, or for its start or stop.
+    /// An agent's timer has expired; it may have been set for an earlier request of the agent, or for its start or
+    /// stop.
     fn on_agent(&mut self, index: usize) {
         let seat = &mut self.seats[index];
         if self.now >= seat.stop {
@@ -153,7 +154,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// A packet has come to the end of its way.
+    /// A packet has reached its destination.
     #[inline]
     fn arrive(&mut self, slot: u32) {
         let Head { from, to, .. } = *self.packets.head(slot);
@@ -172,7 +173,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         }
     }
 
-    /// Lets an agent send all it wants, and sets its timer.
+    /// Sends all packets of an agent, and sets its timer.
     #[inline]
     pub(super) fn pump(&mut self, index: usize) {
         for burst in 0.. {
@@ -200,7 +201,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         self.rearm(index);
     }
 
-    /// Gives a packet to a link.
+    /// Passes a packet to a link.
     #[inline]
     fn enter(&mut self, id: LinkId, packet: path::Packet<u32>) {
         let LinkSeat { link, may_bring_forward, .. } = &mut self.links[id.index()];
@@ -208,7 +209,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         match link.push(self.now, packet) {
             Verdict::Queued => {
                 self.observer.on_enqueued(self.now, id, self.packets.head(slot).from, self.packets.packet(slot));
-                // Behind another packet it comes later, unless packets overtake or waiting ones are dropped.
+                // Behind another packet it arrives later, unless packets are reordered or dropped from the queue.
                 let armed = self.link_timers.get(id.index());
                 if (armed == Timestamp::MAX || *may_bring_forward)
                     && let Some(at) = link.next_event()
@@ -228,7 +229,7 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         self.packets.release(slot);
     }
 
-    /// Brings an agent's timer in line with its wish. A timer that is only too early stays: it asks again when it comes.
+    /// Updates an agent's timer to its request. A timer that is too early is kept, and is updated when it expires.
     #[inline]
     pub(super) fn rearm(&mut self, index: usize) {
         let seat = &mut self.seats[index];

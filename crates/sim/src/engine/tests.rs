@@ -24,7 +24,7 @@ fn received<O: Observer>(sim: &Simulator<Endpoint, O>, id: AgentId) -> udp::Sink
     }
 }
 
-/// Three sources, one of them too many, on a dumbbell.
+/// Three sources, which together exceed the capacity, on a dumbbell.
 fn overload<O: Observer>(seed: u64, observer: O) -> (Simulator<Endpoint, O>, Vec<AgentId>) {
     let mut sim = Simulator::with_observer(seed, observer);
     let access = || DuplexConfig::symmetric(link(100, 1, 1_000_000));
@@ -63,7 +63,7 @@ fn every_packet_is_delivered_dropped_or_inside() {
         assert_eq!(t.sent, t.delivered + t.dropped + t.inside);
         assert_eq!(t.delivered, sinks.iter().map(|&k| received(&sim, k).packets()).sum::<u64>());
     }
-    // 375 packets a second come, 250 fit, and the queue of 20 holds the rest.
+    // 375 packets a second arrive, 250 fit, and the queue of 20 holds the rest.
     let t = sim.totals();
     assert!((20 * 375 - 1..=20 * 375 + 3).contains(&t.sent), "{t:?}");
     assert!((20 * 250 - 15..=20 * 250).contains(&t.delivered), "{t:?}");
@@ -87,7 +87,7 @@ fn what_a_link_duplicates_goes_on_twice() {
     assert_eq!((t.sent, t.dropped), (10_001, 0));
     assert!((4_800..5_200).contains(&t.duplicated), "{t:?}");
     assert_eq!(t.sent + t.duplicated, t.delivered + t.inside);
-    // A copy is right behind its original and waits for its transmission of 2 ms.
+    // A copy follows its original and waits for its transmission of 2 ms.
     let ms = TimeDelta::from_millis;
     assert_eq!(received(&sim, b).delay_range(), Some((ms(4 + 10 + 2 + 10), ms(4 + 10 + 4 + 10))));
 }
@@ -107,7 +107,7 @@ fn one_event_a_hop_and_one_a_timer() {
     let (mut sim, _) = overload(1, ());
     let _ = sim.run_until(Timestamp::from_secs(10));
     let t = sim.totals();
-    // A packet that arrives has passed three links; one that the bottleneck dropped, one.
+    // A packet that arrives has passed three links; one dropped by the bottleneck, one.
     let hops = 3 * t.delivered + t.dropped;
     assert!((hops + t.sent..=hops + t.sent + 3 * t.inside + 6).contains(&t.events), "{t:?}");
 }
@@ -155,7 +155,7 @@ fn an_agent_lives_from_start_to_stop() {
     sim.stop_agent(a, Timestamp::from_millis(3_005));
     sim.stop_agent(b, Timestamp::from_millis(2_500));
     assert_eq!(sim.run_until(Timestamp::from_secs(9)), Outcome::Reached);
-    // One packet every 10 ms in 1,000..=3,000 ms; the sink hears those that come 1 ms later, in 1,500..2,500 ms.
+    // One packet every 10 ms in 1,000..=3,000 ms; the sink receives those that arrive 1 ms later, in 1,500..2,500 ms.
     assert_eq!(sim.totals().sent, 201);
     assert_eq!(received(&sim, b).packets(), 100);
     assert_eq!(sim.observer().1, Seen { sent: 201, enqueued: 201, forwarded: 201, dropped: 101, delivered: 100 });
@@ -250,11 +250,11 @@ fn an_agent_is_changed_from_outside_and_goes_on() {
     });
     assert_eq!(sim.totals().sent, 1);
     let _ = sim.run_until(Timestamp::from_secs(2));
-    // There and back in 10.2 ms, for a second.
+    // A round trip of 10.2 ms, for a second.
     assert_eq!(sim.totals().sent, 1 + 196);
 }
 
-/// Sends one packet on each of so many paths at its start, and keeps the path and time of each that it receives.
+/// Sends one packet on each of several paths at its start, and records the path and time of each packet received.
 #[derive(Default)]
 struct Multihomed {
     unsent: Vec<PathId>,
@@ -263,7 +263,7 @@ struct Multihomed {
 impl Agent for Multihomed {
     fn on_packet(&mut self, now: Timestamp, packet: &Packet) {
         self.received.push((packet.path, now));
-        // The answer goes back on the path that the packet took.
+        // The response uses the path of the packet.
         if packet.payload == 0 {
             self.unsent.push(packet.path);
         }
@@ -297,7 +297,7 @@ fn each_path_of_an_agent_has_its_own_route() {
     let ms = Timestamp::from_millis;
     assert_eq!(sim.agent(b).received, [(first, ms(11)), (third, ms(31))]);
     assert_eq!(sim.agent(a).received, [(first, ms(22)), (third, ms(62))]);
-    // Paths 1 and 200 lead nowhere: what is sent on them is lost, and counted.
+    // Paths 1 and 200 have no route: packets on them are lost and counted.
     let t = sim.totals();
     assert_eq!((t.sent, t.delivered, t.dropped, t.inside), (6, 4, 2, 0));
 }

@@ -1,12 +1,12 @@
 //! TCP senders and receivers, as agents.
 //!
-//! One connection carries data one way. The sender does slow start, congestion avoidance, fast retransmit and fast
-//! recovery (RFC 5681) with loss recovery by SACK (RFC 6675) or without (RFC 6582), limited transmit (RFC 3042), a
-//! retransmission timer (RFC 6298), an initial window of ten segments (RFC 6928) and, where asked, ECN (RFC 3168).
-//! The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is one of those in
-//! [`avoidance`]. Short flows that come and go, each on a connection of its own, are two agents in all ([`ShortFlows`]).
+//! A connection carries data in one direction. The sender implements slow start, congestion avoidance, fast retransmit
+//! and fast recovery (RFC 5681) with loss recovery by SACK (RFC 6675) or without (RFC 6582), limited transmit
+//! (RFC 3042), a retransmission timer (RFC 6298), an initial window of ten segments (RFC 6928) and, optionally, ECN
+//! (RFC 3168). The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is one of those
+//! in [`avoidance`]. Short flows, each on its own connection, are handled by two agents in all ([`ShortFlows`]).
 //!
-//! What is left out: urgent data, flow control by a slow reader, Nagle's rule, D-SACK, path MTU changes, and bytes:
+//! Left out: urgent data, flow control by a slow reader, Nagle's algorithm, D-SACK, path MTU changes, and bytes:
 //! segments carry ranges of sequence numbers only.
 
 pub mod avoidance;
@@ -30,7 +30,7 @@ pub use workload::Workload;
 use std::fmt;
 use weir_units::{DataSize, TimeDelta};
 
-/// How a TCP connection behaves; sender and receiver get the same.
+/// Configuration of a TCP connection, the same for sender and receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpConfig {
     /// Congestion avoidance.
@@ -39,23 +39,23 @@ pub struct TcpConfig {
     pub mss: u32,
     /// Initial window in segments: 10 (RFC 6928).
     pub initial_window: u32,
-    /// Initial slow-start threshold; `None` for as high as can be (RFC 5681, section 3.1).
+    /// Initial slow-start threshold; `None` for the maximum (RFC 5681, section 3.1).
     pub initial_ssthresh: Option<DataSize>,
     /// Selective acknowledgements (RFC 2018 and 6675); without them NewReno recovery (RFC 6582).
     pub sack: bool,
-    /// Timestamps (RFC 7323): 12 bytes more in each segment, and a round-trip time from each acknowledgement.
+    /// Timestamps (RFC 7323): 12 more bytes per segment, and a round-trip time sample from each acknowledgement.
     pub timestamps: bool,
-    /// ECN (RFC 3168): data is sent as ECT(0) and marks halve the window.
+    /// ECN (RFC 3168): data is sent as ECT(0), and marks halve the window.
     pub ecn: bool,
-    /// Opens each transfer with a SYN.
+    /// Whether each transfer begins with a SYN.
     pub handshake: bool,
-    /// Segments that one acknowledgement answers: 2, or 1 to acknowledge each (RFC 5681, section 4.2).
+    /// Segments per acknowledgement: 2, or 1 to acknowledge each (RFC 5681, section 4.2).
     pub ack_every: u32,
-    /// How long an acknowledgement may wait: at most 500 ms (RFC 5681, section 4.2); 200 ms as in BSD and ns-3.
+    /// Longest delay of an acknowledgement: at most 500 ms (RFC 5681, section 4.2); 200 ms as in BSD and ns-3.
     pub ack_delay: TimeDelta,
     /// Least retransmission timeout: 1 s (RFC 6298, section 2.4); Linux has 200 ms.
     pub min_rto: TimeDelta,
-    /// What the receiver lets be in flight.
+    /// The receiver's window.
     pub receive_window: DataSize,
 }
 
@@ -78,14 +78,14 @@ impl Default for TcpConfig {
     }
 }
 
-/// A value of a [`TcpConfig`] or [`Workload`] that cannot be used.
+/// An invalid value in a [`TcpConfig`] or [`Workload`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TcpConfigError {
     /// The field.
     pub field: &'static str,
-    /// What stands there.
+    /// Its value.
     pub value: String,
-    /// What may stand there.
+    /// The valid values.
     pub expected: &'static str,
 }
 
@@ -102,7 +102,7 @@ impl TcpConfig {
         Self { variant, ..Self::default() }
     }
 
-    /// Checks every field. Errors: the first one that cannot be used.
+    /// Checks every field. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), TcpConfigError> {
         let error = |field, value: String, expected| Err(TcpConfigError { field, value, expected });
         if !(1..=65_000).contains(&self.mss) {

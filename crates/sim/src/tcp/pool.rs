@@ -5,15 +5,15 @@ use crate::packet::{Body, Packet};
 use crate::timers::{Key, Timers};
 use weir_units::Timestamp;
 
-/// Agents that share a place in the network; each is a connection, named by its number in segments.
+/// Agents that share a place in the network; each is a connection, identified by its number in segments.
 ///
-/// Places are used again, so there are never more than were alive at once.
+/// Slots are reused, so there are never more than were alive at once.
 #[derive(Clone, Debug)]
 pub(super) struct Pool<A> {
     members: Vec<A>,
     timers: Timers,
     order: u64,
-    /// The one that has been stimulated and may have something to send.
+    /// The member that has had an event and may have something to send.
     current: Option<u32>,
 }
 
@@ -31,7 +31,8 @@ impl<A: Agent> Pool<A> {
         self.members.push(member);
         self.timers.grow(self.members.len());
     }
-    /// A member, to be stimulated: it is asked for packets and its time next. The one before must have had its turn.
+    /// A member with an event: its packets and timeout are polled next. The previous one must have been polled
+    /// completely.
     #[inline]
     pub(super) fn stimulate(&mut self, index: u32) -> Option<&mut A> {
         let member = self.members.get_mut(index as usize)?;
@@ -39,7 +40,7 @@ impl<A: Agent> Pool<A> {
         Some(member)
     }
 
-    /// A timer that is only too early stays: it asks again when it comes.
+    /// A timer that is too early is kept, and is updated when it expires.
     #[inline]
     fn rearm(&mut self, index: usize, now: Timestamp) {
         let wish = self.members[index].poll_timeout().unwrap_or(Timestamp::MAX);
@@ -84,7 +85,7 @@ impl<A: Agent> Pool<A> {
         }
     }
 
-    /// When a member waits for its time, or an armed timer is to be looked at.
+    /// The earliest timeout of a member or of an armed timer.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
         Some(self.timers.first().at()).filter(|&t| t < Timestamp::MAX)

@@ -6,18 +6,18 @@ use crate::packet::{Body, Packet};
 use crate::tcp_segment::{SackBlock, TcpSegment};
 use weir_units::{DataSize, Ecn, Timestamp};
 
-/// Ranges out of order that are kept; data beyond them is dropped like data beyond the window.
+/// Most out-of-order ranges kept; data beyond them is dropped like data beyond the window.
 const MAX_RANGES: usize = 8_192;
 
-/// The receiving end of a TCP connection. Its reader takes data at once, so the window it offers never closes.
+/// The receiving end of a TCP connection. Its reader takes data at once, so the advertised window never closes.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: TcpConfig,
-    /// The byte expected next.
+    /// The next expected byte.
     next: u64,
-    /// Disjoint ranges above `next`, the one that changed last in front (RFC 2018, section 4).
+    /// Disjoint ranges above `next`, most recently changed first (RFC 2018, section 4).
     ranges: Vec<SackBlock>,
-    /// Segments that wait for an acknowledgement, and when they get one at the latest.
+    /// Segments waiting for an acknowledgement, and its deadline.
     waiting: u32,
     ack_at: Option<Timestamp>,
     ack_now: bool,
@@ -25,30 +25,30 @@ pub struct Receiver {
     /// The timestamp to echo (RFC 7323, section 4.3).
     echo: Timestamp,
     last_ack: u64,
-    /// A CE mark has come and the sender has not said that it knows (RFC 3168, section 6.1.3).
+    /// Whether a CE mark was received and the sender has not yet confirmed it (RFC 3168, section 6.1.3).
     congestion: bool,
     stats: ReceiverStats,
 }
 
-/// What a receiver has counted.
+/// Counters of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ReceiverStats {
-    /// Segments with data that have arrived, copies included.
+    /// Segments with data received, duplicates included.
     pub segments: u64,
-    /// Segments without a new byte, or out of the window.
+    /// Segments without new data, or out of the window.
     pub useless: u64,
-    /// Data handed to the reader, in order.
+    /// Data delivered to the reader in order.
     pub delivered: DataSize,
     /// Acknowledgements sent.
     pub acks: u64,
-    /// Segments that came with the CE mark.
+    /// Segments received with a CE mark.
     pub marked: u64,
 }
 
 impl Receiver {
-    /// A receiver that waits for its sender.
+    /// A receiver in its initial state.
     ///
-    /// Errors: what [`TcpConfig::check`] refuses.
+    /// Errors: as for [`TcpConfig::check`].
     pub fn new(config: TcpConfig) -> Result<Self, TcpConfigError> {
         config.check()?;
         Ok(Self {
@@ -66,21 +66,21 @@ impl Receiver {
         })
     }
 
-    /// What has been counted so far.
+    /// The counters.
     pub const fn stats(&self) -> ReceiverStats {
         self.stats
     }
-    /// Data handed to the reader, in order.
+    /// Data delivered to the reader in order.
     pub const fn delivered(&self) -> DataSize {
         self.stats.delivered
     }
-    /// Ranges that wait for a hole to close.
+    /// Number of out-of-order ranges.
     pub fn out_of_order(&self) -> usize {
         self.ranges.len()
     }
 
     fn on_segment(&mut self, now: Timestamp, s: &TcpSegment) {
-        // A SYN takes up one number and no data.
+        // A SYN uses one sequence number and has no data.
         let taken = if s.is_syn { 1 } else { u64::from(s.len) };
         if taken == 0 {
             return;
@@ -115,7 +115,7 @@ impl Receiver {
         }
     }
 
-    /// Takes in what `next` has reached.
+    /// Delivers ranges that `next` has reached.
     fn close_holes(&mut self) {
         loop {
             let before = self.next;
@@ -132,7 +132,7 @@ impl Receiver {
         }
     }
 
-    /// Keeps a range out of order, joined with those it touches, in front.
+    /// Keeps an out-of-order range, merged with those that it touches, in front.
     fn keep(&mut self, mut block: SackBlock) {
         let given = block;
         let mut useless = false;

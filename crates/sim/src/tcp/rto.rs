@@ -4,9 +4,9 @@ use weir_units::TimeDelta;
 
 /// First RTO, before any sample (section 2.1).
 pub(crate) const INITIAL_RTO: TimeDelta = TimeDelta::from_secs(1);
-/// RTO after a SYN had to be repeated, until a sample is there (section 5.7).
+/// RTO after a SYN had to be repeated, until there is a sample (section 5.7).
 const RTO_AFTER_LOST_SYN: TimeDelta = TimeDelta::from_secs(3);
-/// Ceiling of the RTO: at least 60 s (section 2.5).
+/// Upper bound of the RTO: at least 60 s (section 2.5).
 const MAX_RTO: TimeDelta = TimeDelta::from_secs(60);
 /// Clock granularity G (section 2): that of a kernel with a millisecond clock.
 const GRANULARITY: TimeDelta = TimeDelta::from_millis(1);
@@ -18,7 +18,7 @@ pub(crate) struct Rto {
     rttvar: TimeDelta,
     rto: TimeDelta,
     min: TimeDelta,
-    /// How many times the timer has gone off since the last sample.
+    /// Number of expirations since the last sample.
     backoffs: u32,
 }
 
@@ -27,7 +27,8 @@ impl Rto {
         Self { srtt: None, rttvar: TimeDelta::ZERO, rto: INITIAL_RTO.max(min), min, backoffs: 0 }
     }
 
-    /// A round trip of a segment that was sent once, or whose acknowledgement tells which copy it answers (section 3).
+    /// A round-trip time sample of a segment sent once, or whose acknowledgement shows which copy it answers
+    /// (section 3).
     pub(crate) fn on_sample(&mut self, rtt: TimeDelta) {
         match self.srtt {
             None => {
@@ -45,13 +46,13 @@ impl Rto {
         self.backoffs = 0;
     }
 
-    /// The timer has gone off (section 5.5).
+    /// The timer has expired (section 5.5).
     pub(crate) fn back_off(&mut self) {
         self.rto = (self.rto * 2).min(MAX_RTO);
         self.backoffs = self.backoffs.saturating_add(1);
     }
 
-    /// The handshake is over and its SYN had to be repeated (section 5.7).
+    /// The handshake has completed with a repeated SYN (section 5.7).
     pub(crate) fn after_lost_syn(&mut self) {
         if self.srtt.is_none() {
             self.rto = RTO_AFTER_LOST_SYN.max(self.min);

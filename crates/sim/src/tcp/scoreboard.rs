@@ -1,13 +1,13 @@
-//! What the receiver has reported by SACK, and what follows for loss (RFC 6675, sections 3 and 4).
+//! Data reported by SACK, and loss detection from it (RFC 6675, sections 3 and 4).
 
 use crate::tcp_segment::SackBlock;
 
-/// Segments' worth of later data that must have arrived for a hole to count as lost.
+/// Segments' worth of later data that must have arrived for a hole to be lost.
 pub(crate) const DUP_THRESH: usize = 3;
-/// Ranges kept at most; a hundred times what a window of this crate's tests shows, so only forged SACKs come here.
+/// Most ranges kept; a hundred times as many as a window in this crate's tests shows, so only forged SACKs reach it.
 const MAX_RANGES: usize = 8_192;
 
-/// The data above the cumulative acknowledgement that has arrived, as disjoint ranges in order.
+/// The received data above the cumulative acknowledgement, as disjoint ranges in order.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Scoreboard {
     ranges: Vec<SackBlock>,
@@ -33,8 +33,8 @@ impl Scoreboard {
         self.ranges.last().map(|r| r.end)
     }
 
-    /// The receiver has everything below `una`. Says whether it has broken its word: a range that reaches down to
-    /// `una` would have been acknowledged with it.
+    /// The receiver has everything below `una`. Returns whether it has reneged: a range that reaches down to `una`
+    /// would have been acknowledged with it.
     pub(crate) fn advance(&mut self, una: u64) -> bool {
         let done = self.ranges.partition_point(|r| r.end <= una);
         if done > 0 {
@@ -43,13 +43,13 @@ impl Scoreboard {
         self.ranges.first().is_some_and(|r| r.start <= una)
     }
 
-    /// Adds a block and says how many bytes of it are news. Only data in `una..high` has been sent and can be missing.
+    /// Adds a block; returns how many bytes of it are new. Only data in `una..high` has been sent and can be missing.
     pub(crate) fn add(&mut self, block: SackBlock, una: u64, high: u64) -> u64 {
-        // A receiver never reports data that starts at `una`, so such a block (a D-SACK of RFC 2883) is no news.
+        // A receiver does not report data that starts at `una`, so such a block (a D-SACK of RFC 2883) is not new.
         if block.start <= una || block.end > high || block.start >= block.end {
             return 0;
         }
-        // The ranges that the block touches become one.
+        // Ranges touched by the block are merged.
         let first = self.ranges.partition_point(|r| r.end < block.start);
         let last = first + self.ranges[first..].partition_point(|r| r.start <= block.end);
         let touched = &self.ranges[first..last];
@@ -70,7 +70,7 @@ impl Scoreboard {
         news
     }
 
-    /// Holes that begin below this are lost (IsLost): above them lie three ranges, or more than two segments' bytes.
+    /// Holes that begin below this are lost (IsLost): above them are three ranges, or more than two segments' bytes.
     pub(crate) fn lost_below(&self, mss: u64) -> u64 {
         let mut bytes = 0;
         for (above, r) in self.ranges.iter().rev().enumerate() {
@@ -82,7 +82,7 @@ impl Scoreboard {
         0
     }
 
-    /// Bytes of `from..to` that are in no range.
+    /// Bytes of `from..to` not in any range.
     pub(crate) fn missing(&self, from: u64, to: u64) -> u64 {
         if from >= to {
             return 0;
@@ -93,7 +93,7 @@ impl Scoreboard {
         to - from - held
     }
 
-    /// The first hole at or above `from` and below `to`, from its first such byte to its end or `to`.
+    /// The first hole from `from` and below `to`: its first such byte, up to its end or `to`.
     pub(crate) fn hole(&self, from: u64, to: u64) -> Option<SackBlock> {
         let k = self.ranges.partition_point(|r| r.end <= from);
         let (start, next) = match self.ranges.get(k) {
@@ -160,7 +160,7 @@ mod tests {
                 prop_assert_eq!(b.add(block(start, start + len), 0, 200), news as u64);
             }
             b.advance(una);
-            // A range is taken out once it is acknowledged to its end.
+            // A range is removed once it is acknowledged completely.
             let reach = (una..).take_while(|&k| bytes.get(k as usize) == Some(&true)).count() as u64;
             let low = if una > 0 && reach > 0 && bytes[una as usize - 1] {
                 (0..una).rev().take_while(|&k| bytes[k as usize]).last().unwrap_or(una)

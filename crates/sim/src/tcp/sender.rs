@@ -1,4 +1,5 @@
-//! The sending end: connections, acknowledgements and growth. Loss is in `loss.rs`, transfers in `transfer.rs`.
+//! The sending end: connections, acknowledgements and growth. Loss recovery is in `loss.rs`, transfers are in
+//! `transfer.rs`.
 
 mod loss;
 mod transfer;
@@ -15,95 +16,95 @@ use loss::Kind;
 use transfer::initial_window;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
-/// What a sender has counted.
+/// Counters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SenderStats {
-    /// Segments with data, repeated ones included.
+    /// Segments with data, retransmissions included.
     pub segments: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
-    /// Times that loss recovery has begun.
+    /// Number of loss recoveries.
     pub recoveries: u64,
-    /// Times that the retransmission timer has gone off.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Times that an ECN-Echo has reduced the window.
+    /// Window reductions by ECN-Echo.
     pub ecn_reductions: u64,
-    /// Transfers that have been acknowledged to their end.
+    /// Transfers acknowledged completely.
     pub transfers: u64,
     /// Data of those transfers.
     pub transferred: DataSize,
-    /// The rates of those transfers, each its data over its time, added up; divided by their number it is the mean
+    /// Sum of those transfers' rates, each its data divided by its time; divided by their number it is the mean
     /// throughput of a transfer.
     pub transfer_rates: DataRate,
-    /// Data acknowledged, of transfers under way too.
+    /// Data acknowledged, including transfers in progress.
     pub acked: DataSize,
-    /// Time that those transfers took in all, from their first segment or SYN to the last acknowledgement.
+    /// Total time of those transfers, from the first segment or SYN to the last acknowledgement.
     pub transfer_time: TimeDelta,
-    /// Acknowledgements that made no sense, or of another connection.
+    /// Invalid acknowledgements, or of another connection.
     pub ignored: u64,
 }
 
-/// Where a sender is in its recovery from loss.
+/// State of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Nothing to send.
     Idle,
-    /// The SYN is sent.
+    /// The SYN has been sent.
     Opening,
-    /// Nothing is missing as far as known.
+    /// Nothing is known to be missing.
     Open,
     /// Fast recovery (RFC 6675, section 5, or RFC 6582).
     Recovery,
-    /// After a timeout, until all that was sent before is acknowledged.
+    /// After a timeout, until all data sent before is acknowledged.
     Loss,
 }
 
-/// The sending end of a TCP connection. Sequence numbers go on from transfer to transfer.
+/// The sending end of a TCP connection. Sequence numbers continue from transfer to transfer.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: TcpConfig,
     transfers: Transfers,
-    /// The rate at which data comes, where it does not all lie ready.
+    /// The rate at which data is produced, if not all is available at once.
     stream: Option<DataRate>,
     window: Window,
     avoidance: Avoidance,
     rto: Rto,
     phase: Phase,
-    /// First byte not acknowledged (HighACK + 1).
+    /// First unacknowledged byte (HighACK + 1).
     una: u64,
     /// Next byte to send; below `high` only after a timeout.
     next: u64,
-    /// End of what was sent (HighData + 1).
+    /// End of what has been sent (HighData + 1).
     high: u64,
-    /// End of what there is to send.
+    /// End of the available data.
     limit: u64,
-    /// End of what the receiver takes.
+    /// End of the receiver's window.
     allowed: u64,
     board: Scoreboard,
     dup_acks: u32,
     /// Recovery ends here (RecoveryPoint + 1).
     recovery_point: u64,
-    /// End of what was sent again in this recovery (HighRxt + 1).
+    /// End of what has been retransmitted in this recovery (HighRxt + 1).
     high_rxt: u64,
-    /// The rescue retransmission of this recovery is spent.
+    /// Whether this recovery's rescue retransmission has been used.
     rescued: bool,
-    /// Recovery has just begun or gone on: the first hole is sent whatever the window says.
+    /// Recovery has just begun or continued: the first hole is sent regardless of the window.
     resend_first: bool,
-    /// Bytes that are thought to be in the network.
+    /// Estimate of bytes in the network.
     pipe: u64,
     timer: Option<Timestamp>,
-    /// Without timestamps: a segment sent once whose round trip is being taken.
+    /// Without timestamps: a segment sent once whose round-trip time is being measured.
     timed: Option<(u64, Timestamp)>,
-    /// The next sample for the timer is taken when this is acknowledged, so there is one a round trip.
+    /// The next RTT sample is taken when this is acknowledged, so there is one per round trip.
     sample_at: u64,
-    /// ECN: an echo below this tells nothing new; and the next data segment says that the window is reduced.
+    /// ECN: an echo below this is not new; and the next data segment signals the reduction.
     ecn_point: u64,
     tell_reduced: bool,
     syn_lost: bool,
-    /// The transfer to come: when, and how many bytes.
+    /// The next transfer: its time and size in bytes.
     coming: Option<(Timestamp, u64)>,
     began: Timestamp,
-    /// When the transfer before ended.
+    /// When the previous transfer ended.
     idle_since: Timestamp,
     first: u64,
     stats: SenderStats,
@@ -112,7 +113,7 @@ pub struct Sender {
 impl Sender {
     /// A sender that begins when its agent starts.
     ///
-    /// Errors: what [`TcpConfig::check`] refuses, and a distribution that cannot be used.
+    /// Errors: as for [`TcpConfig::check`], or an invalid distribution.
     pub fn new(config: TcpConfig, workload: Workload) -> Result<Self, TcpConfigError> {
         config.check()?;
         let transfers = Transfers::new(workload)?;
@@ -150,7 +151,7 @@ impl Sender {
         })
     }
 
-    /// What has been counted so far.
+    /// The counters.
     pub const fn stats(&self) -> SenderStats {
         self.stats
     }
@@ -162,15 +163,15 @@ impl Sender {
     pub fn srtt(&self) -> Option<TimeDelta> {
         self.rto.srtt()
     }
-    /// The present retransmission timeout.
+    /// The current retransmission timeout.
     pub fn retransmission_timeout(&self) -> TimeDelta {
         self.rto.rto()
     }
-    /// Bytes thought to be in the network.
+    /// Estimate of bytes in the network.
     pub const fn bytes_in_flight(&self) -> DataSize {
         DataSize::from_bytes(self.pipe)
     }
-    /// Whether a transfer is under way.
+    /// Whether a transfer is in progress.
     pub fn is_active(&self) -> bool {
         self.phase != Phase::Idle
     }
@@ -189,7 +190,7 @@ impl Sender {
                 news += self.board.add(block, s.ack, self.high);
             }
         }
-        // A window too small for a segment would need probes, which this sender has none of.
+        // A window below one segment would need probes, which this sender does not implement.
         let offered = s.window.clamp(self.window.mss, self.config.receive_window.as_bytes());
         self.allowed = self.allowed.max(s.ack + offered);
         let mut rtt = None;
@@ -219,7 +220,8 @@ impl Sender {
         if news > 0 || (!self.config.sack && acked == 0 && !s.is_syn && self.una < self.high) {
             self.dup_acks += 1;
         }
-        // Once a window: what answers the first segment after the reduction, which tells the receiver, comes later.
+        // Once per window: the answer to the first segment after the reduction, which informs the receiver, arrives
+        // later.
         let reduces = s.is_ece && self.config.ecn && self.una > self.ecn_point && self.phase == Phase::Open;
         if reduces {
             self.on_ecn_echo();
@@ -248,7 +250,7 @@ impl Sender {
         self.count_pipe();
     }
 
-    /// The round trip that an acknowledgement of new data shows; one a round trip goes to the timer.
+    /// The round-trip time sample in an acknowledgement of new data; one per round trip is passed to the timer.
     fn take_rtt(&mut self, now: Timestamp, s: &TcpSegment) -> Option<TimeDelta> {
         let rtt = if self.config.timestamps {
             Some(now.saturating_since(s.echo))

@@ -1,4 +1,4 @@
-//! Short flows that come and go: Poisson arrivals, each a connection of its own.
+//! Short flows: Poisson arrivals, each with its own connection.
 
 use super::pool::Pool;
 use super::workload::{check, draw_size};
@@ -10,24 +10,24 @@ use crate::packet::{Body, Packet};
 use crate::seed::mix;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Connections alive at once at most, as many as there are ports; flows that come on top are turned away and counted.
+/// Most connections alive at once, as many as there are ports; further flows are rejected and counted.
 const MAX_ALIVE: usize = 1 << 16;
 
-/// Short flows: arrivals are a Poisson process, each flow is one transfer on a new connection.
+/// Short flows: arrivals are a Poisson process, and each flow is one transfer on a new connection.
 ///
-/// The load that they offer is the arrival rate times the mean size.
+/// The offered load is the arrival rate times the mean size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ShortFlows {
-    /// Flows that begin in a second, on average.
+    /// Mean number of flows that begin per second.
     pub arrivals_per_s: f64,
     /// Bytes of a flow.
     pub size: Distribution,
-    /// Fixes the draws. Sizes do not depend on the arrival rate.
+    /// Seed of the random numbers. Sizes do not depend on the arrival rate.
     pub seed: u64,
 }
 
 impl ShortFlows {
-    /// Checks every field. Errors: the first one that cannot be used.
+    /// Checks every field. Errors: the first invalid one.
     pub fn check(&self) -> Result<(), TcpConfigError> {
         if !(self.arrivals_per_s > 0.0 && self.arrivals_per_s <= 1e6) {
             let (value, expected) = (self.arrivals_per_s.to_string(), "above 0 and at most 1000000 flows a second");
@@ -37,44 +37,44 @@ impl ShortFlows {
     }
 }
 
-/// What short flows have done.
+/// Counters of short flows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ShortStats {
     /// Flows that have begun.
     pub begun: u64,
     /// Flows whose last byte is acknowledged.
     pub completed: u64,
-    /// Flows that are under way.
+    /// Flows in progress.
     pub alive: u64,
-    /// Flows turned away because as many were alive as can be.
+    /// Flows rejected because the maximum number was alive.
     pub refused: u64,
     /// Data of completed flows.
     pub completed_size: DataSize,
-    /// Data acknowledged, of flows under way too; over the run's time it is the aggregate's goodput.
+    /// Data acknowledged, including flows in progress; divided by the run's time it is the aggregate goodput.
     pub acked: DataSize,
-    /// Time that completed flows took in all.
+    /// Total time of completed flows.
     pub active_time: TimeDelta,
-    /// The mean over completed flows of each one's throughput, its size over its completion time.
+    /// The mean throughput of completed flows, each its size divided by its completion time.
     pub mean_throughput: Option<DataRate>,
     /// Completion times, from the first segment or SYN to the last acknowledgement.
     pub completion_times: LogHistogram,
-    /// Segments with data, repeated ones included.
+    /// Segments with data, retransmissions included.
     pub segments: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
-    /// Times that a retransmission timer has gone off.
+    /// Expirations of retransmission timers.
     pub timeouts: u64,
 }
 
 /// The sending ends of short flows: one agent for all.
 ///
-/// A connection's state is used again once its flow is over, so memory follows the flows alive at once.
+/// A connection's state is reused once its flow has ended, so memory follows the number of flows alive at once.
 #[derive(Clone, Debug)]
 pub struct ShortSender {
     config: TcpConfig,
     flows: ShortFlows,
     pool: Pool<Sender>,
-    /// Places without a flow; the one left last is used next.
+    /// Free slots; the one freed last is used next.
     free: Vec<u32>,
     gaps: Random,
     sizes: Random,
@@ -86,9 +86,9 @@ pub struct ShortSender {
 }
 
 impl ShortSender {
-    /// Short flows that come from their agent's start on.
+    /// Short flows that begin at their agent's start.
     ///
-    /// Errors: what [`TcpConfig::check`] and [`ShortFlows::check`] refuse.
+    /// Errors: as for [`TcpConfig::check`] and [`ShortFlows::check`].
     pub fn new(config: TcpConfig, flows: ShortFlows) -> Result<Self, TcpConfigError> {
         config.check()?;
         flows.check()?;
@@ -107,7 +107,7 @@ impl ShortSender {
         })
     }
 
-    /// What has happened so far.
+    /// The counters.
     pub fn stats(&self) -> ShortStats {
         let mut s = ShortStats {
             begun: self.begun,
@@ -138,11 +138,11 @@ impl ShortSender {
         s.mean_throughput = mean.map(|bps| DataRate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)));
         s
     }
-    /// Places for connections: as many as were ever alive at once.
+    /// Number of connection slots: the most ever alive at once.
     pub fn places(&self) -> usize {
         self.pool.len()
     }
-    /// Packets that came for no connection.
+    /// Packets without a connection.
     pub const fn unknown(&self) -> u64 {
         self.unknown
     }
@@ -153,7 +153,7 @@ impl ShortSender {
     }
 
     fn begin(&mut self, now: Timestamp) {
-        // Drawn in any case, so that the flows after it are the same.
+        // Drawn in any case, so that later flows are the same.
         let bytes = draw_size(&self.flows.size, &mut self.sizes);
         let place = match self.free.pop() {
             Some(place) => place,
@@ -225,18 +225,18 @@ pub struct ShortReceiver {
 }
 
 impl ShortReceiver {
-    /// The receivers of a [`ShortSender`] with the same configuration.
+    /// The receivers for a [`ShortSender`] with the same configuration.
     ///
-    /// Errors: what [`TcpConfig::check`] refuses.
+    /// Errors: as for [`TcpConfig::check`].
     pub fn new(config: TcpConfig) -> Result<Self, TcpConfigError> {
         config.check()?;
         Ok(Self { config, pool: Pool::new(), unknown: 0 })
     }
-    /// Data handed to readers, in order, of all flows.
+    /// Data delivered to readers in order, of all flows.
     pub fn delivered(&self) -> DataSize {
         self.pool.iter().map(Receiver::delivered).sum()
     }
-    /// Packets that were of no connection.
+    /// Packets without a connection.
     pub const fn unknown(&self) -> u64 {
         self.unknown
     }

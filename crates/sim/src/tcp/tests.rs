@@ -17,8 +17,8 @@ fn config() -> TcpConfig {
     TcpConfig { mss: MSS as u32, handshake: false, ack_every: 1, ..TcpConfig::default() }
 }
 
-/// A sender and a receiver with a constant round trip between them and no capacity limit; what is lost is chosen by
-/// the segment's number on the wire, from 0.
+/// A sender and a receiver with a constant round-trip time and without a capacity limit; losses are selected by the
+/// segment's number on the wire, from 0.
 struct Wire {
     sender: Sender,
     receiver: Receiver,
@@ -27,9 +27,9 @@ struct Wire {
     lose: Vec<u64>,
     lose_acks_from: Option<Timestamp>,
     sent: u64,
-    /// Arrival, and the packet; the way there takes the whole round trip, the way back nothing.
+    /// Arrival, and the packet; the forward path has the whole round-trip time, the reverse path none.
     flight: std::collections::VecDeque<(Timestamp, Packet)>,
-    /// When a segment left, its first byte, and the window then.
+    /// When a segment was sent, the segment, and the window then.
     log: Vec<(Timestamp, TcpSegment, Window)>,
     acks: Vec<(Timestamp, TcpSegment)>,
 }
@@ -96,7 +96,7 @@ impl Wire {
         }
         self.now = end;
     }
-    /// Segments that left in `[from, to)` milliseconds, by number of their first byte in segments.
+    /// Segments sent in `[from, to)` milliseconds, by first byte in segments.
     fn numbers(&self, from: i64, to: i64) -> Vec<u64> {
         let (from, to) = (Timestamp::from_millis(from), Timestamp::from_millis(to));
         self.log.iter().filter(|l| l.0 >= from && l.0 < to).map(|l| l.1.seq / MSS).collect()
@@ -117,7 +117,7 @@ fn delayed_acknowledgements_slow_the_start_to_half_as_much_again() {
     let mut w = Wire::new(TcpConfig { initial_window: 4, ack_every: 2, ..config() }, Workload::Bulk, &[]);
     w.run(Timestamp::from_millis(499));
     let rounds: Vec<_> = (0..5).map(|r| w.numbers(r * 100, r * 100 + 100).len()).collect();
-    // Each acknowledgement answers two and lets three go; an odd segment waits for the next round.
+    // Each acknowledgement covers two and releases three; an odd segment waits for the next round.
     assert_eq!(rounds, [4, 6, 9, 12, 18]);
 }
 
@@ -133,21 +133,21 @@ fn a_lone_segment_is_acknowledged_after_the_delay() {
 #[test]
 fn one_loss_in_a_window_halves_it_and_costs_no_timeout() {
     for sack in [true, false] {
-        // 20 segments a round trip; number 25 is lost.
+        // 20 segments per round trip; number 25 is lost.
         let limits =
             TcpConfig { initial_window: 20, initial_ssthresh: Some(DataSize::from_bytes(20 * MSS)), sack, ..config() };
         let mut w = Wire::new(limits, Workload::Bulk, &[25]);
         w.run(Timestamp::from_millis(2_000));
         let s = w.sender.stats();
         assert_eq!((s.recoveries, s.timeouts, s.retransmits), (1, 0, 1), "sack {sack}");
-        // Congestion avoidance made it 20 or 21 segments before.
+        // Congestion avoidance had made it 20 or 21 segments.
         let after = w.log.iter().rfind(|l| l.0 == Timestamp::from_millis(400)).expect("sent").2;
         assert!((10 * MSS..=10 * MSS + MSS).contains(&after.ssthresh), "sack {sack}: {after:?}");
-        // The repeat left when the third duplicate came, at 200 ms, and recovery ended at 300 ms.
+        // The retransmission was sent at the third duplicate, at 200 ms, and recovery ended at 300 ms.
         let repeat = w.log.iter().filter(|l| l.1.seq == 25 * MSS).nth(1).expect("sent again");
         assert_eq!(repeat.0, Timestamp::from_millis(200), "sack {sack}");
         assert!(w.receiver.delivered().as_bytes() > 150 * MSS, "sack {sack}: {:?}", w.receiver.stats());
-        // Half the window goes out in the round trip after the end of recovery.
+        // Half the window is sent in the round trip after recovery.
         let round = w.numbers(400, 500).len();
         assert!((10..=12).contains(&round), "sack {sack}: {round}");
     }
@@ -186,12 +186,12 @@ fn without_sack_a_partial_acknowledgement_repairs_one_loss_a_round_trip() {
 
 #[test]
 fn the_last_segments_of_a_transfer_are_rescued_or_time_out() {
-    // The first and the last of ten: SACK shows the first hole; the last has nothing above it.
+    // The first and the last of ten: SACK shows the first hole; nothing is above the last.
     let mut w = Wire::new(config(), Workload::Transfer { size: DataSize::from_bytes(10 * MSS) }, &[0, 9]);
     w.run(Timestamp::from_secs(10));
     let s = w.sender.stats();
     assert_eq!((s.timeouts, s.retransmits, s.transfers), (0, 2, 1), "{s:?}");
-    // The very last alone: only the timer helps, one second after the last acknowledgement.
+    // The very last only: just the timer helps, one second after the last acknowledgement.
     let mut w = Wire::new(config(), Workload::Transfer { size: DataSize::from_bytes(10 * MSS) }, &[9]);
     w.run(Timestamp::from_secs(10));
     let s = w.sender.stats();
@@ -234,7 +234,7 @@ fn a_dead_path_makes_the_timer_back_off() {
 
 #[test]
 fn after_a_timeout_what_arrived_is_not_sent_again() {
-    // All of 30..60 but one in three is lost, and so are the repeats of the first: a timeout, then slow start.
+    // Two in three of 30..60 are lost, and so are the retransmissions of the first: a timeout, then slow start.
     let limits = TcpConfig { initial_window: 30, initial_ssthresh: Some(DataSize::from_bytes(30 * MSS)), ..config() };
     let lost: Vec<_> = (30..60).filter(|k| k % 3 != 0 || *k == 30).chain(60..66).collect();
     let mut w = Wire::new(limits, Workload::Bulk, &lost);

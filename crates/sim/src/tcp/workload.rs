@@ -1,44 +1,44 @@
-//! What a sender has to send.
+//! The data that a sender has to send.
 
 use super::TcpConfigError;
 use crate::distribution::{Distribution, Random};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// What a sender has to send.
+/// The data that a sender has to send.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Workload {
-    /// Data without end.
+    /// Endless data.
     Bulk,
     /// One transfer.
     Transfer {
         /// Its data.
         size: DataSize,
     },
-    /// Data that comes at a rate, as from a live source, without end: what the network has not taken yet waits at the
-    /// sender, however much that is (as a constant-rate application over TCP does in ns-2). Sent in full segments.
+    /// Endless data at a constant rate, as from a live source: data that the network has not yet accepted waits at the
+    /// sender without limit (as for a constant-rate application over TCP in ns-2). Sent in full segments.
     Stream {
-        /// The rate of the data, headers not counted.
+        /// The rate of the data, excluding headers.
         rate: DataRate,
     },
-    /// Transfers one after another, with pauses from the end of one to the beginning of the next.
+    /// Consecutive transfers, with pauses from the end of one to the beginning of the next.
     OnOff {
         /// Bytes of a transfer.
         size: Distribution,
         /// Seconds of a pause.
         off: Distribution,
-        /// Whether the first transfer begins at once rather than after a pause.
+        /// Whether the first transfer begins at once instead of after a pause.
         starts_on: bool,
-        /// Whether all go over one connection, whose window stays but for a restart after an idle time above the
-        /// retransmission timeout (RFC 5681, section 4.1): a browser's connection kept alive, and what ns-2's agents
-        /// do. Otherwise each has a connection of its own.
+        /// Whether all use one connection, whose window is kept except for a restart after an idle time above the
+        /// retransmission timeout (RFC 5681, section 4.1), like a browser's persistent connection and ns-2's agents.
+        /// Otherwise each has its own connection.
         persistent: bool,
-        /// Fixes the draws.
+        /// Seed of the random numbers.
         seed: u64,
     },
 }
 
-/// Errors: what [`Distribution::check`] refuses.
+/// Errors: as for [`Distribution::check`].
 pub(crate) fn check(field: &'static str, d: &Distribution) -> Result<(), TcpConfigError> {
     d.check().map_err(|e| TcpConfigError {
         field,
@@ -52,9 +52,9 @@ pub(crate) fn draw_size(size: &Distribution, random: &mut Random) -> u64 {
     size.sample(random).clamp(MIN_TRANSFER, MAX_TRANSFER) as u64
 }
 
-/// Transfers of less than this are made this long, so that a draw of zero still takes time to send.
+/// Least size of a transfer, so that a draw of zero still takes time to send.
 const MIN_TRANSFER: f64 = 1.0;
-/// Transfers are cut to this (1 PB), which no run ends.
+/// Greatest size of a transfer (1 PB), more than any run can send.
 const MAX_TRANSFER: f64 = 1e15;
 
 /// The transfers of a [`Workload`], in order.
@@ -92,7 +92,7 @@ impl Transfers {
         }
     }
 
-    /// The next transfer after `now`: when it begins and how many bytes it has; `u64::MAX` for no end.
+    /// The next transfer after `now`: its time and size in bytes; `u64::MAX` for endless.
     pub(crate) fn next(&mut self, now: Timestamp) -> Option<(Timestamp, u64)> {
         self.begun += 1;
         match self.workload {

@@ -1,20 +1,20 @@
-//! Products and sums of many packets: as many sums as there are registers for, across all packets.
+//! Products and sums of many packets: as many sums as fit into registers, across all packets.
 
 use std::arch::x86_64::*;
 
 use super::first;
 use super::matrices::MATRIX_BYTES;
 
-/// Rows whose sums are kept in registers together: with [`COLUMNS`], 21 of 32 registers.
+/// Rows whose sums are kept in registers together; with [`COLUMNS`], 21 of 32 registers.
 pub(super) const ROWS: usize = 7;
-/// Registers a row, of 64 bytes each.
+/// Registers per row, of 64 bytes each.
 const COLUMNS: usize = 3;
-/// Sources at most.
+/// Most sources.
 pub(super) const SOURCES: usize = 255;
-/// Matrices a row: no power of two, which would put all rows into few sets of the cache.
+/// Matrices per row: not a power of two, which would map all rows to few cache sets.
 pub(super) const STRIDE: usize = 264;
 
-/// Where the bytes of an 8x8 block of bytes are in its transpose.
+/// Positions of the bytes of an 8x8 block in its transpose.
 static TRANSPOSED: [u8; 64] = transposed();
 
 const fn transposed() -> [u8; 64] {
@@ -26,10 +26,10 @@ const fn transposed() -> [u8; 64] {
     table
 }
 
-/// Writes the bit matrices of all coefficients, `k` a row, in rows of [`STRIDE`].
+/// Writes the bit matrices of all coefficients, `k` per row, in rows of [`STRIDE`].
 ///
 /// # Safety
-/// AVX-512 F and VBMI and GFNI are present; `k` is 1 to [`SOURCES`], and there are [`ROWS`] rows at most.
+/// AVX-512 F and VBMI and GFNI are present; `k` is 1 to [`SOURCES`], and there are at most [`ROWS`] rows.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(super) unsafe fn expand(coefficients: &[u8], k: usize, matrices: &mut [u64; ROWS * STRIDE]) {
     // SAFETY: both are 64 bytes.
@@ -51,7 +51,7 @@ pub(super) unsafe fn expand(coefficients: &[u8], k: usize, matrices: &mut [u64; 
 /// All bytes of a group of rows.
 ///
 /// # Safety
-/// As [`tile`]; all sources have `common` bytes, a multiple of 64, and no more than `len`, and all outputs have `len`.
+/// As [`tile`]; all sources have `common` bytes, a multiple of 64, and at most `len`, and all outputs have `len`.
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 pub(super) unsafe fn group<const R: usize>(
     matrices: &[u64; ROWS * STRIDE],
@@ -61,7 +61,7 @@ pub(super) unsafe fn group<const R: usize>(
     len: usize,
 ) {
     let mut at = 0;
-    // SAFETY: by the loops' conditions, as this function's callers grant; the last tile masks what is not there.
+    // SAFETY: by the loops' conditions, and guaranteed by this function's callers; the last tile masks absent bytes.
     unsafe {
         while at + COLUMNS * 64 <= common {
             tile::<R, COLUMNS, false>(matrices, sources, outputs, at, len);
@@ -78,12 +78,12 @@ pub(super) unsafe fn group<const R: usize>(
     }
 }
 
-/// The bytes of `R` rows from `at` on, `C` registers wide: sums stay in registers across all sources, so that each
-/// source byte is loaded once for `R` products.
+/// The bytes of `R` rows from `at`, `C` registers wide: sums stay in registers across all sources, so that each source
+/// byte is loaded once for `R` products.
 ///
 /// # Safety
 /// AVX-512 F and BW and GFNI are present. `outputs` has `R` entries of `len` bytes. Unless `MASKED`, in which case `C`
-/// is 1 and `at` below `len`, all sources and outputs have the bytes. There are [`SOURCES`] sources at most.
+/// is 1 and `at` is below `len`, all sources and outputs have the bytes. There are at most [`SOURCES`] sources.
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 #[inline]
 unsafe fn tile<const R: usize, const C: usize, const MASKED: bool>(
@@ -97,7 +97,7 @@ unsafe fn tile<const R: usize, const C: usize, const MASKED: bool>(
         let mut x = [_mm512_setzero_si512(); C];
         for (c, x) in x.iter_mut().enumerate() {
             let from = source.as_ptr().wrapping_add(at + 64 * c).cast();
-            // SAFETY: the mask keeps to the bytes that are inside; without one, all are.
+            // SAFETY: the mask selects bytes inside only; without one, all are inside.
             *x = unsafe {
                 if MASKED {
                     _mm512_maskz_loadu_epi8(first(source.len().saturating_sub(at)), from)
@@ -120,7 +120,7 @@ unsafe fn tile<const R: usize, const C: usize, const MASKED: bool>(
             for c in 0..C {
                 let products =
                     (_mm512_gf2p8affine_epi64_epi8::<0>(x[c], a), _mm512_gf2p8affine_epi64_epi8::<0>(y[c], b));
-                // 0x96: exclusive or of all three.
+                // 0x96: XOR of all three.
                 sums[c] = _mm512_ternarylogic_epi64::<0x96>(sums[c], products.0, products.1);
             }
         }
@@ -138,7 +138,7 @@ unsafe fn tile<const R: usize, const C: usize, const MASKED: bool>(
     for (sums, output) in sums.iter().zip(outputs) {
         for (c, &sum) in sums.iter().enumerate() {
             let into = output.as_mut_ptr().wrapping_add(at + 64 * c).cast();
-            // SAFETY: the mask keeps to the bytes that are inside; without one, all are.
+            // SAFETY: the mask selects bytes inside only; without one, all are inside.
             unsafe {
                 if MASKED {
                     _mm512_mask_storeu_epi8(into, first(len - at), sum);

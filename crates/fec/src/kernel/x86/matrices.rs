@@ -1,9 +1,9 @@
-//! Linear maps over bits as `GF2P8AFFINEQB` takes them.
+//! Linear maps over bits in the form of `GF2P8AFFINEQB`.
 
 use crate::field::{product, product_in};
 
-/// The bit matrix of a linear map, by what it makes of each bit: byte `7 - i` holds the bits of x that sum up to bit
-/// `i` of its image (Intel's manual, GF2P8AFFINEQB).
+/// The bit matrix of a linear map, from its images of each bit: byte `7 - i` has the bits of x whose sum is bit `i` of
+/// the image (Intel's manual, GF2P8AFFINEQB).
 const fn matrix(columns: [u8; 8]) -> u64 {
     let (mut matrix, mut i) = (0, 0);
     while i < 64 {
@@ -14,7 +14,7 @@ const fn matrix(columns: [u8; 8]) -> u64 {
     matrix
 }
 
-/// The bit matrix that multiplies by a factor.
+/// The bit matrix of multiplication by a factor.
 const fn multiplier(factor: u8) -> u64 {
     let (mut columns, mut bit) = ([0; 8], 0);
     while bit < 8 {
@@ -24,7 +24,7 @@ const fn multiplier(factor: u8) -> u64 {
     matrix(columns)
 }
 
-/// Byte b of a factor's matrix is linear in the factor's bits too: the bit matrices that make it, for all b.
+/// Byte b of a factor's matrix is also linear in the factor's bits: the bit matrices of these maps, for all b.
 pub(super) static MATRIX_BYTES: [u64; 8] = matrix_bytes();
 
 const fn matrix_bytes() -> [u64; 8] {
@@ -42,7 +42,7 @@ const fn matrix_bytes() -> [u64; 8] {
 }
 
 /// Bit matrices to and from the field of `GF2P8MULB`, whose polynomial is 1 + x + x^3 + x^4 + x^8. All fields of 256
-/// elements are one: `alpha` goes to a root of its polynomial there.
+/// elements are isomorphic: `alpha` maps to a root of its polynomial there.
 pub(super) const ISOMORPHISM: (u64, u64) = isomorphism();
 
 const fn isomorphism() -> (u64, u64) {

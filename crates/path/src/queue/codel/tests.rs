@@ -1,4 +1,4 @@
-//! CoDel against RFC 8289's pseudocode, worked out by hand.
+//! CoDel compared with RFC 8289's pseudocode by hand.
 
 use super::discipline::Queue as _;
 use super::*;
@@ -11,7 +11,7 @@ fn ms(t: i64) -> Timestamp {
     Timestamp::from_millis(t)
 }
 
-/// A queue that is emptied by a packet a millisecond, and what it has dropped and marked.
+/// A queue served at a packet per millisecond, and its drops and marks.
 struct Bench {
     queue: Queue<()>,
     ledger: Ledger<()>,
@@ -30,7 +30,7 @@ impl Bench {
             self.queue.put(p);
         }
     }
-    /// Sends a packet at each millisecond up to `end`; those at which packets were dropped, and marked.
+    /// Sends a packet every millisecond up to `end`; returns the times of drops and marks.
     fn send_until(&mut self, end: i64) -> (Vec<i64>, Vec<i64>) {
         let (mut dropped, mut marked) = (vec![], vec![]);
         while self.now <= end {
@@ -49,8 +49,9 @@ impl Bench {
 }
 
 /// Above the target of 5 ms from 5 ms on, and so for an interval at 105 ms: the first drop. The second is an interval
-/// later; the k-th is 100 ms / sqrt(k - 1) behind the one before: 70.711, 57.735, 50, 44.721, 40.825, 37.796, 35.355 ms
-/// from 205 ms on make 275.711, 333.446, 383.446, 428.167, 468.992, 506.788, 542.143 ms, each taken by the next packet.
+/// later; the k-th follows its predecessor by 100 ms / sqrt(k - 1): 70.711, 57.735, 50, 44.721, 40.825, 37.796, 35.355
+/// ms from 205 ms make 275.711, 333.446, 383.446, 428.167, 468.992, 506.788, 542.143 ms, each rounded up to the next
+/// packet.
 const BY_HAND: [i64; 9] = [105, 205, 276, 334, 384, 429, 469, 507, 543];
 
 #[test]
@@ -84,10 +85,10 @@ fn target_and_interval_scale_the_law() {
 #[test]
 fn a_queue_that_rises_again_soon_is_dropped_from_at_its_last_rate() {
     for (refill, expected) in [
-        // Nine drops less the first: goes on at 8, after 100 / sqrt(8), / sqrt(9), / sqrt(10): 840.355, 873.689,
+        // Nine drops less the first: resumes at 8, after 100 / sqrt(8), / sqrt(9), / sqrt(10): 840.355, 873.689,
         // 905.311 ms.
         (700, vec![805, 841, 874, 906]),
-        // 16 intervals after the drop that would have been next, at 575.477 ms, and later: from the beginning.
+        // 16 intervals after the time of the next drop, at 575.477 ms, and later: from the beginning.
         (2_080, vec![2_185, 2_285]),
     ] {
         let mut b = Bench::new(Config::default());
@@ -109,7 +110,7 @@ fn a_queue_of_one_packet_is_let_be() {
         b.fill(1, Ecn::NotEct);
     }
     assert!(b.ledger.discarded.is_empty());
-    // One more, and the rule holds.
+    // With one more, the rule applies.
     b.fill(1, Ecn::NotEct);
     for _ in 0..20 {
         b.now += 150;

@@ -1,4 +1,4 @@
-//! PIE against RFC 8033's pseudocode, worked out by hand.
+//! PIE compared with RFC 8033's pseudocode by hand.
 
 use super::discipline::Queue as _;
 use super::*;
@@ -15,7 +15,7 @@ fn queue(config: Config) -> (Queue<()>, Ledger<()>) {
     (config.queue(Setup { room, random: Random::new(1) }), Ledger::default())
 }
 
-/// Gives the queue a packet of 1,000 bytes.
+/// Passes a packet of 1,000 bytes to the queue.
 fn enqueue(q: &mut Queue<()>, at: i64, ecn: Ecn, ledger: &mut Ledger<()>) -> Result<(), DropReason> {
     let mut packet = Queued { item: (), arrived: ms(at), bytes: 1_000, flow: 0, ecn, draw: Draw::default() };
     q.admit(ms(at), &mut packet, ledger)?;
@@ -29,9 +29,9 @@ fn the_probability_follows_the_delay_and_its_change() {
     for _ in 0..1_000 {
         assert!(enqueue(&mut q, 0, Ecn::NotEct, &mut ledger).is_ok());
     }
-    // The delay of the packet at the head is the time: 0, 20, 40, 60, 80 ms; an update is made before each but the first.
-    // (1/8 (0 - 0.015) + 5/4 * 0) / 2048 is below zero, and bounded.
-    // (1/8 (0.020 - 0.015) + 5/4 * 0.020) / 2048 = 1.2512e-5, then / 128: 2.19727e-4 more, / 32: 9.57031e-4, / 8: 4.14063e-3.
+    // The delay of the packet at the head equals the time: 0, 20, 40, 60, 80 ms; an update precedes each except the
+    // first. (1/8 (0 - 0.015) + 5/4 * 0) / 2048 is below zero, and limited. (1/8 (0.020 - 0.015) + 5/4 * 0.020) /
+    // 2048 = 1.2512e-5, then / 128: 2.19727e-4 more, / 32: 9.57031e-4, / 8: 4.14063e-3.
     let mut seen = vec![];
     q.config.t_update = TimeDelta::from_millis(20);
     q.next_update = ms(20);
@@ -43,7 +43,7 @@ fn the_probability_follows_the_delay_and_its_change() {
     for (got, want) in seen.iter().zip(expected) {
         assert!((got - want).abs() <= 1e-5 * want, "{seen:?}");
     }
-    // Nothing is random yet: a burst of 150 ms is allowed, 20 ms less at each update.
+    // Nothing is random yet: a burst of 150 ms is allowed, reduced by 20 ms at each update.
     assert_eq!(q.burst_allowance, TimeDelta::from_millis(50));
 }
 

@@ -6,7 +6,7 @@ use weir_units::Timestamp;
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Cubic {
     cubic: cubic::Cubic,
-    /// Growth below a byte, in segments.
+    /// Remainder of growth below a byte, in segments.
     carry: f64,
 }
 
@@ -67,7 +67,8 @@ mod tests {
         let mut now = Timestamp::ZERO;
         for step in 1..=14 {
             now = run(&mut c, &mut w, now, rtt, 20);
-            // The window trails the function by about a round trip, which it is made to look ahead.
+            // The window trails the function by about a round trip, which the function's look-ahead of a round trip
+            // makes up for.
             let t = now.as_secs_f64();
             let want = 0.4 * (t - k) * (t - k) * (t - k) + 1_000.0;
             let got = w.segments();
@@ -86,9 +87,9 @@ mod tests {
         let early = w.segments();
         assert!((early - (14.0 + 5.0 * 0.9 / 1.7)).abs() < 0.2, "{early}");
         run(&mut c, &mut w, now, rtt, 6 + 20);
-        // 11.3 round trips to reach 20 segments, then 1 segment a round trip, for 31 in all.
+        // 11.3 round trips to reach 20 segments, then 1 segment per round trip, for 31 in total.
         let late = w.segments();
-        // (39.7, less what whole segments leave out of a round trip)
+        // (39.7, less the fractions of segments lost in each round trip)
         assert!((38.2..39.9).contains(&late), "{late}");
     }
 
@@ -99,7 +100,8 @@ mod tests {
         w.cwnd = w.ssthresh;
         let start = w.segments();
         run(&mut c, &mut w, Timestamp::ZERO, TimeDelta::from_millis(100), 30);
-        // 0.4 * 3^3 = 10.8 segments in 3 s by the cubic function; Reno's part makes at least alpha a round trip, 15.9.
+        // 0.4 * 3^3 = 10.8 segments in 3 s by the cubic function; the Reno-friendly region gives at least alpha per
+        // round trip, 15.9.
         let grown = w.segments() - start;
         assert!((15.0..17.5).contains(&grown), "{grown}");
     }

@@ -1,25 +1,25 @@
 use super::{AckInfo, Congestion, CongestionAvoidance, Window};
 
-/// Up to this window, in segments, it is NewReno (RFC 3649, section 5).
+/// Up to this window, in segments, it behaves as NewReno (RFC 3649, section 5).
 const LOW_WINDOW: f64 = 38.0;
-/// The window of the response function's upper end, in segments (RFC 3649, section 5).
+/// The window at the response function's upper end, in segments (RFC 3649, section 5).
 const HIGH_WINDOW: f64 = 83_000.0;
 /// The decrease at that window (RFC 3649, section 7).
 const HIGH_DECREASE: f64 = 0.1;
 
-/// b(w), the share by which congestion shrinks a window of `w` segments (RFC 3649, section 7).
+/// b(w), the share by which congestion reduces a window of `w` segments (RFC 3649, section 7).
 pub fn decrease(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 0.5;
     }
     let slope = (HIGH_DECREASE - 0.5) / libm::log(HIGH_WINDOW / LOW_WINDOW);
-    // Beyond the windows that the RFC considers, b(w) would come to zero and below.
+    // For windows beyond the RFC's range, b(w) would become zero or negative.
     (slope * libm::log(w / LOW_WINDOW) + 0.5).max(0.05)
 }
 
-/// a(w), the segments by which a window of `w` segments grows in a round trip (RFC 3649, section 7).
+/// a(w), the growth of a window of `w` segments per round trip, in segments (RFC 3649, section 7).
 ///
-/// p(w) is 0.078 / w^1.2, as that section rounds it for High_P = 1e-7; table 12 comes from the same.
+/// p(w) is 0.078 / w^1.2, as rounded in that section for High_P = 1e-7; table 12 is computed from the same.
 pub fn increase(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 1.0;
@@ -30,13 +30,13 @@ pub fn increase(w: f64) -> f64 {
 
 /// HighSpeed TCP's congestion avoidance (RFC 3649) with the default parameters of its appendix B.
 ///
-/// Where the RFC adds a(w) / w for each acknowledgement, this adds it for each segment acknowledged: otherwise delayed
-/// acknowledgements would halve the growth. Limited slow start (RFC 3742) is left out.
+/// The RFC adds a(w) / w per acknowledgement; this adds it per segment acknowledged, since delayed acknowledgements
+/// would otherwise halve the growth. Limited slow start (RFC 3742) is left out.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct HighSpeed {
-    /// a(w) and the window that it was computed for, in whole segments.
+    /// a(w) and the window for which it was computed, in whole segments.
     cached: (u64, f64),
-    /// Growth below a byte, in segments.
+    /// Remainder of growth below a byte, in segments.
     carry: f64,
 }
 
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn increase_and_decrease_are_those_of_the_table() {
         for (w, a, b) in TABLE_12 {
-            // The table's program lists the first window at which a(w) has grown by one more, so a little above.
+            // The table's program lists the first window at which a(w) has grown by one more, hence slightly more.
             assert!((increase(w) / a - 1.0).abs() < 0.015, "a({w}) = {}, expected {a}", increase(w));
             assert!((decrease(w) - b).abs() < 0.006, "b({w}) = {}, expected {b}", decrease(w));
         }
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn the_response_function_follows() {
-        // Table 3: drop rate and average window. A cycle from (1 - b) w to w with a segments a round trip has
-        // b w / a round trips, about (1 - b / 2) w segments in each, and one loss.
+        // Table 3: drop rate and average window. A cycle from (1 - b) w to w at a segments per round trip has b w / a
+        // round trips, about (1 - b / 2) w segments in each, and one loss.
         for (p, average) in [(1e-4, 263.0), (1e-5, 1_795.0), (1e-6, 12_279.0), (1e-7, 83_981.0)] {
             let (a, b) = (increase(average), decrease(average));
             let top = average / (1.0 - b / 2.0);

@@ -1,4 +1,4 @@
-//! Congestion avoidance: how the window grows and shrinks. One file for each algorithm.
+//! Congestion avoidance: growth and reduction of the window. One file per algorithm.
 
 mod cubic;
 mod highspeed;
@@ -26,7 +26,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Slow start (RFC 5681, equation 2): for each acknowledgement at most one segment more, and not beyond `ssthresh`.
+    /// Slow start (RFC 5681, equation 2): at most one segment more per acknowledgement, up to `ssthresh`.
     pub(crate) fn slow_start(&mut self, acked: u64) {
         self.cwnd = self.cwnd.saturating_add(acked.min(self.mss)).min(self.ssthresh.max(self.cwnd));
     }
@@ -39,11 +39,11 @@ impl Window {
 /// An acknowledgement of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckInfo {
-    /// When it came.
+    /// When it was received.
     pub now: Timestamp,
-    /// Bytes that it acknowledges for the first time.
+    /// Newly acknowledged bytes.
     pub acked: u64,
-    /// The round trip that it shows.
+    /// Round-trip time sample, if any.
     pub rtt: Option<TimeDelta>,
     /// Smoothed round-trip time.
     pub srtt: TimeDelta,
@@ -51,22 +51,22 @@ pub struct AckInfo {
     pub una: u64,
     /// End of what has been sent.
     pub high: u64,
-    /// Whether the window, and not what there was to send, bounded the sender.
+    /// Whether the sender was limited by the window rather than by its data.
     pub was_limited: bool,
 }
 
 #[cfg(test)]
 impl AckInfo {
-    /// An acknowledgement of nothing, for tests to fill in.
+    /// An acknowledgement of nothing, as a base for tests.
     pub(crate) fn at(now: Timestamp, rtt: TimeDelta) -> Self {
         Self { now, acked: 0, rtt: Some(rtt), srtt: rtt, una: 0, high: 0, was_limited: true }
     }
 }
 
-/// Why the window must shrink.
+/// Why the window must be reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
-    /// A loss that duplicate acknowledgements show.
+    /// A loss detected by duplicate acknowledgements.
     Loss,
     /// ECN-Echo.
     Ecn,
@@ -74,28 +74,28 @@ pub enum Congestion {
     Timeout,
 }
 
-/// An algorithm for the window. Loss detection and recovery are the sender's.
+/// An algorithm for the window. Loss detection and recovery are handled by the sender.
 pub trait CongestionAvoidance {
-    /// New data is acknowledged while nothing is missing; comes before any of the others, whatever the window.
+    /// New data was acknowledged while nothing is missing; called before the other methods, for any window.
     fn measure(&mut self, window: &mut Window, ack: &AckInfo) {
         let _ = (window, ack);
     }
-    /// New data is acknowledged outside loss recovery, `cwnd` is below `ssthresh`, and the window was in use.
+    /// New data was acknowledged outside loss recovery, `cwnd` is below `ssthresh`, and the window was in use.
     fn slow_start(&mut self, window: &mut Window, ack: &AckInfo) {
         window.slow_start(ack.acked);
     }
-    /// New data is acknowledged outside loss recovery, `cwnd` is not below `ssthresh`, and the window was in use.
+    /// New data was acknowledged outside loss recovery, `cwnd` is not below `ssthresh`, and the window was in use.
     fn on_ack(&mut self, window: &mut Window, ack: &AckInfo);
     /// The sender had less to send than the window allows.
     fn on_application_limited(&mut self, now: Timestamp) {
         let _ = now;
     }
-    /// Congestion: gives the new `ssthresh`, in bytes; the sender keeps it at 2 segments or more and sets `cwnd`.
-    /// `flight` is what was sent and not acknowledged, without what limited transmit has added.
+    /// Congestion: returns the new `ssthresh` in bytes; the sender limits it to at least 2 segments and sets `cwnd`.
+    /// `flight` is what was sent and not acknowledged, excluding additions by limited transmit.
     fn on_congestion(&mut self, window: &Window, flight: u64, why: Congestion) -> u64;
 }
 
-/// Names an algorithm.
+/// The algorithms.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 #[non_exhaustive]
 pub enum Variant {
@@ -116,7 +116,7 @@ impl Variant {
     /// Every algorithm.
     pub const ALL: [Self; 5] = [Self::NewReno, Self::Cubic, Self::Vegas, Self::HighSpeed, Self::Scalable];
 
-    /// The name that scenarios use.
+    /// The name in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NewReno => "newreno",
@@ -126,7 +126,7 @@ impl Variant {
             Self::Scalable => "scalable",
         }
     }
-    /// The algorithm of that name.
+    /// The algorithm with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|v| v.name() == name)
     }

@@ -1,6 +1,7 @@
 use super::{AckInfo, Congestion, CongestionAvoidance, Window};
 
-/// NewReno's congestion avoidance (RFC 5681, section 3.1): one segment a round trip, by counting bytes; half on congestion.
+/// NewReno's congestion avoidance (RFC 5681, section 3.1): one segment per round trip, by counting bytes; halved on
+/// congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct NewReno {
     /// Bytes acknowledged since the window last grew.

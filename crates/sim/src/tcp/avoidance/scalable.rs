@@ -1,18 +1,18 @@
 use super::{AckInfo, Congestion, CongestionAvoidance, NewReno, Window};
 
-/// Growth for each segment acknowledged, in segments (Kelly, 2003, section 2).
+/// Growth per segment acknowledged, in segments (Kelly, 2003, section 2).
 const A: f64 = 0.01;
-/// Share that congestion takes (Kelly, 2003, section 2).
+/// Share by which congestion reduces the window (Kelly, 2003, section 2).
 const B: f64 = 0.125;
-/// Up to this window, in segments, it is NewReno (Kelly, 2003, section 2.1: the legacy window).
+/// Up to this window, in segments, it behaves as NewReno (Kelly, 2003, section 2.1: the legacy window).
 const LEGACY_WINDOW: u64 = 16;
 
 /// Scalable TCP's congestion avoidance (T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area
-/// Networks", 2003): the window grows by a hundredth in a round trip and shrinks by an eighth, so the time to recover
-/// from a loss does not depend on the window.
+/// Networks", 2003): the window grows by a hundredth per round trip and is reduced by an eighth, so the recovery time
+/// after a loss does not depend on the window.
 ///
-/// Where the paper adds 0.01 for each acknowledgement, this adds it for each segment acknowledged: otherwise delayed
-/// acknowledgements would halve the growth.
+/// The paper adds 0.01 per acknowledgement; this adds it per segment acknowledged, since delayed acknowledgements would
+/// otherwise halve the growth.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Scalable {
     legacy: NewReno,
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use weir_units::{TimeDelta, Timestamp};
 
-    /// Round trips from a loss at a window to that window again.
+    /// Round trips from a loss at this window until it is reached again.
     fn recovery(segments: u64) -> u32 {
         let mut w = Window { cwnd: segments * 1_000, ssthresh: 2_000, mss: 1_000 };
         let mut c = Scalable::default();
@@ -70,7 +70,7 @@ mod tests {
         for segments in [100, 1_000, 10_000, 80_000] {
             assert_eq!(recovery(segments), 14, "{segments}");
         }
-        // NewReno's half window a segment at a time, in the legacy window.
+        // NewReno regains half a window one segment at a time, in the legacy window.
         assert_eq!(recovery(16), 8);
     }
 }

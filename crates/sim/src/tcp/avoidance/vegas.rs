@@ -1,39 +1,39 @@
 use super::{AckInfo, Congestion, CongestionAvoidance, Window};
 use weir_units::TimeDelta;
 
-/// Below so many segments of its own in the queue the window grows (Brakmo and Peterson, 1995; ns-2's default).
+/// With fewer of its own segments in the queue the window grows (Brakmo and Peterson, 1995; ns-2's default).
 const ALPHA: f64 = 1.0;
-/// Above so many it shrinks (ns-2's default).
+/// With more it is reduced (ns-2's default).
 const BETA: f64 = 3.0;
-/// Above so many slow start ends (ns-2's default).
+/// With more slow start ends (ns-2's default).
 const GAMMA: f64 = 1.0;
 
 /// TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC, 1995).
 ///
-/// Once a round trip it compares what it has sent in the last one with what the least round trip so far, the base RTT,
-/// would have let through. The difference, times the base RTT, is what it keeps in queues: below alpha the window
-/// grows by a segment, above beta it shrinks by one. Slow start doubles every other round trip and ends, with an eighth
-/// of the window less, where the difference is above gamma. A loss that fast retransmit finds takes a quarter of the
-/// window, as the paper says; ECN and a timeout take half.
+/// Once per round trip it compares what it has sent in the last one with what the minimum round-trip time so far, the
+/// base RTT, would allow. The difference, times the base RTT, is the amount that it keeps in queues: below alpha the
+/// window grows by a segment, above beta it is reduced by one. Slow start doubles every other round trip and ends, with
+/// the window reduced by an eighth, when the difference exceeds gamma. A loss detected by fast retransmit reduces the
+/// window by a quarter, as in the paper; ECN and a timeout halve it.
 ///
-/// Of a window's round trips this takes the mean, as ns-2 does (the paper takes a single segment's); but the least, as
-/// Linux does, where acknowledgements were delayed: a segment left over waits most of a round trip for the next one,
-/// which is no queue. What it has
-/// sent stands for both the actual amount and the window, so a sender with little to send is not seen as congested.
+/// The mean of a window's round-trip times is used, as in ns-2 (the paper uses a single segment's); but the minimum, as
+/// in Linux, if acknowledgements were delayed: the last segment of an odd number waits most of a round trip for the
+/// next one, which is not queueing. Both the actual amount and the window are taken as what was sent, so an
+/// application-limited sender is not seen as congested.
 ///
-/// Left out: the retransmission on a first or second duplicate acknowledgement by a fine-grained clock, since losses
-/// are found here by SACK and limited transmit; and the spacing of segments in slow start.
+/// Left out: retransmission on the first or second duplicate acknowledgement by a fine-grained clock, since losses are
+/// detected by SACK and limited transmit; and the spacing of segments in slow start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Vegas {
     base_rtt: TimeDelta,
     rtt_sum: TimeDelta,
     rtt_count: u32,
     rtt_least: TimeDelta,
-    /// An acknowledgement of this round trip has answered more than one segment.
+    /// Whether an acknowledgement in this round trip has acknowledged more than one segment.
     delayed: bool,
-    /// The round trip ends when data beyond this is acknowledged; `None` until a first one begins.
+    /// The round trip ends when data beyond this is acknowledged; `None` before the first.
     round: Option<u64>,
-    /// Slow start: whether this round trip is one in which the window grows.
+    /// In slow start: whether the window grows in this round trip.
     doubles: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for Vegas {
             rtt_least: TimeDelta::MAX,
             delayed: false,
             round: None,
-            // The first round trip measures; the second is compared with it and may grow.
+            // The first round trip only measures; the second is compared with it and may grow.
             doubles: true,
         }
     }
@@ -59,7 +59,7 @@ impl Vegas {
         (self.rtt_least, self.delayed) = (TimeDelta::MAX, false);
     }
 
-    /// The mean round trip has been `rtt` while `sent` bytes were sent.
+    /// The mean round-trip time was `rtt` while `sent` bytes were sent.
     fn adjust(&mut self, window: &mut Window, rtt: TimeDelta, sent: u64, ack: &AckInfo) {
         let mss = window.mss;
         let ahead = 1.0 - self.base_rtt.as_secs_f64() / rtt.as_secs_f64();
@@ -72,7 +72,7 @@ impl Vegas {
             }
         } else if queued > BETA {
             window.cwnd = (window.cwnd - mss.min(window.cwnd)).max(2 * mss);
-            // Shrinking is no return to slow start.
+            // A reduction does not return to slow start.
             window.ssthresh = window.ssthresh.min(window.cwnd);
         } else if queued < ALPHA && ack.was_limited {
             window.cwnd += mss;
@@ -125,11 +125,11 @@ mod tests {
 
     const MSS: u64 = 1_000;
 
-    /// A flow alone on a path that takes `pipe` segments in its base RTT of 100 ms: the window of each round trip.
+    /// A flow alone on a path that holds `pipe` segments in its base RTT of 100 ms: the window of each round trip.
     fn rounds(window: &mut Window, pipe: f64, n: usize) -> Vec<u64> {
         let mut v = Vegas::default();
         let (mut una, mut out) = (0, vec![]);
-        // The path's least round trip is known from before.
+        // The path's minimum round-trip time is already known.
         v.base_rtt = TimeDelta::from_millis(100);
         v.begin_round(0);
         for _ in 0..n {
@@ -137,7 +137,8 @@ mod tests {
             let rtt = TimeDelta::from_secs_f64(0.1 * (w as f64 / MSS as f64 / pipe).max(1.0));
             out.push(w / MSS);
             for k in 1..=w / MSS {
-                // What an acknowledgement lets go is sent after it, so one window is out beyond the round's begin.
+                // Segments released by an acknowledgement are sent after it, so one window is outstanding beyond the
+                // start of the round.
                 let ack = AckInfo {
                     acked: MSS,
                     una: una + k * MSS,
@@ -162,7 +163,7 @@ mod tests {
         let mut w = Window { cwnd: 2 * MSS, ssthresh: u64::MAX, mss: MSS };
         let seen = rounds(&mut w, 40.0, 16);
         let grown: Vec<_> = seen.windows(2).filter(|p| p[1] > p[0]).map(|p| (p[0], p[1])).collect();
-        // Doubling in at most every second round trip, and no more than one overshoot above the pipe.
+        // Doubles at most every second round trip, with at most one overshoot above the pipe.
         for pair in seen.windows(3).filter(|p| p[2] < 40) {
             assert!(pair[2] <= 2 * pair[0] + 1, "{seen:?}");
         }
@@ -176,7 +177,7 @@ mod tests {
         for start in [30, 60] {
             let mut w = Window { cwnd: start * MSS, ssthresh: 2 * MSS, mss: MSS };
             let seen = rounds(&mut w, 40.0, 60);
-            // One segment a round trip, towards the pipe and 1 to 3 segments more.
+            // One segment per round trip, towards the pipe plus 1 to 3 segments.
             assert!(seen.windows(2).all(|p| p[0].abs_diff(p[1]) <= 1), "{seen:?}");
             let last = seen[seen.len() - 20..].iter().map(|&c| c as i64 - 40).collect::<Vec<_>>();
             assert!(last.iter().all(|q| (1..=3).contains(q)), "from {start}: {seen:?}");

@@ -1,4 +1,4 @@
-//! What becomes of loss: the window's reduction, fast recovery, the timeout, and the choice of what to send.
+//! Loss recovery: the window's reduction, fast recovery, the timeout, and the choice of the next segment.
 
 use super::{Phase, Sender};
 use crate::tcp::SackBlock;
@@ -6,19 +6,19 @@ use crate::tcp::avoidance::{Congestion, CongestionAvoidance};
 use crate::tcp::scoreboard::DUP_THRESH;
 use weir_units::Timestamp;
 
-/// What a segment is to the sender.
+/// The kind of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Data never sent before.
     New,
-    /// Data sent again.
+    /// Retransmitted data.
     Again,
     /// The rescue retransmission (RFC 6675, section 4, NextSeg rule 4).
     Rescue,
 }
 
 impl Sender {
-    /// The window after congestion (RFC 5681, equation 4). Data that limited transmit has added does not count.
+    /// The window after congestion (RFC 5681, equation 4). Data added by limited transmit does not count.
     fn reduce(&mut self, why: Congestion) {
         let flight = (self.high - self.una).min(self.window.cwnd);
         let ssthresh = self.avoidance.on_congestion(&self.window, flight, why);
@@ -62,7 +62,7 @@ impl Sender {
             if acked == 0 {
                 self.window.cwnd += self.window.mss;
             } else {
-                // A partial acknowledgement: the next hole begins right there.
+                // A partial acknowledgement: the next hole begins there.
                 let kept = self.window.cwnd.saturating_sub(acked).max(self.window.mss);
                 self.window.cwnd = kept + if acked >= self.window.mss { self.window.mss } else { 0 };
                 self.high_rxt = self.una;
@@ -72,7 +72,7 @@ impl Sender {
         self.high_rxt = self.high_rxt.max(self.una);
     }
 
-    /// RFC 6675's SetPipe, or what stands for it in the other phases.
+    /// RFC 6675's SetPipe, or its equivalent in the other phases.
     #[inline]
     pub(super) fn count_pipe(&mut self) {
         let outstanding = self.next - self.una;
@@ -97,7 +97,7 @@ impl Sender {
             self.rto.back_off();
             return;
         }
-        // RFC 5681, section 3.1: the threshold stays when the same segment times out again.
+        // RFC 5681, section 3.1: the threshold stays if the same segment times out again.
         if self.rto.backoffs() == 0 || self.phase != Phase::Loss {
             self.reduce(Congestion::Timeout);
         }
@@ -108,12 +108,12 @@ impl Sender {
         self.ecn_point = self.high;
         self.dup_acks = 0;
         self.resend_first = false;
-        // What SACK has reported is kept (RFC 6675, section 5.1): a receiver that drops such data is noticed.
+        // SACK information is kept (RFC 6675, section 5.1): a receiver that reneges is detected.
         self.next = self.una;
         self.pipe = 0;
     }
 
-    /// What to send now: the first byte, the length, and what kind of segment that makes.
+    /// The next segment to send: first byte, length and kind.
     pub(super) fn choose(&mut self) -> Option<(u64, u64, Kind)> {
         let mss = self.window.mss;
         if self.phase == Phase::Recovery {
@@ -128,7 +128,7 @@ impl Sender {
         let mut start = self.next;
         let mut end = self.limit;
         if start < self.high {
-            // After a timeout: fill the holes in order.
+            // After a timeout: fills the holes in order.
             match self.board.hole(start, self.high) {
                 Some(hole) => (start, end) = (hole.start, hole.end),
                 None => start = self.high,
@@ -136,7 +136,7 @@ impl Sender {
             self.next = start;
         }
         let len = mss.min(end - start.min(end));
-        // RFC 3042 without SACK: each of the first two duplicates lets one new segment go.
+        // RFC 3042 without SACK: each of the first two duplicates allows one new segment.
         let extra =
             if self.config.sack || self.phase != Phase::Open { 0 } else { u64::from(self.dup_acks.min(2)) * mss };
         let fits = self.pipe + len <= self.window.cwnd + extra && start + len <= self.allowed;
@@ -163,7 +163,7 @@ impl Sender {
         if let Some(hole) = self.board.highest().and_then(|top| self.board.hole(from, top)) {
             return Some(cut(hole));
         }
-        // (4) The rescue: the end of what was sent, once in a recovery.
+        // (4) Rescue: the end of what was sent, once per recovery.
         if !self.rescued && self.una < self.recovery_point {
             let start = self.recovery_point.saturating_sub(mss).max(self.una).max(self.board.highest().unwrap_or(0));
             if start < self.recovery_point {
@@ -173,7 +173,7 @@ impl Sender {
         None
     }
 
-    /// Counts a segment as sent.
+    /// Records a segment as sent.
     pub(super) fn sent(&mut self, now: Timestamp, start: u64, len: u64, kind: Kind) {
         let end = start + len;
         self.stats.segments += 1;
@@ -184,7 +184,7 @@ impl Sender {
             (self.high, self.next) = (end, end);
         } else {
             self.stats.retransmits += 1;
-            // Karn: a segment sent twice tells no round trip (RFC 6298, section 3).
+            // Karn: a retransmitted segment gives no RTT sample (RFC 6298, section 3).
             self.timed = None;
             match (kind, self.phase) {
                 (Kind::Rescue, _) => self.rescued = true,

@@ -7,8 +7,8 @@ use crate::tcp::rto::Rto;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 impl Sender {
-    /// How long transfers have taken in all up to `now`, the one under way included. Data over this time is the
-    /// throughput of the times in which there was something to send.
+    /// Total time of transfers up to `now`, including the current one. Data divided by this time is the throughput
+    /// while there was something to send.
     pub fn active_time(&self, now: Timestamp) -> TimeDelta {
         let present = if self.is_active() { now.saturating_since(self.began) } else { TimeDelta::ZERO };
         self.stats.transfer_time + present
@@ -20,7 +20,7 @@ impl Sender {
         self.begin_if_due(now);
     }
 
-    /// Takes up the next transfer, if there is one.
+    /// Schedules the next transfer, if there is one.
     pub(super) fn plan(&mut self, now: Timestamp) {
         self.phase = Phase::Idle;
         self.timer = None;
@@ -34,7 +34,8 @@ impl Sender {
         let goes_on = self.stats.transfers > 0 && self.transfers.is_persistent();
         if goes_on {
             self.avoidance.on_application_limited(now);
-            // RFC 5681, section 4.1; the last acknowledgement came no earlier than what it answers began to be sent.
+            // RFC 5681, section 4.1; the last acknowledgement was received no earlier than the segment that it answers
+            // was sent.
             if now.saturating_since(self.idle_since) > self.rto.rto() {
                 self.window.cwnd = self.window.cwnd.min(initial_window(&self.config).cwnd);
             }
@@ -63,7 +64,7 @@ impl Sender {
         self.ecn_point = self.first;
     }
 
-    /// Takes up what a live source has made by now, in whole segments.
+    /// Adds the data that a live source has produced by now, in whole segments.
     #[inline]
     pub(super) fn refill(&mut self, now: Timestamp) {
         if let Some(rate) = self.stream
@@ -74,7 +75,7 @@ impl Sender {
             self.limit = self.limit.max(self.first + made - made % self.window.mss);
         }
     }
-    /// When a live source has made the next whole segment.
+    /// When a live source will have produced the next whole segment.
     pub(super) fn next_made(&self) -> Option<Timestamp> {
         let rate = self.stream.filter(|r| r.as_bps() > 0 && self.phase != Phase::Idle)?;
         let bits = u128::from(self.limit - self.first + self.window.mss) * 8;
@@ -82,7 +83,7 @@ impl Sender {
         Some(self.began + TimeDelta::from_nanos(after))
     }
 
-    /// The handshake is over.
+    /// The handshake has completed.
     pub(super) fn open(&mut self) {
         self.phase = Phase::Open;
         if self.syn_lost {
@@ -109,7 +110,7 @@ fn nanos(t: TimeDelta) -> u128 {
     u128::from(t.as_nanos().max(0).unsigned_abs())
 }
 
-/// Data over time, at most 1 Tbit/s: what takes no time at all must not drown the rest of a sum.
+/// Data divided by time, at most 1 Tbit/s, so that a transfer without duration does not dominate a sum.
 fn rate(size: DataSize, time: TimeDelta) -> DataRate {
     const MOST: DataRate = DataRate::from_mbps(1_000_000);
     DataRate::from_size_over(size, time).map_or(MOST, |r| r.min(MOST))

@@ -33,7 +33,7 @@ fn link(mbps: u64, ms: i64, packets: u32) -> LinkConfig {
     c.limit = Limit::Packets(packets);
     c
 }
-/// The flows of dp-fec's section 2.1: 30 a second, Pareto sizes of 180 packets on average.
+/// The flows of dp-fec's section 2.1: 30 a second, with Pareto sizes of 180 packets on average.
 fn paper_flows(seed: u64) -> ShortFlows {
     let size = Distribution::pareto_with_mean(180.0 * 1_448.0, 1.5).expect("valid");
     ShortFlows { arrivals_per_s: 30.0, size, seed }
@@ -52,18 +52,18 @@ fn arrivals_are_poisson_and_the_load_is_rate_times_size() {
     assert!((0.95..1.05).contains(&(load / 600_000.0)), "{load}");
     assert!(delivered(&sim, b) >= s.acked.as_bytes());
     assert_eq!((s.retransmits, s.timeouts), (0, 0));
-    // Nothing queues: a handshake of one round trip of 10 ms and at least one more for the data.
+    // Without queueing: a handshake of one round trip of 10 ms and at least one more for the data.
     let (low, high) = s.completion_times.range().expect("flows");
     assert!(low >= TimeDelta::from_millis(20) && high < TimeDelta::from_millis(100), "{low} {high}");
     assert_eq!(s.completion_times.count(), s.completed);
     let mean = s.mean_throughput.expect("flows").as_bps_f64();
-    // Between one segment's and the mean size's throughput in its own time.
+    // Between the throughputs of one segment and of the mean size in its own time.
     assert!((1e6..8e6).contains(&mean), "{mean}");
 }
 
 #[test]
 fn a_flow_takes_the_round_trips_of_its_slow_start() {
-    // 70 segments from a window of 10 without delayed acknowledgements: 10, 20, 40, with the SYN 4 round trips.
+    // 70 segments from a window of 10 without delayed acknowledgements: 10, 20, 40, and the SYN: 4 round trips.
     let size = Distribution::Constant { value: 70.0 * 1_448.0 };
     let flows = ShortFlows { arrivals_per_s: 0.5, size, seed: 1 };
     let config = TcpConfig { ack_every: 1, ..TcpConfig::default() };
@@ -72,7 +72,7 @@ fn a_flow_takes_the_round_trips_of_its_slow_start() {
     let s = sender(&sim, a).stats();
     let (low, high) = s.completion_times.range().expect("flows");
     assert!(low >= TimeDelta::from_millis(400) && high < TimeDelta::from_millis(401), "{low} {high}");
-    // The time since the flow before does not matter, though places are used again: each starts afresh.
+    // The time since the previous flow does not matter although slots are reused: each flow starts afresh.
     assert!(s.completed > 50 && sender(&sim, a).places() <= 5, "{s:?}");
     let mean = s.mean_throughput.expect("flows").as_bps_f64();
     assert!((mean / (70.0 * 1_448.0 * 8.0 / 0.4) - 1.0).abs() < 0.005, "{mean}");
@@ -88,7 +88,7 @@ fn memory_follows_the_flows_alive() {
     assert!(places < 300, "{places}");
     assert!(s.completed as f64 > 0.98 * s.begun as f64, "{s:?}");
     assert!(s.retransmits > 100, "the queue overflows: {s:?}");
-    // 62.5 Mbit/s of data are offered; a Pareto tail of 1.5 has no variance, so this is wide.
+    // 62.5 Mbit/s of data are offered; a Pareto shape of 1.5 has infinite variance, hence the wide bounds.
     let goodput = s.acked.as_bits() as f64 / 200.0;
     assert!((40e6..90e6).contains(&goodput), "{goodput}");
     assert_eq!(sender(&sim, a).unknown(), 0);

@@ -1,4 +1,4 @@
-//! Over links.
+//! TCP over links.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn link(bps: u64, ms: i64, queue: Limit) -> LinkConfig {
     c.limit = queue;
     c
 }
-/// 2 Mbit/s, 100 ms there and back, 75 kB of queue.
+/// 2 Mbit/s, a round trip of 100 ms, 75 kB of queue.
 fn paper_path() -> LinkConfig {
     link(2_000_000, 50, Limit::Size(DataSize::from_bytes(75_000)))
 }
@@ -51,7 +51,7 @@ fn a_bulk_flow_fills_the_link() {
             }
             let (mut sim, pairs) = net(path, &[(TcpConfig { ecn, ..TcpConfig::of(variant) }, Workload::Bulk, 0)]);
             assert_eq!(sim.run_until(Timestamp::from_secs(120)), Outcome::Reached);
-            // The data's part of 2 Mbit/s is 1448/1500.
+            // The share of data in 2 Mbit/s is 1448/1500.
             let share = delivered(&sim, pairs[0].1) * 8.0 / (120.0 * 2e6 * 1_448.0 / 1_500.0);
             let s = sender(&sim, pairs[0].0).stats();
             assert!((0.97..=1.0).contains(&share), "{variant:?} ecn {ecn}: {share} {s:?}");
@@ -82,7 +82,8 @@ fn two_alike_share_alike() {
     }
 }
 
-/// Rate of one flow in segments a round trip, at random loss `p` and a round trip of 100 ms on a link that never fills.
+/// Rate of one flow in segments per round trip, at random loss `p` and a round trip of 100 ms on a link that is never
+/// full.
 fn segments_a_round_trip(variant: Variant, ack_every: u32, p: f64) -> f64 {
     let mut path = link(1_000_000_000, 50, Limit::Unlimited);
     path.loss = weir_path::Loss::Independent { share: p };
@@ -94,7 +95,7 @@ fn segments_a_round_trip(variant: Variant, ack_every: u32, p: f64) -> f64 {
 
 #[test]
 fn random_loss_gives_the_rate_of_the_square_root_law() {
-    // Mathis et al. (1997): sqrt(3/2) / sqrt(p) segments a round trip where the window grows by one segment in it.
+    // Mathis et al. (1997): sqrt(3/2) / sqrt(p) segments per round trip if the window grows by one segment in it.
     for p in [0.000_5, 0.002] {
         for ack_every in [1, 2] {
             let got = segments_a_round_trip(Variant::NewReno, ack_every, p);
@@ -106,8 +107,8 @@ fn random_loss_gives_the_rate_of_the_square_root_law() {
 
 #[test]
 fn regular_loss_gives_the_window_of_each_response_function() {
-    // One segment in 10,000 lost, at a round trip of 100 ms: RFC 9438, section 5.1, gives CUBIC
-    // 1.054 (RTT / p)^(3/4) segments, and RFC 5681's rules give NewReno sqrt(3/2 / p) = 122.
+    // One segment in 10,000 is lost, at a round trip of 100 ms: RFC 9438, section 5.1, gives CUBIC 1.054 (RTT /
+    // p)^(3/4) segments, and RFC 5681's rules give NewReno sqrt(3/2 / p) = 122.
     let lose: Vec<_> = (1..60).map(|k| k * 10_000).collect();
     for (variant, want) in [(Variant::Cubic, 1.054 * libm::pow(0.1 * 1e4, 0.75)), (Variant::NewReno, libm::sqrt(1.5e4))]
     {
@@ -117,7 +118,7 @@ fn regular_loss_gives_the_window_of_each_response_function() {
         let from = w.log.iter().position(|l| l.0 >= Timestamp::from_secs(50)).expect("it sends all the time");
         let got = (w.log.len() - from) as f64 / 1_500.0;
         assert_eq!(w.sender.stats().timeouts, 0);
-        // Fast convergence, which the formula leaves out, takes a little whenever a cycle ends below the one before.
+        // Fast convergence, which the formula leaves out, costs a little whenever a cycle ends below the previous one.
         assert!((0.88..1.05).contains(&(got / want)), "{variant:?}: {got}, expected {want}");
     }
 }
@@ -180,14 +181,14 @@ fn without_loss_the_receive_window_bounds_the_flow() {
     let (mut sim, pairs) = net(link(1_000_000_000, 50, Limit::Unlimited), &[(c, Workload::Bulk, 0)]);
     let _ = sim.run_until(Timestamp::from_secs(100));
     let rate = delivered(&sim, pairs[0].1) / 100.0;
-    // 69 whole segments of 1,448 bytes a round trip of 100 ms.
+    // 69 whole segments of 1,448 bytes per round trip of 100 ms.
     assert!((960_000.0..1_000_000.0).contains(&rate), "{rate}");
     assert!(sender(&sim, pairs[0].0).window().cwnd < 110_000);
 }
 
 #[test]
 fn vegas_keeps_one_to_three_segments_in_the_queue() {
-    // 10 Mbit/s and 40 ms there and back: 33.3 packets of 1,500 bytes fill the path.
+    // 10 Mbit/s and a round trip of 40 ms: 33.3 packets of 1,500 bytes fill the path.
     let c = TcpConfig { ack_every: 1, ..TcpConfig::of(Variant::Vegas) };
     let (mut sim, pairs) = net(link(10_000_000, 20, Limit::Packets(100)), &[(c, Workload::Bulk, 0)]);
     let _ = sim.run_until(Timestamp::from_secs(20));
@@ -216,7 +217,7 @@ fn a_stream_goes_at_its_rate_and_catches_up_after_a_gap() {
     let times: Vec<_> = w.log.iter().map(|l| l.0.as_millis()).collect();
     assert_eq!(times, (1..=100).map(|k| 100 * k).collect::<Vec<_>>());
     assert_eq!(w.sender.window().cwnd, 10 * MSS, "the window is not in use and does not grow");
-    // Acknowledgements stay away for 2 s: the data that came meanwhile goes out as soon as it may.
+    // Acknowledgements are missing for 2 s: data produced meanwhile is sent as soon as allowed.
     w.lose_acks_from = Some(Timestamp::from_millis(10_050));
     w.run(Timestamp::from_millis(12_050));
     w.lose_acks_from = None;
@@ -251,7 +252,7 @@ fn a_persistent_connection_keeps_its_window_until_it_is_idle_for_long() {
     let (time, syns, s) = transfers(false, 200);
     assert_eq!((time, syns), (1_200, 4));
     assert_eq!(s.transfer_rates.as_bps(), 4 * 320_000); // 96,000 bits in 300 ms
-    // One handshake; the two acknowledgements that found the window in use let all 12 segments go at once.
+    // One handshake; the two acknowledgements that found the window in use allow all 12 segments at once.
     let (time, syns, _) = transfers(true, 200);
     assert_eq!((time, syns), (300 + 3 * 100, 1));
     // Idle for more than the timeout of 1 s: 10 segments again, but no handshake.
@@ -261,7 +262,7 @@ fn a_persistent_connection_keeps_its_window_until_it_is_idle_for_long() {
 
 #[test]
 fn data_over_the_active_time_tells_what_a_source_gets_while_it_sends() {
-    // 125 kB a second for a second at most, then 9 s of silence.
+    // 125 kB a second for at most a second, then 9 s of silence.
     let workload = Workload::OnOff {
         size: Distribution::Constant { value: 125_000.0 },
         off: Distribution::Constant { value: 9.0 },
@@ -283,7 +284,7 @@ fn data_over_the_active_time_tells_what_a_source_gets_while_it_sends() {
 
 #[test]
 fn highspeed_and_scalable_recover_in_fewer_round_trips() {
-    // One segment in 10,000 lost at windows of hundreds: RFC 3649, table 3, gives 263 segments; a scalable cycle is
+    // One segment in 10,000 is lost at windows of hundreds: RFC 3649, table 3, gives 263 segments; a scalable cycle has
     // 13.4 round trips of w (1 - b / 2) segments between losses, so w = 1e4 / 13.4 = 749 on average.
     let lose: Vec<_> = (1..120).map(|k| k * 10_000).collect();
     for (variant, want) in [(Variant::HighSpeed, 263.0), (Variant::Scalable, 749.0)] {

@@ -1,14 +1,14 @@
-//! TCP over a link under each queue discipline, beside the same link under drop tail.
+//! TCP over a link with each queue discipline, compared with drop tail.
 
 use super::*;
 use crate::udp;
 
-/// What a bulk flow makes of a link in a minute, behind 20 s in which it settles.
+/// A bulk flow's result on a link in a minute, after 20 s to settle.
 #[derive(Debug)]
 struct Run {
-    /// Share of the capacity that its data have.
+    /// Share of the capacity used by data.
     share: f64,
-    /// Milliseconds that a packet which comes would wait, looked at every 10 ms: the mean, and 95 % of them.
+    /// Queueing delay of an arriving packet in ms, sampled every 10 ms: the mean, and the 95th percentile.
     mean_wait: f64,
     p95_wait: f64,
     dropped_aqm: u64,
@@ -45,7 +45,7 @@ fn run(discipline: Discipline, mbps: u64, variant: Variant, ecn: bool) -> Run {
     let stats = sim.link(route.forward[0]).stats();
     let Endpoint::TcpSender(sender) = sim.agent(a) else { unreachable!("stays what it is") };
     Run {
-        // The data's part of a packet is 1448/1500.
+        // The share of data in a packet is 1448/1500.
         share: (delivered(&sim) - before) * 8.0 / (60.0 * rate.as_bps_f64() * 1_448.0 / 1_500.0),
         mean_wait: waits.iter().sum::<f64>() / waits.len() as f64,
         p95_wait: waits[waits.len() * 95 / 100],
@@ -64,13 +64,13 @@ const CODEL: Discipline = Discipline::CoDel(codel::Config {
 
 #[test]
 fn codel_keeps_the_queue_near_its_target_and_the_link_busy() {
-    // A flow alone that halves its window (NewReno) or takes 0.7 of it (CUBIC) at a queue of almost nothing uses at
+    // A single flow that halves its window (NewReno) or reduces it to 0.7 (CUBIC) with an almost empty queue uses at
     // least the mean of a sawtooth, 3/4 and 0.85 of the link (RFC 8289, section 3.2).
     for (variant, share) in [(Variant::NewReno, 0.75..0.9), (Variant::Cubic, 0.85..0.97)] {
         let r = run(CODEL, 10, variant, false);
         assert!(share.contains(&r.share), "{variant:?}: {r:?}");
         assert!((0.5..5.0).contains(&r.mean_wait) && (2.0..15.0).contains(&r.p95_wait), "{variant:?}: {r:?}");
-        // A sawtooth of some 35 round trips of 80 ms, in 80 s.
+        // A sawtooth of about 35 round trips of 80 ms, in 80 s.
         assert!((15..50).contains(&r.dropped_aqm) && r.dropped_queue == 0, "{variant:?}: {r:?}");
         assert_eq!((r.marked, r.sender.timeouts), (0, 0), "{variant:?}: {r:?}");
     }
@@ -92,7 +92,7 @@ fn pie_keeps_the_delay_near_its_target_and_the_link_busy() {
             assert_eq!(r.dropped_queue, 0, "{variant:?}: {r:?}");
         }
         assert!((100..1_000).contains(&dropped.dropped_aqm) && dropped.marked == 0, "{variant:?}: {dropped:?}");
-        // Slow start takes the probability above `mark_ecnth` once, where capable packets are dropped, too.
+        // Slow start raises the probability above `mark_ecnth` once, where capable packets are also dropped.
         assert!((10..100).contains(&marked.marked) && marked.sender.recoveries == 1, "{variant:?}: {marked:?}");
     }
 }
@@ -107,8 +107,8 @@ fn codel_marks_a_capable_flow_and_drops_nothing() {
 
 #[test]
 fn codel_finds_the_drop_rate_of_a_flow_that_does_not_yield() {
-    // 12 Mbit/s over 10: 1,000 packets a second, of which 166.7 must go. The interval between drops is
-    // 100 ms / sqrt(count), so that 278 drops, 3.3 s, lead there (RFC 8289, section 3.3).
+    // 12 Mbit/s over 10: 1,000 packets a second, of which 166.7 must be dropped. The interval between drops is 100 ms /
+    // sqrt(count), so this is reached after 278 drops, 3.3 s (RFC 8289, section 3.3).
     let rate = DataRate::from_mbps(10);
     let mut forward = LinkConfig::constant(rate, TimeDelta::from_millis(40));
     (forward.limit, forward.discipline) = (Limit::Time(TimeDelta::from_secs(10)), CODEL);
@@ -124,7 +124,8 @@ fn codel_finds_the_drop_rate_of_a_flow_that_does_not_yield() {
         let _ = sim.run_until(Timestamp::from_secs(second));
         drops.push(sim.link(route.forward[0]).stats().dropped_aqm.packets);
     }
-    // (2.9 s / 200 ms)^2 = 210 by the end of the third second, and then what the link cannot carry, within 3 %.
+    // (2.9 s / 200 ms)^2 = 210 by the end of the third second, and then the excess over the link's capacity, within 3
+    // %.
     assert!((190..260).contains(&drops[2]), "{drops:?}");
     assert!((8_083..8_583).contains(&(drops[59] - drops[9])), "{drops:?}");
     let wait = sim.link(route.forward[0]).queue_delay(Timestamp::from_secs(60)).as_millis_f64();

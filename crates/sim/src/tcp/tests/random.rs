@@ -1,4 +1,4 @@
-//! Whatever comes.
+//! Random input.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn any_variant() -> impl Strategy<Value = Variant> {
     prop::sample::select(Variant::ALL.to_vec())
 }
 
-/// Drives an agent as the engine does; gives how many packets it sent.
+/// Drives an agent like the engine; returns how many packets it sent.
 fn stimulate(agent: &mut impl Agent, now: Timestamp, packet: &Packet) -> u32 {
     let mut sent = 0;
     let mut out = Packet::blank();
