@@ -13,6 +13,7 @@ pub mod dpfec;
 pub mod drive;
 pub mod fbra;
 pub mod fec_probing;
+pub mod feedback_guard;
 mod feedback_timeout;
 pub mod fixed;
 mod frames;

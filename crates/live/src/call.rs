@@ -11,6 +11,7 @@ mod decode;
 mod encode;
 mod end;
 mod joined;
+mod liveness;
 mod loopback;
 mod observer;
 mod originals;
@@ -30,6 +31,7 @@ pub use decode::{DecodeSummary, ReceivingVideo, VideoReceive};
 pub use encode::{EncodeSummary, SendingVideo, VideoSend};
 pub use end::{LiveEnd, Peer, RunUntil};
 pub use joined::{IncomingPlan, Joined, JoinedEnd, OutgoingPlan, PlannedSource};
+pub use liveness::{EndReason, Notice};
 pub use loopback::{LoopbackSummary, VideoSummary, loopback, loopback_video};
 pub use observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, Unobserved};
 pub use party::{Party, PartyCoding, PartyMedia};
@@ -98,6 +100,12 @@ pub enum CallError {
     /// There is no SRTP over DCCP.
     #[error("there is no SRTP over DCCP: say --no-srtp at both ends to call in the clear")]
     DccpInTheClear,
+    /// Media would go to another machine in the clear.
+    #[error("media to {to} would go in the clear: protect them with SRTP at both ends, or allow it by --insecure")]
+    InTheClear {
+        /// The other end.
+        to: std::net::SocketAddr,
+    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),

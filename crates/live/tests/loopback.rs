@@ -170,7 +170,7 @@ fn nobody_answers_a_call_over_dccp_until_it_is_stopped() {
     let peer = Peer::At(silent.local_addr().unwrap());
     let mut end = LiveEnd::new(here, UdpConfig::default(), peer, end).unwrap();
     let at = Some(clock.now() + TimeDelta::from_millis(1_300));
-    end.run(&clock, &RunUntil { at, stop: &stop, ended: None, bye: false }, &mut Unobserved).unwrap();
+    end.run(&clock, &RunUntil { at, stop: &stop, ended: None, bye: false, silence: None }, &mut Unobserved).unwrap();
     // A Request, another after a second, and the Reset that gives up.
     let summary = end.summary(clock.now());
     let dccp = summary.dccp.expect("over DCCP");

@@ -1,15 +1,13 @@
 //! Two ends that agree on a call by themselves, as two processes do.
 
-use std::net::TcpListener;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cc::{Registry, Transport};
 use weir_live::call::{
     CallConfig, CallError, Camera, Party, PartyMedia, PartySummary, Unobserved, VideoCall, VideoReceive, VideoSend,
     run_party,
 };
 use weir_live::sdp::Direction;
-use weir_live::signal::Signalling;
+use weir_live::signal::{Listener, SignalError, Signalling, Trust};
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::{EncoderConfig, OnDamage, VideoCodec};
 use weir_units::TimeDelta;
@@ -24,6 +22,7 @@ fn party(direction: Direction, controller: &str) -> Party {
         media: vec![PartyMedia::video(vec![VideoCodec::H264], EncoderConfig::live(320, 240), direction)],
         ip: None,
         port: 0,
+        trust: Trust::default(),
     }
 }
 
@@ -45,23 +44,24 @@ fn video(direction: Direction) -> VideoCall {
 
 /// Both ends of a call of 1.5 s, the connecting one first; it is the one that ends it.
 fn call(connecting: &Party, listening: &Party) -> [Result<PartySummary, CallError>; 2] {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-    let (by, stop) = (Signalling::Tcp(free.to_string()), AtomicBool::new(false));
+    let any = Signalling::Tcp("127.0.0.1:0".into());
+    let mut listener = Listener::bind(&any, None, &Trust::default()).expect("a port");
+    let by = Signalling::Tcp(listener.local_addr().expect("an address").to_string());
+    let stop = AtomicBool::new(false);
     let run = |party: &Party, joined, duration| {
         let registry = Registry::builtin();
         run_party(joined, &party.call, &registry, video(party.media[0].direction), duration, &stop, &mut Unobserved)
     };
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| run(listening, listening.listen(&by, &stop)?, Some(TimeDelta::from_secs(6))));
-        let joined = (0..100).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(30));
-            match connecting.connect(&by, &stop) {
-                Err(CallError::Signal(weir_live::signal::SignalError::Io { .. })) => None,
-                other => Some(other),
-            }
+        let other = scope.spawn(|| {
+            run(listening, listening.listen(&mut listener, &stop, &mut |_| {})?, Some(TimeDelta::from_secs(6)))
         });
-        let own =
-            joined.expect("somebody listens").and_then(|j| run(connecting, j, Some(TimeDelta::from_millis(1_500))));
+        let joined = connecting.connect(&by, &stop);
+        if joined.is_err() {
+            // The listener waits for others.
+            stop.store(true, Ordering::Relaxed);
+        }
+        let own = joined.and_then(|j| run(connecting, j, Some(TimeDelta::from_millis(1_500))));
         [own, other.join().expect("no panic")]
     })
 }
@@ -127,11 +127,12 @@ fn pictures_go_both_ways() {
 }
 
 #[test]
-fn ends_that_do_not_fit_are_told_why() {
+fn ends_that_do_not_fit_get_the_reason() {
     let clear = Party { call: CallConfig { srtp: None, ..CallConfig::default() }, ..party(Direction::Send, "gcc") };
-    let [_, listening] = call(&clear, &party(Direction::Receive, "gcc"));
-    let told = listening.expect_err("one has no keys").to_string();
-    assert!(told.contains("--no-srtp"), "{told}");
+    let [connecting, listening] = call(&clear, &party(Direction::Receive, "gcc"));
+    let reason = connecting.expect_err("one has no keys").to_string();
+    assert!(reason.contains("refused the call") && reason.contains("--no-srtp"), "{reason}");
+    assert!(matches!(listening, Err(CallError::Signal(SignalError::Stopped))), "it listens on");
     // DCCP has no keys, and its controllers nothing without it.
     let dccp = Some(Transport::Dccp { ccid: 3 });
     let protected = party(Direction::Send, "ccid3");

@@ -2,17 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::net::TcpListener;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 use weir_cc::{Limits, Registry};
 use weir_live::call::{
-    CallConfig, CallError, Camera, Party, PartyCoding, PartyMedia, PartyReceive, PartyRun, PartySend, PartySource,
+    CallConfig, Camera, Party, PartyCoding, PartyMedia, PartyReceive, PartyRun, PartySend, PartySource,
     PartyStreamsSummary, Unobserved, VideoReceive, VideoSend, run_party_streams,
 };
 use weir_live::sdp::{Direction, StreamCodec};
-use weir_live::signal::{SignalError, Signalling};
+use weir_live::signal::{Listener, Signalling, Trust};
 use weir_media::audio::{AudioCodec, AudioEncoderConfig, AudioLimits, Channels, EncodedAudio, OpusParams, SpeechClip};
 use weir_media::clip::{Character, Clip, ClipSpec};
 use weir_media::{EncoderConfig, FrameRate, OnDamage, SimulcastCamera, Source, VideoCodec, useful_rates};
@@ -35,7 +33,7 @@ fn party(media: Vec<PartyMedia>) -> Party {
         adaptive_playout: false,
         ..CallConfig::default()
     };
-    Party { call, media, ip: None, port: 0 }
+    Party { call, media, ip: None, port: 0, trust: Trust::default() }
 }
 
 /// Audio, a camera of so many encodings and, where wanted, a screen.
@@ -101,8 +99,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// Both ends of a call, the connecting one first; it ends it.
 fn call(connecting: &Party, listening: &Party) -> [PartyStreamsSummary; 2] {
     let _turn = TURN.lock();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (by, stop) = (Signalling::Tcp(free.to_string()), AtomicBool::new(false));
+    let ((mut listener, by), stop) = (listener(), AtomicBool::new(false));
     let run = |party: &Party, joined: weir_live::call::Joined, seconds| {
         let receives = joined.incoming().iter().map(|p| receive(p.codec)).collect();
         let sends = if party.media[0].direction.sends() { sends() } else { vec![] };
@@ -111,14 +108,9 @@ fn call(connecting: &Party, listening: &Party) -> [PartyStreamsSummary; 2] {
         run_party_streams(joined, run, &mut Unobserved).unwrap()
     };
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| run(listening, listening.listen(&by, &stop).unwrap(), 3 * SECONDS as i64));
-        let joined = (0..200).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(30));
-            match connecting.connect(&by, &stop) {
-                Err(CallError::Signal(SignalError::Io { .. })) => None,
-                other => Some(other.unwrap()),
-            }
-        });
+        let other = scope
+            .spawn(|| run(listening, listening.listen(&mut listener, &stop, &mut |_| {}).unwrap(), 3 * SECONDS as i64));
+        let joined = connecting.connect(&by, &stop);
         let own = run(connecting, joined.unwrap(), SECONDS as i64);
         [own, other.join().unwrap()]
     })
@@ -171,14 +163,11 @@ fn an_offer_of_one_stream_is_taken_as_one() {
     one[0].mid = None;
     let mut connecting = party(one);
     connecting.call.start_rate = DataRate::from_kbps(500);
-    let (by, stop) = (free(), AtomicBool::new(false));
+    let ((mut listener, by), stop) = (listener(), AtomicBool::new(false));
     let listening = party(media(Direction::Receive, 2, true));
     let agreed = std::thread::scope(|scope| {
-        let other = scope.spawn(|| listening.listen(&by, &stop).unwrap().agreement);
-        let own = (0..200).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(30));
-            connecting.connect(&by, &stop).ok()
-        });
+        let other = scope.spawn(|| listening.listen(&mut listener, &stop, &mut |_| {}).unwrap().agreement);
+        let own = connecting.connect(&by, &stop);
         [own.unwrap().agreement, other.join().unwrap()]
     });
     for a in agreed {
@@ -188,6 +177,10 @@ fn an_offer_of_one_stream_is_taken_as_one() {
     }
 }
 
-fn free() -> Signalling {
-    Signalling::Tcp(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string())
+/// A listener at a free port, and the way to it.
+fn listener() -> (Listener, Signalling) {
+    let any = Signalling::Tcp("127.0.0.1:0".into());
+    let listener = Listener::bind(&any, None, &Trust::default()).unwrap();
+    let by = Signalling::Tcp(listener.local_addr().unwrap().to_string());
+    (listener, by)
 }

@@ -223,7 +223,7 @@ fn survive(trouble: Trouble, srtp: bool) -> (Played, EndSummary, EndSummary) {
     let mut e = ends(&clock, srtp);
     let stop = AtomicBool::new(false);
     let at = Some(Timestamp::ZERO + BEGIN + misbehaviour() + RETURN + TimeDelta::from_secs(2));
-    let until = RunUntil { at, stop: &stop, ended: None, bye: false };
+    let until = RunUntil { at, stop: &stop, ended: None, bye: false, silence: None };
     let mut played = Played::default();
     std::thread::scope(|scope| {
         let middle = [&e.middle[0], &e.middle[1]];
@@ -303,8 +303,13 @@ fn a_sender_that_begins_anew_is_taken_up_with_and_without_a_goodbye() {
                 let clock = Clock::starting_now();
                 let mut e = ends(&clock, false);
                 let stop = AtomicBool::new(false);
-                let run =
-                    |ms: i64| RunUntil { at: Some(Timestamp::from_millis(ms)), stop: &stop, ended: None, bye: false };
+                let run = |ms: i64| RunUntil {
+                    at: Some(Timestamp::from_millis(ms)),
+                    stop: &stop,
+                    ended: None,
+                    bye: false,
+                    silence: None,
+                };
                 // With a goodbye nothing has to be waited for.
                 let end = if goodbye { 6_000 } else { 4_500 + misbehaviour().as_millis() };
                 let mut played = Played::default();

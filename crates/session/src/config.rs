@@ -9,7 +9,7 @@ use crate::recovery::RepairReception;
 use crate::resilience::ResilienceConfig;
 use crate::retransmission::RetransmissionConfig;
 use crate::session_params::SessionParams;
-use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker};
+use weir_cc::{FeedbackPlan, Limits, Receiver, ReportPlan, Sender, circuit_breaker, feedback_guard};
 use weir_media::{AdaptivePlayout, Packetiser, Source};
 use weir_units::{DataRate, Ecn, TimeDelta};
 
@@ -184,6 +184,9 @@ pub struct SendConfig {
     /// Circuit breaker that stops sending if the path stays congested or silent (RFC 8083); `None` disables it. Without
     /// its own `min_report_interval` it uses the reports' least interval.
     pub circuit_breaker: Option<circuit_breaker::Config>,
+    /// How the target falls while nothing reports on what is sent, whatever the controller does; `None` leaves it to the
+    /// controller.
+    pub feedback_guard: Option<feedback_guard::Config>,
     /// The controller's sender half.
     pub controller: Sender,
     /// Bounds on the media rate.
@@ -207,6 +210,7 @@ impl SendConfig {
             retransmission: None,
             resilience: None,
             circuit_breaker: None,
+            feedback_guard: None,
             controller,
             limits,
             max_queue_age: None,

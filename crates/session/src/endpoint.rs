@@ -99,6 +99,10 @@ pub struct Endpoint {
     collided: Option<Timestamp>,
     pub(crate) next_outgoing: u16,
     pub(crate) next_incoming: u16,
+    /// The reason in the other end's last goodbye.
+    remote_reason: Option<Box<str>>,
+    /// The reason that this end's goodbye gives.
+    own_reason: Option<Box<str>>,
     /// Buffers in which compounds are assembled.
     scratch: Scratch,
 }
@@ -213,6 +217,8 @@ impl Endpoint {
             collided: None,
             next_outgoing: 1,
             next_incoming: 1,
+            remote_reason: None,
+            own_reason: None,
             scratch: Scratch::default(),
             zero: NtpTime::from_bits(u64::from(config.ntp_epoch) << 32),
             rng,

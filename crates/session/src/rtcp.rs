@@ -169,7 +169,7 @@ pub(crate) fn write_report(report: &Report, context: &ReportContext, out: &mut V
     }
 }
 
-/// Appends a BYE for an end's sources.
-pub(crate) fn write_bye(sources: &[u32], out: &mut Vec<u8>) {
-    Bye { sources: sources.into(), reason: None }.write_into(out);
+/// Appends a goodbye of an end's sources.
+pub(crate) fn write_bye(sources: &[u32], reason: Option<&str>, out: &mut Vec<u8>) {
+    Bye { sources: sources.into(), reason: reason.map(str::as_bytes) }.write_into(out);
 }

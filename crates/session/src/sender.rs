@@ -198,6 +198,9 @@ impl Sender {
     }
 
     pub(crate) fn on_cue(&mut self, path: usize, cue: &Cue<'_>) {
+        if let Cue::NadaReport(_) | Cue::ReceiverEstimate(_) = cue {
+            self.paths[path].breaker.on_estimate(cue.now());
+        }
         self.paths[path].controller.on_cue(cue);
         self.follow_controller(path, cue.now());
     }
@@ -234,7 +237,7 @@ impl Sender {
         now: Timestamp,
     ) -> Option<TimeDelta> {
         let p = &mut self.paths[path];
-        p.breaker.on_feedback();
+        p.breaker.on_feedback(now);
         let last = p.last_transport();
         let reports = p.reader.twcc(feedback, move |s| crate::sent::nearest(last, s), now);
         let rtt = p.on_reports(reports, |_| TimeDelta::ZERO, now);
@@ -245,7 +248,7 @@ impl Sender {
     /// The same for RFC 8888, which uses the streams' own numbers.
     pub(crate) fn on_ccfb(&mut self, path: usize, feedback: &ccfb::Feedback<'_>, now: Timestamp) -> Option<TimeDelta> {
         let (p, streams) = (&mut self.paths[path], &self.streams);
-        p.breaker.on_feedback();
+        p.breaker.on_feedback(now);
         let report = p.reader.ccfb_report_time(feedback, now);
         let stream = |ssrc| {
             streams.iter().find_map(|s| match s.identity.sources() {
@@ -344,7 +347,8 @@ impl Sender {
         if self.path_mut().breaker.on_timeout(now) {
             self.cease();
         }
-        if self.path_mut().run_controller(now) {
+        let held = self.path_mut().breaker.run_guard(now);
+        if self.path_mut().run_controller(now) || held {
             self.follow_controller(0, now);
         }
         self.path_mut().give_up(now);

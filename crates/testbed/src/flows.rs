@@ -261,7 +261,7 @@ impl LiveFlow {
                         request_realtime(1);
                         let clock = start.wait();
                         sleep_until(&clock, begin, ended);
-                        let until = RunUntil { at: Some(until), stop: ended, ended: None, bye: false };
+                        let until = RunUntil { at: Some(until), stop: ended, ended: None, bye: false, silence: None };
                         let done = end.run(&clock, &until, &mut observer);
                         done.map_err(|e| {
                             ended.store(true, Ordering::Relaxed);

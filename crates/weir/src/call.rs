@@ -1,5 +1,6 @@
 //! `weir call`.
 
+mod ending;
 mod party;
 mod party_args;
 mod party_streams;
@@ -48,7 +49,12 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
     if let Some(v) = summary.video.as_ref().filter(|_| !args.output.quiet) {
         video::tell_record(&args.media, v.received.recorded, v.received.record_error.as_deref());
     }
-    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }
+    if args.output.json {
+        print_json(&summary)?
+    } else {
+        print(&table(&summary))?
+    }
+    ending::outcome(&summary.sender)
 }
 
 fn table(s: &LoopbackSummary) -> String {
@@ -102,5 +108,6 @@ fn table(s: &LoopbackSummary) -> String {
             ("CPU, receiver", cpu(s.receiver.cpu)),
         ]);
     }
+    rows.extend(ending::rows(&s.receiver));
     rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
 }

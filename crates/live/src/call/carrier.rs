@@ -115,8 +115,10 @@ impl Carrier {
         self.connection().is_some_and(|c| c.end().is_some())
     }
 
-    pub(super) fn leave(&mut self) {
+    /// Says goodbye, with the reason where the other end could not know it.
+    pub(super) fn leave(&mut self, end: &crate::call::liveness::EndReason) {
         match &mut self.0 {
+            Inner::Udp(e) if end.is_failure() => e.leave_because(&end.to_string()),
             Inner::Udp(e) => e.leave(),
             Inner::Dccp(e) => e.leave(),
         }

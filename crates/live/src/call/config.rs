@@ -4,7 +4,9 @@ use crate::call::CallError;
 use crate::clock::Clock;
 use crate::srtp::Suite;
 use crate::udp::UdpConfig;
-use weir_cc::{FeedbackFormat, Limits, Registry, Setup, Transport, tunable::SetupError};
+use weir_cc::{
+    FeedbackFormat, Limits, Registry, Setup, Transport, circuit_breaker, feedback_guard, tunable::SetupError,
+};
 use weir_media::{AdaptivePlayout, Packetiser, PerfectCodec, Source, StatisticalConfig, StatisticalSource};
 use weir_session::allocation::Demand;
 use weir_session::{Endpoint, EndpointConfig, Label, ReceiveConfig, SendConfig};
@@ -51,6 +53,13 @@ pub struct CallConfig {
     pub transport: Option<Transport>,
     /// IPv6 rather than IPv4, where a call chooses its addresses itself.
     pub v6: bool,
+    /// The call ends where nothing of it is received for so long; `None` for any time.
+    pub silence: Option<TimeDelta>,
+    /// Stops the media where they congest the path for long, or nobody reports them (RFC 8083); `None` for none.
+    pub circuit_breaker: Option<circuit_breaker::Config>,
+    /// Whether the rate falls while no feedback is received, under controllers that adapt: to half after 2 s, to the least
+    /// rate after 5 s.
+    pub feedback_guard: bool,
 }
 
 impl Default for CallConfig {
@@ -70,11 +79,21 @@ impl Default for CallConfig {
             udp: UdpConfig::default(),
             transport: None,
             v6: false,
+            // Longer than a hand-over between networks takes, and half of what WebRTC waits before it gives a path up.
+            silence: Some(TimeDelta::from_secs(15)),
+            circuit_breaker: Some(circuit_breaker::Config::default()),
+            feedback_guard: true,
         }
     }
 }
 
 impl CallConfig {
+    /// How the rate falls without feedback, under its controller.
+    pub(crate) fn guard(&self, registry: &Registry) -> Option<feedback_guard::Config> {
+        let adapts = registry.get(&self.controller).is_some_and(|s| s.adapts);
+        (adapts && self.feedback_guard).then(|| feedback_guard::Config::to_floor(self.limits.floor))
+    }
+
     /// What carries its packets.
     pub fn transport(&self, registry: &Registry) -> Transport {
         let own = || registry.get(&self.controller).map(|s| s.transport);
@@ -198,6 +217,8 @@ pub(crate) fn endpoints_with(
         // What is older than that would be discarded at the other end.
         max_queue_age: first.content.then_some(config.playout_deadline),
         demand: first.demand,
+        circuit_breaker: config.circuit_breaker,
+        feedback_guard: config.guard(registry),
         ..SendConfig::new(first.source, pair.sender, config.limits)
     };
     let receive = ReceiveConfig {

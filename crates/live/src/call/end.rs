@@ -2,6 +2,7 @@
 
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
+use crate::call::liveness::{EndReason, Liveness, Notice, Step};
 use crate::call::observer::{CallObserver, EndCounters, EndSummary, LivePacket, PacketTotals, rate_bps};
 use crate::call::stats::{CpuMeter, Part};
 use crate::clock::Clock;
@@ -58,8 +59,17 @@ pub struct RunUntil<'a> {
     pub stop: &'a AtomicBool,
     /// This flag, once all that waits has left: the media have come to their end.
     pub ended: Option<&'a AtomicBool>,
-    /// A BYE from the other end.
+    /// The other end's goodbye, for all of its streams.
     pub bye: bool,
+    /// Nothing of the call received for so long; `None` for any time.
+    pub silence: Option<TimeDelta>,
+}
+
+impl<'a> RunUntil<'a> {
+    /// Until the flag is raised.
+    pub const fn stopped(stop: &'a AtomicBool) -> Self {
+        Self { at: None, stop, ended: None, bye: false, silence: None }
+    }
 }
 
 /// One end of a call on a socket.
@@ -78,6 +88,8 @@ pub struct LiveEnd {
     sent: PacketTotals,
     received: PacketTotals,
     cpu: CpuMeter,
+    liveness: Liveness,
+    ended: Option<EndReason>,
 }
 
 impl std::fmt::Debug for LiveEnd {
@@ -108,6 +120,8 @@ impl LiveEnd {
             sent: PacketTotals::default(),
             received: PacketTotals::default(),
             cpu: CpuMeter::default(),
+            liveness: Liveness::default(),
+            ended: None,
         })
     }
 
@@ -131,6 +145,10 @@ impl LiveEnd {
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         self.carrier.endpoint_mut()
     }
+    /// Why [`Self::run`] ended the call, once it has.
+    pub fn end_reason(&self) -> Option<&EndReason> {
+        self.ended.as_ref()
+    }
     /// Where the other end is.
     pub fn peer(&self) -> Peer {
         self.peer
@@ -151,20 +169,17 @@ impl LiveEnd {
         let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK_NS);
         let begin = clock.now();
         self.started.get_or_insert(begin);
+        self.liveness.begin(begin);
         let mut look = begin;
         // Since when this end says goodbye.
         let mut leaving = None;
         loop {
             self.cpu.enter(Part::Session);
             let now = self.tell(clock.now());
-            let has_ended = until.ended.is_some_and(|e| e.load(Ordering::Relaxed));
-            let ends = until.stop.load(Ordering::Relaxed)
-                || until.at.is_some_and(|at| now >= at)
-                || (until.bye && self.counters.byes > 0)
-                || (has_ended && self.endpoint().queue(now).0 == DataSize::ZERO)
-                || self.carrier.is_over();
-            if ends && leaving.is_none() {
-                self.carrier.leave();
+            let end = self.end_by(until, now).or_else(|| self.check_liveness(until, now, observer));
+            if let Some(end) = end.filter(|_| leaving.is_none()) {
+                self.carrier.leave(&end);
+                self.ended = Some(end);
                 leaving = Some(now);
             }
             self.carrier.handle_timeout(now);
@@ -194,6 +209,49 @@ impl LiveEnd {
             let ready = self.port.wait(wait, self.waker.as_deref());
             if ready.map_err(CallError::socket("waiting for the call's UDP socket"))? {
                 self.receive(clock, observer)?;
+            }
+        }
+    }
+
+    /// Why the call is to end now, where the caller or the other end wants it.
+    fn end_by(&self, until: &RunUntil<'_>, now: Timestamp) -> Option<EndReason> {
+        let has_ended = || until.ended.is_some_and(|e| e.load(Ordering::Relaxed));
+        if until.stop.load(Ordering::Relaxed) {
+            return Some(EndReason::Stopped);
+        }
+        if until.at.is_some_and(|at| now >= at) {
+            return Some(EndReason::Duration);
+        }
+        if until.bye && self.counters.byes > 0 && self.endpoint().remote_left() {
+            let reason = self.endpoint().remote_goodbye().map(printable);
+            return Some(EndReason::Goodbye { reason });
+        }
+        if has_ended() && self.endpoint().queue(now).0 == DataSize::ZERO {
+            return Some(EndReason::MediaEnded);
+        }
+        self.carrier.is_over().then_some(EndReason::Connection)
+    }
+
+    /// Whether the other end is there, and the media may flow.
+    fn check_liveness<O: CallObserver>(
+        &mut self,
+        until: &RunUntil<'_>,
+        now: Timestamp,
+        observer: &mut O,
+    ) -> Option<EndReason> {
+        match self.liveness.look(now, until.silence, self.carrier.endpoint().tripped()) {
+            Step::None => None,
+            Step::End(end) => Some(end),
+            Step::Notice(notice) => {
+                observer.on_notice(&notice);
+                None
+            }
+            Step::Restart => {
+                if self.carrier.endpoint_mut().restart_after_trip(now) {
+                    self.liveness.on_restarted();
+                    observer.on_notice(&Notice::MediaRestarted);
+                }
+                None
             }
         }
     }
@@ -275,7 +333,10 @@ impl LiveEnd {
                         }
                         self.cpu.enter(Part::Srtp);
                         opened = srtp.open(d.bytes);
-                        let Some(bytes) = &opened else { continue };
+                        let Some(bytes) = &opened else {
+                            self.liveness.on_unauthentic(at);
+                            continue;
+                        };
                         &bytes[..]
                     }
                     _ => d.bytes,
@@ -292,6 +353,9 @@ impl LiveEnd {
                     continue;
                 }
                 self.counters.byes += u64::from(outcome.goodbyes());
+                if outcome.is_of_call() {
+                    self.liveness.on_packet(at);
+                }
                 let packet = LivePacket { at, sent: false, bytes, size, ecn, is_rtp: outcome.is_rtp() };
                 self.received.add(&packet);
                 self.cpu.enter(Part::Observer);
@@ -333,6 +397,12 @@ impl LiveEnd {
             dccp: self.carrier.summary(),
             cpu: self.cpu.shares(time),
             last_send_error: self.port.last_error().map(ToString::to_string),
+            ended: self.ended.clone(),
         }
     }
+}
+
+/// Another machine's words, without what could harm a terminal.
+fn printable(words: &str) -> String {
+    words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

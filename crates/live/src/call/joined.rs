@@ -328,6 +328,8 @@ impl Making<'_> {
             retransmission: repairs(stream).then(RetransmissionConfig::default),
             max_queue_age: Some(config.playout_deadline),
             demand: source.demand,
+            circuit_breaker: config.circuit_breaker,
+            feedback_guard: config.guard(self.registry),
             ..SendConfig::new(source.source, pair.sender, config.limits)
         })
     }

@@ -70,7 +70,8 @@ pub fn loopback<A: CallObserver, B: CallObserver + Send>(
     let clock = Clock::of_day();
     let ends = endpoints(config, registry, &clock, random()?)?;
     let (mut a, mut b) = join(config, registry, ends, &clock)?;
-    let until = RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: None, bye: false };
+    let until =
+        RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: None, bye: false, silence: config.silence };
     run_both((&mut a, sending), (&mut b, receiving), &clock, &until)?;
     Ok(summary(&a, &b, clock.now(), None))
 }
@@ -102,7 +103,13 @@ pub fn loopback_video<A: CallObserver, B: CallObserver + Send>(
     b.meter_cpu();
     let received = ReceivingVideo::start_beside(receive, clock, wake_receiver, Some(sent.captures().clone()))?;
     let ended = sent.ended();
-    let until = RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: Some(&ended), bye: false };
+    let until = RunUntil {
+        at: duration.map(|d| clock.now() + d),
+        stop,
+        ended: Some(&ended),
+        bye: false,
+        silence: config.silence,
+    };
     let (mut sending, mut receiving) = ((sending, sent), (receiving, received));
     run_both((&mut a, &mut sending), (&mut b, &mut receiving), &clock, &until)?;
     let end = clock.now();
@@ -146,12 +153,15 @@ pub(crate) fn run_both<A: CallObserver, B: CallObserver + Send>(
     clock: &Clock,
     until: &RunUntil<'_>,
 ) -> Result<(), CallError> {
-    let stop = AtomicBool::new(false);
+    let (stop, silence) = (AtomicBool::new(false), until.silence);
     thread::scope(|scope| {
         let stop = &stop;
         let other = thread::Builder::new()
             .name("receiver".into())
-            .spawn_scoped(scope, move || b.run(clock, &RunUntil { at: None, stop, ended: None, bye: true }, receiving))
+            .spawn_scoped(scope, move || {
+                let until = RunUntil { bye: true, silence, ..RunUntil::stopped(stop) };
+                b.run(clock, &until, receiving)
+            })
             .map_err(CallError::socket("starting a thread"))?;
         let done = a.run(clock, until, sending);
         // The BYE may be lost.

@@ -1,6 +1,7 @@
 //! Who sees the packets of a live call, and what is summed up of them.
 
 use crate::call::carrier::DccpSummary;
+use crate::call::liveness::{EndReason, Notice};
 use crate::call::stats::CpuShares;
 use crate::srtp::SrtpCounters;
 use crate::udp::UdpCounters;
@@ -39,6 +40,10 @@ pub trait CallObserver {
     fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
         let _ = (now, endpoint);
     }
+    /// Something has happened that the call's operator should know.
+    fn on_notice(&mut self, notice: &Notice) {
+        let _ = notice;
+    }
     /// Time between two looks.
     fn look_interval(&self) -> TimeDelta {
         TimeDelta::from_millis(10)
@@ -60,6 +65,9 @@ impl<O: CallObserver + ?Sized> CallObserver for &mut O {
     }
     fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
         (**self).on_turn(now, endpoint);
+    }
+    fn on_notice(&mut self, notice: &Notice) {
+        (**self).on_notice(notice);
     }
     fn look_interval(&self) -> TimeDelta {
         (**self).look_interval()
@@ -83,6 +91,11 @@ impl<O: CallObserver> CallObserver for Option<O> {
             o.on_turn(now, endpoint);
         }
     }
+    fn on_notice(&mut self, notice: &Notice) {
+        if let Some(o) = self {
+            o.on_notice(notice);
+        }
+    }
 }
 
 /// Both see every packet; the first says how often to look.
@@ -98,6 +111,10 @@ impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
     fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
         self.0.on_turn(now, endpoint);
         self.1.on_turn(now, endpoint);
+    }
+    fn on_notice(&mut self, notice: &Notice) {
+        self.0.on_notice(notice);
+        self.1.on_notice(notice);
     }
     fn look_interval(&self) -> TimeDelta {
         self.0.look_interval().min(self.1.look_interval())
@@ -188,6 +205,8 @@ pub struct EndSummary {
     pub cpu: Option<CpuShares>,
     /// The last refusal of a datagram by the system.
     pub last_send_error: Option<String>,
+    /// Why it ended; `None` while it runs.
+    pub ended: Option<EndReason>,
 }
 
 pub(crate) fn rate_bps(bytes: u64, time: TimeDelta) -> f64 {

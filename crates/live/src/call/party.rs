@@ -5,10 +5,10 @@ use crate::call::joined::Joined;
 use crate::call::streams::AUDIO_PAYLOAD_TYPE;
 use crate::call::{CallError, random};
 use crate::sdp::{
-    DCCP_PORT, DccpMedia, Description, Direction, Encoding, EncodingLimits, Extension, Feedback, MediaSection,
-    MediaTransport, Payload, Section, Setup as DccpSetup, Sources,
+    Agreement, DCCP_PORT, DccpMedia, Description, Direction, Encoding, EncodingLimits, Extension, Feedback,
+    MediaSection, MediaTransport, Payload, Section, Setup as DccpSetup, Sources,
 };
-use crate::signal::{Exchange, Signalling};
+use crate::signal::{Exchange, Listener, Refused, SignalError, Signalling, Trust};
 use crate::srtp::{SrtpKey, Suite};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
@@ -34,6 +34,8 @@ pub struct Party {
     pub ip: Option<IpAddr>,
     /// The port; 0 for any.
     pub port: u16,
+    /// Whom it takes the other end to be, and whether media may go to another machine in the clear.
+    pub trust: Trust,
 }
 
 /// A stream that an end can send, receive or both.
@@ -132,24 +134,56 @@ impl Party {
     /// Offers a call and waits for the answer.
     ///
     /// # Errors
-    /// Where the other end cannot be reached, its answer cannot be used, or the flag is raised.
+    /// Where the other end cannot be reached, is not the expected one, its answer cannot be used, or the flag is raised.
     pub fn connect(&self, by: &Signalling, stop: &AtomicBool) -> Result<Joined, CallError> {
-        let exchange = Exchange::connect(by)?;
+        let exchange = Exchange::connect(by, &self.trust, stop)?;
         let (socket, own) = self.describe(exchange.local_ip())?;
         let answer = exchange.offer(&own, stop)?;
-        Ok(Joined { agreement: own.accept(&answer)?, socket, own })
+        let agreement = own.accept(&answer)?;
+        self.check_protection(&agreement)?;
+        Ok(Joined { agreement, socket, own })
     }
 
-    /// Waits for an offer and answers it.
+    /// Waits for an offer that can be used and answers it. `refused` gets each connection whose offer cannot, with the reason.
     ///
     /// # Errors
-    /// Where nobody can come, the offer cannot be used, or the flag is raised.
-    pub fn listen(&self, by: &Signalling, stop: &AtomicBool) -> Result<Joined, CallError> {
-        let (exchange, offer) = Exchange::listen(by, stop)?;
-        let (socket, own) = self.describe(exchange.local_ip())?;
-        let (own, agreement) = own.answer(&offer)?;
-        exchange.answer(&own)?;
-        Ok(Joined { agreement, socket, own })
+    /// Where the listening socket fails, this end cannot be described, or the flag is raised.
+    pub fn listen(
+        &self,
+        listener: &mut Listener,
+        stop: &AtomicBool,
+        refused: &mut dyn FnMut(&Refused),
+    ) -> Result<Joined, CallError> {
+        loop {
+            let (exchange, offer) = listener.next(stop, refused)?;
+            let who = exchange.who();
+            let (socket, own) = self.describe(exchange.local_ip())?;
+            let answered = own.answer(&offer).map_err(CallError::from).and_then(|(own, agreement)| {
+                self.check_protection(&agreement)?;
+                Ok((own, agreement))
+            });
+            let why = match answered {
+                Ok((own, agreement)) => match exchange.answer(&own, stop) {
+                    Ok(()) => return Ok(Joined { agreement, socket, own }),
+                    Err(SignalError::Stopped) => return Err(SignalError::Stopped.into()),
+                    Err(e) => e.to_string(),
+                },
+                Err(e) => {
+                    exchange.refuse(&e.to_string(), stop);
+                    format!("{who}: {e}")
+                }
+            };
+            refused(&Refused { who, why });
+        }
+    }
+
+    /// Media to another machine go in the clear only where this end allows it: the other end could have left the keys out.
+    fn check_protection(&self, agreement: &Agreement) -> Result<(), CallError> {
+        let to = agreement.remote;
+        if agreement.keys.is_some() || to.ip().to_canonical().is_loopback() || self.trust.insecure {
+            return Ok(());
+        }
+        Err(CallError::InTheClear { to })
     }
 
     fn describe(&self, reached_at: Option<IpAddr>) -> Result<(UdpSocket, Description), CallError> {

@@ -155,7 +155,7 @@ pub fn run_party_streams<O: CallObserver>(
         });
     }
     let at = run.duration.map(|d| clock.now() + d);
-    let until = RunUntil { at, stop: run.stop, ended: None, bye: true };
+    let until = RunUntil { at, stop: run.stop, ended: None, bye: true, silence: run.config.silence };
     let mut watched = (observer, (sending, receiving));
     let done = end.run(&clock, &until, &mut watched);
     let (sending, receiving) = watched.1;

@@ -68,7 +68,7 @@ pub fn run_party<O: CallObserver>(
     };
     let ended = sending.as_ref().map(SendingVideo::ended);
     let at = duration.map(|d| clock.now() + d);
-    let until = RunUntil { at, stop, ended: ended.as_deref(), bye: true };
+    let until = RunUntil { at, stop, ended: ended.as_deref(), bye: true, silence: config.silence };
     let done = end.run(&clock, &until, &mut (observer, &mut receiving));
     let summary = end.summary(clock.now());
     let sent = sending.map(SendingVideo::finish).transpose()?;

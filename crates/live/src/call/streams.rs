@@ -149,7 +149,8 @@ pub fn loopback_streams<A: CallObserver>(
     }
     let heard = |s: &Stream| Heard { id: s.ids.1, media: s.media, simulcast: s.simulcast };
     receiving.lips = lips(&streams.iter().map(heard).collect::<Vec<_>>());
-    let until = RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: None, bye: false };
+    let until =
+        RunUntil { at: duration.map(|d| clock.now() + d), stop, ended: None, bye: false, silence: config.silence };
     let mut watched = (sending, sender);
     run_both((&mut a, &mut watched), (&mut b, &mut receiving), &clock, &until)?;
     let ends = summary(&a, &b, clock.now(), None);

@@ -43,6 +43,13 @@ impl Endpoint {
             self.bye = Bye::Wanted;
         }
     }
+    /// As [`Self::leave`], with a reason for the other end in the BYE (RFC 3550, section 6.6); 255 bytes of it are sent.
+    pub fn leave_because(&mut self, reason: &str) {
+        if self.bye == Bye::No {
+            self.own_reason = Some(reason.into());
+        }
+        self.leave();
+    }
 
     /// Sets who decides on repair packets of all streams, from the next media packet on, unless a policy of error
     /// resilience does.

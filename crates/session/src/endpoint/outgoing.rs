@@ -114,7 +114,7 @@ impl Endpoint {
             self.write_picture_feedback(now, out);
         }
         if !self.goodbyes.is_empty() {
-            write_bye(&self.goodbyes, out);
+            write_bye(&self.goodbyes, None, out);
             self.goodbyes.clear();
         }
         if self.bye == Bye::Wanted {
@@ -124,7 +124,7 @@ impl Endpoint {
             if !self.scratch.sources.contains(&ssrcs.sender) {
                 self.scratch.sources.insert(0, ssrcs.sender);
             }
-            write_bye(&self.scratch.sources, out);
+            write_bye(&self.scratch.sources, self.own_reason.as_deref(), out);
             self.bye = Bye::Sent;
         }
         let size = DataSize::from_bytes(out.len() as u64);

@@ -33,6 +33,10 @@ impl Endpoint {
             None => self.remote_bye,
         }
     }
+    /// The reason in the other end's last goodbye, where it gave one; what is not UTF-8 of it is replaced. A stranger's words.
+    pub fn remote_goodbye(&self) -> Option<&str> {
+        self.remote_reason.as_deref()
+    }
     /// This end's own source, used for its reports and its first stream: as configured, or changed after a collision.
     pub fn ssrc(&self) -> u32 {
         self.config.ssrc
@@ -153,6 +157,9 @@ impl Endpoint {
             }
         }
         self.counters.byes += u64::from(counted);
+        if let Some(reason) = bye.reason.filter(|_| counted) {
+            self.remote_reason = Some(String::from_utf8_lossy(reason).into());
+        }
     }
 
     /// A packet of this source was received.

@@ -213,7 +213,7 @@ impl Endpoint {
         let Some(sender) = &mut self.sender else { return };
         let Some(index) = sender.streams.iter().position(|s| s.identity.ssrc == b.ssrc) else {
             if sender.streams.iter().any(|s| s.identity.has(b.ssrc)) {
-                sender.paths[path].breaker.on_feedback();
+                sender.paths[path].breaker.on_feedback(now);
             }
             return;
         };

@@ -42,7 +42,7 @@ impl Endpoint {
     /// The other end has reported packets missing.
     pub(super) fn on_nack(&mut self, nack: &Nack<'_>, path: usize, now: Timestamp) {
         let Some(sender) = self.sender.as_mut().filter(|s| s.has(nack.media_ssrc)) else { return };
-        sender.paths[path].breaker.on_feedback();
+        sender.paths[path].breaker.on_feedback(now);
         sender.on_nack(nack.media_ssrc, nack.sequences(), now);
     }
 

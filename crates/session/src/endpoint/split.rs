@@ -26,6 +26,7 @@ impl SendConfig {
             per_packet_feedback: self.per_packet_feedback,
             reports: self.reports,
             circuit_breaker: self.circuit_breaker,
+            feedback_guard: self.feedback_guard,
             ecn: endpoint.ecn,
             first,
         };

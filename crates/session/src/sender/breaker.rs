@@ -1,9 +1,10 @@
-//! The circuit breaker over the media stream (RFC 8083).
+//! What holds the media back whatever the controller wants: the circuit breaker (RFC 8083), and the cap without feedback.
 
 use weir_cc::Target;
 use weir_cc::circuit_breaker::{CircuitBreaker, Config, RtcpIntervals, Trip};
 use weir_cc::cue::{ReportBlock, SentPacket};
-use weir_units::{TimeDelta, Timestamp};
+use weir_cc::feedback_guard::{self, FeedbackGuard};
+use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// Half of the window over which the longest frame interval is taken (RFC 8083, section 3: 10 s).
 const HALF_WINDOW: TimeDelta = TimeDelta::from_secs(5);
@@ -12,6 +13,7 @@ const HALF_WINDOW: TimeDelta = TimeDelta::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Breaker {
     breaker: Option<Box<CircuitBreaker>>,
+    guard: Option<Box<FeedbackGuard>>,
     last_frame: Option<Timestamp>,
     /// Longest frame interval in this half of the window and in the previous one, and the start of this one.
     longest: (TimeDelta, TimeDelta),
@@ -19,13 +21,14 @@ pub(crate) struct Breaker {
 }
 
 impl Breaker {
-    pub(crate) fn new(config: Option<Config>) -> Self {
+    pub(crate) fn new(config: Option<Config>, guard: Option<feedback_guard::Config>) -> Self {
         let breaker = config.map(|c| Box::new(CircuitBreaker::new(c)));
-        Self { breaker, last_frame: None, longest: (TimeDelta::ZERO, TimeDelta::ZERO), since: Timestamp::ZERO }
+        let guard = guard.map(|c| Box::new(FeedbackGuard::new(c)));
+        Self { breaker, guard, last_frame: None, longest: (TimeDelta::ZERO, TimeDelta::ZERO), since: Timestamp::ZERO }
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.breaker.is_some()
+        self.breaker.is_some() || self.guard.is_some()
     }
 
     #[inline]
@@ -33,9 +36,11 @@ impl Breaker {
         self.breaker.as_ref()?.tripped()
     }
 
-    /// The target limited to the rate of a reduction.
+    /// The target brought below the rate that a reduction, or the want of feedback, leaves.
     pub(crate) fn within_cap(&self, target: Target) -> Target {
-        let Some(cap) = self.breaker.as_ref().and_then(|b| b.rate_cap()) else { return target };
+        let reduced = self.breaker.as_ref().and_then(|b| b.rate_cap());
+        let unheard = self.guard.as_ref().and_then(|g| g.cap());
+        let Some(cap) = [reduced, unheard].into_iter().flatten().min() else { return target };
         Target {
             media_rate: target.media_rate.min(cap),
             pacing_rate: target.pacing_rate.min(cap),
@@ -45,7 +50,10 @@ impl Breaker {
     }
 
     #[inline]
-    pub(crate) fn on_packet_sent(&mut self, packet: &SentPacket) {
+    pub(crate) fn on_packet_sent(&mut self, packet: &SentPacket, media_rate: DataRate) {
+        if let Some(g) = &mut self.guard {
+            g.on_packet_sent(packet.now, media_rate);
+        }
         if let Some(b) = self.breaker.as_mut().filter(|_| !packet.is_repair && !packet.is_retransmission) {
             b.on_packet_sent(packet);
         }
@@ -65,20 +73,36 @@ impl Breaker {
 
     /// A report block on the media stream. It has no ECN marks, which RFC 8888 reports separately.
     pub(crate) fn on_block(&mut self, block: &ReportBlock) {
+        if let Some(g) = &mut self.guard {
+            g.on_feedback(block.now);
+        }
         if let Some(b) = &mut self.breaker {
             b.on_report_block(block, 0);
         }
     }
 
-    /// RTCP without such a block, which shows that the receiver is reachable.
-    pub(crate) fn on_feedback(&mut self) {
+    /// RTCP without such a block that shows the receiver to be there.
+    pub(crate) fn on_feedback(&mut self, now: Timestamp) {
+        if let Some(g) = &mut self.guard {
+            g.on_feedback(now);
+        }
         if let Some(b) = &mut self.breaker {
             b.on_feedback();
         }
     }
 
-    /// Updates the reporting intervals by RTCP's share.
+    /// The receiver's own estimate, which answers what was sent.
+    pub(crate) fn on_estimate(&mut self, now: Timestamp) {
+        if let Some(g) = &mut self.guard {
+            g.on_feedback(now);
+        }
+    }
+
+    /// Reporting intervals as RTCP's share has them now.
     pub(crate) fn on_rtcp_interval(&mut self, interval: TimeDelta) {
+        if let Some(g) = &mut self.guard {
+            g.on_rtcp_interval(interval);
+        }
         if let Some(b) = &mut self.breaker {
             b.on_rtcp_interval(RtcpIntervals { own: interval, receiver: interval });
         }
@@ -102,8 +126,16 @@ impl Breaker {
         b.tripped().is_some()
     }
 
+    /// Takes the steps of a rate without feedback whose time has come; whether the target may change by it.
+    #[inline]
+    pub(crate) fn run_guard(&mut self, now: Timestamp) -> bool {
+        self.guard.as_mut().is_some_and(|g| g.on_timeout(now))
+    }
+
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
-        self.breaker.as_ref()?.poll_timeout()
+        let breaker = self.breaker.as_ref().and_then(|b| b.poll_timeout());
+        let guard = self.guard.as_ref().and_then(|g| g.poll_timeout());
+        [breaker, guard].into_iter().flatten().min()
     }
 
     pub(crate) fn restart(&mut self, now: Timestamp) -> bool {

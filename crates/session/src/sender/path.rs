@@ -20,6 +20,7 @@ pub(crate) struct PathConfig {
     pub per_packet_feedback: bool,
     pub reports: Option<ReportPlan>,
     pub circuit_breaker: Option<weir_cc::circuit_breaker::Config>,
+    pub feedback_guard: Option<weir_cc::feedback_guard::Config>,
     /// ECN field of RTP on this path.
     pub ecn: Ecn,
     /// The first transport-wide sequence number, unwrapped.
@@ -68,7 +69,7 @@ impl SendPath {
             target,
             results: Vec::new(),
             next_transport: config.first,
-            breaker: Breaker::new(config.circuit_breaker),
+            breaker: Breaker::new(config.circuit_breaker, config.feedback_guard),
             reader: FeedbackReader::default(),
             blocks: BlockSum::default(),
             window_closed: false,
@@ -163,7 +164,7 @@ impl SendPath {
         }
         sent.bytes_in_flight = self.history.bytes_in_flight();
         self.controller.on_packet_sent(&sent);
-        self.breaker.on_packet_sent(&sent);
+        self.breaker.on_packet_sent(&sent, self.target.media_rate);
         self.pacer.on_sent(sent.now, sent.size, sent.is_padding, sent.probe);
     }
 

@@ -18,8 +18,8 @@ Examples:
   weir call loopback --clip sports --record received.y4m --duration 5
   ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - | weir call loopback --clip -
   weir call loopback --streams audio,camera:2,screen --start-rate 2000 --fixed-playout --playout-delay 150 --duration 20
-  weir call listen --signal tcp:0.0.0.0:5060 --record received.y4m
-  weir call connect --signal tcp:192.0.2.7:5060 --clip hand-held --duration 30
+  weir call listen --signal tls:0.0.0.0:5060 --record received.y4m     # prints its fingerprint
+  weir call connect --signal tls:192.0.2.7:5060 --fingerprint AB:CD:... --clip hand-held --duration 30
   weir call listen --streams audio,camera:2,screen
   weir call connect --streams audio,camera:2,screen --start-rate 2000 --duration 30
   weir call loopback --controller scream --ecn --json
@@ -59,9 +59,20 @@ pub(crate) enum TransportName {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct PartyArgs {
-    /// How descriptions are handed over: tcp:HOST:PORT, or file:PREFIX for PREFIX.offer and PREFIX.answer
+    /// How descriptions, which hold the SRTP keys, are handed over: tls:HOST:PORT between machines, tcp:HOST:PORT within
+    /// one, or file:PREFIX for PREFIX.offer and PREFIX.answer
     #[arg(long, value_name = "WAY", default_value = "tcp:127.0.0.1:5060")]
     pub(crate) signal: String,
+    /// With tls: when connecting: the SHA-256 fingerprint that the listener has printed
+    #[arg(long, value_name = "SHA256")]
+    pub(crate) fingerprint: Option<String>,
+    /// With tls: when listening: the PEM file of the certificate and its key, made on first use;
+    /// weir/call-identity.pem in the user's configuration folder if absent
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) identity: Option<PathBuf>,
+    /// Allow keys or media to cross a network unprotected: plain TCP to other machines, any certificate, media without SRTP
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// Which way pictures go: connecting ends send and listening ones receive if absent
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) direction: Option<Way>,
@@ -158,6 +169,9 @@ pub(crate) struct MediaArgs {
     /// Ends the call after this many seconds; Ctrl-C ends it if absent
     #[arg(long, value_name = "SECONDS")]
     pub(crate) duration: Option<f64>,
+    /// Ends the call where nothing of it is received for so long; 0 waits for any time
+    #[arg(long, value_name = "SECONDS", default_value = "15")]
+    pub(crate) timeout: f64,
     /// Media rate at the beginning, kbit/s
     #[arg(long, value_name = "KBPS", default_value = "500")]
     pub(crate) start_rate: u64,
@@ -211,7 +225,11 @@ impl MediaArgs {
         if let Some(s) = self.duration.filter(|s| !(0.0..=1e6).contains(s)) {
             return wrong("--duration", format!("{s}: expected seconds, 0 to 1000000"));
         }
+        if !(0.0..=1e6).contains(&self.timeout) {
+            return wrong("--timeout", format!("{}: expected seconds, 0 to 1000000", self.timeout));
+        }
         Ok(CallConfig {
+            silence: (self.timeout > 0.0).then(|| TimeDelta::from_secs_f64(self.timeout)),
             transport: transport.or_else(|| registry.get(&controller).map(|s| s.transport)),
             controller,
             limits: Limits { floor: DataRate::from_kbps(self.min_rate), ceiling: DataRate::from_kbps(self.max_rate) },

@@ -1,15 +1,14 @@
 //! `weir call listen` and `weir call connect`.
 
-use super::party_args::{direction, failure};
+use super::party_args::{direction, failure, join, trust};
 use super::progress::Progress;
-use super::{party_streams, video};
+use super::{ending, party_streams, video};
 use crate::Done;
 use crate::args::call::PartyArgs;
 use crate::output::{print, print_json, remark};
 use crate::session::Session;
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{Party, PartyMedia, PartySummary, VideoCall, run_party};
-use weir_live::signal::{SignalError, Signalling};
 use weir_media::{EncoderConfig, VideoCodec};
 
 pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
@@ -17,7 +16,6 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
         return party_streams::call(session, args, list, listens);
     }
     let config = args.media.config(&session.registry)?;
-    let by: Signalling = args.signal.parse().map_err(|e: SignalError| InputError::whole("--signal", e.to_string()))?;
     let Some(preferred) = args.media.codec.codec() else {
         let what = "model: calls between processes are of h264, vp8 or vp9; loopback has the model";
         return Err(InputError::whole("--codec", what).into());
@@ -37,12 +35,8 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     }
     let pictures = EncoderConfig { frame_rate: rate.as_f64(), ..EncoderConfig::live(width, height) };
     let media = vec![PartyMedia::video(codecs, pictures, direction)];
-    let party = Party { call: config, media, ip: args.address, port: args.port };
-    if !args.output.quiet {
-        remark(&format!("{} {}", if listens { "waiting at" } else { "calling" }, args.signal));
-    }
-    let joined = if listens { party.listen(&by, &session.stop) } else { party.connect(&by, &session.stop) };
-    let joined = joined.map_err(failure)?;
+    let party = Party { call: config, media, ip: args.address, port: args.port, trust: trust(args)? };
+    let joined = join(session, args, &party, listens)?;
     let a = &joined.agreement;
     if !args.output.quiet {
         let keys = a.keys.as_ref().map_or("in the clear", |k| k.0.suite().name());
@@ -63,7 +57,12 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     if let Some(r) = summary.received.as_ref().filter(|_| !args.output.quiet) {
         video::tell_record(&args.media, r.recorded, r.record_error.as_deref());
     }
-    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }
+    if args.output.json {
+        print_json(&summary)?
+    } else {
+        print(&table(&summary))?
+    }
+    ending::outcome(&summary.end)
 }
 
 fn table(s: &PartySummary) -> String {
@@ -85,5 +84,6 @@ fn table(s: &PartySummary) -> String {
         rows.push(("shown", format!("{} intact, {} concealed, {:.1} a second", v.intact, v.concealed, v.shown_rate)));
         rows.push(("not shown", format!("{} undecodable, {} missed", v.undecodable, v.missed)));
     }
+    rows.extend(ending::rows(&s.end));
     rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
 }

@@ -1,9 +1,17 @@
 //! What calls between two processes have in common, of one stream or several.
 
 use crate::args::call::{PartyArgs, Way};
-use crate::output::Failure;
+use crate::output::{Failure, remark};
+use crate::session::Session;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use weir_lab::measure::scenario::InputError;
+use weir_live::call::{Joined, Party};
 use weir_live::sdp::Direction;
-use weir_live::signal::SignalError;
+use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Trust};
+
+/// Refusals are printed one by one up to this many in a second; the others are counted.
+const MAX_LINES: u32 = 10;
 
 pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
     match e {
@@ -18,5 +26,93 @@ pub(super) fn direction(args: &PartyArgs, listens: bool) -> Direction {
         Way::Send => Direction::Send,
         Way::Receive => Direction::Receive,
         Way::Both => Direction::SendReceive,
+    }
+}
+
+pub(super) fn signalling(args: &PartyArgs) -> Result<Signalling, Failure> {
+    Ok(args.signal.parse().map_err(|e: SignalError| InputError::whole("--signal", e.to_string()))?)
+}
+
+pub(super) fn trust(args: &PartyArgs) -> Result<Trust, Failure> {
+    let parse =
+        |text: &String| text.parse().map_err(|e: SignalError| InputError::whole("--fingerprint", e.to_string()));
+    let fingerprint = args.fingerprint.as_ref().map(parse).transpose()?;
+    Ok(Trust { fingerprint, insecure: args.insecure })
+}
+
+/// The file of the listener's identity.
+fn identity_path(args: &PartyArgs) -> Result<PathBuf, Failure> {
+    if let Some(path) = &args.identity {
+        return Ok(path.clone());
+    }
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
+    let Some(folder) = folder else {
+        let what = "absent, and neither XDG_CONFIG_HOME nor HOME is set: name a file for the certificate and its key";
+        return Err(InputError::whole("--identity", what).into());
+    };
+    Ok(folder.join("weir").join("call-identity.pem"))
+}
+
+/// Agrees on a call with the other end.
+pub(super) fn join(session: &Session, args: &PartyArgs, party: &Party, listens: bool) -> Result<Joined, Failure> {
+    let by = signalling(args)?;
+    let quiet = args.output.quiet;
+    if args.insecure && !quiet {
+        remark("--insecure: keys and media may cross the network unprotected");
+    }
+    if !listens {
+        if !quiet {
+            remark(&format!("calling {}", args.signal));
+        }
+        return party.connect(&by, &session.stop).map_err(failure);
+    }
+    let identity = match &by {
+        Signalling::Tls(_) => Some(Identity::load_or_generate(&identity_path(args)?).map_err(Failure::work)?),
+        _ => None,
+    };
+    let fingerprint = identity.as_ref().map(Identity::fingerprint);
+    let mut listener = Listener::bind(&by, identity, &party.trust).map_err(Failure::work)?;
+    if !quiet {
+        let at = listener.local_addr().map_or_else(|| args.signal.clone(), |at| at.to_string());
+        let print = fingerprint.map_or(String::new(), |f| format!("\n  --fingerprint {f}"));
+        remark(&format!("waiting at {at}{print}"));
+    }
+    let mut log = RefusalLog { quiet, ..RefusalLog::default() };
+    let joined = party.listen(&mut listener, &session.stop, &mut |r| log.add(r)).map_err(failure);
+    log.finish();
+    joined
+}
+
+/// A line for each refused connection, within a bound.
+#[derive(Default)]
+struct RefusalLog {
+    quiet: bool,
+    since: Option<Instant>,
+    lines: u32,
+    omitted: u64,
+}
+
+impl RefusalLog {
+    #[expect(clippy::disallowed_methods, reason = "lines a second of a person's terminal")]
+    fn add(&mut self, refused: &Refused) {
+        let now = Instant::now();
+        if self.since.is_none_or(|s| now - s >= Duration::from_secs(1)) {
+            self.finish();
+            (self.since, self.lines) = (Some(now), 0);
+        }
+        if self.lines >= MAX_LINES || self.quiet {
+            self.omitted += 1;
+            return;
+        }
+        self.lines += 1;
+        remark(&format!("refused {}", refused.why));
+    }
+
+    fn finish(&mut self) {
+        let omitted = std::mem::take(&mut self.omitted);
+        if omitted > 0 && !self.quiet {
+            remark(&format!("refused {omitted} more"));
+        }
     }
 }

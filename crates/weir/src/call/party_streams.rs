@@ -1,6 +1,7 @@
 //! `weir call listen` and `weir call connect` with `--streams`: several streams between two processes.
 
-use super::party_args::{direction, failure};
+use super::ending;
+use super::party_args::{direction, failure, join, trust};
 use super::progress::Progress;
 use super::streams::{
     Wanted, audio_demand, checked, filming, heard, hearing, lip_offset, picture_size, showing, speech, video_codec,
@@ -9,13 +10,11 @@ use crate::Done;
 use crate::args::call::PartyArgs;
 use crate::output::{Failure, print, print_json, remark};
 use crate::session::Session;
-use weir_lab::measure::scenario::InputError;
 use weir_live::call::{
     IncomingPlan, Party, PartyCoding, PartyMedia, PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary,
     ReceivedStream, SentStream, run_party_streams,
 };
 use weir_live::sdp::{Direction, StreamCodec};
-use weir_live::signal::{SignalError, Signalling};
 use weir_media::audio::OpusParams;
 use weir_media::{EncoderConfig, VideoCodec};
 
@@ -76,15 +75,16 @@ fn receive(plan: &IncomingPlan) -> Result<PartyReceive, Failure> {
 pub(super) fn call(session: &Session, args: &PartyArgs, list: &str, listens: bool) -> Done {
     let config = args.media.config(&session.registry)?;
     let list = checked(list, &config, session, &args.media)?;
-    let by: Signalling = args.signal.parse().map_err(|e: SignalError| InputError::whole("--signal", e.to_string()))?;
     let direction = direction(args, listens);
     let sends = if direction.sends() { sends(args, &list)? } else { Vec::new() };
-    let party = Party { call: config, media: media(args, &list, direction)?, ip: args.address, port: args.port };
-    if !args.output.quiet {
-        remark(&format!("{} {}", if listens { "waiting at" } else { "calling" }, args.signal));
-    }
-    let joined = if listens { party.listen(&by, &session.stop) } else { party.connect(&by, &session.stop) };
-    let joined = joined.map_err(failure)?;
+    let party = Party {
+        call: config,
+        media: media(args, &list, direction)?,
+        ip: args.address,
+        port: args.port,
+        trust: trust(args)?,
+    };
+    let joined = join(session, args, &party, listens)?;
     let a = &joined.agreement;
     if !args.output.quiet {
         let keys = a.keys.as_ref().map_or("in the clear", |k| k.0.suite().name());
@@ -103,7 +103,12 @@ pub(super) fn call(session: &Session, args: &PartyArgs, list: &str, listens: boo
     let summary = run_party_streams(joined, run, &mut progress);
     progress.finish();
     let summary = summary.map_err(failure)?;
-    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }
+    if args.output.json {
+        print_json(&summary)?
+    } else {
+        print(&table(&summary))?
+    }
+    ending::outcome(&summary.end)
 }
 
 fn sent(s: &SentStream) -> String {
@@ -143,6 +148,7 @@ fn table(s: &PartyStreamsSummary) -> String {
     if let Some(l) = &s.lips {
         rows.push(("lip offset".into(), lip_offset(l)));
     }
+    rows.extend(ending::rows(&s.end).into_iter().map(|(name, value)| (name.to_owned(), value)));
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0);
     rows.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
 }

@@ -1,7 +1,8 @@
 //! The line on standard error that shows how a call goes.
 
+use crate::output::remark;
 use indicatif::{ProgressBar, ProgressStyle};
-use weir_live::call::{CallObserver, LivePacket, PacketTotals};
+use weir_live::call::{CallObserver, LivePacket, Notice, PacketTotals};
 use weir_session::Endpoint;
 use weir_units::{TimeDelta, Timestamp};
 
@@ -11,6 +12,7 @@ const INTERVAL: TimeDelta = TimeDelta::from_millis(500);
 /// Shows rates, round trip and queue of a call's sending end.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    quiet: bool,
     totals: PacketTotals,
     shown: PacketTotals,
     at: Timestamp,
@@ -24,7 +26,7 @@ impl Progress {
             bar.set_style(style);
         }
         let totals = PacketTotals::default();
-        Self { bar, totals, shown: totals, at: Timestamp::ZERO, frames: 0 }
+        Self { bar, quiet, totals, shown: totals, at: Timestamp::ZERO, frames: 0 }
     }
 
     pub(crate) fn finish(&self) {
@@ -33,6 +35,11 @@ impl Progress {
 }
 
 impl CallObserver for Progress {
+    fn on_notice(&mut self, notice: &Notice) {
+        if !self.quiet {
+            self.bar.suspend(|| remark(&notice.to_string()));
+        }
+    }
     fn on_packet(&mut self, packet: &LivePacket<'_>) {
         if packet.sent {
             self.totals.add(packet);

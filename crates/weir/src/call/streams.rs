@@ -214,7 +214,12 @@ pub(super) fn call(session: &Session, args: &LoopbackArgs, list: &str) -> Done {
     let summary = loopback_streams(&config, streams, &session.registry, duration, &session.stop, &mut progress);
     progress.finish();
     let summary = summary.map_err(Failure::work)?;
-    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }
+    if args.output.json {
+        print_json(&summary)?
+    } else {
+        print(&table(&summary))?
+    }
+    super::ending::outcome(&summary.sender)
 }
 
 fn row(s: &StreamSummary) -> String {
@@ -260,6 +265,7 @@ fn table(s: &StreamsSummary) -> String {
     if let Some(l) = &s.lips {
         rows.push(("lip offset", lip_offset(l)));
     }
+    rows.extend(super::ending::rows(&s.receiver));
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0);
     rows.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
 }

@@ -1,0 +1,362 @@
+//! How two ends hand each other their descriptions: by a TCP connection, under TLS or plain, or by two files.
+//!
+//! Descriptions hold SRTP keys. TLS protects them: the listener has a certificate of its own, and the connecting end compares
+//! its fingerprint with one that it got from the listener's operator. Plain TCP is for the loopback device; between machines
+//! it has to be allowed by [`Trust::insecure`]. With files the offer is PREFIX.offer and the answer PREFIX.answer, readable
+//! by their owner alone.
+//!
+//! On TCP each end writes its description and an empty line, which SDP does not have. A listener that refuses an offer
+//! writes a line `refused: REASON` in place of an answer. Any caller is answered: a fingerprint tells the caller who
+//! listens, and nothing tells the listener who calls.
+
+mod incoming;
+mod listener;
+mod tls;
+mod wire;
+
+pub use listener::{Listener, MAX_PENDING, MAX_PENDING_PER_SOURCE, OFFER_DEADLINE};
+pub use tls::{Fingerprint, Identity};
+
+use crate::sdp::{Description, MAX_LENGTH, SdpError};
+use incoming::Incoming;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+use wire::{Patience, Wire};
+
+/// How often a flag is looked at while the other end is waited for.
+const LOOK: Duration = Duration::from_millis(50);
+/// A TCP connection has to be there within this time.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
+/// The listener has this long to answer an offer.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
+/// An answer has to be written within this time.
+const WRITE_DEADLINE: Duration = Duration::from_secs(5);
+/// In place of an answer, with the reason behind it.
+const REFUSED: &str = "refused: ";
+
+/// A way to hand over descriptions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Signalling {
+    /// A TCP connection under TLS to, or at, this address: HOST:PORT.
+    Tls(String),
+    /// A plain TCP connection: between machines, anybody on the way reads the keys.
+    Tcp(String),
+    /// Files of this prefix.
+    File(PathBuf),
+}
+
+impl FromStr for Signalling {
+    type Err = SignalError;
+
+    /// `tls:HOST:PORT`, `tcp:HOST:PORT` or `file:PREFIX`.
+    fn from_str(text: &str) -> Result<Self, SignalError> {
+        match text.split_once(':') {
+            Some(("tls", address)) if address.contains(':') => Ok(Self::Tls(address.into())),
+            Some(("tcp", address)) if address.contains(':') => Ok(Self::Tcp(address.into())),
+            Some(("file", prefix)) if !prefix.is_empty() => Ok(Self::File(prefix.into())),
+            _ => Err(SignalError::Name(text.into())),
+        }
+    }
+}
+
+/// Whom an end takes its peer to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Trust {
+    /// What the listener's certificate has to be, where this end connects under TLS.
+    pub fingerprint: Option<Fingerprint>,
+    /// Allow what is not protected: plain TCP between machines, and TLS with any certificate.
+    pub insecure: bool,
+}
+
+/// A connection or file without a usable offer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    /// Address or path.
+    pub who: String,
+    /// Why, with the address or path in it.
+    pub why: String,
+}
+
+/// Why descriptions could not be exchanged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignalError {
+    /// It names no way.
+    #[error("signalling is {0:?}: expected tls:HOST:PORT, tcp:HOST:PORT or file:PREFIX")]
+    Name(String),
+    /// It is no fingerprint.
+    #[error("{0:?} is no SHA-256 fingerprint: expected 64 hexadecimal digits, as `weir call listen` prints them")]
+    Fingerprint(String),
+    /// Plain TCP to another machine.
+    #[error(
+        "{0} is reached by plain TCP, which shows the SRTP keys to anybody on the way: use tls:HOST:PORT, or allow it by \
+         --insecure"
+    )]
+    Plain(String),
+    /// TLS without anything to recognise the listener by.
+    #[error(
+        "nothing to recognise the listener at {0} by: give --fingerprint with what `weir call listen` prints there, or allow \
+         any certificate by --insecure"
+    )]
+    Unpinned(String),
+    /// Another certificate than expected: another listener, or somebody between.
+    #[error(
+        "the listener's certificate has the fingerprint {seen}, and {expected} was expected: it is another listener, or somebody is between"
+    )]
+    WrongFingerprint {
+        /// What the listener showed.
+        seen: Fingerprint,
+        /// What was expected.
+        expected: Fingerprint,
+    },
+    /// The listener's identity cannot be used.
+    #[error("identity: {0}")]
+    Identity(String),
+    /// TLS cannot be set up.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// A file or connection fails.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The other end sends nothing, or something else than a description.
+    #[error("{who}: {what}")]
+    Peer {
+        /// The other end.
+        who: String,
+        /// What it does.
+        what: String,
+    },
+    /// The listener does not take the call.
+    #[error("{who} refused the call: {reason}")]
+    Refused {
+        /// The listener.
+        who: String,
+        /// Its reason, in its words.
+        reason: String,
+    },
+    /// The other end's description cannot be used.
+    #[error(transparent)]
+    Sdp(#[from] SdpError),
+    /// The flag was raised.
+    #[error("stopped while waiting for the other end")]
+    Stopped,
+}
+
+fn io_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> SignalError {
+    let what = what.into();
+    move |source| SignalError::Io { what, source }
+}
+
+fn checked_plain(at: SocketAddr, address: &str, trust: &Trust) -> Result<(), SignalError> {
+    if at.ip().to_canonical().is_loopback() || trust.insecure {
+        return Ok(());
+    }
+    Err(SignalError::Plain(address.into()))
+}
+
+fn with_ending(prefix: &Path, ending: &str) -> PathBuf {
+    let mut name = prefix.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Readers see all of it or nothing, and only the owner reads it: it holds keys.
+fn write_whole(path: &Path, text: &str) -> Result<(), SignalError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let half = with_ending(path, ".part");
+    let write = || {
+        // What another user has left there could be open in that user's hands.
+        match fs::remove_file(&half) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half)?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(&half, path)
+    };
+    write().map_err(io_error(format!("writing {}", path.display())))
+}
+
+/// # Errors
+/// As [`SignalError::Io`] where the file cannot be read at all.
+fn wait_for_file(path: &Path, stop: &AtomicBool) -> Result<Description, SignalError> {
+    loop {
+        match fs::metadata(path) {
+            Ok(m) if m.len() > MAX_LENGTH as u64 => {
+                let what = format!("{} bytes: expected {MAX_LENGTH} at most", m.len());
+                return Err(SignalError::Peer { who: path.display().to_string(), what });
+            }
+            Ok(_) => {
+                let text = fs::read(path).map_err(io_error(format!("reading {}", path.display())))?;
+                return incoming::parse(&text, &path.display().to_string());
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(e) => return Err(io_error(format!("reading {}", path.display()))(e)),
+        }
+        pause(stop)?;
+    }
+}
+
+fn pause(stop: &AtomicBool) -> Result<(), SignalError> {
+    std::thread::sleep(LOOK);
+    if stop.load(Ordering::Relaxed) { Err(SignalError::Stopped) } else { Ok(()) }
+}
+
+/// Connects on a thread of its own, which the flag cannot end; it ends by itself at the deadline.
+fn reach(address: SocketAddr, stop: &AtomicBool) -> Result<TcpStream, io::Error> {
+    let (done, wait) = mpsc::channel();
+    std::thread::Builder::new().name("connect".into()).spawn(move || {
+        let _ = done.send(TcpStream::connect_timeout(&address, CONNECT_DEADLINE));
+    })?;
+    loop {
+        match wait.recv_timeout(LOOK) {
+            Ok(connected) => return connected,
+            Err(mpsc::RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
+            Err(_) => return Err(ErrorKind::Interrupted.into()),
+        }
+    }
+}
+
+/// An offer has been made or taken, and the answer is still to go the other way.
+#[derive(Debug)]
+pub struct Exchange(Way);
+
+#[derive(Debug)]
+enum Way {
+    Wire { wire: Wire, who: String },
+    File(PathBuf),
+}
+
+impl Exchange {
+    fn wire(wire: Wire, who: String) -> Self {
+        Self(Way::Wire { wire, who })
+    }
+    fn file(prefix: &Path) -> Self {
+        Self(Way::File(prefix.into()))
+    }
+
+    /// Reaches for the other end, as the one that offers.
+    ///
+    /// # Errors
+    /// Where it cannot be reached, is not whom `trust` expects, or the flag is raised.
+    pub fn connect(by: &Signalling, trust: &Trust, stop: &AtomicBool) -> Result<Self, SignalError> {
+        let address = match by {
+            Signalling::Tls(address) | Signalling::Tcp(address) => address,
+            Signalling::File(prefix) => {
+                // An old answer is none to this offer.
+                return match fs::remove_file(with_ending(prefix, ".answer")) {
+                    Err(e) if e.kind() != ErrorKind::NotFound => Err(io_error("removing an old answer")(e)),
+                    _ => Ok(Self::file(prefix)),
+                };
+            }
+        };
+        let secured = matches!(by, Signalling::Tls(_));
+        if secured && trust.fingerprint.is_none() && !trust.insecure {
+            return Err(SignalError::Unpinned(address.clone()));
+        }
+        let what = || format!("connecting to {address}");
+        let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
+        for a in address.to_socket_addrs().map_err(io_error(what()))? {
+            if !secured {
+                checked_plain(a, address, trust)?;
+            }
+            let stream = match reach(a, stop) {
+                Ok(stream) => stream,
+                Err(_) if stop.load(Ordering::Relaxed) => return Err(SignalError::Stopped),
+                Err(e) => {
+                    last = e;
+                    continue;
+                }
+            };
+            let who = a.to_string();
+            let plain = Wire::Plain(stream);
+            plain.wait_shortly().map_err(io_error("preparing the connection"))?;
+            let wire = match plain {
+                Wire::Plain(stream) if secured => {
+                    Wire::secured(stream, trust.fingerprint, &who, &Patience::new(CONNECT_DEADLINE, stop))?
+                }
+                plain => plain,
+            };
+            return Ok(Self::wire(wire, who));
+        }
+        Err(io_error(what())(last))
+    }
+
+    /// The address of this machine that the other end reaches; `None` with files.
+    pub fn local_ip(&self) -> Option<IpAddr> {
+        if let Way::Wire { wire, .. } = &self.0 { wire.local_ip() } else { None }
+    }
+
+    /// The other end's address, or the prefix of the files.
+    pub fn who(&self) -> String {
+        match &self.0 {
+            Way::Wire { who, .. } => who.clone(),
+            Way::File(prefix) => prefix.display().to_string(),
+        }
+    }
+
+    /// Hands over the offer and waits for the answer.
+    ///
+    /// # Errors
+    /// Where the other end fails, refuses, sends no answer, or the flag is raised.
+    pub fn offer(self, offer: &Description, stop: &AtomicBool) -> Result<Description, SignalError> {
+        match self.0 {
+            Way::Wire { mut wire, who } => {
+                let patience = Patience::new(ANSWER_DEADLINE, stop);
+                wire.write_within((offer.to_sdp() + "\r\n").as_bytes(), &patience)?;
+                let mut incoming = Incoming::default();
+                loop {
+                    if let Some(answer) = incoming.read(&mut wire, &who)? {
+                        return Ok(answer);
+                    }
+                    patience.check(&who)?;
+                }
+            }
+            Way::File(prefix) => {
+                write_whole(&with_ending(&prefix, ".offer"), &offer.to_sdp())?;
+                let path = with_ending(&prefix, ".answer");
+                let answer = wait_for_file(&path, stop)?;
+                fs::remove_file(&path).map_err(io_error(format!("removing {}", path.display())))?;
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Hands over the answer.
+    ///
+    /// # Errors
+    /// Where the other end fails, or the flag is raised.
+    pub fn answer(self, answer: &Description, stop: &AtomicBool) -> Result<(), SignalError> {
+        self.hand_over(&(answer.to_sdp() + "\r\n"), Some(&answer.to_sdp()), stop)
+    }
+
+    /// Gives the other end the reason why its offer is not taken.
+    pub fn refuse(self, reason: &str, stop: &AtomicBool) {
+        // It may have left, and has no call here either way.
+        let _ = self.hand_over(&format!("{REFUSED}{}\r\n\r\n", reason.replace(['\r', '\n'], " ")), None, stop);
+    }
+
+    fn hand_over(self, text: &str, file: Option<&str>, stop: &AtomicBool) -> Result<(), SignalError> {
+        match self.0 {
+            Way::Wire { mut wire, .. } => {
+                wire.wait_shortly().map_err(io_error("preparing the connection"))?;
+                wire.write_within(text.as_bytes(), &Patience::new(WRITE_DEADLINE, stop))
+            }
+            Way::File(prefix) => write_whole(&with_ending(&prefix, ".answer"), file.unwrap_or(text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
