@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weir_live::call::{CallConfig, CallError, Party, PartyMedia};
+use weir_live::clock::Clock;
 use weir_live::sdp::{Direction, MAX_LENGTH};
 use weir_live::signal::{Identity, Listener, MAX_PENDING, Refused, SignalError, Signalling, Trust};
 use weir_media::{EncoderConfig, VideoCodec};
@@ -12,6 +13,10 @@ use weir_media::{EncoderConfig, VideoCodec};
 fn party(direction: Direction, trust: Trust) -> Party {
     let media = vec![PartyMedia::video(vec![VideoCodec::H264], EncoderConfig::live(320, 240), direction)];
     Party { call: CallConfig::default(), media, ip: None, port: 0, trust }
+}
+
+fn elapsed(since: &Clock) -> Duration {
+    Duration::from_nanos(since.now().as_nanos() as u64)
 }
 
 /// What a stranger does with its connection; it is closed afterwards.
@@ -88,9 +93,9 @@ fn honest_call(secured: bool, strangers: &[(&str, Stranger)], of_each: usize) ->
             connected.wait();
             // The strangers come first.
             std::thread::sleep(Duration::from_millis(300));
-            let begin = Instant::now();
+            let begin = Clock::starting_now();
             let joined = party(Direction::Send, trust).connect(&way(at.to_string()), &stop);
-            joined.map(|_| begin.elapsed())
+            joined.map(|_| elapsed(&begin))
         });
         party(Direction::Receive, trust).listen(&mut listener, &stop, &mut log).expect("the honest call");
         let took = caller.join().expect("no panic").expect("it is answered");
@@ -125,7 +130,7 @@ fn silent_connections_without_end_do_not_keep_an_honest_call_out() {
 fn one_byte_now_and_then_does_not_stretch_the_deadline() {
     let mut listener = Listener::bind(&Signalling::Tcp("127.0.0.1:0".into()), None, &Trust::default()).expect("a port");
     let at = listener.local_addr().expect("an address");
-    let (stop, begin) = (AtomicBool::new(false), Instant::now());
+    let (stop, begin) = (AtomicBool::new(false), Clock::starting_now());
     let mut held = None;
     std::thread::scope(|scope| {
         let stop = &stop;
@@ -136,7 +141,7 @@ fn one_byte_now_and_then_does_not_stretch_the_deadline() {
             }
         });
         let mut log = |r: &Refused| {
-            held = Some((begin.elapsed(), r.why.clone()));
+            held = Some((elapsed(&begin), r.why.clone()));
             stop.store(true, Ordering::Relaxed);
         };
         assert!(matches!(listener.next(stop, &mut log), Err(SignalError::Stopped)));

@@ -85,6 +85,7 @@ fn a_call_under_tls_goes_to_the_listener_with_the_fingerprint_alone() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "how long another process takes")]
 fn a_dead_peer_ends_the_call_with_a_reason() {
     let home = tempfile::tempdir().expect("a folder");
     let mut listener = Listener::start("tcp:127.0.0.1:0", &[], home.path());

@@ -79,7 +79,7 @@ impl Identity {
     /// # Errors
     /// Where the system gives no random numbers.
     pub fn generate() -> Result<Self, SignalError> {
-        Ok(Self::from_pem(&pem()?).map_err(SignalError::Identity)?)
+        Self::from_pem(&pem()?).map_err(SignalError::Identity)
     }
 
     /// Reads an identity from a PEM file. Where there is no such file, makes an identity and writes it there, readable
