@@ -1,7 +1,7 @@
-//! Time of CCIDs 3, 4 and 248 at loss event rates of 1 in 100 and 1 in 10,000: a packet sent (asked for, its window counter and it
-//! taken), a packet received, feedback (once a round trip) taken with the options read.
+//! Time of CCIDs 3, 4 and 248 at loss event rates of 1 in 100 and 1 in 10,000, per packet sent (permission, window
+//! counter, bookkeeping), per packet received, and per feedback packet processed (once per round trip, options parsed).
 //!
-//! `cargo bench -p weir-dccp --bench ccid3` prints nanoseconds each.
+//! `cargo bench -p weir-dccp --bench ccid3` prints nanoseconds for each.
 
 #[path = "../tests/half_connection/mod.rs"]
 mod half_connection;
@@ -12,7 +12,7 @@ use half_connection::rate::Drive;
 use std::time::Duration;
 use timing::{Part, time};
 
-/// Half-connections that are timed as one, so that the clock is read rarely.
+/// Half-connections timed as one, so that the clock is read rarely.
 const BATCH: usize = 64;
 
 const PARTS: [Part<Drive>; 3] = [Drive::send, Drive::receive, Drive::acknowledge];

@@ -1,8 +1,8 @@
-//! What a data packet costs: two connections back to back, next to no network in between, acknowledgements, Ack Vectors, features and
-//! deliveries to the application included.
+//! Cost of a data packet: two connections back to back with almost no network between them, including acknowledgements,
+//! Ack Vectors, features and delivery to the application.
 //!
-//! Reported for each data packet, both ends together. Only the time that this thread runs is counted, so that other programs on
-//! the machine spoil little of it.
+//! Reported per data packet, both ends together. Only this thread's CPU time is counted, so that other programs on the
+//! machine have little influence.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -13,7 +13,7 @@ use weir_dccp::connection::{Ccids, Config, Connection, Datagram};
 use weir_dccp::queue::{Message, QueueConfig};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
-/// A client and its server, whose datagrams arrive soon.
+/// A client and its server, whose datagrams arrive after a short delay.
 struct Ends {
     now: Timestamp,
     ends: [Connection; 2],
@@ -49,7 +49,7 @@ impl Ends {
             for side in 0..2 {
                 while let Some(t) = self.ends[side].poll_transmit(self.now, &mut self.wire) {
                     let datagram = Datagram { bytes: &self.wire, payload: t.payload, ecn: t.ecn };
-                    // What is on the way takes a little time.
+                    // Packets in flight take a short time.
                     self.now += TimeDelta::from_micros(20);
                     self.ends[1 - side].handle_datagram(self.now, &datagram);
                     moved = true;
@@ -63,7 +63,7 @@ impl Ends {
             }
         }
     }
-    /// Time passes, and each end of `senders` sends a datagram of which `bytes` are there.
+    /// Advances time; each end in `senders` sends a datagram of the first `bytes` bytes.
     fn step(&mut self, senders: &[usize], bytes: &[u8]) {
         self.now += TimeDelta::from_micros(100);
         for end in &mut self.ends {
@@ -72,7 +72,7 @@ impl Ends {
             }
         }
         for &side in senders {
-            // A queue that is full is the bench's own steady state where congestion control is slower than this.
+            // If congestion control is slower than this, a full queue is the steady state of the bench.
             let _ = self.ends[side].send(self.now, &Message { bytes, ..Message::default() });
         }
         self.settle();

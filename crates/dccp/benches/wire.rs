@@ -1,4 +1,4 @@
-//! Packets on the wire: each with the options that connections put on it, and the two checksums over 1,400 bytes of data.
+//! Packets on the wire, each with the options that connections put on it, and both checksums over 1,400 bytes of data.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

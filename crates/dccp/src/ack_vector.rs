@@ -1,4 +1,4 @@
-//! Ack Vectors: what became of each packet (RFC 4340, section 11.4).
+//! Ack Vectors: the fate of each packet (RFC 4340, section 11.4).
 
 mod buffer;
 
@@ -6,25 +6,25 @@ pub use buffer::{Arrival, Buffer};
 
 use weir_units::Seq48;
 
-/// Most bytes of one option's runs.
+/// Maximum bytes of runs in one option.
 pub const MAX_RUNS: usize = 253;
-/// Most packets of one run.
+/// Maximum packets in one run.
 pub const MAX_RUN: u64 = 64;
 
-/// What became of a packet (RFC 4340, table 6).
+/// The fate of a packet (RFC 4340, table 6).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum AckState {
-    /// It came, unmarked.
+    /// Received, unmarked.
     Received = 0,
-    /// It came with ECN's congestion mark.
+    /// Received with an ECN congestion mark.
     Marked = 1,
     /// It has not arrived.
     NotReceived = 3,
 }
 
 impl AckState {
-    /// The state of these two bits; `None` where they are reserved.
+    /// The state of these two bits; `None` if they are reserved.
     pub const fn from_bits(bits: u8) -> Option<Self> {
         match bits & 3 {
             0 => Some(Self::Received),
@@ -33,7 +33,7 @@ impl AckState {
             _ => None,
         }
     }
-    /// Whether it came.
+    /// Whether the packet was received.
     pub const fn came(self) -> bool {
         !matches!(self, Self::NotReceived)
     }
@@ -46,7 +46,7 @@ pub struct AckRun {
     pub newest: Seq48,
     /// How many, 1 to 64.
     pub len: u64,
-    /// What became of them.
+    /// Their common fate.
     pub state: AckState,
 }
 
@@ -58,7 +58,7 @@ impl AckRun {
 }
 
 /// The runs of a vector on a packet that acknowledges `acknowledged`, newest first. Runs of the reserved state are
-/// passed over.
+/// skipped.
 pub fn runs(acknowledged: Seq48, bytes: &[u8]) -> impl Iterator<Item = AckRun> + Clone + '_ {
     let mut newest = acknowledged;
     bytes.iter().filter_map(move |b| {

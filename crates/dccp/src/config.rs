@@ -1,4 +1,4 @@
-//! What a connection is made from.
+//! Configuration of a connection.
 
 use crate::ccid::Registry;
 use crate::packet::ServiceCode;
@@ -9,9 +9,9 @@ use weir_units::{DataSize, TimeDelta};
 /// The congestion control of both directions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ccids {
-    /// CCIDs for what this end sends, the best first; at least one.
+    /// CCIDs for the data that this end sends, in order of preference; at least one.
     pub send: Vec<u8>,
-    /// The same for what it receives.
+    /// Likewise for the data that it receives.
     pub receive: Vec<u8>,
     /// Parameters of these CCIDs by number and name, in the units of their [`ParamInfo`](weir_cc::tunable::ParamInfo).
     pub params: Vec<(u8, String, f64)>,
@@ -25,58 +25,62 @@ impl Ccids {
 }
 
 impl Default for Ccids {
-    /// CCID 2 both ways, the protocol's own default (RFC 4340, section 10).
+    /// CCID 2 in both directions, the protocol's default (RFC 4340, section 10).
     fn default() -> Self {
         Self::both(2)
     }
 }
 
-/// What a connection is made from; what is negotiated is what this end asks for.
+/// Configuration of a connection; negotiated values are those that this end requests.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// This end's DCCP port.
     pub local_port: u16,
     /// The other end's DCCP port.
     pub remote_port: u16,
-    /// The service asked for, or offered.
+    /// The service requested, or offered.
     pub service_code: ServiceCode,
     /// Congestion control by number.
     pub registry: Arc<Registry>,
-    /// Which of it.
+    /// Their CCIDs.
     pub ccids: Ccids,
-    /// Whether packets leave as ECN-capable where the other end agrees (ECN Incapable, RFC 4340, section 12.1).
+    /// Whether packets are sent as ECN-capable if the other end agrees (ECN Incapable, RFC 4340, section 12.1).
     pub ecn: bool,
     /// Whether data and acknowledgements may have 24-bit sequence numbers (Allow Short Sequence Numbers, section 7.6.1).
     pub short_sequence_numbers: bool,
-    /// Sequence Window: numbers that count as valid around the newest, 32 to 2^46 - 1 (section 7.5.2; its default is 100). It
-    /// should be several times the packets in flight, and widens by itself where it is less than five times those of a round trip.
+    /// Sequence Window: the number of valid sequence numbers around the newest, 32 to 2^46 - 1 (section 7.5.2; its
+    /// default is 100). It should be several times the packets in flight, and widens by itself if it is less than five
+    /// times those of a round trip.
     pub sequence_window: u64,
     /// CsCov of outgoing data packets, 0 to 15 (section 9.2); UDP's checksum covers all data in any case (RFC 6773, 3.3.1).
     pub checksum_coverage: u8,
-    /// Least CsCov that is taken in data that comes, 0 to 15 (Minimum Checksum Coverage).
+    /// Minimum CsCov accepted in received data, 0 to 15 (Minimum Checksum Coverage).
     pub minimum_checksum_coverage: u8,
-    /// Whether data go with a CRC-32c of their own (Data Checksum, section 9.3); one that comes is always checked.
+    /// Whether data is sent with its own CRC-32c (Data Checksum, section 9.3); a received one is always verified.
     pub data_checksum: bool,
-    /// Whether Timestamp options go with data once a round trip, for round-trip times at both ends (section 13.1).
+    /// Whether Timestamp options are sent with data once per round trip, for round-trip times at both ends
+    /// (section 13.1).
     pub timestamps: bool,
     /// The send queue.
     pub queue: QueueConfig,
-    /// Datagrams received that wait for the application; more are dropped, which is reported to the other end (Data Dropped).
+    /// Maximum received datagrams waiting for the application; more are dropped, which is reported to the other end
+    /// (Data Dropped).
     pub receive_capacity: usize,
-    /// Bytes of an IP packet that the path is known to take; probing may raise it to [`Self::max_mtu`].
+    /// Size in bytes of IP packets that the path is known to carry; probing may raise it to [`Self::max_mtu`].
     pub initial_mtu: DataSize,
-    /// Most bytes of an IP packet to probe for; the same as [`Self::initial_mtu`] for no probing (section 14).
+    /// Maximum IP packet size to probe, in bytes; equal to [`Self::initial_mtu`] for no probing (section 14).
     pub max_mtu: DataSize,
     /// Bytes of IP and UDP headers around each packet: 28 for IPv4, 48 for IPv6.
     pub header_overhead: DataSize,
-    /// How long a silent other end is waited for when opening or closing before this end gives up (section 8.1.1: at least 3
-    /// minutes for TCP; 8.3 speaks of 64 s of back-off).
+    /// How long a silent other end is waited for when opening or closing before this end gives up (section 8.1.1: at
+    /// least 3 minutes for TCP; section 8.3: a back-off of 64 s).
     pub give_up_after: TimeDelta,
-    /// A silent connection is tested this often by a Sync, and given up after [`Self::give_up_after`]; `None` never tests.
+    /// Interval of Syncs that test a silent connection, which is given up after [`Self::give_up_after`]; `None` never
+    /// tests.
     pub keep_alive: Option<TimeDelta>,
-    /// How long TIMEWAIT is kept: two maximum segment lifetimes (section 8.3: 4 minutes).
+    /// Duration of TIMEWAIT: two maximum segment lifetimes (section 8.3: 4 minutes).
     pub time_wait: TimeDelta,
-    /// Seed of the initial sequence number and all other draws.
+    /// Seed of the initial sequence number and all other random draws.
     pub seed: u64,
 }
 

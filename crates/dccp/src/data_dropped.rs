@@ -2,17 +2,17 @@
 
 use weir_units::Seq48;
 
-/// Why data was dropped, 0 to 7 (RFC 4340, table 7); 4 to 6 are reserved. Congestion control takes all that are not named
-/// otherwise in section 11.7.2 for marks.
+/// Why data was dropped, 0 to 7 (RFC 4340, table 7); 4 to 6 are reserved. Congestion control treats all codes without a
+/// rule of their own in section 11.7.2 as marks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DropCode(u8);
 
 impl DropCode {
     /// The protocol forbade it, as by checksum coverage: no congestion.
     pub const PROTOCOL_CONSTRAINTS: Self = Self(0);
-    /// The application does not listen any more: the sender should send no more data.
+    /// The application no longer listens: the sender should send no more data.
     pub const APPLICATION_NOT_LISTENING: Self = Self(1);
-    /// No room in a receive buffer: the sender should slow down by a packet a round trip for each.
+    /// No room in a receive buffer: the sender should slow down by one packet per round trip for each.
     pub const RECEIVE_BUFFER: Self = Self(2);
     /// It was corrupt.
     pub const CORRUPT: Self = Self(3);
@@ -34,9 +34,9 @@ impl DropCode {
 pub struct Block {
     /// The newest of them.
     pub newest: Seq48,
-    /// How many: 1 to 128, or to 16 where their data was dropped.
+    /// Number of packets: 1 to 128, or to 16 if their data was dropped.
     pub len: u64,
-    /// Why their data was dropped; `None` for packets whose data, if they came, was delivered.
+    /// Why their data was dropped; `None` for packets whose data, if received, was delivered.
     pub code: Option<DropCode>,
 }
 
@@ -51,8 +51,8 @@ const DROP: u8 = 0x80;
 const MAX_NORMAL: u64 = 128;
 const MAX_DROPPED: u64 = 16;
 
-/// The blocks of the options on a packet that acknowledges `acknowledged`, newest first; the data of several options are
-/// joined. What they do not reach counts as delivered.
+/// The blocks of the options on a packet that acknowledges `acknowledged`, newest first; the data of several options is
+/// concatenated. Packets beyond them count as delivered.
 pub fn blocks(acknowledged: Seq48, bytes: &[u8]) -> impl Iterator<Item = Block> + Clone + '_ {
     let mut newest = acknowledged;
     bytes.iter().map(move |&b| {
@@ -67,7 +67,7 @@ pub fn blocks(acknowledged: Seq48, bytes: &[u8]) -> impl Iterator<Item = Block> 
     })
 }
 
-/// Appends the next older packets to `out`, into its last block as far as they fit. At most `len` divided by 16 bytes are
+/// Appends the next older packets to `out`, extending its last block if possible. At most `len` divided by 16 bytes are
 /// added, so bound it.
 pub fn push(out: &mut Vec<u8>, code: Option<DropCode>, mut len: u64) {
     let (kind, max) = match code {
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn the_example_of_the_rfc() {
-        // RFC 4340, section 11.7: acknowledgement number 100, blocks 0, 160, 3, 162. Its last line says 95 to 93, though 95 has
-        // just been reported received: by its own encoding it is 94 to 92.
+        // RFC 4340, section 11.7: acknowledgement number 100, blocks 0, 160, 3, 162. Its last line says 95 to 93,
+        // although 95 has just been reported received: by its own encoding it is 94 to 92.
         let told = decoded(100, &[0, 160, 3, 162]);
         assert_eq!(told, [(100, 100, None), (99, 99, Some(2)), (98, 95, None), (94, 92, Some(2))]);
     }

@@ -1,4 +1,4 @@
-//! Feature negotiation (RFC 4340, section 6): what both ends have to agree on, by Change and Confirm options.
+//! Feature negotiation (RFC 4340, section 6): values that both ends agree on, by Change and Confirm options.
 
 mod read;
 mod table;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 use table::{Rule, SLOTS, Slot, Values};
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
-/// Round-trip time as long as it is not known (RFC 4340, section 3.4).
+/// Round-trip time until it is known (RFC 4340, section 3.4).
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
-/// The most that the wait before a Change goes again grows to (RFC 4340, section 6.6.3).
+/// Maximum interval of repeated Changes (RFC 4340, section 6.6.3).
 const MAX_BACKOFF: TimeDelta = TimeDelta::from_secs(64);
-/// Empty Confirms of unknown features that wait at once. What is past it is left out: the other end asks again.
+/// Maximum pending empty Confirms of unknown features. Further ones are omitted: the other end repeats its request.
 const MAX_UNKNOWN: usize = 8;
 
 /// Why the connection is to be reset.
@@ -31,16 +31,16 @@ pub struct ResetCause {
     pub data: [u8; 3],
 }
 
-/// A feature that has another value now.
+/// A feature whose value has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Changed {
     /// Which.
     pub number: FeatureNumber,
-    /// Of which end.
+    /// Its end.
     pub location: Location,
 }
 
-/// Where a feature's negotiation is (RFC 4340, section 6.6.2).
+/// State of a feature's negotiation (RFC 4340, section 6.6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
     /// STABLE: both ends agree as far as this one knows.
@@ -48,18 +48,18 @@ enum Phase {
     Stable,
     /// Still STABLE; a Change is to be sent.
     Wanting,
-    /// CHANGING: a Change has been sent and not been answered.
+    /// CHANGING: a Change was sent and not answered.
     Changing,
-    /// UNSTABLE: what this end wants is no longer what its Change said; the new one is to be sent.
+    /// UNSTABLE: this end's wish differs from its last Change; the new one is to be sent.
     Unstable,
 }
 
-/// An answer that is to be sent.
+/// A reply to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
-    /// The value and, where values are negotiable, the own list.
+    /// The value and, if values are negotiated, this end's list.
     Value,
-    /// What was asked for is not valid.
+    /// The request was invalid.
     Empty,
 }
 
@@ -67,25 +67,25 @@ enum Answer {
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     value: u64,
-    /// What this end would have.
+    /// The values that this end wants.
     values: Values,
     phase: Phase,
     answer: Option<Answer>,
     /// Whether there has been one.
     answered: bool,
-    /// Whether a Change that fails ends the connection.
+    /// Whether a failed Change ends the connection.
     mandatory: bool,
-    /// Whether the application has said what it wants, which goes before what a CCID needs.
+    /// Whether the application has set a wish, which takes precedence over a CCID's need.
     explicit: bool,
-    /// Whether Changes of other contents have been sent before, which a late Confirm may be for.
+    /// Whether Changes with other contents were sent before, to which a late Confirm may refer.
     repeated: bool,
     /// Whether any Change has been sent.
     asked: bool,
-    /// Whether the other end has said no; what a CCID needs is not asked for again.
+    /// Whether the other end has refused; a CCID's need is not requested again.
     refused: bool,
 }
 
-/// The packet whose options are being read.
+/// The packet whose options are being processed.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     packet_type: PacketType,
@@ -94,10 +94,10 @@ struct Arrived {
     in_order: bool,
 }
 
-/// All features of both ends, as one end sees them.
+/// All features of both ends, as seen by one end.
 ///
-/// Call [`Self::begin_packet`] for each valid packet that comes, then [`Self::on_option`] for its options in their order;
-/// [`Self::write_options`] for each packet that leaves. A value that the other end asked for holds at once, and its Confirm
+/// Call [`Self::begin_packet`] for each valid packet received, then [`Self::on_option`] for its options in order;
+/// [`Self::write_options`] for each packet sent. A value requested by the other end applies at once, and its Confirm
 /// waits for the next packet: while [`Self::pending`] says so, send a DCCP-DataAck rather than a DCCP-Data.
 #[derive(Clone, Debug)]
 pub struct Negotiation {
@@ -109,25 +109,25 @@ pub struct Negotiation {
     newest_received: Option<Seq48>,
     /// FGSS: the newest packet sent with a new Change.
     newest_sent: Option<Seq48>,
-    /// Features not known that an empty Confirm is due for.
+    /// Unknown features that an empty Confirm is due for.
     unknown: [Option<(Location, FeatureNumber)>; MAX_UNKNOWN],
     unknown_features: u64,
     /// A bit for each slot whose change [`Self::poll_changed`] has not returned yet.
     changed: u32,
-    /// A bit for each slot that its half-connection's CCID needs to be 1.
+    /// A bit for each slot that its half-connection's CCID requires to be 1.
     needed: u32,
-    /// Whether something may be due: what keeps the cost of packets with nothing to negotiate low.
+    /// Whether something may be due: keeps packets with nothing to negotiate cheap.
     active: bool,
     rtt: TimeDelta,
-    /// When Changes were last sent, and the wait until they go again.
+    /// When Changes were last sent, and the interval until they are repeated.
     changes_sent: Option<(Timestamp, TimeDelta)>,
-    /// When such options last left at all.
+    /// When such options were last sent.
     last_written: Option<Timestamp>,
 }
 
 impl Negotiation {
-    /// Everything at its initial value, and what `config` wants otherwise waiting to be sent. A client always says which CCIDs
-    /// it takes.
+    /// All features at their initial values, with the differing wishes of `config` to be sent. A client always states
+    /// its CCIDs.
     pub fn new(config: &Config, is_server: bool) -> Self {
         let mut entries = [Entry::default(); SLOTS];
         for slot in Slot::all() {
@@ -161,7 +161,7 @@ impl Negotiation {
         all
     }
 
-    /// The value of a feature of this end; 0 where it is not known.
+    /// The value of a feature of this end; 0 if it is unknown.
     pub fn local(&self, number: FeatureNumber) -> u64 {
         self.value(Location::Local, number)
     }
@@ -172,8 +172,8 @@ impl Negotiation {
     fn value(&self, location: Location, number: FeatureNumber) -> u64 {
         Slot::new(location, number).map_or(0, |s| self.entries[s.index()].value)
     }
-    /// The CCIDs for what this end sends and what it receives, once both ends have said what they take; `None` before that, and
-    /// where what they agree on is not among what this end can do.
+    /// The CCIDs for the data that this end sends and receives, once both ends have stated theirs; `None` before that,
+    /// and if this end does not have the agreed ones.
     pub fn ccids(&self) -> Option<(u8, u8)> {
         self.arrived?;
         let settled = |location| {
@@ -183,29 +183,29 @@ impl Negotiation {
         };
         Some((settled(Location::Local)?, settled(Location::Remote)?))
     }
-    /// Whether nothing is under way.
+    /// Whether no negotiation is in progress.
     pub fn is_stable(&self) -> bool {
         Slot::all().all(|s| self.entries[s.index()].phase == Phase::Stable && !self.ccid_wants(s))
             && !self.has_answers()
     }
-    /// Features that the other end wanted and this one does not know.
+    /// Features requested by the other end that this one does not know.
     pub fn unknown_features(&self) -> u64 {
         self.unknown_features
     }
-    /// The next feature that has changed since this was last asked; for a value that went back and forth, once.
+    /// The next feature that has changed since the last call; a value that changed back and forth is returned once.
     pub fn poll_changed(&mut self) -> Option<Changed> {
         let slot = Slot::all().find(|s| self.changed & 1 << s.index() != 0)?;
         self.changed &= !(1 << slot.index());
         Some(Changed { number: slot.number(), location: slot.location() })
     }
-    /// Tells the round-trip time, for the waits before a Change goes again.
+    /// Sets the round-trip time, for the intervals between repeated Changes.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         self.rtt = rtt.clamp(TimeDelta::from_millis(1), MAX_BACKOFF);
     }
 
-    /// Asks for another value: `values` are those that this end takes, the best first; one for Sequence Window and Ack Ratio,
-    /// which only the feature's own end may change. `false`, and nothing is done, where the feature is not known or a value is
-    /// not valid.
+    /// Requests another value: `values` are those that this end accepts, in order of preference; a single one for
+    /// Sequence Window and Ack Ratio, which only the feature's own end may change. Returns `false` without effect if
+    /// the feature is unknown or a value is invalid.
     pub fn change(&mut self, location: Location, number: FeatureNumber, values: &[u64]) -> bool {
         let Some(slot) = Slot::new(location, number) else { return false };
         let list = match (slot.feature().rule, values) {
@@ -223,12 +223,12 @@ impl Negotiation {
         };
         let entry = &mut self.entries[slot.index()];
         let same = entry.values == list;
-        // What it is already need not be asked for, unless a Confirm of another list may still be under way.
+        // The current value need not be requested, unless a Confirm of another list may still be in flight.
         let there = slot.feature().rule.value(list.bytes()) == Some(entry.value);
         let keeps = if entry.phase == Phase::Stable { same || !entry.answered } else { !entry.answered };
         (entry.values, entry.explicit, entry.refused) = (list, true, false);
         if !same {
-            // It was worked out from the old list; the other end's Change goes again, or this end's answers it.
+            // It was computed from the old list; the other end's Change is repeated, or this end's answers it.
             entry.answer = None;
         }
         entry.phase = match entry.phase {
@@ -249,8 +249,8 @@ impl Negotiation {
         }
         entry.value = value;
         self.changed |= 1 << slot.index();
-        // Another CCID has features of its own, which start from their initial values (RFC 4340, section 10.3): those at the data's
-        // receiver.
+        // Another CCID has its own features, which start from their initial values (RFC 4340, section 10.3): those at
+        // the data's receiver.
         if slot.number() == FeatureNumber::CCID {
             let other = if slot.location() == Location::Local { Location::Remote } else { Location::Local };
             if let Some(own) = Slot::new(other, FeatureNumber::SEND_LOSS_EVENT_RATE) {
@@ -261,7 +261,7 @@ impl Negotiation {
         }
     }
 
-    /// The CCID of the half-connection whose data's receiver is at `location`, as far as it is known or hoped for.
+    /// The CCID of the half-connection whose data's receiver is at `location`, as far as it is known or wished.
     fn ccid_towards(&self, location: Location) -> Option<u8> {
         let sender = if location == Location::Local { Location::Remote } else { Location::Local };
         let entry = &self.entries[Slot::new(sender, FeatureNumber::CCID)?.index()];
@@ -272,12 +272,13 @@ impl Negotiation {
         let spec = self.ccid_towards(location).and_then(|n| self.registry.get(n));
         spec.map_or(Requirements::default(), |s| s.requirements)
     }
-    /// Features of a CCID are known where the half-connection has one that knows them: those of TFRC's kin, and experiments.
+    /// Features of a CCID are known if the half-connection has one that defines them: TFRC's family, and experiments.
     fn is_known(&self, slot: Slot) -> bool {
         slot.number() != FeatureNumber::SEND_LOSS_EVENT_RATE
             || matches!(self.ccid_towards(slot.location()), Some(3 | 4 | 248..=254))
     }
-    /// Looks up what the CCIDs need to be 1. Ack Vectors are sent by the data's receiver, NDP Counts by their sender.
+    /// Determines which features the CCIDs require to be 1. Ack Vectors are sent by the data's receiver, NDP Counts by
+    /// their sender.
     fn find_needs(&mut self) {
         self.needed = 0;
         for (receiver, sender) in [(Location::Local, Location::Remote), (Location::Remote, Location::Local)] {
@@ -297,7 +298,7 @@ impl Negotiation {
         let entry = &self.entries[slot.index()];
         entry.phase == Phase::Stable && entry.value == 0 && !(entry.explicit || entry.refused) && self.is_needed(slot)
     }
-    /// What this end would have of a feature now.
+    /// The values of a feature that this end wants now.
     fn wanted(&self, slot: Slot) -> Values {
         let entry = &self.entries[slot.index()];
         if entry.explicit || matches!(entry.phase, Phase::Changing | Phase::Unstable) {
@@ -314,7 +315,7 @@ impl Negotiation {
         self.unknown.iter().any(Option::is_some) || self.entries.iter().any(|e| e.answer.is_some())
     }
 
-    /// When a packet is due that only carries such options, if none leaves before; at once for an instant that has passed.
+    /// When a packet with only such options is due, if none is sent before; a past time means at once.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if !self.active {
             return None;
@@ -326,7 +327,7 @@ impl Negotiation {
         if !self.has_answers() && !Slot::all().any(wants) {
             return again;
         }
-        // At most one such packet a round trip (RFC 4340, section 6.6.1).
+        // At most one such packet per round trip (RFC 4340, section 6.6.1).
         let soon = self.last_written.map_or(Timestamp::default(), |last| last + self.rtt);
         Some(again.map_or(soon, |a| a.min(soon)))
     }

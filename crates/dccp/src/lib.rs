@@ -1,8 +1,8 @@
 //! The Datagram Congestion Control Protocol (RFC 4340) without sockets or clocks: datagrams and the time in, datagrams
 //! and deadlines out.
 //!
-//! Packets are those of DCCP-UDP (RFC 6773): what stands here is what UDP carries, the DCCP header with its own ports
-//! included. The congestion control of each direction (a half-connection) is one of [`ccid`].
+//! Packets are those of DCCP-UDP (RFC 6773): the payload of UDP, that is the DCCP header, including its own ports, and
+//! what follows it. The congestion control of each direction (a half-connection) is one of [`ccid`].
 
 pub mod ack_vector;
 pub mod ccid;

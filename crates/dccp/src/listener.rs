@@ -1,12 +1,11 @@
-//! A server's port (RFC 4340, section 8.5, steps 2 and 3): Requests become connections, at once or, by Init Cookies, once the
-//! other end has shown that it is where it says it is; packets of no connection are reset.
+//! A server's port (RFC 4340, section 8.5, steps 2 and 3): Requests become connections, at once or, with Init Cookies,
+//! once the other end has proved its address; packets without a connection are answered by a Reset.
 //!
-//! Give it what belongs to no open connection. It keeps connections that are half open itself and hands them over when they
-//! open.
+//! Pass it datagrams that belong to no open connection. It keeps half-open connections itself and returns them when
+//! they open.
 //!
-//! What leaves to an address that may be forged is bounded: a Response is less than three times as long as its Request (with the
-//! headers of IP and UDP), and Resets together are no longer, but for 4 KiB, than the
-//! packets that have arrived.
+//! Traffic to a possibly forged address is bounded: a Response is less than three times as long as its Request
+//! (including the headers of IP and UDP), and all Resets together exceed the packets received by at most 4 KiB.
 
 mod config;
 mod cookie;
@@ -22,19 +21,19 @@ use std::collections::{BTreeMap, VecDeque};
 use weir_cc::tunable::SetupError;
 use weir_units::{Seq48, Timestamp};
 
-/// What has become of a datagram.
+/// The outcome of a datagram.
 #[derive(Debug)]
 pub enum ListenerEvent {
-    /// The buffer holds a packet for where it came from.
+    /// The buffer holds a packet for the sender of the datagram.
     Reply,
-    /// A connection has opened. It is the caller's from now on, as is what else comes from its address and ports; it may have
-    /// data to receive and packets to send.
+    /// A connection has opened. The caller takes it over, with everything further from its address and ports; it may
+    /// have received data and packets to send.
     Accepted(Box<Connection>),
-    /// It needs nothing.
+    /// Nothing to do.
     Nothing,
 }
 
-/// What a listener has seen and done.
+/// Counters of a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ListenerCounters {
     /// Requests, repeated ones too.
@@ -45,7 +44,7 @@ pub struct ListenerCounters {
     pub cookies_sent: u64,
     /// Cookies that were not this listener's for that address.
     pub cookies_forged: u64,
-    /// Cookies that came too late, or a second time.
+    /// Cookies received too late, or a second time.
     pub cookies_stale: u64,
     /// Requests for another port or service.
     pub refused: u64,
@@ -59,28 +58,28 @@ pub struct ListenerCounters {
     pub malformed: u64,
     /// Resets sent.
     pub resets: u64,
-    /// Resets that were due and not sent, for their rate is limited.
+    /// Resets that were due but suppressed by their rate limit.
     pub rate_limited: u64,
 }
 
-/// Bytes that Resets may have at first, so that a single packet is answered that is shorter than its Reset.
+/// Initial byte credit of Resets, so that a single packet is answered that is shorter than its Reset.
 const FIRST_CREDIT: usize = 1 << 12;
-/// Most that they may be owed.
+/// Maximum byte credit.
 const MAX_CREDIT: usize = 1 << 16;
-/// Most packets that wait for [`Listener::poll_transmit`]; what is past them is lost, as any packet may be.
+/// Maximum packets waiting for [`Listener::poll_transmit`]; further ones are dropped, like any lost packet.
 const MAX_WAITING: usize = 256;
 
-/// See the top of this module.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Listener {
     config: ListenerConfig,
     secret: Secret,
     used: Used,
     half_open: BTreeMap<Flow, HalfOpen>,
-    /// Packets beside replies.
+    /// Packets other than replies.
     waiting: VecDeque<(u64, Vec<u8>)>,
     resets: RateLimit,
-    /// Bytes that have arrived and no Reset has answered yet.
+    /// Bytes received that no Reset has answered yet.
     credit: usize,
     busy: bool,
     counters: ListenerCounters,
@@ -95,10 +94,10 @@ struct HalfOpen {
 }
 
 impl Listener {
-    /// A listener that has seen nothing.
+    /// A listener in its initial state.
     ///
     /// # Errors
-    /// What [`Connection::connect`] refuses in the connections' configuration.
+    /// Errors of [`Connection::connect`] for the connections' configuration.
     pub fn new(config: ListenerConfig) -> Result<Self, SetupError> {
         Connection::connect(config.connection.clone(), Timestamp::default())?;
         Ok(Self {
@@ -114,11 +113,11 @@ impl Listener {
             config,
         })
     }
-    /// What it was made from.
+    /// Its configuration.
     pub fn config(&self) -> &ListenerConfig {
         &self.config
     }
-    /// What it has seen and done.
+    /// Its counters.
     pub fn counters(&self) -> ListenerCounters {
         self.counters
     }
@@ -126,13 +125,14 @@ impl Listener {
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
-    /// Refuses all new connections as Too Busy, or takes them again: for a server that has enough.
+    /// Refuses all new connections as Too Busy, or accepts them again: for an overloaded server.
     pub fn set_busy(&mut self, busy: bool) {
         self.busy = busy;
     }
 
-    /// Takes a datagram of no open connection. `peer` stands for the pair of UDP addresses and ports that it came by: the same
-    /// number for the same pair, for the listener's whole life. What is in `out` is replaced.
+    /// Processes a datagram of no open connection. `peer` identifies the pair of UDP addresses and ports that it was
+    /// received on: the same number for the same pair throughout the listener's life. The contents of `out` are
+    /// replaced.
     pub fn handle_datagram(
         &mut self,
         now: Timestamp,
@@ -165,8 +165,8 @@ impl Listener {
         }
     }
 
-    /// Refuses a datagram whose UDP pair has an open connection with other DCCP ports, for sockets that let a pair have one only
-    /// ([`PairUse::One`]): Encapsulated Port Reuse (RFC 6773, section 3.8).
+    /// Refuses a datagram whose UDP pair has an open connection with other DCCP ports, for sockets that allow one
+    /// connection per pair ([`PairUse::One`]): Encapsulated Port Reuse (RFC 6773, section 3.8).
     pub fn refuse_reuse(&mut self, now: Timestamp, datagram: &Datagram<'_>, out: &mut Vec<u8>) -> ListenerEvent {
         out.clear();
         let Some(packet) = self.read(datagram) else { return ListenerEvent::Nothing };
@@ -177,7 +177,8 @@ impl Listener {
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.half_open.values().map(|h| h.give_up).min()
     }
-    /// The deadline has passed: gives up what has been half open for too long. [`Self::poll_transmit`] returns its Resets.
+    /// The deadline has passed: gives up connections that were half open for too long. [`Self::poll_transmit`] returns
+    /// their Resets.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         while let Some(flow) = self.half_open.iter().find(|(_, h)| h.give_up <= now).map(|(&flow, _)| flow) {
             let Some(mut half) = self.half_open.remove(&flow) else { return };
@@ -186,7 +187,7 @@ impl Listener {
             self.keep_packets(now, flow.0, &mut half.connection);
         }
     }
-    /// The next packet that is no reply, into `out` in place of what is there, and whom it is for.
+    /// Writes the next packet that is no reply into `out`, replacing its contents, and returns its destination.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<u64> {
         let (peer, packet) = self.waiting.pop_front()?;
         *out = packet;
@@ -245,7 +246,7 @@ impl Listener {
                     self.counters.cookies_sent += u64::from(sent && connection.state() == State::Respond);
                     self.reply(now, sent, connection.state(), out)
                 }
-                // More Changes than a cookie holds: no honest client has so many.
+                // More Changes than fit a cookie: no honest client has so many.
                 None => {
                     self.counters.too_busy += 1;
                     self.reset(now, packet, ResetCode::TOO_BUSY, out)
@@ -279,7 +280,7 @@ impl Listener {
         Connection::accept(config, now, request, Some(start.iss)).ok().map(Box::new)
     }
 
-    /// What a new connection says: its Response, or a Reset that counts with the others.
+    /// Sends the first packet of a new connection: its Response, or a Reset that counts with the others.
     fn reply(&mut self, now: Timestamp, sent: bool, state: State, out: &mut Vec<u8>) -> ListenerEvent {
         if sent && (state == State::Respond || self.may_reset(now, out.len())) {
             return ListenerEvent::Reply;
@@ -358,7 +359,7 @@ impl Listener {
         }
     }
 
-    /// Packets beside the reply.
+    /// Keeps packets other than the reply.
     fn keep_packets(&mut self, now: Timestamp, peer: u64, connection: &mut Connection) {
         let mut packet = Vec::new();
         while self.waiting.len() < MAX_WAITING && connection.poll_transmit(now, &mut packet).is_some() {

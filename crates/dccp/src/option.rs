@@ -40,48 +40,49 @@ impl FeatureNumber {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DccpOption<'a> {
-    /// The option behind it has to be understood.
+    /// The next option must be understood.
     Mandatory,
     /// The receiver cannot keep up (RFC 4340, section 11.6).
     SlowReceiver,
-    /// A feature located at its sender is to change; values in order of preference. Without values it is invalid, and is
-    /// answered as such (RFC 4340, section 6.6.8).
+    /// Requests a change of a feature located at its sender; values in order of preference. Without values it is
+    /// invalid, and answered as such (RFC 4340, section 6.6.8).
     ChangeL(FeatureNumber, &'a [u8]),
-    /// A feature located at its sender has changed; the value, then preferences. Empty where the feature is unknown.
+    /// A feature located at its sender has changed; the value, then preferences. Empty if the feature is unknown.
     ConfirmL(FeatureNumber, &'a [u8]),
     /// A feature located at its receiver is to change; as [`Self::ChangeL`].
     ChangeR(FeatureNumber, &'a [u8]),
     /// A feature located at its receiver has changed; as [`Self::ConfirmL`].
     ConfirmR(FeatureNumber, &'a [u8]),
-    /// A server's state for a client to give back (RFC 4340, section 8.1.4), at most 253 bytes; there may be several.
+    /// A server's state that the client has to return (RFC 4340, section 8.1.4), at most 253 bytes; there may be
+    /// several.
     InitCookie(&'a [u8]),
     /// Packets without data just before this one, below 2^48 (RFC 4340, section 7.7).
     NdpCount(u64),
-    /// What became of packets, newest first, one byte a run (RFC 4340, section 11.4), and the ECN nonce echo. A second one
-    /// begins where the first left off.
+    /// The fate of packets, newest first, one byte per run (RFC 4340, section 11.4), and the ECN nonce echo. A second
+    /// one continues the first.
     AckVector {
         /// The nonce echo.
         nonce: bool,
         /// The runs.
         runs: &'a [u8],
     },
-    /// Packets whose data was dropped after their headers were taken: blocks, for [`crate::data_dropped`] (RFC 4340, section
-    /// 11.7). A second one begins where the first left off.
+    /// Packets whose data was dropped after their headers were processed: blocks, for [`crate::data_dropped`]
+    /// (RFC 4340, section 11.7). A second one continues the first.
     DataDropped(&'a [u8]),
     /// The sender's time in units of 10 us (RFC 4340, section 13.1).
     Timestamp(u32),
-    /// A timestamp back, and how long it was held in units of 10 us (section 13.3).
+    /// An echoed timestamp, and how long it was held in units of 10 us (section 13.3).
     TimestampEcho {
         /// The timestamp.
         echo: u32,
-        /// The time held; zero where it is not there.
+        /// The hold time; zero if absent.
         elapsed: u32,
     },
     /// Time from the packet acknowledged to this one, in units of 10 us (section 13.2).
     ElapsedTime(u32),
     /// CRC-32c of the application data (RFC 4340, section 9.3): see [`crate::packet::data_checksum`].
     DataChecksum(u32),
-    /// An option of a CCID: 128 to 191 go to the half-connection's receiver, 192 to 255 to its sender.
+    /// An option of a CCID: 128 to 191 are for the half-connection's receiver, 192 to 255 for its sender.
     Ccid {
         /// Its number, 128 and above.
         number: u8,
@@ -117,15 +118,15 @@ const DATA_CHECKSUM: u8 = 44;
 const FIRST_LONG: u8 = 32;
 const FIRST_CCID: u8 = 128;
 
-/// Most bytes of an option's data: what its length byte can express, less number and length themselves.
+/// Maximum bytes of an option's data: what its length byte can express, minus number and length.
 pub const MAX_DATA: usize = 253;
-/// Most that NDP Count can express, in six bytes.
+/// Maximum of NDP Count, in six bytes.
 pub const MAX_NDP_COUNT: u64 = (1 << 48) - 1;
 
-/// Whether an option of this number may stand in a packet of this type. Where it may not it is ignored on arrival: RFC 4340,
-/// table 3, for Data, and its sections 6.6.1, 8.1.4, 11.4, 11.7 and 13.2 for what speaks of an acknowledgement number. CCIDs
-/// have their own rules for their options, from 128 up: those that are defined are ignored on Data (RFC 4342 and RFC 5622,
-/// section 8).
+/// Whether an option of this number is permitted in a packet of this type. Otherwise it is ignored on receipt:
+/// RFC 4340, table 3, for Data, and its sections 6.6.1, 8.1.4, 11.4, 11.7 and 13.2 for options about an acknowledgement
+/// number. CCIDs have their own rules for their options, from 128 up: those that are defined are ignored on Data
+/// (RFC 4342 and RFC 5622, section 8).
 pub const fn is_permitted(number: u8, on: PacketType) -> bool {
     match number {
         MANDATORY | CHANGE_L | CHANGE_R => !matches!(on, PacketType::Data),

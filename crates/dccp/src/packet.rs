@@ -19,22 +19,22 @@ pub use crate::reset_code::ResetCode;
 
 use crate::option::Options;
 
-/// DCCP-UDP's own port (RFC 6773, section 3.8): for a service of the whole system. Applications take an ephemeral one and
-/// tell it by other means.
+/// DCCP-UDP's own port (RFC 6773, section 3.8): for a system-wide service. Applications use an ephemeral one and signal
+/// it by other means.
 pub const DCCP_UDP_PORT: u16 = 6_511;
 /// Bytes of a generic header with 24-bit and with 48-bit sequence numbers (RFC 4340, section 5.1).
 pub const SHORT_HEADER: usize = 12;
 /// See [`SHORT_HEADER`].
 pub const LONG_HEADER: usize = 16;
-/// Most bytes of header and options: what Data Offset can express, in words of four.
+/// Maximum bytes of header and options: what Data Offset can express, in words of four.
 pub const MAX_HEADER: usize = 255 * 4;
 
 /// The generic header's fields that every packet has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// DCCP port that it comes from.
+    /// Source port.
     pub source_port: u16,
-    /// DCCP port that it goes to.
+    /// Destination port.
     pub destination_port: u16,
     /// Four bits for the sender's CCID.
     pub ccval: u8,
@@ -44,11 +44,11 @@ pub struct Header {
     pub packet_type: PacketType,
     /// Its number.
     pub sequence: WireSequence,
-    /// The acknowledgement number, where its type has one.
+    /// The acknowledgement number, if its type has one.
     pub acknowledgement: Option<WireSequence>,
 }
 
-/// A packet as it came, borrowed from the datagram.
+/// A received packet, borrowed from the datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// The header's fields.
@@ -57,13 +57,13 @@ pub struct Packet<'a> {
     pub service_code: Option<ServiceCode>,
     /// The reset code and Data 1 to 3 of a Reset.
     pub reset: Option<(ResetCode, [u8; 3])>,
-    /// Its options, not yet looked at.
+    /// Its options, not yet parsed.
     pub options: Options<'a>,
-    /// What follows the options, as far as the datagram's bytes reach.
+    /// The data after the options, as far as it is in the datagram's bytes.
     pub data: &'a [u8],
 }
 
-/// Why a datagram is no DCCP packet. RFC 4340 has them all ignored; they are counted.
+/// Why a datagram is no DCCP packet. RFC 4340 requires all to be ignored; they are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketError {
@@ -81,23 +81,23 @@ pub enum PacketError {
     /// 24-bit numbers on a type that must have 48.
     #[error("{0} must have 48-bit sequence numbers")]
     ShortSequence(PacketType),
-    /// Data Offset is smaller than the type's header or larger than the packet, or reaches into what is carried as a
-    /// length only.
+    /// Data Offset is less than the type's header or greater than the packet, or extends into data carried as a length
+    /// only.
     #[error("data offset of {offset} bytes is not between the header's {header} and the packet's {packet}")]
     DataOffset {
-        /// What Data Offset says, in bytes.
+        /// Data Offset, in bytes.
         offset: usize,
-        /// The least.
+        /// The minimum.
         header: usize,
-        /// The most.
+        /// The maximum.
         packet: usize,
     },
-    /// CsCov asks for more data than the packet has (RFC 4340, section 9.2: such packets are ignored).
+    /// CsCov covers more data than the packet has (RFC 4340, section 9.2: such packets are ignored).
     #[error("checksum coverage {coverage} reaches past the packet's {data} bytes of data")]
     ChecksumCoverage {
-        /// What CsCov says.
+        /// CsCov.
         coverage: u8,
-        /// Bytes of data, those carried as a length only among them.
+        /// Bytes of data, including those carried as a length only.
         data: usize,
     },
 }

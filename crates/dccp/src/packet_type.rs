@@ -6,9 +6,9 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum PacketType {
-    /// A client wants a connection.
+    /// A client requests a connection.
     Request = 0,
-    /// The server's answer to it.
+    /// The server's reply to it.
     Response = 1,
     /// Application data without acknowledgement.
     Data = 2,
@@ -16,15 +16,15 @@ pub enum PacketType {
     Ack = 3,
     /// Both.
     DataAck = 4,
-    /// The server wants the client to close.
+    /// The server requests the client to close.
     CloseReq = 5,
     /// One end closes.
     Close = 6,
-    /// The connection is at its end.
+    /// The connection is terminated.
     Reset = 7,
     /// Which numbers are current? (RFC 4340, section 7.5.4).
     Sync = 8,
-    /// The answer to it.
+    /// The reply to it.
     SyncAck = 9,
 }
 
@@ -42,7 +42,7 @@ impl PacketType {
         Self::Sync,
         Self::SyncAck,
     ];
-    /// The type of this number; `None` where it is reserved.
+    /// The type of this number; `None` if it is reserved.
     pub fn from_number(n: u8) -> Option<Self> {
         Self::ALL.get(usize::from(n)).copied()
     }
@@ -58,8 +58,9 @@ impl PacketType {
     pub const fn may_be_short(self) -> bool {
         matches!(self, Self::Data | Self::Ack | Self::DataAck)
     }
-    /// Whether what follows its options is the application's (RFC 4340, sections 5.2 to 5.7): error text of a Reset is not.
-    /// On a Request or a Response, no bytes are no data; on the others they are a datagram of no bytes (section 5.4).
+    /// Whether the bytes after its options are the application's (RFC 4340, sections 5.2 to 5.7): error text of a Reset
+    /// is not. On a Request or a Response, no bytes are no data; on the others they are an empty datagram
+    /// (section 5.4).
     pub const fn may_carry_data(self) -> bool {
         matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
     }
@@ -67,8 +68,8 @@ impl PacketType {
     pub const fn is_data(self) -> bool {
         matches!(self, Self::Data | Self::DataAck)
     }
-    /// Whether it is a non-data packet, which NDP Count counts (RFC 4340, section 7.7). Requests and Responses are none,
-    /// whether there are data in them or not.
+    /// Whether it is a non-data packet, counted by NDP Count (RFC 4340, section 7.7). Requests and Responses are not,
+    /// with or without data.
     pub const fn is_non_data(self) -> bool {
         !self.may_carry_data()
     }

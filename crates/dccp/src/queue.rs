@@ -1,20 +1,20 @@
 //! The send queue between the application and congestion control.
 //!
-//! Kernels had a queue of fixed length that refuses what does not fit; S. Jero, 2013, sections 3.2.1 and 5.2, finds that an
-//! application wants to size it by its frames, wants old data to go first and key frames to be kept. All three are here.
+//! Kernels had a queue of fixed length that refuses what does not fit; S. Jero, 2013, sections 3.2.1 and 5.2, finds
+//! that an application should size it by its frames, drop old data first and keep key frames. All three are supported.
 
 use std::collections::VecDeque;
 use weir_units::{DataSize, Timestamp};
 
-/// What goes when the queue is full.
+/// What is dropped when the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueuePolicy {
     /// New datagrams are refused, as the kernel's queue did: `send` returns that it would block.
     #[default]
     Refuse,
-    /// What costs least goes, be it what comes: the least important first, of these the earliest deadline, of these what waits
-    /// longest (S. Jero, 2013, section 5.2). What is handed over at the same time with the same deadline, as a frame is, does not
-    /// drive itself out: then what comes is refused.
+    /// The datagram with the least cost is dropped, possibly the new one: the least important first, of these the
+    /// earliest deadline, of these the longest waiting (S. Jero, 2013, section 5.2). Datagrams submitted at the same
+    /// time with the same deadline, as those of a frame, do not displace each other: then the new one is refused.
     DropOldest,
 }
 
@@ -23,7 +23,7 @@ pub enum QueuePolicy {
 pub struct QueueConfig {
     /// Packets that may wait, at least 1; 5 was the Linux kernel's (`tx_qlen`).
     pub capacity: usize,
-    /// What goes when it is full.
+    /// What is dropped when it is full.
     pub policy: QueuePolicy,
 }
 
@@ -33,16 +33,16 @@ impl Default for QueueConfig {
     }
 }
 
-/// A datagram that the application hands over.
+/// A datagram submitted by the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Message<'a> {
     /// Its bytes, or those of its beginning.
     pub bytes: &'a [u8],
-    /// Bytes that belong behind them and are carried as a length only.
+    /// Bytes after them that are carried as a length only.
     pub payload: u32,
-    /// How much its loss costs, 0 least: a queue that drops keeps what is above. Key frames are above others.
+    /// Cost of its loss, 0 being the least: a queue that drops keeps the greater. Key frames are above others.
     pub importance: u8,
-    /// After this it need not leave any more, and is dropped; `None` for never.
+    /// After this time it need not be sent and is dropped; `None` for never.
     pub deadline: Option<Timestamp>,
 }
 
@@ -53,7 +53,7 @@ impl Message<'_> {
     }
 }
 
-/// A datagram that waits.
+/// A waiting datagram.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Queued {
     /// See [`Message::bytes`].
@@ -64,7 +64,7 @@ pub struct Queued {
     pub importance: u8,
     /// See [`Message::deadline`].
     pub deadline: Option<Timestamp>,
-    /// When it was handed over.
+    /// When it was submitted.
     pub queued_at: Timestamp,
 }
 
@@ -75,7 +75,7 @@ impl Queued {
     }
 }
 
-/// What has become of datagrams in the queue.
+/// Counters of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueCounters {
     /// Taken in.
@@ -88,20 +88,20 @@ pub struct QueueCounters {
     pub expired: u64,
 }
 
-/// See the top of this module.
+/// See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct SendQueue {
     config: QueueConfig,
     waiting: VecDeque<Queued>,
     size: u64,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
     counters: QueueCounters,
 }
 
 /// Later than any deadline.
 const NEVER: Timestamp = Timestamp::from_nanos(i64::MAX);
-/// Buffers kept for later.
+/// Maximum buffers kept.
 const MAX_SPARE: usize = 64;
 
 impl SendQueue {
@@ -113,11 +113,11 @@ impl SendQueue {
     pub fn config(&self) -> QueueConfig {
         self.config
     }
-    /// Changes that. What waits beyond a smaller capacity stays until it leaves.
+    /// Sets the limits. Datagrams beyond a smaller capacity stay until they are sent.
     pub fn set_config(&mut self, config: QueueConfig) {
         self.config = config;
     }
-    /// Takes a datagram in; `false` where it is refused.
+    /// Appends a datagram; returns `false` if it is refused.
     pub fn push(&mut self, now: Timestamp, message: &Message<'_>) -> bool {
         self.expire(now);
         if self.waiting.len() >= self.config.capacity.max(1) && !self.make_room(now, message) {
@@ -133,7 +133,7 @@ impl SendQueue {
         self.counters.accepted += 1;
         true
     }
-    /// Drops what costs less than what comes, where the policy is such; whether it has.
+    /// Drops a datagram with less cost than the new one, if the policy allows it; returns whether it did.
     fn make_room(&mut self, now: Timestamp, message: &Message<'_>) -> bool {
         if self.config.policy == QueuePolicy::Refuse {
             return false;
@@ -151,30 +151,30 @@ impl SendQueue {
         }
         true
     }
-    /// The datagram that leaves next, those past their deadline dropped.
+    /// The datagram to be sent next, after dropping those past their deadline.
     pub fn front(&mut self, now: Timestamp) -> Option<&Queued> {
         self.expire(now);
         self.waiting.front()
     }
-    /// Takes it. Give its buffer back by [`Self::recycle`].
+    /// Removes it. Return its buffer by [`Self::recycle`].
     pub fn pop(&mut self) -> Option<Queued> {
         let q = self.waiting.pop_front()?;
         self.size -= q.size().as_bytes();
         Some(q)
     }
-    /// Takes a buffer to use again.
+    /// Takes a buffer for reuse.
     pub fn recycle(&mut self, bytes: Vec<u8>) {
         if self.spare.len() < MAX_SPARE {
             self.spare.push(bytes);
         }
     }
-    /// Drops all that waits.
+    /// Drops all waiting datagrams.
     pub fn clear(&mut self) {
         while let Some(q) = self.pop() {
             self.recycle(q.bytes);
         }
     }
-    /// Gives room back that a burst has taken.
+    /// Releases memory used by a burst.
     pub fn shrink(&mut self) {
         self.spare.clear();
         if self.waiting.is_empty() {
@@ -189,7 +189,7 @@ impl SendQueue {
             self.counters.expired += 1;
         }
     }
-    /// Datagrams that wait.
+    /// Number of waiting datagrams.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -197,11 +197,11 @@ impl SendQueue {
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
-    /// Bytes that wait.
+    /// Bytes waiting.
     pub fn size(&self) -> DataSize {
         DataSize::from_bytes(self.size)
     }
-    /// What has become of datagrams here.
+    /// Its counters.
     pub fn counters(&self) -> QueueCounters {
         self.counters
     }
@@ -250,9 +250,9 @@ mod tests {
         // A key frame in front, then two others, the later one due sooner.
         assert!(push(&mut q, 0, 1, 2, Some(100)) && push(&mut q, 1, 2, 1, Some(90)) && push(&mut q, 2, 3, 1, Some(80)));
         assert!(push(&mut q, 3, 4, 1, Some(120)));
-        // What is less important than all is refused, and so is what is due soonest of its kind.
+        // A datagram less important than all is refused, and so is the one due soonest of its kind.
         assert!(!push(&mut q, 4, 5, 0, None) && !push(&mut q, 4, 6, 1, Some(85)));
-        // Another key frame drives the last others out, and then the first one.
+        // Another key frame displaces the last others, and then the first one.
         assert!(push(&mut q, 5, 7, 2, Some(140)) && push(&mut q, 5, 8, 2, Some(140)));
         assert!(push(&mut q, 5, 9, 2, Some(140)));
         assert!(!push(&mut q, 5, 10, 2, Some(140)), "a frame does not drive itself out");

@@ -10,7 +10,7 @@ macro_rules! reset_codes {
     ($($(#[$doc:meta])* $name:ident = $n:literal, $text:literal;)*) => {
         impl ResetCode {
             $($(#[$doc])* pub const $name: Self = Self($n);)*
-            /// Its name in the registry; `None` where it has none: 13 to 127 are reserved, those above are the CCIDs'.
+            /// Its name in the registry; `None` if it has none: 13 to 127 are reserved, those above are the CCIDs'.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 { $($n => Some($text),)* _ => None }
             }
@@ -29,15 +29,15 @@ reset_codes! {
     NO_CONNECTION = 3, "No Connection";
     /// A valid packet of a type that was not expected; Data 1 is the type.
     PACKET_ERROR = 4, "Packet Error";
-    /// A wrong option; Data 1 to 3 are its type and first bytes.
+    /// An invalid option; Data 1 to 3 are its type and first bytes.
     OPTION_ERROR = 5, "Option Error";
-    /// A mandatory option was not understood; Data as before.
+    /// A mandatory option was not understood; Data as above.
     MANDATORY_ERROR = 6, "Mandatory Error";
-    /// Nobody listens on the port.
+    /// No application listens on the port.
     CONNECTION_REFUSED = 7, "Connection Refused";
-    /// The port's service is another.
+    /// The port has another service.
     BAD_SERVICE_CODE = 8, "Bad Service Code";
-    /// The server takes no more connections.
+    /// The server accepts no more connections.
     TOO_BUSY = 9, "Too Busy";
     /// The Init Cookie was wrong or missing.
     BAD_INIT_COOKIE = 10, "Bad Init Cookie";

@@ -1,5 +1,5 @@
-//! Every state with every packet type, and in each every combination of valid and invalid numbers, against a table written from
-//! RFC 4340, section 8.5, and section 7.5.3.
+//! Every state with every packet type, each with every combination of valid and invalid numbers, against a table
+//! written from RFC 4340, section 8.5, and section 7.5.3.
 
 mod support;
 
@@ -10,10 +10,10 @@ use weir_dccp::connection::State;
 use weir_dccp::packet::{PacketType, ResetCode};
 use weir_units::{Seq48, TimeDelta};
 
-/// The answer to a packet.
+/// The reply to a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
-    /// None; a data packet may be acknowledged, as congestion control has it.
+    /// None; a data packet may be acknowledged, by congestion control's rules.
     None,
     /// A packet of this type.
     A(PacketType),
@@ -29,13 +29,14 @@ const PACKET_ERROR: Answer = Reset(ResetCode::PACKET_ERROR);
 const CLOSED: Answer = Reset(ResetCode::CLOSED);
 const SYNC: Answer = A(T::Sync);
 
-/// What becomes of a packet whose numbers are valid and new: the state behind it, and the answer.
+/// The result of a packet with valid and new numbers: the next state, and the reply.
 type Cell = (State, Answer);
 
-/// Which end, in which state, and a cell for each type in the order of their numbers: Request, Response, Data, Ack, DataAck,
+/// The end, its state, and a cell for each type in the order of their numbers: Request, Response, Data, Ack, DataAck,
 /// CloseReq, Close, Reset, Sync, SyncAck.
 ///
-/// A server is never in REQUEST, PARTOPEN or CLOSING here (it closes by CloseReq), a client never in LISTEN, RESPOND or CLOSEREQ.
+/// A server is never in REQUEST, PARTOPEN or CLOSING here (it closes by CloseReq), a client never in LISTEN, RESPOND or
+/// CLOSEREQ.
 const TABLE: [(bool, State, [Cell; 10]); 12] = [
     // Step 3: a Request makes a socket, everything else gets No Connection, a Reset nothing.
     (
@@ -200,7 +201,7 @@ struct Numbers {
 }
 
 impl Case {
-    /// What the table and the rules of validity say of the packet.
+    /// The result by the table and the rules of validity.
     fn expected(&self, bench: &Bench, cell: Cell, Numbers { sequence, ack }: Numbers) -> Cell {
         let Self { state, packet_type, .. } = *self;
         if matches!(state, Listen | TimeWait | Closed) {
@@ -211,7 +212,8 @@ impl Case {
             let fits = !bench.awl().is_after(ack) && !ack.is_after(bench.gss);
             return match packet_type {
                 T::Response if !fits => (Request, PACKET_ERROR),
-                // Step 4 has a Reset for it. No Reset is answered by one, as in steps 2 and 3: two ends might go on for ever.
+                // Step 4 requires a Reset for it. No Reset is answered by one, as in steps 2 and 3: two ends might
+                // continue endlessly.
                 T::Reset if !fits => (Request, Quiet),
                 _ => cell,
             };
@@ -230,7 +232,7 @@ impl Case {
         }
     }
 
-    /// Puts an end into the state and gives it the packet.
+    /// Puts an end into the state and delivers the packet to it.
     fn check(&self, cell: Cell) {
         let Self { is_server, state, packet_type, .. } = *self;
         let mut bench = Bench::new(is_server, state);
@@ -245,7 +247,7 @@ impl Case {
         let gss = bench.gss;
         let sent: Vec<Seen> = bench.give(&bytes).iter().map(|b| seen(b)).collect();
         assert_eq!(bench.state(), to, "{self:?}: {sent:?}");
-        // Acks for the sake of features or of data may leave beside the answer.
+        // Acks for features or data may be sent besides the reply.
         let answers: Vec<_> = sent.iter().filter(|s| !may_stand_beside(s, answer)).collect();
         match answer {
             Quiet => assert!(answers.is_empty(), "{self:?}: {sent:?}"),
@@ -257,7 +259,7 @@ impl Case {
         }
     }
 
-    /// Sequence and acknowledgement numbers of an answer; `gss` is from before the packet.
+    /// Sequence and acknowledgement numbers of a reply; `gss` is from before the packet.
     fn check_numbers(&self, bench: &Bench, answer: &Seen, gss: Seq48, Numbers { sequence, ack }: Numbers) {
         let is_new_request = self.state == Listen && self.packet_type == T::Request;
         match (answer.packet_type, answer.code) {
@@ -290,7 +292,7 @@ fn may_stand_beside(sent: &Seen, answer: Answer) -> bool {
     matches!(sent.packet_type, T::Ack) && answer != A(T::Ack)
 }
 
-/// Every packet for an end in this state; returns how many.
+/// Every packet for an end in this state; returns the number of cases.
 fn check_all(is_server: bool, state: State, cells: &[Cell; 10], idle: bool) -> usize {
     let mut cases = 0;
     for packet_type in T::ALL {

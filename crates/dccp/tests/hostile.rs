@@ -1,5 +1,5 @@
-//! A peer that knows all numbers and sends what it likes: no panic, bounded memory and answers, and the connection either lives or
-//! ends with a reason.
+//! A peer that knows all numbers and sends anything: no panic, bounded memory and replies, and the connection either
+//! survives or ends with a reason.
 
 #[path = "support/hostile.rs"]
 mod hostile;
@@ -50,7 +50,7 @@ fn bytes_of(options: &[DccpOption<'_>]) -> Vec<u8> {
 /// Setups: as a client and as a server, in OPEN.
 const OPEN: [u8; 2] = [1 << 6, 1 << 6 | 1 << 5];
 
-/// Bytes on the heap that 20,000 packets leave behind in addition to what the first 2,000 have.
+/// Heap bytes retained after 20,000 packets in addition to those after the first 2,000.
 fn growth(setup: u8, ccid: u8, mut send: impl FnMut(&mut Target, u32)) -> (i64, Target) {
     let mut target = Target::new(setup, ccid);
     (0..2_000).for_each(|i| send(&mut target, i));
@@ -110,7 +110,7 @@ fn floods_leave_nothing_behind() {
                 let (state, end) = (target.connection.state(), target.connection.end());
                 let fine = match end.map(|e| e.reason) {
                     None => state == State::Open,
-                    // A CCID may penalise a receiver that acknowledges what it cannot have.
+                    // A CCID may penalise a receiver that acknowledges packets never sent.
                     Some(EndReason::Reset(code, _)) => {
                         [ResetCode::OPTION_ERROR, ResetCode::AGGRESSION_PENALTY].contains(&code)
                     }
@@ -126,7 +126,7 @@ fn floods_leave_nothing_behind() {
 
 #[test]
 fn a_peer_that_asks_for_the_worst_gets_a_reset_or_a_connection() {
-    // Each on a connection of its own: option, behind Mandatory, and how it ends.
+    // Each on its own connection: option, after Mandatory, and the resulting end.
     use DccpOption as O;
     let feature = FeatureNumber;
     let cases: [(&[O<'_>], Option<ResetCode>); 8] = [
@@ -145,13 +145,13 @@ fn a_peer_that_asks_for_the_worst_gets_a_reset_or_a_connection() {
             target.packet(PacketType::Ack, 0, 0, &bytes_of(options), &[], 0);
             let reset = match target.connection.end().map(|e| e.reason) {
                 Some(EndReason::Reset(code, _)) => Some(code),
-                // What the Mandatory Error is about is given in its own words.
+                // The option of the Mandatory Error is also given as text.
                 Some(EndReason::NoCommonCcid) => Some(ResetCode::MANDATORY_ERROR),
                 None => None,
                 other => panic!("{other:?}"),
             };
             assert_eq!(reset, code, "{options:?}");
-            // On a DCCP-Data none of it may end anything (RFC 4340, section 7.5.5).
+            // On a DCCP-Data none of it may end the connection (RFC 4340, section 7.5.5).
             let mut target = Target::new(setup, 0);
             target.packet(PacketType::Data, 0, 0, &bytes_of(options), &[], 0);
             assert_eq!(target.connection.end(), None, "{options:?} on a DCCP-Data");

@@ -1,4 +1,4 @@
-//! What a connection keeps in memory, and that its packets in steady state allocate nothing.
+//! Memory of a connection, and that packets in steady state allocate nothing.
 
 use std::sync::Arc;
 use weir_dccp::ccid::Registry;
@@ -7,14 +7,14 @@ use weir_dccp::packet::{Header, PacketType, PacketWriter, WireSequence};
 use weir_dccp::queue::{Message, QueueConfig};
 use weir_units::{Ecn, Seq48, TimeDelta, Timestamp};
 
-/// A client, its server and what is on the way between them.
+/// A client, its server and the packets between them.
 struct Ends {
     now: Timestamp,
     ends: [Connection; 2],
     wire: Vec<u8>,
     received: Vec<u8>,
     delivered: u64,
-    /// One packet of so many is lost.
+    /// One packet of this many is lost.
     one_lost_of: Option<u64>,
     sent: u64,
 }
@@ -62,7 +62,7 @@ impl Ends {
                     }
                     let ecn = if self.sent.is_multiple_of(101) && t.ecn.is_capable() { Ecn::Ce } else { t.ecn };
                     let datagram = Datagram { bytes: &self.wire, payload: t.payload, ecn };
-                    // What is on the way takes a little time.
+                    // Packets in flight take a short time.
                     self.now += TimeDelta::from_micros(20);
                     self.ends[1 - side].handle_datagram(self.now, &datagram);
                 }
@@ -95,7 +95,7 @@ fn ccids(registry: &Registry) -> impl Iterator<Item = u8> + '_ {
     registry.specs().iter().map(|s| s.number)
 }
 
-/// Bytes that stay allocated by what `make` makes.
+/// Bytes that remain allocated by the result of `make`.
 fn kept<T>(make: impl FnOnce() -> T) -> (i64, T) {
     let mut made = None;
     let info = allocation_counter::measure(|| made = Some(make()));
@@ -108,11 +108,11 @@ const IDLE_LIMIT: i64 = 16 * 1_024;
 fn an_idle_connection_stays_below_16_kib() {
     let registry = Arc::new(Registry::builtin());
     for ccid in ccids(&registry) {
-        // Just opened; `measure` counts what is on the heap, the rest is the connection itself.
+        // Just opened; `measure` counts the heap, the rest is the connection itself.
         let (bytes, mut ends) = kept(|| open(ccid, &registry));
         let each = bytes / 2 + size_of::<Connection>() as i64;
         assert!(each < IDLE_LIMIT, "ccid {ccid}: {each} bytes when opened");
-        // After traffic, a quiet time later: what a burst has taken is given back.
+        // After traffic and a quiet time: memory used by a burst is released.
         let info = allocation_counter::measure(|| {
             ends.one_lost_of = Some(97);
             (0..5_000).for_each(|_| ends.step(true));
@@ -141,7 +141,7 @@ fn packets_allocate_nothing_in_steady_state() {
 
 #[test]
 fn no_input_makes_a_connection_grow() {
-    // Valid data of which nothing is ever taken, with a hole before each, and options of all kinds.
+    // Valid data that is never read, with a hole before each, and options of all kinds.
     let registry = Arc::new(Registry::builtin());
     let ccid = ccids(&registry).next().expect("a CCID");
     let mut ends = open(ccid, &registry);

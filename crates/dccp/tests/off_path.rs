@@ -1,5 +1,5 @@
-//! RFC 4340, section 18: an attacker who does not see the packets but knows addresses and ports can do nothing to a connection,
-//! but for what the windows let through by chance (section 7.5.5), nor use an end to multiply packets.
+//! RFC 4340, section 18: an attacker that does not see the packets but knows addresses and ports cannot affect a
+//! connection, except by chance hits of the windows (section 7.5.5), nor use an end to amplify traffic.
 
 mod support;
 
@@ -38,8 +38,8 @@ fn blind_short(random: &mut Pcg64Mcg, to_server: bool) -> Vec<u8> {
     bytes
 }
 
-/// Data each 5 ms from both ends for so many seconds, with so many blind packets of each type a millisecond to both ends; how many
-/// datagrams have arrived.
+/// Data every 5 ms from both ends for this many seconds, with this many blind packets of each type per millisecond to
+/// both ends; returns the number of datagrams received.
 fn call(link: &mut Link, random: &mut Pcg64Mcg, seconds: u64, blind_packets: u32) -> [usize; 2] {
     let before = [link.received[0].len(), link.received[1].len()];
     for ms in 0..seconds * 1_000 {
@@ -79,8 +79,8 @@ fn blind_packets_do_nothing_to_a_live_connection() {
     };
     let (mut calm, undisturbed) = run(0);
     let (mut link, arrived) = run(1);
-    // Of ten types each one a millisecond at both ends. What counts as valid is a window of 2^48, or less: any of 200,000 packets
-    // in one of 140,000 runs. So it must not happen.
+    // Of ten types, one each per millisecond at both ends. The valid numbers are a window of 2^48, or fewer: any of
+    // 200,000 packets hits in one of 140,000 runs, so it must not happen.
     let packets = SECONDS as f64 * 1_000.0 * 10.0 * 2.0;
     let by_chance = packets * WINDOW as f64 / ALL;
     assert!(by_chance < 1e-5, "{by_chance}");
@@ -91,16 +91,16 @@ fn blind_packets_do_nothing_to_a_live_connection() {
     for (attacked, at_peace) in
         [(link.client.counters(), calm.client.counters()), (link.server().counters(), calm.server().counters())]
     {
-        // Those of the attacker, and the other end's Syncs about such, whose acknowledgements fit no better.
+        // Those of the attacker, and the other end's Syncs about them, whose acknowledgements are invalid too.
         let invalid = attacked.sequence_invalid - at_peace.sequence_invalid - SECONDS * 1_000 * 10;
         assert!((8 * SECONDS..=8 * SECONDS + 12).contains(&invalid), "{invalid}");
         assert_eq!((attacked.unexpected, attacked.duplicates), (at_peace.unexpected, at_peace.duplicates));
-        // Eight Syncs a second, and eight at once in the beginning.
+        // Eight Syncs per second, and eight at once at the start.
         let syncs = attacked.syncs_sent - at_peace.syncs_sent;
         assert!((8 * SECONDS..=8 * SECONDS + 12).contains(&syncs), "{syncs}");
         assert!(attacked.rate_limited > 70_000, "{}", attacked.rate_limited);
     }
-    // Nothing else has left than these Syncs, and a few acknowledgements that carry their numbers.
+    // Only these Syncs, and a few acknowledgements that carry their numbers, were sent in addition.
     for end in 0..2 {
         let more = link.packets_sent[end].saturating_sub(calm.packets_sent[end]);
         assert!(more <= 250, "{more}");
@@ -128,7 +128,7 @@ fn short_numbers_let_through_what_the_window_says() {
     assert!((11.0..13.0).contains(&expected) && (2.0..=28.0).contains(&forged), "{forged} for {expected}");
     assert_eq!((link.client.state(), link.server.state()), (State::Open, State::Open));
 
-    // Without short numbers none is taken.
+    // Without short numbers none is accepted.
     let mut link = Link::open(with_window(client_config(), WINDOW), with_window(server_config(), WINDOW));
     for _ in 0..PACKETS {
         let bytes = blind_short(&mut random, true);
@@ -137,8 +137,8 @@ fn short_numbers_let_through_what_the_window_says() {
     assert!(link.received[1].is_empty() && link.server().counters().syncs_sent == 0);
 }
 
-/// A forged DCCP-Data that is taken, `ahead` of what the client has sent, with W = 100; how long until the client's data arrive
-/// again.
+/// A forged DCCP-Data is accepted, `ahead` of the client's numbers, with W = 100; returns the time until the client's
+/// data is received again.
 fn held_up(ahead: u64) -> TimeDelta {
     const WINDOW: u64 = 100;
     let config = |c| Config { short_sequence_numbers: true, ..with_window(c, WINDOW) };
@@ -148,7 +148,7 @@ fn held_up(ahead: u64) -> TimeDelta {
     let newest = Seq48::new(link.newest_sent[0]);
     link.inject(true, &forge(true, PacketType::Data, newest.add(ahead), Seq48::default(), &[], b"from the attacker"));
     assert_eq!(link.received[1].last().map(Vec::as_slice), Some(&b"from the attacker"[..]));
-    // One datagram each 20 ms and end; the queue may be full while nothing is acknowledged.
+    // One datagram every 20 ms per end; the queue may be full while nothing is acknowledged.
     let talk = |link: &mut Link, ticks: u32| {
         let before = link.received[1].len();
         for _ in 0..ticks {
@@ -171,22 +171,22 @@ fn held_up(ahead: u64) -> TimeDelta {
 
 #[test]
 fn a_hit_holds_a_connection_up_but_does_not_end_it() {
-    // Within a quarter of W what the client sends stays valid.
+    // Within a quarter of W the client's packets stay valid.
     assert!(held_up(20) <= TimeDelta::from_millis(100));
-    // Further on it does not, nor do the client's SyncAcks (section 7.5.3: not below SWL), until its numbers have come so far:
-    // minutes, at the pace of congestion control without acknowledgements. RFC 4340 has no way back; it is why short numbers are
-    // off unless they are asked for.
+    // Beyond that they are not, nor are the client's SyncAcks (section 7.5.3: not below SWL), until its numbers have
+    // advanced that far: minutes, at the pace of congestion control without acknowledgements. RFC 4340 has no recovery;
+    // this is why short numbers are off unless requested.
     let held = held_up(75);
     assert!((TimeDelta::from_secs(1)..TimeDelta::from_secs(900)).contains(&held), "{held}");
 }
 
-/// Blind packets to both ends, 10,000 in all.
+/// Blind packets to both ends, 10,000 in total.
 fn flood(link: &mut Link, random: &mut Pcg64Mcg) {
     for _ in 0..500 {
         for packet_type in PacketType::ALL {
             for to_server in [true, false] {
                 let bytes = blind(random, to_server, packet_type);
-                // A Request to a port that listens makes a connection; that is no attack on this one.
+                // A Request to a listening port makes a connection; that is no attack on this one.
                 if packet_type != PacketType::Request || link.server.state() != State::Listen {
                     link.inject(to_server, &bytes);
                 }
@@ -234,7 +234,7 @@ fn no_state_can_be_forced_while_opening_and_closing() {
     }
 }
 
-/// Ends that answer: in OPEN, TIMEWAIT and REQUEST.
+/// Ends that reply: in OPEN, TIMEWAIT and REQUEST.
 fn targets() -> [(&'static str, bool, Connection); 4] {
     let open = Link::open(client_config(), server_config());
     let mut gone = Link::open(client_config(), server_config());
@@ -265,12 +265,12 @@ fn no_end_sends_more_than_comes() {
                 let bytes = blind(&mut random, is_server, packet_type);
                 came += bytes.len();
                 end.handle_datagram(now, &datagram(&bytes));
-                // Without its timers: what is sent is an answer.
+                // Without its timers: packets sent are replies.
                 for sent in drain(&mut end, now) {
                     (left, answers) = (left + sent.len(), answers + 1);
                 }
             }
-            // Eight Syncs or Resets a second and eight at once; what a connection has to say anyway is left to it.
+            // Eight Syncs or Resets per second and eight at once; packets that the connection sends anyway are allowed.
             assert!(answers <= 8 * (SECONDS as usize + 2) + 8, "{what}, {packet_type}: {answers}");
             assert!(left * 10 < came, "{what}, {packet_type}: {left} of {came} bytes");
         }
@@ -298,7 +298,7 @@ fn a_listener_sends_no_more_than_comes() {
                 ListenerEvent::Accepted(_) => panic!("by a blind {packet_type}"),
             }
         }
-        // 1,024 a second for four seconds, and as many at once.
+        // 1,024 per second for four seconds, and as many at once.
         assert!(left <= came + 4_096 && resets <= 1_024 * 5, "{left} of {came} bytes, {resets} Resets");
         assert_eq!(l.half_open(), 0);
 

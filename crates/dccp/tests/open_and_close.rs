@@ -1,19 +1,19 @@
-//! A model check of opening and closing: a client and a server with its listener, and a network that loses, repeats and reorders.
-//! All sequences of events up to a depth are played, states that have been seen before left out; then each is let run on over a
-//! network that has come to its senses, and has to end well.
+//! A model check of opening and closing: a client and a server with its listener, and a network that drops, duplicates
+//! and reorders. All sequences of events up to a depth are played, except from states seen before; then each continues
+//! over a network without faults and has to end well.
 //!
-//! What has to hold, at every step:
-//! - nothing panics, and no end sends without end;
-//! - an end is in OPEN only after the other has been on the way there: no end talks to one that never was;
+//! Invariants at every step:
+//! - nothing panics, and no end sends endlessly;
+//! - an end is in OPEN only after the other was opening: no end talks to one that never existed;
 //! - no data is delivered that was not sent, and none twice;
 //!
-//! and in the end:
-//! - where nobody has closed, both ends are in OPEN and none has been reset;
-//! - where anyone has closed or given up, both ends are gone.
+//! and at the end:
+//! - if neither end has closed, both are in OPEN and none was reset;
+//! - if either has closed or given up, both ends are gone.
 
 //!
-//! With the depths below that is 28,000 states and 21,000 sequences played to the end; `all_of_it_deeper` goes further, to 800,000
-//! states and 600,000 sequences.
+//! With the depths below that is 28,000 states and 21,000 sequences played to the end; `all_of_it_deeper` covers
+//! 800,000 states and 600,000 sequences.
 
 mod support;
 
@@ -35,16 +35,16 @@ enum Side {
 
 use Side::{Client, Server};
 
-/// What may happen next.
+/// The next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Event {
-    /// The oldest packet that has left this side arrives.
+    /// The oldest packet sent by this side arrives.
     Deliver(Side),
     /// The newest arrives before the others.
     DeliverNewest(Side),
     /// The oldest is lost.
     Lose(Side),
-    /// A copy of the oldest arrives; another stays on the way.
+    /// A copy of the oldest arrives; the original stays in flight.
     Repeat(Side),
     /// The application sends a datagram.
     Send(Side),
@@ -52,7 +52,7 @@ enum Event {
     Close(Side),
     /// The application aborts.
     Abort(Side),
-    /// Nothing happens until the next timer, whatever is on the way.
+    /// Nothing happens until the next timer, with any packets in flight.
     Wait,
 }
 
@@ -74,7 +74,7 @@ const EVENTS: [Event; 15] = [
     Event::Abort(Server),
 ];
 
-/// How much goes wrong in one sequence.
+/// Maximum number of faults in one sequence.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     losses: u32,
@@ -83,19 +83,19 @@ struct Budget {
     sends: u32,
     closes: u32,
     aborts: u32,
-    /// Timers before which nothing arrives: the network's delay is shorter than what an end waits before it gives up.
+    /// Timers that expire before anything arrives: the network's delay is shorter than the time before an end gives up.
     waits: u32,
 }
 
 /// Time between two events.
 const STEP: TimeDelta = TimeDelta::from_millis(5);
 
-/// Short times, so that the end comes soon; their order is that of the defaults.
+/// Short times, so that the end is reached soon; their order is that of the defaults.
 fn timed(config: Config, budget: Budget) -> Config {
     Config {
         give_up_after: TimeDelta::from_secs(20),
         time_wait: TimeDelta::from_secs(5),
-        // A Reset that is lost is not repeated: without data only a test shows that the other end is gone.
+        // A lost Reset is not repeated: without data only a test shows that the other end is gone.
         keep_alive: (budget.aborts > 0).then_some(TimeDelta::from_secs(6)),
         ..config
     }
@@ -106,7 +106,7 @@ struct World {
     client: Connection,
     listener: Listener,
     server: Option<Connection>,
-    /// Packets on the way, by the side that they left.
+    /// Packets in flight, by the side that sent them.
     on_the_way: [VecDeque<Vec<u8>>; 2],
     sent: [u32; 2],
     received: [u32; 2],
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// Plays an event; `false` where it cannot happen.
+    /// Plays an event; returns `false` if it cannot occur.
     fn play(&mut self, event: Event) -> bool {
         let budget = match event {
             Event::Lose(_) => &mut self.budget.losses,
@@ -248,7 +248,7 @@ impl World {
         true
     }
 
-    /// Takes what the ends send and have received, and looks whether all is as it has to be.
+    /// Takes packets sent and data received, and checks the invariants.
     fn after(&mut self) {
         let now = self.now;
         let mut out = Vec::new();
@@ -280,7 +280,7 @@ impl World {
         }
         let client_has_heard = self.client_was.contains(&State::PartOpen);
         assert!(!self.server_was.contains(&State::Open) || client_has_heard, "a server alone in OPEN");
-        // The server may have gone on from OPEN within the same packet.
+        // The server may have left OPEN within the same packet.
         assert!(!self.client_was.contains(&State::Open) || self.server_was.iter().any(|s| *s >= State::Open));
         if let Some(end) = self.server.as_ref().filter(|s| s.state() == State::Closed).map(|s| s.end()) {
             self.server_ends.extend(end.map(|e| e.reason));
@@ -292,7 +292,7 @@ impl World {
         self.client.state() == State::Closed && self.server.is_none() && self.listener.half_open() == 0
     }
 
-    /// What tells this world from others; the inside of congestion control is not seen.
+    /// Identifies this state; the internals of congestion control are not included.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         format!("{:?}", self.client).hash(&mut hasher);
@@ -303,7 +303,7 @@ impl World {
         hasher.finish()
     }
 
-    /// Lets all run on over a network that does nothing wrong, until nothing more is to come.
+    /// Continues over a network without faults until no event is left.
     fn run_on(&mut self) {
         self.budget.waits = u32::MAX;
         let until = self.now + TimeDelta::from_secs(180);
@@ -317,7 +317,7 @@ impl World {
                     self.play(Event::Deliver(from));
                 }
                 None => {
-                    // Both in OPEN, silent but for tests of whether the other end is there.
+                    // Both in OPEN, silent except for tests of the other end.
                     let open = |s: Option<&Connection>| s.is_some_and(|s| s.state() == State::Open);
                     let both_open = open(Some(&self.client)) && open(self.server.as_ref()) && !self.ended;
                     quiet += u32::from(both_open);
@@ -337,7 +337,7 @@ impl World {
             assert_eq!((self.client.state(), server), (State::Open, Some(State::Open)), "{:?}", self.client.end());
             assert!(self.client.end().is_none() && self.server_ends.is_empty());
         }
-        // Without an abort nobody is reset but for being late.
+        // Without an abort a reset occurs only for lateness.
         for reason in self.server_ends.iter().copied().chain(self.client.end().map(|e| e.reason)) {
             let fine = match reason {
                 EndReason::Closed | EndReason::TimedOut => true,
@@ -415,7 +415,7 @@ impl Drop for Told {
     }
 }
 
-/// Searches from what `before` leads to, so many events deep; how many states it has seen.
+/// Searches from the state after `before`, to this depth; returns the number of states seen.
 fn check(cookies: Cookies, budget: Budget, before: &[Event], depth: usize) -> usize {
     let mut search = Search {
         cookies,
@@ -469,7 +469,8 @@ fn ending_in_every_way() {
     assert!(check(Cookies::Never, budget, &OPENING, 5) > 2_000);
 }
 
-/// The same, deeper, which takes minutes: `WEIR_DEEP=1 cargo test --release -p weir-dccp --test open_and_close -- --nocapture`.
+/// The same, deeper, which takes minutes: `WEIR_DEEP=1 cargo test --release -p weir-dccp --test open_and_close --
+/// --nocapture`.
 #[test]
 fn all_of_it_deeper() {
     if std::env::var_os("WEIR_DEEP").is_none() {

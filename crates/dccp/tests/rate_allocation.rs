@@ -36,7 +36,7 @@ fn an_idle_half_connection_is_small() {
             drive = Some(d);
         });
         let kept = counted.bytes_current;
-        // The drive's own buffers are in it.
+        // Includes the drive's own buffers.
         assert!((1_000..8_192).contains(&kept), "CCID {ccid} keeps {kept} bytes");
     }
 }

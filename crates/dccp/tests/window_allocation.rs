@@ -30,7 +30,7 @@ fn the_counter_counts() {
 #[test]
 fn an_idle_half_connection_is_small() {
     for ccid in [2, 5] {
-        // Made and used a little, as when a connection opens.
+        // Created and used a little, as when a connection opens.
         let mut drive = None;
         let counted = allocation_counter::measure(|| {
             let mut d = Drive::new(ccid, 2_000, u64::MAX);
@@ -40,7 +40,7 @@ fn an_idle_half_connection_is_small() {
             drive = Some(d);
         });
         let kept = counted.bytes_current;
-        // The drive's own buffers are in it.
+        // Includes the drive's own buffers.
         assert!((200..4_096).contains(&kept), "CCID {ccid} keeps {kept} bytes");
     }
 }

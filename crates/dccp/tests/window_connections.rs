@@ -1,4 +1,4 @@
-//! Whole connections over CCIDs 2 and 5: random loss, marks, a narrow way back, data both ways.
+//! Whole connections over CCIDs 2 and 5: random loss, marks, a narrow return path, data in both directions.
 
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ impl Pair {
         }
     }
 
-    /// Runs for a while; gives the datagrams a second that each end has received.
+    /// Runs for a while; returns the datagrams per second received by each end.
     fn run(&mut self, seconds: i64) -> Vec<f64> {
         let before: Vec<_> = self.ends.iter().map(|e| e.received).collect();
         let end = self.now + TimeDelta::from_secs(seconds);
@@ -195,7 +195,7 @@ fn a_narrow_way_back_raises_ack_ratio() {
             });
             (rates.sum::<f64>() / 60.0, mean, p.links[1].dropped)
         };
-        // 1,044 bytes each: 1,197 a second at most, for which Ack Ratio 2 needs some 300 kbit/s.
+        // 1,044 bytes each: at most 1,197 per second, for which Ack Ratio 2 needs about 300 kbit/s.
         let (rate, ratio, _) = run(1_000);
         assert!((1_130.0..=1_198.0).contains(&rate) && (ratio - 2.0).abs() < 0.01, "CCID {ccid}: {rate} {ratio}");
         let (rate, ratio, dropped) = run(64);
@@ -222,9 +222,9 @@ fn data_both_ways() {
 fn a_pause_and_a_broken_path() {
     let mut p = Pair::new(2, Link::new(10_000, 25, 50), Link::new(10_000, 25, 50));
     p.run(10);
-    // Nothing comes through for three seconds: timeouts, then slow start.
+    // No packet passes for three seconds: timeouts, then slow start.
     (p.links[0].loss, p.links[1].loss) = (1.0, 1.0);
-    // (but for what is on its way: two round trips of 1,197 packets a second)
+    // (except those in flight: two round trips of 1,197 packets per second)
     assert!(p.run(3)[1] < 50.0);
     assert!(p.metric(0, "timeouts") >= 2.0);
     (p.links[0].loss, p.links[1].loss) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! Packets are read without allocation, and written without any once a buffer is there.
+//! Packets are parsed without allocation, and written without any once a buffer exists.
 
 use weir_dccp::option::DccpOption;
 use weir_dccp::packet::{Header, PacketType, PacketWriter, WireSequence, parse};
@@ -31,6 +31,6 @@ fn nothing_is_allocated() {
             read += p.options.entries().filter(|e| e.option.is_ok()).count() + p.options.iter().count();
         }
     });
-    // Two Ack Vectors and three more, twice over.
+    // Two Ack Vectors and three more, twice.
     assert_eq!((counted.count_total, read), (0, 100 * 10));
 }

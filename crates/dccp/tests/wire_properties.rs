@@ -1,4 +1,4 @@
-//! Packets written and read again, and what no input may do.
+//! Packets written and parsed again, and properties of any input.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use weir_dccp::packet::{
 };
 use weir_units::Seq48;
 
-/// An option with data of its own.
+/// An option with its own data.
 #[derive(Clone, Debug)]
 struct Sample(u8, Vec<u8>, u64);
 
@@ -41,7 +41,7 @@ impl Sample {
 }
 
 fn samples() -> impl Strategy<Value = Vec<Sample>> {
-    // Numbers of all sizes, so that every length of theirs comes up.
+    // Numbers of all magnitudes, so that every encoded length occurs.
     let number = (any::<u64>(), 0u32..64).prop_map(|(n, shift)| n >> shift);
     let sample = (1u8..=255, vec(any::<u8>(), 0..=253), number).prop_map(|(k, data, n)| Sample(k, data, n));
     vec(sample, 0..6)
@@ -107,7 +107,7 @@ proptest! {
         prop_assert_eq!((p.header, p.data), (header, &data[..]));
         prop_assert_eq!(p.service_code, opens.then_some(code));
         prop_assert_eq!(p.reset, (t == PacketType::Reset).then_some(reset));
-        // A Mandatory at the end turns to padding where padding follows, and on Data it is not seen.
+        // A Mandatory at the end becomes padding if padding follows, and on Data it is ignored.
         let mut expected: Vec<_> = written.clone();
         if t == PacketType::Data {
             expected.retain(|o| *o != DccpOption::Mandatory);
@@ -146,14 +146,14 @@ proptest! {
     #[test]
     fn any_bytes_are_options(bytes in vec(prop_oneof![0u8..=6, any::<u8>(), 32u8..=44], 0..60), t in 0usize..10) {
         let options = Options::new(&bytes, PacketType::ALL[t]);
-        // What can be read says the same when it is written and read again.
+        // A packet that can be parsed has the same contents after it is written and parsed again.
         let read: Vec<_> = options.iter().filter_map(Result::ok).collect();
         let mut again = vec![];
         prop_assert!(read.iter().all(|o| o.write_into(&mut again)));
         prop_assert!(again.len() <= bytes.len());
         let reread: Vec<_> = Options::new(&again, PacketType::ALL[t]).iter().collect();
         prop_assert_eq!(reread, read.iter().map(|o| Ok(*o)).collect::<Vec<_>>());
-        // Entries are the same but for Mandatory, up to one of those gone wrong.
+        // Entries are the same except for Mandatory, up to an invalid one.
         let mut seen = options.iter().filter(|o| *o != Ok(DccpOption::Mandatory));
         for e in options.entries() {
             if matches!(e.option, Err(bad) if bad.fault == OptionFault::Mandatory) {

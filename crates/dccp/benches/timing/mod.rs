@@ -3,10 +3,10 @@
 use cpu_time::ThreadTime;
 use std::time::Duration;
 
-/// One part of a round of a half-connection; returns how many events it had.
+/// One part of a round of a half-connection; returns the number of events.
 pub(crate) type Part<D> = fn(&mut D) -> u64;
 
-/// CPU time of so many events of part `timed` of a round; the clock is read once a batch and part.
+/// CPU time of this many events of part `timed` of a round; the clock is read once per batch and part.
 pub(crate) fn time<D>(drives: &mut [D], parts: &[Part<D>], timed: usize, wanted: u64) -> Duration {
     let (mut took, mut events) = (Duration::ZERO, 0);
     while events < wanted {

@@ -4,39 +4,39 @@ use crate::packet::PacketWriter;
 use std::collections::VecDeque;
 use weir_units::Seq48;
 
-/// Most bytes of runs that are kept: three options full. They and what else an acknowledgement carries fit the 1,020 bytes
-/// of a header.
+/// Maximum bytes of runs kept: three full options. Together with the rest of an acknowledgement they fit the 1,020
+/// bytes of a header.
 const MAX_BYTES: usize = 3 * MAX_RUNS;
-/// Most packets that the buffer covers.
+/// Maximum packets covered by the buffer.
 const MAX_PACKETS: u64 = MAX_BYTES as u64 * MAX_RUN;
-/// Most acknowledgements that are remembered; see [`Buffer::on_ack_sent`].
+/// Maximum acknowledgements remembered; see [`Buffer::on_ack_sent`].
 const MAX_RECORDS: usize = 1_024;
 
-/// What a packet's number says of it.
+/// The position of a received packet's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// It is beyond all others; so many are missing before it.
+    /// It is greater than all others.
     New {
-        /// Packets between the newest so far and this one.
+        /// Packets missing between the previous newest and this one.
         missing: u64,
     },
     /// It was missing, and is late.
     Late,
-    /// It had arrived before.
+    /// It was received before.
     Duplicate,
-    /// It is older than what is remembered: late or a duplicate.
+    /// It is older than the buffer's memory: late or a duplicate.
     Forgotten,
 }
 
-/// What became of the packets of a half-connection, at its receiver (RFC 4340, section 11.4.2 and appendix A).
+/// The fate of the packets of a half-connection, at its receiver (RFC 4340, section 11.4.2 and appendix A).
 ///
-/// It is a ring of runs, the newest first, of 4 bytes each, and begins empty. It reports at most 759 bytes' worth of runs
-/// (three options): between 759 packets, when each fared otherwise than its neighbours, and 48,576. When it is full the
-/// oldest runs fall out; they have been in every acknowledgement since they came, and a sender takes packets that no vector
-/// covers as not received. Acknowledgements that have left are remembered too, 16 bytes each, at most 1,024 of them.
+/// A ring of runs, newest first, of 4 bytes each; it is empty at first. It reports at most 759 bytes of runs (three
+/// options): from 759 packets, if each differs from its neighbours, to 48,576. When it is full, the oldest runs are
+/// dropped; they have been in every acknowledgement since their packets were received, and a sender treats packets that
+/// no vector covers as not received. Acknowledgements sent are remembered too, 16 bytes each, at most 1,024 of them.
 ///
-/// The nonce echo is always zero. The experiment has ended and RFC 8311 takes the nonce out of CCIDs 2 to 4; a sender that
-/// uses ECT(0) alone, as all of Weir's do, expects zero.
+/// The nonce echo is always zero. The ECN nonce experiment has ended, and RFC 8311 removes the nonce from CCIDs 2 to 4;
+/// a sender that uses only ECT(0), as all of Weir's do, expects zero.
 ///
 /// ```
 /// use weir_dccp::ack_vector::{AckState, Arrival, Buffer};
@@ -49,13 +49,13 @@ pub enum Arrival {
 #[derive(Clone, Debug, Default)]
 pub struct Buffer {
     newest: Option<Seq48>,
-    /// The newest first.
+    /// Newest first.
     cells: VecDeque<Cell>,
     /// Packets in all cells.
     packets: u64,
-    /// Bytes that all cells take in options.
+    /// Bytes of all cells in options.
     bytes: usize,
-    /// The oldest first.
+    /// Oldest first.
     records: VecDeque<Record>,
 }
 
@@ -73,27 +73,27 @@ impl Cell {
     }
 }
 
-/// An acknowledgement that has left.
+/// An acknowledgement that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Record {
-    /// Its own number.
+    /// Its sequence number.
     own: Seq48,
-    /// When it is acknowledged, all up to here can be forgotten.
+    /// Once it is acknowledged, everything up to this number can be removed.
     covers: Seq48,
 }
 
 impl Buffer {
-    /// The newest packet that came: the one to acknowledge.
+    /// The newest packet received: the one to acknowledge.
     pub const fn newest(&self) -> Option<Seq48> {
         self.newest
     }
-    /// Bytes that [`Self::write`] takes for all it knows.
+    /// Bytes that [`Self::write`] needs for its whole state.
     pub const fn option_bytes(&self) -> usize {
         self.bytes + 2 * self.bytes.div_ceil(MAX_RUNS)
     }
 
-    /// A packet has arrived, of any type. `state` is [`AckState::Received`] or [`AckState::Marked`]; a mark stays when the packet
-    /// comes again without one (RFC 4340, section 11.4.1, leaves it open).
+    /// A packet of any type was received. `state` is [`AckState::Received`] or [`AckState::Marked`]; a mark is kept
+    /// when an unmarked duplicate is received (RFC 4340, section 11.4.1, leaves this open).
     pub fn on_packet(&mut self, seq: Seq48, state: AckState) -> Arrival {
         debug_assert!(state.came(), "a packet that came");
         let ahead = self.newest.map_or(1, |n| seq.since(n));
@@ -131,7 +131,7 @@ impl Buffer {
         self.packets += u64::from(len);
     }
 
-    /// Lets the oldest packets go whose runs take a byte.
+    /// Removes the oldest packets, whose runs take one byte.
     fn forget_byte(&mut self) {
         let Some(cell) = self.cells.back_mut() else { return };
         let part = match cell.len % MAX_RUN as u16 {
@@ -163,7 +163,7 @@ impl Buffer {
         let old = self.cells[index].state;
         if !old.came() || (old == AckState::Received && state == AckState::Marked) {
             self.set(index, into, state);
-            // Acknowledgements that left before do not report it, so they cover only what is older (RFC 4340, A.3).
+            // Earlier acknowledgements do not report it, so they cover only older packets (RFC 4340, A.3).
             for r in self.records.iter_mut().rev().take_while(|r| !seq.is_after(r.covers)) {
                 r.covers = seq.sub(1);
             }
@@ -171,7 +171,7 @@ impl Buffer {
         if old.came() { Arrival::Duplicate } else { Arrival::Late }
     }
 
-    /// Gives the packet that lies `into` a cell, counted from its newest, another state.
+    /// Changes the state of the packet at offset `into` of a cell, counted from its newest.
     fn set(&mut self, index: usize, into: u16, state: AckState) {
         let cell = self.cells[index];
         let (newer, older) = (into, cell.len - into - 1);
@@ -202,7 +202,7 @@ impl Buffer {
         self.bytes += cell.bytes();
     }
 
-    /// Makes one of a cell and the next older, if they are alike.
+    /// Merges a cell with the next older one if their states are equal.
     fn merge(&mut self, index: usize) {
         let (Some(&a), Some(&b)) = (self.cells.get(index), self.cells.get(index + 1)) else { return };
         let Some(len) = a.len.checked_add(b.len).filter(|_| a.state == b.state) else { return };
@@ -212,8 +212,9 @@ impl Buffer {
         self.cells.remove(index + 1);
     }
 
-    /// Writes Ack Vector options that begin at `acknowledged`, the acknowledgement number of their packet, with all that is known
-    /// of older ones. `false` where the header had no room for all of it (the newest are in), or nothing is known of the packet.
+    /// Writes Ack Vector options that begin at `acknowledged`, the acknowledgement number of their packet, and cover
+    /// everything known of older packets. Returns `false` if the header had no room for all of it (the newest are
+    /// included), or nothing is known of the packet.
     pub fn write(&self, acknowledged: Seq48, out: &mut PacketWriter<'_>) -> bool {
         let Some(mut skip) = self.newest.map(|n| n.since(acknowledged)).filter(|&d| d >= 0).map(i64::unsigned_abs)
         else {
@@ -249,8 +250,8 @@ impl Buffer {
         filled == 0 || out.option(&DccpOption::AckVector { nonce: false, runs: &runs[..filled] })
     }
 
-    /// A packet of this end, with number `own`, has left with the vector of `acknowledged`. Every second is forgotten when there are
-    /// 1,024; an acknowledgement of a forgotten one then clears nothing, and one of the next does.
+    /// This end's packet `own` was sent with the vector of `acknowledged`. At 1,024 entries every second one is
+    /// removed; an acknowledgement of a removed one then clears nothing, and that of the next one does.
     pub fn on_ack_sent(&mut self, own: Seq48, acknowledged: Seq48) {
         if self.records.back().is_some_and(|r| !own.is_after(r.own)) {
             return;
@@ -265,18 +266,18 @@ impl Buffer {
         self.records.push_back(Record { own, covers: acknowledged });
     }
 
-    /// Nothing has arrived for a while: gives memory back that a burst took. Of acknowledgements that have left only the newest is
-    /// remembered, which is the one that can still be acknowledged.
+    /// Nothing was received for a while: releases memory used by a burst. Of the acknowledgements sent, only the newest
+    /// is kept, the one that can still be acknowledged.
     pub fn shrink(&mut self) {
         self.records.drain(..self.records.len().saturating_sub(1));
         self.records.shrink_to(16);
         self.cells.shrink_to(16);
     }
 
-    /// The other end has acknowledged this end's packet `own`. What the vector on it reported need not be reported again, but for the newest
-    /// packet: a vector is never empty. A number that no vector left with changes nothing.
+    /// The other end acknowledged this end's packet `own`. What its vector reported need not be reported again, except
+    /// the newest packet: a vector is never empty. A number without a vector changes nothing.
     ///
-    /// See [`Self::on_ack_runs`] as well: the packet acknowledged may carry no vector while one shortly before it did.
+    /// See also [`Self::on_ack_runs`]: the acknowledged packet may carry no vector although one shortly before it did.
     pub fn on_ack_of_ack(&mut self, own: Seq48) {
         let Ok(at) = self.records.binary_search_by(|r| r.own.since(own).cmp(&0)) else { return };
         let covers = self.records[at].covers;
@@ -298,8 +299,9 @@ impl Buffer {
 }
 
 impl Buffer {
-    /// The runs of the other end's own vector, newest first: the newest packet among them that has arrived and took a vector along is
-    /// acknowledged as well. Where both ends send data, the packet that an acknowledgement names may never be one with a vector.
+    /// The runs of the other end's own vector, newest first: the newest packet among them that was received and carried
+    /// a vector counts as acknowledged too. If both ends send data, the packet named by an acknowledgement may never be
+    /// one with a vector.
     pub fn on_ack_runs(&mut self, runs: impl Iterator<Item = AckRun>) {
         let Some(oldest) = self.records.front().map(|r| r.own) else { return };
         for run in runs {

@@ -1,8 +1,8 @@
 //! CCID 2, TCP-like congestion control (RFC 4341): a window of packets, halved on loss and on marks.
 //!
-//! It is SACK TCP's control without retransmission. As others have measured (S. Jero, 2013, section 2.2.3.1), it lacks fast
-//! recovery and so may take more than TCP: its window may grow in the round trip after a loss. That is the RFC's; the
-//! parameter `virtual_recovery` takes it away.
+//! It is SACK TCP's control without retransmission. As S. Jero, 2013, section 2.2.3.1, measured, it lacks fast recovery
+//! and so may take more than TCP: its window may grow in the round trip after a loss. That follows the RFC; the
+//! parameter `virtual_recovery` prevents it.
 
 mod ack_ratio;
 mod ack_loss;
@@ -31,7 +31,7 @@ use weir_cc::tunable::SetupError;
 /// The half at the data's sender.
 pub type Sender = WindowSender<Reno>;
 
-/// What windows need of the connection.
+/// Requirements of window-based CCIDs on the connection.
 pub(super) const REQUIREMENTS: Requirements = Requirements { ack_vector: true, ndp_count: false, elapsed_time: false };
 
 /// The registry's entry.

@@ -1,13 +1,16 @@
 //! CCID 4: TCP-Friendly Rate Control for small packets (RFC 5622 over RFC 4828).
 //!
-//! It is [CCID 3](super::ccid3) for applications that send small packets because of time, not of rate: speech. What differs:
-//! - The throughput equation takes the nominal segment of 1,460 bytes, or what a packet may carry where that is less (RFC 4828,
-//!   section 3), and gives X without headers: times s / (s + H), with H of 36 bytes (RFC 5622, section 5; RFC 4828 has 40). The
-//!   factor goes to the equation alone: slow start and the limit by X_recv count what has been received, which has no headers.
-//! - Packets are 10 ms apart. Where timers are coarse ([`t_gran`](super::ccid3::Config::t_gran)) a packet that was late may be
-//!   made up for, but no more than three leave within 30 ms (RFC 5622, section 5).
-//! - A loss interval of up to two round trips counts packets over losses, N / K, and is left out while it is open. The receiver
-//!   recognises short ones by window counters (RFC 5622, section 8.4), the sender by when they were reported.
+//! It is [CCID 3](super::ccid3) for applications whose packets are small because of timing, not of rate, such as
+//! speech. Differences:
+//! - The throughput equation uses the nominal segment of 1,460 bytes, or the maximum packet size if that is smaller
+//!   (RFC 4828, section 3), and yields X without headers: times s / (s + H), with H of 36 bytes (RFC 5622, section 5;
+//!   RFC 4828 has 40). The factor applies to the equation alone: slow start and the limit by X_recv count received
+//!   data, which has no headers.
+//! - Packets are at least 10 ms apart. With coarse timers ([`t_gran`](super::ccid3::Config::t_gran)) a late packet may
+//!   be made up for, but at most three are sent within 30 ms (RFC 5622, section 5).
+//! - A loss interval of up to two round trips counts packets over losses, N / K, and is omitted while it is open. The
+//!   receiver recognises short ones by window counters (RFC 5622, section 8.4), the sender by the time of their
+//!   reports.
 //! - Feedback carries Dropped Packets (RFC 5622, section 8.7).
 
 mod small_packets;
@@ -21,13 +24,13 @@ use weir_cc::tunable::SetupError;
 use weir_units::{DataSize, TimeDelta};
 
 weir_cc::tunables! {
-    /// What CCID 4 has besides the parameters of CCID 3.
+    /// Parameters of CCID 4 in addition to those of CCID 3.
     pub struct Config {
         /// The nominal segment of the throughput equation (RFC 4828, section 3: 1,460 bytes).
         nominal_segment: DataSize = 1_460, 100 => 65_535;
         /// H: headers of a packet (RFC 5622, section 5: 36 bytes of IPv4 and DCCP-Data; RFC 4828, section 3: 40).
         header: DataSize = 36, 0 => 200;
-        /// Least time between packets (RFC 4828, section 4.3: 10 ms).
+        /// Minimum time between packets (RFC 4828, section 4.3: 10 ms).
         min_interval: TimeDelta = 10.0, 0.0 => 1_000.0;
     }
 }

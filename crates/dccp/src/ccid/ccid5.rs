@@ -1,8 +1,8 @@
 //! CCID 5: CCID 2 with CUBIC's window (RFC 9438).
 //!
-//! No document defines it, and IANA has not assigned the number: it is what the Linux DCCP test tree calls its experiment by
-//! G. Renker (S. Jero, 2013, section 2.2.3.1). Only the window's growth in congestion avoidance and its reduction differ from CCID 2;
-//! packets on the wire do not.
+//! No document defines it, and IANA has not assigned the number: it is that of G. Renker's experiment in the Linux DCCP
+//! test tree (S. Jero, 2013, section 2.2.3.1). Only the growth of the window in congestion avoidance and its reduction
+//! differ from CCID 2; packets on the wire do not.
 
 mod cubic;
 

@@ -1,8 +1,8 @@
 //! Congestion control of a half-connection, by its number (RFC 4340, section 10).
 //!
-//! Data go from the half-connection's sender to its receiver, acknowledgements come back. A CCID has a half at each end:
-//! [`CcidSender`] says when data may leave, [`CcidReceiver`] when to acknowledge and with what. The connection does what all
-//! of them share: headers, features, Ack Vectors, timestamps.
+//! Data is sent from the half-connection's sender to its receiver, acknowledgements in the other direction. A CCID has
+//! a half at each end: [`CcidSender`] decides when data may be sent, [`CcidReceiver`] when and with what to
+//! acknowledge. The connection implements what all of them share: headers, features, Ack Vectors, timestamps.
 
 mod registry;
 
@@ -12,18 +12,18 @@ use crate::option::Options;
 use crate::packet::{PacketType, PacketWriter};
 use weir_units::{DataRate, DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 
-/// Whether data may leave.
+/// Whether data may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permission {
-    /// A packet may leave now.
+    /// A packet may be sent now.
     Now,
-    /// One may leave at this instant if nothing comes in between.
+    /// One may be sent at this time if no event occurs before.
     At(Timestamp),
-    /// Only an acknowledgement or a timeout can open the way.
+    /// Only an acknowledgement or a timeout can permit sending.
     Blocked,
 }
 
-/// A packet that has just left, of any type: all take a sequence number.
+/// A packet just sent, of any type: all consume a sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentPacket {
     /// When.
@@ -38,32 +38,33 @@ pub struct SentPacket {
     pub header: DataSize,
     /// ECN field.
     pub ecn: Ecn,
-    /// Bytes of application data that wait in the send queue behind it; with none, the application limits the rate.
+    /// Bytes of application data in the send queue behind it; if zero, the application limits the rate.
     pub queued: DataSize,
 }
 
-/// A packet of the half-connection's receiver that acknowledges, as its sender sees it.
+/// A packet of the half-connection's receiver that acknowledges, as seen by the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledgement<'a> {
-    /// When it came.
+    /// Its arrival time.
     pub now: Timestamp,
-    /// Its own number, in the numbers of the other direction. Gaps show lost acknowledgements.
+    /// Its own number, in the numbers of the other direction. Gaps indicate lost acknowledgements.
     pub sequence: Seq48,
     /// Its type.
     pub packet_type: PacketType,
-    /// Packets without data just before it (NDP Count), where it says.
+    /// Packets without data just before it (NDP Count), if present.
     pub ndp_count: Option<u64>,
     /// The packet acknowledged.
     pub acknowledged: Seq48,
-    /// The runs of all its Ack Vector options, for [`crate::ack_vector::runs`]; empty where there is none.
+    /// The runs of all its Ack Vector options, for [`crate::ack_vector::runs`]; empty if there is none.
     pub ack_vector: &'a [u8],
-    /// How long the receiver held the packet acknowledged, where it reports that.
+    /// How long the receiver held the acknowledged packet, if it reports that.
     pub elapsed: Option<TimeDelta>,
-    /// Round-trip time by a timestamp that came back, the time held taken off.
+    /// Round-trip time by an echoed timestamp, the hold time subtracted.
     pub echo_rtt: Option<TimeDelta>,
-    /// The data of its Data Dropped options; empty where there is none.
+    /// The data of its Data Dropped options; empty if there is none.
     pub data_dropped: &'a [u8],
-    /// Whether the receiver says that it is slow (RFC 4340, section 11.6): the rate is not to rise for a round trip.
+    /// Whether the receiver signals that it is slow (RFC 4340, section 11.6): the rate must not increase for a round
+    /// trip.
     pub slow_receiver: bool,
     /// ECN field of the acknowledgement itself.
     pub ecn: Ecn,
@@ -86,18 +87,18 @@ pub struct ReceivedPacket<'a> {
     pub ecn: Ecn,
     /// Four bits of the sender's CCID.
     pub ccval: u8,
-    /// Packets without data just before it, where it says.
+    /// Packets without data just before it, if present.
     pub ndp_count: Option<u64>,
-    /// Round-trip time as the other half of this end knows it, where it does.
+    /// Round-trip time known to the other half of this end, if any.
     pub rtt: Option<TimeDelta>,
     /// All options; those of CCIDs from 128 to 191 are the sender half's.
     pub options: Options<'a>,
 }
 
-/// A chunk of data that the application hands over at once and is done with before the next: a frame.
+/// A chunk of data that the application submits as a whole before the next one: a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
-    /// When it was handed over.
+    /// When it was submitted.
     pub now: Timestamp,
     /// Its bytes.
     pub size: DataSize,
@@ -105,45 +106,46 @@ pub struct Chunk {
     pub interval: TimeDelta,
 }
 
-/// The half at the data's sender. As with [`weir_cc::Controller`], no input makes it panic; times never go back.
+/// The half at the data's sender. As with [`weir_cc::Controller`], no input makes it panic; times never decrease.
 pub trait CcidSender {
-    /// Whether a packet with this much data may leave at `now`. A read: asking twice changes nothing.
+    /// Whether a packet with this much data may be sent at `now`. A pure query.
     fn may_send(&self, now: Timestamp, data: DataSize) -> Permission;
-    /// A packet has left; acknowledgements without data too, which congestion control does not hold back.
+    /// A packet was sent; this includes acknowledgements without data, which congestion control does not hold back.
     fn on_packet_sent(&mut self, sent: &SentPacket);
     /// A valid acknowledgement has arrived.
     fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>);
-    /// A valid packet of the other end has arrived that does not acknowledge (DCCP-Data), so that its number is not taken for a lost
-    /// acknowledgement's.
+    /// A valid packet of the other end that does not acknowledge (DCCP-Data) was received, so that its number is not
+    /// taken for a lost acknowledgement's.
     fn on_unacknowledging_packet(&mut self, now: Timestamp, sequence: Seq48, ndp_count: Option<u64>) {
         let _ = (now, sequence, ndp_count);
     }
-    /// When to call [`Self::on_timeout`], if nothing comes before.
+    /// When to call [`Self::on_timeout`], if no event occurs before.
     fn poll_timeout(&self) -> Option<Timestamp>;
     /// The deadline has passed; afterwards `poll_timeout` is later.
     fn on_timeout(&mut self, now: Timestamp);
-    /// CCVal of the packet that leaves now.
+    /// CCVal of the packet sent now.
     fn ccval(&mut self, now: Timestamp) -> u8 {
         let _ = now;
         0
     }
-    /// The Ack Ratio that this half wants of the other end; `None` leaves it (RFC 4340, section 11.3).
+    /// The Ack Ratio that this half requests from the other end; `None` leaves it unchanged (RFC 4340, section 11.3).
     fn ack_ratio(&self) -> Option<u16> {
         None
     }
-    /// Whether the next data packet is to acknowledge, so that the receiver may forget its Ack Vector (RFC 4341, section 6.1.1).
+    /// Whether the next data packet has to acknowledge, so that the receiver can clear its Ack Vector (RFC 4341,
+    /// section 6.1.1).
     fn wants_ack_of_ack(&self, now: Timestamp) -> bool {
         let _ = now;
         false
     }
-    /// Nothing has arrived or left for a while: memory that only a burst needs may be given back.
+    /// Nothing was received or sent for a while: memory needed only by a burst may be released.
     fn on_idle(&mut self) {}
-    /// A chunk has been handed over. Most CCIDs do not care.
+    /// A chunk was submitted. Most CCIDs ignore it.
     fn on_chunk(&mut self, chunk: &Chunk) {
         let _ = chunk;
     }
-    /// The rate at which data may leave now: CCID 2's window by its round-trip time, CCID 3's X; of application data. `None`
-    /// where it is not known yet.
+    /// The current permitted rate of application data: CCID 2's window by its round-trip time, CCID 3's X. `None` if it
+    /// is not known yet.
     fn rate(&self) -> Option<DataRate>;
     /// The same, smoothed for an application to follow.
     fn smoothed_rate(&self) -> Option<DataRate>;
@@ -159,13 +161,14 @@ pub trait CcidSender {
 pub trait CcidReceiver {
     /// A packet has arrived.
     fn on_packet(&mut self, packet: &ReceivedPacket<'_>);
-    /// Whether an acknowledgement is due at `now`. A read.
+    /// Whether an acknowledgement is due at `now`. A pure query.
     fn wants_ack(&self, now: Timestamp) -> bool;
-    /// When one will be due, if nothing comes before; `None` where only a packet can make one due.
+    /// When one will be due, if no event occurs before; `None` if only a packet can make one due.
     fn poll_timeout(&self) -> Option<Timestamp>;
-    /// Writes this half's options into an acknowledgement (with or without data) that leaves now. The connection adds the Ack Vector.
+    /// Writes this half's options into an acknowledgement (with or without data) sent now. The connection adds the Ack
+    /// Vector.
     fn write_options(&mut self, now: Timestamp, out: &mut PacketWriter<'_>);
-    /// An acknowledgement has left, so none is due.
+    /// An acknowledgement was sent, so none is due.
     fn on_ack_sent(&mut self, now: Timestamp);
     /// Ack Ratio was negotiated to this.
     fn on_ack_ratio(&mut self, ratio: u16) {
@@ -181,18 +184,18 @@ macro_rules! ccids {
     ($($variant:ident => $module:ident),* $(,)?) => {
         $(pub mod $module;)*
 
-        /// Any CCID's half at the data's sender: a built-in one by enum, a user's own by trait object.
+        /// Any CCID's half at the data's sender: a built-in one by enum, a custom one by trait object.
         #[non_exhaustive]
         pub enum Sender {
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $variant(Box<$module::Sender>),)*
-            /// A user's own.
+            /// A custom CCID.
             Custom(Box<dyn CcidSender + Send>),
         }
         /// Any CCID's half at the data's receiver.
         #[non_exhaustive]
         pub enum Receiver {
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $variant(Box<$module::Receiver>),)*
-            /// A user's own.
+            /// A custom CCID.
             Custom(Box<dyn CcidReceiver + Send>),
         }
         macro_rules! sender {

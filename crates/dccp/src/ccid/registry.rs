@@ -5,24 +5,24 @@ use std::sync::Arc;
 use weir_cc::tunable::{ParamInfo, SetupError};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// What a half of a CCID is made from, when its half-connection opens.
+/// Inputs to the construction of a CCID's half, when its half-connection opens.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
     /// When that is; no later call has an earlier time.
     pub now: Timestamp,
-    /// Most application data of a packet.
+    /// Maximum application data of a packet.
     pub max_packet_size: DataSize,
-    /// Round-trip time of the handshake, where this end has measured it.
+    /// Round-trip time of the handshake, if this end measured it.
     pub rtt: Option<TimeDelta>,
-    /// Whether packets leave as ECN-capable.
+    /// Whether packets are sent as ECN-capable.
     pub ecn: bool,
-    /// Ack Ratio as it stands (RFC 4340, section 11.3: 2 at first).
+    /// Current Ack Ratio (RFC 4340, section 11.3: 2 at first).
     pub ack_ratio: u16,
-    /// Parameters by name, in the units of [`ParamInfo::unit`]; those that are not the CCID's own are refused.
+    /// Parameters by name, in the units of [`ParamInfo::unit`]; unknown ones are refused.
     pub params: Vec<(String, f64)>,
 }
 
-/// What a CCID needs of the connection.
+/// A CCID's requirements on the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Requirements {
     /// The receiver has to send Ack Vectors.
@@ -47,13 +47,13 @@ pub struct Spec {
     pub summary: &'static str,
     /// The document that it follows.
     pub source: &'static str,
-    /// What it needs of the connection.
+    /// Its requirements on the connection.
     pub requirements: Requirements,
     /// Parameters that may be set.
     pub params: Vec<ParamInfo>,
-    /// Makes the half at the data's sender.
+    /// Constructs the half at the data's sender.
     pub sender: MakeSender,
-    /// Makes the half at the data's receiver.
+    /// Constructs the half at the data's receiver.
     pub receiver: MakeReceiver,
 }
 
@@ -70,7 +70,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// None, for a program that adds its own only.
+    /// An empty registry, for a program that adds only its own.
     pub fn empty() -> Self {
         Self { specs: Vec::new() }
     }

@@ -1,29 +1,31 @@
-//! A CCID for video that knows of chunks, under a number for experiments (RFC 4340, section 19.5). It is used only where a
-//! configuration asks for it by number, 248, on both ends.
+//! An experimental CCID for video that takes chunks into account (RFC 4340, section 19.5). It is used only if a
+//! configuration requests its number, 248, on both ends.
 //!
-//! S. Jero, 2013, section 5.2, asks for a rate-based CCID that an application informs that it sends a group of packets now and
-//! nothing for the next x ms: one that keeps an even rate, and that may raise it linearly over a round trip or a chunk as long as
-//! it stays below the TCP-friendly rate, where TFRC holds it at twice what was received before: then a key frame after small
-//! frames need not wait. The thesis has no more than that; the rest is ours.
+//! S. Jero, 2013, section 5.2, proposes a rate-based CCID to which an application announces that it sends a group of
+//! packets now and nothing for the next x ms. It keeps an even rate and may raise it linearly over a round trip or a
+//! chunk while it stays below the TCP-friendly rate, where TFRC limits it to twice the rate received before: a key
+//! frame after small frames then need not wait. The thesis specifies no more; the rest is our own.
 //!
-//! It is [CCID 3](super::ccid3) - packets, feedback, loss intervals, X and the nofeedback timer are the same, so its receiver is
-//! CCID 3's - but for when a packet leaves. Of a chunk of which data wait:
+//! Packets, feedback, loss intervals, X and the nofeedback timer are those of [CCID 3](super::ccid3), as is the
+//! receiver; only send times differ. For a chunk with data waiting:
 //!
-//! 1. *Ceiling.* A busy time begins with a chunk that is handed over while nothing waits, at t_0. Within it the rate is bounded by
-//!    X_v(t) = X + max(X_Bps - X, 0) min(1, (t - t_0) / T), where X is CCID 3's, held by twice X_recv, X_Bps is that of the
-//!    throughput equation, both damped (RFC 5348, section 4.5), and T is the shorter of R and the chunk's interval, times `ramp`.
-//!    So X_v never is above X_Bps where X is not, and reaches it within a chunk however long the path is.
-//! 2. Where there is no X_Bps - before the first loss event - and after the nofeedback timer has expired until feedback comes
-//!    again, X_v is X: nothing is known that would allow more.
-//! 3. *Allowance.* Packets leave at X_v, with CCID 3's credit of a round trip for unused send times; whether an interval was
-//!    data-limited is decided by this as there.
-//! 4. *Evenness.* Neither leave packets faster than at the rate that empties the queue by a deadline: the chunk's time plus its
-//!    interval times `spread`; a chunk of more than twice the mean (over about 32) may take as many times that as it is larger than
-//!    twice the mean, up to `most_intervals`. Of chunks that wait together the latest deadline counts. So what CCID 3 sends at once
-//!    out of its credit is spread, a small frame over most of its interval, a key frame over about 100 ms.
+//! 1. *Ceiling.* A busy period begins with a chunk submitted while nothing waits, at t_0. Within it the rate is bounded
+//!    by X_v(t) = X + max(X_Bps - X, 0) min(1, (t - t_0) / T), where X is CCID 3's, limited by twice X_recv, X_Bps is
+//!    that of the throughput equation, both damped (RFC 5348, section 4.5), and T is the shorter of R and the chunk's
+//!    interval, times `ramp`. So X_v never exceeds X_Bps unless X does, and reaches it within a chunk on a path of any
+//!    length.
+//! 2. Without X_Bps - before the first loss event - and after the nofeedback timer has expired until feedback is
+//!    received again, X_v is X: nothing is known that would permit more.
+//! 3. *Allowance.* Packets are sent at X_v, with CCID 3's credit of one round trip for unused send times; this also
+//!    decides whether an interval was data-limited.
+//! 4. *Evenness.* Packets are also sent no faster than at the rate that empties the queue by a deadline: the chunk's
+//!    time plus its interval times `spread`. A chunk of more than twice the mean (over about 32) may take longer, in
+//!    proportion to its size over twice the mean, up to `most_intervals`. Of chunks that wait together the latest
+//!    deadline counts. So what CCID 3 sends at once out of its credit is spread, a small frame over most of its
+//!    interval, a key frame over about 100 ms.
 //!
-//! Without chunks it behaves as CCID 3. The rate that is read out is X_Bps where rule 1 may lead to it, X otherwise; the
-//! smoothed one is a low-pass of it.
+//! Without chunks it behaves as CCID 3. The reported rate is X_Bps if rule 1 may lead to it, otherwise X; the smoothed
+//! one is a low-pass of it.
 
 mod sender;
 
@@ -39,12 +41,13 @@ pub const NUMBER: u8 = 248;
 const NAME: &str = "CCID 248";
 
 weir_cc::tunables! {
-    /// What it has besides the parameters of CCID 3.
+    /// Parameters in addition to those of CCID 3.
     pub struct Config {
-        /// Share of a chunk's interval over which its packets are spread (ours); the rest is for timers and what comes early.
+        /// Share of a chunk's interval over which its packets are spread (own choice); the rest covers timers and early
+        /// chunks.
         spread: f64 = 0.8, 0.0 => 1.0;
-        /// Intervals that a chunk much larger than the mean may take at most, times `spread` (ours: a receiver plays a key frame
-        /// about 100 ms late, and what passes the path's capacity is lost).
+        /// Maximum intervals of a chunk much larger than the mean, times `spread` (own choice: a receiver plays a key
+        /// frame about 100 ms late, and data beyond the path's capacity is lost).
         most_intervals: f64 = 3.0, 1.0 => 30.0;
         /// T over the shorter of the round-trip time and the chunk's interval (S. Jero, 2013, section 5.2: either).
         ramp: f64 = 1.0, 0.1 => 10.0;

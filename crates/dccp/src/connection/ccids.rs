@@ -1,4 +1,4 @@
-//! The halves of CCIDs at this end (RFC 4340, section 10).
+//! The CCID halves of this end (RFC 4340, section 10).
 
 use super::{Config, Connection, EndReason, State};
 use crate::ack_vector::Buffer;
@@ -9,26 +9,27 @@ use crate::packet::ResetCode;
 use weir_cc::tunable::SetupError;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Number of the option that a Reset blames where the CCIDs agreed on cannot be made.
+/// Option number in the Reset sent if the negotiated CCIDs cannot be constructed.
 const CONFIRM_L: u8 = 33;
 
-/// The Sequence Window does not widen beyond this by itself: an attacker would hit it too easily (section 7.5.5).
+/// Maximum to which the Sequence Window widens by itself: an attacker would hit a larger one too easily
+/// (section 7.5.5).
 const MAX_WIDENED: u64 = 1 << 24;
 
-/// What this end sends with and receives with, once both ends agree.
+/// The sending and receiving halves, once both ends agree.
 #[derive(Debug, Default)]
 pub(super) struct Halves {
-    /// CCIDs of what is sent and received.
+    /// CCIDs of the data sent and received.
     pub(super) numbers: Option<(u8, u8)>,
     pub(super) sender: Option<Sender>,
     pub(super) receiver: Option<Receiver>,
-    /// The Ack Vector of what comes.
+    /// The Ack Vector of received packets.
     pub(super) vector: Buffer,
-    /// What the other end needs of the acknowledgements of this end.
+    /// Requirements of the other end on this end's acknowledgements.
     pub(super) acks: Requirements,
-    /// The Ack Ratio last asked for.
+    /// The Ack Ratio last requested.
     asked_ratio: Option<u16>,
-    /// What the other end needs of the data of this end.
+    /// Requirements of the other end on this end's data.
     pub(super) data: Requirements,
 }
 
@@ -41,7 +42,7 @@ fn setup(config: &Config, number: u8, now: Timestamp, size: DataSize, rtt: Optio
 }
 
 impl Halves {
-    /// Whether all that a connection may negotiate can be made.
+    /// Whether everything that a connection may negotiate can be constructed.
     pub(super) fn check(config: &Config, now: Timestamp) -> Result<(), SetupError> {
         let spec =
             |n: u8| config.registry.get(n).ok_or_else(|| SetupError::UnknownController { name: format!("CCID {n}") });
@@ -56,7 +57,8 @@ impl Halves {
 }
 
 impl Connection {
-    /// Makes the halves as soon as both ends agree on them. `false`, and the connection has ended, where they cannot be made.
+    /// Constructs the halves once both ends agree on them. Returns `false`, and the connection has ended, if they
+    /// cannot be constructed.
     pub(super) fn open_half_connections(&mut self, now: Timestamp) -> bool {
         if self.halves.numbers.is_some() {
             return true;
@@ -92,7 +94,7 @@ impl Connection {
         true
     }
 
-    /// Takes features that have changed over.
+    /// Applies changed features.
     pub(super) fn apply_features(&mut self) {
         while self.features.poll_changed().is_some() {}
         self.sequences.local_window = self.features.local(FeatureNumber::SEQUENCE_WINDOW);
@@ -103,8 +105,8 @@ impl Connection {
         }
     }
 
-    /// Asks for a wider Sequence Window where more than a fifth of it leaves in a round trip (section 7.5.2's guideline). It never
-    /// narrows: that would gain little, and cost a negotiation for each pause.
+    /// Requests a wider Sequence Window if more than a fifth of it is sent per round trip (section 7.5.2's guideline).
+    /// It never narrows: that would gain little and cost a negotiation per pause.
     pub(super) fn widen_window(&mut self, now: Timestamp) {
         let (rtt, (from, since)) = (self.rtt_or_default(), self.sending.round);
         let elapsed = now.saturating_since(since);
@@ -124,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// Asks for the Ack Ratio that congestion control wants.
+    /// Requests the Ack Ratio that congestion control wants.
     pub(super) fn follow_ack_ratio(&mut self) {
         let wanted = self.halves.sender.as_ref().and_then(CcidSender::ack_ratio);
         if let Some(ratio) = wanted.filter(|r| self.halves.asked_ratio != Some(*r)) {

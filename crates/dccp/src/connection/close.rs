@@ -6,13 +6,15 @@ use crate::option::FeatureNumber;
 use crate::packet::ResetCode;
 use weir_units::{TimeDelta, Timestamp};
 
-/// The least time to the next Close or CloseReq; the RFC has two round trips, which on a link within a host are next to nothing.
+/// Minimum interval of Close or CloseReq; the RFC has two round trips, which are almost nothing on a link within a
+/// host.
 const MIN_CLOSE_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 
-/// Bytes of a Reset's error text that are kept.
+/// Maximum bytes kept of a Reset's error text.
 const MAX_TEXT: usize = 256;
 
-/// What a Reset of these says. Two ends without a CCID that both have end by a Reset that blames an option of the feature.
+/// The end reason for a Reset with this code. Two ends without a common CCID both end by a Reset that names an option
+/// of the feature.
 pub(super) fn reason(code: ResetCode, data: [u8; 3], by_peer: bool) -> EndReason {
     match (code, data) {
         (ResetCode::CLOSED, _) => EndReason::Closed,
@@ -27,12 +29,12 @@ pub(super) fn reason(code: ResetCode, data: [u8; 3], by_peer: bool) -> EndReason
 }
 
 impl Connection {
-    /// Closes. What waits in the send queue leaves first; then a client sends Close, a server CloseReq. No more data are taken from
-    /// either side. [`Self::end`] shows when both ends have closed.
+    /// Closes. Data in the send queue is sent first; then a client sends Close, a server CloseReq. No more data is
+    /// accepted in either direction. [`Self::end`] shows when both ends have closed.
     pub fn close(&mut self, now: Timestamp) {
         self.deaf = true;
         match self.state {
-            // Nobody knows of the connection yet, or only half: a Reset ends it.
+            // The other end does not know of the connection, or it is half open: a Reset ends it.
             State::Request | State::Respond => {
                 self.reset_with(now, ResetCode::ABORTED, [0; 3], EndReason::Closed);
             }
@@ -44,14 +46,14 @@ impl Connection {
         }
     }
 
-    /// Ends the connection at once by a Reset; what waits in the send queue is lost.
+    /// Ends the connection at once by a Reset; data in the send queue is lost.
     pub fn abort(&mut self, now: Timestamp) {
         if !matches!(self.state, State::Closed | State::TimeWait) {
             self.reset_with(now, ResetCode::ABORTED, [0; 3], EndReason::Reset(ResetCode::ABORTED, [0; 3]));
         }
     }
 
-    /// Closes once the send queue is empty, where the application has closed. Opening is waited for.
+    /// Closes once the send queue is empty, if the application has closed. It waits for the connection to open.
     pub(super) fn close_if_emptied(&mut self, now: Timestamp) {
         if self.timers.linger.is_some()
             && self.state == State::Open
@@ -89,7 +91,7 @@ impl Connection {
 
     /// Step 9: the other end has reset the connection.
     pub(super) fn on_reset(&mut self, now: Timestamp, code: ResetCode, data: [u8; 3], text: &[u8]) {
-        // Where this end was closing anyway, the other one may have closed and forgotten all.
+        // If this end was closing anyway, the other one may have closed and dropped its state.
         let closing = matches!(self.state, State::CloseReq | State::Closing);
         let closed = closing && code == ResetCode::NO_CONNECTION;
         self.tear_down(State::TimeWait, if closed { EndReason::Closed } else { reason(code, data, true) });

@@ -1,4 +1,4 @@
-//! Data Dropped of this end's own: data that came and did not reach the application (RFC 4340, section 11.7).
+//! Data Dropped as sent by this end: data received that did not reach the application (RFC 4340, section 11.7).
 
 use crate::ack_vector::AckRun;
 use crate::data_dropped::{DropCode, push};
@@ -7,15 +7,15 @@ use crate::packet::PacketWriter;
 use std::collections::VecDeque;
 use weir_units::Seq48;
 
-/// Packets that are remembered; the oldest are forgotten first. Reports only help congestion control, so that is safe.
+/// Maximum packets remembered; the oldest are removed first. Reports only help congestion control, so that is safe.
 const MAX_DROPPED: usize = 128;
-/// Reports whose acknowledgement is waited for at a time.
+/// Maximum reports awaiting acknowledgement.
 const MAX_REPORTS: usize = 32;
-/// Most bytes of one option, and packets before which it can leave others out.
+/// Maximum bytes of one option, and packets before which it can omit others.
 const MAX_BLOCKS: usize = 253;
 const MAX_GAP: u64 = MAX_BLOCKS as u64 * 128;
 
-/// Packets dropped that the other end may not know of yet.
+/// Dropped packets that the other end may not know of yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dropped {
     /// In the order of numbers.
@@ -63,7 +63,7 @@ impl Dropped {
         }
         wrote
     }
-    /// The other end has acknowledged a packet of ours, so it knows what that reported.
+    /// The other end acknowledged a packet of this end, so it has received the report on it.
     pub(super) fn on_acknowledged(&mut self, ack: Seq48) {
         while let Some(&(ours, newest)) = self.reports.front() {
             if ours.is_after(ack) {
@@ -75,7 +75,7 @@ impl Dropped {
             }
         }
     }
-    /// The same by the other end's Ack Vector, newest run first.
+    /// Likewise by the other end's Ack Vector, newest run first.
     pub(super) fn on_ack_runs(&mut self, runs: impl Iterator<Item = AckRun> + Clone) {
         let came = |n: Seq48| runs.clone().any(|r| r.state.came() && n.is_within(r.oldest(), r.newest));
         if let Some(&(ours, _)) = self.reports.iter().rev().find(|t| came(t.0)) {
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn the_example_of_the_rfc() {
-        // RFC 4340, section 11.7: 0,160,3,162 on an acknowledgement of 100: 99, then 94, 93 and 92 (whose text miscounts by one)
-        // were dropped in a receive buffer.
+        // RFC 4340, section 11.7: 0,160,3,162 on an acknowledgement of 100: 99, then 94, 93 and 92 (whose text
+        // miscounts by one) were dropped in a receive buffer.
         let mut d = Dropped::default();
         for n in [99, 93, 92, 94, 93] {
             d.on_dropped(Seq48::new(n), DropCode::RECEIVE_BUFFER);
@@ -150,7 +150,7 @@ mod tests {
         for sequence in [500, 503] {
             assert!(written(&mut d, 10, sequence).is_some());
         }
-        // 505 and 504 came, 503 did not, 502 to 501 came; then 500 as well.
+        // 505 and 504 were received, 503 was not, 502 to 501 were; then 500 as well.
         d.on_ack_runs(runs(Seq48::new(505), &[1, 0xc0, 1]));
         assert!(!d.is_empty());
         d.on_ack_runs(runs(Seq48::new(505), &[1, 0xc0, 2]));

@@ -1,4 +1,4 @@
-//! Packets that come: the steps of RFC 4340, section 8.5, in their order and by their numbers.
+//! Received packets: the steps of RFC 4340, section 8.5, in their order and by their numbers.
 
 use super::incoming_packet::Incoming;
 use super::options::PacketOptions;
@@ -12,7 +12,7 @@ use crate::packet::{Coverage, Packet, PacketType, ResetCode, data_checksum, pars
 use weir_units::{Ecn, Seq48, Timestamp};
 
 impl Connection {
-    /// Takes a datagram in.
+    /// Processes a received datagram.
     pub fn handle_datagram(&mut self, now: Timestamp, datagram: &Datagram<'_>) {
         // Step 1: check header basics. The checksum is UDP's (RFC 6773, section 3.3).
         let Ok(packet) = parse(datagram.bytes, datagram.payload) else {
@@ -92,7 +92,8 @@ impl Connection {
             self.send_sync(now, p.sequence);
             return;
         }
-        // Step 6's update stands here: GSR and GAR are of acknowledgeable packets, which those above are not (sections 7.1 and 7.4).
+        // Step 6's update is made here: GSR and GAR are of acknowledgeable packets, and those above are not
+        // (sections 7.1 and 7.4).
         let is_newest = !self.sequences.gsr.is_after(p.sequence);
         self.sequences.received(p.sequence);
         if let Some(ack) = p.ack.filter(|_| p.packet_type != PacketType::Sync) {
@@ -103,7 +104,7 @@ impl Connection {
         if self.seen.note(p.sequence)
             && matches!(p.packet_type, PacketType::Data | PacketType::Ack | PacketType::DataAck)
         {
-            // Section 7: a duplicate of the network's. All of it has been processed.
+            // Section 7: a duplicate made by the network. It has been processed already.
             self.counters.duplicates += 1;
             return;
         }
@@ -122,7 +123,8 @@ impl Connection {
     /// Steps 8 to 16.
     fn process_valid(&mut self, p: &Incoming<'_>) {
         let now = p.now;
-        // Step 8: process options and mark acknowledgeable. Options of a Reset can do nothing any more, and no Reset answers one.
+        // Step 8: process options and mark acknowledgeable. A Reset's options have no effect, and a Reset is never
+        // answered by one.
         let mut options = PacketOptions::default();
         if p.packet_type != PacketType::Reset {
             options = match self.process_options(p) {
@@ -173,7 +175,7 @@ impl Connection {
             }
         }
 
-        // Step 13: process CloseReq. One that comes in CLOSING is answered by the Close that is repeated anyway.
+        // Step 13: process CloseReq. In CLOSING it is answered by the Close that is repeated anyway.
         if p.packet_type == PacketType::CloseReq && self.state < State::CloseReq {
             self.enter_closing(now);
         }
@@ -197,7 +199,7 @@ impl Connection {
             self.mtu.on_sync_ack(now, ack);
         }
 
-        // Step 16: process data. A Data Checksum is looked at on the other types too (section 9.3).
+        // Step 16: process data. A Data Checksum is verified on the other types too (section 9.3).
         if p.has_data() {
             self.process_data(p, &options);
         } else if !data_checksum_fits(p, &options) {
@@ -206,8 +208,8 @@ impl Connection {
         self.close_if_emptied(now);
     }
 
-    /// Whether an Ack of the client's knows no more of this server than Responses and Syncs: what has opened this end was lost for
-    /// it.
+    /// Whether the client's Ack acknowledges only Responses and Syncs of this server: the packet that opened this end
+    /// was lost.
     fn shows_partopen(&self, p: &Incoming<'_>) -> bool {
         let Some(ack) = p.ack.filter(|_| self.role == Role::Server && p.sequence == self.sequences.gsr) else {
             return false;
@@ -215,7 +217,7 @@ impl Connection {
         self.sending.sync == Some(ack) || self.sending.opener.is_none_or(|o| o.is_after(ack))
     }
 
-    /// Whether valid packets have arrived within the last three round trips (section 7.5.3).
+    /// Whether valid packets were received within the last three round trips (section 7.5.3).
     fn is_active(&self, now: Timestamp) -> bool {
         self.timing.heard_at.is_some_and(|t| now.saturating_since(t) <= self.rtt_or_default() * 3)
     }
@@ -239,7 +241,7 @@ impl Connection {
         }
         let (sequence, ack) = reset::numbers_for(packet);
         if self.state == State::Request && sequence == self.sequences.gss.next() {
-            // It takes the place of our next packet, as in section 7.5.6's last example.
+            // It takes the number of our next packet, as in section 7.5.6's last example.
             self.sequences.send();
         }
         self.due.reset.get_or_insert(ResetOut::Answer { code, data, sequence, ack });
@@ -288,7 +290,7 @@ impl Connection {
     }
 }
 
-/// Whether the data are those that a Data Checksum was made of, where there is one.
+/// Whether the data matches its Data Checksum, if there is one.
 fn data_checksum_fits(p: &Incoming<'_>, options: &PacketOptions<'_>) -> bool {
     options.data_checksum.is_none_or(|sum| sum == data_checksum(p.packet.data, p.payload))
 }

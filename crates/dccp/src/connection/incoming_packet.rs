@@ -11,7 +11,7 @@ pub(super) struct Incoming<'a> {
     pub(super) packet_type: PacketType,
     pub(super) sequence: Seq48,
     pub(super) ack: Option<Seq48>,
-    /// Bytes of data that are carried as a length only.
+    /// Bytes of data carried as a length only.
     pub(super) payload: u32,
     pub(super) ecn: Ecn,
 }

@@ -1,8 +1,8 @@
-//! How often answers leave that any packet can call forth (RFC 4340, sections 7.5.4 and 8.3.1).
+//! Rate limit of replies that any packet can elicit (RFC 4340, sections 7.5.4 and 8.3.1).
 
 use weir_units::{TimeDelta, Timestamp};
 
-/// A bucket that holds a second's worth of answers.
+/// A bucket that holds one second's worth of replies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateLimit {
     per_second: u32,
@@ -14,7 +14,7 @@ impl RateLimit {
     pub(crate) const fn new(per_second: u32) -> Self {
         Self { per_second, left: per_second, filled_at: None }
     }
-    /// Whether one more may leave now; it is counted then.
+    /// Whether one more may be sent now; it is then counted.
     pub(crate) fn take(&mut self, now: Timestamp) -> bool {
         let since = *self.filled_at.get_or_insert(now);
         let interval = TimeDelta::from_secs(1) / i64::from(self.per_second.max(1));
@@ -41,7 +41,7 @@ mod tests {
         let sent = |limit: &mut RateLimit, from: i64, to: i64| {
             (from..to).filter(|ms| limit.take(Timestamp::from_millis(*ms))).count()
         };
-        // A burst of eight at once, then one each 125 ms.
+        // A burst of eight at once, then one every 125 ms.
         assert_eq!(sent(&mut limit, 0, 100), 8);
         assert_eq!(sent(&mut limit, 100, 1_100), 8);
         assert_eq!(sent(&mut limit, 1_100, 2_100), 8);

@@ -1,66 +1,67 @@
-//! The path's MTU and the longest packet (RFC 4340, section 14; RFC 8899 for what that leaves open).
+//! The path's MTU and the maximum packet size (RFC 4340, section 14; RFC 8899 for what that leaves open).
 //!
-//! Upward, Syncs padded to a length are sent one at a time: first of the most that [`Config::max_mtu`] allows, then by halves. They
-//! must not be fragmented, and the SyncAck shows that one has passed. Downward, large data packets of which none is acknowledged for
-//! long raise a suspicion, which a Sync of the present length confirms or clears (a black hole that sends no ICMP). What ICMP says
-//! is believed at once down to 1,280 bytes, further only when a Sync of that length does not pass, and tested after a while: whoever
-//! forges it gains little.
+//! Upward, padded Syncs are sent one at a time: first with the maximum of [`Config::max_mtu`], then by bisection. They
+//! must not be fragmented, and the SyncAck shows that one has passed. Downward, a long time without an acknowledgement
+//! of any large data packet raises a suspicion, which a Sync of the current size confirms or clears (a black hole that
+//! sends no ICMP). A size reported by ICMP is applied at once down to 1,280 bytes, below that only if a Sync of that
+//! size does not pass, and it is tested again after a while: forging it gains little.
 
 use super::{Config, Connection, DEFAULT_RTT};
 use weir_units::{DataSize, Seq48, TimeDelta, Timestamp};
 
-/// Bytes that headers and options of a data packet may take: 24 of a DataAck's header, 16 of a long Timestamp Echo and a Timestamp, 5 of
-/// an NDP Count, 6 each of Elapsed Time and Data Checksum, 35 of a short Ack Vector and Slow Receiver.
+/// Bytes that headers and options of a data packet may take: 24 of a DataAck's header, 16 of a long Timestamp Echo and
+/// a Timestamp, 5 of an NDP Count, 6 each of Elapsed Time and Data Checksum, 35 of a short Ack Vector and Slow
+/// Receiver.
 const HEADER_RESERVE: u64 = 92;
-/// What all paths are taken to carry: IPv6's least (RFC 8200, section 5).
+/// Assumed to pass on all paths: the minimum of IPv6 (RFC 8200, section 5).
 const BASE: u64 = 1_280;
-/// Least that ICMP is believed on IPv4: what every host takes (RFC 1122, section 3.3.2).
+/// Minimum accepted from ICMP on IPv4: what every host accepts (RFC 1122, section 3.3.2).
 const IPV4_FLOOR: u64 = 576;
 /// Bytes of IPv4 and UDP headers; more of them are IPv6's.
 const IPV4_OVERHEAD: u64 = 28;
-/// A length counts as lost when so many Syncs of it are (RFC 8899, section 5.1.2: MAX_PROBES).
+/// A size is considered lost after this many Syncs (RFC 8899, section 5.1.2: MAX_PROBES).
 const MAX_TRIES: u32 = 3;
-/// The search ends when it is as near as this.
+/// The search ends at this distance.
 const STEP: u64 = 8;
-/// When to look again whether more passes (RFC 8899, section 5.1.1: PMTU_RAISE_TIMER).
+/// Time to the next upward search (RFC 8899, section 5.1.1: PMTU_RAISE_TIMER).
 const RAISE: TimeDelta = TimeDelta::from_secs(600);
 /// The same after an ICMP message, which may have been forged.
 const RAISE_AFTER_ICMP: TimeDelta = TimeDelta::from_secs(10);
-/// Large packets without an acknowledgement of any before they are suspected, and the least time.
+/// Large packets without an acknowledgement of any that raise a suspicion, and the minimum time.
 const SUSPECT_PACKETS: u32 = 8;
 const SUSPECT_TIME: TimeDelta = TimeDelta::from_secs(1);
-/// Numbers of ours whose length is remembered.
+/// Own numbers whose size is remembered.
 const REMEMBERED: u64 = 1_024;
 
-/// What Syncs are sent for.
+/// Purpose of a Sync.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
     /// Whether this larger length passes.
     Raise,
-    /// Whether the present length still passes; where it does not, go down to this.
+    /// Whether the current size still passes; if it does not, fall back to this one.
     Confirm { fallback: u64 },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Nothing until then.
+    /// Nothing until this time.
     Idle(Option<Timestamp>),
-    /// A Sync of this length is to leave.
+    /// A Sync of this size is to be sent.
     Due { size: u64, tries: u32, purpose: Purpose },
-    /// Its answer is waited for.
+    /// Its reply is awaited.
     Waiting { size: u64, tries: u32, purpose: Purpose, sequence: Seq48, until: Timestamp },
 }
 
-/// What is known of the path. Lengths are of IP packets in bytes.
+/// State of the path. Sizes are of IP packets in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct PathMtu {
     overhead: u64,
     initial: u64,
-    /// Most to look for.
+    /// Maximum to search.
     ceiling: u64,
-    /// What passes.
+    /// The size known to pass.
     current: u64,
-    /// Most that may pass, as far as Syncs have shown.
+    /// Maximum that may pass, by the Syncs so far.
     high: u64,
     phase: Phase,
     probing: bool,
@@ -100,7 +101,7 @@ impl PathMtu {
     pub(super) fn max_packet_size(&self) -> DataSize {
         DataSize::from_bytes(self.current.saturating_sub(self.overhead + HEADER_RESERVE))
     }
-    /// Most bytes of a UDP payload.
+    /// Maximum UDP payload in bytes.
     pub(super) fn max_datagram(&self) -> u64 {
         self.current.saturating_sub(self.overhead)
     }
@@ -114,11 +115,11 @@ impl PathMtu {
         }
     }
 
-    /// The next length to try, or a rest.
+    /// The next size to try, or a pause.
     fn search(&mut self, now: Timestamp) {
         let left = self.high.saturating_sub(self.current);
         self.phase = if left >= STEP {
-            // The most first: it is what passes on most paths.
+            // The maximum first: it passes on most paths.
             let size = if self.high == self.ceiling { self.high } else { self.current + left.div_ceil(2) };
             Phase::Due { size, tries: 0, purpose: Purpose::Raise }
         } else {
@@ -139,7 +140,7 @@ impl PathMtu {
                 if self.probing {
                     self.search(now);
                 } else {
-                    // Nothing may be tried out: what was at first holds again, as RFC 1191, section 6.3, has it.
+                    // Nothing may be probed: the initial value applies again, as in RFC 1191, section 6.3.
                     (self.current, self.phase) = (self.initial, Phase::Idle(None));
                 }
             }
@@ -162,14 +163,14 @@ impl PathMtu {
         self.unconfirmed.0 = 0;
     }
 
-    /// Bytes that the UDP payload of a Sync that is to leave has to have.
+    /// UDP payload in bytes of the Sync to be sent.
     pub(super) fn probe_due(&self) -> Option<u64> {
         match self.phase {
             Phase::Due { size, .. } => Some(size - self.overhead),
             _ => None,
         }
     }
-    /// It has left.
+    /// It was sent.
     pub(super) fn on_probe_sent(&mut self, now: Timestamp, sequence: Seq48) {
         if let Phase::Due { size, tries, purpose } = self.phase {
             let until = now + (self.rtt * 3).max(TimeDelta::from_millis(100));
@@ -190,7 +191,7 @@ impl PathMtu {
         }
     }
 
-    /// A packet with so many bytes of UDP payload has left.
+    /// A packet with this many bytes of UDP payload was sent.
     pub(super) fn on_sent(&mut self, now: Timestamp, sequence: Seq48, size: u64) {
         let large = size + self.overhead > self.base();
         let place = sequence.get() % REMEMBERED;
@@ -211,7 +212,7 @@ impl PathMtu {
             self.phase = Phase::Due { size: self.current, tries: 0, purpose };
         }
     }
-    /// A packet of ours is acknowledged; `newest` is the newest that has left.
+    /// A packet of this end is acknowledged; `newest` is the newest sent.
     pub(super) fn on_acknowledged(&mut self, ack: Seq48, newest: Seq48) {
         let place = ack.get() % REMEMBERED;
         let remembered = (0..REMEMBERED as i64).contains(&newest.since(ack));
@@ -219,7 +220,7 @@ impl PathMtu {
             self.unconfirmed.0 = 0;
         }
     }
-    /// ICMP says that packets longer than this do not pass.
+    /// ICMP reports that longer packets do not pass.
     fn on_icmp(&mut self, now: Timestamp, mtu: u64) {
         if mtu >= self.current {
             return;
@@ -236,12 +237,12 @@ impl PathMtu {
 }
 
 impl Connection {
-    /// A router says by ICMP that IP packets longer than this do not pass. The caller has made sure, as far as it can, that the
-    /// message is about a packet of this connection (section 14.1).
+    /// A router reports by ICMP that longer IP packets do not pass. The caller has verified, as far as possible, that
+    /// the message refers to a packet of this connection (section 14.1).
     pub fn on_path_mtu(&mut self, now: Timestamp, mtu: DataSize) {
         self.mtu.on_icmp(now, mtu.as_bytes());
     }
-    /// Bytes of an IP packet that the path takes, as far as is known.
+    /// Size in bytes of IP packets that the path carries, as far as is known.
     pub fn path_mtu(&self) -> DataSize {
         self.mtu.current()
     }
@@ -261,7 +262,7 @@ mod tests {
         })
     }
 
-    /// Lets the search go on a path of this MTU until it rests; gives the Syncs sent and the time taken.
+    /// Runs the search on a path of this MTU until it pauses; returns the Syncs sent and the time taken.
     fn run(m: &mut PathMtu, path: u64, start: Timestamp) -> (u32, Timestamp) {
         let (mut now, mut sent) = (start, 0);
         for _ in 0..1_000 {
@@ -290,7 +291,7 @@ mod tests {
             m.start(Timestamp::ZERO);
             let (sent, now) = run(&mut m, path, Timestamp::ZERO);
             assert!(m.current <= path && path - m.current < STEP, "{} of {path}", m.current);
-            // One try where the most passes; else three for each length that does not, of at most ten.
+            // One try if the maximum passes; else three for each size that does not, of at most ten.
             assert!(sent <= if path == 9_000 { 1 } else { 33 }, "{sent}");
             let again = (m.current < 9_000).then(|| now + RAISE);
             assert_eq!(m.poll_timeout(), again);
@@ -346,7 +347,7 @@ mod tests {
         assert_eq!(m.current, 1_500);
         m.on_icmp(now, 1_400);
         assert_eq!((m.current, m.poll_timeout()), (1_400, Some(now + RAISE_AFTER_ICMP)));
-        // Below what all paths carry, a Sync has the word.
+        // Below the size that all paths carry, a Sync decides.
         m.on_icmp(now, 68);
         assert_eq!((m.current, m.probe_due()), (1_280, Some(1_252)));
         let mut truthful = m.clone();

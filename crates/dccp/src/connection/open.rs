@@ -15,12 +15,12 @@ use rand_pcg::Pcg64Mcg;
 use weir_cc::tunable::{ParamInfo, SetupError};
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
-/// First time to the next Request, and the longest (RFC 4340, section 8.1.1).
+/// First interval to the next Request, and the maximum (RFC 4340, section 8.1.1).
 const REQUEST_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// First time to the next Ack in PARTOPEN (section 8.1.5).
+/// First interval to the next Ack in PARTOPEN (section 8.1.5).
 const PARTOPEN_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
 
-/// Why a server's end could not be made.
+/// Why a server's end could not be created.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcceptError {
@@ -39,7 +39,8 @@ impl Connection {
     /// A client's end, which sends a Request.
     ///
     /// # Errors
-    /// A CCID that the registry does not have, one of its parameters, or a number of the configuration outside its range.
+    /// A CCID that the registry does not have, an invalid parameter of it, or a number of the configuration outside its
+    /// range.
     pub fn connect(config: Config, now: Timestamp) -> Result<Self, SetupError> {
         let mut connection = Self::new(config, Role::Client, State::Request, None, now)?;
         connection.due.request = true;
@@ -48,11 +49,12 @@ impl Connection {
         Ok(connection)
     }
 
-    /// A server's end, made from the Request that a listener has taken as one for it: ports and service code are the listener's
-    /// to check. [`Self::poll_transmit`] gives the Response.
+    /// A server's end, created from a Request that a listener has accepted: the listener checks ports and service code.
+    /// [`Self::poll_transmit`] returns the Response.
     ///
-    /// `iss` is the initial sequence number, for listeners whose Init Cookies hold it; `None` draws one. Such a listener makes the
-    /// connection again from the same Request and number when the cookie returns, and drops the Response.
+    /// `iss` is the initial sequence number, for listeners whose Init Cookies contain it; `None` draws one. Such a
+    /// listener creates the connection again from the same Request and number when the cookie returns, and drops the
+    /// Response.
     ///
     /// # Errors
     /// See [`AcceptError`].
@@ -78,14 +80,14 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Init Cookies that the Response is to carry; the client gives them back (section 8.1.4).
+    /// Init Cookies to be carried by the Response; the client returns them (section 8.1.4).
     pub fn set_init_cookies(&mut self, cookies: &[&[u8]]) {
         self.cookies.clear();
         cookies.iter().for_each(|c| self.push_cookie(c));
     }
 
     pub(super) fn push_cookie(&mut self, cookie: &[u8]) {
-        // Longer ones do not fit an option; a header takes no more than four.
+        // Longer ones do not fit an option; a header holds at most four.
         if cookie.len() <= 253 && self.cookies.len() + cookie.len() < 1_020 {
             self.cookies.push(cookie.len() as u8);
             self.cookies.extend_from_slice(cookie);
@@ -95,7 +97,7 @@ impl Connection {
     fn new(config: Config, role: Role, state: State, iss: Option<Seq48>, now: Timestamp) -> Result<Self, SetupError> {
         check(&config)?;
         Halves::check(&config, now)?;
-        // Section 7.2: nobody can guess the number who does not know the seed.
+        // Section 7.2: the number cannot be guessed without the seed.
         let mut random = Pcg64Mcg::seed_from_u64(config.seed);
         let iss = iss.unwrap_or_else(|| Seq48::new(random.random()));
         let most = config.max_mtu.max(config.initial_mtu).as_bytes() as usize;
@@ -165,7 +167,7 @@ fn check(config: &Config) -> Result<(), SetupError> {
     within("checksum_coverage", config.checksum_coverage.into(), 0.0, 15.0)?;
     within("minimum_checksum_coverage", config.minimum_checksum_coverage.into(), 0.0, 15.0)?;
     within("sequence_window", config.sequence_window as f64, 32.0, ((1u64 << 46) - 1) as f64)?;
-    // As many as feature negotiation keeps of a list.
+    // The maximum of a list in feature negotiation.
     within("ccids.send", config.ccids.send.len() as f64, 1.0, 16.0)?;
     within("ccids.receive", config.ccids.receive.len() as f64, 1.0, 16.0)?;
     within("receive_capacity", config.receive_capacity as f64, 1.0, 1e6)?;

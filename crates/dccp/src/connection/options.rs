@@ -1,4 +1,4 @@
-//! Options received (RFC 4340, section 5.8), and what acknowledgements report.
+//! Received options (RFC 4340, section 5.8), and what acknowledgements report.
 
 use super::incoming_packet::Incoming;
 use super::{Connection, Role};
@@ -22,7 +22,7 @@ pub(super) struct PacketOptions<'a> {
     data_dropped: Parts<'a>,
 }
 
-/// The data of an option that may come in parts.
+/// The data of an option that may be split into parts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts<'a> {
     first: Option<&'a [u8]>,
@@ -34,7 +34,7 @@ impl<'a> Parts<'a> {
         self.more = self.first.is_some();
         self.first.get_or_insert(data);
     }
-    /// One part as it stands; more of them put together in `scratch`.
+    /// A single part is returned as is; several are joined in `scratch`.
     fn whole<'s>(
         &self,
         options: &Options<'_>,
@@ -90,7 +90,7 @@ impl Connection {
         Ok(options)
     }
 
-    /// Whether the option was understood. All stand where they may.
+    /// Whether the option was understood. All are permitted on their packet.
     fn process_option<'a>(
         &mut self,
         p: &Incoming<'a>,
@@ -114,7 +114,7 @@ impl Connection {
             O::DataDropped(blocks) => options.data_dropped.add(blocks),
             O::Timestamp(t) => self.timing.to_echo = Some((t, p.now)),
             O::TimestampEcho { echo, elapsed } => self.timing.on_echo(p.now, echo, elapsed),
-            // Section 8.1.4: the client gives back those of the Response that it acknowledges. A listener has looked at its
+            // Section 8.1.4: the client returns those of the Response that it acknowledges. A listener has checked its
             // own; others are ignored.
             O::InitCookie(cookie) => {
                 let is_response = self.role == Role::Client && p.packet_type == PacketType::Response;
@@ -125,7 +125,7 @@ impl Connection {
                     self.push_cookie(cookie);
                 }
             }
-            // A CCID does not say which of its options it knows; where there is one, they count as understood.
+            // A CCID does not state which of its options it knows; if there is one, they count as understood.
             O::Ccid { .. } => return Ok(self.halves.numbers.is_some()),
             O::Unknown { .. } => return Ok(false),
             O::Mandatory => {}
@@ -133,9 +133,9 @@ impl Connection {
         Ok(true)
     }
 
-    /// Tells the CCID and the books what a packet acknowledges.
+    /// Reports to the CCID and the other state what a packet acknowledges.
     pub(super) fn process_acknowledgement(&mut self, p: &Incoming<'_>, options: &PacketOptions<'_>) {
-        // A Sync's number may be of a packet that was not looked at (section 5.7).
+        // A Sync's number may be of a packet that was not processed (section 5.7).
         if let Some(acknowledged) = p.ack.filter(|_| p.packet_type != PacketType::Sync) {
             self.dropped.on_acknowledged(acknowledged);
             self.halves.vector.on_ack_of_ack(acknowledged);
@@ -166,7 +166,7 @@ impl Connection {
             match block.code {
                 // No more data are ever taken there (section 11.7.2).
                 Some(DropCode::APPLICATION_NOT_LISTENING) => self.peer_deaf = true,
-                // None are taken now. A packet that is reported again and again holds data up once.
+                // None are accepted now. A packet that is reported repeatedly delays data once.
                 Some(DropCode::PROTOCOL_CONSTRAINTS)
                     if self.sending.constrained.is_none_or(|(newest, _)| block.newest.is_after(newest)) =>
                 {

@@ -1,4 +1,4 @@
-//! Packets that leave.
+//! Packets to be sent.
 
 use super::sent::SentLog;
 use super::{Connection, Role, State, Transmit, reset};
@@ -7,16 +7,16 @@ use crate::option::{DccpOption, FeatureNumber, ticks, timestamp};
 use crate::packet::{Coverage, Header, MAX_HEADER, PacketType, PacketWriter, ResetCode, WireSequence, data_checksum};
 use weir_units::{DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 
-/// A Reset that is to leave.
+/// A Reset to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ResetOut {
-    /// It ends this connection. Where the other end was never heard, it acknowledges zero (section 8.1.1).
+    /// It ends this connection. If the other end was never heard, it acknowledges zero (section 8.1.1).
     Own { code: ResetCode, data: [u8; 3], unanswered: bool },
-    /// It answers a packet that there is no connection for.
+    /// It answers a packet without a connection.
     Answer { code: ResetCode, data: [u8; 3], sequence: Seq48, ack: Seq48 },
 }
 
-/// Packets without data that are to leave, at most one of a kind.
+/// Packets without data to be sent, at most one of a kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Due {
     pub(super) reset: Option<ResetOut>,
@@ -31,15 +31,15 @@ pub(super) struct Due {
     pub(super) close: bool,
 }
 
-/// What is kept of packets that have left.
+/// State about packets sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sending {
     pub(super) log: SentLog,
     /// Packets without data since the last with data (NDP Count).
     non_data: u64,
-    /// The datagram in front of the queue has been held back once.
+    /// The first datagram of the queue has been held back once.
     front_held: bool,
-    /// The acknowledgement that was due with the last data left on its own, for both did not fit one packet.
+    /// The acknowledgement due with the last data was sent separately, since both did not fit one packet.
     ack_split_off: bool,
     /// Data and acknowledgement do not fit one packet, and PARTOPEN allows no other (section 8.1.5).
     pub(super) too_long_for_partopen: bool,
@@ -47,30 +47,33 @@ pub(super) struct Sending {
     pub(super) opener: Option<Seq48>,
     /// The newest Sync.
     pub(super) sync: Option<Seq48>,
-    /// The newest number at the last measurement of packets a round trip, and when that was.
+    /// The newest number at the last measurement of packets per round trip, and its time.
     pub(super) round: (Seq48, Timestamp),
-    /// The newest packet whose data the other end may not take yet (Drop Code 0), and until when data are held back for it.
+    /// The newest packet whose data the other end may not accept yet (Drop Code 0), and until when data is held back
+    /// for it.
     pub(super) constrained: Option<(Seq48, Timestamp)>,
-    /// Scratch for options that came in parts.
+    /// Scratch for options in several parts.
     pub(super) vectors: Vec<u8>,
     pub(super) drops: Vec<u8>,
-    /// Packets since the time given, for the rate that short numbers can bear.
+    /// Packets since the given time, to decide whether short numbers suffice.
     short_count: (u32, Timestamp),
-    /// When an Ack left for the sake of features only.
+    /// When an Ack was last sent only for features.
     featured_at: Option<Timestamp>,
 }
 
-/// Short numbers are for windows up to this: 512 blind packets have an even chance to hit one (section 7.5.5: P = WN / 2^24).
+/// Short numbers are used with windows up to this: 512 blind packets have an even chance to hit one (section 7.5.5: P =
+/// WN / 2^24).
 const MAX_SHORT_WINDOW: u64 = 1 << 14;
 /// Bytes of a Data Checksum option.
 const DATA_CHECKSUM_LEN: usize = 6;
-/// Between Acks that leave only for what is negotiated.
+/// Minimum interval of Acks sent only for negotiation.
 const MIN_FEATURED_INTERVAL: TimeDelta = TimeDelta::from_millis(5);
-/// And for so many packets within two maximum segment lifetimes: half of what goes round (section 7.6.2).
+/// And for this many packets within two maximum segment lifetimes: half of the number space (section 7.6.2).
 const MAX_SHORT_PACKETS: u32 = 1 << 23;
 
 impl Connection {
-    /// The next packet that is to leave, into `out` in place of what is there. Call it until it gives nothing, after every input.
+    /// Writes the next packet to be sent into `out`, replacing its contents. Call it until it returns `None`, after
+    /// every input.
     pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<Transmit> {
         out.clear();
         if self.state == State::Open {
@@ -125,13 +128,13 @@ impl Connection {
         featured
     }
 
-    /// When an Ack is to leave for what is negotiated. One that had no room for it does not call for the next at once.
+    /// When an Ack is to be sent for negotiation. One that had no room for it does not trigger the next at once.
     pub(super) fn featured_ack_due(&self) -> Option<Timestamp> {
         let due = self.features.poll_timeout()?;
         Some(self.sending.featured_at.map_or(due, |t| due.max(t + MIN_FEATURED_INTERVAL)))
     }
 
-    /// Whether the connection, but for congestion control, lets data leave.
+    /// Whether the connection, apart from congestion control, permits data.
     pub(super) fn data_may_leave(&self, now: Timestamp) -> bool {
         !self.peer_deaf
             && self.sending.constrained.is_none_or(|(_, until)| until <= now)
@@ -164,7 +167,7 @@ impl Connection {
         Some(self.write(now, out, packet_type, (packet_type == PacketType::DataAck).then_some(self.sequences.gsr)))
     }
 
-    /// Whether packets may leave as ECN-capable.
+    /// Whether packets may be sent as ECN-capable.
     pub(super) fn sends_ecn(&self) -> bool {
         self.config.ecn && self.features.remote(FeatureNumber::ECN_INCAPABLE) == 0
     }
@@ -185,7 +188,7 @@ impl Connection {
         *count < MAX_SHORT_PACKETS
     }
 
-    /// Writes one packet. A DataAck whose data do not fit behind its options leaves as an Ack (section 11.2).
+    /// Writes one packet. A DataAck whose data does not fit behind its options is sent as an Ack (section 11.2).
     fn write(&mut self, now: Timestamp, out: &mut Vec<u8>, packet_type: PacketType, ack: Option<Seq48>) -> Transmit {
         let sequence = self.sequences.send();
         let short = self.uses_short_numbers(now, packet_type);
@@ -299,7 +302,7 @@ impl Connection {
         self.timers.busy(sent.now);
     }
 
-    /// CsCov of a data packet: the configured one where the other end takes it and there are so many data.
+    /// CsCov of a data packet: the configured value if the other end accepts it and there is enough data.
     fn coverage(&self, length: u64) -> u8 {
         let wanted = Coverage(self.config.checksum_coverage);
         let accepted = wanted.is_accepted(self.features.remote(FeatureNumber::MINIMUM_CHECKSUM_COVERAGE));
@@ -373,7 +376,7 @@ impl Connection {
         let (source_port, destination_port) = (self.config.local_port, self.config.remote_port);
         let reset = reset::Reset { source_port, destination_port, sequence, acknowledgement: ack, code, data };
         let header = reset.write(out);
-        // Whoever looks at a capture reads why; the normal end needs no words.
+        // States the reason for readers of a capture; a normal end has no text.
         if code != ResetCode::CLOSED {
             out.extend_from_slice(code.name().unwrap_or_default().as_bytes());
         }

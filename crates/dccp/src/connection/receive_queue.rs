@@ -1,10 +1,10 @@
-//! Datagrams received that wait for the application.
+//! Received datagrams waiting for the application.
 
 use super::Received;
 use std::collections::VecDeque;
 use weir_units::{Ecn, Seq48};
 
-/// Datagrams one behind the other in one ring of bytes, so that steady traffic allocates nothing.
+/// Consecutive datagrams in one ring of bytes, so that steady traffic allocates nothing.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveQueue {
     bytes: VecDeque<u8>,
@@ -21,15 +21,15 @@ struct Datagram {
     sequence: Seq48,
 }
 
-/// Bytes of room that an empty ring keeps.
+/// Bytes of capacity kept by an empty ring.
 const KEPT: usize = 2_048;
 
 impl ReceiveQueue {
-    /// Room for so many datagrams, and so many bytes of them.
+    /// Capacity for this many datagrams, and this many bytes of them.
     pub(super) fn new(capacity: usize, max_bytes: usize) -> Self {
         Self { bytes: VecDeque::new(), entries: VecDeque::new(), capacity: capacity.max(1), max_bytes }
     }
-    /// Takes one in; `false` where it is full.
+    /// Appends a datagram; returns `false` if it is full.
     pub(super) fn push(&mut self, bytes: &[u8], payload: u32, ecn: Ecn, sequence: Seq48) -> bool {
         let fits = self.entries.len() < self.capacity
             && (self.entries.is_empty() || self.bytes.len() + bytes.len() <= self.max_bytes);
@@ -39,7 +39,7 @@ impl ReceiveQueue {
         }
         fits
     }
-    /// The oldest, into `out` in place of what is there.
+    /// Writes the oldest into `out`, replacing its contents.
     pub(super) fn pop(&mut self, out: &mut Vec<u8>) -> Option<Received> {
         let Datagram { len, payload, ecn, sequence } = self.entries.pop_front()?;
         out.clear();
@@ -54,7 +54,7 @@ impl ReceiveQueue {
     pub(super) fn is_filling(&self) -> bool {
         self.entries.len() > self.capacity / 2 || self.bytes.len() > self.max_bytes / 2
     }
-    /// Gives room back that a burst has taken, once it is empty.
+    /// Releases memory used by a burst, once it is empty.
     pub(super) fn shrink(&mut self) {
         if self.entries.is_empty() {
             self.bytes.shrink_to(KEPT);
@@ -81,7 +81,7 @@ mod tests {
             assert!(queue.pop(&mut out).is_some() && out.is_empty());
             assert!(queue.pop(&mut out).is_some() && out == [1] && queue.pop(&mut out).is_none());
         }
-        // A datagram longer than all the room still passes an empty ring, nothing behind it.
+        // A datagram longer than the capacity still passes an empty ring, with none behind it.
         assert!(put(&mut queue, &[0; 200]) && !put(&mut queue, &[0; 1]));
     }
 }

@@ -13,9 +13,9 @@ pub(super) fn numbers_for(packet: &Packet<'_>) -> (Seq48, Seq48) {
     (sequence, packet.header.sequence.zero_extended())
 }
 
-/// Writes the Reset that answers a packet of no connection at the end of `out`, for listeners and sockets; `false`, and nothing is
-/// written, for a Reset, which is never answered. `text` says more in UTF-8, or nothing. The caller limits the rate (section
-/// 8.1.3 has 1,024 a second as an example).
+/// Appends to `out` the Reset in reply to a packet without a connection, for listeners and sockets. Returns `false`
+/// without writing for a Reset, which is never answered. `text` is an optional explanation in UTF-8. The caller limits
+/// the rate (section 8.1.3 gives 1,024 per second as an example).
 pub fn reset_for(packet: &Packet<'_>, code: ResetCode, data: [u8; 3], text: &str, out: &mut Vec<u8>) -> bool {
     if packet.header.packet_type == PacketType::Reset {
         return false;
@@ -46,7 +46,7 @@ pub(super) struct Reset {
 }
 
 impl Reset {
-    /// Writes it at the end of `out`; returns its length.
+    /// Appends it to `out`; returns its length.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> usize {
         let header = Header {
             source_port: self.source_port,

@@ -1,12 +1,12 @@
-//! What has become of packets sent, by Ack Vectors, for [`Counters`](super::Counters). Congestion control keeps its own books.
+//! The fate of sent packets, by Ack Vectors, for [`Counters`](super::Counters). Congestion control keeps its own state.
 
 use crate::ack_vector::{AckRun, AckState};
 use std::collections::VecDeque;
 use weir_units::Seq48;
 
-/// Packets that may be unresolved at a time; those before them are forgotten.
+/// Maximum unresolved packets; earlier ones are dropped.
 const MAX_TRACKED: usize = 4_096;
-/// A packet is lost once so many behind it have arrived: TCP's three duplicates (RFC 4341, section 5).
+/// A packet is lost once this many later ones were received: TCP's three duplicates (RFC 4341, section 5).
 const NUM_DUPACKS: usize = 3;
 
 const DATA: u8 = 1;
@@ -22,7 +22,7 @@ pub(super) struct Fate {
     pub(super) marked: u64,
 }
 
-/// The packets from the oldest whose fate is not known.
+/// The packets from the oldest with an unknown fate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SentLog {
     oldest: Seq48,
@@ -31,7 +31,7 @@ pub(super) struct SentLog {
 }
 
 impl SentLog {
-    /// A packet has left.
+    /// A packet was sent.
     pub(super) fn on_sent(&mut self, sequence: Seq48, data: bool) {
         if self.packets.is_empty() {
             self.oldest = sequence;
@@ -47,7 +47,7 @@ impl SentLog {
         self.came -= usize::from(p & CAME != 0);
         Some(p)
     }
-    /// Takes the runs of an acknowledgement in.
+    /// Processes the runs of an acknowledgement.
     pub(super) fn on_runs(&mut self, runs: impl Iterator<Item = AckRun>) -> Fate {
         let mut fate = Fate::default();
         for run in runs {
@@ -79,7 +79,7 @@ impl SentLog {
         }
         fate
     }
-    /// Gives room back that a burst has taken.
+    /// Releases memory used by a burst.
     pub(super) fn shrink(&mut self) {
         self.packets.shrink_to(256);
     }
@@ -97,15 +97,15 @@ mod tests {
         for i in 0..10 {
             log.on_sent(n(100 + i), i != 4);
         }
-        // 100 came, 101 is missing, 102 marked: two behind the hole are too few.
+        // 100 was received, 101 is missing, 102 marked: two after the hole are too few.
         assert_eq!(log.on_runs(runs(n(102), &[0x40, 0xc0, 0x00])), Fate { lost: 0, marked: 1 });
         assert_eq!(log.on_runs(runs(n(102), &[0x40, 0xc0, 0x00])), Fate::default());
-        // 104, which is no data, is missing as well; 103, 105 and 106 came, so 101 is lost.
+        // 104, which carries no data, is missing as well; 103, 105 and 106 were received, so 101 is lost.
         let vector = [0x01, 0xc0, 0x00, 0x40, 0xc0, 0x00];
         assert_eq!(log.on_runs(runs(n(106), &vector)), Fate { lost: 1, marked: 0 });
         assert_eq!(log.on_runs(runs(n(109), &[0x04, 0xc0])), Fate::default());
         assert!(log.packets.is_empty());
-        // Vectors of what was never sent change nothing.
+        // Vectors of packets never sent change nothing.
         assert_eq!(log.on_runs(runs(n(1 << 40), &[0x3f; 253])), Fate::default());
     }
 

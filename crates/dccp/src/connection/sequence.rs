@@ -6,10 +6,11 @@ use weir_units::Seq48;
 /// Sequence Window of new connections (RFC 4340, section 7.5.2).
 pub(super) const DEFAULT_WINDOW: u64 = 100;
 
-/// The numbers of one end, named as in RFC 4340, section 7.1. ISS and ISR are kept as how far the others have gone from them.
+/// The numbers of one end, named as in RFC 4340, section 7.1. ISS and ISR are kept as the distances of other numbers
+/// from them.
 #[derive(Clone, Debug)]
 pub(super) struct Sequences {
-    /// Greatest number sent; one less than ISS before anything is.
+    /// Greatest number sent; one less than ISS before the first packet.
     pub(super) gss: Seq48,
     /// Greatest number received on an acknowledgeable packet.
     pub(super) gsr: Seq48,
@@ -17,9 +18,9 @@ pub(super) struct Sequences {
     pub(super) gar: Seq48,
     /// First number received in OPEN.
     pub(super) osr: Option<Seq48>,
-    /// Sequence Window of what this end sends: W' here, and the other end's W.
+    /// Sequence Window of the data sent by this end: W' here, and the other end's W.
     pub(super) local_window: u64,
-    /// Sequence Window of what the other end sends.
+    /// Sequence Window of the data sent by the other end.
     pub(super) remote_window: u64,
     /// Numbers from ISS to GSS.
     sent: u64,
@@ -40,13 +41,13 @@ impl Sequences {
             came: 0,
         }
     }
-    /// The number of a packet that leaves.
+    /// The number of a packet being sent.
     pub(super) fn send(&mut self) -> Seq48 {
         self.gss = self.gss.next();
         self.sent += 1;
         self.gss
     }
-    /// Takes the other end's numbers from its first packet.
+    /// Initialises the other end's numbers from its first packet.
     pub(super) fn begin(&mut self, sequence: Seq48) {
         (self.gsr, self.came) = (sequence, 1);
     }
@@ -54,8 +55,8 @@ impl Sequences {
     pub(super) fn has_begun(&self) -> bool {
         self.came > 0
     }
-    /// Low end of the numbers that may come. The RFC's `max(.., ISR)`, which is for a connection's beginning only, is a window that
-    /// does not reach behind ISR.
+    /// Low end of the valid sequence numbers. The RFC's `max(.., ISR)`, relevant only at the beginning of a connection,
+    /// is a window that does not extend below ISR.
     pub(super) fn swl(&self) -> Seq48 {
         self.gsr.next().sub((self.remote_window / 4).min(self.came))
     }
@@ -63,7 +64,7 @@ impl Sequences {
     pub(super) fn swh(&self) -> Seq48 {
         self.gsr.add((self.remote_window * 3).div_ceil(4))
     }
-    /// Low end of the numbers that may be acknowledged.
+    /// Low end of the valid acknowledgement numbers.
     pub(super) fn awl(&self) -> Seq48 {
         self.gss.next().sub(self.local_window.min(self.sent))
     }
@@ -112,7 +113,7 @@ pub(super) struct Seen {
 
 impl Seen {
     const WORDS: usize = 16;
-    /// Numbers that are remembered.
+    /// Numbers remembered.
     const SPAN: u64 = Self::WORDS as u64 * 64;
 
     pub(super) fn new() -> Self {
@@ -122,7 +123,7 @@ impl Seen {
         let bit = sequence.get() % Self::SPAN;
         ((bit / 64) as usize, 1 << (bit % 64))
     }
-    /// Notes a number; whether it has arrived before, as far as that is remembered.
+    /// Records a number; returns whether it was received before, as far as it is remembered.
     pub(super) fn note(&mut self, sequence: Seq48) -> bool {
         let ahead = match self.newest {
             None => i64::MAX,
@@ -173,7 +174,7 @@ mod tests {
         let s = begun(1_000, 500, 7_000, 7_400);
         assert_eq!((s.swl(), s.swh()), (n(7_376), n(7_475)));
         assert_eq!((s.awl(), s.awh()), (n(1_400), n(1_499)));
-        // A width that four does not divide: floor(W / 4) of 25 below, ceil(3 W / 4) of 77 above.
+        // A width not divisible by four: floor(W / 4) of 25 below, ceil(3 W / 4) of 77 above.
         let odd = Sequences { remote_window: 102, ..s };
         assert_eq!((odd.swl(), odd.swh()), (n(7_376), n(7_477)));
     }
@@ -182,7 +183,7 @@ mod tests {
     fn windows_do_not_reach_behind_the_beginning_until_the_numbers_have_gone_round() {
         let s = begun(1_000, 3, 7_000, 7_002);
         assert_eq!((s.swl(), s.awl()), (n(7_000), n(1_000)));
-        // GSR and GSS just behind where they began, a whole circle later: no clamp.
+        // GSR and GSS just behind their start, a whole circle later: no clamp.
         let mut s = begun(0, 150, (1 << 48) - 1, 40);
         s.came = 1 << 48;
         assert_eq!(s.swl(), n(16));
@@ -215,7 +216,7 @@ mod tests {
         let mut seen = Seen::new();
         assert!(!seen.note(n(5)) && seen.note(n(5)) && !seen.note(n(9)) && !seen.note(n(7)));
         assert!(seen.note(n(7)) && seen.note(n(9)) && !seen.note(n(8)));
-        // What lies too far behind is not remembered, and what jumps ahead forgets all.
+        // Numbers too far behind are not remembered, and a jump ahead drops everything.
         assert!(!seen.note(n(9 + Seen::SPAN)) && !seen.note(n(9)));
         assert!(!seen.note(n(10 + Seen::SPAN)) && !seen.note(n(11)));
         assert!(!seen.note(n(1 << 40)) && seen.note(n(1 << 40)));

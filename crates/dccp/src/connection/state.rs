@@ -1,16 +1,16 @@
 use crate::packet::ResetCode;
 use weir_units::{DataSize, Ecn, Seq48};
 
-/// Which end of a connection one is.
+/// The role of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// It has sent the Request.
     Client,
-    /// It has answered it.
+    /// It has answered the Request.
     Server,
 }
 
-/// Where a connection is in its life (RFC 4340, section 8.4).
+/// The state of a connection (RFC 4340, section 8.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum State {
     /// There is none.
@@ -21,11 +21,11 @@ pub enum State {
     Request,
     /// A server has answered one.
     Respond,
-    /// The client has the answer and waits for the server's next packet.
+    /// The client has received the Response and waits for the server's next packet.
     PartOpen,
     /// Data flow.
     Open,
-    /// The server has asked the client to close.
+    /// The server has requested the client to close.
     CloseReq,
     /// This end closes.
     Closing,
@@ -59,7 +59,7 @@ pub enum EndReason {
     Reset(ResetCode, [u8; 3]),
     /// The other end was silent for too long.
     TimedOut,
-    /// The other end wants congestion control that this end does not have, or the other way round.
+    /// The other end requires a CCID that this end does not have, or vice versa.
     NoCommonCcid,
 }
 
@@ -75,31 +75,31 @@ pub struct End {
 pub struct Datagram<'a> {
     /// Its bytes, or those of its beginning; the DCCP header whole.
     pub bytes: &'a [u8],
-    /// Bytes of data that belong behind them and are carried as a length only.
+    /// Bytes of data after them that are carried as a length only.
     pub payload: u32,
     /// The ECN field on arrival.
     pub ecn: Ecn,
 }
 
-/// A packet that is to leave by UDP; its bytes are in the buffer that the caller gave.
+/// A packet to be sent by UDP; its bytes are in the caller's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
-    /// Bytes of data that belong behind the buffer's bytes and are carried as a length only.
+    /// Bytes of data after the buffer's bytes that are carried as a length only.
     pub payload: u32,
-    /// UDP payload in bytes: the buffer and what belongs behind it.
+    /// UDP payload in bytes: the buffer and the data after it.
     pub size: DataSize,
-    /// Bytes of DCCP header and options at the front of the buffer; behind them are the application's.
+    /// Bytes of DCCP header and options at the start of the buffer; the application's follow.
     pub header: usize,
     /// The ECN field to send it with.
     pub ecn: Ecn,
-    /// Whether it must not be fragmented, whatever its length (it probes the path's MTU).
+    /// Whether it must not be fragmented, regardless of its size (it probes the path's MTU).
     pub is_probe: bool,
 }
 
-/// A datagram for the application; its bytes are in the buffer that the caller gave.
+/// A datagram for the application; its bytes are in the caller's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Received {
-    /// Bytes that belong behind the buffer's bytes and are carried as a length only.
+    /// Bytes after them that are carried as a length only.
     pub payload: u32,
     /// The ECN field on arrival.
     pub ecn: Ecn,
@@ -119,7 +119,7 @@ pub enum SendError {
     TooLong {
         /// Its length.
         size: DataSize,
-        /// The most.
+        /// The maximum.
         max: DataSize,
     },
     /// The connection has ended or is closing.
@@ -127,7 +127,7 @@ pub enum SendError {
     Closed,
 }
 
-/// What a connection has seen and done.
+/// Counters of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets sent, of all types.
@@ -142,7 +142,7 @@ pub struct Counters {
     pub data_received: u64,
     /// Bytes of data in these.
     pub data_bytes_received: u64,
-    /// Data packets that Ack Vectors reported lost; a CCID without them reports none.
+    /// Data packets reported lost by Ack Vectors; a CCID without them reports none.
     pub data_lost: u64,
     /// Data packets that Ack Vectors reported marked.
     pub data_marked: u64,
@@ -150,24 +150,24 @@ pub struct Counters {
     pub malformed: u64,
     /// Packets for other ports.
     pub strangers: u64,
-    /// Packets whose numbers were not valid (RFC 4340, section 7.5).
+    /// Packets with invalid sequence or acknowledgement numbers (RFC 4340, section 7.5).
     pub sequence_invalid: u64,
-    /// Packets that came twice, as far as they are remembered.
+    /// Packets received twice, as far as they are remembered.
     pub duplicates: u64,
-    /// Packets of types that the state does not expect.
+    /// Packets of types not expected in the state.
     pub unexpected: u64,
     /// Options that could not be read or were out of place.
     pub bad_options: u64,
-    /// Features that the other end wanted and this one does not know.
+    /// Features requested by the other end that this one does not know.
     pub unknown_features: u64,
     /// Syncs sent.
     pub syncs_sent: u64,
     /// Resets sent.
     pub resets_sent: u64,
-    /// Syncs and Resets that were due and not sent, for their rate is limited (RFC 4340, section 7.5.4 and 8.3.1).
+    /// Syncs and Resets that were due but suppressed by their rate limit (RFC 4340, section 7.5.4 and 8.3.1).
     pub rate_limited: u64,
-    /// Data received that the application did not take in time, or whose checksum was wrong.
+    /// Received data that the application did not take in time, or whose checksum was wrong.
     pub data_dropped: u64,
-    /// Datagrams that congestion control had to wait with at least once.
+    /// Datagrams that congestion control delayed at least once.
     pub held_back: u64,
 }

@@ -1,4 +1,4 @@
-//! What a connection waits for.
+//! A connection's timers.
 
 use super::{Config, Connection, EndReason, State};
 use crate::ccid::{CcidReceiver, CcidSender, Permission};
@@ -7,10 +7,10 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// The longest that retransmissions back off to (RFC 4340, sections 8.1.1 and 8.3).
 const MAX_BACKOFF: TimeDelta = TimeDelta::from_secs(64);
-/// Without packets for so long, buffers that a burst has filled are given back.
+/// After this time without packets, buffers filled by a burst are released.
 const IDLE: TimeDelta = TimeDelta::from_secs(2);
 
-/// A timer whose time doubles.
+/// A timer whose interval doubles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backoff {
     at: Option<Timestamp>,
@@ -38,14 +38,14 @@ impl Backoff {
     }
 }
 
-/// All but those of the CCIDs, of feature negotiation and of path MTU.
+/// All timers except those of the CCIDs, of feature negotiation and of path MTU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {
     /// Request, PARTOPEN's Ack, CloseReq and Close.
     pub(super) retransmit: Backoff,
     pub(super) give_up: Option<Timestamp>,
     pub(super) time_wait: Option<Timestamp>,
-    /// Until when the send queue may empty before the connection closes.
+    /// Until when the send queue may drain before the connection closes.
     pub(super) linger: Option<Timestamp>,
     keep_alive: Option<Timestamp>,
     silent_until: Option<Timestamp>,
@@ -60,11 +60,11 @@ impl Timers {
             self.silent_until = Some(now + interval + config.give_up_after);
         }
     }
-    /// Something has arrived or left.
+    /// A packet was received or sent.
     pub(super) fn busy(&mut self, now: Timestamp) {
         self.idle = Some(now + IDLE);
     }
-    /// The connection has ended; only TIMEWAIT is left.
+    /// The connection has ended; only TIMEWAIT remains.
     pub(super) fn stop(&mut self) {
         *self = Self { time_wait: self.time_wait, ..Self::default() };
     }
@@ -83,7 +83,7 @@ impl Timers {
 }
 
 impl Connection {
-    /// When to call [`Self::handle_timeout`], if nothing comes before.
+    /// When to call [`Self::handle_timeout`], if no event occurs before.
     pub fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
         let mut next = self.timers.next();
         let mut earlier = |t: Option<Timestamp>| next = next.into_iter().chain(t).min();
@@ -160,7 +160,7 @@ impl Connection {
 
     /// The other end is silent: nothing more is expected of it.
     fn give_up(&mut self, now: Timestamp) {
-        // Sections 8.1.1, 8.1.3 and 8.1.5: a Reset cleans up what may be at the other end.
+        // Sections 8.1.1, 8.1.3 and 8.1.5: a Reset removes any state of the other end.
         self.reset_with(now, ResetCode::ABORTED, [0; 3], EndReason::TimedOut);
     }
 }

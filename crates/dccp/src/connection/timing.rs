@@ -3,25 +3,25 @@
 use crate::option::{from_ticks, ticks, timestamp};
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
-/// Round-trip times above this are not believed.
+/// Greater round-trip samples are ignored.
 const MAX_RTT: TimeDelta = TimeDelta::from_secs(60);
 
-/// What is kept for them.
+/// State of round-trip measurement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timing {
     /// Round-trip time of the handshake and of timestamps, smoothed.
     pub(super) rtt: Option<TimeDelta>,
-    /// A timestamp that is to be echoed, and when it came.
+    /// A timestamp to be echoed, and its arrival time.
     pub(super) to_echo: Option<(u32, Timestamp)>,
-    /// When the last timestamp left.
+    /// When the last timestamp was sent.
     pub(super) stamped_at: Option<Timestamp>,
-    /// A round-trip time by an echo that no acknowledgement has brought to the CCID yet.
+    /// A round-trip time by an echo that has not been passed to the CCID with an acknowledgement yet.
     pub(super) echo_rtt: Option<TimeDelta>,
-    /// The packet whose acknowledgement measures the handshake, and when it left.
+    /// The packet whose acknowledgement measures the handshake, and its send time.
     pub(super) measured: Option<(Seq48, Timestamp)>,
-    /// When the packet came that acknowledgements acknowledge.
+    /// Arrival time of the packet that acknowledgements acknowledge.
     pub(super) gsr_at: Option<Timestamp>,
-    /// When the last valid packet came.
+    /// Arrival time of the last valid packet.
     pub(super) heard_at: Option<Timestamp>,
 }
 
@@ -33,9 +33,9 @@ impl Timing {
         }
         self.rtt = Some(self.rtt.map_or(rtt, |old| old + (rtt - old) / 8));
     }
-    /// The other end echoes a timestamp that it held for so long.
+    /// The other end echoes a timestamp that it held for this time.
     pub(super) fn on_echo(&mut self, now: Timestamp, echo: u32, elapsed: u32) {
-        // One that never left here, or a time held that is longer than the round trip, measures nothing.
+        // A timestamp never sent here, or a hold time longer than the round trip, is ignored.
         let Some(sent) = self.stamped_at else { return };
         let age = timestamp(now).wrapping_sub(echo);
         let oldest = timestamp(now).wrapping_sub(timestamp(sent)).saturating_add(ticks(MAX_RTT));
@@ -69,7 +69,7 @@ mod tests {
         let echo = timestamp(Timestamp::from_nanos(wrap - 20_000_000));
         t.on_echo(Timestamp::from_nanos(wrap + 40_000_000), echo, 1_000);
         assert_eq!(t.rtt, Some(TimeDelta::from_millis(50)));
-        // Held longer than it took, or never sent.
+        // Held longer than the round trip, or never sent.
         t.on_echo(Timestamp::from_nanos(wrap + 40_000_000), echo, 6_001);
         t.on_echo(Timestamp::from_nanos(wrap + 40_000_000), echo.wrapping_add(1 << 31), 0);
         assert_eq!(t.rtt, Some(TimeDelta::from_millis(50)));

@@ -1,4 +1,4 @@
-//! What comes: Change and Confirm options (RFC 4340, section 6.6.2).
+//! Received Change and Confirm options (RFC 4340, section 6.6.2).
 
 use super::table::{Location, Rule, Slot, reconcile};
 use super::{Answer, Arrived, Negotiation, Phase, ResetCause};
@@ -7,17 +7,17 @@ use crate::packet::{PacketType, ResetCode};
 use weir_units::Seq48;
 
 impl Negotiation {
-    /// A valid packet has arrived, whose options follow.
+    /// A valid packet was received, whose options follow.
     pub fn begin_packet(&mut self, packet_type: PacketType, sequence: Seq48, acknowledgement: Option<Seq48>) {
         let in_order = self.newest_received.is_none_or(|newest| sequence.is_after(newest));
         self.arrived = Some(Arrived { packet_type, sequence, acknowledgement, in_order });
     }
 
-    /// Takes an option; those of other kinds than Change and Confirm are passed over, as all are on a DCCP-Data (RFC 4340,
+    /// Processes an option; kinds other than Change and Confirm are ignored, as are all on a DCCP-Data (RFC 4340,
     /// section 6).
     ///
     /// # Errors
-    /// Why the connection is to be reset: the option is an invalid Confirm, or a Change that failed behind Mandatory.
+    /// Why the connection has to be reset: the option is an invalid Confirm, or a failed Change after Mandatory.
     pub fn on_option(&mut self, option: &DccpOption<'_>, mandatory: bool) -> Result<(), ResetCause> {
         let (location, number, bytes, is_change) = match *option {
             DccpOption::ChangeR(number, bytes) => (Location::Local, number, bytes, true),
@@ -48,7 +48,7 @@ impl Negotiation {
         if self.entries[slot.index()].phase == Phase::Unstable || !arrived.in_order {
             return Ok(());
         }
-        // Whether the packet was sent when the newest Change had arrived, as far as its acknowledgement number shows.
+        // Whether the packet was sent after the newest Change was received, as far as its acknowledgement number shows.
         let answers_newest = match (arrived.acknowledgement, self.newest_sent) {
             (Some(acknowledged), Some(newest)) => !newest.is_after(acknowledged),
             _ => false,
@@ -79,17 +79,17 @@ impl Negotiation {
                 }
                 Some(shared.unwrap_or(entry.value))
             }
-            // The other end says what its own features are; of this end's it has no say.
+            // The other end decides on its own features, not on this end's.
             Rule::NonNegotiable { .. } => rule.value(bytes).filter(|_| slot.location() == Location::Remote),
         };
         let Some(value) = value else {
             entry.answer = Some(Answer::Empty);
             return if mandatory { Err(ResetCode::MANDATORY_ERROR) } else { Ok(()) };
         };
-        // Without a value that this end can do, it goes on asking. So it does where the other end has not had its Change: that
-        // may be STABLE by now with another list than that of this Change, and would ignore the Confirm. Section 6.6.6 lets
-        // a CHANGING end go to STABLE, and does not have it to.
-        // And so it does where it has answered before with another list, by a Confirm that may still be under way.
+        // Without a value that this end supports, it keeps requesting. So it does if the other end has not received its
+        // Change: that end may be STABLE by now with another list than that of this Change, and would ignore the
+        // Confirm. Section 6.6.6 allows, but does not require, a CHANGING end to become STABLE. And so it does if it
+        // has answered before with another list, by a Confirm that may still be in flight.
         let asks_on = match entry.phase {
             Phase::Wanting => entry.answered,
             Phase::Changing => !answers_newest || entry.answered,
@@ -126,8 +126,8 @@ impl Negotiation {
             },
         };
         if !right {
-            // That a Confirm acknowledges a packet at or behind the newest Change does not say that the Change has arrived: it may
-            // be for an older one, and is then of no current negotiation (section 6.6.8).
+            // A Confirm that acknowledges a packet at or after the newest Change does not prove that the Change was
+            // received: it may answer an older one, and then belongs to no current negotiation (section 6.6.8).
             return if entry.repeated { Ok(()) } else { Err(ResetCode::OPTION_ERROR) };
         }
         entry.phase = Phase::Stable;

@@ -1,8 +1,8 @@
-//! What each feature is (RFC 4340, table 4; RFC 4342, section 8.4).
+//! Properties of each feature (RFC 4340, table 4; RFC 4342, section 8.4).
 
 use crate::option::FeatureNumber;
 
-/// At which end a feature is.
+/// The end at which a feature is located.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Location {
     /// This one.
@@ -11,17 +11,17 @@ pub enum Location {
     Remote,
 }
 
-/// Features that this end knows.
+/// Number of known features.
 pub(super) const FEATURES: usize = 10;
-/// Each is there at both ends.
+/// Each exists at both ends.
 pub(super) const SLOTS: usize = 2 * FEATURES;
 
-/// How the two ends come to one value (RFC 4340, section 6.3).
+/// How the two ends agree on a value (RFC 4340, section 6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
     /// The first of the server's list that is on the client's; values of one byte.
     ServerPriority,
-    /// The feature's own end says, within these bounds and in this many bytes.
+    /// The feature's own end decides, within these bounds and in this many bytes.
     NonNegotiable { bytes: usize, least: u64, most: u64 },
 }
 
@@ -39,10 +39,10 @@ const fn server_priority(number: FeatureNumber, initial: u64, required: bool) ->
     Feature { number, rule: Rule::ServerPriority, initial, required }
 }
 
-/// All that are known, the CCID first: others may depend on it.
+/// All known features, the CCID first: others may depend on it.
 ///
-/// Ack Ratio may be zero by RFC 4340, section 11.3 (the half-connection does not use it); section 6.6.8 has it never be.
-/// The first is followed: nothing is lost by taking it.
+/// Ack Ratio may be zero by RFC 4340, section 11.3 (the half-connection does not use it); by section 6.6.8 it never is.
+/// The former is followed: accepting it loses nothing.
 const TABLE: [Feature; FEATURES] = [
     server_priority(FeatureNumber::CCID, 2, true),
     server_priority(FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS, 0, true),
@@ -66,12 +66,12 @@ const TABLE: [Feature; FEATURES] = [
     server_priority(FeatureNumber::SEND_LOSS_EVENT_RATE, 0, false),
 ];
 
-/// A feature at one of the ends: its place in the tables.
+/// A feature at one of the ends: its index in the tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Slot(usize);
 
 impl Slot {
-    /// The place; `None` where the feature is not known.
+    /// The index; `None` if the feature is unknown.
     pub(super) fn new(location: Location, number: FeatureNumber) -> Option<Self> {
         let i = match number.0 {
             n @ 1..=9 => usize::from(n) - 1,
@@ -94,13 +94,13 @@ impl Slot {
     }
     /// All, in the order in which they are written.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        // Both CCIDs come before what depends on them.
+        // Both CCIDs precede the features that depend on them.
         (0..SLOTS).map(|i| Self(i / 2 + (i % 2) * FEATURES))
     }
 }
 
 impl Rule {
-    /// The value that stands in these bytes, of a feature of this rule; `None` where they are not valid.
+    /// The value in these bytes, of a feature of this rule; `None` if they are invalid.
     pub(super) fn value(self, bytes: &[u8]) -> Option<u64> {
         match (self, bytes) {
             (Self::ServerPriority, &[value, ..]) => Some(u64::from(value)),
@@ -113,7 +113,7 @@ impl Rule {
     }
 }
 
-/// The value area of a Change: a list of one-byte values, the best first, or the bytes of one value.
+/// The value area of a Change: a list of one-byte values in order of preference, or the bytes of one value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Values {
     bytes: [u8; Self::MAX],
@@ -121,10 +121,10 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Most values of a list: those of Minimum Checksum Coverage.
+    /// Maximum values of a list: those of Minimum Checksum Coverage.
     pub(super) const MAX: usize = 16;
 
-    /// A list; what is past [`Self::MAX`] is left out, as are values that do not fit a byte.
+    /// A list; values beyond [`Self::MAX`] or that do not fit a byte are omitted.
     pub(super) fn list(values: impl IntoIterator<Item = u64>) -> Self {
         let mut list = Self::default();
         for value in values.into_iter().filter_map(|v| u8::try_from(v).ok()).take(Self::MAX) {

@@ -6,7 +6,7 @@ use crate::packet::{Header, WireSequence, parse};
 
 const CCID: FeatureNumber = FeatureNumber::CCID;
 
-/// One end: its features, and a network of its own to the other.
+/// One end: its features, and its own network to the other.
 struct End {
     features: Negotiation,
     sequence: Seq48,
@@ -58,7 +58,7 @@ impl End {
         }
         Ok(())
     }
-    /// Options of one packet that comes, numbered just behind the last.
+    /// Options of one received packet, with the next sequence number.
     fn told(&mut self, options: &[DccpOption<'_>], mandatory: bool) -> Result<(), ResetCause> {
         let sequence = self.heard.map_or(Seq48::new(5_000), Seq48::next);
         self.heard = Some(sequence);
@@ -86,7 +86,7 @@ fn handshake(client: &Config, server: &Config) -> Result<(End, End), ResetCause>
 
 fn with_ccids(send: &[u8], receive: &[u8]) -> Config {
     let ccids = Ccids { send: send.to_vec(), receive: receive.to_vec(), params: Vec::new() };
-    // Without entries no CCID needs anything.
+    // Without entries no CCID requires anything.
     Config { ccids, sequence_window: 100, registry: Arc::new(Registry::empty()), ..Config::default() }
 }
 
@@ -94,7 +94,7 @@ fn cause(code: ResetCode, data: [u8; 3]) -> Result<(), ResetCause> {
     Err(ResetCause { code, data })
 }
 
-/// Options that a server with these CCIDs answers with to one option of a client.
+/// Options with which a server with these CCIDs answers one option of a client.
 fn answer(server: &Config, option: DccpOption<'_>) -> Vec<u8> {
     let mut s = End::new(server, true);
     s.told(&[option], false).expect("no reset");
@@ -160,7 +160,7 @@ fn a_handshake_agrees_on_what_both_ends_want() {
     assert_eq!(both(FeatureNumber::ALLOW_SHORT_SEQUENCE_NUMBERS), (1, 1));
     assert_eq!(both(FeatureNumber::MINIMUM_CHECKSUM_COVERAGE), (0, 2));
     assert_eq!(both(FeatureNumber::CHECK_DATA_CHECKSUM), (0, 1));
-    // CCID 2 needs it of the data's receiver (RFC 4341, section 4).
+    // CCID 2 requires it of the data's receiver (RFC 4341, section 4).
     assert_eq!(both(FeatureNumber::SEND_ACK_VECTOR), (1, 1));
     for number in (1..=9).map(FeatureNumber) {
         let mirrored = (s.features.remote(number), s.features.local(number));
@@ -175,13 +175,13 @@ fn a_handshake_agrees_on_what_both_ends_want() {
 
 #[test]
 fn without_a_shared_ccid_the_connection_is_reset() {
-    // The client cannot do CCID 2, so its Changes are mandatory (RFC 4340, section 10).
+    // The client does not have CCID 2, so its Changes are mandatory (RFC 4340, section 10).
     let mut c = End::new(&with_ccids(&[3], &[3]), false);
     let request = c.send(PacketType::Request);
     assert_eq!(options(&request)[..5], [1, 32, 4, 1, 3]);
     let mut s = End::new(&with_ccids(&[2], &[2]), true);
     assert_eq!(s.take(&request), cause(ResetCode::MANDATORY_ERROR, [32, 1, 3]));
-    // The server cannot: it says so in its Response.
+    // The server does not have it: it states so in its Response.
     let mut c = End::new(&with_ccids(&[2], &[2]), false);
     let mut s = End::new(&with_ccids(&[3], &[3]), true);
     s.take(&c.send(PacketType::Request)).expect("not mandatory");
@@ -195,7 +195,7 @@ fn without_a_shared_ccid_the_connection_is_reset() {
 fn no_shared_value_leaves_the_old_one() {
     let server = with_ccids(&[2], &[2]);
     assert_eq!(answer(&server, DccpOption::ChangeR(CCID, &[9, 8])), [33, 5, 1, 2, 2]);
-    // Values of two and more are reserved for Booleans; a list may have them.
+    // Values of two and more are reserved for Booleans; a list may contain them.
     let mut s = End::new(&server, true);
     s.told(&[DccpOption::ChangeR(FeatureNumber::SEND_NDP_COUNT, &[7, 1, 0])], true).expect("0 is shared");
     assert_eq!(s.features.local(FeatureNumber::SEND_NDP_COUNT), 0);
@@ -211,7 +211,7 @@ fn invalid_changes_get_empty_confirms() {
         (DccpOption::ChangeL(window, &[0, 0, 0, 0, 0, 31]), &[35, 3, 3]),
         (DccpOption::ChangeL(window, &[0x40, 0, 0, 0, 0, 0]), &[35, 3, 3]),
         (DccpOption::ChangeL(FeatureNumber::ACK_RATIO, &[0, 3, 0, 4]), &[35, 3, 5]),
-        // Not the other end's to change (section 6.3.2).
+        // The other end may not change it (section 6.3.2).
         (DccpOption::ChangeR(window, &[0, 0, 0, 0, 4, 0]), &[33, 3, 3]),
         (DccpOption::ChangeR(FeatureNumber::ACK_RATIO, &[0, 3]), &[33, 3, 5]),
         // No value at all (section 6.1).
@@ -259,7 +259,8 @@ fn changing() -> End {
 
 #[test]
 fn wrong_confirms_reset_the_connection() {
-    // 2 is not the server's choice of the lists 3 2 and 3 2; 9 is on no list; the empty one is for features that all know.
+    // 2 is not the server's choice of the lists 3 2 and 3 2; 9 is on no list; the empty one is for features that all
+    // know.
     for bytes in [&[2, 3, 2][..], &[9, 3, 9], &[9], &[]] {
         let first = bytes.first().copied().unwrap_or(0);
         let r = changing().told(&[DccpOption::ConfirmR(CCID, bytes)], false);
@@ -270,7 +271,7 @@ fn wrong_confirms_reset_the_connection() {
         c.told(&[DccpOption::ConfirmR(CCID, bytes)], false).expect("valid");
         assert_eq!(c.features.local(CCID), value, "{bytes:?}");
     }
-    // What is not required may be refused: the value stays (section 6.6.7).
+    // An optional feature may be refused: the value stays (section 6.6.7).
     let config = Config { data_checksum: true, ..with_ccids(&[2], &[2]) };
     let mut c = End::new(&config, false);
     c.send(PacketType::Request);
@@ -289,7 +290,7 @@ fn options_out_of_order_are_ignored() {
     let window = |w: &'static [u8; 6]| DccpOption::ChangeL(FeatureNumber::SEQUENCE_WINDOW, w);
     s.features.begin_packet(PacketType::Ack, Seq48::new(50), Some(Seq48::new(1)));
     s.features.on_option(&window(&[0, 0, 0, 0, 1, 0]), false).expect("valid");
-    // Several in one packet count one after the other.
+    // Several in one packet are processed in order.
     s.features.on_option(&window(&[0, 0, 0, 0, 2, 0]), false).expect("valid");
     assert_eq!(s.features.remote(FeatureNumber::SEQUENCE_WINDOW), 512);
     for sequence in [50, 49, 3] {
@@ -311,7 +312,7 @@ fn a_confirm_of_an_older_change_is_ignored() {
     let mut c = changing();
     let first = c.sequence;
     assert!(c.features.change(Location::Local, CCID, &[2, 3]), "a new list while CHANGING");
-    // UNSTABLE: everything about it is ignored until the new list has gone.
+    // UNSTABLE: everything about it is ignored until the new list was sent.
     c.told(&[DccpOption::ConfirmR(CCID, &[3, 3, 2]), DccpOption::ChangeR(CCID, &[3])], false).expect("ignored");
     assert_eq!(c.features.local(CCID), 2);
     let again = c.send(PacketType::Ack);
@@ -330,7 +331,7 @@ fn simultaneous_changes_agree() {
     let (mut c, mut s) = handshake(&with_ccids(&[2, 3], &[2, 3]), &with_ccids(&[2, 3], &[2, 3])).expect("agreement");
     assert!(c.features.change(Location::Remote, CCID, &[2, 3, 1]));
     assert!(s.features.change(Location::Local, CCID, &[3, 2, 1]));
-    // The third example of section 6.5; 2 is what the client has, so only the server has to ask.
+    // The third example of section 6.5; 2 is the client's value, so only the server has to request.
     let (a, b) = (c.send(PacketType::Ack), s.send(PacketType::Ack));
     c.take(&b).expect("valid");
     s.take(&a).expect("valid");
@@ -354,7 +355,7 @@ fn changes_go_again_and_more_seldom() {
     for _ in 0..12 {
         let due = c.features.poll_timeout().expect("not answered");
         assert_eq!(due, c.now + wait);
-        // It goes with what leaves anyway, which does not move the wait.
+        // It is added to packets sent anyway, which does not move the timer.
         c.now = due - TimeDelta::from_millis(1);
         assert_eq!(options(&c.send(PacketType::Ack)), [32, 5, 5, 0, 7]);
         assert!(!c.features.pending(c.now));
@@ -412,7 +413,7 @@ fn features_of_a_ccid_are_known_with_it_only() {
     assert_eq!(s.features.local(rate), 1);
     c.take(&s.send(PacketType::Ack)).expect("valid");
     assert_eq!((c.features.remote(rate), c.features.local(rate)), (1, 0));
-    // With another CCID it starts again.
+    // With another CCID it restarts.
     s.told(&[DccpOption::ChangeL(CCID, &[2])], false).expect("valid");
     assert_eq!((s.features.remote(CCID), s.features.local(rate)), (2, 0));
 }
@@ -423,7 +424,7 @@ fn it_is_small() {
 }
 
 proptest::proptest! {
-    /// Two ends agree on everything in the end, whatever is lost, late or comes twice.
+    /// Two ends eventually agree on everything despite loss, delay and duplicates.
     #[test]
     fn both_ends_agree_in_the_end(
         fates in proptest::collection::vec((0u8..6, proptest::bool::ANY), 1..60),

@@ -1,4 +1,4 @@
-//! What leaves: Confirms that are due, and Changes until they are answered.
+//! Options to be sent: pending Confirms, and Changes until they are answered.
 
 use super::table::{Location, Rule, Slot, Values};
 use super::{Answer, MAX_BACKOFF, Negotiation, Phase};
@@ -7,10 +7,10 @@ use crate::packet::{PacketType, PacketWriter};
 use weir_units::{Seq48, Timestamp};
 
 impl Negotiation {
-    /// Writes what is due into a packet of this type and number that leaves now. A Change that has not been answered stands on
-    /// all of them, so that a Confirm that acknowledges any is for the newest; the wait is for packets made for it alone. Changes stand on all but DCCP-Data and
-    /// DCCP-Reset; Confirms where an acknowledgement number says what has been received: on no DCCP-Sync either, whose number
-    /// may be of a packet that was not looked at.
+    /// Writes the pending options into a packet of this type and number that is sent now. An unanswered Change is on
+    /// all of them, so that a Confirm that acknowledges any refers to the newest; only packets made for it move the
+    /// timer. Changes are on all but DCCP-Data and DCCP-Reset. Confirms need an acknowledgement number that states what
+    /// was received: they are not on DCCP-Sync either, whose number may be of a packet that was not processed.
     pub fn write_options(
         &mut self,
         now: Timestamp,
@@ -98,7 +98,7 @@ impl Negotiation {
     }
 }
 
-/// A Change, behind Mandatory where it has to be.
+/// A Change, after Mandatory if required.
 fn write_change(slot: Slot, values: &Values, mandatory: bool, out: &mut PacketWriter<'_>) -> bool {
     // Both or none.
     if out.room() < values.bytes().len() + 4 {

@@ -2,18 +2,18 @@ use crate::connection::Config;
 use crate::packet::ServiceCode;
 use weir_units::TimeDelta;
 
-/// When a Request is answered without keeping anything of it (Init Cookies, RFC 4340, section 8.1.4).
+/// When a Request is answered without keeping state (Init Cookies, RFC 4340, section 8.1.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cookies {
-    /// Never: what is half open takes memory, and past [`ListenerConfig::most_half_open`] Requests are refused.
+    /// Never: half-open connections take memory, and beyond [`ListenerConfig::most_half_open`] Requests are refused.
     Never,
-    /// When at least so many connections are half open.
+    /// If at least this many connections are half open.
     From(usize),
     /// Always.
     Always,
 }
 
-/// How many connections may share a pair of UDP addresses and ports (RFC 6773, section 3.8: either is right).
+/// Number of connections per pair of UDP addresses and ports (RFC 6773, section 3.8, allows either).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PairUse {
     /// As many as there are DCCP ports.
@@ -23,21 +23,21 @@ pub enum PairUse {
     One,
 }
 
-/// What a listener is made from.
+/// Configuration of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenerConfig {
-    /// What accepted connections are made from. Its local port and service code are those listened on; the other end's port, the
-    /// code asked for and the seed are put in by the listener.
+    /// Configuration of accepted connections. Its local port and service code are those listened on; the listener sets
+    /// the other end's port, the requested code and the seed.
     pub connection: Config,
-    /// Service codes that are taken beside the connection's.
+    /// Service codes accepted besides the connection's.
     pub services: Vec<ServiceCode>,
-    /// Connections that may be half open: a Request has been answered and the answer has not been acknowledged.
+    /// Maximum half-open connections: a Request was answered and the Response not acknowledged.
     pub most_half_open: usize,
-    /// When to keep nothing of a Request.
+    /// When to keep no state of a Request.
     pub cookies: Cookies,
-    /// How long a cookie is taken back; it should be as long as a client may take from the first Response on.
+    /// Lifetime of a cookie; it should cover the time that a client may take from the first Response on.
     pub cookie_lifetime: TimeDelta,
-    /// How long a connection may be half open (RFC 4340, section 8.1.3: at least 8 minutes).
+    /// Maximum time for which a connection may be half open (RFC 4340, section 8.1.3: at least 8 minutes).
     pub half_open_timeout: TimeDelta,
     /// Whether connections may share a UDP pair.
     pub pairs: PairUse,

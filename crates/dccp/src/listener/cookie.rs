@@ -1,8 +1,8 @@
-//! Init Cookies and initial sequence numbers: what only the listener can make (RFC 4340, sections 7.2 and 8.1.4).
+//! Init Cookies and initial sequence numbers, which only the listener can generate (RFC 4340, sections 7.2 and 8.1.4).
 //!
-//! A cookie holds the Request as far as the connection depends on it: its number, its service code and its Changes. With
-//! them the connection is made again when the cookie returns. It is not secret, only authentic: an HMAC (RFC 2104) over it,
-//! the other end's address and the ports, with SHA-256, cut to 128 bits.
+//! A cookie contains the parts of the Request on which the connection depends: its number, its service code and its
+//! Changes. The connection is created again from them when the cookie returns. It is not secret, only authenticated: an
+//! HMAC (RFC 2104) over it, the other end's address and the ports, with SHA-256, truncated to 128 bits.
 
 use crate::connection::Datagram;
 use crate::option::DccpOption;
@@ -16,12 +16,12 @@ use weir_units::{Ecn, Seq48, TimeDelta, Timestamp};
 const TAG: usize = 16;
 /// Bytes in front of the options: code, seconds, number, service code.
 const FIXED: usize = TAG + 4 + 6 + 4;
-/// Most bytes of one option's data.
+/// Maximum bytes of one option's data.
 const MAX: usize = 253;
-/// Cookies remembered as used.
+/// Maximum used cookies remembered.
 const MAX_USED: usize = 4_096;
 
-/// What identifies a connection: the caller's number for the other end's address, its port, this end's port.
+/// Identifies a connection: the caller's number for the other end's address, its port, this end's port.
 pub(super) type Flow = (u64, u16, u16);
 
 /// The keeper of the secret.
@@ -30,7 +30,7 @@ pub(super) struct Secret {
     mac: Hmac<Sha256>,
 }
 
-/// What a MAC is for.
+/// Purpose of a MAC.
 #[derive(Clone, Copy)]
 enum Purpose {
     Cookie = 1,
@@ -38,7 +38,7 @@ enum Purpose {
     Seed = 3,
 }
 
-/// Where a Request's connection begins.
+/// The start of a Request's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Start {
     pub(super) iss: Seq48,
@@ -48,7 +48,7 @@ pub(super) struct Start {
 /// Why a cookie is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BadCookie {
-    /// It is not one of this listener's for this other end.
+    /// This listener did not make it for this other end.
     Forged,
     /// It is too old.
     Stale,
@@ -75,16 +75,16 @@ impl Secret {
         bytes.iter().take(8).fold(0, |n, &b| n << 8 | u64::from(b))
     }
 
-    /// Each flow has sequence numbers of its own that nobody else can guess (RFC 4340, section 7.2, after RFC 1948). Each Request
-    /// has one far from the others': of two Responses without state behind them the client takes one, and the numbers of the
-    /// connection made from its cookie are not those of the other.
+    /// Each flow has its own sequence numbers, which no other end can guess (RFC 4340, section 7.2, after RFC 1948).
+    /// Those of each Request are far from the others': of two Responses without state the client accepts one, and the
+    /// numbers of the connection created from its cookie are not those of the other.
     pub(super) fn start(&self, flow: Flow, request: Seq48) -> Start {
         let request = request.get().to_be_bytes();
         let iss = Seq48::new(self.number(Purpose::InitialSequence, flow, &[&request]));
         Start { iss, seed: self.number(Purpose::Seed, flow, &[&request]) }
     }
 
-    /// Writes the cookie of a Request; `None` where its Changes do not fit one option.
+    /// Writes the cookie of a Request; `None` if its Changes do not fit one option.
     pub(super) fn seal(&self, now: Timestamp, flow: Flow, request: &Packet<'_>, cookie: &mut Vec<u8>) -> Option<()> {
         cookie.clear();
         cookie.resize(TAG, 0);
@@ -110,7 +110,7 @@ impl Secret {
         Some(())
     }
 
-    /// The Request that a cookie was made from, as a packet.
+    /// The Request from which a cookie was made, as a packet.
     pub(super) fn open(
         &self,
         now: Timestamp,
@@ -141,7 +141,7 @@ impl Secret {
         let mut writer = PacketWriter::new(&mut request, &header);
         writer.service_code(ServiceCode(number(&content[10..14]) as u32));
         writer.finish();
-        // The options are the content's last part, as they stood in the Request.
+        // The options are the content's last part, unchanged from the Request.
         request.extend_from_slice(&content[14..]);
         request.resize(request.len().next_multiple_of(4), 0);
         request[4] = u8::try_from(request.len() / 4).map_err(|_| BadCookie::Forged)?;
@@ -153,13 +153,13 @@ fn seconds(now: Timestamp) -> u32 {
     (now.as_nanos() / 1_000_000_000) as u32
 }
 
-/// A Request as it came.
+/// A received Request.
 pub(super) fn datagram(bytes: &[u8]) -> Datagram<'_> {
     Datagram { bytes, payload: 0, ecn: Ecn::NotEct }
 }
 
-/// Cookies that have returned: each is accepted once, so that a copy of a packet does not open the connection again when it has
-/// ended. The oldest are forgotten, but no later than they would be stale where there are not too many.
+/// Cookies that have returned: each is accepted once, so that a copy of a packet does not open the connection again
+/// after it has ended. The oldest are removed, but not before they expire unless there are too many.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Used {
     tags: VecDeque<[u8; 8]>,

@@ -85,7 +85,7 @@ fn packet_with(packet_type: PacketType, service: ServiceCode, port: u16, options
     out
 }
 
-/// A client in PARTOPEN, its first Ack, and what the Response was.
+/// A client in PARTOPEN, its first Ack, and the Response.
 fn answered(listener: &mut Listener, port: u16) -> (Connection, Vec<u8>, Vec<u8>) {
     let mut client = client(port, at(0));
     let request = next(&mut client, at(0)).expect("a Request");
@@ -96,7 +96,7 @@ fn answered(listener: &mut Listener, port: u16) -> (Connection, Vec<u8>, Vec<u8>
     (client, response, ack)
 }
 
-/// Sends one datagram each way.
+/// Sends one datagram in each direction.
 fn talk(client: &mut Connection, server: &mut Connection) {
     let mut out = Vec::new();
     for ms in 30..60 {
@@ -159,7 +159,7 @@ fn cookies_keep_nothing_until_they_come_back() {
     let mut l = listener(|c| c.cookies = Cookies::Always);
     let mut server = accepted(&mut l, at(25), PEER, &ack);
     talk(&mut c, &mut server);
-    // Once only.
+    // Only once.
     assert_eq!(reset_code(reply(&mut l, at(30), PEER, &ack)), Some(ResetCode::NO_CONNECTION));
     assert_eq!((l.counters().accepted, l.counters().cookies_stale), (1, 1));
 }
@@ -213,7 +213,7 @@ fn of_two_responses_the_client_takes_one() {
     c.handle_timeout(at(1_000));
     let request = next(&mut c, at(1_000)).expect("a Request");
     let second = reply(&mut l, at(1_010), PEER, &request).expect("a Response");
-    // Both come, and the first once more: the cookie and the number acknowledged are of one of them.
+    // Both are received, and the first again: the cookie and the acknowledged number are of one of them.
     let mut ack = None;
     for response in [&first, &second, &first] {
         c.handle_datagram(at(1_020), &with(response));
@@ -240,7 +240,7 @@ fn what_is_not_offered_is_refused() {
     let mut l = listener(|c| c.services = vec![ServiceCode::RTP_AUDIO, ServiceCode::INVALID]);
     assert_eq!(code(&mut l, SERVICE, 6), Some(ResetCode::CONNECTION_REFUSED));
     assert_eq!(code(&mut l, ServiceCode(1), 5_004), Some(ResetCode::BAD_SERVICE_CODE));
-    // Never, whatever is offered (section 8.1.2).
+    // Never, for any offer (section 8.1.2).
     assert_eq!(code(&mut l, ServiceCode::INVALID, 5_004), Some(ResetCode::BAD_SERVICE_CODE));
     assert_eq!(code(&mut l, ServiceCode::RTP_AUDIO, 5_004), None);
     assert_eq!((l.half_open(), l.counters().refused), (1, 3));
@@ -272,7 +272,7 @@ fn strays_are_reset_at_a_bounded_rate() {
     assert!(reply(&mut l, at(0), PEER, &[0; 11]).is_none());
     assert_eq!(l.counters().malformed, 1);
 
-    // Never more bytes than have come, nor more Resets than are allowed.
+    // Never more bytes than were received, nor more Resets than allowed.
     let mut l = listener(|c| c.resets_per_second = 100);
     let short = {
         let mut p = packet(PacketType::Data, SERVICE, 5_004);
@@ -315,7 +315,7 @@ fn half_open_connections_are_given_up() {
 
 #[test]
 fn responses_are_no_amplifiers() {
-    // Requests with Changes whose Confirms are as long as can be.
+    // Requests with Changes that have the longest possible Confirms.
     let sets: [&[DccpOption<'_>]; 4] = [
         &[],
         &[DccpOption::ChangeR(FeatureNumber::MINIMUM_CHECKSUM_COVERAGE, &[0])],
@@ -332,7 +332,7 @@ fn responses_are_no_amplifiers() {
         let response = reply(&mut l, at(0), PEER, &request).expect("a Response");
         assert!(response.len() + 28 < 3 * (request.len() + 28), "{} for {}", response.len(), request.len());
     }
-    // What does not fit a cookie is refused.
+    // Requests that do not fit a cookie are refused.
     let many = [1; 250];
     let options = [DccpOption::ChangeL(FeatureNumber(77), &many)];
     let mut l = listener(|c| c.cookies = Cookies::Always);
@@ -364,7 +364,7 @@ fn a_configuration_that_is_none_is_refused() {
 }
 
 proptest::proptest! {
-    /// Whatever comes: no panic, no more half open than allowed, every reply a packet.
+    /// For any input: no panic, no more half-open connections than allowed, every reply a valid packet.
     #[test]
     fn garbage_is_harmless(
         packets in proptest::collection::vec((0u64..4, 0u8..10, 0u16..3, proptest::collection::vec(proptest::num::u8::ANY, 0..80)), 1..60),

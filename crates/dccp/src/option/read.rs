@@ -6,28 +6,28 @@ use super::{
 use crate::packet_type::PacketType;
 use crate::reset_code::ResetCode;
 
-/// What is wrong with an option.
+/// The fault of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionFault {
-    /// Its length is below two or reaches past the options: it and all behind it are ignored (RFC 4340, section 5.8).
+    /// Its length is below two or exceeds the options: it and everything after it is ignored (RFC 4340, section 5.8).
     Length,
     /// Its data cannot be its number's: it alone is ignored (section 5.8).
     Value,
-    /// It may not stand in a packet of this type: it alone is ignored (see [`is_permitted`]).
+    /// It is not permitted in a packet of this type: only it is ignored (see [`is_permitted`]).
     NotPermitted,
-    /// A Mandatory with another one or nothing behind it, which is an error of the connection (section 5.8.2). Only
+    /// A Mandatory followed by another one or by nothing, which is a connection error (section 5.8.2). Only
     /// [`Options::entries`] reports it.
     Mandatory,
 }
 
-/// An option that is to be ignored. The iteration goes on behind it, if anything is to be read there.
+/// An option to be ignored. The iteration continues after it if the rest can be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BadOption {
     /// Its number.
     pub number: u8,
-    /// First bytes of its data, zero where there are none.
+    /// First bytes of its data, zero if there are none.
     pub data: [u8; 2],
-    /// What is wrong.
+    /// Its fault.
     pub fault: OptionFault,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Options<'a> {
     pub const fn new(bytes: &'a [u8], packet_type: PacketType) -> Self {
         Self { bytes, packet_type }
     }
-    /// Whether there are none, nor padding.
+    /// Whether there are neither options nor padding.
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -51,16 +51,16 @@ impl<'a> Options<'a> {
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
-    /// The type of the packet that they stand in.
+    /// The type of their packet.
     pub const fn packet_type(&self) -> PacketType {
         self.packet_type
     }
-    /// One after the other, without padding. A Mandatory comes before the option that it marks; one that marks padding is
-    /// padding too (RFC 4340, section 5.8.2), and on Data it is not seen at all.
+    /// The options in order, without padding. A Mandatory precedes the option that it marks; one that marks padding is
+    /// padding too (RFC 4340, section 5.8.2), and on Data it is ignored.
     pub fn iter(&self) -> OptionIter<'a> {
         OptionIter { rest: self.bytes, packet_type: self.packet_type }
     }
-    /// The same, each with whether it is mandatory, for the end that processes them all.
+    /// Likewise, each with whether it is mandatory, for the end that processes them all.
     pub fn entries(&self) -> Entries<'a> {
         Entries { options: self.iter() }
     }
@@ -186,14 +186,14 @@ impl<'a> Iterator for OptionIter<'a> {
 
 impl core::iter::FusedIterator for OptionIter<'_> {}
 
-/// An option and what stands around it.
+/// An option and its context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry<'a> {
-    /// Whether the connection is to be reset where it is not understood or not processed (RFC 4340, section 5.8.2).
+    /// Whether the connection has to be reset if it is not understood or not processed (RFC 4340, section 5.8.2).
     pub mandatory: bool,
     /// The option.
     pub option: Result<DccpOption<'a>, BadOption>,
-    /// First bytes of its data, zero where there are none.
+    /// First bytes of its data, zero if there are none.
     pub data: [u8; 2],
 }
 
@@ -207,8 +207,8 @@ impl Entry<'_> {
         };
         [number, self.data[0], self.data[1]]
     }
-    /// The Reset that is due before anything is made of it: none for an option that can be read, nor for a bad one that is
-    /// merely to be ignored.
+    /// The Reset required before it is processed: none for a readable option, nor for an invalid one that is merely
+    /// ignored.
     pub const fn due_reset(&self) -> Option<(ResetCode, [u8; 3])> {
         match self.option {
             Err(BadOption { fault: OptionFault::Mandatory, .. }) => Some((ResetCode::OPTION_ERROR, self.reset_data())),
@@ -236,7 +236,7 @@ impl<'a> Iterator for Entries<'a> {
                 Some(Entry { mandatory: true, option, data })
             }
             _ => {
-                // The options behind it have no boundaries any more.
+                // The boundaries of the options after it are unknown.
                 self.options.rest = &[];
                 let bad = BadOption { number: MANDATORY, data: [0; 2], fault: OptionFault::Mandatory };
                 Some(Entry { mandatory: true, option: Err(bad), data: [0; 2] })

@@ -17,7 +17,7 @@ fn bad(number: u8, data: [u8; 2], fault: OptionFault) -> Result<DccpOption<'stat
 
 const CCID: FeatureNumber = FeatureNumber::CCID;
 
-/// Every option with bytes made by hand from the figures of RFC 4340.
+/// Every option with hand-made bytes from the figures of RFC 4340.
 const SAMPLES: &[(DccpOption<'static>, &[u8])] = &[
     (DccpOption::SlowReceiver, &[2]),
     (DccpOption::ChangeL(CCID, &[3, 2]), &[32, 5, 1, 3, 2]),
@@ -72,7 +72,7 @@ fn longer_forms_than_needed_are_read() {
 
 #[test]
 fn a_wrong_length_for_its_number_takes_that_option_alone_away() {
-    // RFC 4340, section 5.8: a Data Checksum of length 4 is ignored, what follows is not.
+    // RFC 4340, section 5.8: a Data Checksum of length 4 is ignored, the option after it is not.
     let wrong: &[&[u8]] = &[
         &[44, 4, 7, 8],
         &[44, 7, 7, 8, 0, 0, 0],
@@ -121,7 +121,8 @@ fn where_options_may_stand() {
     for (number, yes) in (0u8..).zip(column.chars()).filter(|(_, c)| *c != '.') {
         assert_eq!(is_permitted(number, PacketType::Data), yes == 'Y', "{number} on DCCP-Data");
     }
-    // What tells of the packet acknowledged, and Init Cookie, are not for Requests either; Mandatory and Change are.
+    // Options about the acknowledged packet, and Init Cookie, are not permitted on Requests either; Mandatory and
+    // Change are.
     let on_request: Vec<u8> = (0..=255).filter(|&n| !is_permitted(n, PacketType::Request)).collect();
     assert_eq!(on_request, [33, 35, 36, 38, 39, 40, 43]);
     for t in PacketType::ALL.into_iter().filter(|t| t.has_acknowledgement()) {
@@ -138,9 +139,9 @@ fn what_may_not_stand_there_is_passed_over() {
         told,
         [bad(38, [0, 0], F::NotPermitted), Ok(DccpOption::SlowReceiver), passed_over, Ok(DccpOption::SlowReceiver)]
     );
-    // Mandatory is not seen on Data, so nothing there can reset a connection (section 7.5.5).
+    // Mandatory is ignored on Data, so nothing there can reset a connection (section 7.5.5).
     assert!(Options::new(&bytes, PacketType::Data).entries().all(|e| !e.mandatory && e.due_reset().is_none()));
-    // On a Request it is, and what may not be there is not processed.
+    // On a Request it is not, and options that are not permitted are not processed.
     let entries: Vec<_> = Options::new(&[1, 38, 3, 5, 2], PacketType::Request).entries().collect();
     assert_eq!(entries[0].option, bad(38, [5, 0], F::NotPermitted));
     assert_eq!(entries[0].due_reset(), Some((ResetCode::MANDATORY_ERROR, [38, 5, 0])));
@@ -153,13 +154,13 @@ fn mandatory_by_the_rules_of_section_5_8_2() {
         Options::new(bytes, PacketType::Ack).entries().collect()
     }
     let reset = |bytes: &[u8]| entries(bytes).iter().find_map(Entry::due_reset);
-    // It marks what stands right behind it, and only that.
+    // It marks only the option right after it.
     let all = entries(&[2, 1, 45, 4, 6, 7, 2]);
     assert_eq!(all.iter().map(|e| e.mandatory).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!((all[1].due_reset(), all[1].reset_data()), (None, [45, 6, 7]));
-    // "Mandatory Padding" is padding: what comes then is not mandatory.
+    // "Mandatory Padding" is padding: the option after it is not mandatory.
     assert_eq!(entries(&[1, 0, 2, 1, 0]).iter().map(|e| e.mandatory).collect::<Vec<_>>(), [false]);
-    // Nothing behind it, or itself.
+    // Followed by nothing, or by itself.
     let option_error = Some((ResetCode::OPTION_ERROR, [1, 0, 0]));
     assert_eq!((reset(&[2, 1]), reset(&[1, 1, 2, 2])), (option_error, option_error));
     assert_eq!(entries(&[1, 1, 2, 2]).len(), 1);
@@ -178,7 +179,7 @@ fn what_is_too_long_is_not_written() {
     }
     assert!(DccpOption::ConfirmR(CCID, &long[2..]).write_into(&mut out));
     assert_eq!((out.len(), out[1]), (255, 255));
-    // More than six bytes can tell.
+    // More than six bytes can express.
     out.clear();
     assert!(DccpOption::NdpCount(u64::MAX).write_into(&mut out));
     assert_eq!(on_ack(&out), [Ok(DccpOption::NdpCount(MAX_NDP_COUNT))]);
@@ -186,7 +187,7 @@ fn what_is_too_long_is_not_written() {
 
 #[test]
 fn times_are_in_units_of_ten_microseconds() {
-    // 0.65535 s is the most of the short form; 42949.67294 s the most of the long one that is a time (section 13.2).
+    // 0.65535 s is the maximum of the short form; 42949.67294 s the greatest time of the long one (section 13.2).
     assert_eq!(ticks(TimeDelta::from_micros(655_359)), 0xffff);
     assert_eq!(ticks(TimeDelta::from_micros(655_360)), 0x1_0000);
     assert_eq!(ticks(TimeDelta::from_micros(42_949_672_949)), u32::MAX - 1);

@@ -17,7 +17,7 @@ fn long(out: &mut Vec<u8>, number: u8, first: &[u8], second: &[u8]) -> bool {
 }
 
 impl DccpOption<'_> {
-    /// Appends it to a header; `false`, and nothing is written, where its data are longer than [`MAX_DATA`].
+    /// Appends it to a header; returns `false` without writing if its data exceeds [`MAX_DATA`].
     pub fn write_into(&self, out: &mut Vec<u8>) -> bool {
         let number = self.number();
         match *self {
@@ -39,7 +39,7 @@ impl DccpOption<'_> {
             | Self::Ccid { data, .. }
             | Self::Unknown { data, .. } => long(out, number, data, &[]),
             Self::NdpCount(n) => {
-                // In as few bytes as hold it, but one (RFC 4340, section 7.7).
+                // In the minimum number of bytes, at least one (RFC 4340, section 7.7).
                 let bytes = n.min(MAX_NDP_COUNT).to_be_bytes();
                 let zeros = bytes.iter().take(7).take_while(|&&b| b == 0).count();
                 long(out, number, &bytes[zeros..], &[])

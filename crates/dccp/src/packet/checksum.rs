@@ -11,8 +11,8 @@ impl Coverage {
     /// All.
     pub const ALL: Self = Self(0);
 
-    /// Bytes of the application data that are covered, of `data` there are; `None` where CsCov asks for more than that,
-    /// which makes the packet invalid.
+    /// Bytes of the application data covered, of `data` bytes; `None` if CsCov covers more than that, which makes the
+    /// packet invalid.
     pub const fn covered(self, data: usize) -> Option<usize> {
         match (self.0 & 0xf) as usize {
             0 => Some(data),
@@ -20,20 +20,20 @@ impl Coverage {
             _ => None,
         }
     }
-    /// The same for a packet with so much data, or [`Self::ALL`] where there are too few: what to send a packet with that is
-    /// to be covered like this.
+    /// The same for a packet with this much data, or [`Self::ALL`] if there is too little: the value to send a packet
+    /// with.
     #[must_use]
     pub const fn fitting(self, data: usize) -> Self {
         if self.covered(data).is_some() { Self(self.0 & 0xf) } else { Self::ALL }
     }
-    /// Whether an end whose Minimum Checksum Coverage is `minimum` accepts it (RFC 4340, section 9.2.1).
+    /// Whether an end with Minimum Checksum Coverage `minimum` accepts it (RFC 4340, section 9.2.1).
     pub const fn is_accepted(self, minimum: u64) -> bool {
         let n = (self.0 & 0xf) as u64;
         n == 0 || minimum > 0 && n >= minimum
     }
 }
 
-/// What of the network layer's header the checksum covers: source and destination.
+/// The part of the network layer's header covered by the checksum: source and destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PseudoHeader {
     /// Of IPv4 (RFC 793, section 3.1).
@@ -43,7 +43,7 @@ pub enum PseudoHeader {
 }
 
 impl PseudoHeader {
-    /// That of these addresses; `None` where they are of two families.
+    /// That of these addresses; `None` if they are of different families.
     pub const fn new(source: IpAddr, destination: IpAddr) -> Option<Self> {
         match (source, destination) {
             (IpAddr::V4(s), IpAddr::V4(d)) => Some(Self::V4(s, d)),
@@ -64,7 +64,7 @@ impl PseudoHeader {
 /// DCCP's number as an IP protocol.
 pub const PROTOCOL: u8 = 33;
 
-/// Where the field is.
+/// Position of the field.
 const FIELD: core::ops::Range<usize> = 6..8;
 
 fn sum(bytes: &[u8]) -> u64 {
@@ -73,9 +73,9 @@ fn sum(bytes: &[u8]) -> u64 {
     total + chunks.remainder().first().map_or(0, |&b| u64::from(b) << 8)
 }
 
-/// The checksum of a whole DCCP packet, whose Checksum field counts as zero. `beyond` bytes of data follow `packet` that are
-/// carried as a length only and count as zeros. `None` where the packet has no whole header, or CsCov asks for more data than
-/// there are.
+/// The checksum of a whole DCCP packet, whose Checksum field counts as zero. `packet` is followed by `beyond` bytes of
+/// data that are carried as a length only and count as zeros. `None` if the packet has no complete header, or CsCov
+/// covers more data than there is.
 pub fn covered_checksum(packet: &[u8], beyond: usize, pseudo: &PseudoHeader) -> Option<u16> {
     let offset = usize::from(*packet.get(4)?) * 4;
     if offset < SHORT_HEADER {
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(all[..5], [Some(12), Some(0), Some(4), Some(8), Some(12)]);
         assert!(all[5..].iter().all(Option::is_none));
         assert_eq!((Coverage(4).fitting(12), Coverage(5).fitting(12)), (Coverage(4), Coverage::ALL));
-        // Section 9.2.1: full coverage is always accepted, less of it only where the minimum is above zero.
+        // Section 9.2.1: full coverage is always accepted, partial coverage only if the minimum is above zero.
         let accepted = |minimum| (0..16).filter(|&n| Coverage(n).is_accepted(minimum)).collect::<Vec<u8>>();
         assert_eq!((accepted(0), accepted(14)), (vec![0], vec![0, 14, 15]));
         assert_eq!(accepted(1).len(), 16);
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(covered_checksum(&packet(0), 0, &pseudo), Some(!((all & 0xffff) as u16 + 1)));
         // None of the data.
         assert_eq!(covered_checksum(&packet(1), 0, &pseudo), Some(!(head as u16 + 1)));
-        // Four bytes where there are three; with one behind them there are enough, and it counts as zero.
+        // Four bytes of three; with one carried as a length there are enough, and it counts as zero.
         assert_eq!(covered_checksum(&packet(2), 0, &pseudo), None);
         assert_eq!(covered_checksum(&packet(2), 1, &pseudo), Some(!(((all + 2 + 1) & 0xffff) as u16 + 1)));
         // No header, or less than one.

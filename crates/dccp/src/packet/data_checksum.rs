@@ -3,7 +3,7 @@
 /// Castagnoli's polynomial, 0x1EDC6F41, its bits in reverse: the highest power is bit 0.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// `TABLES[k][b]`: what byte `b` does to the remainder when `k` bytes follow it.
+/// `TABLES[k][b]`: the effect of byte `b` on the remainder when `k` bytes follow it.
 const TABLES: [[u32; 256]; 8] = {
     let mut tables = [[0; 256]; 8];
     let mut b = 0;
@@ -30,7 +30,7 @@ const TABLES: [[u32; 256]; 8] = {
     tables
 };
 
-/// `POWERS[k]`: x to the power of 8 * 2^k, which is what 2^k bytes of zeros multiply the remainder by.
+/// `POWERS[k]`: x to the power of 8 * 2^k, by which 2^k zero bytes multiply the remainder.
 const POWERS: [u32; 32] = {
     let mut powers = [0; 32];
     // x^8.
@@ -73,8 +73,9 @@ fn update(mut crc: u32, bytes: &[u8]) -> u32 {
     eights.remainder().iter().fold(crc, |crc, &b| crc >> 8 ^ TABLES[0][usize::from(crc as u8 ^ b)])
 }
 
-/// The value of the Data Checksum option for these bytes of data and `beyond` more that are carried as a length only and count
-/// as zeros. As in SCTP, the remainder's first byte on the wire is the one that is usually written last; no data give zero.
+/// The value of the Data Checksum option for these bytes of data and `beyond` more that are carried as a length only
+/// and count as zeros. As in SCTP, the remainder's first byte on the wire is the one usually written last; the value of
+/// no data is zero.
 pub fn data_checksum(bytes: &[u8], beyond: u32) -> u32 {
     let mut crc = update(u32::MAX, bytes);
     for (k, power) in POWERS.iter().enumerate() {

@@ -17,10 +17,10 @@ fn seq48_at(b: &[u8], at: usize) -> Seq48 {
     Seq48::new(u64::from(u16_at(b, at)) << 32 | u64::from(u32_at(b, at + 2)))
 }
 
-/// Reads a datagram as a DCCP packet, with the checks that come first (RFC 4340, section 8.5, step 1). The checksum is not
-/// looked at: RFC 6773, section 3.3, has UDP's stand for it. Reserved bits are ignored.
+/// Parses a datagram as a DCCP packet, with the checks of RFC 4340, section 8.5, step 1. The checksum is ignored: by
+/// RFC 6773, section 3.3, UDP's replaces it. Reserved bits are ignored.
 ///
-/// `beyond` is how many bytes of data belong behind `bytes` and are carried as a length only.
+/// `beyond` is the number of data bytes after `bytes` that are carried as a length only.
 ///
 /// # Errors
 /// See [`PacketError`].

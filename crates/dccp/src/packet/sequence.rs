@@ -1,6 +1,6 @@
 use weir_units::Seq48;
 
-/// A sequence or acknowledgement number as it stands in a packet.
+/// A sequence or acknowledgement number as carried in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WireSequence {
     /// All 48 bits.
@@ -37,7 +37,8 @@ impl WireSequence {
             Self::Short(low) => {
                 let low = low as u64 & LOW;
                 let (high, near) = (reference.get() >> 24, reference.get() & LOW);
-                // At half the circle both circular comparisons hold, as the RFC defines them: the high bits change then.
+                // At half the circle both circular comparisons hold, as the RFC defines them: the high bits change
+                // then.
                 let high = if low.wrapping_sub(near) & LOW <= HALF && low < near {
                     high.wrapping_add(1)
                 } else if near.wrapping_sub(low) & LOW <= HALF && near < low {
@@ -67,14 +68,14 @@ mod tests {
         // The circle of 2^48 closes too.
         assert_eq!(extended(0, 0xffff_ffff_ffff), 0);
         assert_eq!(extended(0xff_ffff, 0), 0xffff_ffff_ffff);
-        // Bits past the 24 mean nothing.
+        // Bits above the 24 have no meaning.
         assert_eq!(extended(0xab00_0005, 3), 5);
         assert_eq!(WireSequence::Short(0xab00_0005).zero_extended(), Seq48::new(5));
     }
 
     #[test]
     fn half_the_circle_away_the_high_bits_change() {
-        // RFC 4340, section 7.6, to the letter: "less than or equal to 2^23" holds both ways round.
+        // RFC 4340, section 7.6, to the letter: "less than or equal to 2^23" holds in both directions.
         assert_eq!(extended(0x80_0000, 0x05_0000_0000), 0x04_ff80_0000);
         assert_eq!(extended(0, 0x05_0080_0000), 0x05_0100_0000);
         assert_eq!(extended(0x7f_ffff, 0x05_0000_0000), 0x05_007f_ffff);

@@ -1,9 +1,9 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// What the application on a port does, given when a connection is opened (RFC 4340, section 8.1.2; RFC 5595).
+/// The service of the application on a port, given when a connection is opened (RFC 4340, section 8.1.2; RFC 5595).
 ///
-/// In text it is one to four characters behind `SC:`, a decimal number behind `SC=` or a hexadecimal one behind `SC=x`:
+/// Its text form is one to four characters after `SC:`, a decimal number after `SC=` or a hexadecimal one after `SC=x`:
 ///
 /// ```
 /// use weir_dccp::packet::ServiceCode;
@@ -35,7 +35,7 @@ impl ServiceCode {
         self.0 != Self::INVALID.0
     }
 
-    /// The four characters where the `SC:` form can express them: spaces stand at the end only.
+    /// The four characters if the `SC:` form can express them: spaces are at the end only.
     fn characters(self) -> Option<[u8; 4]> {
         let b = self.0.to_be_bytes();
         let used = b.iter().rposition(|&c| c != b' ')? + 1;
@@ -66,7 +66,7 @@ impl fmt::Display for ServiceCode {
 pub struct ServiceCodeError {
     /// The text.
     pub text: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: &'static str,
 }
 
@@ -87,11 +87,11 @@ impl FromStr for ServiceCode {
             Some(digits) => (digits, 16),
             None => (number, 10),
         };
-        // A sign is no digit, though number parsing would take it.
+        // A sign is no digit, although number parsing would accept it.
         if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
             return Err(wrong("SC= is followed by decimal digits, SC=x by hexadecimal ones"));
         }
-        // What remains wrong is the size.
+        // The remaining error is the size.
         let code = u32::from_str_radix(digits, radix).map_or(Self::INVALID, Self);
         if code.is_valid() { Ok(code) } else { Err(wrong("numbers end at 4294967294")) }
     }
@@ -119,7 +119,7 @@ mod tests {
     fn short_names_are_padded_with_spaces() {
         let code: ServiceCode = "SC:a?".parse().expect("two characters");
         assert_eq!((code.0, code.to_string().as_str()), (0x613f_2020, "SC:a?"));
-        // Spaces in between and alone, and characters outside of the set, leave only the number.
+        // Spaces in between and alone, and characters outside the set, leave only the number.
         for n in [0x6120_6161, 0x2020_2020, 0x6161_6122, 0x2061_6161, 0, 0x6161_617e] {
             assert_eq!(ServiceCode(n).to_string(), format!("SC={n}"));
         }

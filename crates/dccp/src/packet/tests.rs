@@ -4,7 +4,7 @@ use weir_units::Seq48;
 
 const PORTS: [u8; 4] = [0x13, 0x8c, 0x17, 0x70];
 
-/// A packet by hand: its type, X, what follows the first twelve bytes, and the words of its header.
+/// A hand-made packet: its type, X, the bytes after the first twelve, and the header length in words.
 fn bytes(number: u8, x: u8, words: u8, rest: &[u8]) -> Vec<u8> {
     let mut b = PORTS.to_vec();
     b.extend_from_slice(&[words, 0x50, 0xbe, 0xef, number << 1 | x, 0, 0, 0]);
@@ -79,7 +79,7 @@ fn every_type_both_ways() {
         }
         assert_eq!(w.finish(), b.len());
         assert_eq!(out[1..], b);
-        // A byte less is no packet, and nor is a Data Offset beside its own.
+        // A packet one byte shorter is invalid, and so is an inconsistent Data Offset.
         for cut in 0..b.len() {
             assert!(parse(&b[..cut], 0).is_err(), "{t} of {cut} bytes");
         }
@@ -88,7 +88,7 @@ fn every_type_both_ways() {
             b[4] = offset;
             let least = header_len(t, short);
             let e = PacketError::DataOffset { offset: usize::from(offset) * 4, header: least, packet: least };
-            // Bytes that are a length only are data, never header.
+            // Bytes carried as a length only are data, never header.
             assert_eq!((parse(&b, 0).err(), parse(&b, 1_000).err()), (Some(e), Some(e)));
         }
     }
@@ -115,7 +115,7 @@ fn what_is_no_packet_is_told_why() {
 fn reserved_bits_are_ignored() {
     let mut b = bytes(3, 1, 6, &[0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 8]);
     let plain = parse(&b, 0).expect("an Ack").header;
-    // Res, the byte behind the type, and the two bytes in front of the acknowledgement number.
+    // Res, the byte after the type, and the two bytes before the acknowledgement number.
     b[8] |= 0xe0;
     b[9] = 0xff;
     b[16] = 0xff;

@@ -2,7 +2,7 @@ use super::{Header, MAX_HEADER, ResetCode, ServiceCode, WireSequence};
 use crate::option::{DccpOption, MAX_DATA};
 use weir_units::Seq48;
 
-/// Writes one packet at the end of a buffer: header, options, then the caller appends the data.
+/// Appends one packet to a buffer: header and options; the caller then appends the data.
 ///
 /// ```
 /// use weir_dccp::option::DccpOption;
@@ -33,10 +33,10 @@ pub struct PacketWriter<'a> {
 }
 
 impl<'a> PacketWriter<'a> {
-    /// Writes the generic header and the acknowledgement number, where the type has one; the checksum is zero, as RFC 6773,
-    /// section 3.3, has it. A Request's or Response's service code and a Reset's code are to follow at once.
+    /// Writes the generic header and the acknowledgement number, if the type has one; the checksum is zero, as in
+    /// RFC 6773, section 3.3. A Request's or Response's service code and a Reset's code have to follow immediately.
     ///
-    /// Both numbers are to be of one length, and CsCov may not reach past the data: see
+    /// Both numbers must have the same length, and CsCov must not exceed the data: see
     /// [`Coverage::fitting`](super::Coverage::fitting).
     pub fn new(out: &'a mut Vec<u8>, header: &Header) -> Self {
         let start = out.len();
@@ -73,19 +73,19 @@ impl<'a> PacketWriter<'a> {
     pub fn reset(&mut self, code: ResetCode, data: [u8; 3]) {
         self.out.extend_from_slice(&[code.0, data[0], data[1], data[2]]);
     }
-    /// Appends an option; `false`, and nothing is written, where the header has no room for it or its data are longer than
+    /// Appends an option; returns `false` without writing if the header has no room for it or its data exceeds
     /// [`MAX_DATA`].
     pub fn option(&mut self, option: &DccpOption<'_>) -> bool {
         let before = self.out.len();
-        // Padding to a word of four never goes past the limit, which is one itself.
+        // Padding to a word of four never exceeds the limit, which is a multiple itself.
         let fits = option.write_into(self.out) && self.out.len() - self.start <= MAX_HEADER;
         if !fits {
             self.out.truncate(before);
         }
         fits
     }
-    /// Appends runs of any length as Ack Vector options, each of which begins where the one before left off (RFC 4340,
-    /// section 11.4); `false`, and nothing is written, where the header has no room for all.
+    /// Appends runs of any length as Ack Vector options, each of which continues the previous one (RFC 4340,
+    /// section 11.4); returns `false` without writing if the header has no room for all.
     pub fn ack_vector(&mut self, nonce: bool, runs: &[u8]) -> bool {
         self.all(runs, |runs| DccpOption::AckVector { nonce, runs })
     }
@@ -105,7 +105,7 @@ impl<'a> PacketWriter<'a> {
     pub fn room(&self) -> usize {
         MAX_HEADER.saturating_sub(self.out.len() - self.start)
     }
-    /// Pads the options and fills in Data Offset; gives the header's length in bytes. Data is appended after this.
+    /// Pads the options and sets Data Offset; returns the header's length in bytes. Data is appended after this.
     pub fn finish(self) -> usize {
         let words = (self.out.len() - self.start).div_ceil(4);
         self.out.resize(self.start + words * 4, 0);
@@ -114,7 +114,7 @@ impl<'a> PacketWriter<'a> {
     }
 }
 
-/// Appends a byte and the number behind it.
+/// Appends a byte and the number after it.
 fn number(out: &mut Vec<u8>, first: u8, n: WireSequence) {
     match n {
         WireSequence::Long(s) => {

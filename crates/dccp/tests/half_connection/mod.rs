@@ -41,21 +41,21 @@ impl Halves {
         }
     }
 
-    /// One of the sender's internals; NaN where it has none of this name.
+    /// One of the sender's internals; NaN if it has none of this name.
     pub(crate) fn metric(&self, wanted: &str) -> f64 {
         let mut found = f64::NAN;
         self.sender.metrics(&mut |name, v| found = if name == wanted { v } else { found });
         found
     }
 
-    /// Runs the sender's timer where it is due.
+    /// Runs the sender's timer if it is due.
     pub(crate) fn run_timer(&mut self, now: Timestamp) {
         if self.sender.poll_timeout().is_some_and(|t| t <= now) {
             self.sender.on_timeout(now);
         }
     }
 
-    /// A data packet of this number leaves, with more behind it.
+    /// A data packet of this number is sent, with more waiting behind it.
     pub(crate) fn send(&mut self, now: Timestamp, number: u64, packet_type: PacketType) {
         self.sender.on_packet_sent(&SentPacket {
             now,
@@ -83,7 +83,7 @@ impl Halves {
         });
     }
 
-    /// Writes an acknowledgement in place of what is in `out`; `more` adds options that are not the CCID's.
+    /// Writes an acknowledgement, replacing the contents of `out`; `more` adds options that are not the CCID's.
     pub(crate) fn write_ack(
         &mut self,
         now: Timestamp,

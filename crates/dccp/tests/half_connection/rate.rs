@@ -31,7 +31,7 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    /// One packet lost of so many.
+    /// One packet of this many is lost.
     pub(crate) fn new(ccid: u8, lose_every: u64) -> Self {
         Self {
             halves: Halves::new(ccid, &[]),
@@ -46,7 +46,7 @@ impl Drive {
     pub(crate) fn metric(&self, wanted: &str) -> f64 {
         self.halves.metric(wanted)
     }
-    /// Sends what a quarter of a round trip allows; returns how many packets.
+    /// Sends what a quarter of a round trip allows; returns the number of packets.
     pub(crate) fn send(&mut self) -> u64 {
         let (before, end) = (self.next, self.now + RTT / 4);
         loop {
@@ -69,7 +69,7 @@ impl Drive {
         self.now = end;
         self.next - before
     }
-    /// What has arrived by now is taken, and feedback on it is made; returns how many packets arrived.
+    /// Delivers the packets that have arrived by now and makes feedback; returns the number of packets.
     pub(crate) fn receive(&mut self) -> u64 {
         let mut came = 0;
         while let Some(f) = self.flying.front().copied().filter(|f| f.arrives <= self.now) {
@@ -85,7 +85,7 @@ impl Drive {
         }
         came
     }
-    /// The sender takes the feedback; returns how much.
+    /// The sender processes the feedback; returns its number of packets.
     pub(crate) fn acknowledge(&mut self) -> u64 {
         let taken = self.feedback.len() as u64;
         for f in self.feedback.drain(..) {

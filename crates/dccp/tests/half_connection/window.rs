@@ -8,11 +8,11 @@ use weir_dccp::option::DccpOption;
 use weir_dccp::packet::{PacketType, parse};
 use weir_units::{Seq48, Timestamp};
 
-/// An acknowledgement on its way.
+/// An acknowledgement in flight.
 struct Ack {
     own: Seq48,
     acknowledged: Seq48,
-    /// Where its vector is in [`Drive::vectors`].
+    /// Position of its vector in [`Drive::vectors`].
     vector: Range<usize>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Drive {
     buffer: Buffer,
     now: Timestamp,
     next: u64,
-    /// Packets that the receiver has seen.
+    /// Packets received.
     arrived: u64,
     own: u64,
     newest_ack: Option<Seq48>,
@@ -33,7 +33,7 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    /// A window of `window` packets at most; every so many packets one is lost.
+    /// A window of at most `window` packets; one packet of this many is lost.
     pub(crate) fn new(ccid: u8, window: u32, lose_every: u64) -> Self {
         let params = [("max_window", f64::from(window)), ("max_burst", 0.0), ("window_validation", 0.0)];
         Self {
@@ -53,7 +53,7 @@ impl Drive {
     pub(crate) fn window(&self) -> f64 {
         self.halves.metric("cwnd")
     }
-    /// Sends what the window lets out; returns how many packets.
+    /// Sends what the window allows; returns the number of packets.
     pub(crate) fn send(&mut self) -> u64 {
         let before = self.next;
         while self.halves.sender.may_send(self.now, SIZE) == Permission::Now {
@@ -66,7 +66,7 @@ impl Drive {
         }
         self.next - before
     }
-    /// All that is on its way arrives, and is acknowledged; returns how many acknowledgements.
+    /// Delivers and acknowledges everything in flight; returns the number of acknowledgements.
     pub(crate) fn receive(&mut self) -> u64 {
         self.vectors.clear();
         self.acks.clear();
@@ -102,7 +102,7 @@ impl Drive {
         }
         self.acks.push(Ack { own, acknowledged, vector: start..self.vectors.len() });
     }
-    /// The sender takes these acknowledgements; returns how many.
+    /// The sender processes these acknowledgements; returns their number.
     pub(crate) fn acknowledge(&mut self) -> u64 {
         for ack in &self.acks {
             self.halves.sender.on_acknowledgement(&Acknowledgement {

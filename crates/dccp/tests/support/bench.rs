@@ -1,4 +1,4 @@
-//! An end put into any state by what a network can do, and the numbers that are valid there.
+//! An end brought into any state by network events, and the valid numbers there.
 
 use super::{Server, client_config, datagram, drain, forge, seen};
 use State::{CloseReq, Closed, Closing, Listen, Open, PartOpen, Request, Respond, TimeWait};
@@ -7,7 +7,7 @@ use weir_dccp::listener::Cookies;
 use weir_dccp::packet::{PacketType as T, ResetCode};
 use weir_units::{Seq48, Timestamp};
 
-/// Sequence numbers by where they are.
+/// Sequence numbers by position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sequence {
     /// GSR + 1.
@@ -26,7 +26,7 @@ pub enum Sequence {
     FarAhead,
 }
 
-/// Acknowledgement numbers by where they are.
+/// Acknowledgement numbers by position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ack {
     /// GSS.
@@ -53,7 +53,7 @@ pub const ACKS: [Ack; 4] = [Ack::Newest, Ack::Older, Ack::Below, Ack::Above];
 /// Sequence Window of both ends: the initial one.
 pub const WINDOW: u64 = 100;
 
-/// The end under test, and what the other end and the network have done so far.
+/// The end under test, and the previous events of the other end and the network.
 pub struct Bench {
     pub now: Timestamp,
     pub is_server: bool,
@@ -68,8 +68,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Puts an end into a state by what a network can do: real packets of the other end, some with numbers moved on as if others
-    /// had been lost before them.
+    /// Brings an end into a state by network events: real packets of the other end, some with increased numbers as if
+    /// others before them had been lost.
     pub fn new(is_server: bool, state: State) -> Self {
         let now = Timestamp::from_secs(50);
         let mut bench = Self {
@@ -102,7 +102,7 @@ impl Bench {
         let response = self.take(request).remove(0);
         self.iss = seen(&response).sequence;
         self.gar = self.iss;
-        // Another Request, with numbers missing between: so there are some to come late.
+        // Another Request, with missing numbers between: so some can arrive late.
         let mut other = request.to_vec();
         renumber(&mut other, self.isr.add(6));
         self.take(&other);
@@ -124,7 +124,7 @@ impl Bench {
         if state == Request {
             return;
         }
-        // The server's end is real, so that features are agreed on.
+        // The server's end is real, so that features are negotiated.
         let response = self.server.take(self.now, request).remove(0);
         self.isr = seen(&response).sequence;
         let ack = self.take(&response).remove(0);
@@ -144,7 +144,7 @@ impl Bench {
         self.end(state);
     }
 
-    /// Lets what the handshake has left come to rest, the other end's numbers from here on being moved on by some more.
+    /// Delivers the remaining packets of the handshake, the other end's numbers from here on being increased.
     fn settle(&mut self, ahead: u64) {
         for i in 0..2 {
             let bytes = forge(self.is_server, T::Ack, self.isr.add(ahead + i), self.gss, &[], &[]);
@@ -199,7 +199,7 @@ impl Bench {
             }
         }
     }
-    /// The end takes a packet that is valid; what it sends.
+    /// The end processes a valid packet; returns what it sends.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let packet = seen(bytes);
         self.gsr = if self.gsr == Seq48::default() { packet.sequence } else { self.gsr.max(packet.sequence) };
@@ -237,7 +237,7 @@ impl Bench {
         match which {
             Sequence::Next => self.gsr.next(),
             Sequence::Highest => self.swh(),
-            // In a state that has been opened, 13 to 17 after ISR are missing; before that 1 to 5, which is all there is.
+            // In a state after opening, 13 to 17 after ISR are missing; before that 1 to 5, which is all there is.
             Sequence::Missed => self.isr.add(if self.gsr.since(self.isr) > 12 { 15 } else { 3 }),
             Sequence::MissedEarly => self.isr.add(if self.gsr.since(self.isr) > 12 { 9 } else { 4 }),
             Sequence::Below => self.swl().sub(1),
@@ -254,7 +254,7 @@ impl Bench {
         }
     }
 
-    /// Section 7.5.3. Syncs are checked more strictly where the connection is active.
+    /// Section 7.5.3. Syncs are checked more strictly if the connection is active.
     pub fn is_valid(&self, packet_type: T, sequence: Seq48, ack: Seq48, active: bool) -> bool {
         let ends = matches!(packet_type, T::CloseReq | T::Close | T::Reset);
         let is_sync = matches!(packet_type, T::Sync | T::SyncAck);

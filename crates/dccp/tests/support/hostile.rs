@@ -1,5 +1,5 @@
-//! A peer that knows all numbers, driven by bytes: what it sends, when, and what the application does meanwhile. For the tests here
-//! and for the fuzz target.
+//! A peer that knows all numbers, driven by bytes: the packets it sends, their times, and the application's actions.
+//! For the tests here and for the fuzz target.
 
 use weir_dccp::connection::{Ccids, Config, Connection, Datagram, State};
 use weir_dccp::packet::{Header, PacketType, PacketWriter, ResetCode, ServiceCode, WireSequence, parse};
@@ -8,10 +8,10 @@ use weir_units::{Ecn, Seq48, TimeDelta, Timestamp};
 
 /// Datagrams that may wait for the application.
 const RECEIVE_CAPACITY: usize = 32;
-/// Packets that an end may have to send at one instant.
+/// Maximum packets that an end may send at one instant.
 const MOST_AT_ONCE: usize = 2_000;
 
-/// Bytes, taken one after the other; zeros behind their end.
+/// Bytes consumed in order; zeros after the end.
 struct Script<'a> {
     bytes: &'a [u8],
 }
@@ -53,7 +53,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// A client or a server's end, just begun, or opened by a peer that was well-behaved so far.
+    /// A client's or a server's end, just begun, or opened by a peer that was well-behaved so far.
     pub(crate) fn new(setup: u8, ccid: u8) -> Self {
         let bit = |n: u8| setup & 1 << n != 0;
         let config = Config::default();
@@ -102,7 +102,7 @@ impl Target {
         target
     }
 
-    /// Sends all that is due; what comes out can be read, and its numbers go up one by one.
+    /// Sends everything due; the packets can be parsed, and their numbers increase by one.
     fn drain(&mut self) {
         let mut out = Vec::new();
         let mut count = 0;
@@ -117,7 +117,8 @@ impl Target {
                     assert!(self.gss == Seq48::default() || s == self.gss.next(), "{s:?} behind {:?}", self.gss);
                     self.gss = s;
                 }
-                // One that answers a packet of no connection has its numbers from there; it may take the place of the next.
+                // One that answers a packet of no connection takes its numbers from there; it may take the number of
+                // the next.
                 WireSequence::Long(s) if s == self.gss.next() => self.gss = s,
                 WireSequence::Long(_) => {}
                 WireSequence::Short(s) => {
@@ -171,7 +172,7 @@ impl Target {
         out.resize(out.len().next_multiple_of(4), 0);
         out[4] = (out.len() / 4) as u8;
         out.extend_from_slice(data);
-        // Numbers that are not far off are taken as the peer's newest, so that what follows is near what is valid.
+        // Numbers that are close are taken as the peer's newest, so that further ones are near the valid ones.
         if sequence.since(self.gsr) > 0 && sequence.since(self.gsr) < 5_000 {
             self.gsr = sequence;
         }
@@ -182,7 +183,7 @@ impl Target {
     pub(crate) fn wait(&mut self, time: TimeDelta) {
         let until = self.now + time;
         for round in 0.. {
-            // A timer a millisecond would be 60,000 in the longest wait.
+            // A timer every millisecond would be 60,000 in the longest wait.
             assert!(round < 100_000, "timers without end in {:?}", self.connection.state());
             let due = self.connection.poll_timeout(self.now).filter(|t| *t <= until);
             let Some(due) = due else { break };
@@ -239,7 +240,7 @@ fn options(script: &mut Script<'_>) -> Vec<u8> {
     buffer
 }
 
-/// Plays a script. Nothing of it may break the end, which in the end is closed by its application and comes to rest.
+/// Plays a script. None may break the end, which is finally closed by its application and comes to rest.
 pub(crate) fn play(bytes: &[u8]) {
     let mut script = Script { bytes };
     let mut target = Target::new(script.byte(), script.byte());
@@ -288,7 +289,7 @@ pub(crate) fn play(bytes: &[u8]) {
                 target.holds();
             }
             _ => {
-                // Many of the same, each the next in number.
+                // Many of the same kind, with consecutive numbers.
                 let (packet_type, count) = (script.byte(), script.byte());
                 let packet_type = PacketType::ALL[usize::from(packet_type % 10)];
                 let options = options(&mut script);

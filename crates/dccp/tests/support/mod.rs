@@ -1,4 +1,4 @@
-//! What the tests of whole connections share: packets by hand, and both ends of a connection side by side.
+//! Shared by the tests of whole connections: hand-made packets, and both ends of a connection side by side.
 #![allow(dead_code, unreachable_pub)]
 
 pub mod bench;
@@ -13,10 +13,10 @@ use weir_units::{Ecn, Seq48, TimeDelta, Timestamp};
 
 /// Ports of the client and the server.
 pub const PORTS: (u16, u16) = (1_001, 2_002);
-/// Where the client is.
+/// The client's address.
 pub const PEER: u64 = 5;
 
-/// A client's configuration, with the Sequence Window that connections begin with: nothing moves it.
+/// A client's configuration, with the initial Sequence Window: nothing widens it.
 pub fn client_config() -> Config {
     Config { local_port: PORTS.0, remote_port: PORTS.1, sequence_window: 100, seed: 11, ..Config::default() }
 }
@@ -54,7 +54,7 @@ pub fn seen(bytes: &[u8]) -> Seen {
     }
 }
 
-/// A packet by hand, from the client to the server or back.
+/// A hand-made packet, from the client to the server or back.
 pub fn forge(
     to_server: bool,
     packet_type: PacketType,
@@ -99,7 +99,7 @@ pub fn drain(connection: &mut Connection, now: Timestamp) -> Vec<Vec<u8>> {
     all
 }
 
-/// A server: connections of one client, and the listener that they come from.
+/// A server: connections of one client, and their listener.
 pub struct Server {
     pub listener: Listener,
     pub connection: Option<Connection>,
@@ -109,7 +109,7 @@ impl Server {
     pub fn new(cookies: Cookies) -> Self {
         Self { listener: listener(cookies), connection: None }
     }
-    /// Takes a datagram; what leaves.
+    /// Processes a datagram; returns the packets sent.
     pub fn take(&mut self, now: Timestamp, bytes: &[u8]) -> Vec<Vec<u8>> {
         if let Some(connection) = &mut self.connection {
             connection.handle_datagram(now, &datagram(bytes));
@@ -148,9 +148,9 @@ pub struct Link {
     pub client: Connection,
     pub server: Server,
     pub delay: TimeDelta,
-    /// What the applications have received, by end: client, server.
+    /// Data received by the applications, by end: client, server.
     pub received: [Vec<Vec<u8>>; 2],
-    /// Bytes and packets that the ends have sent.
+    /// Bytes and packets sent by each end.
     pub bytes_sent: [usize; 2],
     pub packets_sent: [usize; 2],
     /// The newest sequence numbers that they have used.
@@ -178,7 +178,7 @@ impl Link {
         link.flush();
         link
     }
-    /// Both ends in OPEN, nothing on the way.
+    /// Both ends in OPEN, nothing in flight.
     pub fn open(client: Config, server: Config) -> Self {
         let mut link = Self::new(client, server);
         link.run_for(TimeDelta::from_millis(500));
@@ -221,7 +221,7 @@ impl Link {
             self.received[1].push(out.clone());
         }
     }
-    /// A packet arrives from wherever; what leaves is sent to where the other end is.
+    /// A packet arrives from any address; replies are delivered to the other end.
     pub fn inject(&mut self, to_server: bool, bytes: &[u8]) {
         if to_server {
             let sent = self.server.take(self.now, bytes);

@@ -1,6 +1,6 @@
-//! A client and a listener with a link between them that does what a script of bytes says: nothing panics, nothing is sent without
-//! end, no timeout is due for ever, times do not go back, memory stays bounded, and all that is sent can be read. For the tests here
-//! and for the fuzz target.
+//! A client and a listener with a link between them that follows a script of bytes: nothing panics, nothing is sent
+//! endlessly, no timeout is due for ever, times do not decrease, memory stays bounded, and everything sent can be
+//! parsed. For the tests here and for the fuzz target.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ fn registry() -> Arc<Registry> {
     REGISTRY.get_or_init(|| Arc::new(Registry::builtin())).clone()
 }
 
-/// A packet on its way.
+/// A packet in flight.
 struct Flying {
     bytes: Vec<u8>,
     beyond: u32,
@@ -27,7 +27,7 @@ struct Flying {
 const MAX_TURNS: u32 = 20_000;
 /// Timeouts at one instant.
 const MAX_TURNS_AT_ONCE: u32 = 4;
-/// Most packets on their way; the oldest are lost then.
+/// Maximum packets in flight; the oldest are then lost.
 const MAX_FLYING: usize = 64;
 
 struct Link {
@@ -82,12 +82,12 @@ impl Link {
         link
     }
 
-    /// Notes a packet that has left: it can be read, and so can all its options.
+    /// Records a sent packet: it and all its options can be parsed.
     fn put(&mut self, from_client: bool, bytes: Vec<u8>, beyond: u32, ecn: Ecn) {
         let p = parse(&bytes, beyond).expect("what an end sends can be read");
         assert!(p.options.iter().all(|o| o.is_ok()), "{:?}", p.options);
         assert!(p.options.entries().all(|e| e.due_reset().is_none()));
-        // A Reset without a connection has numbers of the packet that it answers.
+        // A Reset without a connection has the numbers of the packet that it answers.
         if p.header.packet_type != PacketType::Reset {
             let newest = &mut self.newest[usize::from(!from_client)];
             *newest = p.header.sequence.extend(*newest);
@@ -135,8 +135,8 @@ impl Link {
         self.pump();
     }
 
-    /// Time passes, timers and all. Whatever has happened, time goes on: an end whose timeout has been handled and whose packets
-    /// have left asks for a later one, but for a few turns at one instant that each change its state.
+    /// Advances time, running timers. Time always advances: an end whose timeout was handled and whose packets were
+    /// sent requests a later one, except for a few turns at one instant that each change its state.
     fn advance(&mut self, span: TimeDelta) {
         let end = self.now + span;
         let mut turns = 0;
@@ -164,7 +164,7 @@ impl Link {
         self.now = end;
     }
 
-    /// A packet that claims to be from one end, with numbers near those that are right.
+    /// A packet that claims to be from one end, with numbers near the valid ones.
     fn forge(&mut self, from_client: bool, op: &[u8; 5], options: &[u8]) {
         let packet_type = PacketType::ALL[usize::from(op[0]) % 10];
         let short = op[0] & 0x80 != 0 && packet_type.may_be_short();

@@ -1,4 +1,4 @@
-//! An independent dissector reads all that connections send, and what none sends by itself.
+//! An independent dissector parses everything that connections send, and options that none sends by itself.
 
 mod pair;
 mod written;
@@ -55,7 +55,7 @@ fn ccid_2() -> Pair {
     pair
 }
 
-/// CCID 3's feedback; a receiver that reads nothing, then says that it is slow; the client closes.
+/// CCID 3's feedback; a receiver that does not read, then signals that it is slow; the client closes.
 fn ccid_3() -> Pair {
     let server = Config { receive_capacity: 8, ..config(3) };
     let mut pair = Pair::open(config(3), server);
@@ -73,11 +73,11 @@ fn ccid_3() -> Pair {
     pair
 }
 
-/// Init Cookies; a packet that is not valid, which a Sync asks about; an end that goes, and a Reset with text.
+/// Init Cookies; an invalid packet, answered by a Sync; an end that aborts, and a Reset with text.
 fn syncs_and_cookies() -> Pair {
     let config = Config { sequence_window: 32, ..config(2) };
     let mut pair = Pair::new(config.clone(), config);
-    // The first Response leaves without a cookie, and is lost; the next answers the Request that comes again.
+    // The first Response is sent without a cookie and lost; the next answers the repeated Request.
     pair.link = |_, sent| {
         let p = parse(&sent.bytes, 0).expect("a packet");
         let cookie = p.options.iter().any(|o| matches!(o, Ok(DccpOption::InitCookie(_))));
@@ -89,13 +89,13 @@ fn syncs_and_cookies() -> Pair {
     pair.send(false, b"hello", 0);
     pair.run(TimeDelta::from_secs(3));
     assert_eq!((pair.client.state(), pair.end(false).map(|s| s.state())), (State::Open, Some(State::Open)));
-    // A packet that comes again: it is behind the server's window (a quarter of 32, or of 64 where it has widened), not yet behind
-    // the client's.
+    // A duplicate: it is behind the server's window (a quarter of 32, or of 64 if it has widened), not yet behind the
+    // client's.
     pair.talk(30, 0);
     let again = pair.log.iter().rev().filter(|s| s.by_client).nth(20).expect("packets").clone();
     pair.deliver(false, &again.bytes, again.beyond, again.ecn);
     pair.run(TimeDelta::from_secs(1));
-    // One from far outside of it.
+    // One far outside it.
     let mut stray = pair.log.iter().rev().find(|s| s.by_client).expect("packets").clone();
     stray.bytes[11] ^= 0x40;
     pair.deliver(false, &stray.bytes, stray.beyond, Ecn::NotEct);
@@ -142,7 +142,7 @@ fn capture(packets: &[Sent], v6: bool) -> Vec<u8> {
     writer.into_writer()
 }
 
-/// The last two are where short numbers stand.
+/// The last two hold short numbers.
 const FIELDS: [&str; 27] = [
     "dccp.srcport",
     "dccp.dstport",
@@ -173,7 +173,7 @@ const FIELDS: [&str; 27] = [
     "dccp.ack",
 ];
 
-/// What tshark should say of these fields, from Weir's own reading. Padding is left out.
+/// The values of these fields by Weir's own parser. Padding is omitted.
 fn expected(sent: &Sent) -> Vec<String> {
     let p = parse(&sent.bytes, sent.beyond).expect("a packet");
     let h = p.header;
@@ -230,7 +230,7 @@ fn header_len(sent: &Sent) -> usize {
     sent.bytes.len() - parse(&sent.bytes, sent.beyond).expect("a packet").data.len()
 }
 
-/// What tshark says of each packet; `None` where there is no tshark.
+/// Tshark's fields of each packet; `None` if tshark is not installed.
 fn tshark(file: &[u8]) -> Option<Vec<Vec<String>>> {
     let mut capture = tempfile::NamedTempFile::new().expect("a temporary file");
     std::io::Write::write_all(&mut capture, file).expect("written");
@@ -250,7 +250,7 @@ fn tshark(file: &[u8]) -> Option<Vec<Vec<String>>> {
     Some(rows)
 }
 
-/// Whether tshark sees what Weir sees, packet by packet.
+/// Whether tshark agrees with Weir, packet by packet.
 fn check(packets: &[Sent], v6: bool) {
     let Some(rows) = tshark(&capture(packets, v6)) else { return };
     assert_eq!(rows.len(), packets.len());

@@ -1,4 +1,4 @@
-//! Two connections, a link between them, and all packets that have left.
+//! Two connections, a link between them, and all packets sent.
 
 use std::collections::BTreeMap;
 use weir_dccp::connection::{Config, Connection, Datagram, State};
@@ -6,18 +6,18 @@ use weir_dccp::packet::parse;
 use weir_dccp::queue::Message;
 use weir_units::{Ecn, TimeDelta, Timestamp};
 
-/// A packet as it has left.
+/// A sent packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) at: Timestamp,
     pub(crate) by_client: bool,
     pub(crate) bytes: Vec<u8>,
-    /// Bytes that are a length only.
+    /// Bytes carried as a length only.
     pub(crate) beyond: u32,
     pub(crate) ecn: Ecn,
 }
 
-/// What the link does with the packet of this count.
+/// The link's action on the packet of this index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Passes,
@@ -31,9 +31,9 @@ pub(crate) struct Pair {
     pub(crate) client: Connection,
     pub(crate) server: Option<Connection>,
     server_config: Config,
-    /// Told each packet's count and itself.
+    /// Decides by each packet's index and contents.
     pub(crate) link: fn(usize, &Sent) -> Fate,
-    /// Whether the server's application takes what has come.
+    /// Whether the server's application reads received data.
     pub(crate) server_reads: bool,
     pub(crate) log: Vec<Sent>,
     on_the_way: BTreeMap<(Timestamp, usize), Sent>,
@@ -70,7 +70,7 @@ impl Pair {
         if client { Some(&mut self.client) } else { self.server.as_mut() }
     }
 
-    /// Hands a datagram to an end; whether it was taken.
+    /// Queues a datagram at an end; returns whether it was accepted.
     pub(crate) fn send(&mut self, client: bool, bytes: &[u8], beyond: u32) -> bool {
         let (now, message) = (self.now, Message { bytes, payload: beyond, ..Message::default() });
         let sent = self.end(client).is_some_and(|c| c.send(now, &message).is_ok());
@@ -78,7 +78,7 @@ impl Pair {
         sent
     }
 
-    /// Sends a datagram each 10 ms from both ends.
+    /// Sends a datagram every 10 ms from both ends.
     pub(crate) fn talk(&mut self, rounds: u8, beyond: u32) {
         for i in 0..rounds {
             self.send(true, &[i; 21], beyond);
@@ -116,7 +116,7 @@ impl Pair {
         }
     }
 
-    /// Brings a datagram to an end now.
+    /// Delivers a datagram to an end now.
     pub(crate) fn deliver(&mut self, to_client: bool, bytes: &[u8], payload: u32, ecn: Ecn) {
         let (now, datagram) = (self.now, Datagram { bytes, payload, ecn });
         match self.end(to_client) {
@@ -126,7 +126,7 @@ impl Pair {
         self.flush();
     }
 
-    /// Lets so much time pass.
+    /// Advances time by this much.
     pub(crate) fn run(&mut self, span: TimeDelta) {
         let end = self.now + span;
         for round in 0.. {

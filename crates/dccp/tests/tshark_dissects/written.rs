@@ -1,4 +1,4 @@
-//! Packets made by hand: each option on each type that it may stand on, short and long.
+//! Hand-made packets: each option on each type that permits it, short and long.
 
 use crate::pair::Sent;
 use weir_dccp::option::{DccpOption, FeatureNumber};
@@ -39,7 +39,7 @@ const OPTIONS: &[DccpOption<'static>] = &[
     DccpOption::Unknown { number: 127, data: &[1, 2] },
 ];
 
-/// One packet: its options, and so much data.
+/// One packet: its options, and this much data.
 fn packet(packet_type: PacketType, short: bool, coverage: u8, options: &[DccpOption<'_>], data: &[u8]) -> Sent {
     let form = |n| if short { WireSequence::short(Seq48::new(n)) } else { WireSequence::Long(Seq48::new(n)) };
     let header = Header {
@@ -71,7 +71,7 @@ pub(crate) fn packets() -> Vec<Sent> {
             let allowed: Vec<_> = OPTIONS.iter().copied().filter(|o| o.permitted_on(t)).collect();
             all.push(packet(t, short, 0, &[], b"text"));
             all.extend(allowed.iter().map(|o| packet(t, short, 0, &[*o], b"abc")));
-            // All together, and mandatory where that may be.
+            // All together, and mandatory where permitted.
             all.push(packet(t, short, 0, &allowed, b""));
             if DccpOption::Mandatory.permitted_on(t) {
                 all.extend(allowed.iter().map(|o| packet(t, short, 0, &[DccpOption::Mandatory, *o], b"")));

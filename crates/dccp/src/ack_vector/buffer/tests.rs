@@ -10,7 +10,7 @@ fn seq(n: u64) -> Seq48 {
 }
 
 /// The vector on an acknowledgement of `acknowledged` with `taken` bytes of other options, as its reader sees it: the
-/// runs' bytes, the number of options, and whether all fitted.
+/// bytes of the runs, the number of options, and whether everything fitted.
 fn written(buffer: &Buffer, acknowledged: u64, taken: usize) -> (Vec<u8>, usize, bool) {
     let header = Header {
         source_port: 1,
@@ -95,7 +95,7 @@ fn packets_arrive_as_in_appendix_a_1() {
     // Packet 8 is late: the three missing fall apart.
     assert_eq!(b.on_packet(seq(108), R), Arrival::Late);
     assert_eq!(vector(&b)[..4], [run(R, 1), run(N, 1), run(R, 1), run(N, 1)]);
-    // And come together.
+    // And they merge.
     assert_eq!(b.on_packet(seq(109), R), Arrival::Late);
     assert_eq!(b.on_packet(seq(107), R), Arrival::Late);
     assert_eq!(vector(&b), [run(R, 9), run(M, 1), run(R, 1)]);
@@ -125,12 +125,13 @@ fn state_is_cleared_as_in_appendix_a_3() {
     cleared.on_ack_of_ack(seq(59));
     assert_eq!(vector(&cleared), [run(R, 1), run(N, 3), run(R, 3)]);
     assert_eq!(cleared.on_packet(seq(103), R), Arrival::Forgotten);
-    // Packet 9 comes after 60 has left, which reported it as missing: acknowledging 60 then clears what is older alone.
+    // Packet 9 is received after 60 was sent, which reported it missing: acknowledging 60 then clears only older
+    // packets.
     let mut late = b.clone();
     late.on_packet(seq(109), R);
     late.on_ack_of_ack(seq(60));
     assert_eq!(vector(&late), [run(R, 2)]);
-    // Without it all but the newest goes, which every vector begins with.
+    // Otherwise everything but the newest is removed; every vector begins with that one.
     b.on_ack_of_ack(seq(60));
     assert_eq!(vector(&b), [run(R, 1)]);
     b.on_ack_of_ack(seq(60));
@@ -191,7 +192,7 @@ fn many_runs_take_several_options_and_never_more_than_three() {
     assert_eq!((bytes.len(), options, all), (759, 3, true));
     // 4 bytes a cell, in a ring that doubles: 759 in 1,024.
     assert!(b.cells.capacity() <= 1_024 && size_of::<Cell>() == 4, "{}", b.cells.capacity());
-    // Where other options have taken the room, the newest are reported.
+    // If other options leave little room, the newest are reported.
     let (bytes, options, all) = written(&b, newest, 700);
     assert!((200..=300).contains(&bytes.len()) && (1..=2).contains(&options) && !all, "{} {options}", bytes.len());
     assert_eq!(bytes[..2], [run(R, 1), run(N, 1)]);
@@ -274,14 +275,15 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Against a plain map: what is reported is true, nothing is reported twice, and nothing is forgotten before the sender has it.
+    /// Compared with a plain map: reports are true, nothing is reported twice, and nothing is removed before the sender
+    /// has it.
     #[test]
     fn tells_what_came(steps in prop::collection::vec(step(), 1..400)) {
         let mut b = Buffer::default();
         let mut model: BTreeMap<u64, AckState> = BTreeMap::new();
         let mut newest = 1u64 << 30;
         let mut own = 0u64;
-        // What the sender would know had it every acknowledgement that it acknowledges.
+        // The sender's knowledge if it received every acknowledgement that it acknowledges.
         let mut sent: Vec<(u64, BTreeMap<u64, AckState>)> = Vec::new();
         let mut known: BTreeMap<u64, AckState> = BTreeMap::new();
         b.on_packet(seq(newest), R);
@@ -317,7 +319,7 @@ proptest! {
                     let n = own.saturating_sub(back);
                     if let Some((_, told)) = sent.iter().find(|(o, _)| *o == n) {
                         for (&k, &v) in told {
-                            // At the sender too marks stay (RFC 4340, section 11.4.1).
+                            // The sender keeps marks too (RFC 4340, section 11.4.1).
                             known.entry(k).and_modify(|s| *s = if v == M { M } else { *s }).or_insert(v);
                         }
                     }
@@ -338,7 +340,7 @@ proptest! {
                 prop_assert_eq!(r.state, model.get(&n).copied().unwrap_or(N), "{}", n);
             }
         }
-        // Below that, all is known to the sender, unless the buffer was full.
+        // Everything below that is known to the sender, unless the buffer was full.
         if b.bytes < MAX_BYTES - 200 && newest < (1 << 30) + 40_000 {
             for (n, s) in model.range(..oldest) {
                 prop_assert_eq!(known.get(n), Some(s));
@@ -354,18 +356,18 @@ fn the_other_ends_vector_acknowledges_vectors_too() {
         for n in 100..=160 {
             buffer.on_packet(seq(n), if n % 2 == 0 { R } else { M });
             if n % 10 == 0 {
-                // Each tenth packet of this end carries a vector; those between them carry none.
+                // Every tenth packet of this end carries a vector; the others carry none.
                 buffer.on_ack_sent(seq(n), seq(n));
             }
         }
         buffer.on_ack_runs(runs(seq(165), bytes));
         buffer.packets
     };
-    // All of 165 to 152 came, no vector but that on 160 among them: the newest packet stays.
+    // All of 165 to 152 were received, of which only 160 carried a vector: the newest packet stays.
     assert_eq!(told(&[13]), 1);
-    // 165 to 155 did not come, 154 to 147 did, 150 among them: what is newer than it is reported again.
+    // 165 to 155 were lost, 154 to 147 received, including 150: packets newer than it are reported again.
     assert_eq!(told(&[0xc0 | 10, 7]), 10);
-    // None of the vectors came, or nothing is reported of them.
+    // None of the vectors was received, or nothing is reported of them.
     assert_eq!(told(&[4, 0xc0, 8, 0xc0, 0x40 | 8, 0xc0]), 61);
     assert_eq!(told(&[4]), 61);
     assert_eq!(told(&[]), 61);

@@ -1,18 +1,18 @@
 use weir_units::Seq48;
 
-/// Numbers that are looked back on.
+/// Numbers kept.
 const SPAN: u64 = 64;
 
-/// Finds acknowledgements that were lost, by the other end's own numbers (RFC 4341, section 6.1.1): one is lost when NUMDUPACK
-/// later packets have arrived. Once the other end sends NDP Counts, only numbers that these show to be of packets without data
-/// count; before, all do.
+/// Detects lost acknowledgements by the other end's sequence numbers (RFC 4341, section 6.1.1): one is lost when
+/// NUMDUPACK later packets were received. Once the other end sends NDP Counts, only numbers that these identify as
+/// packets without data count; before that, all do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckLoss {
     num_dup_ack: u32,
     newest: Option<Seq48>,
-    /// Bit i: the packet i before the newest has arrived.
+    /// Bit i: the packet i before the newest was received.
     seen: u64,
-    /// The same: it is known to have no data.
+    /// Likewise: it is known to carry no data.
     without_data: u64,
     /// The same: it has been judged.
     judged: u64,
@@ -24,7 +24,8 @@ impl AckLoss {
         Self { num_dup_ack, newest: None, seen: 0, without_data: 0, judged: u64::MAX, tells_ndp: false }
     }
 
-    /// A packet of the other end has arrived. Gives how many without data are now known to be lost.
+    /// A packet of the other end was received. Returns the number of packets without data that are now known to be
+    /// lost.
     pub(super) fn on_packet(&mut self, seq: Seq48, ndp_count: Option<u64>) -> u32 {
         let ahead = self.newest.map_or(SPAN as i64, |n| seq.since(n));
         if ahead <= 0 {
@@ -37,7 +38,7 @@ impl AckLoss {
             let shift = ahead.unsigned_abs();
             let shifted = |bits: u64| bits.checked_shl(u32::try_from(shift).unwrap_or(u32::MAX)).unwrap_or(0);
             (self.seen, self.without_data) = (shifted(self.seen) | 1, shifted(self.without_data));
-            // Before the first packet there is nothing to miss; what a long gap pushes out is not judged.
+            // Before the first packet nothing can be missing; numbers beyond a long gap are not judged.
             self.judged = if self.newest.is_none() { u64::MAX } else { shifted(self.judged) };
             self.newest = Some(seq);
             self.note_ndp(0, ndp_count);
@@ -53,7 +54,7 @@ impl AckLoss {
     }
 
     fn judge(&mut self) -> u32 {
-        // The NUMDUPACK-th newest that has arrived: what is older and missing is lost.
+        // The NUMDUPACK-th newest received: older missing packets are lost.
         let mut newer = self.seen;
         for _ in 1..self.num_dup_ack {
             newer &= newer.wrapping_sub(1);
@@ -84,21 +85,21 @@ mod tests {
     fn lost_after_three_later_ones_and_told_once() {
         let mut a = AckLoss::new(3);
         assert_eq!(plain(&mut a, &[10, 11, 13, 14, 15, 16, 17]), [0, 0, 0, 0, 1, 0, 0]);
-        // Two of one gap; a late one is not lost.
+        // Two in one gap; a late one is not lost.
         assert_eq!(plain(&mut a, &[20, 21, 18, 22, 23]), [0, 0, 0, 1, 0]);
         assert_eq!(plain(&mut a, &[26, 27, 24, 25, 28]), [0; 5]);
-        // A number seen late after it was judged, or twice, changes nothing.
+        // A number received late after it was judged, or twice, changes nothing.
         assert_eq!(plain(&mut a, &[19, 28, 12]), [0; 3]);
     }
 
     #[test]
     fn ndp_counts_tell_data_from_acknowledgements() {
         let mut a = AckLoss::new(3);
-        // 11 was data: 12 does not tell of a packet without data just before it.
+        // 11 carried data: 12 does not indicate a packet without data just before it.
         assert_eq!(feed(&mut a, &[(10, None), (12, None), (13, Some(1)), (14, Some(2)), (15, Some(3))]), [0; 5]);
         // 16 was data, 17 was not.
         assert_eq!(feed(&mut a, &[(18, Some(1)), (19, Some(2)), (20, Some(3)), (21, Some(4))]), [0, 0, 1, 0]);
-        // A lost packet of data is none of ours.
+        // A lost data packet is not counted.
         assert_eq!(feed(&mut a, &[(23, None), (24, Some(1)), (25, Some(2)), (26, None)]), [0; 4]);
     }
 

@@ -1,12 +1,13 @@
 use weir_units::Seq48;
 
-/// Ack Ratio (RFC 4341, section 6.1.2): doubled for each window with a lost or marked acknowledgement, one less after
-/// cwnd / (R^2 - R) windows in a row without.
+/// Ack Ratio (RFC 4341, section 6.1.2): doubled for each window with a lost or marked acknowledgement, and lowered by
+/// one after cwnd / (R^2 - R) consecutive windows without.
 ///
-/// It stays at or below cwnd / 2, rounded up, and at 2 or above for windows of 4 and more. The RFC always accepts 2; with a window of 1
-/// or 2 packets that leaves the sender waiting for the receiver's delay, so it is 1 there, as the RFC lets it be and Linux does.
+/// It is at most cwnd / 2, rounded up, and at least 2 for windows of 4 and more. The RFC always accepts 2; with a
+/// window of 1 or 2 packets the sender would wait for the receiver's delayed acknowledgement, so it is 1 there, which
+/// the RFC allows and Linux does.
 ///
-/// The window after one in which it was doubled is passed over: the acknowledgements lost in it left before the receiver knew.
+/// The window after a doubling is skipped: acknowledgements lost in it were sent before the receiver knew.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckRatio {
     ratio: u16,
@@ -33,7 +34,7 @@ impl AckRatio {
         let least = if cwnd >= 4 { 2 } else { 1 };
         self.ratio = self.ratio.clamp(least, most);
     }
-    /// A packet is acknowledged, `sent` being the newest sent: every window's end changes the ratio.
+    /// A packet is acknowledged, `sent` being the newest sent: the end of each window changes the ratio.
     pub(super) fn on_acknowledged(&mut self, acknowledged: Seq48, sent: Seq48, cwnd: u32) {
         if self.window_end.is_some_and(|end| !acknowledged.is_after(end)) {
             return;
@@ -43,7 +44,7 @@ impl AckRatio {
         }
         let congested = std::mem::take(&mut self.was_congested);
         if std::mem::take(&mut self.was_doubled) {
-            // Too early to tell.
+            // Too early to decide.
         } else if congested {
             (self.was_doubled, self.clean_windows) = (true, 0);
             self.ratio = self.ratio.saturating_mul(2);
@@ -64,7 +65,8 @@ impl AckRatio {
 mod tests {
     use super::*;
 
-    /// Runs windows of `cwnd` packets; in those of `bad` an acknowledgement is lost. Gives the ratio after each.
+    /// Runs windows of `cwnd` packets; in those listed in `bad` an acknowledgement is lost. Returns the ratio after
+    /// each.
     fn windows(a: &mut AckRatio, cwnd: u32, n: u64, bad: &[u64]) -> Vec<u16> {
         let start = a.window_end.map_or(0, Seq48::get);
         a.on_acknowledged(Seq48::new(start + 1), Seq48::new(start + u64::from(cwnd)), cwnd);
@@ -75,7 +77,7 @@ mod tests {
                     a.on_lost_or_marked();
                     a.on_lost_or_marked();
                 }
-                // Within the window nothing happens.
+                // Nothing happens within the window.
                 a.on_acknowledged(Seq48::new(at), Seq48::new(at + u64::from(cwnd) - 1), cwnd);
                 a.on_acknowledged(Seq48::new(at + 1), Seq48::new(at + u64::from(cwnd)), cwnd);
                 a.get()
@@ -86,13 +88,13 @@ mod tests {
     #[test]
     fn doubles_a_window_and_comes_down_by_appendix_a() {
         let mut a = AckRatio::new(2);
-        // Two losses in one window are one event, and so are those of the next.
+        // Two losses in one window are one event, as are those of the next.
         assert_eq!(windows(&mut a, 40, 5, &[1, 2, 3]), [4, 4, 8, 8, 7]);
         // K = 40 / (8 * 7) is below 1: one window; 40 / (7 * 6): 1; 40 / 30: 2; 40 / 20: 2; 40 / 12: 4; 40 / 6: 7.
         let mut a = AckRatio { ratio: 8, ..AckRatio::new(2) };
         let seen = windows(&mut a, 40, 17, &[]);
         assert_eq!(seen, [7, 6, 6, 5, 5, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3, 2]);
-        // And not below 2 for a window of 4 or more, whatever comes.
+        // And never below 2 for a window of 4 or more.
         assert_eq!(windows(&mut a, 40, 200, &[]).last(), Some(&2));
     }
 

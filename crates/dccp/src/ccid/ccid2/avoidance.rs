@@ -7,7 +7,7 @@ pub struct Acked {
     pub now: Timestamp,
     /// How many.
     pub packets: u32,
-    /// Smoothed round-trip time; zero before the first.
+    /// Smoothed round-trip time; zero before the first sample.
     pub srtt: TimeDelta,
 }
 
@@ -16,7 +16,7 @@ pub struct Acked {
 pub enum Congestion {
     /// A lost packet.
     Loss,
-    /// A packet with ECN's mark, or one whose data was dropped at the end for a reason that counts as one.
+    /// A packet with an ECN mark, or one whose data was dropped at the receiver for a reason that counts as a mark.
     Mark,
     /// The transmit timeout.
     Timeout,
@@ -26,7 +26,7 @@ pub enum Congestion {
 pub trait Avoidance {
     /// The window after an acknowledgement in congestion avoidance.
     fn grow(&mut self, cwnd: u32, acked: &Acked) -> u32;
-    /// Congestion: gives the new slow-start threshold; the sender keeps it at 2 or more and sets the window.
+    /// Congestion: returns the new slow-start threshold; the sender bounds it to at least 2 and sets the window.
     fn on_congestion(&mut self, cwnd: u32, why: Congestion) -> u32;
     /// Packets were acknowledged that did not fill the window.
     fn on_application_limited(&mut self, now: Timestamp) {

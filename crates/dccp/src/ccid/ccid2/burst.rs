@@ -26,7 +26,7 @@ impl Burst {
     }
     pub(super) fn on_sent(&mut self, now: Timestamp, cwnd: u32, rtt: Option<TimeDelta>) {
         if let Some(interval) = self.interval(cwnd, rtt) {
-            // A round trip at most, should the window have shrunk or the round-trip time grown.
+            // At most one round trip, in case the window has shrunk or the round-trip time grown.
             let most = interval * i64::from(self.max);
             self.full_at = (self.full_at.max(now) + interval).min(now + most);
         }

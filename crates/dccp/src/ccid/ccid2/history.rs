@@ -4,19 +4,19 @@ use crate::packet::PacketType;
 use std::collections::VecDeque;
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
-/// Most packets that are remembered. Data packets are bounded by the window; acknowledgements that leave while one of these is
-/// out are not.
+/// Maximum packets kept. Data packets are bounded by the window; acknowledgements sent while one of these is
+/// outstanding are not.
 const MAX_PACKETS: usize = 1 << 17;
-/// Numbers that the connection may leave out before what is remembered is dropped.
+/// Numbers that the connection may skip before the history is dropped.
 const MAX_HOLE: u64 = 1_024;
-/// Capacity that an idle sender keeps.
+/// Capacity kept by an idle sender.
 const IDLE_CAPACITY: usize = 64;
 
 /// Drop Codes of the Data Dropped option (RFC 4340, table 7).
 const PROTOCOL_CONSTRAINTS: u8 = 0;
 const RECEIVE_BUFFER: u8 = 2;
 
-/// What is known of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     /// A data packet is out.
@@ -31,10 +31,10 @@ enum Fate {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// When it left, in microseconds that wrap: 71 minutes are longer than any timeout.
+    /// Send time, in microseconds that wrap: 71 minutes exceed any timeout.
     sent: u32,
     fate: Fate,
-    /// Drop Code and one, where an acknowledgement at hand says that its data was dropped.
+    /// Drop Code plus one, if the acknowledgement being processed reports its data dropped.
     dropped: u8,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct News {
     pub(super) acked: u32,
     /// Of these, unmarked, not dropped, and from a time when the window was full.
     pub(super) good: u32,
-    /// Of these, without the last condition.
+    /// Of these, packets without the last condition.
     pub(super) unmarked: u32,
-    /// Data packets with a mark, or dropped at the end for a reason that counts as one.
+    /// Data packets that were marked, or dropped at the receiver for a reason that counts as a mark.
     pub(super) marked: u32,
     /// The newest of them.
     pub(super) newest_marked: Option<Seq48>,
@@ -57,7 +57,7 @@ pub(super) struct News {
     pub(super) newest_lost: Option<Seq48>,
     /// Data packets dropped in the receive buffer.
     pub(super) receive_buffer_drops: u32,
-    /// Data packets dropped at the end for any reason.
+    /// Data packets dropped at the receiver for any reason.
     pub(super) dropped: u32,
     /// Time from the sending of the packet acknowledged, if it is a data packet and new.
     pub(super) rtt: Option<TimeDelta>,
@@ -96,7 +96,7 @@ impl History {
         self.entries.iter().filter(|e| e.fate == Fate::Out).count() as u32
     }
 
-    /// A packet has left. Those without data are kept only where they can show the loss of data before them.
+    /// A packet was sent. Packets without data are kept only if they can reveal the loss of data before them.
     pub(super) fn on_sent(&mut self, seq: Seq48, now: Timestamp, is_data: bool) {
         if self.entries.is_empty() {
             if is_data {
@@ -122,12 +122,12 @@ impl History {
         self.entries.push_back(Entry { sent: micros(now), fate, dropped: 0 });
     }
 
-    /// Takes all as gone: nothing of it will be counted again.
+    /// Treats everything as gone: nothing of it is counted again.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.pipe = 0;
     }
-    /// Gives memory back that a large window took.
+    /// Releases memory used by a large window.
     pub(super) fn shrink(&mut self) {
         self.entries.shrink_to(IDLE_CAPACITY);
     }
@@ -139,10 +139,10 @@ impl History {
         low..high.max(low)
     }
 
-    /// Reads an acknowledgement. `full_until` is the newest packet that filled the window when it left.
+    /// Processes an acknowledgement. `full_until` is the newest packet that filled the window when it was sent.
     pub(super) fn on_acknowledgement(&mut self, ack: &Acknowledgement<'_>, full_until: Option<Seq48>) -> News {
         let mut news = News::default();
-        // A Sync acknowledges what was not valid (RFC 4340, section 7.5.4).
+        // A Sync acknowledges an invalid packet (RFC 4340, section 7.5.4).
         if self.entries.is_empty() || ack.packet_type == PacketType::Sync {
             return news;
         }
@@ -168,12 +168,12 @@ impl History {
         news
     }
 
-    /// Notes what is received.
+    /// Records received packets.
     fn on_run(&mut self, oldest: Seq48, newest: Seq48, state: AckState, full_until: Option<Seq48>, news: &mut News) {
         for i in self.indices(oldest, newest).rev() {
             let seq = self.base.add(i as u64);
             let e = &mut self.entries[i];
-            // A lost one that comes late stays lost: it must not count twice.
+            // A lost packet received late stays lost: it must not count twice.
             if matches!(e.fate, Fate::Acked | Fate::Lost) {
                 continue;
             }
@@ -199,7 +199,8 @@ impl History {
         }
     }
 
-    /// Blocks of Data Dropped (RFC 4340, section 11.7): a Normal Block's run is 7 bits long, a Drop Block's 4, behind 3 of code.
+    /// Blocks of Data Dropped (RFC 4340, section 11.7): the run of a Normal Block has 7 bits, that of a Drop Block 4,
+    /// after 3 bits of code.
     fn note_dropped(&mut self, acknowledged: Seq48, blocks: &[u8]) {
         let mut newest = acknowledged;
         for &b in blocks {
@@ -216,7 +217,7 @@ impl History {
         }
     }
 
-    /// What has NUMDUPACK received packets after it is lost (RFC 4341, section 5).
+    /// A packet is lost if NUMDUPACK later packets were received (RFC 4341, section 5).
     fn find_lost(&mut self, news: &mut News) {
         let Some(newest) = self.newest_acked.filter(|n| !self.base.is_after(*n)) else { return };
         let mut left = self.num_dup_ack;
@@ -240,8 +241,8 @@ impl History {
         }
     }
 
-    /// Forgets what precedes the oldest data packet out. All below the NUMDUPACK-th newest received is decided, so little more
-    /// than what is out remains.
+    /// Removes entries before the oldest outstanding data packet. Everything below the NUMDUPACK-th newest received is
+    /// decided, so little more than the outstanding packets remains.
     fn forget(&mut self) {
         while self.entries.front().is_some_and(|e| e.fate != Fate::Out) {
             self.entries.pop_front();

@@ -9,7 +9,7 @@ const SIZE_WEIGHT: f64 = 1.0 / 32.0;
 pub(super) struct Rate {
     /// Mean application data of a packet, in bytes.
     size: Option<f64>,
-    /// In bits a second, and when it was so.
+    /// In bits per second, and its time.
     smoothed: Option<(f64, Timestamp)>,
     time_constant: TimeDelta,
 }
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(r.now(10, rtt), Some(DataRate::from_kbps(800)));
         r.update(Timestamp::ZERO, 10, rtt);
         assert_eq!(r.smoothed(), Some(DataRate::from_kbps(800)));
-        // The window halves; updated often, the rest of the old value falls as e^(-t / 1 s).
+        // The window halves; with frequent updates the remainder of the old value decays as e^(-t / 1 s).
         for ms in 1..=3_000 {
             r.update(Timestamp::from_millis(ms), 5, rtt);
             if ms == 1_000 {

@@ -4,24 +4,24 @@ use crate::option::DccpOption;
 use crate::packet::PacketWriter;
 use weir_units::{Ecn, Seq48, TimeDelta, Timestamp};
 
-/// Round-trip time where none is known (RFC 4340, section 3.4).
+/// Round-trip time if none is known (RFC 4340, section 3.4).
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
-/// Ack Ratio where the sender says that it does not use one (RFC 4340, section 11.3: 0); the first one's.
+/// Ack Ratio if the sender signals that it does not use one (RFC 4340, section 11.3: 0); its initial value.
 const DEFAULT_ACK_RATIO: u16 = 2;
-/// An acknowledgement that has waited at least so long reports its delay.
+/// An acknowledgement delayed by at least this reports its delay.
 const TELL_ELAPSED: TimeDelta = TimeDelta::from_millis(1);
 
-/// The half at the data's receiver: an acknowledgement for every Ack Ratio data packets, for the first after 0.2 s at the latest, and at
-/// once after a gap, a late packet or a mark, for marks once a round trip (RFC 4340, section 11.3).
+/// The half at the data's receiver. It acknowledges after every Ack Ratio data packets, at most 0.2 s after the first
+/// of them, and at once after a gap, a late packet or a mark; for marks once per round trip (RFC 4340, section 11.3).
 #[derive(Clone, Debug)]
 pub struct Receiver {
     ack_ratio: u16,
     ack_delay: TimeDelta,
     newest: Option<(Seq48, Timestamp)>,
-    /// Data packets since the last acknowledgement, and when the first of them came.
+    /// Data packets since the last acknowledgement, and the arrival of the first of them.
     pub(super) waiting: u32,
     waiting_since: Timestamp,
-    /// Out of order, or marked: with the next data packet an acknowledgement is due.
+    /// Out of order, or marked: an acknowledgement is due with the next data packet.
     is_urgent: bool,
     last_for_mark: Option<Timestamp>,
 }
@@ -46,7 +46,8 @@ impl Receiver {
 impl CcidReceiver for Receiver {
     fn on_packet(&mut self, packet: &ReceivedPacket<'_>) {
         let now = packet.now;
-        // A gap in packets without data is acknowledged too, but that waits for a data packet: acknowledgements are not acknowledged.
+        // A gap in packets without data is acknowledged too, but only with a data packet: acknowledgements are not
+        // acknowledged.
         match self.newest {
             Some((newest, _)) => {
                 let ahead = packet.sequence.since(newest);

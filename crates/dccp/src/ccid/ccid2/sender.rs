@@ -11,7 +11,7 @@ use crate::ccid::{Acknowledgement, CcidSender, Permission, SentPacket, Setup};
 use crate::packet::PacketType;
 use weir_units::{DataRate, DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 
-/// The half at the data's sender, with an algorithm for the window. A user's own makes a CCID of its own:
+/// The half at the data's sender, with an algorithm for the window. A custom algorithm makes a CCID of its own:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -59,11 +59,11 @@ pub struct WindowSender<A> {
     newest: Option<Seq48>,
     /// The newest sent when the window was last reduced: losses and marks up to it are one event.
     recover: Option<Seq48>,
-    /// The newest that filled the window when it left.
+    /// The newest that filled the window when it was sent.
     full_until: Option<Seq48>,
     /// The next round-trip time is taken of a packet after this one: one a window.
     rtt_after: Option<Seq48>,
-    /// A slow receiver asks for no growth until then.
+    /// A slow receiver requests no growth until this time.
     no_growth_until: Option<Timestamp>,
     /// Data packets since one acknowledged, and whether there has been an acknowledgement to acknowledge since.
     data_since_ack: u32,
@@ -101,7 +101,7 @@ impl<A: Avoidance> WindowSender<A> {
         }
     }
 
-    /// Gaps in the other end's numbers show acknowledgements that were lost.
+    /// Gaps in the other end's numbers reveal lost acknowledgements.
     fn on_other_end_packet(&mut self, seq: Seq48, ndp_count: Option<u64>) {
         if self.ack_loss.on_packet(seq, ndp_count) > 0 {
             self.ack_ratio.on_lost_or_marked();
@@ -118,7 +118,7 @@ impl<A: Avoidance> WindowSender<A> {
         }
     }
 
-    /// Congestion since the last reduction: one event for all that was sent before it (RFC 4341, section 5).
+    /// Congestion since the last reduction: one event for everything sent before it (RFC 4341, section 5).
     fn congestion(&self, news: &News) -> Option<Congestion> {
         let is_new = |seq: Option<Seq48>| seq.is_some_and(|s| self.recover.is_none_or(|r| s.is_after(r)));
         if is_new(news.newest_lost) {

@@ -30,7 +30,7 @@ fn flow(config: Config) -> Flow<Reno> {
     Flow::new(Sender::new(&setup(), config, Reno::default()), Receiver::new(&setup(), &config))
 }
 
-/// A bottleneck of 10 Mbit/s with a queue of one round trip; the way back is wide.
+/// A bottleneck of 10 Mbit/s with a queue of one round trip and an uncongested return path.
 fn path(rtt: TimeDelta, flows: Vec<Flow<Reno>>) -> Path<Reno> {
     let forward = Link::new(DataRate::from_mbps(10), rtt / 2, rtt);
     let back = Link::new(DataRate::from_mbps(100), rtt / 2, ms(1_000));
@@ -43,7 +43,7 @@ fn one_flow_fills_ten_megabits() {
         let mut p = path(ms(rtt), vec![flow(Config::default())]);
         p.run(TimeDelta::from_secs(20));
         let share = p.run(TimeDelta::from_secs(60))[0];
-        // A queue of one round trip is what halving needs to keep the link busy.
+        // With a queue of one round trip, halving keeps the link busy.
         assert!((0.95..=1.001).contains(&share), "{rtt} ms: {share}");
         assert!(p.flows[0].metric("timeouts") <= 1.0);
     }
@@ -51,7 +51,7 @@ fn one_flow_fills_ten_megabits() {
 
 #[test]
 fn the_sawtooth_is_aimds() {
-    // One loss in n packets: the window swings between W / 2 and W, 3/8 W^2 = n, so that its mean is sqrt(3/2 n).
+    // One loss in n packets: the window oscillates between W / 2 and W, 3/8 W^2 = n, so that its mean is sqrt(3/2 n).
     for (n, virtual_recovery) in [(600, false), (600, true), (5_400, false), (5_400, true)] {
         let rtt = ms(100);
         let mut p = path(rtt, vec![flow(Config { virtual_recovery, ..Config::default() })]);
@@ -98,7 +98,7 @@ fn marks_do_what_losses_do_without_loss() {
 
 #[test]
 fn a_narrow_way_back_raises_ack_ratio() {
-    // 10 Mbit/s are 1,197 packets a second, and half as many acknowledgements of some 60 bytes: 290 kbit/s.
+    // 10 Mbit/s are 1,197 packets a second, and half as many acknowledgements of about 60 bytes: 290 kbit/s.
     let back = |kbps| {
         let mut p = path(ms(50), vec![flow(Config::default())]);
         p.back = Link::new(DataRate::from_kbps(kbps), ms(25), ms(50));

@@ -9,10 +9,10 @@ const BETA: f64 = 1.0 / 4.0;
 const K: f64 = 4.0;
 /// G, the clock's granularity (RFC 2988, section 2): a timer's of 1 ms.
 const GRANULARITY: TimeDelta = TimeDelta::from_millis(1);
-/// Timeouts that double it; the bound on the timeout comes first.
+/// Timeouts that double it; the bound on the timeout is reached first.
 const MAX_BACKOFF: u32 = 20;
 
-/// Round-trip time and transmit timeout (RFC 2988, with RFC 4341's word on its minimum).
+/// Round-trip time and transmit timeout (RFC 2988, with the minimum of RFC 4341).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeout {
     mean: Option<TimeDelta>,

@@ -3,24 +3,24 @@ use super::Config;
 use crate::ccid::Setup;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Bytes of the initial window, as far as 2 to 4 packets make them (RFC 3390, equation 1).
+/// Bytes of the initial window, within the bounds of 2 to 4 packets (RFC 3390, equation 1).
 const INITIAL_BYTES: u64 = 4_380;
-/// Least slow-start threshold (RFC 4341, section 5).
+/// Minimum slow-start threshold (RFC 4341, section 5).
 const MIN_SSTHRESH: u32 = 2;
 
 /// Congestion window and slow-start threshold, in packets, and how long the window has not been full.
 #[derive(Clone, Debug)]
 pub(super) struct Window<A> {
     cwnd: u32,
-    /// `u32::MAX` until the first congestion.
+    /// `u32::MAX` until the first congestion event.
     ssthresh: u32,
     initial: u32,
     max: u32,
     avoidance: A,
-    /// Packets acknowledged in slow start that have not made the window grow.
+    /// Packets acknowledged in slow start that have not yet increased the window.
     acked: u32,
     validates: bool,
-    /// When the last data packet left, when the window was last full, and the most packets out since (RFC 2861).
+    /// When the last data packet was sent, when the window was last full, and the maximum outstanding since (RFC 2861).
     last_sent: Timestamp,
     last_full: Timestamp,
     used: u32,
@@ -50,10 +50,10 @@ impl<A: Avoidance> Window<A> {
         if self.ssthresh == u32::MAX { None } else { Some(self.ssthresh) }
     }
 
-    /// Packets are acknowledged while nothing speaks against growth.
+    /// Packets are acknowledged without a reason against growth.
     pub(super) fn grow(&mut self, acked: &Acked, ack_ratio: u16) {
         if self.cwnd < self.ssthresh {
-            // One for every two, at most Ack Ratio / 2 an acknowledgement (RFC 4341, section 5).
+            // One for every two, at most Ack Ratio / 2 per acknowledgement (RFC 4341, section 5).
             self.acked += acked.packets;
             let half = self.acked / 2;
             let by = half.min(u32::from(ack_ratio / 2).max(1));
@@ -82,7 +82,8 @@ impl<A: Avoidance> Window<A> {
         self.ssthresh = self.ssthresh.min(self.cwnd.max(MIN_SSTHRESH));
     }
 
-    /// A data packet is about to leave, `pipe` being out before it (RFC 2861, section 3.1, an idle period: half for every timeout).
+    /// A data packet is about to be sent with `pipe` outstanding (RFC 2861, section 3.1, an idle period: the window is
+    /// halved per timeout).
     pub(super) fn before_sending(&mut self, now: Timestamp, pipe: u32, timeout: TimeDelta) {
         let idle = now.saturating_since(self.last_sent);
         self.last_sent = now;
@@ -95,7 +96,8 @@ impl<A: Avoidance> Window<A> {
         self.cwnd = shrunk.max(self.initial.min(self.cwnd));
         (self.last_full, self.used) = (now, 0);
     }
-    /// It has left, and `pipe` are out with it (RFC 2861, section 3.1, application-limited periods). Gives whether the window is full.
+    /// It was sent; `pipe` includes it (RFC 2861, section 3.1, application-limited periods). Returns whether the window
+    /// is full.
     pub(super) fn after_sending(&mut self, now: Timestamp, pipe: u32, has_more: bool, timeout: TimeDelta) -> bool {
         if pipe >= self.cwnd {
             (self.last_full, self.used) = (now, 0);

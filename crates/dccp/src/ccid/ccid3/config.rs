@@ -3,38 +3,39 @@
 use weir_units::TimeDelta;
 
 weir_cc::tunables! {
-    /// Configuration of CCID 3 and its relatives. Names are the RFC's where it has one.
+    /// Configuration of CCID 3 and its relatives. Names are those of the RFCs where these have one.
     pub struct Config {
-        /// q: weight of the round-trip time so far against a new sample (RFC 5348, section 4.3: 0.9).
+        /// q: weight of the previous round-trip time against a new sample (RFC 5348, section 4.3: 0.9).
         q: f64 = 0.9, 0.0 => 0.999;
-        /// q2: the same for the square root of it (RFC 5348, section 4.5: 0.9).
+        /// q2: the same for the square root of samples (RFC 5348, section 4.5: 0.9).
         q2: f64 = 0.9, 0.0 => 0.999;
-        /// Whether the rate gives way to a rising round-trip time (RFC 5348, section 4.5: recommended; optional in RFC 3448).
+        /// Whether the rate decreases with a rising round-trip time (RFC 5348, section 4.5: recommended; optional in
+        /// RFC 3448).
         damping: bool = 1, 0 => 1;
-        /// Whether old loss intervals count less in a long one without loss (RFC 5348, section 5.5: optional).
+        /// Whether old loss intervals are discounted during a long one without loss (RFC 5348, section 5.5: optional).
         discounting: bool = 1, 0 => 1;
-        /// Round trips of unused send times that may be made up for in a burst (RFC 5348, section 4.6: at most 1).
+        /// Round trips of unused send times that may be used in a burst (RFC 5348, section 4.6: at most 1).
         credit: f64 = 1.0, 0.0 => 1.0;
-        /// t_gran: granularity of the timers that packets leave by; half of it at most a packet may leave early (RFC 5348,
+        /// t_gran: granularity of the send timers; a packet may be sent early by at most half of it (RFC 5348,
         /// section 8.3). Zero suits exact timers.
         t_gran: TimeDelta = 0.0, 0.0 => 20.0;
         /// t_mbi: the longest time between packets (RFC 5348, section 4.3: 64 s).
         t_mbi: TimeDelta = 64_000.0, 100.0 => 1_000_000.0;
         /// Nofeedback timer before the first round-trip time (RFC 5348, section 4.2: 2 s).
         initial_nofeedback: TimeDelta = 2_000.0, 100.0 => 60_000.0;
-        /// Least nofeedback timer after it (RFC 5348, section 4.3, has none: 4 R or two packet intervals; Linux had 100 ms). It
-        /// keeps a late process from being taken for a lost acknowledgement on short paths.
+        /// Minimum nofeedback timer after it (RFC 5348, section 4.3, has none: 4 R or two packet intervals; Linux had
+        /// 100 ms). On short paths it keeps scheduling delay from being mistaken for a lost acknowledgement.
         min_nofeedback: TimeDelta = 20.0, 0.0 => 60_000.0;
         /// b: packets that one acknowledgement of the TCP flow covers (RFC 5348, section 3.1: 1).
         packets_per_ack: f64 = 1.0, 1.0 => 2.0;
-        /// Least t_RTO of the TCP flow (RFC 5348, section 3.1: 4 R; it lets it be at least 1 s).
+        /// Minimum t_RTO of the TCP flow (RFC 5348, section 3.1: 4 R, with an optional minimum of 1 s).
         min_rto: TimeDelta = 0.0, 0.0 => 10_000.0;
-        /// Whether the receiver reports its own loss event rate too (RFC 4342, section 8.4: it may without being asked).
+        /// Whether the receiver also reports its own loss event rate (RFC 4342, section 8.4: it may unasked).
         loss_event_rate: bool = 1, 0 => 1;
         /// Time constant with which the smoothed rate rises: applications follow in steps of a second (S. Jero, 2013,
         /// section 3.2.2: four samples a second apart).
         smooth_rise: TimeDelta = 2_000.0, 0.0 => 60_000.0;
-        /// Time constant with which it falls: what is sent beyond the rate waits or is lost, so this is the shorter.
+        /// Time constant with which it falls: data sent beyond the rate waits or is lost, so this one is shorter.
         smooth_fall: TimeDelta = 500.0, 0.0 => 60_000.0;
     }
 }

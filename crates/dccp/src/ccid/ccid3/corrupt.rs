@@ -1,9 +1,10 @@
-//! Packets that came corrupt, which count as marked (RFC 4340, section 11.7.2): the receiver's loss intervals do not know them.
+//! Packets reported corrupt, which count as marked (RFC 4340, section 11.7.2): the receiver's loss intervals do not
+//! include them.
 
 use super::options::{INTERVALS, Interval};
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
-/// Loss events that such packets began, newest first.
+/// Loss events begun by such packets, newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CorruptEvents {
     starts: [Option<Seq48>; INTERVALS],
@@ -11,7 +12,8 @@ pub(super) struct CorruptEvents {
 }
 
 impl CorruptEvents {
-    /// A packet was reported corrupt. It begins an event unless one began, by loss or otherwise, within a round trip.
+    /// A packet was reported corrupt. It begins an event unless another one, by loss or otherwise, began within a round
+    /// trip.
     pub(super) fn on_corrupt(&mut self, now: Timestamp, rtt: TimeDelta, sequence: Seq48, lost_at: Option<Timestamp>) {
         let last = self.last.into_iter().chain(lost_at).max();
         if last.is_none_or(|t| now - t > rtt) {
@@ -21,7 +23,7 @@ impl CorruptEvents {
         }
     }
 
-    /// Splits the reported intervals where such events began. Both newest first.
+    /// Splits the reported intervals where such events began. Both are newest first.
     pub(super) fn part(&self, told: &[(Seq48, Interval)]) -> ([(Seq48, Interval); INTERVALS], usize) {
         let mut parts = [(Seq48::default(), Interval::default()); INTERVALS];
         let mut count = 0;
@@ -33,7 +35,7 @@ impl CorruptEvents {
         };
         for &(start, whole) in told {
             let mut rest = whole;
-            // The newest first, each beyond the lossy part.
+            // Newest first, each beyond the lossy part.
             for &event in self.starts.iter().flatten() {
                 let into = event.since(start);
                 if into <= 0 || into.unsigned_abs() < whole.lossy || into.unsigned_abs() >= rest.lossy + rest.lossless {
@@ -74,7 +76,7 @@ mod tests {
         c.on_corrupt(Timestamp::from_millis(700), rtt, Seq48::new(505), None);
         c.on_corrupt(Timestamp::from_millis(900), rtt, Seq48::new(560), Some(Timestamp::from_millis(850)));
         c.on_corrupt(Timestamp::from_millis(960), rtt, Seq48::new(570), Some(Timestamp::from_millis(850)));
-        // 305 and 560 belong to events before, 505 to the lossy part.
+        // 305 and 560 belong to earlier events, 505 to the lossy part.
         let expected = [(570, 29, 1, 30), (500, 60, 10, 65), (300, 199, 1, 200), (100, 200, 0, 30)];
         assert_eq!(parted(&c), expected);
     }

@@ -5,15 +5,15 @@ use super::window_counter::distance;
 use crate::ccid::ReceivedPacket;
 use weir_units::{Ecn, Seq48};
 
-/// Holes that wait for later packets: each packet makes one at most and three fill it, but late ones part them.
+/// Holes that wait for later packets: each packet makes at most one and three complete it, but late packets split them.
 const MAX_HOLES: usize = 8;
 
-/// Where in the stream of packets something happened.
+/// Position of an event in the packet stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Place {
-    /// The window counter that had arrived before, unwrapped.
+    /// The window counter received before it, unwrapped.
     pub(super) counter: u64,
-    /// Packets without data before.
+    /// Packets without data before it.
     pub(super) without_data: u64,
 }
 
@@ -38,7 +38,7 @@ struct Hole {
     later: u64,
 }
 
-/// What has arrived and what is missing.
+/// Received and missing packets.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     highest: Option<Seq48>,
@@ -57,7 +57,7 @@ impl History {
     pub(super) fn highest(&self) -> Option<Seq48> {
         self.highest
     }
-    /// Where the stream is now.
+    /// The current position in the stream.
     pub(super) fn place(&self) -> Place {
         self.place
     }
@@ -66,7 +66,7 @@ impl History {
         self.holes.first().map(|h| h.loss.first)
     }
 
-    /// Takes a packet; returns `false` where it is a copy or was given up. Calls `on_loss` with losses in order.
+    /// Processes a packet; returns `false` if it is a duplicate or was given up. Calls `on_loss` with losses in order.
     pub(super) fn on_packet(&mut self, packet: &ReceivedPacket<'_>, mut on_loss: impl FnMut(Loss)) -> bool {
         let (sequence, is_data) = (packet.sequence, packet.packet_type.is_data());
         let place = match self.highest {
@@ -95,7 +95,7 @@ impl History {
             }
         };
         let is_marked = packet.ecn == Ecn::Ce && is_data;
-        // What may be lost before a marked packet is lost with it.
+        // Packets that may be lost before a marked packet are lost with it.
         let given_up = |h: &Hole| h.later >= NDUPACK || (is_marked && sequence.is_after(h.loss.last));
         while self.holes.len() > MAX_HOLES || self.holes.first().is_some_and(given_up) {
             on_loss(self.holes.remove(0).loss);
@@ -106,7 +106,7 @@ impl History {
         true
     }
 
-    /// Numbers that have not arrived, the last `without_data` of them without data.
+    /// Numbers not received, the last `without_data` of them without data.
     fn open(&mut self, first: Seq48, last: Seq48, without_data: u64) {
         let missing = (last.since(first) + 1).max(0).unsigned_abs();
         let without_data = without_data.min(missing);
@@ -117,7 +117,7 @@ impl History {
         self.place.without_data += without_data;
     }
 
-    /// A packet that arrives late: takes it out of its hole, and returns the place before it.
+    /// A packet received late: removes it from its hole and returns the position before it.
     fn fill(&mut self, sequence: Seq48) -> Option<Place> {
         let at = self.holes.iter().position(|h| sequence.is_within(h.loss.first, h.loss.last))?;
         let hole = self.holes[at];
@@ -146,8 +146,8 @@ mod tests {
     use crate::packet::PacketType;
     use weir_units::{DataSize, Timestamp};
 
-    /// `.` comes, `x` does not, `m` comes marked, `a` is an acknowledgement, `n` the same and lost; one each number from 0, the
-    /// window counter one more every second packet.
+    /// `.` is received, `x` lost, `m` received marked, `a` an acknowledgement, `n` a lost one; one per number from 0,
+    /// and the window counter increases every second packet.
     struct Run(History, u64, u64, Vec<(u64, u64, u64)>);
 
     impl Run {

@@ -16,17 +16,17 @@ struct Started {
     /// The event's first and last packets lost or marked so far.
     event: Loss,
     dropped: u64,
-    /// Data packets, once it is over.
+    /// Data packets, once the interval is complete.
     data: u64,
 }
 
 /// Loss intervals, newest first.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
-    /// Whether losses of short intervals count each (RFC 5622).
+    /// Whether each loss of a short interval counts (RFC 5622).
     small_packets: bool,
     discounting: bool,
-    /// The first number of all.
+    /// The first sequence number.
     first: Seq48,
     /// The length of the interval before the first event, once there was one.
     first_data: f64,
@@ -46,13 +46,13 @@ impl Intervals {
         }
     }
 
-    /// The first packet has arrived.
+    /// The first packet was received.
     pub(super) fn start(&mut self, first: Seq48) {
         self.first = first;
     }
 
-    /// Takes losses in, in order; whether they began a loss event. `synthetic` is asked for the length of the interval before
-    /// the first.
+    /// Records losses, in order; returns whether they began a loss event. `synthetic` computes the length of the
+    /// interval before the first.
     pub(super) fn on_loss(&mut self, loss: Loss, synthetic: impl FnOnce() -> f64) -> bool {
         if let Some(open) = &mut self.started[0] {
             if loss.place.counter.saturating_sub(open.event.place.counter) <= EVENT {
@@ -75,14 +75,14 @@ impl Intervals {
         true
     }
 
-    /// The length that an interval counts with.
+    /// The effective length of an interval.
     fn length(&self, interval: &Started, data: u64, counter: u64) -> f64 {
         let packets = data as f64;
         let is_short = counter.saturating_sub(interval.event.place.counter) <= SHORT;
         if self.small_packets && is_short { packets / interval.dropped.max(1) as f64 } else { packets }
     }
 
-    /// p by what has arrived.
+    /// p by the packets received.
     pub(super) fn loss_event_rate(&self, history: &History) -> f64 {
         let Some(open) = &self.started[0] else { return 0.0 };
         let place = history.place();
@@ -92,10 +92,10 @@ impl Intervals {
         self.lengths.loss_event_rate_with(length, self.discounting)
     }
 
-    /// Skip Length, and the intervals newest first, up to the greatest number that has arrived.
+    /// Skip Length, and the intervals newest first, up to the greatest number received.
     pub(super) fn report(&self, history: &History) -> (u8, impl Iterator<Item = Interval> + Clone + '_) {
         let highest = history.highest().unwrap_or(self.first);
-        // A pending hole that is longer than Skip Length can express stays in the lossless part until it is given up.
+        // A pending hole longer than Skip Length can express stays in the lossless part until it is given up.
         let pending = history.pending().map_or(0, |p| (highest.since(p) + 1).clamp(0, NDUPACK as i64).unsigned_abs());
         let mut end = highest.next().sub(pending);
         let place = history.place();
@@ -121,7 +121,7 @@ impl Intervals {
     }
 }
 
-/// Data packets of an interval that ends before `end`, where there had been so many packets without data.
+/// Data packets of an interval that ends before `end`, which had this many packets without data.
 fn data_packets(interval: &Started, end: Seq48, without_data: u64) -> u64 {
     let all = end.since(interval.event.first).max(0).unsigned_abs();
     all.saturating_sub(without_data.saturating_sub(interval.event.place.without_data)).max(1)
@@ -136,7 +136,7 @@ mod tests {
     use crate::packet::{Header, PacketType, PacketWriter, WireSequence, parse};
     use weir_units::{DataSize, Ecn, Timestamp};
 
-    /// Feeds a pattern from number 0, `-` for what comes and `*` for what does not; the counter rises every fifth packet.
+    /// Feeds a pattern from number 0, `-` for received and `*` for lost; the counter increases every fifth packet.
     fn run(pattern: &str, small_packets: bool) -> (History, Intervals) {
         run_by(5, pattern, small_packets)
     }
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn the_example_of_the_rfc() {
-        // RFC 4342, section 8.6.2, with RFC 5622, section 8.7.1. Counters rise every second packet, so that L1, L2
-        // and L3 are events of their own; in L3 one packet is an acknowledgement.
+        // RFC 4342, section 8.6.2, with RFC 5622, section 8.7.1. Counters increase every second packet, so that L1, L2
+        // and L3 are separate events; in L3 one packet is an acknowledgement.
         let (history, intervals) = run_by(2, "----------*--------***-*--------*-------a--*-", false);
         let out = bytes(&history, &intervals);
         let packet = parse(&out, 0).expect("a packet");
@@ -235,8 +235,8 @@ mod tests {
 
     #[test]
     fn short_intervals_of_small_packets_count_their_losses() {
-        // Events each 25 packets, which are 5 counters: two losses each, so the rate is 2 in 25 where each counts. The open one
-        // has seven more, and is left out while it is short.
+        // An event every 25 packets, which are 5 counters: two losses each, so the rate is 2 in 25 if each counts. The
+        // open one has seven more and is omitted while it is short.
         let pattern = "**-----------------------".repeat(20) + "-------";
         let (history, intervals) = run(&format!("----------{pattern}"), false);
         assert_eq!(intervals.loss_event_rate(&history), 6.0 / 157.0);

@@ -24,9 +24,9 @@ const MAX_23: u64 = 0x7f_ffff;
 pub(super) struct Interval {
     /// Packets of the part without loss.
     pub(super) lossless: u64,
-    /// Packets of the part with losses; zero in the first interval of all.
+    /// Packets of the lossy part; zero in the very first interval.
     pub(super) lossy: u64,
-    /// Data packets that it counts for.
+    /// Its length in data packets.
     pub(super) data: u64,
     /// Packets lost or marked.
     pub(super) dropped: u64,
@@ -40,7 +40,7 @@ fn get_24(bytes: &[u8]) -> u64 {
     bytes[..3].iter().fold(0, |n, &b| n << 8 | u64::from(b))
 }
 
-/// Writes Loss Intervals, newest first; `false` where there is no room.
+/// Writes Loss Intervals, newest first; returns `false` if there is no room.
 pub(super) fn write_intervals(out: &mut PacketWriter<'_>, skip: u8, intervals: impl Iterator<Item = Interval>) -> bool {
     let mut data = [0; 1 + INTERVALS * INTERVAL_BYTES];
     data[0] = skip;
@@ -83,7 +83,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Reads them. Options of a wrong length are passed over.
+    /// Reads them. Options of a wrong length are ignored.
     pub(super) fn read(acknowledged: Seq48, options: &Options<'_>) -> Self {
         let mut report = Self::default();
         let mut end = acknowledged.next();
@@ -144,7 +144,7 @@ impl Report {
         }
     }
 
-    /// The intervals with the numbers that they start with, newest first; `None` where they are not reported.
+    /// The intervals with their first sequence numbers, newest first; `None` if they are not reported.
     pub(super) fn intervals(&self) -> Option<&[(Seq48, Interval)]> {
         self.has_intervals.then_some(&self.intervals[..self.count])
     }

@@ -1,19 +1,19 @@
-//! How TFRC counts with the size of packets: where CCID 3 and CCID 4 differ.
+//! How TFRC accounts for packet sizes: the difference between CCID 3 and CCID 4.
 
 use core::fmt::Debug;
 use weir_units::Timestamp;
 
-/// What the size of packets means to the throughput equation and to their spacing.
+/// The effect of packet sizes on the throughput equation and on packet spacing.
 pub trait PacketSize: Clone + Debug {
     /// Whether a loss interval of up to two round trips counts packets over losses (RFC 4828, section 4.4).
     const COUNTS_LOSSES_OF_SHORT_INTERVALS: bool;
     /// The segment of the throughput equation in bytes, for packets of this mean size.
     fn segment(&self, mean: f64) -> f64;
-    /// When a packet that the rate lets leave at `at` may leave.
+    /// The earliest send time of a packet that the rate permits at `at`.
     fn earliest(&self, at: Timestamp) -> Timestamp;
-    /// A data packet has left.
+    /// A data packet was sent.
     fn on_sent(&mut self, now: Timestamp);
-    /// The most that packets of this mean size may make, in bits a second, where there is such a bound.
+    /// The maximum rate of packets of this mean size, in bits per second, if there is a bound.
     fn max_rate(&self, mean: f64) -> Option<f64>;
 }
 

@@ -10,7 +10,7 @@ use weir_cc::throughput::TcpFlow;
 use weir_cc::tunable::SetupError;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Round-trip time where none is known (RFC 4340, section 3.4).
+/// Round-trip time if none is known (RFC 4340, section 3.4).
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
 /// Weight of a sample in the round-trip time by window counters.
 const RTT_WEIGHT: f64 = 0.1;
@@ -18,9 +18,9 @@ const RTT_WEIGHT: f64 = 0.1;
 const SIZE_WEIGHT: f64 = 1.0 / 32.0;
 /// Quarters of a round trip between feedback packets (RFC 4342, section 10.3).
 const FEEDBACK: u64 = 4;
-/// Round trips after which feedback leaves by the timer.
+/// Round trips after which the timer sends feedback.
 const FEEDBACK_TIMER: i64 = 2;
-/// Least time to measure over.
+/// Minimum measuring time.
 const LEAST: TimeDelta = TimeDelta::from_micros(10);
 /// Feedback packets remembered.
 const MARKS: usize = 4;
@@ -45,7 +45,7 @@ impl CounterRtt {
             let Some(earlier) = counter.checked_sub(d) else { continue };
             let Some((_, then)) = self.first[earlier as usize % 8].filter(|f| f.0 == earlier) else { continue };
             let sample = (now.saturating_since(then) * 4 / d as i64).max(LEAST);
-            // A distance of 4 is the most exact; the others only serve until there is one.
+            // A distance of 4 is the most exact; the others are used only until there is one.
             match self.estimate {
                 None => self.estimate = Some(sample),
                 Some(e) if d == 4 => self.estimate = Some(e.mul_f64(1.0 - RTT_WEIGHT) + sample.mul_f64(RTT_WEIGHT)),
@@ -60,7 +60,7 @@ impl CounterRtt {
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Timestamp,
-    /// The greatest window counter, and the bytes of data, that had arrived.
+    /// The greatest window counter, and the bytes of data, received up to then.
     counter: u64,
     bytes: u64,
 }
@@ -79,12 +79,12 @@ pub struct Receiver {
     bytes: u64,
     /// Mean data packet, in bytes; zero before the first.
     segment: f64,
-    /// When feedback left, newest first.
+    /// Send times of feedback, newest first.
     marks: [Option<Mark>; MARKS],
     /// The last X_recv reported, and the greatest.
     receive_rate: DataRate,
     max_receive_rate: DataRate,
-    /// Whether data have arrived since the last feedback, and whether the next is due.
+    /// Whether data was received since the last feedback, and whether the next is due.
     has_data: bool,
     is_due: bool,
 }
@@ -97,7 +97,7 @@ impl Receiver {
         Ok(Self::with(config, None))
     }
 
-    /// One for small packets, which the equation takes as a nominal segment, or for any.
+    /// A receiver for small packets, which the equation takes as a nominal segment, or for any size.
     pub(in crate::ccid) fn with(config: Config, nominal: Option<DataSize>) -> Self {
         Self {
             config,
@@ -120,8 +120,8 @@ impl Receiver {
         self.counter_rtt.estimate.or(self.connection_rtt).unwrap_or(DEFAULT_RTT).max(LEAST)
     }
 
-    /// X_recv: over the time since the last feedback that is a round trip ago, by window counters or by the estimate (RFC 5348,
-    /// section 6.2; RFC 4342, section 8.3); 0 before the second.
+    /// X_recv: measured since the last feedback at least one round trip ago, by window counters or by the estimate
+    /// (RFC 5348, section 6.2; RFC 4342, section 8.3); 0 before the second.
     fn measure(&self, now: Timestamp) -> DataRate {
         let (rtt, counter) = (self.rtt(), self.history.place().counter);
         let over = |m: &Mark| {
@@ -178,7 +178,7 @@ impl CcidReceiver for Receiver {
         self.due_at().filter(|_| !self.is_due)
     }
 
-    /// Writes feedback where it is due, and nothing into acknowledgements before that.
+    /// Writes feedback if it is due; acknowledgements before that carry none.
     fn write_options(&mut self, now: Timestamp, out: &mut PacketWriter<'_>) {
         if !self.wants_ack(now) {
             return;
@@ -194,7 +194,7 @@ impl CcidReceiver for Receiver {
         }
         if self.config.loss_event_rate {
             let p = self.intervals.loss_event_rate(&self.history);
-            // What the option cannot express, infinity where p is 0, is its greatest value.
+            // Values that the option cannot express, such as infinity for p = 0, are sent as its maximum.
             options::write_u32(out, LOSS_EVENT_RATE, libm::ceil(1.0 / p - 1e-9) as u32);
         }
         self.marks.copy_within(..MARKS - 1, 1);

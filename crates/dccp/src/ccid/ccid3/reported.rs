@@ -8,13 +8,13 @@ use weir_units::{Seq48, TimeDelta, Timestamp};
 /// Round trips of a short interval (RFC 4828, section 3).
 const SHORT: i64 = 2;
 
-/// What is known of loss intervals.
+/// The loss intervals known to the sender.
 #[derive(Clone, Debug)]
 pub(super) struct ReportedIntervals {
     small_packets: bool,
     discounting: bool,
     lengths: LossIntervals,
-    /// The number that the open interval starts with, and when that was first reported.
+    /// The first number of the open interval, and when it was first reported.
     newest: Option<(Seq48, Timestamp)>,
     /// The length of the interval before the first event, once there was one.
     first_length: Option<f64>,
@@ -29,7 +29,7 @@ impl ReportedIntervals {
         Self { small_packets, discounting, lengths, newest: None, first_length: None, corrupt, p: 0.0 }
     }
 
-    /// A packet was reported corrupt, which the next report's intervals do not show.
+    /// A packet was reported corrupt; the intervals of the next report do not include it.
     pub(super) fn on_corrupt(&mut self, now: Timestamp, rtt: TimeDelta, sequence: Seq48) {
         self.corrupt.on_corrupt(now, rtt, sequence, self.newest.map(|n| n.1));
     }
@@ -39,8 +39,8 @@ impl ReportedIntervals {
         self.p
     }
 
-    /// Takes a report, newest first; returns whether it has a new loss event. `synthetic` is asked for the length of the
-    /// interval before the first event (RFC 5348, section 6.3.1), whatever length the receiver reports for it.
+    /// Processes a report, newest first; returns whether it contains a new loss event. `synthetic` computes the length
+    /// of the interval before the first event (RFC 5348, section 6.3.1), regardless of the length reported for it.
     pub(super) fn on_report(
         &mut self,
         now: Timestamp,
@@ -50,7 +50,7 @@ impl ReportedIntervals {
     ) -> bool {
         let (told, count) = self.corrupt.part(told);
         let told = &told[..count];
-        // Those that begin with a loss; the first of all may follow them.
+        // Intervals that begin with a loss; the very first may follow them.
         let events = told.iter().take_while(|(_, i)| i.lossy > 0).count();
         let Some(&(start, open)) = told.first().filter(|_| events > 0) else { return false };
         let before = self.newest;
@@ -66,7 +66,7 @@ impl ReportedIntervals {
                     self.lengths.on_event(0, Some(length), self.discounting);
                 }
             }
-            // The first event, or the receiver has joined intervals, or more are new than it reports.
+            // The first event, or the receiver has merged intervals, or more are new than it reports.
             None => self.rebuild(told, events, rtt, synthetic),
         }
         self.newest = Some((start, since));
@@ -88,13 +88,13 @@ impl ReportedIntervals {
         }
     }
 
-    /// The length that an interval counts with.
+    /// The effective length of an interval.
     fn length(&self, interval: &Interval, lasted: TimeDelta, rtt: TimeDelta) -> f64 {
         let packets = interval.data as f64;
         if self.small_packets && lasted <= rtt * SHORT { packets / interval.dropped.max(1) as f64 } else { packets }
     }
 
-    /// Takes a loss event rate as the receiver computes it, from one that reports no intervals: data packets an interval.
+    /// Uses the loss event rate of a receiver that reports no intervals: data packets per interval.
     pub(super) fn on_rate(&mut self, packets: u32) -> bool {
         let p = if packets == u32::MAX { 0.0 } else { 1.0 / f64::from(packets.max(1)) };
         let before = std::mem::replace(&mut self.p, p);
@@ -108,7 +108,8 @@ mod tests {
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-    /// A report of intervals of these data lengths, newest first and each a packet lost in front; the first of all last.
+    /// A report of intervals of these data lengths, newest first and each preceded by a lost packet; the very first is
+    /// last.
     fn told(start: u64, lengths: &[u64]) -> Vec<(Seq48, Interval)> {
         let mut end = Seq48::new(start).add(lengths[0]);
         let mut all = Vec::new();
@@ -177,12 +178,12 @@ mod tests {
             all
         };
         r.on_report(at(0), RTT, &with(1_000, &[5, 100], 4), || 100.0);
-        // 150 ms later: 40 packets with 4 losses count as 10; the open one is short, and left out.
+        // 150 ms later: 40 packets with 4 losses count as 10; the open one is short and omitted.
         r.on_report(at(150), RTT, &with(1_040, &[5, 40, 100], 4), || unreachable!());
         assert_eq!(r.loss_event_rate(), 2.0 / 110.0);
         r.on_report(at(300), RTT, &with(1_040, &[90, 40, 100], 4), || unreachable!());
         assert_eq!(r.loss_event_rate(), 2.0 / 110.0);
-        // Longer than two round trips it counts, and stays one event.
+        // Once it is longer than two round trips it counts, and stays one event.
         r.on_report(at(400), RTT, &with(1_040, &[190, 40, 100], 4), || unreachable!());
         assert_eq!(r.loss_event_rate(), 2.0 / 200.0);
         r.on_report(at(500), RTT, &with(1_240, &[5, 200, 40, 100], 4), || unreachable!());

@@ -3,15 +3,15 @@
 use super::Config;
 use weir_units::TimeDelta;
 
-/// Bounds on what is believed of a sample; Elapsed Time is in units of 10 us.
+/// Bounds on samples; Elapsed Time is in units of 10 us.
 const MIN: TimeDelta = TimeDelta::from_micros(10);
 const MAX: TimeDelta = TimeDelta::from_secs(60);
 
-/// R, and what oscillations are damped by.
+/// R, and the quantities that damp oscillations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     mean: TimeDelta,
-    /// The square root of the last sample, and R_sqmean; of seconds.
+    /// The square root of the last sample, and R_sqmean; samples in seconds.
     sample_root: f64,
     root_mean: f64,
 }

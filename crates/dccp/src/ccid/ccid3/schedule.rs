@@ -1,8 +1,8 @@
-//! When packets leave (RFC 5348, sections 4.6 and 8.3).
+//! Send times of packets (RFC 5348, sections 4.6 and 8.3).
 
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// No packet waits longer than this for a rate, however low: t_mbi has its own bound.
+/// Maximum wait of a packet at any rate: t_mbi has its own bound.
 const LONGEST: f64 = 1e6;
 
 /// The nominal send time of the next packet. Rates in bits a second.
@@ -21,13 +21,13 @@ impl Schedule {
         self.next
     }
 
-    /// A packet leaves. Unused send times of the last `credit` count.
+    /// A packet is sent. Unused send times of the last `credit` count.
     pub(in crate::ccid) fn on_sent(&mut self, now: Timestamp, size: DataSize, rate: f64, credit: TimeDelta) {
         let interval = (size.as_bits() as f64 / rate.max(1e-3)).min(LONGEST);
         self.next = self.next.max(now - credit) + TimeDelta::from_secs_f64(interval);
     }
 
-    /// The rate changes: what is left to wait goes by the new one.
+    /// The rate changes: the remaining wait is scaled to the new one.
     pub(in crate::ccid) fn on_rate(&mut self, now: Timestamp, before: f64, after: f64) {
         if self.next > now {
             self.next = now + (self.next - now).mul_f64((before / after.max(1e-3)).min(LONGEST));
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn late_packets_catch_up_and_idle_time_counts_for_one_round_trip() {
-        // 1,000 bytes each 10 ms.
+        // 1,000 bytes every 10 ms.
         let rtt = TimeDelta::from_millis(50);
         let mut s = Schedule::new(at(0));
         s.on_sent(at(0), SIZE, 800e3, rtt);

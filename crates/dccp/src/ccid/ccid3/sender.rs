@@ -18,11 +18,11 @@ use weir_units::{DataRate, DataSize, Seq48, TimeDelta, Timestamp};
 
 /// Round-trip time before the first sample (RFC 4340, section 3.4), for window counters and credit only.
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
-/// Packets that the mean size reaches back over: least and most.
+/// Number of packets averaged for the mean size: minimum and maximum.
 const SIZE_MEMORY: (f64, f64) = (32.0, 4_096.0);
 /// Loss intervals that it reaches back over (RFC 5348, section 4.1).
 const SIZE_INTERVALS: f64 = 4.0;
-/// Blocks of Data Dropped that are looked at.
+/// Maximum Data Dropped blocks processed.
 const MAX_BLOCKS: usize = 256;
 
 /// The sender's half of CCID 3 and its relatives. Rates in bits a second.
@@ -45,14 +45,14 @@ pub struct Sender<S = AnySize> {
     receive_rate: f64,
     max_receive_rate: f64,
     was_limited: bool,
-    /// p as the receiver computes it, where it reports that: to be compared (RFC 4342, section 9.2).
+    /// p as computed by the receiver, if it reports that: for comparison (RFC 4342, section 9.2).
     told: f64,
     smoothed: Smoothed,
     acknowledged: Option<Seq48>,
     /// Packets dropped in a receive buffer, and whether the receiver was slow, since the last feedback.
     dropped: u64,
     was_slow: bool,
-    /// Whether the last acknowledgement had state that the receiver keeps, and when this end last acknowledged.
+    /// Whether the last acknowledgement carried state that the receiver keeps, and when this end last acknowledged.
     has_state: bool,
     freed_at: Option<Timestamp>,
     nofeedback_at: Option<Timestamp>,
@@ -117,7 +117,7 @@ impl<S: PacketSize> Sender<S> {
         self.rtt.map_or(DEFAULT_RTT, |r| r.get())
     }
 
-    /// The first round-trip time is there.
+    /// The first round-trip time is known.
     fn start(&mut self, now: Timestamp) {
         let initial = self.initial_rate();
         self.rate.start(now, initial);
@@ -132,7 +132,7 @@ impl<S: PacketSize> Sender<S> {
         TcpFlow { rto: flow.rto.max(self.config.min_rto), packets_per_ack: self.config.packets_per_ack, ..flow }
     }
 
-    /// What the least time between packets allows.
+    /// The maximum rate under the minimum packet spacing.
     fn most(&self) -> f64 {
         self.packet_size.max_rate(self.segment).unwrap_or(MAX_RATE)
     }
@@ -142,7 +142,7 @@ impl<S: PacketSize> Sender<S> {
         self.segment * 8.0 / self.config.t_mbi.as_secs_f64()
     }
 
-    /// initial_rate (RFC 5348, section 4.2): two to four of the largest packets sent a round trip.
+    /// initial_rate (RFC 5348, section 4.2): two to four of the largest packets sent, per round trip.
     fn initial_rate(&self) -> f64 {
         let mss = if self.largest.is_zero() { self.max_packet_size } else { self.largest }.as_bytes();
         let window = (4 * mss).min((2 * mss).max(4_380));
@@ -180,7 +180,7 @@ impl<S: PacketSize> Sender<S> {
         self.x_inst
     }
 
-    /// X_Bps, damped as X_inst, whatever has been received: once there was a loss event and while feedback comes.
+    /// X_Bps, damped like X_inst, independent of X_recv: after the first loss event and while feedback is received.
     pub(in crate::ccid) fn by_equation(&self) -> Option<f64> {
         let known = self.rate.loss_event_rate() > 0.0 && !self.starved;
         known.then(|| (self.rate.by_equation() * self.damping()).clamp(self.least(), MAX_RATE))
@@ -196,7 +196,7 @@ impl<S: PacketSize> Sender<S> {
         self.idle = true;
     }
 
-    /// What Data Dropped and Slow Receiver report, until the next feedback.
+    /// Applies what Data Dropped and Slow Receiver report, until the next feedback.
     fn take_dropped(&mut self, ack: &Acknowledgement<'_>) {
         self.was_slow |= ack.slow_receiver;
         self.has_state = !ack.data_dropped.is_empty() || !ack.ack_vector.is_empty();
@@ -260,7 +260,7 @@ impl<S: PacketSize> Sender<S> {
         self.restart_nofeedback_timer(now);
     }
 
-    /// What a packet means besides the time of the next; `used_up` says whether no more may leave now.
+    /// The effects of a packet other than the next send time; `used_up` states whether no more may be sent now.
     pub(in crate::ccid) fn take_sent(&mut self, packet: &SentPacket, used_up: bool) {
         let at = packet.now;
         if packet.packet_type.has_acknowledgement() {
@@ -319,7 +319,8 @@ impl<S: PacketSize> CcidSender for Sender<S> {
         self.take_dropped(ack);
         let report = Report::read(ack.acknowledged, &ack.options);
         let by_elapsed = ack.elapsed.map(|held| ack.now - sent.at - held);
-        // One that was held longer than it was away measures nothing; one below the units of time is the least that is believed.
+        // A sample with a hold time longer than the packet's absence is ignored; one below the units of time is taken
+        // as the minimum.
         let sample = ack.echo_rtt.or(by_elapsed).filter(|s| *s >= TimeDelta::ZERO);
         let tells_losses = report.intervals().is_some() || report.loss_event_rate.is_some();
         if let (Some(receive_rate), Some(sample), true) = (report.receive_rate, sample, tells_losses) {
@@ -351,7 +352,7 @@ impl<S: PacketSize> CcidSender for Sender<S> {
         self.counter.get(now, self.r())
     }
 
-    /// Once a round trip where the receiver keeps Ack Vectors or Data Dropped (RFC 4342, section 6.3).
+    /// Once per round trip if the receiver keeps Ack Vectors or Data Dropped (RFC 4342, section 6.3).
     fn wants_ack_of_ack(&self, now: Timestamp) -> bool {
         self.has_state && self.freed_at.is_none_or(|t| now - t >= self.r())
     }

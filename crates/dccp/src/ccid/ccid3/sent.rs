@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use weir_units::{Seq48, TimeDelta, Timestamp};
 
-/// Most packets remembered; a round-trip time of an older one is not measured.
+/// Maximum packets remembered; the round-trip time of an older one is not measured.
 const MAX: usize = 1 << 16;
 
 /// A packet sent.
@@ -21,12 +21,12 @@ pub(super) struct Sent {
 pub(super) struct SentLog {
     first: Seq48,
     packets: VecDeque<Sent>,
-    /// When the last packet acknowledged so far after which no more might be sent left.
+    /// Send time of the last acknowledged packet after which no more could be sent.
     used_up_at: Option<Timestamp>,
 }
 
 impl SentLog {
-    /// The next packet. Where numbers jump, what is behind the jump is forgotten.
+    /// The next packet. If numbers jump, entries before the jump are dropped.
     pub(super) fn push(&mut self, sequence: Seq48, sent: Sent) {
         if self.packets.is_empty() || sequence != self.first.add(self.packets.len() as u64) {
             self.packets.clear();
@@ -38,7 +38,7 @@ impl SentLog {
         self.packets.push_back(sent);
     }
 
-    /// The packet of this number; those before it are forgotten.
+    /// The packet of this number; those before it are dropped.
     pub(super) fn acknowledge(&mut self, sequence: Seq48) -> Option<Sent> {
         let place = usize::try_from(sequence.since(self.first)).ok()?;
         let sent = *self.packets.get(place)?;
@@ -49,12 +49,12 @@ impl SentLog {
         Some(sent)
     }
 
-    /// Whether all of the round trip before the last packet acknowledged, sent at `sent`, was data-limited.
+    /// Whether the whole round trip before the last packet acknowledged, sent at `sent`, was data-limited.
     pub(super) fn was_data_limited(&self, sent: Timestamp, rtt: TimeDelta) -> bool {
         self.used_up_at.is_none_or(|t| t <= sent - rtt)
     }
 
-    /// Gives memory back after a pause.
+    /// Releases memory after a pause.
     pub(super) fn shrink(&mut self) {
         if self.packets.len() < 32 && self.packets.capacity() > 256 {
             self.packets.shrink_to(64);

@@ -3,7 +3,7 @@
 use super::Config;
 use weir_units::{TimeDelta, Timestamp};
 
-/// A first-order low-pass in time, with constants of its own for rising and falling. In bits a second.
+/// A first-order low-pass in time, with separate constants for rising and falling. In bits per second.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ccid) struct Smoothed {
     rise: TimeDelta,
@@ -17,12 +17,12 @@ impl Smoothed {
         Self { rise: config.smooth_rise, fall: config.smooth_fall, value: 0.0, at: now }
     }
 
-    /// Starts again from a rate.
+    /// Restarts from a rate.
     pub(in crate::ccid) fn start(&mut self, now: Timestamp, rate: f64) {
         (self.value, self.at) = (rate, now);
     }
 
-    /// A rate has held until now.
+    /// A rate was in effect until now.
     pub(in crate::ccid) fn update(&mut self, now: Timestamp, rate: f64) {
         let constant = if rate > self.value { self.rise } else { self.fall };
         let passed = now.saturating_since(self.at).ratio(constant).unwrap_or(f64::INFINITY);

@@ -4,7 +4,7 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// WCTRMAX.
 pub(super) const MODULUS: u8 = 16;
-/// Most that neighbouring data packets may differ by.
+/// Maximum difference between consecutive data packets.
 const MAX_STEP: u8 = 5;
 
 /// The window counter.
@@ -18,7 +18,7 @@ pub(super) struct WindowCounter {
 }
 
 impl WindowCounter {
-    /// The counter of a data packet that leaves now.
+    /// The counter of a data packet sent now.
     pub(super) fn get(&self, now: Timestamp, rtt: TimeDelta) -> u8 {
         let Some(since) = self.since else { return 0 };
         let quarters = (now.saturating_since(since).as_nanos()) / (rtt.as_nanos() / 4).max(1);
@@ -27,7 +27,7 @@ impl WindowCounter {
         (self.last + step.min(MAX_STEP.saturating_sub(already))) % MODULUS
     }
 
-    /// A data packet leaves now.
+    /// A data packet is sent now.
     pub(super) fn on_sent(&mut self, now: Timestamp, rtt: TimeDelta) -> u8 {
         let value = self.get(now, rtt);
         if value != self.last || self.since.is_none() {
@@ -84,7 +84,7 @@ mod tests {
         c.on_acknowledged(0, at(20));
         assert_eq!(c.get(at(20), RTT), 4);
         assert_eq!(c.on_sent(at(45), RTT), 5);
-        // Nothing to do: packets are four ahead already.
+        // Nothing to do: packets are already four ahead.
         c.on_acknowledged(1, at(46));
         assert_eq!(c.get(at(46), RTT), 5);
     }

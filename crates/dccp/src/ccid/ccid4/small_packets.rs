@@ -1,10 +1,10 @@
-//! What TFRC-SP changes at the sender (RFC 4828, section 3).
+//! Changes of TFRC-SP at the sender (RFC 4828, section 3).
 
 use super::Config;
 use crate::ccid::ccid3::PacketSize;
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Packets that may leave within as many intervals (RFC 5622, section 5).
+/// Maximum packets within as many intervals (RFC 5622, section 5).
 const BURST: usize = 3;
 
 /// The equation's segment, and the spacing of packets.
@@ -13,7 +13,7 @@ pub struct SmallPackets {
     nominal: f64,
     header: f64,
     interval: TimeDelta,
-    /// How late a packet may be and be made up for.
+    /// Lateness of a packet that may be made up for.
     slack: TimeDelta,
     next: Timestamp,
     last: [Option<Timestamp>; BURST],
@@ -35,7 +35,7 @@ impl SmallPackets {
 impl PacketSize for SmallPackets {
     const COUNTS_LOSSES_OF_SHORT_INTERVALS: bool = true;
 
-    /// The segment of the equation with which it gives X for packets of this mean size, headers taken off.
+    /// The segment size with which the equation yields X for packets of this mean size, headers subtracted.
     fn segment(&self, mean: f64) -> f64 {
         self.nominal * mean / (mean + self.header)
     }
@@ -95,7 +95,7 @@ mod tests {
         s.on_sent(at(20));
         assert_eq!(s.next, at(30));
         s.on_sent(at(39));
-        // By its slack it would be 40; 17, 20 and 39 lie within thirty before 47.
+        // Its slack would give 40; 17, 20 and 39 lie within thirty before 47.
         assert_eq!(s.next, at(47));
     }
 }

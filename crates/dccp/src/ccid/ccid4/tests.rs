@@ -17,7 +17,8 @@ fn each(k: u64) -> impl Fn(u64) -> Fate {
 
 #[test]
 fn speech_of_small_packets_passes_where_ccid_3_would_hold_it() {
-    // 160 bytes each 20 ms: 64 kbit/s. At a loss of 5 % and 100 ms a TCP flow of 1,460 bytes has 431 kbit/s, one of 160 bytes 47.
+    // 160 bytes every 20 ms: 64 kbit/s. At a loss of 5 % and 100 ms a TCP flow of 1,460 bytes has 431 kbit/s, one of
+    // 160 bytes 47.
     let mut small = voice(160, 20, &[]);
     small.run(60_000, each(20));
     within(small.sent_kbps(60_000, each(20)), 63.5..=64.5);
@@ -51,7 +52,7 @@ fn no_more_than_a_hundred_packets_a_second() {
 
 #[test]
 fn many_losses_each_round_trip_count_each() {
-    // Six of each ten packets of 10 ms, in a round trip of 100 ms: an event each, so that CCID 3 sees 1 in 10.
+    // Six of every ten packets of 10 ms, in a round trip of 100 ms: one event each, so that CCID 3 sees 1 in 10.
     let bursts = |s: u64| if s % 10 < 6 { Fate::Lost } else { Fate::Arrives };
     let p = |number| {
         let mut n = Net::sized(number, 1_460, &[]);

@@ -4,8 +4,8 @@ use weir_units::Timestamp;
 
 /// CUBIC's congestion avoidance ([`cubic`]), with its window in packets.
 ///
-/// The threshold is taken of the window, not of what is in flight, which RFC 9438, section 4.6, allows where a window that is not
-/// used does not grow.
+/// The threshold is computed from the window, not from the data in flight, which RFC 9438, section 4.6, allows if an
+/// unused window does not grow.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Cubic {
     cubic: cubic::Cubic,
@@ -46,7 +46,8 @@ mod tests {
     use super::*;
     use weir_units::TimeDelta;
 
-    /// Windows acknowledged one after the other, two packets at a time, for `rounds` round trips; gives the window and the time.
+    /// Windows acknowledged in sequence, two packets at a time, for `rounds` round trips; returns the window and the
+    /// time.
     fn run(c: &mut Cubic, mut cwnd: u32, from: Timestamp, rtt: TimeDelta, rounds: u32) -> (u32, Timestamp) {
         let mut now = from;
         for _ in 0..rounds {
@@ -85,7 +86,8 @@ mod tests {
     fn short_round_trips_follow_reno() {
         let rtt = TimeDelta::from_millis(10);
         let (mut c, w) = after_loss(20);
-        // W_est grows by alpha, 0.529, a round trip from 14; the 20 of before are reached after 11.3, then it grows by 1.
+        // W_est grows by alpha, 0.529, per round trip from 14; the previous 20 are reached after 11.3, then it grows by
+        // 1.
         let (early, now) = run(&mut c, w, Timestamp::ZERO, rtt, 5);
         assert!((16..=17).contains(&early), "{early}");
         let (late, _) = run(&mut c, early, now, rtt, 26);
@@ -97,7 +99,8 @@ mod tests {
         let (mut c, _) = after_loss(1_000);
         let w = c.on_congestion(1_000, Congestion::Timeout);
         assert_eq!(w, 700);
-        // 0.4 * 3^3 = 10.8 packets in 3 s by the function; Reno's part makes at least alpha in each of 30 round trips, 15.9.
+        // 0.4 * 3^3 = 10.8 packets in 3 s by the function; Reno's part makes at least alpha in each of 30 round trips,
+        // 15.9.
         let (grown, _) = run(&mut c, w, Timestamp::ZERO, TimeDelta::from_millis(100), 30);
         assert!((715..=717).contains(&grown), "{grown}");
     }

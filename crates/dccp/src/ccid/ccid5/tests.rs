@@ -1,4 +1,4 @@
-//! CCID 5 in the frame of CCID 2: what it fills, and what it shares.
+//! CCID 5 in the frame of CCID 2: utilisation and sharing.
 
 use super::{Cubic, Sender};
 use crate::ccid::ccid2::tests::path::{Flow, Link, Path};
@@ -47,8 +47,8 @@ fn two_flows_share() {
 
 #[test]
 fn windows_depend_on_loss_as_rfc_9438_has_it() {
-    // Section 5.1, figure 6, the mean window in the concave region: (C (3 + beta) / (4 (1 - beta)))^(1/4) RTT^(3/4) / p^(3/4), where
-    // that is above Reno's.
+    // Section 5.1, figure 6, the mean window in the concave region: (C (3 + beta) / (4 (1 - beta)))^(1/4) RTT^(3/4) /
+    // p^(3/4), if that is above Reno's.
     for (every, rtt) in [(20_000, 0.1), (10_000, 0.2)] {
         let mut p = path((rtt * 1_000.0) as i64, vec![flow()]);
         p.forward.rate = DataRate::from_mbps(1_000);

@@ -5,12 +5,12 @@ use crate::ccid::ccid3::{self, AnySize, Schedule, Smoothed};
 use crate::ccid::{Acknowledgement, CcidSender, Chunk, Permission, SentPacket, Setup};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Weight of a chunk in the mean: a second or two of frames.
+/// Weight of a chunk in the mean: one or two seconds of frames.
 const MEMORY: f64 = 1.0 / 32.0;
-/// A chunk of more than so many times the mean may take longer than its interval.
+/// A chunk of more than this multiple of the mean may take longer than its interval.
 const LARGE: f64 = 2.0;
 
-/// Data that have begun to wait.
+/// A busy period: data is waiting.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     /// t_0.
@@ -27,12 +27,12 @@ pub struct Sender {
     /// By X_v (rule 3), and by evenness (rule 4).
     allowed: Schedule,
     even: Schedule,
-    /// When what waits is to have left; none before the first chunk.
+    /// Deadline for the waiting data; none before the first chunk.
     deadline: Option<Timestamp>,
     /// Mean chunk in bytes; zero before the first.
     mean_chunk: f64,
     busy: Option<Busy>,
-    /// Bytes that wait: what the connection last reported, and chunks since.
+    /// Bytes waiting: as last reported by the connection, plus chunks since.
     waiting: u64,
     smoothed: Smoothed,
     has_rate: bool,
@@ -77,7 +77,7 @@ impl Sender {
         self.config.spread * many.clamp(1.0, self.config.most_intervals)
     }
 
-    /// What may be used if data keep waiting.
+    /// The rate reachable if data keeps waiting.
     fn reachable(&self) -> f64 {
         let x = self.tfrc.allowed();
         if self.deadline.is_some() { self.tfrc.by_equation().map_or(x, |e| e.max(x)) } else { x }

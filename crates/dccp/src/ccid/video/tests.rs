@@ -5,8 +5,8 @@ use weir_units::{DataRate, TimeDelta};
 
 const FRAME: TimeDelta = TimeDelta::from_micros(33_333);
 
-/// Frames of 4 kB at 30 a second, and a key frame of so many kB each two seconds; 64 packets may wait, those that leave after more
-/// than 100 ms are late.
+/// Frames of 4 kB at 30 per second, and a key frame of this many kB every two seconds; 64 packets may wait, and those
+/// sent after more than 100 ms are late.
 fn film(number: u8, key: u64, rtt: i64) -> Net {
     let mut n = Net::new(number, &[]);
     n.source = Source::Frames { interval: FRAME, packets: 4, key_every: 60, key };
@@ -20,8 +20,8 @@ fn each(k: u64) -> impl Fn(u64) -> Fate + Copy {
     move |s| if s % k == k - 1 { Fate::Lost } else { Fate::Arrives }
 }
 
-/// Of two minutes after the first half: shares of the packets offered that were refused or late, and lost of those sent, and the
-/// mean of what was sent over that of the equation.
+/// Over two minutes after the first half: shares of the offered packets that were refused or late, and lost of those
+/// sent, and the mean rate sent over that of the equation.
 #[derive(Debug)]
 struct Outcome {
     failed: f64,
@@ -108,7 +108,7 @@ fn video(n: &mut Net) -> &mut Sender {
 
 #[test]
 fn the_ceiling_rises_from_x_to_the_equation_within_a_chunk() {
-    // A packet each 50 ms: 160 kbit/s, and X at twice that.
+    // A packet every 50 ms: 160 kbit/s, and X at twice that.
     let mut n = Net::new(NUMBER, &[]);
     n.source = Source::Every(TimeDelta::from_millis(50));
     n.run(120_000, each(100));
@@ -126,7 +126,7 @@ fn the_ceiling_rises_from_x_to_the_equation_within_a_chunk() {
     for ms in [40, 500] {
         within(at(&mut n, ms) / to, 0.98..=1.02);
     }
-    // Another chunk does not start again while data wait.
+    // Another chunk does not restart the period while data waits.
     video(&mut n).on_chunk(&Chunk {
         now: now + TimeDelta::from_millis(40),
         size,

@@ -15,7 +15,7 @@ fn close_is_repeated_with_new_numbers() {
     pair.filter = |_| true;
     pair.client.close(start);
     pair.run(TimeDelta::from_secs(179));
-    // Section 8.3: two round trips of 40 ms, backed off to at least one each 64 s.
+    // Section 8.3: two round trips of 40 ms, backed off to at least one per 64 s.
     let at: Vec<_> = pair.sent(C, T::Close).iter().map(|s| s.at.saturating_since(start).as_millis()).collect();
     let expected: Vec<i64> = (0..).map(|k| 80 * ((1 << k) - 1)).take_while(|t| *t < 179_000).collect();
     assert!(
@@ -54,7 +54,7 @@ fn close_req_is_repeated_and_only_servers_send_it() {
 
 #[test]
 fn both_clients_way_and_servers_way_meet() {
-    // Each end's Close on the way as the other's: by section 8.3 a server may close by Close as well. Both send a Reset.
+    // The Closes of both ends cross: by section 8.3 a server may close by Close as well. Both send a Reset.
     let mut pair = Pair::open(config(), Link::default());
     pair.client.close(pair.now);
     pair.flush();
@@ -117,7 +117,8 @@ fn nothing_is_taken_after_close() {
     pair.filter = |s| s.packet_type == T::Close;
     pair.client.close(now);
     assert_eq!(pair.client.send(now, &Message { bytes: b"x", ..Message::default() }), Err(SendError::Closed));
-    // Data that still come are dropped: Drop Code 1. CLOSING sends no acknowledgements, so nothing tells; nothing waits either.
+    // Data still received is dropped: Drop Code 1. CLOSING sends no acknowledgements, so nothing reports it; nothing
+    // waits either.
     pair.send(S, b"late");
     pair.run(TimeDelta::from_millis(50));
     assert_eq!(pair.client.counters().data_dropped, 1);
@@ -154,7 +155,7 @@ fn an_application_that_stops_listening_stops_the_sender() {
     assert!(told, "{:?}", pair.sent(S, T::Ack)[0].options());
     assert!(pair.client.peer_has_stopped_receiving());
     assert_eq!(pair.client.send(pair.now, &Message { bytes: b"x", ..Message::default() }), Err(SendError::Closed));
-    // The other direction goes on.
+    // The other direction continues.
     pair.send(S, b"hello");
     pair.run(TimeDelta::from_millis(100));
     assert_eq!(pair.received[&C], [b"hello"]);

@@ -1,4 +1,4 @@
-//! Two connections joined by a link that delays, loses, repeats and reorders, all by a seed. Deterministic.
+//! Two connections joined by a link that delays, drops, duplicates and reorders, all by a seed. Deterministic.
 
 use crate::ccid::{
     Acknowledgement, CcidReceiver, CcidSender, Permission, ReceivedPacket, Receiver, Registry, Requirements, Sender,
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_units::{DataRate, DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 
-/// Number of the CCID of tests: a fixed window, an acknowledgement for each second data packet or after 50 ms.
+/// Number of the CCID of tests: a fixed window, an acknowledgement for every second data packet or after 50 ms.
 pub(crate) const TEST_CCID: u8 = 250;
 /// Packets in flight that it allows.
 pub(crate) const TEST_WINDOW: usize = 32;
@@ -114,11 +114,11 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// What the link does.
+/// Configuration of the link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) delay: TimeDelta,
-    /// Up to so much is added to the delay of each packet, which reorders them.
+    /// A random delay of up to this is added to each packet, which reorders them.
     pub(crate) jitter: TimeDelta,
     pub(crate) loss: f64,
     pub(crate) repeats: f64,
@@ -134,7 +134,7 @@ impl Default for Link {
     }
 }
 
-/// Which end.
+/// An end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Side {
     Client,
@@ -147,7 +147,7 @@ impl Side {
     }
 }
 
-/// A packet that has left an end.
+/// A sent packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) at: Timestamp,
@@ -168,21 +168,21 @@ impl Sent {
     }
 }
 
-/// Where to, bytes, payload and ECN field.
+/// Destination, bytes, payload and ECN field.
 type OnTheWay = (Side, Vec<u8>, u32, Ecn);
 
-/// Two ends. The server's is made from the first Request that comes.
+/// Two ends. The server's is created from the first Request received.
 pub(crate) struct Pair {
     pub(crate) now: Timestamp,
     pub(crate) client: Connection,
     pub(crate) server: Option<Connection>,
     pub(crate) server_config: Config,
     pub(crate) link: Link,
-    /// All packets that have left, lost ones included; cleared by whoever wants to.
+    /// All packets sent, including lost ones; cleared by tests that need it.
     pub(crate) log: Vec<Sent>,
-    /// What each application has received.
+    /// The datagrams received by each application.
     pub(crate) received: BTreeMap<Side, Vec<Vec<u8>>>,
-    /// Packets that are dropped: called with each that leaves.
+    /// Selects packets to drop: called with each packet sent.
     pub(crate) filter: fn(&Sent) -> bool,
     on_the_way: BTreeMap<(Timestamp, u64), OnTheWay>,
     count: u64,
@@ -190,7 +190,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Both ends have this configuration, ports the other way round.
+    /// Both ends have this configuration, with ports exchanged.
     pub(crate) fn new(client: Config, link: Link) -> Self {
         let server = Config {
             local_port: client.remote_port,
@@ -246,7 +246,7 @@ impl Pair {
         self.end(from).send(now, &Message { bytes, ..Message::default() }).expect("room in the queue");
         self.flush();
     }
-    /// Takes all packets that are due from both ends, and what the applications have received.
+    /// Takes all packets due from both ends, and the datagrams received by the applications.
     pub(crate) fn flush(&mut self) {
         for side in [Side::Client, Side::Server] {
             if side == Side::Server && self.server.is_none() {
@@ -292,7 +292,7 @@ impl Pair {
             self.on_the_way.insert((at, self.count), (from.other(), bytes.clone(), transmit.payload, ecn));
         }
     }
-    /// Brings a packet to an end now.
+    /// Delivers a packet to an end now.
     pub(crate) fn deliver(&mut self, to: Side, bytes: &[u8], payload: u32, ecn: Ecn) {
         let now = self.now;
         let datagram = Datagram { bytes, payload, ecn };
@@ -303,7 +303,7 @@ impl Pair {
         }
         self.flush();
     }
-    /// Lets so much time pass.
+    /// Advances time by this much.
     pub(crate) fn run(&mut self, span: TimeDelta) {
         let end = self.now + span;
         self.flush();
@@ -335,11 +335,11 @@ impl Pair {
     pub(crate) fn types(&self) -> Vec<(Side, PacketType)> {
         self.log.iter().map(|s| (s.from, s.packet_type)).collect()
     }
-    /// Packets of a type that an end has sent.
+    /// Packets of a type sent by an end.
     pub(crate) fn sent(&self, from: Side, packet_type: PacketType) -> Vec<&Sent> {
         self.log.iter().filter(|s| s.from == from && s.packet_type == packet_type).collect()
     }
-    /// A packet as the end `from` might send it, by numbers; `options` go in as they are.
+    /// A packet as the end `from` might send it, with given numbers; `options` are inserted unchanged.
     pub(crate) fn forge(&self, from: Side, packet_type: PacketType, sequence: Seq48, ack: Option<Seq48>) -> Vec<u8> {
         self.forge_with(from, packet_type, sequence, ack, &[])
     }

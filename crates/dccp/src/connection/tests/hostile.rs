@@ -1,4 +1,4 @@
-//! A peer that knows all numbers and sends anything: nothing panics, hangs or sends without end.
+//! A peer that knows all numbers and sends anything: nothing panics, hangs or sends endlessly.
 
 use super::super::{Config, State};
 use super::harness::{Link, Pair, Side, config};
@@ -62,7 +62,7 @@ fn attack(seed: u64, packets: u32, client: Config) {
             let end = pair.end(target);
             (end.sequences.gsr, end.sequences.gss)
         };
-        // Mostly what does not end the connection at once.
+        // Mostly packets that do not end the connection at once.
         let packet_type = if random.random_bool(0.9) {
             [T::Data, T::Ack, T::DataAck, T::DataAck, T::Sync, T::SyncAck][random.random_range(0..6)]
         } else {
@@ -102,7 +102,7 @@ fn attack(seed: u64, packets: u32, client: Config) {
             break;
         }
     }
-    // It ends in bounded time, whatever it has received.
+    // It ends in bounded time after any input.
     let now = pair.now;
     pair.client.close(now);
     pair.run(TimeDelta::from_secs(1_500));

@@ -19,7 +19,7 @@ fn a_handshake_takes_two_round_trips_for_both_to_know() {
     assert_eq!((at(1), at(2), at(3)), (20, 40, 60));
     assert_eq!(pair.client.rtt().map(TimeDelta::as_millis), Some(40));
     assert_eq!(pair.server().rtt().map(TimeDelta::as_millis), Some(40));
-    // Nothing more leaves, however long nobody has data.
+    // Nothing more is sent, however long there is no data.
     pair.run(TimeDelta::from_secs(1_000));
     assert_eq!((pair.log.len(), pair.states()), (4, (State::Open, State::Open)));
     pair.send(S, b"hello");
@@ -85,7 +85,7 @@ fn both_close_at_once() {
     pair.client.close(now);
     pair.server().close(now);
     pair.run(TimeDelta::from_secs(1));
-    // The client's Close meets the server's CloseReq; either way the client holds TIMEWAIT.
+    // The client's Close crosses the server's CloseReq; either way the client holds TIMEWAIT.
     assert_eq!(pair.states(), (State::TimeWait, State::Closed));
     assert_eq!(pair.sent(S, T::Reset).len(), 1);
 }
@@ -141,7 +141,7 @@ fn ccid_2_carries_data_over_a_bad_link() {
     let lost = pair.log.iter().filter(|s| s.packet_type.is_data()).count() - pair.received[&S].len();
     let c = pair.client.counters();
     assert!(pair.received[&S].len() > 1_400, "{}", pair.received[&S].len());
-    // In bursts the jitter puts a packet behind three later ones now and then, which is taken for a loss.
+    // In bursts the jitter sometimes puts a packet behind three later ones, which counts as a loss.
     assert!((c.data_lost as i64 - lost as i64).abs() <= 8, "{} of {lost}", c.data_lost);
     assert!((5..=60).contains(&c.data_marked), "{}", c.data_marked);
     assert_eq!((c.sequence_invalid, c.unexpected, c.bad_options), (0, 0, 0));
@@ -170,7 +170,7 @@ fn quiet_connections_stay_quiet() {
         assert!(pair.client.queue().is_empty() && pair.server().queue().is_empty(), "{ccid}");
         let heard = [C, S].map(|side| pair.received[&side].len());
         assert!(heard.iter().all(|n| (400..=500).contains(n)), "{ccid}: {heard:?}");
-        // Nobody acknowledges acknowledgements for ever.
+        // Acknowledgements are not acknowledged endlessly.
         pair.log.clear();
         pair.run(TimeDelta::from_secs(600));
         assert!(pair.log.len() <= 2, "{ccid}: {:?}", pair.types());

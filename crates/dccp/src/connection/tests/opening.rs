@@ -18,7 +18,8 @@ fn seconds(pair: &Pair, from: Side, packet_type: T) -> Vec<f64> {
 fn requests_are_repeated_with_new_numbers_until_the_client_gives_up() {
     let mut pair = Pair::new(config(), Link { loss: 1.0, ..Link::default() });
     pair.run(TimeDelta::from_secs(400));
-    // Section 8.1.1: after 1 s, then twice as long each time, up to 64 s; given up after 180 s with a Reset that acknowledges zero.
+    // Section 8.1.1: after 1 s, then doubled each time, up to 64 s; given up after 180 s with a Reset that acknowledges
+    // zero.
     assert_eq!(seconds(&pair, C, T::Request), [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 127.0]);
     let requests = pair.sent(C, T::Request);
     assert!(requests.windows(2).all(|w| w[1].sequence == w[0].sequence + 1));
@@ -71,7 +72,7 @@ fn a_server_waits_four_lifetimes_for_the_third_packet() {
 #[test]
 fn partopen_repeats_its_ack_and_sends_data_only_with_one() {
     let mut pair = Pair::new(config(), Link::default());
-    // The Response passes, nothing else of the server's does.
+    // Only the Response of the server passes.
     pair.filter = |s| s.from == S && s.packet_type != T::Response;
     pair.run(TimeDelta::from_millis(60));
     assert_eq!(pair.states(), (State::PartOpen, State::Open));
@@ -167,7 +168,7 @@ fn only_response_and_reset_are_valid_in_request() {
         let mut pair = Pair::new(config(), Link::default());
         pair.log.clear();
         let gss = pair.client.sequences.gss;
-        // Of the right number, and of another.
+        // With the right number, and with another.
         for (ack, right) in [(gss.add(9), false), (gss, true)] {
             let bytes = pair.forge(S, packet_type, Seq48::new(5_000), Some(ack));
             pair.deliver(C, &bytes, 0, Ecn::NotEct);

@@ -9,7 +9,7 @@ use crate::queue::Message;
 use Side::{Client as C, Server as S};
 use weir_units::{DataSize, Ecn, TimeDelta};
 
-/// Brings an Ack with these option bytes from the client to the server.
+/// Delivers an Ack with these option bytes from the client to the server.
 fn bring(pair: &mut Pair, packet_type: T, options: &[u8]) {
     let (seq, ack) = (pair.client.sequences.gss.add(1), pair.server().sequences.gss);
     let mut bytes = pair.forge(C, packet_type, seq, Some(ack));
@@ -23,18 +23,18 @@ fn bring(pair: &mut Pair, packet_type: T, options: &[u8]) {
 fn mandatory_resets_where_it_must() {
     type Case<'a> = (&'a [u8], Option<(ResetCode, [u8; 3])>);
     let cases: &[Case<'_>] = &[
-        // An option that nobody knows, alone and behind Mandatory.
+        // An unknown option, alone and after Mandatory.
         (&[99, 4, 7, 8], None),
         (&[1, 99, 4, 7, 8], Some((ResetCode::MANDATORY_ERROR, [99, 7, 8]))),
         // A Timestamp is understood; one of a wrong length is not.
         (&[1, 41, 6, 0, 0, 0, 1], None),
         (&[1, 41, 5, 9, 0, 0], Some((ResetCode::MANDATORY_ERROR, [41, 9, 0]))),
         (&[41, 5, 9, 0, 0], None),
-        // Mandatory twice, and Mandatory at the end; behind it, padding is padding.
+        // Mandatory twice, and Mandatory at the end; after it, padding is padding.
         (&[1, 1, 0, 0], Some((ResetCode::OPTION_ERROR, [1, 0, 0]))),
         (&[0, 0, 0, 1], Some((ResetCode::OPTION_ERROR, [1, 0, 0]))),
         (&[1, 0, 0, 0], None),
-        // A feature that nobody knows.
+        // An unknown feature.
         (&[1, 32, 4, 200, 1], Some((ResetCode::MANDATORY_ERROR, [32, 200, 1]))),
     ];
     for (options, expected) in cases {
@@ -44,7 +44,7 @@ fn mandatory_resets_where_it_must() {
         assert_eq!(sent, *expected, "{options:?}");
         let end = pair.server().end().map(|e| e.reason);
         assert_eq!(end, expected.map(|(code, data)| EndReason::Reset(code, data)), "{options:?}");
-        // On DCCP-Data none of it does anything (section 7.5.5).
+        // On DCCP-Data all of it has no effect (section 7.5.5).
         let mut pair = Pair::open(config(), Link::default());
         bring(&mut pair, T::Data, options);
         assert_eq!(pair.server().state(), State::Open);
@@ -54,7 +54,7 @@ fn mandatory_resets_where_it_must() {
 #[test]
 fn ndp_counts_tell_packets_without_data() {
     let mut pair = Pair::open(config(), Link::default());
-    // Data one way only: the server's Acks are without data.
+    // Data in one direction only: the server's Acks are without data.
     for i in 0..40u8 {
         pair.send(C, &[i]);
         pair.run(TimeDelta::from_millis(3));
@@ -83,7 +83,7 @@ fn timestamps_are_echoed_and_measure() {
     }
     let stamps = pair.log.iter().filter(|s| s.options().iter().any(|o| matches!(o, O::Timestamp(_)))).count();
     let echoes = pair.log.iter().filter(|s| s.options().iter().any(|o| matches!(o, O::TimestampEcho { .. }))).count();
-    // Once a round trip of 70 ms within 1 s.
+    // Once per round trip of 70 ms within 1 s.
     assert!((12..=16).contains(&stamps) && stamps - echoes <= 1, "{stamps} {echoes}");
     let rtt = pair.client.rtt().expect("measured");
     assert!((rtt.as_millis_f64() - 70.0).abs() < 1.0, "{rtt}");
@@ -107,7 +107,7 @@ fn data_that_do_not_fit_the_receive_queue_are_told_dropped() {
         Link::default(),
     );
     pair.run(TimeDelta::from_millis(200));
-    // Bring eight by hand, so that the application takes nothing in between.
+    // Delivers eight directly, so that the application reads nothing in between.
     let (seq, now) = (pair.client.sequences.gss, pair.now);
     for i in 1..=8 {
         let mut bytes = pair.forge(C, T::Data, seq.add(i), None);
@@ -145,7 +145,7 @@ fn a_wrong_data_checksum_drops_the_data() {
     assert!(pair.log[0].options().iter().any(|o| matches!(o, O::DataChecksum(_))));
     pair.run(TimeDelta::from_millis(30));
     assert_eq!(pair.received[&S], [b"right"]);
-    // The same again with a bit turned over, as the next packet.
+    // The same again with one bit inverted, as the next packet.
     let last = bytes.len() - 1;
     bytes[last] ^= 4;
     let next = pair.client.sequences.send().get().to_be_bytes();
@@ -170,7 +170,7 @@ fn less_coverage_than_agreed_drops_the_data() {
     assert_eq!(pair.log[1].packet().header.checksum_coverage, 0);
     pair.run(TimeDelta::from_millis(100));
     assert_eq!(pair.received[&S].len(), 2);
-    // An end that takes full coverage only is sent nothing else, and drops what comes (section 9.2.1).
+    // An end that requires full coverage is sent nothing else, and drops partial coverage (section 9.2.1).
     let mut pair = Pair::open(config(), Link::default());
     let mut bytes = pair.forge(C, T::Data, pair.client.sequences.gss.add(1), None);
     bytes[5] = 1;
@@ -205,7 +205,7 @@ fn ecn_marks_are_acknowledged_and_only_sent_for_where_both_agree() {
 
 #[test]
 fn acknowledgements_ride_on_data_and_part_from_it_where_both_do_not_fit() {
-    // Data wait at the server when an acknowledgement falls due.
+    // Data waits at the server when an acknowledgement is due.
     let mut pair = Pair::open(config(), Link::default());
     let (seq, now) = (pair.client.sequences.gss, pair.now);
     let arrive = |pair: &mut Pair, n: std::ops::RangeInclusive<u64>| {
@@ -218,7 +218,7 @@ fn acknowledgements_ride_on_data_and_part_from_it_where_both_do_not_fit() {
     arrive(&mut pair, 1..=2);
     pair.send(S, b"answer");
     assert_eq!(pair.types(), [(S, T::DataAck)]);
-    // Holes at every second place make a vector that leaves no room for the longest data.
+    // Alternating holes make a vector that leaves no room for the longest data.
     for i in 0..300 {
         arrive(&mut pair, 4 + 2 * i..=4 + 2 * i);
     }
@@ -305,7 +305,7 @@ fn data_wait_while_the_other_end_may_not_take_them() {
     pair.log.clear();
     pair.send(C, b"later");
     assert!(pair.sent(C, T::Data).is_empty());
-    // The same reported again holds nothing up.
+    // A repeated report of the same packet delays nothing.
     pair.run(TimeDelta::from_millis(30));
     let bytes = pair.forge_with(S, T::Ack, seq.add(1), Some(ack), &[O::DataDropped(&[0x80])]);
     pair.deliver(C, &bytes, 0, Ecn::NotEct);
@@ -328,7 +328,7 @@ fn applications_may_say_what_they_could_not_use() {
     let first = pair.server().receive(&mut out).expect("data");
     assert_eq!(first.sequence, seq.add(1));
     pair.server().report_dropped(first.sequence, DropCode::CORRUPT);
-    // Not less than that afterwards, and nothing of what has not come.
+    // Not less than that afterwards, and nothing that was not received.
     pair.server().report_dropped(first.sequence, DropCode::RECEIVE_BUFFER);
     pair.server().report_dropped(seq.add(9), DropCode::RECEIVE_BUFFER);
     pair.flush();
@@ -339,7 +339,8 @@ fn applications_may_say_what_they_could_not_use() {
 #[test]
 fn vectors_stay_short_whatever_the_rhythm() {
     use super::super::Ccids;
-    // Which packets acknowledge depends on who sends when; none of it may leave vectors that are never acknowledged.
+    // Which packets acknowledge depends on the timing of both ends; no pattern may leave vectors that are never
+    // acknowledged.
     for (delay, gap_client, gap_server) in [(0, 1, 1), (20, 2, 2), (20, 7, 1), (5, 5, 0), (1, 3, 7)] {
         let link = Link { delay: TimeDelta::from_millis(delay), ..Link::default() };
         let mut pair = Pair::open(Config { ccids: Ccids::both(2), ..config() }, link);

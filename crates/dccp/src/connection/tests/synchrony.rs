@@ -1,4 +1,4 @@
-//! RFC 4340, sections 7.5.3 to 7.5.6 and 18: numbers that are not valid, and attackers who cannot know them.
+//! RFC 4340, sections 7.5.3 to 7.5.6 and 18: invalid numbers, and attackers who cannot know them.
 
 use super::super::{Config, EndReason, State};
 use super::harness::{Link, Pair, Sent, Side, config};
@@ -15,7 +15,7 @@ fn small_windows() -> Config {
 
 #[test]
 fn ends_recover_from_a_burst_of_losses() {
-    // The first example of section 7.5.6: more is lost than the window is wide.
+    // The first example of section 7.5.6: more is lost than the width of the window.
     let mut pair = Pair::open(small_windows(), Link::default());
     pair.run(TimeDelta::from_secs(5));
     pair.filter = |s| s.from == C;
@@ -31,7 +31,7 @@ fn ends_recover_from_a_burst_of_losses() {
     assert_eq!(pair.log[1].ack, Some(pair.log[0].sequence));
     assert_eq!(pair.log[2].ack, Some(pair.log[1].sequence));
     assert_eq!(pair.server().sequences.gsr.get(), pair.log[2].sequence);
-    // The packet that was refused is lost, the next comes.
+    // The refused packet is lost, the next is received.
     pair.send(C, b"again");
     pair.run(TimeDelta::from_millis(50));
     assert_eq!(pair.received[&S], [b"again"]);
@@ -62,7 +62,7 @@ fn half_open_connections_are_found() {
     assert!(matches!(reason, Some(EndReason::ResetByPeer(ResetCode::PACKET_ERROR, [8, 0, 0]))), "{reason:?}");
     assert_eq!(pair.types()[..3], [(C, T::Request), (S, T::Sync), (C, T::Reset)]);
     assert_eq!(pair.log[1].ack, Some(pair.log[0].sequence));
-    // A listener would make a new end now.
+    // A listener would create a new end now.
     pair.server = None;
     pair.run(TimeDelta::from_secs(10));
     assert_eq!(pair.states(), (State::Open, State::Open));
@@ -88,7 +88,7 @@ fn syncs_for_invalid_packets_leave_at_a_bounded_rate() {
 fn an_invalid_reset_is_challenged_with_gsr() {
     let mut pair = Pair::open(config(), Link::default());
     let (gsr, gss) = (pair.server().sequences.gsr, pair.server().sequences.gss);
-    // Right acknowledgement, old sequence number; then the other way round.
+    // Valid acknowledgement, old sequence number; then vice versa.
     for (seq, ack) in [(gsr, gss), (gsr.add(1), gss.add(9))] {
         pair.log.clear();
         let bytes = pair.forge(C, T::Reset, seq, Some(ack));
@@ -198,7 +198,7 @@ fn short_numbers_are_used_where_both_agree_and_windows_are_small() {
     let mut pair = Pair::open(Config { sequence_window: 100_000, ..agreed }, Link::default());
     pair.send(C, b"long");
     assert_eq!(short(&pair, C), (0, 1));
-    // And those that come without having been agreed on are ignored (section 7.6.1).
+    // And short numbers without negotiation are ignored (section 7.6.1).
     let mut pair = Pair::open(config(), Link::default());
     let mut bytes = vec![0x03, 0xe9, 0x07, 0xd2, 3, 0, 0, 0, (T::Data.number() << 1)];
     bytes.extend_from_slice(&pair.client.sequences.gss.add(1).get().to_be_bytes()[5..]);
@@ -216,7 +216,7 @@ fn the_sequence_window_widens_with_the_packets_of_a_round_trip() {
         (pair.client.feature(Local, F::SEQUENCE_WINDOW), pair.server().feature(Remote, F::SEQUENCE_WINDOW))
     };
     assert_eq!(windows(&mut pair), (40, 40));
-    // 4 ms apart, 40 ms round: ten packets a round trip, so 50 is needed.
+    // 4 ms apart, 40 ms round trip: ten packets per round trip, so 50 is needed.
     for i in 0..100u8 {
         pair.send(C, &[i]);
         pair.run(TimeDelta::from_millis(4));
@@ -225,7 +225,7 @@ fn the_sequence_window_widens_with_the_packets_of_a_round_trip() {
     assert_eq!(windows(&mut pair), (64, 64));
     assert_eq!(pair.server().sequences.remote_window, 64);
     assert_eq!(pair.received[&S].len(), 100);
-    // One in three seconds asks for nothing more.
+    // One in three seconds requests nothing more.
     for i in 0..10u8 {
         pair.send(C, &[i]);
         pair.run(TimeDelta::from_secs(3));
@@ -257,7 +257,8 @@ fn numbers_go_round() {
 
 #[test]
 fn connections_outlive_any_outage() {
-    // Small windows, traffic both ways, outages of one way or both that run the numbers out of every window.
+    // Small windows, traffic in both directions, and outages of one or both directions that move the numbers out of
+    // every window.
     let mut out_of_step = 0;
     for seed in 0..60 {
         let mut random = Pcg64Mcg::seed_from_u64(seed);

@@ -1,4 +1,5 @@
-//! What else acknowledgements tell, and what is sent about them, by RFC 4341 and the sections of RFC 4340 that it names.
+//! Other information in acknowledgements, and the reaction to it, by RFC 4341 and the sections of RFC 4340 that it
+//! names.
 
 use super::drive::{RTT, SIZE, plain, with};
 use super::ms;
@@ -20,7 +21,7 @@ fn data_dropped_in_the_receive_buffer_take_one_each() {
     d.data_dropped = vec![0, 160, 3, 162];
     d.ack_runs(n, &[(R, 20)]);
     assert_eq!((d.cwnd(), d.ssthresh()), (20 + 1 - 4, Some(17)), "and slow start ends");
-    // The same news again.
+    // The same report again.
     d.ack_runs(n, &[(R, 20)]);
     assert_eq!(d.cwnd(), 17);
     // With a mark both are taken (section 11.7.1).
@@ -117,7 +118,7 @@ fn data_of_the_other_end_are_no_lost_acknowledgements() {
     let run = |told: bool| {
         let mut d = with(plain()).grown_to(45);
         for _ in 0..6 {
-            // Before each window's acknowledgements a DCCP-Data takes a number.
+            // A DCCP-Data takes a number before each window's acknowledgements.
             d.own += 1;
             if told {
                 d.s.on_unacknowledging_packet(d.now, Seq48::new(d.own), None);
@@ -144,7 +145,7 @@ fn acknowledges_acknowledgements_once_a_window() {
         d.now += RTT;
         (first..=d.sent).step_by(2).for_each(|n| d.ack((n + 1).min(d.sent)));
     }
-    // Once for each window's worth of packets, none before there is anything to acknowledge.
+    // Once per window of packets, and never before there is something to acknowledge.
     let windows = d.sent / u64::from(d.cwnd());
     assert!((windows..=windows * 3).contains(&wanted), "{wanted} in {windows}");
     let mut quiet = with(plain());
@@ -172,7 +173,7 @@ fn bursts_are_bounded() {
                 Permission::Blocked => break,
             }
         }
-        // The whole window leaves within half a round trip.
+        // The whole window is sent within half a round trip.
         assert!(d.now - start <= RTT / 2 + ms(10), "{:?}", d.now - start);
         d.now = start + RTT;
         (first..=d.sent).for_each(|n| d.ack(n));
@@ -188,7 +189,7 @@ fn an_end_that_only_acknowledges_keeps_nothing() {
     let mut d = with(plain());
     (0..100_000).for_each(|_| d.send_packet(PacketType::Ack, 0));
     assert_eq!((d.pipe(), d.s.poll_timeout(), d.s.history.len()), (0, None, 0));
-    // With one data packet out it keeps them, up to a bound.
+    // With one data packet outstanding it keeps them, up to a bound.
     d.send_packet(PacketType::Data, 0);
     (0..1_000_000).for_each(|_| d.send_packet(PacketType::Ack, 0));
     assert!(d.s.history.len() <= 1 << 17);
@@ -219,7 +220,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever is acknowledged, the books agree: pipe is the data packets out, and windows keep their bounds.
+    /// For any acknowledgements the state is consistent: pipe equals the outstanding data packets, and windows stay in
+    /// bounds.
     #[test]
     fn nothing_breaks_it(steps in prop::collection::vec(step(), 1..300)) {
         let mut d = with(Config::default());

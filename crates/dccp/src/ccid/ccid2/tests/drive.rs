@@ -1,4 +1,4 @@
-//! A sender whose acknowledgements are written by hand.
+//! A sender with hand-written acknowledgements.
 
 use super::{ms, setup};
 use crate::ack_vector::{AckState, MAX_RUN};
@@ -11,13 +11,13 @@ use weir_units::{DataSize, Ecn, Seq48, TimeDelta, Timestamp};
 pub(super) const SIZE: DataSize = DataSize::from_bytes(1_000);
 pub(super) const RTT: TimeDelta = ms(100);
 
-/// A sender whose acknowledgements are written by hand. Its packets are numbered from 1.
+/// A sender with hand-written acknowledgements. Its packets are numbered from 1.
 pub(super) struct Drive {
     pub(super) s: Sender,
     pub(super) now: Timestamp,
     pub(super) sent: u64,
     pub(super) own: u64,
-    /// What the next acknowledgement carries besides a vector.
+    /// Options of the next acknowledgement besides a vector.
     pub(super) data_dropped: Vec<u8>,
     pub(super) slow_receiver: bool,
     pub(super) elapsed: Option<TimeDelta>,
@@ -39,7 +39,7 @@ pub(super) fn with(config: Config) -> Drive {
     }
 }
 
-/// Without what depends on time.
+/// Without time-dependent features.
 pub(super) fn plain() -> Config {
     Config { max_burst: 0, ..Config::default() }
 }
@@ -59,7 +59,7 @@ impl Drive {
             queued: DataSize::from_bytes(queued),
         });
     }
-    /// All that the window allows; gives how many.
+    /// Sends everything that the window allows; returns the number of packets.
     pub(super) fn fill(&mut self) -> u32 {
         let before = self.sent;
         while self.s.may_send(self.now, SIZE) == Permission::Now {
@@ -94,11 +94,11 @@ impl Drive {
             options: Options::new(&[], self.ack_type),
         });
     }
-    /// All up to here has come.
+    /// All packets up to this one were received.
     pub(super) fn ack(&mut self, newest: u64) {
         self.ack_runs(newest, &[(R, newest)]);
     }
-    /// Sends a window, and has it acknowledged two packets at a time, a round-trip time later.
+    /// Sends a window and acknowledges it two packets at a time, one round-trip time later.
     pub(super) fn round(&mut self) {
         let first = self.sent + 1;
         self.fill();
@@ -125,7 +125,7 @@ impl Drive {
     pub(super) fn ssthresh(&self) -> Option<u32> {
         self.metric("ssthresh").map(|s| s as u32)
     }
-    /// Slow start up to so many packets, all acknowledged.
+    /// Slow start up to this many packets, all acknowledged.
     pub(super) fn grown_to(mut self, cwnd: u32) -> Self {
         while self.cwnd() < cwnd {
             self.round();

@@ -1,5 +1,5 @@
-//! Both halves over a path with a bottleneck: data through a drop-tail queue of some rate, acknowledgements back by a path of their
-//! own. What leaves are real packets' options, so Ack Vectors and all go the way they do in a connection.
+//! Both halves over a path with a bottleneck: data through a drop-tail queue with a given rate, acknowledgements back
+//! over a separate path. Packets have real options, so Ack Vectors are exchanged as in a connection.
 
 use crate::ack_vector::{AckState, Buffer};
 use crate::ccid::ccid2::{Avoidance, Receiver, WindowSender};
@@ -19,13 +19,13 @@ const OVERHEAD: DataSize = DataSize::from_bytes(44);
 pub(in crate::ccid) struct Link {
     pub(in crate::ccid) rate: DataRate,
     pub(in crate::ccid) delay: TimeDelta,
-    /// Longest queue, in time; what comes beyond is dropped.
+    /// Maximum queue, in time; packets beyond it are dropped.
     pub(in crate::ccid) queue: TimeDelta,
     /// From this queue on ECN-capable packets are marked.
     pub(in crate::ccid) mark_above: TimeDelta,
     /// Share lost at random.
     pub(in crate::ccid) loss: f64,
-    /// Every so many packets one is lost.
+    /// One packet in this many is lost.
     pub(in crate::ccid) lose_every: u64,
     count: u64,
     free_at: Timestamp,
@@ -49,7 +49,7 @@ impl Link {
             dropped: 0,
         }
     }
-    /// When a packet arrives, and with which mark; `None` where it is lost.
+    /// The arrival of a packet and its mark; `None` if it is lost.
     fn send(&mut self, now: Timestamp, size: DataSize, ecn: Ecn) -> Option<(Timestamp, Ecn)> {
         let waiting = self.free_at.saturating_since(now);
         self.count += 1;
@@ -60,7 +60,8 @@ impl Link {
         let takes = self.rate.time_for(size).expect("a rate");
         self.free_at = self.free_at.max(now) + takes;
         let ecn = if ecn.is_capable() && waiting >= self.mark_above { Ecn::Ce } else { ecn };
-        // A packet's time at random keeps flows from falling into step with a full queue; it does not change the order.
+        // A random delay of up to a packet's time keeps flows from synchronising with a full queue; it does not change
+        // the order.
         Some((self.free_at + self.delay + takes.mul_f64(self.rng.random()), ecn))
     }
 }
@@ -137,7 +138,7 @@ impl<A: Avoidance> Path<A> {
         Self { now: Timestamp::ZERO, flows, forward, back, events: BinaryHeap::new(), order: 0 }
     }
 
-    /// Runs for a while; gives the share of the bottleneck's rate that each flow had, headers and all.
+    /// Runs for a time; returns each flow's share of the bottleneck's rate, headers included.
     pub(in crate::ccid) fn run(&mut self, time: TimeDelta) -> Vec<f64> {
         let end = self.now + time;
         loop {
@@ -176,7 +177,7 @@ impl<A: Avoidance> Path<A> {
         sends.chain(starts).chain(f.receiver.poll_timeout()).min()
     }
 
-    /// Lets a flow do what it may do now.
+    /// Lets a flow send what it may now.
     fn drive(&mut self, index: usize) {
         let now = self.now;
         let f = &mut self.flows[index];
@@ -289,7 +290,7 @@ impl<A: Avoidance> Path<A> {
                     ecn: if is_marked { Ecn::Ce } else { f.ecn },
                     options: packet.options,
                 });
-                // The feature's negotiation, as if at once.
+                // The feature's negotiation, without delay.
                 f.receiver.on_ack_ratio(f.sender.ack_ratio().unwrap_or(2));
                 let cwnd = f.metric("cwnd");
                 assert!((1.0..=10_000.0).contains(&cwnd) && f.metric("pipe") <= 20_000.0, "{cwnd}");

@@ -33,7 +33,7 @@ fn at(ms: i64) -> Timestamp {
 fn every_ack_ratio_packets() {
     let mut r = receiver();
     let mut seq = 0;
-    // Zero says that the sender does not use it: then as at first.
+    // Zero signals that the sender does not use it: then the initial value applies.
     for (ratio, want) in [(2, 50), (1, 100), (5, 20), (0, 50)] {
         r.on_ack_ratio(ratio);
         let mut acks = 0;
@@ -82,7 +82,7 @@ fn packets_without_data_make_no_acknowledgement_due() {
     let without = |seq| ReceivedPacket { packet_type: PacketType::Ack, data: DataSize::ZERO, ..packet(0, seq) };
     (1..50).for_each(|n| r.on_packet(&without(2 * n)));
     assert_eq!((r.poll_timeout(), r.wants_ack(at(1_000_000))), (None, false));
-    // What they reported of a gap is acknowledged with the next data.
+    // The gap that they reported is acknowledged with the next data.
     r.on_packet(&packet(0, 99));
     assert!(r.wants_ack(at(0)));
 }
@@ -108,7 +108,7 @@ fn tells_how_long_it_has_waited() {
         let mut r = receiver();
         r.on_packet(&packet(0, 1));
         r.on_packet(&packet(1_000, 2));
-        // The packet acknowledged is the newest, whichever came last.
+        // The acknowledged packet is the one with the greatest number, not the last received.
         r.on_packet(&packet(1_500, 1));
         let header = Header {
             source_port: 1,

@@ -48,7 +48,7 @@ fn slow_start_grows_by_one_for_two() {
         d.round();
         seen.push(d.cwnd());
     }
-    // Half of each window, the odd packet kept for the next: 4 + 2, 6 + 3, 9 + 4, 13 + (13 + 1) / 2, ...
+    // Half of each window, the odd packet carried over to the next: 4 + 2, 6 + 3, 9 + 4, 13 + (13 + 1) / 2, ...
     assert_eq!(seen, [6, 9, 13, 20, 30, 45, 67]);
 }
 
@@ -90,13 +90,13 @@ fn three_later_packets_make_a_loss_and_a_window_is_halved_once() {
     assert_eq!((d.cwnd(), d.pipe()), (21, 18));
     d.ack_runs(first + 3, &[(R, 3), (N, 1)]);
     assert_eq!((d.cwnd(), d.ssthresh(), d.pipe(), d.metric("losses")), (10, Some(10), 16, Some(1.0)));
-    // The sixth was sent before: the same event. Only its pipe goes.
+    // The sixth was sent before: the same event. Only its pipe changes.
     d.ack_runs(first + 8, &[(R, 3), (N, 1), (R, 4), (N, 1)]);
     assert_eq!((d.cwnd(), d.pipe(), d.metric("losses")), (10, 11, Some(2.0)));
-    // Lost ones that come late change nothing.
+    // Lost packets received late change nothing.
     d.ack_runs(first + 8, &[(R, 9)]);
     assert_eq!((d.cwnd(), d.pipe()), (10, 11));
-    // One that is sent now is another event.
+    // One sent now is another event.
     d.ack(first + 13);
     let sent = d.sent;
     assert!(d.fill() > 0);
@@ -128,7 +128,7 @@ fn the_window_is_halved_down_to_one() {
         let n = d.sent;
         d.ack_runs(n, &[(M, 1)]);
         assert_eq!((d.cwnd(), d.ssthresh()), (want, Some(ssthresh)));
-        // All that is out before the next.
+        // All outstanding packets before the next.
         d.ack_runs(n, &[(R, n)]);
     }
 }
@@ -143,7 +143,7 @@ fn a_mark_is_a_loss_that_came() {
     // The same window.
     d.ack_runs(n, &[(M, 10), (R, 3)]);
     assert_eq!((d.cwnd(), d.pipe()), (10, 0));
-    // Marked packets do not count for growth.
+    // Marked packets do not count towards growth.
     d.fill();
     let n = d.sent;
     d.ack_runs(n - 1, &[(R, 9)]);
@@ -172,7 +172,7 @@ fn a_timeout_leaves_one_packet() {
         assert_eq!(d.s.poll_timeout(), Some(d.now + ms(400 * k)), "doubled");
     }
     assert_eq!(d.metric("losses"), Some(22.0));
-    // What was taken for lost comes after all, and counts for nothing.
+    // Packets assumed lost arrive after all and count for nothing.
     d.ack_runs(n, &[(R, 20)]);
     assert_eq!((d.cwnd(), d.pipe()), (1, 1));
     // A round-trip time ends the back-off, and slow start leads to the threshold of 2.
@@ -193,7 +193,7 @@ fn the_timeout_counts_from_the_last_news() {
     d.ack(d.sent - 5);
     let first = d.s.poll_timeout().expect("data are out");
     assert!(first >= d.now + ms(200), "{first:?}");
-    // An acknowledgement of nothing new does not count.
+    // An acknowledgement without news does not count.
     d.now = start + ms(180);
     d.ack(d.sent - 5);
     assert_eq!(d.s.poll_timeout(), Some(first));
@@ -209,7 +209,7 @@ fn round_trip_times_are_taken_once_a_window_less_the_time_held() {
     d.elapsed = Some(ms(50));
     d.ack(2);
     assert_eq!(d.s.rtt(), Some(ms(100)));
-    // The rest of the window says nothing new; the next window does: 7/8 * 100 + 1/8 * 180.
+    // The rest of the window brings no sample; the next window does: 7/8 * 100 + 1/8 * 180.
     d.now += ms(500);
     d.ack(4);
     assert_eq!(d.s.rtt(), Some(ms(100)));
@@ -228,7 +228,7 @@ fn an_idle_sender_loses_half_for_every_timeout() {
     let timeout = ms(200);
     d.now += timeout * 2 + ms(1) - RTT;
     d.send_packet(PacketType::Data, 0);
-    // Packets left RTT before the last acknowledgement, so twice the timeout has passed.
+    // Packets were sent one RTT before the last acknowledgement, so twice the timeout has passed.
     assert_eq!((d.cwnd(), d.ssthresh()), (before / 4, None));
     d.ack(d.sent);
     d.now += TimeDelta::from_secs(100);
@@ -254,7 +254,7 @@ fn a_window_that_is_not_used_does_not_grow_and_shrinks() {
             seen.push(d.cwnd());
         }
     }
-    // RFC 2861: half way to the ten used, each timeout of 200 ms.
+    // RFC 2861: half way to the ten used, per timeout of 200 ms.
     let want: Vec<u32> = std::iter::successors(Some(before), |&w| Some((w + 10) / 2)).take(seen.len()).collect();
     assert_eq!(seen, want);
     assert_eq!(d.now - Timestamp::ZERO < TimeDelta::from_secs(4), d.ssthresh().is_none());

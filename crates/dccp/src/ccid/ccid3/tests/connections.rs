@@ -16,7 +16,7 @@ fn pair(ccids: Ccids, link: Link) -> Pair {
     Pair::open(Config { ccids, ..config() }, link)
 }
 
-/// Keeps the queues of these ends full for so long.
+/// Keeps the queues of these ends full for this time.
 fn pour(pair: &mut Pair, from: &[Side], seconds: i64) {
     for _ in 0..seconds * 50 {
         for &side in from {
@@ -45,7 +45,7 @@ fn ccid_3_takes_the_rate_of_the_equation() {
     let tcp = TcpFlow::new(DataSize::from_bytes(SIZE.into()), TimeDelta::from_millis(40));
     let expected = tcp.throughput(Equation::Full, 0.01).expect("bounded").as_bps_f64();
     let sent = data_of(&p, Side::Client) as f64 * f64::from(SIZE) * 8.0 / 40.0;
-    // Losses of a round trip of 11 packets are one event, so a little more.
+    // Losses within a round trip of 11 packets are one event, so a little more.
     within(sent / expected, 0.85..=1.3);
     let rate = p.client.rate().map_or(0.0, DataRate::as_bps_f64);
     within(rate / expected, 0.5..=2.0);
@@ -57,7 +57,7 @@ fn ccid_3_takes_the_rate_of_the_equation() {
 #[test]
 fn feedback_comes_once_a_round_trip_with_all_that_it_needs() {
     let mut p = pair(Ccids::both(3), Link::default());
-    // No loss, so a low limit on what goes in.
+    // No loss, so a low limit on the input.
     for _ in 0..500 {
         let now = p.now;
         p.client.send(now, &Message { payload: SIZE, ..Message::default() }).expect("room");
@@ -88,7 +88,7 @@ fn data_both_ways_do_not_disturb_each_other() {
     pour(&mut p, &[Side::Client, Side::Server], 40);
     let (there, back) = (data_of(&p, Side::Client) as f64, data_of(&p, Side::Server) as f64);
     within(there / back, 0.75..=1.33);
-    // As much as one way alone, or nearly: acknowledgements that are lost are recognised by NDP Counts.
+    // About as much as one way alone: lost acknowledgements are recognised by NDP Counts.
     within(there * f64::from(SIZE) * 8.0 / 40.0, 1.7e6..=3.1e6);
 }
 
@@ -100,7 +100,7 @@ fn marks_count_as_losses() {
     p.log.clear();
     pour(&mut p, &[Side::Client], 40);
     within(data_of(&p, Side::Client) as f64 * f64::from(SIZE) * 8.0 / 40.0, 1.7e6..=3.1e6);
-    // All but what is under way.
+    // All but the packets in flight.
     let (came, sent) = (p.server().counters().data_received, p.client.counters().data_sent);
     assert!((sent - 30..=sent).contains(&came), "{came} of {sent}");
 }

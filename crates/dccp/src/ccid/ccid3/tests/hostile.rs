@@ -1,4 +1,4 @@
-//! Whatever comes from the network, nothing panics and memory stays bounded.
+//! For any input from the network nothing panics and memory stays bounded.
 
 use crate::ccid::ccid3::options::Report;
 use crate::ccid::{

@@ -24,7 +24,7 @@ fn slow_start_doubles_the_rate_each_round_trip() {
     let mut n = Net::new(3, &[]);
     n.run(102, clean);
     let mut before = n.kbps();
-    // Twice what has arrived, so a round trip behind the rate.
+    // Twice the rate received, so one round trip behind the rate.
     for _ in 0..4 {
         n.run(210, clean);
         within(n.kbps() / before, 1.4..=4.1);
@@ -43,7 +43,7 @@ fn one_loss_in_a_hundred_gives_the_rate_of_the_equation() {
         // p = 0.01: 898.66 kbit/s (1,000 bytes in 100 ms); somewhat more while the open interval is the longer.
         within(rate, 890.0..=945.0);
         within(n.metric("segment_bytes"), 999.9..=1_000.1);
-        // Told in whole packets, and up to the greatest number that has come.
+        // Reported in whole packets, and up to the greatest number received.
         within(n.metric("told_loss_event_rate") / n.metric("loss_event_rate"), 0.95..=1.01);
     }
 }
@@ -60,7 +60,7 @@ fn it_fills_an_empty_link_and_slow_start_stays_bounded() {
     n.run(60_000, clean);
     let share = (n.received - before) as f64 * 8e3 / 60.0 / 4e6;
     within(share, 0.85..=1.0);
-    // Steady losses stay few.
+    // With steady losses few are lost.
     within((n.dropped - dropped) as f64 / n.sent as f64, 0.0..=0.01);
 }
 
@@ -104,10 +104,10 @@ fn little_to_send_holds_the_rate_at_twice_what_arrives() {
     n.source = Source::Every(TimeDelta::from_millis(20));
     n.run(20_000, clean);
     within(n.metric("x_recv_bps"), 380e3..=420e3);
-    // The first packets had waited, and their rate is kept for as long as the application limits.
+    // The first packets had waited, and their rate is kept while the application limits.
     within(n.metric("x_bps"), 780e3..=1_400e3);
     assert_eq!(n.metric("data_limited"), 1.0);
-    // Once a round trip.
+    // Once per round trip.
     within(n.feedbacks as f64, 120.0..=210.0);
 }
 
@@ -121,7 +121,7 @@ fn the_rate_is_that_of_the_equation_on_short_and_long_paths() {
         let rate = n.sent_kbps(60_000, fate);
         let tcp = TcpFlow::new(n.size, TimeDelta::from_millis(2 * one_way));
         let expected = tcp.throughput(Equation::Full, 1.0 / each as f64).expect("bounded").as_kbps_f64();
-        // The open interval may make it a little more, its detection three packets late a little less.
+        // The open interval may increase it a little, detection three packets late decrease it.
         within(rate / expected, 0.95..=1.06);
     }
 }
@@ -149,7 +149,7 @@ fn packets_are_spaced_and_counted_in_quarters_of_round_trips() {
         assert!((pair[1].1 + 16 - pair[0].1) % 16 <= 1, "{pair:?}");
     }
     let steps: u32 = n.log.windows(2).map(|p| u32::from((p[1].1 + 16 - p[0].1) % 16)).sum();
-    // 25 ms each, and up to a packet's spacing more: every third packet.
+    // 25 ms each, plus up to one packet's spacing: every third packet.
     within(f64::from(steps), 5_000.0 / 34.0..=5_000.0 / 25.0);
 }
 
@@ -177,7 +177,7 @@ fn a_round_trip_that_grows_damps_the_rate() {
         n.run(460, clean);
         n.metric("x_inst_bps") / n.metric("x_bps")
     };
-    // sqrt(0.1) over sqrt(0.25): the way there alone is longer yet for what was under way back.
+    // sqrt(0.1) over sqrt(0.25): the forward path alone is longer for packets in flight on the return path.
     within(run(1.0), 0.5..=0.8);
     assert_eq!(run(0.0), 1.0);
 }
@@ -191,7 +191,7 @@ fn a_receiver_that_drops_or_is_slow_is_heeded() {
     n.run(110, each_hundredth(Fate::Lost));
     within(n.metric("x_recv_bps") / x_recv, 0.4..=0.6);
     n.run(400, each_hundredth(Fate::Lost));
-    // Not above what it received, a round trip later.
+    // Not above what it received, one round trip later.
     within(n.metric("x_bps") / x_recv, 0.3..=1.01);
     n.slow_receiver = false;
     n.run(3_000, each_hundredth(Fate::Lost));
@@ -233,7 +233,7 @@ fn packets_told_corrupt_count_as_marked() {
     within(n.metric("loss_event_rate") / before, 0.0..=0.5);
     n.data_dropped = vec![0x80 | 7 << 4];
     n.run(60_000, clean);
-    // An event each round trip.
+    // An event per round trip.
     within(n.metric("loss_event_rate"), 0.1..=1.0);
 }
 

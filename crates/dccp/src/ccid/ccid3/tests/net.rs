@@ -1,4 +1,4 @@
-//! A half-connection without a connection: sender, link, receiver and the way back.
+//! A half-connection without a connection: sender, link, receiver and return path.
 
 use crate::ccid::{
     Acknowledgement, CcidReceiver, CcidSender, Chunk, Permission, ReceivedPacket, Receiver, Registry, Sender,
@@ -32,14 +32,14 @@ struct Feedback {
     bytes: Vec<u8>,
 }
 
-/// What the application does.
+/// The application's behaviour.
 #[derive(Clone, Copy)]
 pub(crate) enum Source {
     /// Sends all it may.
     Greedy,
-    /// Hands over a packet at each such interval, which waits.
+    /// Passes a packet to the queue at each interval.
     Every(TimeDelta),
-    /// Hands over a chunk of so many packets at each interval, and as many as the last number each `key_every` of them.
+    /// Passes a chunk of this many packets at each interval, and every `key_every` of them the last number of packets.
     Frames {
         interval: TimeDelta,
         packets: u64,
@@ -56,25 +56,25 @@ pub(crate) struct Net {
     pub(crate) sequence: u64,
     pub(crate) size: DataSize,
     pub(crate) capacity: DataRate,
-    /// The longest wait in the queue; what would wait longer is dropped.
+    /// The maximum wait in the queue; packets beyond it are dropped.
     pub(crate) queue: TimeDelta,
     pub(crate) one_way: TimeDelta,
     pub(crate) source: Source,
     pub(crate) deaf: bool,
-    /// Whether feedback reports an open second interval as long as when it was first reported, as Linux did.
+    /// Whether feedback reports an open second interval with its first reported length, as Linux did.
     pub(crate) freezes_second: bool,
     frozen: Option<[u8; 3]>,
-    /// What the next acknowledgement tells besides.
+    /// Other options of the next acknowledgement.
     pub(crate) data_dropped: Vec<u8>,
     pub(crate) slow_receiver: bool,
     free_at: Timestamp,
     next_frame: Timestamp,
-    /// When those that wait were handed over.
+    /// When the waiting packets were queued.
     waiting: VecDeque<Timestamp>,
     frames: u64,
     /// Packets that may wait; more are refused.
     pub(crate) room: usize,
-    /// A packet that leaves later than this after it was handed over is late.
+    /// A packet sent later than this after it was queued is late.
     pub(crate) patience: TimeDelta,
     pub(crate) offered: u64,
     pub(crate) refused: u64,
@@ -98,7 +98,7 @@ impl Net {
     pub(crate) fn new(number: u8, params: &[(&str, f64)]) -> Self {
         Self::sized(number, 1_000, params)
     }
-    /// With packets of up to so many bytes.
+    /// With packets of up to this many bytes.
     pub(crate) fn sized(number: u8, max: u64, params: &[(&str, f64)]) -> Self {
         let registry = Registry::builtin();
         let spec = registry.get(number).expect("a CCID");
@@ -148,7 +148,7 @@ impl Net {
         }
     }
 
-    /// When a packet may leave, if one is there.
+    /// When a packet may be sent, if one is waiting.
     fn send_at(&self) -> Timestamp {
         if self.waiting.is_empty() && !matches!(self.source, Source::Greedy) {
             return Timestamp::MAX;
@@ -160,7 +160,7 @@ impl Net {
         }
     }
 
-    /// Runs for so many milliseconds; `fate` decides on each packet by its place.
+    /// Runs for this many milliseconds; `fate` decides on each packet by its index.
     pub(crate) fn run(&mut self, ms: i64, mut fate: impl FnMut(u64) -> Fate) {
         let end = self.now + TimeDelta::from_millis(ms);
         self.next_frame = self.next_frame.max(self.now);
@@ -296,7 +296,7 @@ impl Net {
         self.back.push_back(Feedback { at, held_from, sent_at: self.now, acknowledged, bytes });
     }
 
-    /// Rewrites the data length of the open interval where two are reported.
+    /// Rewrites the data length of the open interval if two are reported.
     fn freeze(&mut self, bytes: &mut [u8]) {
         const HEADER: usize = 24;
         let mut at = HEADER;
@@ -345,7 +345,7 @@ impl Net {
         });
         found.expect("a metric of this name")
     }
-    /// Mean rate of what was sent while this runs.
+    /// Mean rate sent during this run.
     pub(crate) fn sent_kbps(&mut self, ms: i64, fate: impl FnMut(u64) -> Fate) -> f64 {
         let before = self.sent;
         self.run(ms, fate);

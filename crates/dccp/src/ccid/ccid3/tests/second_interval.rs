@@ -1,8 +1,8 @@
-//! The open interval grows with each packet, the second one too (S. Jero, 2013, appendix B).
+//! The open interval grows with each packet, including the second (S. Jero, 2013, appendix B).
 
 use super::net::{Fate, Net, clean, within};
 
-/// One loss early, then none. Gives p and X just after it, and a minute later.
+/// One loss early, then none. Returns p and X just after it, and a minute later.
 fn after_one_loss(freezes: bool) -> [(f64, f64); 2] {
     let mut n = Net::new(3, &[]);
     n.freezes_second = freezes;
@@ -26,7 +26,7 @@ fn p_falls_through_the_second_interval() {
 #[test]
 fn a_frozen_second_interval_would_be_seen() {
     let [first, later] = after_one_loss(true);
-    // As in Linux: stuck for as long as nothing else is lost.
+    // As in Linux: it stays slow until the next loss.
     within(first.0, 0.003..=0.04);
     assert_eq!(later.0, first.0);
     within(later.1 / first.1, 0.8..=1.2);
