@@ -10,7 +10,7 @@ use weir_dccp::packet::{PacketType, ResetCode, parse};
 use weir_live::clock::Clock;
 use weir_live::dccp::transfer::{Look, Looks, ReceiveReport, SendPlan, ServeObserver, ServePlan, send_all, serve};
 use weir_live::dccp::{DccpListener, DccpPort, DccpSocket, ListenerConfig, PortConfig};
-use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Connections of the server in all, and from one source.
 const MAX: usize = 40;
@@ -81,12 +81,23 @@ struct Answers {
 
 /// Handshakes from one address, one after the other, each connection then left alone.
 fn flood(from: &str, to: SocketAddr) -> Answers {
+    paced_flood(from, to, HANDSHAKES + REQUESTS, Duration::ZERO)
+}
+
+/// So many Requests, this long apart, every second of which leads to a handshake where it is let.
+fn paced_flood(from: &str, to: SocketAddr, requests: u16, pause: Duration) -> Answers {
     let socket = UdpSocket::bind((from, 0)).expect("a loopback address");
     socket.connect(to).expect("a route");
     socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
     let (mut out, mut buffer) = (Vec::new(), [0; 2_048]);
     let mut answers = Answers::default();
-    for n in 0..HANDSHAKES + REQUESTS {
+    let clock = Clock::starting_now();
+    for n in 0..requests {
+        let due = Timestamp::ZERO + TimeDelta::from_nanos(pause.as_nanos() as i64) * i64::from(n);
+        let early = due.saturating_since(clock.now());
+        if early > TimeDelta::ZERO {
+            std::thread::sleep(Duration::from_nanos(early.as_nanos() as u64));
+        }
         let now = Timestamp::from_secs(1);
         let mut client =
             Connection::connect(Config { seed: n.into(), ..config(10_000 + n) }, now).expect("a configuration");
@@ -166,6 +177,62 @@ fn a_flood_of_handshakes_keeps_no_honest_sender_out() {
     assert!(whole[0].tally.bytes > 1_500_000 && whole[0].ended_by.is_none(), "{whole:?}");
     let idle = seen.reports.iter().filter(|r| r.ended_by.as_ref().is_some_and(|e| e.contains("too long"))).count();
     assert!(idle >= 2 * MAX_PER_SOURCE - 2, "{idle} of {}", seen.reports.len());
+}
+
+/// Memory of this process in RAM, in kB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("procfs");
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).expect("a line");
+    line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
+}
+
+/// 100,000 handshakes a minute from four sources beside one sender of 1 Mbit/s, for six seconds; the server's default bounds.
+#[test]
+fn an_honest_sender_keeps_its_rate_beside_a_hundred_thousand_handshakes_a_minute() {
+    const SECONDS: i64 = 6;
+    const SOURCES: [&str; 4] = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"];
+    // Every second Request leads to a handshake.
+    let requests = (2 * 100_000 / 60 * SECONDS / SOURCES.len() as i64) as u16;
+    let pause = Duration::from_secs(SECONDS as u64) / u32::from(requests);
+    let _alone = alone();
+    let limits = PortConfig { max_connections: 256, max_per_source: 32, ..PortConfig::default() };
+    let port = DccpPort::bind("127.0.0.1:0".parse().expect("an address"), limits).expect("a port");
+    let listener =
+        port.listen(ListenerConfig::new(Config { remote_port: 0, ..config(5_004) }, [0; 32])).expect("a listener");
+    let at = listener.local_addr();
+    let over = AtomicBool::new(false);
+    let mut seen = Seen { stop: Some(&over), ..Seen::default() };
+    let before = resident();
+    let (sent, answers, grown) = std::thread::scope(|scope| {
+        let serving = scope.spawn(|| serve(&listener, &plan(2_000), &mut seen));
+        let honest = scope.spawn(move || {
+            let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
+            let (duration, rate) = (Some(TimeDelta::from_secs(SECONDS)), Some(DataRate::from_mbps(1)));
+            let plan = SendPlan { duration, rate, ..SendPlan::default() };
+            send_all(&client, &plan, &|| false, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () })
+                .unwrap()
+        });
+        let hostile = SOURCES.map(|from| scope.spawn(move || paced_flood(from, at, requests, pause)));
+        let answers = hostile.map(|h| h.join().unwrap());
+        let grown = resident().saturating_sub(before);
+        let sent = honest.join().unwrap();
+        over.store(true, Ordering::Relaxed);
+        serving.join().unwrap().unwrap();
+        (sent, answers, grown)
+    });
+    let whole = seen.reports.iter().filter(|r| r.tally.datagrams > 0).max_by_key(|r| r.tally.bytes).unwrap();
+    let opened: usize = answers.iter().map(|a| a.opened).sum();
+    println!(
+        "{} of {} bytes received at {:.3} Mbit/s, {opened} handshakes finished, {grown} kB more memory",
+        whole.tally.bytes,
+        sent.bytes,
+        sent.rate_bps / 1e6
+    );
+    // What the sender could not hand over, the machine had no time for; what it did has to be received.
+    assert!(whole.tally.bytes as f64 >= 0.95 * sent.bytes as f64, "{whole:?} of {sent:?}");
+    assert!(sent.rate_bps >= 0.95e6, "{sent:?}");
+    assert!(opened >= 32 * SOURCES.len(), "{answers:?}");
+    assert!(grown < 32_768, "{grown} kB");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The invariants at the top of ARCHITECTURE.md that source text can prove.
 
 mod circles;
+mod licences;
 mod source;
 
 use std::fs;
