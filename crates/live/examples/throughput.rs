@@ -1,9 +1,9 @@
-//! How many packets a second one core carries: calls over the loopback device, both ends of each on one thread, with SRTP.
+//! Packets per second carried by one core: calls over the loopback device, both ends of each on one thread, with SRTP.
 //!
 //!     cargo run --release -p weir-live --example throughput -- [SECONDS] [PACKETS_PER_SECOND] [clear|gcm|cm]
 //!
-//! Measured from outside by the kernel's own counters (/proc/net/snmp: UDP datagrams received in this network namespace) and
-//! the process's processor time (/proc/self/stat). Pin it to a core with `taskset -c 1`.
+//! Measured from outside by the kernel's counters (/proc/net/snmp: UDP datagrams received in this network namespace)
+//! and the process's CPU time (/proc/self/stat). Pin it to a core with `taskset -c 1`.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -17,7 +17,7 @@ use weir_session::{CallPlan, Control, Datagram, EndName, Endpoint, EndpointConfi
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 const PAYLOAD: u64 = 1_100;
-/// Packets leave in bursts of this time.
+/// Packets are sent in bursts at this interval.
 const TICK: TimeDelta = TimeDelta::from_millis(1);
 
 fn udp_received() -> u64 {
@@ -39,12 +39,12 @@ struct End {
     endpoint: Endpoint,
     srtp: Option<SrtpSession>,
     peer: std::net::SocketAddr,
-    /// The last instant that the session was told.
+    /// The latest time passed to the session.
     told: Timestamp,
 }
 
 impl End {
-    /// Takes in what has come, and sends what was due since the last turn, at the times at which it was due.
+    /// Processes received datagrams, and sends those due since the last turn, with the times at which they were due.
     fn turn(&mut self, now: Timestamp, out: &mut Vec<u8>) -> (u64, u64) {
         let (mut sent, mut received) = (0, 0);
         loop {
@@ -67,7 +67,7 @@ impl End {
                 break;
             }
         }
-        // The receiving end's buffer is to hold what leaves in a turn.
+        // The receiving end's buffer has to hold the packets sent in a turn.
         while sent < 256 {
             let due = self.endpoint.poll_timeout(self.told).filter(|t| *t <= now);
             self.told = due.unwrap_or(now).max(self.told);

@@ -1,8 +1,9 @@
 //! Calls in real time: `weir_session`'s ends on sockets.
 //!
-//! [`LiveEnd`] is one end: an [`Endpoint`](weir_session::Endpoint) with a port, the other end's address and, as a rule,
-//! SRTP. [`LiveEnd::run`] drives it until a flag or a time says otherwise, and shows an [`CallObserver`] every packet as
-//! the session sees it, so that a live call can be measured as a simulated one. [`loopback`] runs both ends in one process.
+//! [`LiveEnd`] is one end: an [`Endpoint`](weir_session::Endpoint) with a port, the other end's address and, usually,
+//! SRTP. [`LiveEnd::run`] drives it until a flag, a time or the call itself ends it, and passes every packet to a
+//! [`CallObserver`] as the session sees it, so that a live call can be measured like a simulated one. [`loopback`] runs
+//! both ends in one process.
 
 mod camera;
 mod carrier;
@@ -43,19 +44,19 @@ pub use stats::{CpuShares, Times};
 pub use streams::{StreamSend, StreamSource, loopback_streams};
 pub use streams_summary::{AudioSummary, LipSummary, StreamSummary, StreamsSummary};
 
-/// Why a call could not begin or go on.
+/// Why a call could not begin or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// A socket cannot be had or used.
+    /// A socket could not be opened or used.
     #[error("{what}: {source}")]
     Socket {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The controller, or a parameter of it.
+    /// The controller, or one of its parameters.
     #[error(transparent)]
     Controller(#[from] weir_cc::tunable::SetupError),
     /// A stream cannot be added to the call.
@@ -72,23 +73,23 @@ pub enum CallError {
     /// Packets cannot be protected.
     #[error(transparent)]
     Srtp(#[from] crate::srtp::SrtpError),
-    /// The two ends could not hand each other their descriptions.
+    /// The ends could not exchange their descriptions.
     #[error(transparent)]
     Signal(#[from] crate::signal::SignalError),
-    /// The two ends' descriptions do not fit.
+    /// The ends' descriptions are incompatible.
     #[error(transparent)]
     Sdp(#[from] crate::sdp::SdpError),
-    /// The other end does not give the feedback that the controller works from.
+    /// The other end does not send the feedback that the controller needs.
     #[error(
         "controller `{controller}` wants {wants}, which the other end does not have: choose another with --controller"
     )]
     Unfit {
         /// The controller.
         controller: String,
-        /// What it wants.
+        /// The feedback needed.
         wants: String,
     },
-    /// The controller is for DCCP, and the call goes over plain datagrams.
+    /// The controller is for DCCP, and the call runs over plain datagrams.
     #[error(
         "controller `{controller}` is for DCCP, and the call goes over plain datagrams: say --transport dccp --no-srtp, or \
          choose another with --controller"
@@ -100,13 +101,13 @@ pub enum CallError {
     /// There is no SRTP over DCCP.
     #[error("there is no SRTP over DCCP: say --no-srtp at both ends to call in the clear")]
     DccpInTheClear,
-    /// Media would go to another machine in the clear.
+    /// Media would be sent to another machine unencrypted.
     #[error("media to {to} would go in the clear: protect them with SRTP at both ends, or allow it by --insecure")]
     InTheClear {
         /// The other end.
         to: std::net::SocketAddr,
     },
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),
     /// A thread of the call has failed, which is a fault of Weir's.
@@ -124,7 +125,7 @@ impl CallError {
 /// Random bits from the system.
 ///
 /// # Errors
-/// Where it gives none.
+/// Errors: the system provides none.
 pub fn random() -> Result<u64, CallError> {
     getrandom::u64().map_err(|e| CallError::Random(e.to_string()))
 }

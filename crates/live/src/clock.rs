@@ -1,14 +1,14 @@
-//! The clock of a call: the monotonic clock as [`Timestamp`], beside the time of day that sender reports tell.
+//! The clock of a call: the monotonic clock as [`Timestamp`], and the time of day for sender reports.
 
 use std::time::{Duration, Instant, SystemTime};
 use weir_units::{TimeDelta, Timestamp};
 
 /// NTP seconds (since 1900) of the Unix epoch (RFC 868).
 const NTP_OF_UNIX: u64 = 2_208_988_800;
-/// A kernel's receive timestamp older than this was taken before the clock of day was set: it is passed over.
+/// A kernel's receive timestamp older than this was taken before the clock of day was set: it is ignored.
 const MAX_AGE: TimeDelta = TimeDelta::from_secs(1);
 
-/// A monotonic clock with a zero of its own. Ends that share a process may share one.
+/// A monotonic clock with its own zero. Ends in one process may share one.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     zero: Instant,
@@ -42,7 +42,7 @@ impl Clock {
         Self { zero, unix }
     }
 
-    /// A clock whose zero is the last whole second of the time of day, so that NTP times made from it are right.
+    /// A clock whose zero is the last whole second of the time of day, so that NTP times made from it are exact.
     pub fn of_day() -> Self {
         let (now, unix) = both();
         let past = Duration::from_nanos(unix.subsec_nanos().into());
@@ -64,8 +64,8 @@ impl Clock {
         Reading { now: Timestamp::ZERO + delta(now.saturating_duration_since(self.zero)), unix }
     }
 
-    /// NTP seconds (since 1900) of the zero, for [`weir_session::EndpointConfig::ntp_epoch`]; they wrap in 2036, as NTP's
-    /// own do.
+    /// NTP seconds (since 1900) of the zero, for [`weir_session::EndpointConfig::ntp_epoch`]; they wrap in 2036, like
+    /// NTP's own.
     pub fn ntp_epoch(&self) -> u32 {
         (self.unix.as_secs() + NTP_OF_UNIX) as u32
     }
@@ -77,8 +77,8 @@ impl Clock {
 }
 
 impl Reading {
-    /// When a datagram came, from the kernel's note of the time of day. That clock may be set meanwhile, so that only its
-    /// distance from now is taken, and only where that is small.
+    /// When a datagram was received, from the kernel's timestamp in time of day. That clock may be set meanwhile, so
+    /// only its distance from now is used, and only if that is small.
     pub fn arrival(&self, kernel: Option<Duration>) -> Timestamp {
         let age = kernel.and_then(|k| self.unix.checked_sub(k)).map(delta);
         self.now - age.filter(|a| *a <= MAX_AGE).unwrap_or_default()
@@ -107,7 +107,7 @@ mod tests {
         let r = Reading { now: Timestamp::from_secs(100), unix: Duration::from_secs(1_000) };
         let at = |ms: u64| r.arrival(Some(Duration::from_millis(ms)));
         assert_eq!(at(999_990), Timestamp::from_secs(100) - TimeDelta::from_millis(10));
-        // The clock of day was set back, or far ahead, or the kernel tells nothing.
+        // The clock of day was set back, or far ahead, or the kernel has no timestamp.
         assert_eq!([at(1_000_001), at(900_000), r.arrival(None)], [Timestamp::from_secs(100); 3]);
     }
 }

@@ -1,14 +1,13 @@
 //! DCCP over UDP (RFC 6773) on real sockets, in the manner of datagram sockets.
 //!
-//! A [`DccpSocket`] is one connection: [`DccpSocket::connect`] opens it, a [`DccpListener`] accepts those of others. Both
-//! block by default, as sockets of the standard library do, and need not. Data that congestion control holds back
-//! wait in the connection's send queue; where that is full, [`DccpSocket::send`] says that it would block, so that an
-//! application with something newer to say can do as it thinks best.
+//! A [`DccpSocket`] is one connection: [`DccpSocket::connect`] opens it, a [`DccpListener`] accepts those of others.
+//! Both block by default, like the standard library's sockets. Data held back by congestion control waits in the
+//! connection's send queue; if that is full, a non-blocking [`DccpSocket::send`] returns that it would block, so that
+//! an application can send newer data instead.
 //!
-//! Connections live on a [`DccpPort`], a UDP port with a thread that receives, and keeps timers. What an application sends
-//! leaves from its own thread where congestion control lets it. Each connection has a lock of its own; the port's table of
-//! connections, and what leaves by its socket, have one each. They are taken in this order, and no other: connection, then
-//! table or outlet.
+//! Connections belong to a [`DccpPort`], a UDP port with a thread that receives and runs timers. An application's data
+//! is sent from its own thread if congestion control permits it. Each connection has its own lock; the port's table of
+//! connections and its outlet to the socket have one each. The lock order is: connection, then table or outlet.
 //!
 //! ```no_run
 //! use weir_dccp::connection::Config;
@@ -51,7 +50,7 @@ pub use weir_dccp::packet::DCCP_UDP_PORT;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A panic elsewhere is told by other means: see [`DccpError::Driver`].
+/// A panic elsewhere is reported separately: see [`DccpError::Driver`].
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,10 @@
 //! Calls and link emulation in real time.
 //!
-//! On Linux: calls, DCCP sockets and the emulator use its socket options, eventfd, TUN devices and network namespaces. Elsewhere
-//! only [`clock`], [`sdp`], [`srtp`] and, on Unix, [`signal`] are here.
+//! On Linux: calls, DCCP sockets and the emulator, which use its socket options, eventfd, TUN devices and network
+//! namespaces. Elsewhere only [`clock`], [`sdp`], [`srtp`] and, on Unix, [`signal`] exist.
 //!
-//! This is the only room with sockets, TUN devices, network namespaces and a clock, but for the testbed above it. Its
-//! algorithms are those of the rooms below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
+//! This is the only room with sockets, TUN devices, network namespaces and a clock, except for the testbed above it.
+//! Its algorithms are those of the rooms below: an endpoint is `weir_session`'s, a link is `weir_path`'s.
 
 #[cfg(target_os = "linux")]
 pub mod call;

@@ -1,8 +1,9 @@
 //! Network namespaces that leave nothing behind.
 //!
-//! A namespace here has no name and no file: a thread holds it, and the kernel takes it away, devices and routes
-//! included, when the last thread, socket or process in it is gone. So nothing is left after a crash or SIGKILL either.
-//! Threads and processes begun from the holding thread are in its namespace; sockets stay in the one they were opened in.
+//! A namespace here has no name and no file: a thread holds it, and the kernel removes it, including devices and
+//! routes, when the last thread, socket or process in it is gone. So nothing is left after a crash or SIGKILL either.
+//! Threads and processes started from the holding thread are in its namespace; sockets stay in the one in which they
+//! were opened.
 
 use nix::sched::{CloneFlags, unshare};
 use std::io;
@@ -10,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// Why a namespace or a device could not be made.
+/// Why a namespace or a device could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
@@ -20,18 +21,18 @@ pub enum SetupError {
          kernel lets users have namespaces of their own, as `unshare --user --map-root-user weir ...`"
     )]
     Privilege {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// The system's word.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no TUN driver to be had.
+    /// There is no TUN driver.
     #[error(
         "cannot open /dev/net/tun ({source}): load the kernel's `tun` module (`modprobe tun`); in a container, hand the \
          device in (`docker run --device /dev/net/tun --cap-add NET_ADMIN --cap-add SYS_ADMIN ...`)"
     )]
     NoTun {
-        /// The system's word.
+        /// The system's error.
         source: io::Error,
     },
     /// A program is missing.
@@ -39,20 +40,20 @@ pub enum SetupError {
     Program {
         /// The program.
         program: String,
-        /// The system's word.
+        /// The system's error.
         source: io::Error,
         /// The Debian package that has it, as an addition to the message.
         hint: String,
     },
-    /// A TCP congestion control that the kernel lacks, or keeps from this process; with the way out.
+    /// A TCP congestion control that the kernel lacks, or denies to this process; with the remedy.
     #[error("{0}")]
     Congestion(String),
     /// Anything else that the system refused.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// The system's word.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -85,7 +86,7 @@ fn package(program: &str) -> Option<&'static str> {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A network namespace, held by a thread of its own. Dropping it ends the thread, and with it the processes begun here.
+/// A network namespace, held by its own thread. Dropping it ends the thread, and with it the processes started here.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
@@ -95,7 +96,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A fresh namespace with nothing in it but a loopback device; `name` is for messages.
+    /// A new namespace that contains only a loopback device; `name` is for messages.
     ///
     /// Errors: the privilege that is missing.
     pub fn new(name: &str) -> Result<Self, SetupError> {
@@ -106,7 +107,7 @@ impl Namespace {
             .spawn(move || {
                 let done = unshare(CloneFlags::CLONE_NEWNET).map(|()| nix::unistd::gettid().as_raw());
                 let failed = done.is_err();
-                // That nobody waits for the answer cannot be.
+                // The receiver of the answer exists.
                 let _ = made.send(done);
                 if failed {
                     return;
@@ -120,7 +121,7 @@ impl Namespace {
         let gone = || SetupError::new(what, io::Error::other("its thread has ended"));
         let tid = answer.recv().map_err(|_| gone())?.map_err(|e| SetupError::new(what, e.into()))?;
         let namespace = Self { name: name.to_owned(), tid, jobs: Some(jobs), thread: Some(thread) };
-        // Programs that talk to themselves want a loopback; without `ip` they have none.
+        // Programs that connect to themselves need a loopback; without `ip` they have none.
         if let Ok(mut ip) = Self::command("ip") {
             ip.args(["link", "set", "lo", "up"]).stderr(Stdio::null());
             if let Ok(mut ip) = namespace.start(ip) {
@@ -135,7 +136,8 @@ impl Namespace {
         &self.name
     }
 
-    /// Does something in the namespace, on its thread, and waits for it. Threads begun there are in the namespace too.
+    /// Runs a closure in the namespace, on its thread, and waits for it. Threads started there are in the namespace
+    /// too.
     ///
     /// Errors: `job` has panicked, now or in an earlier call.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, SetupError> {
@@ -160,8 +162,8 @@ impl Namespace {
 
     /// A program to be started by [`Self::start`]: give it arguments, environment and files as usual.
     ///
-    /// It and whatever it starts are killed when the namespace, or this process, ends, however that comes about: it runs
-    /// in a process namespace of its own, whose first process is tied to the thread that holds the network namespace.
+    /// It and the processes that it starts are killed when the namespace or this process ends for any reason: it runs
+    /// in its own process namespace, whose first process is tied to the thread that holds the network namespace.
     ///
     /// Errors: the program, or one that is needed to start it, is not there.
     pub fn command(program: &str) -> Result<Command, SetupError> {
@@ -177,7 +179,7 @@ impl Namespace {
         Ok(command)
     }
 
-    /// Starts what [`Self::command`] gave, in the namespace. Errors: the system refused.
+    /// Starts a [`Self::command`] in the namespace. Errors: the system refused.
     pub fn start(&self, mut command: Command) -> Result<Process, SetupError> {
         let child = self.run(move || command.spawn())?;
         Ok(Process { child: child.map_err(|e| SetupError::new("cannot start a program", e))? })
@@ -188,7 +190,7 @@ impl Drop for Namespace {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there has been told by its message.
+            // A panic there has already printed its message.
             let _ = thread.join();
         }
     }
@@ -218,11 +220,11 @@ impl Process {
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
-    /// Its standard output, where that is a pipe and has not been taken.
+    /// Its standard output, if that is a pipe and has not been taken.
     pub fn take_stdout(&mut self) -> Option<std::process::ChildStdout> {
         self.child.stdout.take()
     }
-    /// Its standard error, where that is a pipe and has not been taken.
+    /// Its standard error, if that is a pipe and has not been taken.
     pub fn take_stderr(&mut self) -> Option<std::process::ChildStderr> {
         self.child.stderr.take()
     }
@@ -241,7 +243,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// A namespace, or a line that says why the test is skipped.
+    /// A namespace, or a line that states why the test is skipped.
     pub(crate) fn namespace(name: &str) -> Option<Namespace> {
         match Namespace::new(name) {
             Ok(n) => Some(n),
@@ -274,7 +276,7 @@ mod tests {
             Ok(c) => c,
             Err(e) => return println!("skipped: {e}"),
         };
-        // The pipe stays open as long as the shell or its child in the background lives.
+        // The pipe stays open as long as the shell or its background child lives.
         sh.args(["-c", "sleep 100 & echo begun; sleep 100"]).stdout(Stdio::piped());
         let mut process = n.start(sh).expect("started");
         let mut out = process.take_stdout().expect("a pipe");

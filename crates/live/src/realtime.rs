@@ -3,8 +3,8 @@
 use nix::sys::prctl;
 use std::process::{Command, Stdio};
 
-/// Asks for timers without slack and for real-time scheduling (SCHED_FIFO of a priority from 1 on) of the calling thread,
-/// which a busy machine makes worth having; says whether the latter was granted.
+/// Requests timers without slack and real-time scheduling (SCHED_FIFO with a priority from 1 on) of the calling thread,
+/// useful on a busy machine; returns whether the latter was granted.
 pub fn request_realtime(priority: u8) -> bool {
     // Without either, wake-ups are later, and reports show by how much.
     let _ = prctl::set_timerslack(1);

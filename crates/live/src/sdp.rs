@@ -1,9 +1,11 @@
-//! Session descriptions of a call (RFC 8866), offered and answered (RFC 3264): streams of audio and video, RTP and RTCP on one port
-//! (RFC 5761), keys by SDES (RFC 4568), over plain datagrams or DCCP over UDP (RFC 5762 and 6773), there in the clear.
+//! Session descriptions of a call (RFC 8866), offered and answered (RFC 3264): streams of audio and video, RTP and RTCP
+//! on one port (RFC 5761), keys by SDES (RFC 4568), over plain datagrams or, unencrypted, DCCP over UDP (RFC 5762 and
+//! 6773).
 //!
 //! Several sections share one transport (BUNDLE, RFC 9143). An offer gives the first a port and the others none
-//! (`a=bundle-only`), so that an answerer that does not know BUNDLE takes one stream. Encodings of a simulcast are named by
-//! `a=rid` and `a=simulcast` (RFC 8851 and 8853). There is no DTLS-SRTP and no ICE: the error says so where a peer insists on them.
+//! (`a=bundle-only`), so that an answerer without BUNDLE takes one stream. Encodings of a simulcast are named by
+//! `a=rid` and `a=simulcast` (RFC 8851 and 8853). There is no DTLS-SRTP and no ICE: the error says so if a peer
+//! requires them.
 
 mod agree;
 mod choose;
@@ -25,25 +27,25 @@ use weir_media::audio::AudioCodec;
 use weir_session::Label;
 use weir_session::allocation::MediaKind;
 
-/// Most bytes of a description.
+/// Maximum bytes of a description.
 pub const MAX_LENGTH: usize = 1 << 16;
-/// Most bytes of a line; parameter sets of H.264 are the longest that there are.
+/// Maximum bytes of a line; the longest are parameter sets of H.264.
 pub const MAX_LINE: usize = 4_096;
-/// Most sections (`m=`).
+/// Maximum sections (`m=`).
 pub const MAX_SECTIONS: usize = 16;
-/// Most encodings of a section (`a=rid`).
+/// Maximum encodings of a section (`a=rid`).
 pub const MAX_ENCODINGS: usize = 8;
 
-/// Why a description cannot be used. `line` counts from 1; 0 is for what no single line says.
+/// Why a description cannot be used. `line` counts from 1; 0 if no single line is at fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SdpError {
-    /// It does not follow SDP's grammar.
+    /// It violates SDP's grammar.
     #[error("SDP{}: {what}", Place(.line))]
     Syntax {
-        /// Where.
+        /// Its line.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// A field has a value that it cannot have.
@@ -51,11 +53,11 @@ pub enum SdpError {
     Value {
         /// The field.
         field: &'static str,
-        /// Where.
+        /// Its line.
         line: usize,
-        /// What stands there.
+        /// The value.
         value: String,
-        /// What may stand there.
+        /// The permitted values.
         expected: String,
     },
     /// Something is missing.
@@ -63,15 +65,15 @@ pub enum SdpError {
     Missing {
         /// The field.
         field: &'static str,
-        /// Where the section begins that lacks it.
+        /// The line at which the incomplete section begins.
         line: usize,
-        /// What would help.
+        /// A remedy.
         way_out: &'static str,
     },
     /// The two ends have nothing in common.
     #[error("the other end and this one share no {what}: it has {theirs}, this end has {ours}")]
     NothingShared {
-        /// Of what.
+        /// The kind of property.
         what: &'static str,
         /// The other end's.
         theirs: String,
@@ -80,7 +82,7 @@ pub enum SdpError {
     },
 }
 
-/// A line in an error; nothing where it is 0.
+/// A line in an error; empty if it is 0.
 struct Place<'a>(&'a usize);
 
 impl fmt::Display for Place<'_> {
@@ -93,12 +95,12 @@ fn wrong(field: &'static str, line: usize, value: impl ToString, expected: impl 
     SdpError::Value { field, line, value: shortened(&value.to_string()), expected: expected.to_string() }
 }
 
-/// What a hostile peer sends is not to fill the screen.
+/// Limits text of a hostile peer in messages.
 fn shortened(text: &str) -> String {
     if text.len() > 80 { text.chars().take(80).collect::<String>() + "..." } else { text.into() }
 }
 
-/// Which way media go, as the describing end sees it.
+/// Direction of media, as seen by the describing end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Direction {
     /// Both.
@@ -142,7 +144,7 @@ impl Direction {
     }
 }
 
-/// What a payload type stands for.
+/// The meaning of a payload type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Payload {
     /// Video of this codec, with the value of its `a=fmtp`.
@@ -153,12 +155,12 @@ pub enum Payload {
     Retransmission(u8),
     /// Repair packets (RFC 8627).
     FlexFec,
-    /// Repair packets by a Reed-Solomon code, of Weir's own.
+    /// Repair packets by a Reed-Solomon code, in Weir's own format.
     ReedSolomon,
 }
 
 impl Payload {
-    /// The codec, where it stands for media.
+    /// The codec, if it is a media payload.
     pub const fn codec(&self) -> Option<StreamCodec> {
         match self {
             Self::Video(codec, _) => Some(StreamCodec::Video(*codec)),
@@ -168,7 +170,7 @@ impl Payload {
     }
 }
 
-/// What a stream is coded by.
+/// The codec of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StreamCodec {
     /// Video.
@@ -178,7 +180,7 @@ pub enum StreamCodec {
 }
 
 impl StreamCodec {
-    /// What it carries.
+    /// Its media kind.
     pub const fn media(self) -> MediaKind {
         match self {
             Self::Video(_) => MediaKind::Video,
@@ -259,7 +261,7 @@ impl Extension {
     ];
 }
 
-/// Which end of a DCCP connection connects (RFC 5762, section 5.3; RFC 4145).
+/// The end of a DCCP connection that connects (RFC 5762, section 5.3; RFC 4145).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Setup {
     /// The describing end.
@@ -274,7 +276,7 @@ impl Setup {
     const ALL: [(Self, &'static str); 3] =
         [(Self::Active, "active"), (Self::Passive, "passive"), (Self::Either, "actpass")];
 
-    /// What an answer to this offer says.
+    /// The answer to this offer.
     const fn answer(self) -> Self {
         match self {
             Self::Active => Self::Passive,
@@ -288,16 +290,16 @@ impl Setup {
 pub struct DccpMedia {
     /// The end's DCCP port; UDP's is that of its address.
     pub port: u16,
-    /// Which end connects.
+    /// The end that connects.
     pub setup: Setup,
 }
 
-/// Where a section's packets are to be sent, and how they are protected. Bundled sections share that of one of them.
+/// Destination of a section's packets, and their protection. Bundled sections share that of one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MediaTransport {
     /// Address of RTP and RTCP.
     pub address: SocketAddr,
-    /// Keys by their tags, the preferred one first; none sends in the clear.
+    /// Keys by their tags, in order of preference; none sends unencrypted.
     pub keys: Vec<(u32, SrtpKey)>,
     /// The DCCP connection that carries it; `None` for plain datagrams.
     pub dccp: Option<DccpMedia>,
@@ -323,35 +325,35 @@ pub struct Encoding {
     pub rid: Label,
     /// Payload types that it may have; empty for all of the section.
     pub formats: Vec<u8>,
-    /// What it keeps to.
+    /// Its limits.
     pub limits: EncodingLimits,
 }
 
 /// Restrictions on an encoding (RFC 8851, section 5); `None` for none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EncodingLimits {
-    /// Most pixels in a row.
+    /// Maximum width in pixels.
     pub max_width: Option<u32>,
-    /// Most rows.
+    /// Maximum height in pixels.
     pub max_height: Option<u32>,
-    /// Most frames a second.
+    /// Maximum frames per second.
     pub max_fps: Option<u32>,
-    /// Most bits a second, without RTP's headers.
+    /// Maximum bits per second, without RTP's headers.
     pub max_br: Option<u32>,
 }
 
 /// A stream, or the encodings of one, as one end describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MediaSection {
-    /// What it carries.
+    /// Its media kind.
     pub kind: MediaKind,
     /// Its name in the bundle, and in packets.
     pub mid: Option<Label>,
-    /// Where its packets go; `None` where it shares the transport of another section.
+    /// Its transport; `None` if it shares the transport of another section.
     pub transport: Option<MediaTransport>,
-    /// Which way media go.
+    /// Direction of its media.
     pub direction: Direction,
-    /// Payload types, the preferred one first.
+    /// Payload types, in order of preference.
     pub payloads: Vec<(u8, Payload)>,
     /// Feedback messages.
     pub feedback: Vec<Feedback>,
@@ -359,13 +361,13 @@ pub struct MediaSection {
     pub extensions: Vec<(u8, Extension)>,
     /// Its sources. Those of a simulcast are not named: packets have their encoding's name.
     pub sources: Sources,
-    /// Encodings that the describing end sends, the preferred one first; empty without simulcast.
+    /// Encodings sent by the describing end, in order of preference; empty without simulcast.
     pub send: Vec<Encoding>,
-    /// Encodings that it receives, the preferred one first.
+    /// Encodings that it receives, in order of preference.
     pub receive: Vec<Encoding>,
 }
 
-/// A section that is refused, or that Weir has no use for. Its `m=` line is kept: an answer has as many as the offer.
+/// A section that is refused, or that Weir does not support. Its `m=` line is kept: an answer has as many as the offer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RefusedSection {
     /// Media type.
@@ -404,15 +406,16 @@ impl Section {
 /// One end's description of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
-    /// Number of the session at its end.
+    /// The session's number at its end.
     pub session: u64,
     /// Canonical name of its sources.
     pub cname: Option<String>,
-    /// The controller of what it sends, where it is Weir.
+    /// The controller of what it sends, if it is Weir.
     pub controller: Option<String>,
-    /// Sections of one transport by their names, the one that describes it first; empty without BUNDLE.
+    /// Names of the sections that share a transport, the one that describes it first; empty without BUNDLE.
     pub bundle: Vec<Label>,
-    /// Whether sections that share the transport have no port of their own, as in offers; in answers they have the shared one.
+    /// Whether sections that share the transport have no port of their own, as in offers; in answers they have the
+    /// shared one.
     pub is_bundle_only: bool,
     /// Media descriptions.
     pub sections: Vec<Section>,

@@ -1,7 +1,8 @@
-//! SRTP and SRTCP (RFC 3711, RFC 7714) by rtc-srtp, with keys that the two ends told each other in SDP (RFC 4568).
+//! SRTP and SRTCP (RFC 3711, RFC 7714) by rtc-srtp, with keys that the ends exchange in SDP (RFC 4568).
 //!
-//! Of the libraries looked at this one is maintained, needs nothing but a Rust and C toolchain, and keeps up with the speed
-//! that `weir bench live` measures. There is no DTLS-SRTP here: keys come by the signalling channel, which has to be safe.
+//! Of the libraries examined, this one is maintained, needs only a Rust and C toolchain, and reaches the speed that
+//! `weir bench live` measures. There is no DTLS-SRTP here: keys are sent by the signalling channel, which has to be
+//! secure.
 
 use rtc_crypto::default_provider;
 use rtc_rtp::Header;
@@ -11,11 +12,11 @@ use rtc_srtp::protection_profile::ProtectionProfile;
 use weir_wire::rtp::PacketView;
 use weir_wire::{DatagramKind, kind_of};
 
-/// Packets that may come late and are still told from replays (RFC 3711, section 3.3.2 asks for 64 at least).
+/// Reordered packets within this window are distinguished from replays (RFC 3711, section 3.3.2, requires at least 64).
 const REPLAY_WINDOW: usize = 2_048;
-/// Sources that a call can have: media, repair and retransmission, and those of peers that began anew.
+/// Maximum sources of a call: media, repair and retransmission, and those of restarted peers.
 const MAX_SOURCES: usize = 64;
-/// Sources tried in vain before what the library keeps of them is thrown away.
+/// Unknown sources tried unsuccessfully before the library's state for them is dropped.
 const MAX_TRIALS: usize = 64;
 
 /// A cipher suite of SDES.
@@ -33,7 +34,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// All of them, as they are offered: the fastest first.
+    /// All of them, in the order of offers: the fastest first.
     pub const ALL: [Self; 4] =
         [Self::AeadAes128Gcm, Self::AesCm128HmacSha1_80, Self::AeadAes256Gcm, Self::AesCm128HmacSha1_32];
 
@@ -85,7 +86,7 @@ impl std::fmt::Debug for SrtpKey {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SrtpError {
-    /// Key and salt have another length than the suite's.
+    /// Key and salt do not have the suite's length.
     #[error("SRTP key for {suite} has {found} bytes: expected {expected} of key and salt")]
     KeyLength {
         /// The suite.
@@ -95,7 +96,7 @@ pub enum SrtpError {
         /// Bytes expected.
         expected: usize,
     },
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     #[error("the system gives no random numbers for an SRTP key: {0}")]
     Random(String),
     /// The library refuses.
@@ -107,7 +108,7 @@ impl SrtpKey {
     /// A suite with these bytes of master key, then master salt.
     ///
     /// # Errors
-    /// Where their number is not [`Suite::key_len`].
+    /// Errors: their length is not [`Suite::key_len`].
     pub fn new(suite: Suite, bytes: Vec<u8>) -> Result<Self, SrtpError> {
         let (found, expected) = (bytes.len(), suite.key_len());
         if found != expected {
@@ -118,7 +119,7 @@ impl SrtpKey {
     /// A new key from the system's randomness.
     ///
     /// # Errors
-    /// Where the system gives none.
+    /// Errors: the system provides none.
     pub fn random(suite: Suite) -> Result<Self, SrtpError> {
         let mut bytes = vec![0; suite.key_len()];
         getrandom::fill(&mut bytes).map_err(|e| SrtpError::Random(e.to_string()))?;
@@ -143,23 +144,23 @@ impl SrtpKey {
     }
 }
 
-/// What became of protected packets.
+/// Counters of protected packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct SrtpCounters {
-    /// Packets whose protection was right.
+    /// Packets that were authenticated.
     pub accepted: u64,
     /// Packets that were forged, damaged, replayed, or not protected.
     pub refused: u64,
 }
 
-/// A call's protection: one key each way.
+/// A call's protection: one key per direction.
 pub struct SrtpSession {
     outgoing: Context,
     incoming: Context,
     key: SrtpKey,
-    /// Sources whose packets were right: RTP in the lower half, RTCP with bit 32 set.
+    /// Sources of authenticated packets: RTP in the lower half, RTCP with bit 32 set.
     known: Vec<u64>,
-    /// Where unknown sources are tried, since the library keeps something of each, right or wrong.
+    /// Tries unknown sources, since the library keeps state for each, authentic or not.
     trial: Context,
     trials: usize,
     header: Header,
@@ -176,10 +177,10 @@ impl std::fmt::Debug for SrtpSession {
 const RTCP: u64 = 1 << 32;
 
 impl SrtpSession {
-    /// Protection with this end's key for what it sends and the other's for what it receives.
+    /// Protection with this end's key for packets sent and the other's for packets received.
     ///
     /// # Errors
-    /// Where the library refuses a key.
+    /// Errors: the library refuses a key.
     pub fn new(outgoing: &SrtpKey, incoming: &SrtpKey) -> Result<Self, SrtpError> {
         Ok(Self {
             outgoing: outgoing.context()?,
@@ -193,13 +194,13 @@ impl SrtpSession {
         })
     }
 
-    /// What became of the packets received.
+    /// Counters of the packets received.
     pub fn counters(&self) -> SrtpCounters {
         self.counters
     }
 
-    /// The library asks for a header of its own only to know where the payload begins, whose number it carries and whose
-    /// it is. Its reading of extensions would lose padding between them, and with it the payload's place.
+    /// The library needs its own header type only for the payload's offset, sequence number and SSRC. Its parser of
+    /// extensions would lose padding between them, and with it the payload's offset.
     fn header_of(&mut self, view: &PacketView<'_>) {
         let h = &mut self.header;
         h.sequence_number = view.sequence();
@@ -208,10 +209,10 @@ impl SrtpSession {
         h.extensions_padding = view.header_len().saturating_sub(16);
     }
 
-    /// Protects an RTP or RTCP datagram of this end; gives what is to be sent.
+    /// Protects an RTP or RTCP datagram of this end; returns the datagram to send.
     ///
     /// # Errors
-    /// Where it is neither, or the key is used up (2^48 packets).
+    /// Errors: it is neither, or the key is exhausted (2^48 packets).
     pub fn protect(&mut self, datagram: &[u8]) -> Result<impl std::ops::Deref<Target = [u8]> + use<>, SrtpError> {
         let library = |e: &dyn std::fmt::Display| SrtpError::Library(e.to_string());
         if kind_of(datagram) == Some(DatagramKind::Rtcp) {
@@ -222,7 +223,7 @@ impl SrtpSession {
         self.outgoing.encrypt_rtp_with_header(datagram, &self.header).map_err(|e| library(&e))
     }
 
-    /// The datagram inside a protected one; `None` where its protection is wrong, which is counted.
+    /// The datagram inside a protected one; `None` if it is not authentic, which is counted.
     pub fn open(&mut self, datagram: &[u8]) -> Option<impl std::ops::Deref<Target = [u8]> + use<>> {
         let opened = self.try_open(datagram);
         match opened {
@@ -234,7 +235,8 @@ impl SrtpSession {
 
     fn try_open(&mut self, datagram: &[u8]) -> Option<bytes::BytesMut> {
         if kind_of(datagram)? == DatagramKind::Rtcp {
-            // Nobody asks for unencrypted SRTCP here (RFC 4568, section 6.3.2), and the library would not authenticate it.
+            // Unencrypted SRTCP is never negotiated here (RFC 4568, section 6.3.2), and the library would not
+            // authenticate it.
             let flag = datagram.len().checked_sub(self.key.suite.profile().rtcp_auth_tag_len() + 4)?;
             if datagram.get(flag)? & 0x80 == 0 {
                 return None;
@@ -270,7 +272,7 @@ impl SrtpSession {
 
     fn accept(&mut self, source: u64) -> Option<()> {
         if self.known.len() >= MAX_SOURCES {
-            // A peer that takes ever new sources: what was kept of all of them is dropped.
+            // A peer that constantly uses new sources: the state of all of them is dropped.
             self.incoming = self.key.context().ok()?;
             self.known.clear();
         }
@@ -311,7 +313,7 @@ mod tests {
         for suite in Suite::ALL {
             let (mut a, mut b) = ends(suite);
             for n in 0..70_000u32 {
-                // Over the end of the sequence numbers, in steps so that it takes no time.
+                // Past the wrap of the sequence numbers, in steps so that it takes no time.
                 if n % 97 == 0 {
                     let clear = rtp(n as u16, 5, &[n as u8; 50]);
                     let sent = a.protect(&clear).unwrap();
@@ -327,8 +329,8 @@ mod tests {
         }
     }
 
-    /// RFC 7714, section 16.1.1: an RTP packet under AEAD_AES_128_GCM. The RFC gives session key and salt, which no master
-    /// key is told for, so that this checks what surrounds them: lengths and the unencrypted header.
+    /// RFC 7714, section 16.1.1: an RTP packet under AEAD_AES_128_GCM. The RFC gives session key and salt, for which no
+    /// master key is known, so this checks the rest: lengths and the unencrypted header.
     #[test]
     fn names_lengths_and_overheads_are_those_of_the_rfcs() {
         let told: Vec<_> = Suite::ALL.iter().map(|s| (s.name(), s.key_len(), s.rtp_overhead())).collect();
@@ -401,7 +403,7 @@ mod tests {
         }
         assert_eq!(b.known.len(), 1);
         assert!(b.trials <= MAX_TRIALS);
-        // Right ones of ever new sources are taken, and bounded too.
+        // Authentic packets of ever new sources are accepted, and bounded too.
         for n in 0..300u32 {
             let sent = a.protect(&rtp(9, n + 100, &[2; 20])).unwrap();
             assert!(b.open(&sent).is_some(), "{n}");

@@ -1,4 +1,4 @@
-//! TUN devices: where IP packets of a namespace come out and go in.
+//! TUN devices: the entry and exit of a namespace's IP packets.
 
 use crate::netns::{Namespace, SetupError};
 use std::io;
@@ -11,12 +11,12 @@ pub const DEVICE: &str = "weir0";
 /// Largest IP packet that passes.
 pub const MTU: u16 = 1_500;
 
-/// Which end of the network.
+/// An end of the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Where flows begin: 10.0.0.0/16.
+    /// Sources of flows: 10.0.0.0/16.
     Left,
-    /// Where they go: 10.1.0.0/16.
+    /// Destinations of flows: 10.1.0.0/16.
     Right,
 }
 
@@ -31,8 +31,8 @@ impl Side {
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
-    /// The IPv4 address of a host, numbered from 0: 10.0.x.y on the left and 10.1.x.y on the right, x.y being the number
-    /// plus one.
+    /// The IPv4 address of a host, numbered from 0: 10.0.x.y on the left and 10.1.x.y on the right, x.y being the
+    /// number plus one.
     pub const fn ipv4(self, host: u16) -> Ipv4Addr {
         let [x, y] = host.wrapping_add(1).to_be_bytes();
         Ipv4Addr::new(10, self as u8, x, y)
@@ -43,20 +43,20 @@ impl Side {
     }
 }
 
-/// A TUN device in a namespace. Of what programs send, 500 packets (the kernel's default, which takes more than a user
-/// namespace to change) wait in the kernel to be read; more are lost, and counted as overruns.
+/// A TUN device in a namespace. 500 packets sent by programs (the kernel's default, which a user namespace cannot
+/// easily change) wait in the kernel to be read; further ones are lost, and counted as overruns.
 pub struct Tun {
     device: SyncDevice,
 }
 
 impl Tun {
-    /// Makes the device of one side, with the addresses of `hosts` hosts of which the first is the one that programs get
-    /// by themselves. Everything of both sides is routed to it.
+    /// Creates the device of one side, with the addresses of `hosts` hosts, of which the first is the programs'
+    /// default. Everything of both sides is routed to it.
     ///
     /// Errors: the privilege or the driver that is missing.
     pub fn new(namespace: &Namespace, side: Side, hosts: u16) -> Result<Self, SetupError> {
         let device = namespace.run(move || -> io::Result<SyncDevice> {
-            // One prefix over both sides: no route is needed beside the address.
+            // One prefix over both sides: no route is needed besides the address.
             let device = DeviceBuilder::new()
                 .name(DEVICE)
                 .ipv4(side.ipv4(0), 8u8, None)
@@ -77,7 +77,7 @@ impl Tun {
         }
     }
 
-    /// Reads one packet; `None` where none waits.
+    /// Reads one packet; `None` if none waits.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self.device.recv(buffer) {
             Ok(n) => Ok(Some(n)),
@@ -98,7 +98,7 @@ impl AsFd for Tun {
     }
 }
 
-/// Packets that the kernel has dropped because the device's queue was full, by its own count.
+/// Packets dropped by the kernel because the device's queue was full, by its own counter.
 pub(crate) fn overruns(namespace: &Namespace) -> Option<u64> {
     let table = namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/dev")).ok()?.ok()?;
     parse_overruns(&table)

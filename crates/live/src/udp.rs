@@ -1,9 +1,9 @@
 //! UDP with batched system calls, ECN both ways and the kernel's receive times.
 //!
-//! Datagrams of one length and one mark to one destination leave by one system call (UDP GSO); up to
+//! Datagrams of one length and one mark to one destination are sent by one system call (UDP GSO); up to
 //! [`quinn_udp::BATCH_SIZE`] are received by one. Coalescing on receipt (UDP GRO) is switched off: quinn-udp's control
-//! buffer has no room for its message beside ECN, address and time, and the kernel then leaves out the mark; besides, a
-//! congestion controller wants each packet's own time.
+//! buffer has no room for its message besides ECN, address and time, and the kernel then omits the mark; also, a
+//! congestion controller needs each packet's own time.
 
 mod error;
 
@@ -22,21 +22,21 @@ use weir_units::Ecn;
 
 /// Bytes that a received datagram may have: a jumbo frame's.
 const MAX_DATAGRAM: usize = 9_216;
-/// Bytes that leave by one system call; the kernel takes one IP packet's worth.
+/// Maximum bytes per system call; the kernel accepts one IP packet's worth.
 const MAX_BATCH: usize = 64_000;
-/// How long a full send buffer is waited for before datagrams are thrown away.
+/// How long a full send buffer is waited for before datagrams are dropped.
 const SEND_PATIENCE: Duration = Duration::from_millis(5);
 
 /// How a port works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UdpConfig {
-    /// Whether datagrams of one length may leave as one, to be cut by the kernel (UDP GSO). Taps that look at a link's
-    /// packets before the kernel has cut them want it off.
+    /// Whether datagrams of one length may be sent as one and segmented by the kernel (UDP GSO). Taps that see a link's
+    /// packets before segmentation need it off.
     pub segmentation: bool,
-    /// Bytes of the kernel's buffers each way; `None` leaves them as they are. The kernel may give less.
+    /// Bytes of the kernel's buffers per direction; `None` leaves them unchanged. The kernel may grant less.
     pub buffer: Option<usize>,
-    /// Whether what routers and hosts say by ICMP is kept for [`UdpPort::poll_error`]. It then has to be asked for, or else
-    /// [`UdpPort::wait_ready`] does not wait any more.
+    /// Whether ICMP errors are kept for [`UdpPort::poll_error`]. They then have to be read, or else
+    /// [`UdpPort::wait_ready`] no longer waits.
     pub errors: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for UdpConfig {
     }
 }
 
-/// What a port has done so far.
+/// Counters of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct UdpCounters {
     /// Datagrams given to the kernel.
@@ -70,13 +70,13 @@ pub struct UdpCounters {
 pub struct Received<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// Who sent it.
+    /// Its source.
     pub from: SocketAddr,
-    /// The address that it was sent to, where the system tells.
+    /// The destination address, if the system reports it.
     pub to: Option<IpAddr>,
     /// The ECN field on arrival.
     pub ecn: Ecn,
-    /// When the kernel took it in, as time of day since 1970.
+    /// When the kernel received it, as time of day since 1970.
     pub kernel_time: Option<Duration>,
 }
 
@@ -94,7 +94,7 @@ pub struct UdpPort {
     errors: bool,
 }
 
-/// What there may be after a wait.
+/// What a wait found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
     /// A datagram to receive.
@@ -103,7 +103,7 @@ pub struct Ready {
     pub error: bool,
 }
 
-/// Datagrams that wait to leave together.
+/// Datagrams waiting to be sent together.
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -121,7 +121,7 @@ fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
     EcnCodepoint::from_bits(ecn.bits())
 }
 
-/// An address as the socket tells it where it serves both families.
+/// An address as the socket reports it if it serves both families.
 fn canonical(a: SocketAddr) -> SocketAddr {
     match a.ip() {
         IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(a, |v4| SocketAddr::new(v4.into(), a.port())),
@@ -131,7 +131,7 @@ fn canonical(a: SocketAddr) -> SocketAddr {
 
 fn state_of(socket: &UdpSocket) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(socket.into())?;
-    // See the top of this file. Kernels before 5.0 have no coalescing to switch off.
+    // See the module documentation. Kernels before 5.0 have no coalescing to switch off.
     let _ = setsockopt(socket, sockopt::UdpGroSegment, &false);
     Ok(state)
 }
@@ -140,14 +140,14 @@ impl UdpPort {
     /// Takes over a bound socket and makes it non-blocking.
     ///
     /// # Errors
-    /// Where the system refuses what batches, marks and times need.
+    /// Errors: the system refuses what batches, marks and timestamps need.
     pub fn new(socket: UdpSocket, config: UdpConfig) -> io::Result<Self> {
         let state = state_of(&socket)?;
         if config.errors {
             error::enable(&socket)?;
         }
         if let Some(bytes) = config.buffer {
-            // Past the system's limit where the process has the privilege, and else as much as is allowed.
+            // Beyond the system's limit if the process has the privilege, otherwise as much as is allowed.
             if setsockopt(&socket, sockopt::RcvBufForce, &bytes).is_err() {
                 let _ = setsockopt(&socket, sockopt::RcvBuf, &bytes);
             }
@@ -169,11 +169,11 @@ impl UdpPort {
         })
     }
 
-    /// The same socket once more, with batches, buffers and counters of its own: for one thread that sends and another that
+    /// The same socket again, with separate batches, buffers and counters: for one thread that sends and another that
     /// receives.
     ///
     /// # Errors
-    /// Where the system has no descriptors left.
+    /// Errors: the system has no descriptors left.
     pub fn twin(&self) -> io::Result<Self> {
         let config = UdpConfig { segmentation: self.segments > 1, buffer: None, errors: self.errors };
         Self::new(self.socket.try_clone()?, config)
@@ -182,11 +182,11 @@ impl UdpPort {
     /// The address that it is bound to.
     ///
     /// # Errors
-    /// Where the system does not tell.
+    /// Errors: the system does not report it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
-    /// What it has done so far.
+    /// Its counters.
     pub fn counters(&self) -> UdpCounters {
         self.counters
     }
@@ -195,12 +195,12 @@ impl UdpPort {
         self.last_error.as_ref()
     }
 
-    /// Adds a datagram to what leaves with the next [`Self::flush`], or earlier.
+    /// Adds a datagram to those sent with the next [`Self::flush`], or earlier.
     pub fn send(&mut self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
         self.send_from(None, to, ecn, bytes);
     }
 
-    /// The same from one of several addresses of this host; from the one that the system takes where there is none.
+    /// Likewise from one of several addresses of this host; from the system's choice if there is none.
     pub fn send_from(&mut self, from: Option<IpAddr>, to: SocketAddr, ecn: Ecn, bytes: &[u8]) {
         let b = &self.out;
         let joins = b.to == Some(to)
@@ -223,7 +223,7 @@ impl UdpPort {
         b.closed = bytes.len() < b.segment || bytes.is_empty();
     }
 
-    /// Gives the kernel what waits.
+    /// Passes waiting datagrams to the kernel.
     pub fn flush(&mut self) {
         let mut out = std::mem::take(&mut self.out);
         if let (Some(to), true) = (out.to, out.count > 0) {
@@ -243,8 +243,8 @@ impl UdpPort {
         self.out = Batch { bytes: out.bytes, ..Batch::default() };
     }
 
-    /// The device or the path cannot cut batches: from now on every datagram leaves alone. quinn-udp has ceased to write
-    /// ECN marks with the refusal, so that its state is made anew.
+    /// The device or the path cannot segment batches: from now on every datagram is sent separately. quinn-udp has
+    /// stopped writing ECN marks with the refusal, so its state is created again.
     fn one_by_one(&mut self, ends: Ends, ecn: Ecn, bytes: &[u8], size: usize) {
         self.segments = 1;
         if let Ok(state) = state_of(&self.socket) {
@@ -268,11 +268,11 @@ impl UdpPort {
         let t = Transmit { destination: ends.1, ecn: codepoint(ecn), contents, segment_size, src_ip: ends.0 };
         self.counters.send_calls += 1;
         match self.state.try_send((&self.socket).into(), &t) {
-            // An earlier datagram's fate, told once in place of sending this one.
+            // An earlier datagram's error, reported once instead of sending this one.
             Err(e) if self.errors && error::is_told_by_icmp(&e) => self.state.try_send((&self.socket).into(), &t),
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
-                // Interrupted or not, the second try tells.
+                // Interrupted or not, the second try decides.
                 let _ = ppoll(&mut fds, Some(TimeSpec::from(SEND_PATIENCE)), None);
                 self.state.try_send((&self.socket).into(), &t)
             }
@@ -280,10 +280,10 @@ impl UdpPort {
         }
     }
 
-    /// Receives what has come, up to one batch; how many datagrams [`Self::datagram`] can give.
+    /// Receives pending datagrams, up to one batch; returns how many [`Self::datagram`] can return.
     ///
     /// # Errors
-    /// Where the system reports anything but that nothing is there.
+    /// Errors: the system reports anything but that no datagram is pending.
     pub fn receive(&mut self) -> io::Result<usize> {
         let mut chunks = self.buffers.chunks_exact_mut(MAX_DATAGRAM);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
@@ -299,7 +299,7 @@ impl UdpPort {
         }
     }
 
-    /// A datagram of the batch received last; `None` where it was too long to be taken whole.
+    /// A datagram of the last received batch; `None` if it was too long to be received whole.
     pub fn datagram(&mut self, index: usize) -> Option<Received<'_>> {
         let meta = self.metas.get(index)?;
         if meta.len >= MAX_DATAGRAM {
@@ -316,18 +316,18 @@ impl UdpPort {
         })
     }
 
-    /// Waits until a datagram or a wake-up is there, or the time is over; whether a datagram may be there.
+    /// Waits until a datagram or a wake-up is pending, or the time is over; returns whether a datagram may be pending.
     ///
     /// # Errors
-    /// Where the system cannot wait.
+    /// Errors: the system cannot wait.
     pub fn wait(&self, time: Duration, waker: Option<&Waker>) -> io::Result<bool> {
         self.wait_ready(time, waker).map(|r| r.datagram || r.error)
     }
 
-    /// The same, told apart.
+    /// Likewise, distinguishing them.
     ///
     /// # Errors
-    /// Where the system cannot wait.
+    /// Errors: the system cannot wait.
     pub fn wait_ready(&self, time: Duration, waker: Option<&Waker>) -> io::Result<Ready> {
         let other = waker.map_or(self.socket.as_fd(), |w| w.0.as_fd());
         let mut fds = [self.socket.as_fd(), other].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
@@ -339,7 +339,7 @@ impl UdpPort {
         }
         let is_set = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| !r.is_empty());
         if let Some(w) = waker.filter(|_| is_set(&fds[1])) {
-            // It counts wake-ups; reading sets it back. That somebody else has read it first is no failure.
+            // It counts wake-ups; reading resets it. It is no failure if another thread has read it first.
             let _ = w.0.read();
         }
         let error = fds[0].revents().is_some_and(|r| r.contains(PollFlags::POLLERR));
@@ -351,14 +351,14 @@ impl UdpPort {
         Ok(Ready { datagram, error })
     }
 
-    /// What a router or host has said of a datagram sent earlier, oldest first; `None` where nobody has said anything, or
+    /// The error reported by a router or host about an earlier datagram, oldest first; `None` if there is none, or
     /// [`UdpConfig::errors`] is off.
     pub fn poll_error(&mut self) -> Option<PathError> {
         if self.errors { error::poll(&self.socket) } else { None }
     }
 }
 
-/// Where a datagram comes from, if that is to be one of several addresses, and where it goes.
+/// A datagram's source, if it has to be one of several addresses, and its destination.
 type Ends = (Option<IpAddr>, SocketAddr);
 
 /// Wakes a thread that waits in [`UdpPort::wait`], from any other.
@@ -366,16 +366,16 @@ type Ends = (Option<IpAddr>, SocketAddr);
 pub struct Waker(EventFd);
 
 impl Waker {
-    /// One that nobody has called yet.
+    /// One without a pending wake-up.
     ///
     /// # Errors
-    /// Where the system has no descriptors left.
+    /// Errors: the system has no descriptors left.
     pub fn new() -> io::Result<Self> {
         Ok(Self(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?))
     }
-    /// Ends the wait, or the next one.
+    /// Ends the current or the next wait.
     pub fn wake(&self) {
-        // The counter is full only where the waiting end is to wake up anyway.
+        // The counter is full only if the waiting end is to wake up anyway.
         let _ = self.0.write(1);
     }
 }
@@ -408,8 +408,8 @@ mod tests {
         all
     }
 
-    /// With UDP GRO on, the marks of datagrams that the kernel joins would be lost: 40 of one length, marked alike and
-    /// sent as one batch, are what it joins.
+    /// With UDP GRO on, the marks of datagrams coalesced by the kernel would be lost: it coalesces 40 of one length and
+    /// mark, sent as one batch.
     #[test]
     fn every_datagram_keeps_its_mark_and_its_time() {
         for (v6, segmentation) in [(false, true), (false, false), (true, true), (true, false)] {

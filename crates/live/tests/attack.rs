@@ -19,21 +19,21 @@ fn elapsed(since: &Clock) -> Duration {
     Duration::from_nanos(since.now().as_nanos() as u64)
 }
 
-/// What a stranger does with its connection; it is closed afterwards.
+/// A stranger's actions on its connection; it is closed afterwards.
 type Stranger = fn(&mut TcpStream);
 
-/// Does all of it, whether or not the listener has hung up meanwhile.
+/// Writes all of it, whether or not the listener has closed the connection meanwhile.
 fn say(stream: &mut TcpStream, bytes: &[u8]) {
     let _ = stream.write_all(bytes);
 }
 
-/// Waits until the listener hangs up.
+/// Waits until the listener closes the connection.
 fn hold(stream: &mut TcpStream) {
     let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
-/// An offer whose media would go to another machine in the clear.
+/// An offer whose media would be sent to another machine unencrypted.
 const IN_THE_CLEAR: &[u8] = b"v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\n\
     m=video 9000 RTP/AVPF 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\na=rtcp-mux\r\na=sendonly\r\n\r\n";
 
@@ -67,7 +67,7 @@ const STRANGERS: [(&str, Stranger); 9] = [
     }),
 ];
 
-/// Time that an honest call needs while `strangers` do what they do, and the reasons that the listener gave.
+/// Time that an honest call needs during the strangers' actions, and the reasons given by the listener.
 fn honest_call(secured: bool, strangers: &[(&str, Stranger)], of_each: usize) -> (Duration, Vec<String>) {
     let any = "127.0.0.1:0".to_owned();
     let identity = secured.then(|| Identity::generate().expect("an identity"));
@@ -91,7 +91,7 @@ fn honest_call(secured: bool, strangers: &[(&str, Stranger)], of_each: usize) ->
         }
         let caller = scope.spawn(|| {
             connected.wait();
-            // The strangers come first.
+            // The strangers connect first.
             std::thread::sleep(Duration::from_millis(300));
             let begin = Clock::starting_now();
             let joined = party(Direction::Send, trust).connect(&way(at.to_string()), &stop);
@@ -99,7 +99,7 @@ fn honest_call(secured: bool, strangers: &[(&str, Stranger)], of_each: usize) ->
         });
         party(Direction::Receive, trust).listen(&mut listener, &stop, &mut log).expect("the honest call");
         let took = caller.join().expect("no panic").expect("it is answered");
-        // Whoever is still connected is hung up on.
+        // Remaining connections are closed.
         drop(listener);
         took
     });
@@ -111,7 +111,7 @@ fn strangers_do_not_keep_an_honest_call_out() {
     for secured in [false, true] {
         let (took, reasons) = honest_call(secured, &STRANGERS, 1);
         assert!(took < Duration::from_secs(3), "{took:?}: {reasons:?}");
-        // Four at least have been refused by then, each with a line that names it.
+        // At least four have been refused by then, each with a line that names it.
         assert!(reasons.len() >= 4 && reasons.iter().all(|r| r.contains("127.0.0.1:")), "{reasons:?}");
     }
 }

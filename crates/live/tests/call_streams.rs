@@ -38,7 +38,7 @@ fn video(name: &str, rid: Option<&str>, character: Character, size: (u32, u32)) 
     }
 }
 
-/// Somebody who never stops talking.
+/// A speaker without pauses.
 fn audio() -> StreamSend {
     let model = AudioConfig { talk: None, ..AudioConfig::default() };
     let source = AudioSource::new(model, Timestamp::ZERO, 1).unwrap();
@@ -56,7 +56,7 @@ fn call(start: u64, ceiling: u64, streams: Vec<StreamSend>) -> StreamsSummary {
     let config = CallConfig {
         limits: Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(ceiling) },
         start_rate: DataRate::from_kbps(start),
-        // All streams come out this long after their capture.
+        // All streams are played this long after their capture.
         playout_deadline: TimeDelta::from_millis(300),
         adaptive_playout: false,
         ..CallConfig::default()

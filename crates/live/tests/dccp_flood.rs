@@ -15,7 +15,7 @@ use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 /// Connections of the server in all, and from one source.
 const MAX: usize = 40;
 const MAX_PER_SOURCE: usize = 12;
-/// Handshakes that a hostile source finishes, where it is let, and Requests that it leaves at that.
+/// Handshakes that a hostile source completes, if it may, and Requests that it abandons.
 const HANDSHAKES: u16 = 3_000;
 const REQUESTS: u16 = 3_000;
 const LONG: Duration = Duration::from_secs(20);
@@ -72,14 +72,14 @@ fn plan(idle_ms: i64) -> ServePlan {
     ServePlan { concurrent: MAX, idle, patience, every: TimeDelta::from_millis(100) }
 }
 
-/// What a hostile source was answered.
+/// The answers received by a hostile source.
 #[derive(Default, Debug)]
 struct Answers {
     opened: usize,
     too_busy: usize,
 }
 
-/// Handshakes from one address, one after the other, each connection then left alone.
+/// Handshakes from one address, one after the other, each connection then abandoned.
 fn flood(from: &str, to: SocketAddr) -> Answers {
     paced_flood(from, to, HANDSHAKES + REQUESTS, Duration::ZERO)
 }
@@ -106,7 +106,7 @@ fn paced_flood(from: &str, to: SocketAddr, requests: u16, pause: Duration) -> An
         if n % 2 == 1 {
             continue;
         }
-        // Answers to others before it may be there first.
+        // Answers to others may be received before it.
         while let Ok(length) = socket.recv(&mut buffer) {
             let bytes = &buffer[..length];
             let Ok(packet) = parse(bytes, 0) else { continue };
@@ -157,10 +157,10 @@ fn a_flood_of_handshakes_keeps_no_honest_sender_out() {
         }
         let answers = hostile.map(|h| h.join().unwrap());
         let sent = honest.join().unwrap();
-        // Each source has its share, again and again as idle ones are reset, and most are refused.
+        // Each source has its share again as idle ones are reset, and most are refused.
         assert!(answers.iter().all(|a| a.opened >= MAX_PER_SOURCE && a.too_busy > 1_000), "{answers:?}");
         assert!(sent.closed && sent.ended_by.is_none(), "{sent:?}");
-        // Idle ones go, without a flood and without anybody's help.
+        // Idle ones are reset without a flood too.
         let clock = Clock::starting_now();
         while port.connections() > 0 && clock.now() < Timestamp::from_secs(20) {
             std::thread::sleep(Duration::from_millis(10));
@@ -169,7 +169,8 @@ fn a_flood_of_handshakes_keeps_no_honest_sender_out() {
         over.store(true, Ordering::Relaxed);
         serving.join().unwrap().unwrap();
     });
-    // Those of the tests, two for the server and its port, three for the clients and one for a client's port: none for a connection.
+    // Those of the tests, two for the server and its port, three for the clients and one for a client's port: none per
+    // connection.
     assert!((6..=12).contains(&most_threads.load(Ordering::Relaxed)), "{most_threads:?} threads");
     assert!(seen.most_connections <= MAX && seen.with_data == 1, "{} {}", seen.most_connections, seen.with_data);
     let whole: Vec<_> = seen.reports.iter().filter(|r| r.closed && r.tally.datagrams > 0).collect();
@@ -284,6 +285,6 @@ fn a_stop_closes_what_is_open() {
         serving.join().unwrap().unwrap();
         assert!(client.recv(&mut [0; 10]).is_err());
     });
-    // What it sent is no datagram of a transfer.
+    // The data sent is no datagram of a transfer.
     assert_eq!((seen.reports.len(), seen.reports[0].closed, seen.reports[0].tally.damaged), (1, true, 1));
 }

@@ -62,7 +62,7 @@ fn clip() -> Clip {
     Clip::new(ClipSpec { pictures: Some(PICTURES), ..spec }).expect("a clip")
 }
 
-/// A port of this machine that nobody has, and the one above it.
+/// An unused port of this machine, and the one above it.
 fn free_port() -> u16 {
     loop {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -73,7 +73,7 @@ fn free_port() -> u16 {
     }
 }
 
-/// Waits until somebody listens.
+/// Waits until a socket listens.
 fn wait_for_port(port: u16) -> bool {
     let text = format!(":{port:04X} ");
     (0..200).any(|_| {
@@ -89,7 +89,7 @@ impl Running {
     fn start(command: &mut Command) -> Self {
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it is there"))
     }
-    /// Asks it to end, as by Ctrl-C, and waits for that.
+    /// Interrupts it, as by Ctrl-C, and waits for its end.
     fn interrupt(&mut self) {
         let _ = kill(Pid::from_raw(self.0.id() as i32), Signal::SIGINT);
         self.wait();
@@ -121,7 +121,7 @@ fn send(codec: VideoCodec, port: u16, key: Option<&SrtpKey>) -> u64 {
     let controller = Registry::builtin().make("fixed", &setup).expect("built in").sender;
     let encoder = encoder(codec).expect("looked for before");
     let source = EncodedSource::new(Box::new(clip()), encoder, now).expect("sizes fit");
-    // The clip would begin again: nobody asks it to.
+    // The clip would repeat, but no more is requested.
     let source = Source::Codec(Box::new(source));
     let config = EndpointConfig { ssrc: SSRC, ntp_epoch: clock.ntp_epoch(), ..EndpointConfig::default() };
     let endpoint = Endpoint::new(config, Some(SendConfig::new(source, controller, limits)), None, now);
@@ -145,7 +145,7 @@ fn pictures(path: &Path) -> Vec<Picture> {
     bytes.chunks_exact(FRAME).map(picture).collect()
 }
 
-/// The mean PSNR of luma of pictures beside the clip's.
+/// The mean PSNR of luma of pictures against the clip's.
 fn psnr_beside_clip(pictures: &[Picture]) -> f64 {
     let mut original = Picture::new(SIZE.0, SIZE.1).expect("a size");
     let mut clip = clip();
@@ -160,13 +160,13 @@ fn psnr_beside_clip(pictures: &[Picture]) -> f64 {
 fn check_played(what: &str, out: &Path, sent: u64) {
     let played = pictures(out);
     println!("{what}: {sent} frames sent, {} played, PSNR {:.1} dB", played.len(), psnr_beside_clip(&played));
-    // The last frame or two may wait for a next one that does not come.
+    // The last frame or two may wait for a next one that is never sent.
     assert!((sent - 3..=sent).contains(&(played.len() as u64)), "{what}: {} of {sent} played", played.len());
     let psnr = psnr_beside_clip(&played);
     assert!((28.0..60.0).contains(&psnr), "{what}: {psnr} dB");
 }
 
-/// What comes between the socket and the pictures.
+/// The stage between the socket and the pictures.
 struct Playing {
     depay: &'static [&'static str],
     encoding: &'static str,
@@ -225,7 +225,7 @@ fn gstreamer_plays(what: &Playing, name: &str, key: Option<&SrtpKey>) {
     let _ = fs::remove_dir_all(dir);
 }
 
-/// Words of a pipeline as a shell takes them: exclamation marks and brackets are its own.
+/// Words of a pipeline as shell arguments: exclamation marks and brackets are special there.
 fn shell(pipeline: &str) -> String {
     let quoted = |w: &str| format!("'{}'", w.replace('"', ""));
     pipeline.split_whitespace().map(quoted).collect::<Vec<_>>().join(" ")
@@ -308,8 +308,8 @@ fn ffmpeg_plays_h264_under_srtp() {
     ffmpeg_plays(VideoCodec::H264, "ffmpeg-srtp", Some(&key));
 }
 
-/// From capture to playout. On a busy machine the other program sends late, and a frame that comes too late takes those that refer
-/// to it with it: what is judged here is what becomes of the bytes, not when they come.
+/// From capture to playout. On a busy machine the other program sends late, and a frame received too late breaks those
+/// that refer to it: this test judges the bytes, not their timing.
 const PATIENCE: TimeDelta = TimeDelta::from_millis(3_000);
 
 /// Receives on a socket until the program has ended, and records the pictures.
@@ -319,7 +319,7 @@ fn receive(codec: VideoCodec, socket: UdpSocket, record: &Path, program: &mut Ru
         EndpointConfig { ssrc: 9, remote_ssrc: SSRC, ntp_epoch: clock.ntp_epoch(), ..EndpointConfig::default() };
     let receive = ReceiveConfig { playout_deadline: Some(PATIENCE), content: true, ..ReceiveConfig::default() };
     let endpoint = Endpoint::new(config, None, Some(receive), clock.now());
-    // Where to report to, until the sender is heard.
+    // Destination of reports, until the sender is heard.
     let nobody = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let peer = Peer::Follow(nobody.local_addr().expect("an address"));
     let mut end = LiveEnd::new(socket, UdpConfig::default(), peer, endpoint).expect("a socket");
@@ -348,7 +348,7 @@ fn receive(codec: VideoCodec, socket: UdpSocket, record: &Path, program: &mut Ru
     playing.finish().expect("the decoder ends")
 }
 
-/// Pictures of a recording, each beside its original.
+/// Pictures of a recording, each against its original.
 fn check_received(name: &str, summary: &DecodeSummary, record: &Path, original: &Path) {
     let file = fs::File::open(record).expect("it was recorded");
     let mut reader = Y4mReader::new("recording", Unseekable(std::io::BufReader::new(file))).expect("Y4M");
@@ -356,7 +356,7 @@ fn check_received(name: &str, summary: &DecodeSummary, record: &Path, original: 
     let mut picture = Picture::new(SIZE.0, SIZE.1).expect("a size");
     let (mut count, mut sum) = (0, 0.0);
     while reader.next_picture(&mut picture).expect("whole pictures") {
-        // A picture that came late is the one before once more: each is looked for among its neighbours.
+        // A late picture repeats the previous one: each is compared with its neighbours too.
         let near = originals.iter().skip(count as usize).take(3);
         let best = near.map(|o| PlaneErrors::between(o, &picture).expect("one size").psnr().y).fold(0.0, f64::max);
         sum += best;
@@ -367,7 +367,7 @@ fn check_received(name: &str, summary: &DecodeSummary, record: &Path, original: 
     assert_eq!(originals.len() as u64, PICTURES);
     assert!((PICTURES - 2..=PICTURES).contains(&summary.intact), "{name}: {summary:?}");
     assert_eq!((summary.undecodable, summary.concealed, summary.overrun), (0, 0, 0), "{name}: {summary:?}");
-    // Flat test pictures come through almost as they were, but not all samples of all pictures.
+    // Flat test pictures are decoded almost unchanged, but not all samples of all pictures.
     assert!((28.0..PSNR_CAP).contains(&psnr), "{name}: {psnr} dB over {count} pictures");
 }
 

@@ -85,7 +85,7 @@ fn a_call_on_loopback_loses_nothing_and_keeps_its_rate() {
         assert_eq!(s.receiver.loss, Some(0.0));
         assert_eq!((a.rtp[1], b.rtp[0]), (s.sender.sent.rtp_packets, s.sender.sent.rtp_packets));
         assert_eq!(a.rtp[0] + b.rtp[1], 0);
-        // Feedback on every 50 to 100 ms, and a BYE at the end.
+        // Feedback every 50 to 100 ms, and a BYE at the end.
         let unread = b.rtcp[1] - a.rtcp[0];
         assert!(b.rtcp[1] >= 10 && unread <= 2, "{:?} {:?}", a.rtcp, b.rtcp);
         assert_eq!(s.receiver.counters.byes, 1);
@@ -140,14 +140,15 @@ fn a_call_goes_over_dccp_and_closes() {
         let duration = Some(TimeDelta::from_millis(2_000));
         let s = loopback(&config, &Registry::builtin(), duration, &stop, (&mut a, &mut b)).unwrap();
         assert!((55..=65).contains(&s.sender.frames_sent), "{}", s.sender.frames_sent);
-        // 2 Mbit/s in frames of 8,333 bytes are 7 packets 30 times a second; the first ones meet slow start.
+        // 2 Mbit/s in frames of 8,333 bytes are 7 packets 30 times per second; the first ones are limited by slow
+        // start.
         let (dccp, received) = (s.sender.dccp.expect("over DCCP"), s.receiver.dccp.expect("over DCCP"));
         assert_eq!(dccp.ccid, Some(ccid));
         assert!((200..=430).contains(&a.rtp[1]) && dccp.rejected < 150, "{} {dccp:?}", a.rtp[1]);
         assert_eq!((a.rtp[1], s.receiver.loss), (b.rtp[0], Some(0.0)));
         assert!(b.marks.iter().all(|e| *e == Ecn::Ect0));
         assert!(a.rtcp[0] >= 1 && b.rtcp[0] >= 2, "{:?} {:?}", a.rtcp, b.rtcp);
-        // Acknowledgements come besides.
+        // Plus acknowledgements.
         assert!(received.packets_sent > b.rtcp[1] + 20, "{received:?}");
         assert_eq!(s.receiver.counters.byes, 1);
         assert_eq!((dccp.end.as_deref(), received.end.as_deref()), (Some("closed"), Some("closed")));
@@ -248,7 +249,7 @@ fn pictures_come_through_encoder_network_and_decoder() {
 #[test]
 fn a_call_begins_with_pictures_and_shows_them_as_soon_as_jitter_allows() {
     let (send, receive) = h264((640, 480), "30");
-    // A key frame of this size takes more than a tenth of a second to leave.
+    // A key frame of this size takes more than a tenth of a second to send.
     let config = fixed_rate(600);
     assert!(config.adaptive_playout && config.playout_deadline == TimeDelta::from_millis(400));
     let (duration, stop) = (Some(TimeDelta::from_secs(3)), AtomicBool::new(false));
@@ -257,7 +258,7 @@ fn a_call_begins_with_pictures_and_shows_them_as_soon_as_jitter_allows() {
     let video = s.video.unwrap();
     assert_eq!((video.received.undecodable, video.received.missed), (0, 0), "{:?}", video.received);
     assert_eq!(video.sent.key_frames, 1, "nothing has to be asked for again");
-    // The last ones are under way when the call ends.
+    // The last ones are in flight when the call ends.
     assert!(video.received.intact + 8 >= video.sent.frames && video.received.intact >= 50, "{video:?}");
     let delay = video.received.glass_to_glass.unwrap();
     assert!(delay.p50_ms < 200.0 && delay.max_ms < 700.0, "{delay:?}");

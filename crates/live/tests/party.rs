@@ -42,7 +42,7 @@ fn video(direction: Direction) -> VideoCall {
     VideoCall { send, receive }
 }
 
-/// Both ends of a call of 1.5 s, the connecting one first; it is the one that ends it.
+/// Both ends of a call of 1.5 s, the connecting one first; it ends the call.
 fn call(connecting: &Party, listening: &Party) -> [Result<PartySummary, CallError>; 2] {
     let any = Signalling::Tcp("127.0.0.1:0".into());
     let mut listener = Listener::bind(&any, None, &Trust::default()).expect("a port");
@@ -74,7 +74,7 @@ fn pictures_go_one_way_under_any_controller() {
                 let parties = [party(Direction::Send, controller), party(Direction::Receive, "gcc")];
                 let [a, b] = call(&parties[0], &parties[1]).map(|s| s.expect("it runs"));
                 let shown = b.received.expect("pictures").intact;
-                // Windows and small first rates delay the first key frame.
+                // Windows and low initial rates delay the first key frame.
                 assert!((5..=48).contains(&shown), "{controller}: {shown} shown");
                 assert_eq!(b.end.counters.byes, 1, "{controller}");
                 assert!(b.end.duration_s < 4.0, "{controller}: the goodbye ends the other end's call");
@@ -104,7 +104,7 @@ fn pictures_go_over_dccp() {
             });
         }
         scope.spawn(|| {
-            // Both send, each by its own.
+            // Both send, each with its own controller.
             let ways =
                 [2, 3].map(|ccid| over(Direction::SendReceive, &format!("ccid{ccid}"), Some(Transport::Dccp { ccid })));
             let [a, b] = call(&ways[0], &ways[1]).map(|s| s.expect("it runs"));
@@ -133,7 +133,7 @@ fn ends_that_do_not_fit_get_the_reason() {
     let reason = connecting.expect_err("one has no keys").to_string();
     assert!(reason.contains("refused the call") && reason.contains("--no-srtp"), "{reason}");
     assert!(matches!(listening, Err(CallError::Signal(SignalError::Stopped))), "it listens on");
-    // DCCP has no keys, and its controllers nothing without it.
+    // DCCP has no keys, and its controllers need it.
     let dccp = Some(Transport::Dccp { ccid: 3 });
     let protected = party(Direction::Send, "ccid3");
     let protected = Party { call: CallConfig { transport: dccp, ..protected.call }, ..protected };

@@ -28,7 +28,7 @@ fn party(media: Vec<PartyMedia>) -> Party {
     let call = CallConfig {
         limits: Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_mbps(3) },
         start_rate: DataRate::from_kbps(1_500),
-        // All streams come out this long after their capture.
+        // All streams are played this long after their capture.
         playout_deadline: TimeDelta::from_millis(300),
         adaptive_playout: false,
         ..CallConfig::default()
@@ -36,7 +36,7 @@ fn party(media: Vec<PartyMedia>) -> Party {
     Party { call, media, ip: None, port: 0, trust: Trust::default() }
 }
 
-/// Audio, a camera of so many encodings and, where wanted, a screen.
+/// Audio, a camera of this many encodings and, optionally, a screen.
 fn media(direction: Direction, encodings: usize, screen: bool) -> Vec<PartyMedia> {
     let of = |mid, coding| PartyMedia { mid: Label::new(mid), direction, coding };
     let video = |sizes: &[(u32, u32)]| PartyCoding::Video {
@@ -93,10 +93,10 @@ fn receive(codec: StreamCodec) -> PartyReceive {
     }
 }
 
-/// One call at a time: encoders beside each other would take each other's time.
+/// One call at a time: concurrent encoders would compete for CPU time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Both ends of a call, the connecting one first; it ends it.
+/// Both ends of a call, the connecting one first; it ends the call.
 fn call(connecting: &Party, listening: &Party) -> [PartyStreamsSummary; 2] {
     let _turn = TURN.lock();
     let ((mut listener, by), stop) = (listener(), AtomicBool::new(false));
@@ -142,7 +142,7 @@ fn audio_a_camera_of_two_encodings_and_a_screen_go_to_another_end() {
 
 #[test]
 fn what_is_refused_does_not_go_and_the_rest_does() {
-    // The other end takes the first encoding of the camera, which is the large one, and no screen.
+    // The other end accepts the first encoding of the camera, which is the large one, and no screen.
     let [a, b] = call(&party(media(Direction::Send, 2, true)), &party(media(Direction::Receive, 1, false)));
     let sent: Vec<&str> = a.sent.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(sent, ["audio", "1 0"]);
@@ -177,7 +177,7 @@ fn an_offer_of_one_stream_is_taken_as_one() {
     }
 }
 
-/// A listener at a free port, and the way to it.
+/// A listener at a free port, and the means to reach it.
 fn listener() -> (Listener, Signalling) {
     let any = Signalling::Tcp("127.0.0.1:0".into());
     let listener = Listener::bind(&any, None, &Trust::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Session descriptions that somebody has spoilt: each is answered or refused, within its bounds.
+//! Corrupted session descriptions: each is answered or refused, within its bounds.
 
 use proptest::prelude::*;
 use weir_live::sdp::{Description, MAX_ENCODINGS, MAX_SECTIONS};
@@ -12,7 +12,7 @@ const SEEDS: [&str; 5] = [
     include_str!("sdp/offer-of-a-browser"),
 ];
 
-/// Answers a description as ends of one and of several streams, and takes it as an answer to their offers.
+/// Answers a description as ends of one and of several streams, and accepts it as an answer to their offers.
 fn check(text: &str) {
     let Ok(d) = Description::parse(text) else { return };
     assert!(d.sections.len() <= MAX_SECTIONS);
@@ -38,7 +38,7 @@ fn seeds_are_right_and_fit_each_other() {
     assert_eq!((agreed.streams.len(), agreed.streams[1].send.len(), agreed.refused.len()), (3, 2, 0));
     assert_eq!((one.media().count(), dccp.media().count(), browser.media().count()), (1, 1, 2));
     assert_eq!(browser.sections.len(), 3);
-    // An end of one stream takes the browser's video, and leaves audio and data.
+    // An end of one stream accepts the browser's video, and refuses audio and data.
     let (_, agreed) = one.answer(&browser).expect("both have H.264");
     assert_eq!((agreed.streams.len(), agreed.refused.len()), (1, 2));
     SEEDS.iter().for_each(|s| check(s));

@@ -1,6 +1,6 @@
-//! What a call outlives on real sockets, through a forwarder that misbehaves for a while.
+//! What a call survives on real sockets, through a forwarder that misbehaves for a while.
 //!
-//! The while is a second and a half; WEIR_SURVIVAL_SECONDS=10 makes it longer.
+//! The default is 1.5 s; WEIR_SURVIVAL_SECONDS=10 makes it longer.
 
 use std::collections::BinaryHeap;
 use std::net::{SocketAddr, UdpSocket};
@@ -15,9 +15,9 @@ use weir_media::PerfectCodec;
 use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// When the path begins to misbehave: controllers have risen by then.
+/// When the path begins to misbehave: controllers have increased their rates by then.
 const BEGIN: TimeDelta = TimeDelta::from_secs(2);
-/// How long media may take to come back.
+/// Maximum time until media is played again.
 const RETURN: TimeDelta = TimeDelta::from_secs(2);
 const PLAYOUT: TimeDelta = TimeDelta::from_millis(300);
 
@@ -26,7 +26,7 @@ fn misbehaviour() -> TimeDelta {
     TimeDelta::from_secs_f64(told.unwrap_or(1.5))
 }
 
-/// What the path does to each datagram while it misbehaves.
+/// The path's effect on each datagram while it misbehaves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Trouble {
     None,
@@ -39,11 +39,11 @@ enum Trouble {
     Shuffle,
     /// Changes a byte of every fifth datagram.
     Corrupt,
-    /// Adds four datagrams of nonsense to each.
+    /// Adds four garbage datagrams to each.
     Garbage,
 }
 
-/// A generator of numbers that need not be good.
+/// A simple random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -56,7 +56,7 @@ impl Dice {
     }
 }
 
-/// Nonsense, half of it under headers that look right.
+/// Garbage, half of it with valid headers.
 fn nonsense(dice: &mut Dice, like: &[u8]) -> Vec<u8> {
     let length = (dice.roll() % 1_300) as usize;
     let mut bytes: Vec<u8> = (0..length).map(|_| dice.roll() as u8).collect();
@@ -66,18 +66,18 @@ fn nonsense(dice: &mut Dice, like: &[u8]) -> Vec<u8> {
         1 => bytes
             .splice(..bytes.len().min(2), [0x80 | dice.roll() as u8 & 0x1f, 200 + (dice.roll() % 8) as u8])
             .for_each(drop),
-        // The call's own header, and nothing right behind it.
+        // The call's own header, followed by garbage.
         2 => bytes.splice(..bytes.len().min(12), like.iter().copied().take(12)).for_each(drop),
         _ => {}
     }
     bytes
 }
 
-/// Forwards between two sockets until told to stop.
+/// Forwards between two sockets until stopped.
 fn forward(sockets: [&UdpSocket; 2], to: [SocketAddr; 2], trouble: Trouble, clock: &Clock, stop: &AtomicBool) {
     let mut dice = Dice(7);
     let mut buffer = [0; 4_096];
-    // Datagrams that wait, by the time of their departure, the earliest first.
+    // Waiting datagrams, by departure time, the earliest first.
     let mut waiting: BinaryHeap<(std::cmp::Reverse<Timestamp>, u64, usize, Vec<u8>)> = BinaryHeap::new();
     let (begin, end) = (Timestamp::ZERO + BEGIN, Timestamp::ZERO + BEGIN + misbehaviour());
     let mut free_at = [Timestamp::ZERO; 2];
@@ -217,7 +217,7 @@ fn ends(clock: &Clock, srtp: bool) -> Ends {
     Ends { sender, receiver, middle, to, sender_socket }
 }
 
-/// A call through the trouble, and two seconds more than media may take to come back.
+/// A call with the fault, and two seconds more than the maximum recovery time.
 fn survive(trouble: Trouble, srtp: bool) -> (Played, EndSummary, EndSummary) {
     let clock = Clock::starting_now();
     let mut e = ends(&clock, srtp);
@@ -260,7 +260,7 @@ fn media_return_within_two_seconds_of_the_path() {
                 let before = played.share(begin - second, begin);
                 let during = played.share(begin + PLAYOUT, end);
                 let after = played.share(end + RETURN, end + RETURN + second);
-                // The first instant behind the trouble from which on half a second of frames is played.
+                // The first time after the fault from which on half a second of frames is played.
                 let half = TimeDelta::from_millis(500);
                 let returned = (0..40).find(|i| {
                     let from = end + TimeDelta::from_millis(i * 100);
@@ -282,7 +282,7 @@ fn media_return_within_two_seconds_of_the_path() {
                 assert!(sender.sent.rtp_packets > 100 && receiver.received.rtp_packets > 50);
                 match trouble {
                     Trouble::Outage => assert!(during < 0.3, "{during}"),
-                    // Nonsense that SRTP keeps out changes nothing, and reordering within the playout delay neither.
+                    // Garbage rejected by SRTP changes nothing, nor does reordering within the playout delay.
                     Trouble::Shuffle => assert!(during > 0.8, "{during}"),
                     Trouble::Garbage if srtp => assert!(during > 0.8, "{during}"),
                     _ => {}
@@ -310,10 +310,10 @@ fn a_sender_that_begins_anew_is_taken_up_with_and_without_a_goodbye() {
                     bye: false,
                     silence: None,
                 };
-                // With a goodbye nothing has to be waited for.
+                // With a BYE there is no need to wait.
                 let end = if goodbye { 6_000 } else { 4_500 + misbehaviour().as_millis() };
                 let mut played = Played::default();
-                // An outage around its end takes the goodbye away.
+                // An outage around its end drops the BYE.
                 let trouble = if goodbye { Trouble::None } else { Trouble::Outage };
                 std::thread::scope(|scope| {
                     let middle = [&e.middle[0], &e.middle[1]];

@@ -1,11 +1,11 @@
-//! Where pictures come from, in real time.
+//! Picture sources in real time.
 
 use std::sync::Arc;
 use weir_media::{FrameRate, MediaError, Picture, PictureSource};
 
-/// Most memory of pictures that are drawn before the call.
+/// Maximum memory of pictures drawn before the call.
 const REEL_BYTES: usize = 192 << 20;
-/// Most seconds of them.
+/// Maximum seconds of them.
 const REEL_SECONDS: f64 = 4.0;
 
 /// Pictures for a call.
@@ -13,14 +13,14 @@ pub struct Camera {
     kind: Kind,
     size: (u32, u32),
     rate: FrameRate,
-    /// Pictures come when they come, rather than when they are due.
+    /// Pictures arrive in their own time rather than when they are due.
     live: bool,
 }
 
 enum Kind {
     /// Pictures that are there already, shown forth and back.
     Reel { pictures: Vec<Arc<Picture>>, next: usize, back: bool },
-    /// Pictures that are read as they are wanted, from the beginning again at the end where that can be.
+    /// Pictures read on demand, repeated from the beginning at the end if possible.
     Stream { source: Box<dyn PictureSource + Send>, again: bool },
 }
 
@@ -31,11 +31,11 @@ impl std::fmt::Debug for Camera {
 }
 
 impl Camera {
-    /// Takes the first pictures of a clip into memory, some seconds of them, and shows them forth and back: drawing takes
-    /// no time of the call.
+    /// Reads the first seconds of a clip into memory and shows them forwards and backwards, so that drawing takes no
+    /// time during the call.
     ///
     /// # Errors
-    /// Where the clip fails or has no picture.
+    /// Errors: the clip fails or has no picture.
     pub fn reel(clip: &mut dyn PictureSource, rate: FrameRate) -> Result<Self, MediaError> {
         let size = clip.size();
         let bytes = Picture::len_of(size.0, size.1)?;
@@ -51,12 +51,12 @@ impl Camera {
         Ok(Self { kind: Kind::Reel { pictures, next: 0, back: false }, size, rate, live: false })
     }
 
-    /// Reads pictures as they are due; at the end it begins again where `again` says so.
+    /// Reads pictures as they are due; at the end it restarts if `again` is set.
     pub fn file(source: Box<dyn PictureSource + Send>, rate: FrameRate, again: bool) -> Self {
         Self { size: source.size(), kind: Kind::Stream { source, again }, rate, live: false }
     }
 
-    /// Takes pictures as they come: a camera's, or another program's. Its reader waits for them.
+    /// Takes pictures as they arrive: a camera's, or another program's. Its reader waits for them.
     pub fn live(source: Box<dyn PictureSource + Send>, rate: FrameRate) -> Self {
         Self { size: source.size(), kind: Kind::Stream { source, again: false }, rate, live: true }
     }
@@ -69,7 +69,7 @@ impl Camera {
     pub fn rate(&self) -> FrameRate {
         self.rate
     }
-    /// Whether pictures come when they come.
+    /// Whether pictures arrive in their own time.
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use weir_units::TimeDelta;
 
-    /// Pictures whose first sample counts.
+    /// Pictures whose first sample is a counter.
     struct Counting(u8, u8);
 
     impl PictureSource for Counting {

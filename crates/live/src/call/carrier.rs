@@ -1,4 +1,4 @@
-//! What carries a call's packets: plain datagrams, or DCCP.
+//! The carrier of a call's packets: plain datagrams, or DCCP.
 
 use crate::call::config::CallConfig;
 use crate::call::{CallError, random};
@@ -11,7 +11,7 @@ use weir_session::{Datagram, Endpoint, Outcome};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::{DatagramKind, kind_of};
 
-/// What carries a call's packets.
+/// The carrier of a call's packets.
 pub struct Carrier(Inner);
 
 enum Inner {
@@ -19,11 +19,11 @@ enum Inner {
     Dccp(Box<DccpEnd>),
 }
 
-/// Packets that may wait at first: a kernel's five would lose the first key frame.
+/// Initial queue capacity in packets: with a kernel's five, the first key frame would be lost.
 const QUEUE: usize = 64;
 
-/// How a call runs over DCCP: a connection of this congestion control, and its use. What would come too late for its playout need not
-/// leave, and a full queue keeps key frames.
+/// A call over DCCP: a connection with this congestion control, and how it is used. Packets too late for their playout
+/// are not sent, and a full queue keeps key frames.
 pub(super) fn over_dccp(call: &CallConfig, ccids: Ccids, is_v6: bool) -> Result<(Config, DccpConfig), CallError> {
     let connection = Config {
         ccids,
@@ -36,27 +36,27 @@ pub(super) fn over_dccp(call: &CallConfig, ccids: Ccids, is_v6: bool) -> Result<
     Ok((connection, DccpConfig { max_wait: Some(call.playout_deadline), ..DccpConfig::default() }))
 }
 
-/// A datagram that is to leave.
+/// A datagram to be sent.
 pub(super) struct Outgoing {
-    /// Bytes that belong behind those written and have no content.
+    /// Bytes without content after those written.
     pub(super) payload: u32,
     pub(super) ecn: Ecn,
-    /// Where RTP or RTCP begins.
+    /// Offset of the RTP or RTCP packet.
     pub(super) data_at: usize,
-    /// Whether it is RTP or RTCP; `None` where it is neither.
+    /// Whether it is RTP or RTCP; `None` if it is neither.
     pub(super) kind: Option<DatagramKind>,
 }
 
-/// What a call over DCCP tells of its connection, units in the names.
+/// Statistics of a call's DCCP connection, units in the names.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct DccpSummary {
-    /// Congestion control of what this end sends.
+    /// Congestion control of the data sent by this end.
     pub ccid: Option<u8>,
     /// RTP packets that the send queue refused.
     pub rejected: u64,
-    /// Frames with such packets, or with packets dropped from it.
+    /// Frames with such packets, or with packets dropped from the queue.
     pub frames_rejected: u64,
-    /// Packets that the send queue takes now.
+    /// Current capacity of the send queue in packets.
     pub queue_capacity: usize,
     /// The rate that congestion control allows.
     pub rate_bps: Option<u64>,
@@ -66,13 +66,13 @@ pub struct DccpSummary {
     pub packets_sent: u64,
     /// Packets of all types received.
     pub packets_received: u64,
-    /// Data packets that acknowledgements told lost.
+    /// Data packets reported lost by acknowledgements.
     pub data_lost: u64,
-    /// Data packets that acknowledgements told marked.
+    /// Data packets reported marked by acknowledgements.
     pub data_marked: u64,
     /// Datagrams that are no packets, or none of this connection.
     pub strangers: u64,
-    /// Why the connection has ended, where it has.
+    /// Why the connection has ended, if it has.
     pub end: Option<String>,
 }
 
@@ -110,12 +110,12 @@ impl Carrier {
             Inner::Dccp(e) => e.connection(),
         }
     }
-    /// Whether the call can no longer go on.
+    /// Whether the call can no longer continue.
     pub(super) fn is_over(&self) -> bool {
         self.connection().is_some_and(|c| c.end().is_some())
     }
 
-    /// Says goodbye, with the reason where the other end could not know it.
+    /// Closes, with the reason if the other end could not know it.
     pub(super) fn leave(&mut self, end: &crate::call::liveness::EndReason) {
         match &mut self.0 {
             Inner::Udp(e) if end.is_failure() => e.leave_because(&end.to_string()),
@@ -123,7 +123,7 @@ impl Carrier {
             Inner::Dccp(e) => e.leave(),
         }
     }
-    /// Whether nothing more is to be sent after [`Self::leave`].
+    /// Whether nothing more has to be sent after [`Self::leave`].
     pub(super) fn has_left(&self) -> bool {
         self.connection().is_none_or(|c| c.end().is_some())
     }
@@ -154,11 +154,11 @@ impl Carrier {
             }
         }
     }
-    /// A datagram of the call has come by UDP.
+    /// A datagram of the call was received by UDP.
     pub(super) fn handle_udp(&mut self, now: Timestamp, bytes: &[u8], ecn: Ecn, from: std::net::SocketAddr) -> Outcome {
         self.endpoint_mut().handle_datagram_from(now, &Datagram::new(bytes, ecn), from)
     }
-    /// A DCCP packet has arrived; returns the RTP or RTCP in it, and what the session made of that.
+    /// A DCCP packet was received; returns the RTP or RTCP in it, and the session's result.
     pub(super) fn handle_dccp<'a>(&mut self, now: Timestamp, bytes: &'a [u8], ecn: Ecn) -> Option<(&'a [u8], Outcome)> {
         let Inner::Dccp(end) = &mut self.0 else { return None };
         let outcome = end.handle_datagram(now, &DccpDatagram { bytes, payload: 0, ecn })?;

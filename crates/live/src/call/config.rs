@@ -1,4 +1,4 @@
-//! What a call is made from, where nothing but a controller and a model of an encoder is asked for.
+//! Configuration of a call with a controller and a model of an encoder.
 
 use crate::call::CallError;
 use crate::clock::Clock;
@@ -12,53 +12,54 @@ use weir_session::allocation::Demand;
 use weir_session::{Endpoint, EndpointConfig, Label, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// A model that stands for an encoder: frames have sizes and no content.
+/// A model of an encoder: frames have sizes and no content.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum FrameModel {
     /// Follows its target exactly.
     Perfect,
-    /// Varies as random variables say (RFC 8593, section 5).
+    /// Varies randomly (RFC 8593, section 5).
     Statistical,
 }
 
-/// A call whose media are a model's.
+/// A call with modelled media.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallConfig {
     /// The controller's name in the registry.
     pub controller: String,
-    /// Parameters of it.
+    /// Its parameters.
     pub params: Vec<(String, f64)>,
     /// Bounds on the media rate.
     pub limits: Limits,
     /// Media rate at the beginning.
     pub start_rate: DataRate,
-    /// What stands for the encoder.
+    /// The model of the encoder.
     pub model: FrameModel,
     /// Frames a second.
     pub frame_rate: f64,
-    /// Most bytes of an RTP payload.
+    /// Maximum RTP payload in bytes.
     pub payload: DataSize,
     /// Longest time from capture to playout.
     pub playout_deadline: TimeDelta,
     /// Whether frames are played as soon as their jitter allows, rather than all at the deadline.
     pub adaptive_playout: bool,
-    /// Whether RTP leaves as ECN-capable, with the codepoint of the controller (`Spec::ecn`).
+    /// Whether RTP is sent as ECN-capable, with the controller's codepoint (`Spec::ecn`).
     pub ecn: bool,
-    /// The cipher suite; `None` sends in the clear.
+    /// The cipher suite; `None` sends unencrypted.
     pub srtp: Option<Suite>,
     /// Sockets.
     pub udp: UdpConfig,
-    /// What carries the packets; `None` takes what the controller is for over loopback, and plain datagrams or what is offered
-    /// between processes. Over DCCP there is no SRTP: loopback goes without, processes have to be told so.
+    /// The carrier of the packets; `None` chooses the controller's for loopback, and plain datagrams or the offered
+    /// carrier between processes. There is no SRTP over DCCP: loopback calls go without it, processes have to allow
+    /// that explicitly.
     pub transport: Option<Transport>,
-    /// IPv6 rather than IPv4, where a call chooses its addresses itself.
+    /// IPv6 rather than IPv4, if a call chooses its addresses itself.
     pub v6: bool,
-    /// The call ends where nothing of it is received for so long; `None` for any time.
+    /// The call ends if nothing of it is received for this time; `None` for no limit.
     pub silence: Option<TimeDelta>,
-    /// Stops the media where they congest the path for long, or nobody reports them (RFC 8083); `None` for none.
+    /// Stops media that congests the path for long or is not reported on (RFC 8083); `None` for no circuit breaker.
     pub circuit_breaker: Option<circuit_breaker::Config>,
-    /// Whether the rate falls while no feedback is received, under controllers that adapt: to half after 2 s, to the least
-    /// rate after 5 s.
+    /// Whether the rate decreases while no feedback is received, under controllers that adapt: to half after 2 s, to
+    /// the minimum rate after 5 s.
     pub feedback_guard: bool,
 }
 
@@ -79,7 +80,7 @@ impl Default for CallConfig {
             udp: UdpConfig::default(),
             transport: None,
             v6: false,
-            // Longer than a hand-over between networks takes, and half of what WebRTC waits before it gives a path up.
+            // Longer than a handover between networks takes, and half of what WebRTC waits before it gives up a path.
             silence: Some(TimeDelta::from_secs(15)),
             circuit_breaker: Some(circuit_breaker::Config::default()),
             feedback_guard: true,
@@ -94,15 +95,15 @@ impl CallConfig {
         (adapts && self.feedback_guard).then(|| feedback_guard::Config::to_floor(self.limits.floor))
     }
 
-    /// What carries its packets.
+    /// The carrier of its packets.
     pub fn transport(&self, registry: &Registry) -> Transport {
         let own = || registry.get(&self.controller).map(|s| s.transport);
         self.transport.or_else(own).unwrap_or_default()
     }
 }
 
-/// How playout follows jitter, where it does. What nobody brings back is waited for half as long: a key frame may take that long
-/// to leave, and each loss stops the picture for it.
+/// How playout adapts to jitter, if it does. Packets that are never retransmitted are waited for half as long: a key
+/// frame may take that long to send, and each loss pauses the picture for it.
 pub(crate) fn adaptive(config: &CallConfig, loses: bool) -> Option<AdaptivePlayout> {
     let max = config.playout_deadline;
     let patience = loses.then_some(max / 2);
@@ -113,7 +114,7 @@ pub(crate) fn adaptive(config: &CallConfig, loses: bool) -> Option<AdaptivePlayo
 pub(crate) struct FirstStream {
     pub(crate) source: Source,
     pub(crate) demand: Demand,
-    /// Whether the receiver keeps what arrives of it.
+    /// Whether the receiver keeps received content.
     pub(crate) content: bool,
     pub(crate) payload_type: u8,
     pub(crate) mid: Option<Label>,
@@ -132,16 +133,16 @@ fn model(config: &CallConfig, now: Timestamp, seed: u64) -> Source {
                 max_rate: config.limits.ceiling,
                 ..StatisticalConfig::default()
             };
-            // Its own values cannot be wrong; the rate is clamped above.
+            // Its own values are valid; the rate is clamped above.
             StatisticalSource::new(model, now, seed).map_or_else(|_| perfect(), Into::into)
         }
     }
 }
 
-/// Both ends of a call, the sending one first. `seed` decides on sources, first numbers and RTCP's timing.
+/// Both ends of a call, the sending one first. `seed` determines sources, initial numbers and RTCP's timing.
 ///
 /// # Errors
-/// Where there is no such controller, or it cannot have its parameters.
+/// Errors: an unknown controller, or invalid parameters.
 pub fn endpoints(
     config: &CallConfig,
     registry: &Registry,
@@ -151,7 +152,7 @@ pub fn endpoints(
     endpoints_of(config, registry, clock, seed, None)
 }
 
-/// The same, with frames that have content where there is a source of them.
+/// Likewise, with frames that have content if a source of them is given.
 pub(crate) fn endpoints_of(
     config: &CallConfig,
     registry: &Registry,
@@ -166,7 +167,7 @@ pub(crate) fn endpoints_of(
     endpoints_with(config, registry, clock, seed, first)
 }
 
-/// The same, with this as the first stream.
+/// Likewise, with this as the first stream.
 pub(crate) fn endpoints_with(
     config: &CallConfig,
     registry: &Registry,
@@ -214,7 +215,7 @@ pub(crate) fn endpoints_with(
         packetiser: Packetiser { max_payload: config.payload, ..Packetiser::default() },
         per_packet_feedback: feedback.is_some(),
         reports,
-        // What is older than that would be discarded at the other end.
+        // Older packets would be discarded at the other end.
         max_queue_age: first.content.then_some(config.playout_deadline),
         demand: first.demand,
         circuit_breaker: config.circuit_breaker,

@@ -1,4 +1,4 @@
-//! The receiving end's video: the decoder on a thread of its own.
+//! The receiving end's video: the decoder on its own thread.
 
 use crate::call::originals::Captures;
 use crate::call::stats::{TimeSeries, Times, thread_time};
@@ -16,18 +16,18 @@ use weir_media::{FrameOutcome, FrameRate, OnDamage, ReceivedFrame, VideoDecoder,
 use weir_session::{Endpoint, IncomingId};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Frames that wait for the decoder; more are left out.
+/// Maximum frames waiting for the decoder; further ones are skipped.
 const MAX_WAITING: usize = 16;
 
-/// What is done with what a call receives.
+/// Handling of a call's received video.
 pub struct VideoReceive {
-    /// Of the codec that comes.
+    /// For the received codec.
     pub decoder: Box<dyn VideoDecoder>,
     /// What is shown of damaged pictures.
     pub on_damage: OnDamage,
-    /// Where the shown pictures are written, as YUV4MPEG2 of this rate: the last one again for each that is missing.
+    /// Where displayed pictures are written, as YUV4MPEG2 of this rate; each missing one repeats the last.
     pub record: Option<(Box<dyn Write + Send>, FrameRate)>,
-    /// Whether pictures are compared with the originals, where the sending end is in this process.
+    /// Whether pictures are compared with the originals, if the sending end is in this process.
     pub quality: bool,
 }
 
@@ -37,12 +37,12 @@ impl std::fmt::Debug for VideoReceive {
     }
 }
 
-/// What the decoder has done.
+/// Statistics of the decoder.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct DecodeSummary {
     /// The codec.
     pub codec: String,
-    /// The library behind the decoder.
+    /// The decoder's library.
     pub library: String,
     /// Width and height of the last picture.
     pub size: Option<(u32, u32)>,
@@ -52,21 +52,21 @@ pub struct DecodeSummary {
     pub concealed: u64,
     /// Frames withheld because of damage.
     pub frozen: u64,
-    /// Frames of which nothing could be made.
+    /// Frames that could not be decoded.
     pub undecodable: u64,
-    /// Frames of which nothing came in time.
+    /// Frames of which nothing was received in time.
     pub missed: u64,
-    /// Frames left out because the decoder was too slow.
+    /// Frames skipped because the decoder was too slow.
     pub overrun: u64,
     /// Key frames decoded.
     pub key_frames: u64,
     /// Pictures shown a second.
     pub shown_rate: f64,
-    /// From capture to the picture on the screen, where the sending end is in this process.
+    /// From capture to display, if the sending end is in this process.
     pub glass_to_glass: Option<Times>,
     /// From a frame's time of playout to the picture on the screen.
     pub decoding: Option<Times>,
-    /// Mean over the pictures shown of the PSNR of luma in dB, beside the originals.
+    /// Mean over the displayed pictures of the PSNR of luma in dB against the originals.
     pub psnr_y_db: Option<f64>,
     /// PSNR of all pictures together by their mean squared error, all planes.
     pub psnr_db: Option<f64>,
@@ -76,11 +76,11 @@ pub struct DecodeSummary {
     pub recorded: u64,
     /// Why writing ended early.
     pub record_error: Option<String>,
-    /// Share of one core, comparison and writing left out.
+    /// Share of one core, without comparison and writing.
     pub cpu: f64,
 }
 
-/// What the decoder tells the session of a frame; the frame's buffers come back with it.
+/// The decoder's report on a frame to the session; the frame's buffers are returned with it.
 struct Verdict {
     frame: ReceivedFrame,
     intact: bool,
@@ -100,7 +100,7 @@ pub struct ReceivingVideo {
     missed: u64,
     overrun: u64,
     captures: Captures,
-    /// Whether capture times are those that the other end's sender reports give.
+    /// Whether capture times are those of the other end's sender reports.
     by_reports: bool,
 }
 
@@ -120,12 +120,12 @@ impl ReceivingVideo {
     /// Starts the decoder for an end that keeps content; `waker` is the end's.
     ///
     /// # Errors
-    /// Where there is no thread to be had.
+    /// Errors: no thread could be started.
     pub fn start(video: VideoReceive, clock: Clock, waker: Arc<Waker>) -> Result<Self, CallError> {
         Self::start_beside(video, clock, waker, None)
     }
 
-    /// The same beside a sending end in this process.
+    /// Likewise, beside a sending end in this process.
     pub(crate) fn start_beside(
         video: VideoReceive,
         clock: Clock,
@@ -153,8 +153,8 @@ impl ReceivingVideo {
         Ok(Self { stream, frames, verdicts, spare, thread, begun, missed, overrun, captures, by_reports })
     }
 
-    /// Takes capture times from the other end's sender reports, for delays from capture to the screen: both ends' clocks show the
-    /// same time, and the stream is not the only one.
+    /// Takes capture times from the other end's sender reports, for delays from capture to display: both ends' clocks
+    /// are synchronised, and the stream is not the only one.
     pub(crate) fn with_sender_clock(self) -> Self {
         self.captures.set_offset(0);
         Self { by_reports: true, ..self }
@@ -165,10 +165,10 @@ impl ReceivingVideo {
         Self { stream, ..self }
     }
 
-    /// Lets the decoder come to its end, and tells what it has done.
+    /// Ends the decoder and returns its statistics.
     ///
     /// # Errors
-    /// Where its thread has failed.
+    /// Errors: its thread has failed.
     pub fn finish(mut self) -> Result<DecodeSummary, CallError> {
         self.frames = None;
         let thread = self.thread.take().ok_or_else(|| CallError::Thread("decoder".into()))?;
@@ -192,7 +192,7 @@ impl CallObserver for ReceivingVideo {
             let mut frame = self.spare.pop().unwrap_or_default();
             if !stream.take_frame(&event, &mut frame) {
                 self.missed += 1;
-                // The decoder cannot tell: it has seen nothing yet.
+                // The decoder has no answer: it has decoded nothing yet.
                 if !self.begun {
                     stream.request_key_frame(now);
                 }
@@ -214,7 +214,7 @@ impl CallObserver for ReceivingVideo {
     }
 }
 
-/// Writes pictures at their rate, whatever is missing among them.
+/// Writes pictures at their rate, filling in missing ones.
 struct Recorder {
     writer: Option<Box<dyn Write + Send>>,
     file: Option<Y4mWriter<Box<dyn Write + Send>>>,
@@ -237,7 +237,7 @@ impl Recorder {
         }
         let Some(file) = &mut self.file else { return };
         if size != self.size {
-            // YUV4MPEG2 has one size for all: what follows a change is left out.
+            // YUV4MPEG2 has one size for all pictures: those after a change are omitted.
             self.error.get_or_insert(format!("the pictures changed from {:?} to {size:?}", self.size));
             return;
         }
@@ -309,7 +309,7 @@ impl Work {
             }
             let wants_key_frame = self.receiver.wants_key_frame();
             let verdict = Verdict { frame, intact: outcome == FrameOutcome::Intact, wants_key_frame };
-            // The session has gone where nobody listens any more.
+            // The session has ended and reads no more reports.
             let _ = self.verdicts.send(verdict);
             self.waker.wake();
         }

@@ -1,4 +1,4 @@
-//! The sending end's video: camera and encoder on a thread of their own.
+//! The sending end's video: camera and encoder on their own thread.
 
 use crate::call::camera::Camera;
 use crate::call::originals::Captures;
@@ -15,7 +15,7 @@ use weir_media::{CodedFrame, Frame, FramePusher, PushedSource, VideoEncoder};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 
-/// What a call sends.
+/// The video sent by a call.
 pub struct VideoSend {
     /// Pictures.
     pub camera: Camera,
@@ -29,26 +29,26 @@ impl std::fmt::Debug for VideoSend {
     }
 }
 
-/// What camera and encoder have done.
+/// Statistics of camera and encoder.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct EncodeSummary {
     /// The codec.
     pub codec: String,
-    /// The library behind the encoder.
+    /// The encoder's library.
     pub library: String,
     /// Width and height.
     pub size: (u32, u32),
     /// Pictures captured.
     pub pictures: u64,
-    /// Pictures that were due while the encoder was still at another, and left out.
+    /// Pictures skipped because they were due while the encoder was busy.
     pub skipped: u64,
-    /// Pictures that the encoder left out to keep its rate.
+    /// Pictures dropped by the encoder to keep its rate.
     pub dropped: u64,
     /// Failures of the encoder.
     pub errors: u64,
     /// The last of them.
     pub last_error: Option<String>,
-    /// Layer frames left out because the stream's share was too small for their layers.
+    /// Layer frames omitted because the stream's share was too small for their layers.
     pub left_out: u64,
     /// Coded frames sent.
     pub frames: u64,
@@ -84,10 +84,11 @@ struct Work {
 }
 
 impl SendingVideo {
-    /// Starts camera and encoder; the source is for the session. `keeps` has pictures kept for comparison.
+    /// Starts camera and encoder; the returned source is for the session. With `keeps`, pictures are kept for
+    /// comparison.
     ///
     /// # Errors
-    /// Where there is no thread to be had.
+    /// Errors: no thread could be started.
     pub fn start(
         video: VideoSend,
         clock: Clock,
@@ -111,7 +112,7 @@ impl SendingVideo {
         Ok((source, Self { captures, stop, ended, thread, has_sent: false }))
     }
 
-    /// What was captured.
+    /// The captured pictures.
     pub(crate) fn captures(&self) -> &Captures {
         &self.captures
     }
@@ -120,10 +121,10 @@ impl SendingVideo {
         Arc::clone(&self.ended)
     }
 
-    /// Stops camera and encoder, and tells what they have done.
+    /// Stops camera and encoder, and returns their statistics.
     ///
     /// # Errors
-    /// Where their thread has failed.
+    /// Errors: their thread has failed.
     pub fn finish(mut self) -> Result<EncodeSummary, CallError> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or_else(|| CallError::Thread("encoder".into()))?;
@@ -185,12 +186,12 @@ impl Work {
         let start = self.clock.now();
         let mut slot = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            // Read ahead of its time, so that reading takes nothing of the delay.
+            // Read in advance, so that reading adds nothing to the delay.
             let Some(picture) = self.video.camera.next_picture()? else { break };
             let captured = if self.video.camera.is_live() {
                 self.clock.now()
             } else {
-                // What is due while the encoder is at work is left out.
+                // Pictures due while the encoder is busy are skipped.
                 while start + rate.time_of(slot + 1) <= self.clock.now() {
                     slot += 1;
                     s.skipped += 1;
@@ -231,7 +232,7 @@ impl Work {
         Ok(())
     }
 
-    /// Hands over all layer frames of a picture; the lowest of them as it is sent.
+    /// Submits all layer frames of a picture; the lowest one as it is sent.
     fn hand_over(&mut self, captured: Timestamp, mut coded: CodedFrame, bytes: &mut u64) -> Option<Frame> {
         let mut lowest = None;
         loop {

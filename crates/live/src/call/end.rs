@@ -1,4 +1,4 @@
-//! One end of a call on a socket, and the loop that drives it.
+//! One end of a call on a socket, and its loop.
 
 use crate::call::CallError;
 use crate::call::carrier::Carrier;
@@ -16,19 +16,19 @@ use weir_session::{Endpoint, Outcome, Refusal};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 use weir_wire::{DatagramKind, kind_of};
 
-/// The stop flag is looked at as often as this.
+/// Interval at which the stop flag is checked.
 const MAX_WAIT: TimeDelta = TimeDelta::from_millis(20);
-/// Least wait after a turn in which nothing happened, so that a deadline in the past cannot keep a core busy.
+/// Minimum wait after a turn without events, so that a deadline in the past cannot keep a core busy.
 const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
-/// Datagrams that leave before the socket is looked at again.
+/// Maximum datagrams sent before the socket is read again.
 const MAX_BURST: u32 = 256;
-/// Batches that are taken in before timers are run again.
+/// Maximum batches received before timers are run again.
 const MAX_BATCHES: u32 = 8;
-/// How long a DCCP connection may take to close.
+/// Time for a DCCP connection to close.
 const CLOSING: TimeDelta = TimeDelta::from_millis(500);
-/// Failures of the socket in a row after which the call ends.
+/// Consecutive socket failures after which the call ends.
 const MAX_FAILURES: u32 = 1_000;
-/// The kernel may be this late with a deadline, to save wake-ups: pacing wants it small (the usual value is 50 us).
+/// The kernel may delay a deadline by this, to save wake-ups: pacing needs it small (the usual value is 50 us).
 const TIMER_SLACK_NS: u64 = 1_000;
 
 /// The other end's address.
@@ -36,13 +36,13 @@ const TIMER_SLACK_NS: u64 = 1_000;
 pub enum Peer {
     /// As it was signalled; datagrams from elsewhere are not of this call.
     At(SocketAddr),
-    /// As signalled until something of the call comes from elsewhere, as through an address translator (RFC 4961 speaks of
-    /// symmetric RTP). With SRTP only what is protected rightly counts; without it, anybody may take the call over.
+    /// As signalled until a packet of the call arrives from elsewhere, as through a NAT (symmetric RTP, RFC 4961). With
+    /// SRTP only authentic packets count; without it, any host may take over the call.
     Follow(SocketAddr),
 }
 
 impl Peer {
-    /// Where to send to.
+    /// The destination address.
     pub const fn addr(self) -> SocketAddr {
         match self {
             Self::At(a) | Self::Follow(a) => a,
@@ -53,15 +53,15 @@ impl Peer {
 /// What ends [`LiveEnd::run`].
 #[derive(Clone, Debug)]
 pub struct RunUntil<'a> {
-    /// This instant; `None` for none.
+    /// This time; `None` for none.
     pub at: Option<Timestamp>,
     /// This flag, when it is raised.
     pub stop: &'a AtomicBool,
-    /// This flag, once all that waits has left: the media have come to their end.
+    /// This flag, after all queued packets were sent: the media has ended.
     pub ended: Option<&'a AtomicBool>,
-    /// The other end's goodbye, for all of its streams.
+    /// The other end's BYE, for all of its streams.
     pub bye: bool,
-    /// Nothing of the call received for so long; `None` for any time.
+    /// Nothing of the call received for this time; `None` for no limit.
     pub silence: Option<TimeDelta>,
 }
 
@@ -80,7 +80,7 @@ pub struct LiveEnd {
     srtp: Option<SrtpSession>,
     waker: Option<Arc<Waker>>,
     out: Vec<u8>,
-    /// The last instant that the session was told.
+    /// The latest time passed to the session.
     told: Timestamp,
     started: Option<Timestamp>,
     failures: u32,
@@ -99,11 +99,11 @@ impl std::fmt::Debug for LiveEnd {
 }
 
 impl LiveEnd {
-    /// An end on a bound socket: an [`Endpoint`] on plain datagrams, or a [`DccpEnd`](weir_session::dccp::DccpEnd) that connects
-    /// or listens.
+    /// An end on a bound socket: an [`Endpoint`] on plain datagrams, or a [`DccpEnd`](weir_session::dccp::DccpEnd) that
+    /// connects or listens.
     ///
     /// # Errors
-    /// Where the socket cannot do what batches, marks and times need.
+    /// Errors: the socket lacks what batches, marks or timestamps need.
     pub fn new(socket: UdpSocket, udp: UdpConfig, peer: Peer, carrier: impl Into<Carrier>) -> Result<Self, CallError> {
         let port = UdpPort::new(socket, udp).map_err(CallError::socket("preparing the call's UDP socket"))?;
         Ok(Self {
@@ -125,15 +125,15 @@ impl LiveEnd {
         })
     }
 
-    /// Protects what leaves, and takes only what is protected. Over DCCP nothing is.
+    /// Protects packets sent, and accepts only protected ones. Over DCCP nothing is protected.
     pub fn set_srtp(&mut self, srtp: Option<SrtpSession>) {
         self.srtp = srtp;
     }
-    /// Lets other threads end the loop's waiting, where they have frames for it.
+    /// Allows other threads to wake the loop when they have frames for it.
     pub fn set_waker(&mut self, waker: Option<Arc<Waker>>) {
         self.waker = waker;
     }
-    /// Counts what the processor is used for, from now on.
+    /// Measures CPU use from now on.
     pub fn meter_cpu(&mut self) {
         self.cpu.switch_on();
     }
@@ -141,7 +141,7 @@ impl LiveEnd {
     pub fn endpoint(&self) -> &Endpoint {
         self.carrier.endpoint()
     }
-    /// The session, to change what may be changed while a call runs.
+    /// The session, for changes during a call.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         self.carrier.endpoint_mut()
     }
@@ -149,16 +149,15 @@ impl LiveEnd {
     pub fn end_reason(&self) -> Option<&EndReason> {
         self.ended.as_ref()
     }
-    /// Where the other end is.
+    /// The other end's address.
     pub fn peer(&self) -> Peer {
         self.peer
     }
 
-    /// Runs the call until it is told to end, and says goodbye with a BYE. Waits in between without keeping the processor
-    /// busy.
+    /// Runs the call until one of `until`'s conditions holds, and sends a BYE. It sleeps between events.
     ///
     /// # Errors
-    /// Where the socket fails for good. Packets that cannot be sent are lost, which is counted.
+    /// Errors: a permanent socket failure. Packets that cannot be sent are dropped, which is counted.
     pub fn run<O: CallObserver>(
         &mut self,
         clock: &Clock,
@@ -171,7 +170,7 @@ impl LiveEnd {
         self.started.get_or_insert(begin);
         self.liveness.begin(begin);
         let mut look = begin;
-        // Since when this end says goodbye.
+        // When this end sent its BYE.
         let mut leaving = None;
         loop {
             self.cpu.enter(Part::Session);
@@ -213,7 +212,7 @@ impl LiveEnd {
         }
     }
 
-    /// Why the call is to end now, where the caller or the other end wants it.
+    /// Why the call has to end now, by the caller or the other end.
     fn end_by(&self, until: &RunUntil<'_>, now: Timestamp) -> Option<EndReason> {
         let has_ended = || until.ended.is_some_and(|e| e.load(Ordering::Relaxed));
         if until.stop.load(Ordering::Relaxed) {
@@ -232,7 +231,7 @@ impl LiveEnd {
         self.carrier.is_over().then_some(EndReason::Connection)
     }
 
-    /// Whether the other end is there, and the media may flow.
+    /// Whether the other end is alive, and media may be sent.
     fn check_liveness<O: CallObserver>(
         &mut self,
         until: &RunUntil<'_>,
@@ -256,7 +255,7 @@ impl LiveEnd {
         }
     }
 
-    /// The session's time never goes back.
+    /// The session's time never decreases.
     fn tell(&mut self, now: Timestamp) -> Timestamp {
         self.told = self.told.max(now);
         self.told
@@ -375,7 +374,7 @@ impl LiveEnd {
         Ok(())
     }
 
-    /// What there is to tell of the call, at an instant or at its end.
+    /// The statistics of the call, during it or at its end.
     pub fn summary(&self, now: Timestamp) -> EndSummary {
         let time = self.started.map_or(TimeDelta::ZERO, |s| now.saturating_since(s));
         let (e, counters) = (self.endpoint(), self.endpoint().counters());
@@ -402,7 +401,7 @@ impl LiveEnd {
     }
 }
 
-/// Another machine's words, without what could harm a terminal.
+/// Text of another machine, without characters that could harm a terminal.
 fn printable(words: &str) -> String {
     words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! A call that both ends have agreed on, made into an end.
+//! An agreed call as an end.
 
 use crate::call::carrier::{Carrier, over_dccp};
 use crate::call::config::{CallConfig, adaptive};
@@ -21,13 +21,13 @@ use weir_session::{
 };
 use weir_units::{DataRate, Ecn, TimeDelta, Timestamp};
 
-/// After how long a silence another source of the other end takes the place of the one before.
+/// Silence after which another source of the other end replaces the previous one.
 const LATCH: TimeDelta = TimeDelta::from_millis(500);
 
 /// A call that both ends have agreed on.
 #[derive(Debug)]
 pub struct Joined {
-    /// What they have agreed on.
+    /// The agreement.
     pub agreement: Agreement,
     pub(super) socket: UdpSocket,
     pub(super) own: Description,
@@ -38,13 +38,13 @@ pub struct Joined {
 pub struct OutgoingPlan {
     /// The place of its stream in [`Agreement::streams`].
     pub stream: usize,
-    /// The place of its stream in the list that this end has described.
+    /// Index of its stream in this end's description.
     pub own: usize,
-    /// The place of the encoding among those that this end has described: 0 without simulcast.
+    /// Index of the encoding among those described by this end: 0 without simulcast.
     pub encoding: usize,
     /// The encoding's name.
     pub rid: Option<Label>,
-    /// The most that the other end takes of it.
+    /// The maximum that the other end accepts of it.
     pub most: Option<DataRate>,
 }
 
@@ -63,9 +63,9 @@ pub struct IncomingPlan {
 
 /// What an end sends by an [`OutgoingPlan`].
 pub struct PlannedSource {
-    /// Where frames come from.
+    /// The source of frames.
     pub source: Source,
-    /// What it asks for of the target.
+    /// Its demand on the target.
     pub demand: Demand,
 }
 
@@ -74,15 +74,15 @@ pub struct PlannedSource {
 pub struct JoinedEnd {
     /// The end.
     pub end: LiveEnd,
-    /// What it sends, with how it appears in RTP.
+    /// The streams sent, with their identities in RTP.
     pub outgoing: Vec<(OutgoingId, StreamIdentity)>,
-    /// What it receives.
+    /// The streams received.
     pub incoming: Vec<IncomingId>,
-    /// Whether both ends' clocks show the same time.
+    /// Whether both ends' clocks are synchronised.
     pub synchronised_clocks: bool,
 }
 
-/// Feedback per packet that a controller wants and the other end does not give.
+/// Per-packet feedback that a controller needs and the other end does not send.
 fn unfit(controller: &str, wants: &str) -> CallError {
     CallError::Unfit { controller: controller.into(), wants: wants.into() }
 }
@@ -91,7 +91,7 @@ fn repairs(s: &AgreedStream) -> bool {
     s.retransmission.is_some() && s.has(Feedback::Nack)
 }
 
-/// What an end is made from.
+/// Inputs to the construction of an end.
 struct Making<'a> {
     agreement: &'a Agreement,
     config: &'a CallConfig,
@@ -101,7 +101,8 @@ struct Making<'a> {
 }
 
 impl Joined {
-    /// What this end is to send: streams in the order of their sections, encodings of a simulcast from the lowest up.
+    /// The streams that this end is to send, in the order of their sections, encodings of a simulcast from the lowest
+    /// up.
     pub fn outgoing(&self) -> Vec<OutgoingPlan> {
         let mut plans = Vec::new();
         for (stream, s) in self.agreement.streams.iter().enumerate().filter(|(_, s)| s.direction.sends()) {
@@ -119,7 +120,7 @@ impl Joined {
         plans
     }
 
-    /// What this end is to receive, in the same order.
+    /// The streams that this end is to receive, in the same order.
     pub fn incoming(&self) -> Vec<IncomingPlan> {
         let mut plans = Vec::new();
         for (stream, s) in self.agreement.streams.iter().enumerate().filter(|(_, s)| s.direction.receives()) {
@@ -132,10 +133,11 @@ impl Joined {
         plans
     }
 
-    /// The end of the call. `sources` are what it sends, in the order of [`Self::outgoing`]; without any it sends nothing.
+    /// The end of the call. `sources` are the media sent, in the order of [`Self::outgoing`]; without any it sends
+    /// nothing.
     ///
     /// # Errors
-    /// Where the controller needs feedback that the other end does not give, or cannot be made.
+    /// Errors: the controller needs feedback that the other end does not send, or cannot be constructed.
     pub fn into_end(
         self,
         config: &CallConfig,
@@ -149,7 +151,7 @@ impl Joined {
         let out = sends.iter().map(|p| making.outgoing_identity(p)).collect::<Result<Vec<_>, _>>()?;
         let incoming: Vec<_> = receives.iter().map(|p| making.incoming_identity(p)).collect();
         let here = self.own.media().find_map(|m| m.transport.as_ref()).map(|t| t.address.ip());
-        // One machine has one time of day; of two nobody knows.
+        // One machine has one time of day; those of two may differ.
         let synchronised_clocks = a.remote.ip().is_loopback() || Some(a.remote.ip()) == here;
         let mut endpoint = making.endpoint(clock, out.first(), incoming.first());
         endpoint.cname = self.own.cname.clone().unwrap_or_default();
@@ -186,7 +188,7 @@ impl Joined {
             Some((own, theirs)) => Some(SrtpSession::new(own, theirs)?),
             None => None,
         };
-        // With keys nobody can take the call over.
+        // With keys the call cannot be taken over.
         let peer = if srtp.is_some() { Peer::Follow(a.remote) } else { Peer::At(a.remote) };
         let carrier = match a.dccp {
             Some(dccp) => making.carry(endpoint, dccp, self.own.media().find_map(|m| m.transport.as_ref()?.dccp))?,
@@ -212,7 +214,7 @@ impl Making<'_> {
         Packetiser { max_payload: self.config.payload, ..Packetiser::default() }
     }
 
-    /// How a stream appears in RTP, its sources left out.
+    /// A stream's identity in RTP, without its sources.
     fn identity(&self, s: &AgreedStream) -> StreamIdentity {
         let names = |extension| self.agreement.extension(extension).is_some();
         StreamIdentity {
@@ -292,7 +294,7 @@ impl Making<'_> {
         }
     }
 
-    /// The sending direction, and what it changes of both.
+    /// The sending direction, and its changes to both.
     fn send_config(
         &self,
         endpoint: &mut EndpointConfig,
@@ -334,7 +336,7 @@ impl Making<'_> {
         })
     }
 
-    /// The other end's controller has a half here, where it is Weir; else what feedback was agreed on is given.
+    /// If the other end is Weir, its controller's receiver half runs here; otherwise the agreed feedback is sent.
     fn receive_config(&self, stream: &AgreedStream) -> ReceiveConfig {
         let (a, registry) = (self.agreement, self.registry);
         let theirs = a.remote_controller.as_deref().and_then(|name| registry.get(name));
@@ -372,7 +374,7 @@ impl Making<'_> {
         }
     }
 
-    /// An end on a DCCP connection. It sends by its own CCID, where it has one, and takes whatever the other end sends by.
+    /// An end on a DCCP connection. It sends by its own CCID, if it has one, and accepts the other end's.
     fn carry(&self, endpoint: Endpoint, theirs: DccpMedia, ours: Option<DccpMedia>) -> Result<Carrier, CallError> {
         let known = weir_dccp::ccid::Registry::builtin();
         let every: Vec<u8> = known.specs().iter().map(|s| s.number).collect();

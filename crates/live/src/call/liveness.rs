@@ -1,12 +1,13 @@
-//! Whether the other end is still there, and why a call has ended.
+//! Whether the other end is alive, and why a call has ended.
 
 use serde::Serialize;
 use weir_cc::circuit_breaker::{Reason, Trip};
 use weir_units::{TimeDelta, Timestamp};
 
-/// How long packets may fail authentication, none having passed it, before that is reported.
+/// Time for which all packets may fail authentication before that is reported.
 const UNAUTHENTIC: TimeDelta = TimeDelta::from_millis(1_500);
-/// The circuit breaker's congestion and usability rules may stop the media so often; the next time ends the call.
+/// Number of times that the circuit breaker's congestion and usability rules may stop the media; the next one ends the
+/// call.
 const MAX_STOPS: u32 = 3;
 
 /// Why a call has ended.
@@ -18,11 +19,11 @@ pub enum EndReason {
     Duration,
     /// The flag was raised.
     Stopped,
-    /// The media came to their end.
+    /// The media ended.
     MediaEnded,
-    /// The other end said goodbye (RTCP BYE, RFC 3550, section 6.6).
+    /// The other end sent a BYE (RFC 3550, section 6.6).
     Goodbye {
-        /// The reason in its BYE, where it gave one.
+        /// The reason in its BYE, if any.
         reason: Option<String>,
     },
     /// Nothing of the call was received for too long.
@@ -42,7 +43,7 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// Whether the call ended before either end wanted it to.
+    /// Whether the call ended without either end's intention.
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Silence { .. } | Self::CircuitBreaker { .. })
     }
@@ -69,21 +70,21 @@ impl std::fmt::Display for EndReason {
     }
 }
 
-/// What a call's operator should know while it runs.
+/// Events for a call's operator while it runs.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Notice {
     /// Packets fail SRTP's authentication, and none has passed it.
     Unauthentic {
-        /// How many so far.
+        /// Number of packets so far.
         packets: u64,
     },
-    /// The circuit breaker has stopped the media; RTCP goes on.
+    /// The circuit breaker has stopped the media; RTCP continues.
     MediaStopped {
         /// Its rule.
         rule: &'static str,
     },
-    /// Media are sent again.
+    /// Media is sent again.
     MediaRestarted,
 }
 
@@ -111,34 +112,34 @@ fn rule(reason: Reason) -> &'static str {
     }
 }
 
-/// What was heard of the other end.
+/// What was received from the other end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Liveness {
     heard: Option<Timestamp>,
     has_heard: bool,
     unauthentic: u64,
-    /// When the first packet failed, none having passed, and whether that was reported.
+    /// When the first packet failed, before any passed, and whether that was reported.
     failing: Option<(Timestamp, bool)>,
     stopped: Option<Trip>,
     stops: u32,
 }
 
-/// What [`Liveness::look`] wants done about the circuit breaker.
+/// The action that [`Liveness::look`] requests about the circuit breaker.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Step {
     None,
     Notice(Notice),
-    /// Lets media flow again, if the breaker allows it.
+    /// Resumes media, if the breaker allows it.
     Restart,
     End(EndReason),
 }
 
 impl Liveness {
-    /// The call begins: the other end's time to be heard runs from here.
+    /// The call begins: the limit of the other end's silence starts here.
     pub(super) fn begin(&mut self, now: Timestamp) {
         self.heard.get_or_insert(now);
     }
-    /// A packet of the call was received, authentic where it is protected.
+    /// A packet of the call was received, authenticated if it is protected.
     pub(super) fn on_packet(&mut self, now: Timestamp) {
         (self.heard, self.has_heard, self.failing) = (Some(now), true, None);
     }
@@ -153,7 +154,7 @@ impl Liveness {
         self.stopped = None;
     }
 
-    /// Where things stand. `silence` is how long nothing may be received, `trip` the circuit breaker's state.
+    /// The current state. `silence` is the maximum time without a received packet, `trip` the circuit breaker's state.
     pub(super) fn look(&mut self, now: Timestamp, silence: Option<TimeDelta>, trip: Option<Trip>) -> Step {
         let quiet = self.heard.map_or(TimeDelta::ZERO, |heard| now.saturating_since(heard));
         if silence.is_some_and(|limit| quiet >= limit) {
@@ -169,7 +170,7 @@ impl Liveness {
         match (trip, self.stopped) {
             (Some(trip), None) => {
                 self.stopped = Some(trip);
-                // A path that carries nothing may come back any number of times; one that is overrun may not.
+                // A path that carries nothing may recover any number of times; a congested one may not.
                 let is_congested = matches!(trip.reason, Reason::Congestion | Reason::MediaUsability);
                 self.stops += u32::from(is_congested);
                 if self.stops > MAX_STOPS {
@@ -218,7 +219,7 @@ mod tests {
         assert_eq!(l.look(at(1_601), LIMIT, None), Step::None);
         let Step::End(end) = l.look(at(15_000), LIMIT, None) else { panic!() };
         assert!(end.to_string().contains("40 packets failed SRTP authentication"), "{end}");
-        // A stranger beside a call that works.
+        // A stranger beside a working call.
         let mut l = Liveness::default();
         l.on_packet(at(0));
         l.on_unauthentic(at(10));

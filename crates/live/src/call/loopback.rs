@@ -1,4 +1,4 @@
-//! Both ends of a call in one process, each on a thread and a socket of its own.
+//! Both ends of a call in one process, each on its own thread and socket.
 
 use crate::call::carrier::over_dccp;
 use crate::call::config::{CallConfig, endpoints, endpoints_of};
@@ -23,12 +23,12 @@ use weir_session::Endpoint;
 use weir_session::dccp::DccpEnd;
 use weir_units::{TimeDelta, Timestamp};
 
-/// How long the receiving end stays after the sending one has gone, for what is under way.
+/// How long the receiving end continues after the sending one has ended, for packets in flight.
 const LINGER: TimeDelta = TimeDelta::from_millis(200);
-/// How often it is looked at meanwhile.
+/// How often it is checked meanwhile.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What camera, encoder and decoder tell.
+/// Statistics of camera, encoder and decoder.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct VideoSummary {
     /// At the sending end.
@@ -37,14 +37,14 @@ pub struct VideoSummary {
     pub received: DecodeSummary,
 }
 
-/// What both ends tell.
+/// Statistics of both ends.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct LoopbackSummary {
     /// The sending end.
     pub sender: EndSummary,
     /// The receiving end.
     pub receiver: EndSummary,
-    /// Pictures, where the call had any.
+    /// Pictures, if the call had any.
     pub video: Option<VideoSummary>,
 }
 
@@ -55,11 +55,11 @@ pub(crate) fn protection(config: &CallConfig) -> Result<Option<(SrtpSession, Srt
     Ok(Some((SrtpSession::new(&a, &b)?, SrtpSession::new(&b, &a)?)))
 }
 
-/// Runs a call whose frames are a model's between two sockets of this machine's loopback device, for a time or until the
-/// flag is raised. Each end is seen by its own observer.
+/// Runs a call with modelled frames between two sockets of this machine's loopback device, for a time or until the flag
+/// is raised. Each end has its own observer.
 ///
 /// # Errors
-/// Where the controller, the sockets or the protection cannot be had.
+/// Errors: the controller, the sockets or the protection could not be created.
 pub fn loopback<A: CallObserver, B: CallObserver + Send>(
     config: &CallConfig,
     registry: &Registry,
@@ -76,11 +76,10 @@ pub fn loopback<A: CallObserver, B: CallObserver + Send>(
     Ok(summary(&a, &b, clock.now(), None))
 }
 
-/// The same with pictures, which go through an encoder at the one end and a decoder at the other. It ends with the camera
-/// as well.
+/// Likewise with pictures, encoded at one end and decoded at the other. It also ends with the camera.
 ///
 /// # Errors
-/// As [`loopback`], and where threads cannot be had.
+/// As for [`loopback`], or no thread could be started.
 pub fn loopback_video<A: CallObserver, B: CallObserver + Send>(
     config: &CallConfig,
     (send, receive): (VideoSend, VideoReceive),
@@ -146,7 +145,7 @@ pub(crate) fn join(
     Ok((a, b))
 }
 
-/// The second end runs on a thread of its own until the first has gone.
+/// The second end runs on its own thread until the first has ended.
 pub(crate) fn run_both<A: CallObserver, B: CallObserver + Send>(
     (a, sending): (&mut LiveEnd, &mut A),
     (b, receiving): (&mut LiveEnd, &mut B),

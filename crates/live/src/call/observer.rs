@@ -1,4 +1,4 @@
-//! Who sees the packets of a live call, and what is summed up of them.
+//! Observers of a live call's packets, and their statistics.
 
 use crate::call::carrier::DccpSummary;
 use crate::call::liveness::{EndReason, Notice};
@@ -9,10 +9,10 @@ use serde::Serialize;
 use weir_session::Endpoint;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
-/// A datagram of a call, as it leaves or has come.
+/// A datagram of a call, sent or received.
 #[derive(Clone, Copy, Debug)]
 pub struct LivePacket<'a> {
-    /// When it was given to the socket, or when the kernel took it in.
+    /// When it was passed to the socket, or when the kernel received it.
     pub at: Timestamp,
     /// Whether this end sends it.
     pub sent: bool,
@@ -26,31 +26,31 @@ pub struct LivePacket<'a> {
     pub is_rtp: bool,
 }
 
-/// Sees the packets of a call and looks at its end now and then. Every method does nothing unless it is written.
+/// Observes the packets of a call and, at intervals, its end. Every method does nothing by default.
 pub trait CallObserver {
-    /// A datagram leaves or has come.
+    /// A datagram was sent or received.
     fn on_packet(&mut self, packet: &LivePacket<'_>) {
         let _ = packet;
     }
-    /// The end may be looked at, as often as [`Self::look_interval`] says: its queue, its target, its playout.
+    /// The end may be sampled, every [`Self::look_interval`]: its queue, its target, its playout.
     fn on_look(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
         let _ = (now, endpoint);
     }
-    /// Datagrams have been taken in and timers run: what was received may be taken.
+    /// Datagrams were processed and timers run: received content may be taken.
     fn on_turn(&mut self, now: Timestamp, endpoint: &mut Endpoint) {
         let _ = (now, endpoint);
     }
-    /// Something has happened that the call's operator should know.
+    /// An event for the call's operator.
     fn on_notice(&mut self, notice: &Notice) {
         let _ = notice;
     }
-    /// Time between two looks.
+    /// Time between two samples.
     fn look_interval(&self) -> TimeDelta {
         TimeDelta::from_millis(10)
     }
 }
 
-/// Nobody looks.
+/// No observer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 
@@ -98,7 +98,7 @@ impl<O: CallObserver> CallObserver for Option<O> {
     }
 }
 
-/// Both see every packet; the first says how often to look.
+/// Both see every packet; the first sets the sampling interval.
 impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
     fn on_packet(&mut self, packet: &LivePacket<'_>) {
         self.0.on_packet(packet);
@@ -151,14 +151,14 @@ impl PacketTotals {
     }
 }
 
-/// What the loop has done.
+/// Counters of the loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct EndCounters {
     /// Turns of the loop.
     pub turns: u64,
-    /// Datagrams from elsewhere than the other end.
+    /// Datagrams from addresses other than the other end's.
     pub strangers: u64,
-    /// Datagrams that are neither RTP nor RTCP; DCCP has a count of its own.
+    /// Datagrams that are neither RTP nor RTCP; DCCP has its own counter.
     pub not_rtp: u64,
     /// Datagrams that SRTP would not protect.
     pub unprotected: u64,
@@ -168,42 +168,42 @@ pub struct EndCounters {
     pub byes: u64,
 }
 
-/// What an end tells of its call, units in the names.
+/// Statistics of an end's call, units in the names.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct EndSummary {
     /// How long it ran.
     pub duration_s: f64,
-    /// What left.
+    /// Packets sent.
     pub sent: PacketTotals,
-    /// What came.
+    /// Packets received.
     pub received: PacketTotals,
-    /// Frames that the source has made.
+    /// Frames made by the source.
     pub frames_sent: u64,
     /// Mean rate of RTP sent, as UDP payload.
     pub sent_rate_bps: f64,
     /// Mean rate of RTP received, as UDP payload.
     pub received_rate_bps: f64,
-    /// Share of the media packets lost on the way, as far as their numbers tell.
+    /// Fraction of media packets lost, by their sequence numbers.
     pub loss: Option<f64>,
     /// Last target of the controller.
     pub target_bps: Option<u64>,
     /// Last round-trip time.
     pub rtt_ms: Option<f64>,
-    /// Datagrams that the session could not take.
+    /// Datagrams that the session could not parse.
     pub malformed: u64,
     /// RTP or feedback of sources that are not part of the call.
     pub unknown_source: u64,
-    /// What the loop has done.
+    /// Counters of the loop.
     pub counters: EndCounters,
-    /// What the socket has done.
+    /// Counters of the socket.
     pub udp: UdpCounters,
-    /// What became of protected packets, where there is SRTP.
+    /// Counters of protected packets, with SRTP.
     pub srtp: Option<SrtpCounters>,
-    /// What became of the DCCP connection, where there is one.
+    /// State of the DCCP connection, if there is one.
     pub dccp: Option<DccpSummary>,
-    /// Shares of one core, where they were counted.
+    /// Shares of one core, if measured.
     pub cpu: Option<CpuShares>,
-    /// The last refusal of a datagram by the system.
+    /// The last datagram refused by the system.
     pub last_send_error: Option<String>,
     /// Why it ended; `None` while it runs.
     pub ended: Option<EndReason>,

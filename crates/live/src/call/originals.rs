@@ -1,4 +1,4 @@
-//! What was captured, for a receiving end in the same process: by it latency and quality are measured.
+//! Captured pictures, by which a receiving end in the same process measures latency and quality.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,17 +10,17 @@ const MAX_TIMES: usize = 1_024;
 /// Frames whose pictures are kept.
 const MAX_PICTURES: usize = 64;
 
-/// What was captured lately. Frames go by the RTP timestamps that stand in their packets.
+/// Recent captures. Frames are identified by the RTP timestamps of their packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Captures(Arc<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Timestamp as the source counts it, capture time, and the picture while it is kept.
+    /// Timestamp as counted by the source, capture time, and the picture while it is kept.
     frames: VecDeque<(u32, Timestamp, Option<Arc<Picture>>)>,
-    /// Timestamp of the first frame as the source counts it.
+    /// Timestamp of the first frame as counted by the source.
     first: Option<u32>,
-    /// What the session adds.
+    /// The offset added by the session.
     offset: Option<u32>,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Capture {
 
 impl Captures {
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // Nothing is left half done where a holder panics.
+        // The state is consistent even if a holder panics.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A frame of this timestamp, as the source counts it, is on its way.
+    /// A frame of this timestamp, as counted by the source, is being sent.
     pub(crate) fn note(&self, rtp_timestamp: u32, captured: Timestamp, picture: Option<&Arc<Picture>>) {
         let mut k = self.kept();
         k.first.get_or_insert(rtp_timestamp);
@@ -51,7 +51,7 @@ impl Captures {
         }
     }
 
-    /// The first packet leaves: it tells what the session adds to timestamps.
+    /// The first packet is sent: it shows the session's timestamp offset.
     pub(crate) fn on_first_packet(&self, rtp_timestamp: u32) {
         let mut k = self.kept();
         if let (None, Some(first)) = (k.offset, k.first) {
@@ -59,12 +59,12 @@ impl Captures {
         }
     }
 
-    /// What the session adds to timestamps, where that is known before a packet leaves.
+    /// Sets the session's timestamp offset, if it is known before a packet is sent.
     pub(crate) fn set_offset(&self, offset: u32) {
         self.kept().offset = Some(offset);
     }
 
-    /// The frame of this timestamp, as it stands in packets.
+    /// The frame of this timestamp, as in packets.
     pub(crate) fn find(&self, rtp_timestamp: u32) -> Option<Capture> {
         let k = self.kept();
         let wanted = rtp_timestamp.wrapping_sub(k.offset?);

@@ -1,4 +1,4 @@
-//! A call between two processes: described and agreed on.
+//! A call between two processes: description and agreement.
 
 use crate::call::config::CallConfig;
 use crate::call::joined::Joined;
@@ -22,19 +22,19 @@ use weir_session::allocation::MediaKind;
 const EXTENSIONS: [(u8, Extension); 2] = [(3, Extension::TransportSequence), (2, Extension::AbsSendTime)];
 const LABELS: [(u8, Extension); 2] = [(9, Extension::Mid), (10, Extension::Rid)];
 
-/// What one end brings into a call with another process.
+/// What one end offers in a call with another process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Party {
     /// Controller, rates, playout and protection.
     pub call: CallConfig,
-    /// Its streams. The first describes the transport; an end without BUNDLE gets that one alone.
+    /// Its streams. The first describes the transport; an end without BUNDLE uses only that one.
     pub media: Vec<PartyMedia>,
-    /// The address that media are to come to; `None` takes the one that the signalling connection goes by, or the
-    /// loopback device's where there is none.
+    /// The address on which media is received; `None` uses that of the signalling connection, or the loopback device's
+    /// if there is none.
     pub ip: Option<IpAddr>,
     /// The port; 0 for any.
     pub port: u16,
-    /// Whom it takes the other end to be, and whether media may go to another machine in the clear.
+    /// The expected identity of the other end, and whether media may be sent to another machine unencrypted.
     pub trust: Trust,
 }
 
@@ -54,13 +54,13 @@ pub struct PartyMedia {
 pub enum PartyCoding {
     /// Video.
     Video {
-        /// Codecs, the preferred one first.
+        /// Codecs in order of preference.
         codecs: Vec<VideoCodec>,
-        /// What the pictures are like, for the description.
+        /// Properties of the pictures, for the description.
         pictures: EncoderConfig,
-        /// Sizes of the encodings that it sends, the preferred one first; one or none is no simulcast.
+        /// Sizes of the encodings sent, in order of preference; one or none is no simulcast.
         sends: Vec<(u32, u32)>,
-        /// How many encodings it receives at most.
+        /// Maximum encodings received.
         receives: usize,
     },
     /// Audio by Opus.
@@ -98,7 +98,7 @@ impl PartyMedia {
             PartyCoding::Audio(_) => Default::default(),
         };
         let ssrc = (random()? as u32).max(1);
-        // The encodings of a simulcast have sources of their own.
+        // The encodings of a simulcast have separate sources.
         let sources = Sources { media: Some(ssrc), repair: Some(ssrc ^ 1 << 31), retransmission: Some(ssrc ^ 1 << 30) };
         let sources = if send.is_empty() { sources } else { Sources::default() };
         Ok(MediaSection {
@@ -116,7 +116,7 @@ impl PartyMedia {
     }
 }
 
-/// Encodings of these sizes, named from 0 for the smallest, which is the last; none where there is no choice.
+/// Encodings of these sizes, named from 0 for the smallest, which is the last; none if there is only one.
 fn encodings(sizes: &[(u32, u32)]) -> Vec<Encoding> {
     let limits = |&(w, h): &(u32, u32)| EncodingLimits {
         max_width: (w > 0).then_some(w),
@@ -134,7 +134,8 @@ impl Party {
     /// Offers a call and waits for the answer.
     ///
     /// # Errors
-    /// Where the other end cannot be reached, is not the expected one, its answer cannot be used, or the flag is raised.
+    /// Errors: the other end cannot be reached or is not the expected one, its answer cannot be used, or the flag is
+    /// raised.
     pub fn connect(&self, by: &Signalling, stop: &AtomicBool) -> Result<Joined, CallError> {
         let exchange = Exchange::connect(by, &self.trust, stop)?;
         let (socket, own) = self.describe(exchange.local_ip())?;
@@ -144,10 +145,10 @@ impl Party {
         Ok(Joined { agreement, socket, own })
     }
 
-    /// Waits for an offer that can be used and answers it. `refused` gets each connection whose offer cannot, with the reason.
+    /// Waits for a usable offer and answers it. `refused` receives each connection without one, with the reason.
     ///
     /// # Errors
-    /// Where the listening socket fails, this end cannot be described, or the flag is raised.
+    /// Errors: the listening socket fails, this end cannot be described, or the flag is raised.
     pub fn listen(
         &self,
         listener: &mut Listener,
@@ -177,7 +178,8 @@ impl Party {
         }
     }
 
-    /// Media to another machine go in the clear only where this end allows it: the other end could have left the keys out.
+    /// Media to another machine is sent unencrypted only if this end allows it: the other end could have omitted the
+    /// keys.
     fn check_protection(&self, agreement: &Agreement) -> Result<(), CallError> {
         let to = agreement.remote;
         if agreement.keys.is_some() || to.ip().to_canonical().is_loopback() || self.trust.insecure {
@@ -194,7 +196,7 @@ impl Party {
         let number = random()?;
         let sends = self.media.iter().any(|m| m.direction.sends());
         let dccp = matches!(self.call.transport, Some(Transport::Dccp { .. })).then(|| {
-            // Who sends connects.
+            // The sending end connects.
             let setup = if sends { DccpSetup::Active } else { DccpSetup::Passive };
             DccpMedia { port: DCCP_PORT, setup }
         });

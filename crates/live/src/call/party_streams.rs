@@ -27,15 +27,15 @@ pub struct PartySend {
     pub own: usize,
     /// The place of its encoding among those listed there; 0 without simulcast.
     pub encoding: usize,
-    /// What the results name it by.
+    /// Its name in the results.
     pub name: String,
-    /// What it asks for of the controller's target. [`Demand::media`] and [`Demand::simulcast`] are set from what is agreed on.
+    /// Its demand on the controller's target. [`Demand::media`] and [`Demand::simulcast`] are set by the agreement.
     pub demand: Demand,
-    /// Where it comes from.
+    /// Its source.
     pub source: PartySource,
 }
 
-/// Where a stream comes from.
+/// The source of a stream.
 pub enum PartySource {
     /// An encoder of audio.
     Audio(Source),
@@ -43,15 +43,15 @@ pub enum PartySource {
     Video(VideoSend),
 }
 
-/// What is done with a stream that comes.
+/// Handling of a received stream.
 pub enum PartyReceive {
-    /// It is heard.
+    /// It is played.
     Audio(Box<dyn AudioDecoder>),
     /// It is shown.
     Video(VideoReceive),
 }
 
-/// What an end reports of a call of several streams with another process.
+/// An end's report on a call of several streams with another process.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct PartyStreamsSummary {
     /// Packets.
@@ -62,11 +62,11 @@ pub struct PartyStreamsSummary {
     pub received: Vec<ReceivedStream>,
     /// Sections of the offer that were refused.
     pub refused: Vec<String>,
-    /// How far sound and camera are apart, where both are received.
+    /// The lag between sound and camera, if both are received.
     pub lips: Option<LipSummary>,
 }
 
-/// One stream that an end sends.
+/// One stream sent by an end.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct SentStream {
     /// Its name.
@@ -81,7 +81,7 @@ pub struct SentStream {
     pub video: Option<EncodeSummary>,
 }
 
-/// One stream that an end receives.
+/// One stream received by an end.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct ReceivedStream {
     /// Its section, and the name of its encoding.
@@ -96,17 +96,17 @@ pub struct ReceivedStream {
     pub video: Option<DecodeSummary>,
 }
 
-/// What an end of a call of several streams runs on.
+/// Inputs to an end of a call of several streams.
 pub struct PartyRun<'a> {
     /// Controller, rates and playout.
     pub config: &'a CallConfig,
     /// Controllers.
     pub registry: &'a Registry,
-    /// What it could send: of these those leave that were agreed on.
+    /// The streams that it could send; those agreed on are sent.
     pub sends: Vec<PartySend>,
-    /// What plays what comes, in the order of [`Joined::incoming`].
+    /// Players of received streams, in the order of [`Joined::incoming`].
     pub receives: Vec<PartyReceive>,
-    /// How long it lasts at most.
+    /// Its maximum duration.
     pub duration: Option<TimeDelta>,
     /// Ends it when raised.
     pub stop: &'a AtomicBool,
@@ -119,10 +119,10 @@ struct Sender {
     sources: Vec<PlannedSource>,
 }
 
-/// Runs a call of several streams that was agreed on: until the time is over, the flag is raised, or the other end says goodbye.
+/// Runs an agreed call of several streams until the time is over, the flag is raised, or the other end sends a BYE.
 ///
 /// # Errors
-/// Where the end cannot be made, a thread cannot be had, or its socket fails.
+/// Errors: the end cannot be constructed, a thread cannot be started, or its socket fails.
 pub fn run_party_streams<O: CallObserver>(
     joined: Joined,
     run: PartyRun<'_>,
@@ -186,7 +186,7 @@ fn name(plan: &IncomingPlan) -> String {
     if names.is_empty() { plan.codec.to_string() } else { names.join(" ") }
 }
 
-/// Starts the encoders of what was agreed on, in that order.
+/// Starts the encoders of the agreed streams, in that order.
 fn start(
     plans: &[OutgoingPlan],
     mut sends: Vec<PartySend>,

@@ -1,4 +1,4 @@
-//! A call of one stream of video with another process.
+//! A call of one video stream with another process.
 
 use crate::call::CallError;
 use crate::call::config::CallConfig;
@@ -20,13 +20,13 @@ use weir_units::TimeDelta;
 /// The pictures of a call with another process.
 #[derive(Debug, Default)]
 pub struct VideoCall {
-    /// What is sent, where this end sends.
+    /// The video sent, if this end sends.
     pub send: Option<VideoSend>,
-    /// What is done with what comes, where this end receives.
+    /// Handling of received video, if this end receives.
     pub receive: Option<VideoReceive>,
 }
 
-/// What an end reports of a call with another process.
+/// An end's report on a call with another process.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct PartySummary {
     /// Packets.
@@ -37,11 +37,10 @@ pub struct PartySummary {
     pub received: Option<DecodeSummary>,
 }
 
-/// Runs a call that was agreed on: until the time is over, the flag is raised, the camera ends, or the other end says
-/// goodbye.
+/// Runs an agreed call until the time is over, the flag is raised, the camera ends, or the other end sends a BYE.
 ///
 /// # Errors
-/// Where the end cannot be made or its socket fails.
+/// Errors: the end cannot be constructed or its socket fails.
 pub fn run_party<O: CallObserver>(
     joined: Joined,
     config: &CallConfig,

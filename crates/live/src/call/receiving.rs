@@ -1,4 +1,4 @@
-//! What an end plays of several streams.
+//! Playout of an end's streams.
 
 use crate::call::decode::ReceivingVideo;
 use crate::call::observer::CallObserver;
@@ -17,12 +17,12 @@ pub(crate) struct Hearing {
 }
 
 impl Hearing {
-    /// Without a decoder playout is counted and nothing is heard.
+    /// Without a decoder, playout is counted and nothing is decoded.
     pub(crate) fn new(id: IncomingId, decoder: Option<Box<dyn AudioDecoder>>) -> Self {
         Self { id, decoder, pcm: Vec::new(), summary: AudioSummary::default() }
     }
 
-    /// What was heard, once the call is over.
+    /// The playout statistics, after the call.
     pub(crate) fn finish(self, endpoint: &Endpoint) -> Option<AudioSummary> {
         Some(self.summary.with(&endpoint.incoming_stats(self.id)?.audio?))
     }
@@ -45,13 +45,13 @@ impl Hearing {
     }
 }
 
-/// What plays a stream.
+/// The player of a stream.
 pub(crate) enum Player {
     Audio(Box<Hearing>),
     Video(Box<ReceivingVideo>),
 }
 
-/// Plays what arrives, and compares when sound and pictures of one instant come out.
+/// Plays received frames, and compares the playout times of sound and pictures captured at the same time.
 #[derive(Default)]
 pub(crate) struct Receiving {
     pub(crate) players: Vec<Player>,
@@ -74,7 +74,7 @@ impl CallObserver for Receiving {
     }
 }
 
-/// A received stream as lip synchronisation sees it: what it carries, and the simulcast that it is an encoding of.
+/// A received stream for lip synchronisation: its media, and the simulcast to which it belongs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard<G> {
     pub(crate) id: IncomingId,
@@ -82,7 +82,7 @@ pub(crate) struct Heard<G> {
     pub(crate) simulcast: Option<G>,
 }
 
-/// The first audio beside the encodings of the first simulcast, or the first video where there is none.
+/// The first audio together with the encodings of the first simulcast, or the first video if there is none.
 pub(crate) fn lips<G: PartialEq + Copy>(streams: &[Heard<G>]) -> Option<Lips> {
     let audio = streams.iter().find(|s| s.media == MediaKind::Audio)?.id;
     let videos = || streams.iter().filter(|s| s.media == MediaKind::Video);

@@ -1,11 +1,11 @@
-//! What each stream of an end sends.
+//! Streams sent by an end.
 
 use crate::call::observer::{CallObserver, LivePacket};
 use weir_session::{Endpoint, OutgoingId, StreamIdentity};
 use weir_units::{DataSize, Timestamp};
 use weir_wire::rtp::PacketView;
 
-/// A stream that an end sends.
+/// A stream sent by an end.
 pub(crate) struct SendingStream {
     id: OutgoingId,
     identity: StreamIdentity,
@@ -28,7 +28,7 @@ impl SendingStream {
     }
 }
 
-/// Sees what each stream sends, and when the share-out switches it on or off.
+/// Observes what each stream sends, and when the allocation enables or disables it.
 #[derive(Default)]
 pub(crate) struct Sending {
     pub(crate) streams: Vec<SendingStream>,

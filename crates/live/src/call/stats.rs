@@ -1,11 +1,11 @@
-//! Distributions of times, and the processor's time by what it was used for.
+//! Distributions of times, and CPU time by purpose.
 
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::time::Duration;
 use weir_units::TimeDelta;
 
-/// Values that are kept; of more, every other one goes.
+/// Maximum values kept; beyond it, every other one is removed.
 const MAX_VALUES: usize = 1 << 17;
 
 /// A distribution of times in milliseconds.
@@ -59,7 +59,7 @@ impl TimeSeries {
         self.max = self.max.max(value);
     }
 
-    /// `None` where there is no value.
+    /// `None` if there is no value.
     pub(crate) fn summary(&self) -> Option<Times> {
         let mut sorted = self.values.clone();
         sorted.sort_unstable();
@@ -76,13 +76,13 @@ impl TimeSeries {
     }
 }
 
-/// Processor time that this thread has had so far.
+/// CPU time of this thread so far.
 pub(crate) fn thread_time() -> Duration {
     // Every kernel that runs this has the clock.
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Into::into)
 }
 
-/// What a call's loop uses the processor for.
+/// Purposes of a call loop's CPU time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Session,
@@ -91,7 +91,7 @@ pub(crate) enum Part {
     Observer,
 }
 
-/// Shares of one core, by what it was used for.
+/// Shares of one core, by purpose.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct CpuShares {
     /// The session: packetisation, pacing, reports, the controller, playout.
@@ -100,11 +100,11 @@ pub struct CpuShares {
     pub srtp: f64,
     /// System calls on the socket, waiting included.
     pub socket: f64,
-    /// Whoever observes the call.
+    /// The call's observer.
     pub observer: f64,
 }
 
-/// Counts a thread's processor time by parts. Each look costs some hundred nanoseconds, so that it is off unless asked for.
+/// Measures a thread's CPU time by part. Each measurement costs some hundred nanoseconds, so it is off by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuMeter {
     on: bool,
@@ -133,7 +133,7 @@ impl CpuMeter {
         self.at = Some((part, now));
     }
 
-    /// Shares of this time; `None` where nothing was counted.
+    /// Shares of this time; `None` if nothing was measured.
     pub(crate) fn shares(&self, time: TimeDelta) -> Option<CpuShares> {
         let seconds = time.as_secs_f64();
         let share = |p: Part| self.sums[p as usize].as_secs_f64() / seconds;

@@ -1,4 +1,5 @@
-//! A call of several streams under one controller, both ends in one process: audio, encodings of a camera, a shared screen.
+//! A call of several streams under one controller, both ends in one process: audio, encodings of a camera, a shared
+//! screen.
 
 use crate::call::config::{CallConfig, FirstStream, adaptive, endpoints_with};
 use crate::call::decode::{ReceivingVideo, VideoReceive};
@@ -29,28 +30,28 @@ pub(crate) const AUDIO_PAYLOAD_TYPE: u8 = 111;
 
 /// One stream of a call: audio, one encoding of a simulcast, or a shared screen.
 pub struct StreamSend {
-    /// What the results name it by.
+    /// Its name in the results.
     pub name: String,
     /// Its media section (RFC 9143); encodings of a simulcast share it.
     pub mid: Option<Label>,
     /// The encoding of a simulcast (RFC 8852).
     pub rid: Option<Label>,
-    /// What it asks for of the controller's target. [`Demand::media`] is set from the source.
+    /// Its demand on the controller's target. [`Demand::media`] is set from the source.
     pub demand: Demand,
-    /// Where it comes from and what the receiver does with it.
+    /// Its source and its handling at the receiver.
     pub source: StreamSource,
 }
 
-/// Where a stream comes from and what the receiver does with it.
+/// The source of a stream and its handling at the receiver.
 pub enum StreamSource {
-    /// An encoder of audio or a model of one, and the decoder. Without a decoder playout is counted and nothing is heard,
-    /// as with a model.
+    /// An encoder of audio or a model of one, and the decoder. Without a decoder, as with a model, playout is counted
+    /// and nothing is decoded.
     Audio(Source, Option<Box<dyn AudioDecoder>>),
-    /// Camera, encoder and decoder, each on a thread of its own.
+    /// Camera, encoder and decoder, each on its own thread.
     Video(VideoSend, VideoReceive),
 }
 
-/// A stream once both endpoints have it.
+/// A stream after both endpoints have added it.
 struct Stream {
     name: String,
     simulcast: Option<u8>,
@@ -66,10 +67,11 @@ enum Ends {
 }
 
 /// Runs a call of these streams between two sockets of this machine's loopback device, for a time or until the flag is
-/// raised. Encodings of a simulcast go from the lowest up. All streams share the target of one controller.
+/// raised. Encodings of a simulcast are ordered from the lowest up. All streams share the target of one controller.
 ///
 /// # Errors
-/// As [`loopback`](crate::call::loopback()); [`CallError::NoStreams`] and [`CallError::Stream`]; and where threads cannot be had.
+/// As for [`loopback`](crate::call::loopback()); [`CallError::NoStreams`] and [`CallError::Stream`]; or no thread could
+/// be started.
 pub fn loopback_streams<A: CallObserver>(
     config: &CallConfig,
     streams: Vec<StreamSend>,
@@ -92,7 +94,7 @@ pub fn loopback_streams<A: CallObserver>(
         };
         let media = source.media();
         let demand = Demand { media, ..s.demand };
-        // A model's packets have nothing to keep.
+        // A model's packets have no content to keep.
         let content = !matches!(end, Ends::Audio(None));
         let payload_type =
             if media == MediaKind::Audio { AUDIO_PAYLOAD_TYPE } else { EndpointConfig::default().payload_type };
@@ -184,12 +186,12 @@ pub fn loopback_streams<A: CallObserver>(
     })
 }
 
-/// A stream that both ends are to have.
+/// A stream to be added to both ends.
 struct NewStream {
     identity: StreamIdentity,
     source: Source,
     demand: Demand,
-    /// Whether the receiver keeps what arrives of it.
+    /// Whether the receiver keeps received content.
     content: bool,
 }
 

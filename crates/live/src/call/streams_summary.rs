@@ -1,4 +1,4 @@
-//! What is summed up of a call of several streams.
+//! Statistics of a call of several streams.
 
 use crate::call::loopback::VideoSummary;
 use crate::call::observer::EndSummary;
@@ -8,10 +8,10 @@ use weir_media::audio::AudioPlayoutStats;
 use weir_session::{Endpoint, IncomingId};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Time between two samples of how far sound and pictures are apart.
+/// Interval between samples of the lag between sound and pictures.
 const LIP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
-/// What both ends of a call of several streams report.
+/// The report of both ends of a call of several streams.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct StreamsSummary {
     /// The sending end.
@@ -20,7 +20,7 @@ pub struct StreamsSummary {
     pub receiver: EndSummary,
     /// Each stream, in the order given.
     pub streams: Vec<StreamSummary>,
-    /// How far sound and camera are apart, where there are both.
+    /// The lag between sound and camera, if there are both.
     pub lips: Option<LipSummary>,
 }
 
@@ -48,7 +48,7 @@ pub struct StreamSummary {
 pub struct AudioSummary {
     /// Packets played.
     pub played: u64,
-    /// Packets that came too late.
+    /// Packets received too late.
     pub late: u64,
     /// Seconds of packets played.
     pub played_s: f64,
@@ -62,7 +62,7 @@ pub struct AudioSummary {
     pub concealed_share: Option<f64>,
     /// Mean time from capture to playout.
     pub delay_ms: Option<f64>,
-    /// Samples that the decoder made, where there is one.
+    /// Samples decoded, if there is a decoder.
     pub decoded_samples: u64,
     /// Slots that the decoder failed in.
     pub undecodable: u64,
@@ -85,19 +85,19 @@ impl AudioSummary {
     }
 }
 
-/// How much later pictures come out than the sound of the same instant, sampled once a second. ITU-R BT.1359-1 has viewers
-/// detect 45 ms of pictures that are late, and 125 ms of pictures that are early.
+/// How much later pictures are displayed than the sound of the same time is played, sampled once per second. By ITU-R
+/// BT.1359-1, viewers detect pictures that are 45 ms late or 125 ms early.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct LipSummary {
     /// Samples.
     pub samples: u64,
-    /// Mean; negative where sound is later.
+    /// Mean; negative if sound is later.
     pub mean_ms: f64,
     /// The greatest, without sign.
     pub greatest_ms: f64,
 }
 
-/// Samples how far sound and camera are apart.
+/// Samples the lag between sound and camera.
 pub(crate) struct Lips {
     audio: IncomingId,
     /// The camera's encodings from the lowest up, and frames of each played at the last sample.
@@ -116,7 +116,7 @@ impl Lips {
             return;
         }
         self.next = Some(now + LIP_INTERVAL);
-        // What is shown is the highest encoding that plays.
+        // The displayed encoding is the highest one that plays.
         let mut shown = None;
         for (id, before) in &mut self.camera {
             let Some(stream) = endpoint.incoming(*id) else { continue };
@@ -131,7 +131,7 @@ impl Lips {
         }
     }
 
-    /// `None` where there was no sample.
+    /// `None` if there was no sample.
     pub(crate) fn summary(self) -> Option<LipSummary> {
         let ms = || self.offsets.iter().map(|o| o.as_millis_f64());
         let samples = self.offsets.len() as u64;

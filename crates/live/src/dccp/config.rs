@@ -1,4 +1,4 @@
-//! How a UDP port with connections works, and what it counts.
+//! Configuration and counters of a UDP port with connections.
 
 use crate::udp::{UdpConfig, UdpCounters};
 use serde::Serialize;
@@ -6,16 +6,16 @@ use serde::Serialize;
 /// How a port works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortConfig {
-    /// The UDP socket. Errors by ICMP are always asked for.
+    /// The UDP socket. ICMP errors are always enabled.
     pub udp: UdpConfig,
     /// Connections in any state; more are refused.
     pub max_connections: usize,
-    /// Of these, connections that one source has opened, in any state: an IPv4 address, or an IPv6 network of 64 bits. Requests
-    /// past them are answered by Too Busy.
+    /// Of these, connections opened by one source, in any state: an IPv4 address, or an IPv6 network of 64 bits.
+    /// Further Requests are answered by Too Busy.
     pub max_per_source: usize,
-    /// Connections that are open and that nobody has accepted yet; with more, Requests are answered by Too Busy.
+    /// Maximum connections open and not yet accepted; beyond it, Requests are answered by Too Busy.
     pub backlog: usize,
-    /// Real-time priority (SCHED_FIFO, from 1 on) that the port's thread asks for, where a machine is busy.
+    /// Real-time priority (SCHED_FIFO, from 1 on) requested for the port's thread, for busy machines.
     pub realtime: Option<u8>,
 }
 
@@ -26,7 +26,7 @@ impl Default for PortConfig {
     }
 }
 
-/// What a port has seen beside what its connections count.
+/// Counters of a port, in addition to those of its connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PortCounters {
     /// Datagrams of no connection.
@@ -35,11 +35,11 @@ pub struct PortCounters {
     pub malformed: u64,
     /// Connections accepted from outside, up to the end of the handshake.
     pub accepted: u64,
-    /// Connections reset because too many waited to be accepted, or the port had all that it may have, when they opened.
+    /// Connections reset because too many waited to be accepted, or the port was full, when they opened.
     pub turned_away: u64,
     /// ICMP errors about a connection's packets.
     pub path_errors: u64,
-    /// ICMP errors about packets that no connection has sent lately.
+    /// ICMP errors about packets that no connection sent recently.
     pub foreign_errors: u64,
     /// Failures of the socket on receipt.
     pub receive_errors: u64,

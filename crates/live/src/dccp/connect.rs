@@ -16,11 +16,11 @@ use weir_dccp::connection::{Config, Connection};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Ephemeral DCCP ports (RFC 6335, section 6).
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 49_152..=65_535;
-/// Draws of an ephemeral port before all are taken to be in use.
+/// Draws of an ephemeral port before all are assumed to be in use.
 const DRAWS: u32 = 100;
 
 impl DccpSocket {
-    /// Opens a connection from an ephemeral UDP port of its own, and waits for the other end for 20 s.
+    /// Opens a connection from its own ephemeral UDP port, and waits for the other end for 20 s.
     ///
     /// # Errors
     /// As [`Self::connect_timeout`].
@@ -28,11 +28,11 @@ impl DccpSocket {
         Self::connect_timeout(peer, config, CONNECT_TIMEOUT)
     }
 
-    /// Opens a connection from an ephemeral UDP port of its own, and waits for the other end for a time.
+    /// Opens a connection from its own ephemeral UDP port, and waits for the other end for a time.
     ///
     /// # Errors
-    /// Where the configuration cannot be, the other end cannot be reached, refuses or does not answer, or the system refuses
-    /// the socket.
+    /// Errors: an invalid configuration, the other end cannot be reached, refuses or does not answer, or the system
+    /// refuses the socket.
     pub fn connect_timeout(peer: SocketAddr, config: Config, time: Duration) -> Result<Self, DccpError> {
         let socket = Self::begin_connect(peer, config)?;
         if socket.wait(Interest::Open, Some(time))? {
@@ -46,10 +46,10 @@ impl DccpSocket {
         })
     }
 
-    /// Begins to open a connection from an ephemeral UDP port of its own; [`Self::wait`] returns when it is open.
+    /// Begins to open a connection from its own ephemeral UDP port; [`Self::wait`] returns when it is open.
     ///
     /// # Errors
-    /// Where the configuration cannot be, or the system refuses the socket.
+    /// Errors: an invalid configuration, or the system refuses the socket.
     pub fn begin_connect(peer: SocketAddr, config: Config) -> Result<Self, DccpError> {
         let any = if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         DccpPort::bind(SocketAddr::new(any, 0), PortConfig::default())?.begin_connect(peer, config)
@@ -57,13 +57,13 @@ impl DccpSocket {
 }
 
 impl DccpPort {
-    /// Begins to open a connection, without waiting for the answer. What differs from one to the next is chosen here: the
-    /// seed at random, IP's overhead by the address, and this end's DCCP port, where it is given as 0, among the ephemeral ones.
+    /// Begins to open a connection, without waiting for the answer. Per-connection values are chosen here: a random
+    /// seed, IP's overhead by the address, and this end's DCCP port, if it is given as 0, among the ephemeral ones.
     ///
-    /// RFC 6773, section 3.8, would rather have a UDP port for each connection, as [`DccpSocket::connect`] has it.
+    /// RFC 6773, section 3.8, recommends a UDP port per connection, as [`DccpSocket::connect`] uses.
     ///
     /// # Errors
-    /// Where the configuration cannot be, the port is full, or there are no random numbers.
+    /// Errors: an invalid configuration, a full port, or no random numbers.
     pub fn begin_connect(&self, peer: SocketAddr, config: Config) -> Result<DccpSocket, DccpError> {
         let shared = self.shared();
         let config = Config { header_overhead: overhead(peer.ip()), seed: random()?, ..config };

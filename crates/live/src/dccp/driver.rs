@@ -1,4 +1,4 @@
-//! The thread of a port: receives, keeps timers, and answers to what belongs to no connection.
+//! The thread of a port: receives, runs timers, and answers packets that belong to no connection.
 
 use super::link::{Key, Link, Outcome, low_sequence, message};
 use super::lock;
@@ -18,15 +18,15 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// Longest sleep.
 const MAX_WAIT: TimeDelta = TimeDelta::from_secs(1);
-/// Batches that are taken in before timers are run again.
+/// Maximum batches received before timers are run again.
 const MAX_BATCHES: u32 = 8;
-/// Timers that are run before the socket is looked at again.
+/// Maximum timers run before the socket is read again.
 const MAX_TIMERS: u32 = 256;
-/// Errors that are read before anything else has its turn.
+/// Maximum errors read in one turn.
 const MAX_ERRORS: u32 = 64;
 /// Failures of the socket in a row after which the port fails.
 const MAX_FAILURES: u32 = 1_000;
-/// Packets of a connection that ICMP may speak of: what may be under way within one round trip at a high rate.
+/// Packets of a connection to which ICMP may refer: those that may be in flight within one round trip at a high rate.
 const ICMP_WINDOW: u64 = 65_536;
 /// The kernel may be this late with a deadline; the usual value is 50 us.
 const TIMER_SLACK_NS: u64 = 1_000;
@@ -34,7 +34,7 @@ const TIMER_SLACK_NS: u64 = 1_000;
 pub(super) struct Driver {
     shared: Arc<Shared>,
     inlet: UdpPort,
-    /// Deadlines; an earlier one of the same connection may stand beside it.
+    /// Deadlines; the same connection may also have an earlier one.
     timers: BTreeMap<(Timestamp, u64), Arc<Link>>,
     /// Answers to packets of no connection.
     resets: Resets,
@@ -55,7 +55,7 @@ fn ports(bytes: &[u8]) -> Option<Ports> {
     Some(Ports { source: two(0), destination: two(2) })
 }
 
-/// The connection of a key: one that others have opened to this very address of several, or one that this end has opened.
+/// The connection of a key: one opened by another end to this of several addresses, or one opened by this end.
 fn find(table: &Table, key: Key) -> Option<Arc<Link>> {
     let any = Key { local_ip: None, ..key };
     table.links.get(&key).or_else(|| table.links.get(&any)).cloned()
@@ -66,7 +66,7 @@ impl Driver {
         Self { shared, inlet, timers: BTreeMap::new(), resets: Resets::default(), reply: Vec::new(), failures: 0 }
     }
 
-    /// Runs until all handles and connections are gone. Where it fails, all who wait get the reason.
+    /// Runs until all handles and connections are gone. If it fails, all waiting threads get the reason.
     pub(super) fn run(mut self) {
         // Without it deadlines are a little late.
         let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK_NS);
@@ -115,7 +115,7 @@ impl Driver {
         c.received = self.inlet.counters();
     }
 
-    /// How long to sleep, stored for other threads before the last look at the deadlines that they left.
+    /// How long to sleep, stored for other threads before the last check of the deadlines that they set.
     fn sleep_time(&self) -> Duration {
         let now = self.shared.outlet.clock.now();
         let next = self.timers.first_key_value().map_or(Timestamp::MAX, |(k, _)| k.0);
@@ -150,7 +150,7 @@ impl Driver {
         sent
     }
 
-    /// As [`Shared::settle`], for what the driver itself has done.
+    /// As [`Shared::settle`], for actions of the driver itself.
     fn settle(&mut self, link: &Arc<Link>, outcome: Outcome) {
         if let Some(due) = outcome.due {
             self.timers.insert((due, link.id), link.clone());
@@ -187,7 +187,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Gives a batch to its connections; those that follow each other to the same one under one lock.
+    /// Passes a batch to its connections; consecutive datagrams of the same one under one lock.
     fn take_batch(&mut self, count: usize) {
         let reading = self.shared.outlet.clock.reading();
         let several = self.inlet.local_addr().is_ok_and(|a| a.ip().is_unspecified());
@@ -259,7 +259,7 @@ impl Driver {
         }
     }
 
-    /// A connection that another end has opened.
+    /// A connection opened by another end.
     fn take_connection(&mut self, now: Timestamp, key: Key, mut connection: Connection) {
         let mut table = lock(&self.shared.table);
         let has_room = table.is_listening && !table.is_full(&self.shared.config, key.peer.ip());
@@ -288,8 +288,8 @@ impl Driver {
         }
     }
 
-    /// Tells the connection whose packet it was (RFC 6773, section 3.6), where it is one that was sent lately (RFC 4340, section
-    /// 14.1). This host's own word on a length goes for all connections to the address.
+    /// Reports an ICMP error to the connection whose packet it quotes (RFC 6773, section 3.6), if that was sent
+    /// recently (RFC 4340, section 14.1). A size limit set by this host applies to all connections to the address.
     fn take_error(&mut self, e: &PathError) -> bool {
         if e.is_local {
             let Some(mtu) = e.mtu else { return false };
@@ -310,7 +310,7 @@ impl Driver {
         if !Link::has_sent(&inner, sequence, ICMP_WINDOW) {
             return false;
         }
-        // Once there has been an answer, what routers say may pass.
+        // Once the other end has answered, routers' errors may be transient.
         let opens = inner.connection.state() == State::Request;
         drop(inner);
         if let Some(mtu) = e.mtu {

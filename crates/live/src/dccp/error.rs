@@ -10,24 +10,24 @@ use weir_units::DataSize;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DccpError {
-    /// The system refuses a socket, a thread or what they need.
+    /// The system refuses a socket, a thread or one of their options.
     #[error("{what}: {source}")]
     Socket {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),
-    /// The configuration cannot be, such as a CCID that is not there.
+    /// An invalid configuration, such as an unknown CCID.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The configuration cannot be, for another reason.
+    /// An invalid configuration, for another reason.
     #[error("{0}")]
     Config(String),
-    /// It would have to wait, or to wait longer than its timeout.
+    /// The operation would block, or its timeout has expired.
     #[error("it would block: congestion control holds data back, or nothing has come")]
     WouldBlock,
     /// The other end has not answered in time.
@@ -38,7 +38,7 @@ pub enum DccpError {
         /// How long it was waited for.
         seconds: f64,
     },
-    /// A host or router on the way refuses, by ICMP.
+    /// A host or router refuses, by ICMP.
     #[error("{peer} cannot be reached ({kind}): nothing listens on this UDP port, or the way there is shut")]
     Unreachable {
         /// The other end.
@@ -51,7 +51,7 @@ pub enum DccpError {
     TooLong {
         /// Its length.
         size: DataSize,
-        /// The most.
+        /// The maximum.
         max: DataSize,
     },
     /// The connection has ended.
@@ -63,7 +63,7 @@ pub enum DccpError {
     /// The port has all the connections that it may have.
     #[error("the port has {0} connections, and may not have more: see PortConfig::max_connections")]
     Full(usize),
-    /// Weir's own fault: the thread or a connection has failed.
+    /// An internal error: the thread or a connection has failed.
     #[error("the connection has failed, which is a fault of Weir's: {0}")]
     Driver(String),
 }
@@ -86,7 +86,7 @@ impl DccpError {
         move |source| Self::Socket { what, source }
     }
 
-    /// Whether it says no more than that nothing could be done now.
+    /// Whether it only means that the operation would block.
     pub const fn is_would_block(&self) -> bool {
         matches!(self, Self::WouldBlock)
     }

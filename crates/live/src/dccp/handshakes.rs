@@ -1,4 +1,4 @@
-//! Handshakes that others begin: the sans-IO listener, and the addresses that its opaque peers stand for.
+//! Handshakes begun by other ends: the sans-IO listener, and the addresses of its opaque peers.
 
 use super::error::DccpError;
 use super::outlet::{Addresses, overhead};
@@ -12,7 +12,7 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// Addresses remembered for a listener, several for each connection that may be half open.
 const MAX_PEERS: usize = 4_096;
-/// How often half-open connections are looked through for those that have been so for too long.
+/// Interval at which expired half-open connections are removed.
 const LOOK: TimeDelta = TimeDelta::from_secs(1);
 
 /// A listener on a UDP port.
@@ -20,7 +20,7 @@ const LOOK: TimeDelta = TimeDelta::from_secs(1);
 pub(super) struct Handshakes {
     listener: Listener,
     hasher: RandomState,
-    /// What the listener's opaque peers stand for.
+    /// The addresses of the listener's opaque peers.
     peers: HashMap<u64, Addresses>,
     next_look: Timestamp,
 }
@@ -61,7 +61,7 @@ impl Handshakes {
         event
     }
 
-    /// Gives up what has been half open for too long, every so often, and sends what else there is to be sent.
+    /// Periodically removes expired half-open connections, and sends pending packets.
     pub(super) fn tick(&mut self, now: Timestamp, out: &mut Vec<u8>, mut send: impl FnMut(Addresses, &[u8])) {
         if now >= self.next_look {
             self.next_look = now + LOOK;

@@ -12,20 +12,20 @@ use std::time::Duration;
 use weir_dccp::connection::{Connection, State};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Packets that leave one after the other before anything else has its turn.
+/// Maximum consecutive packets sent in one turn.
 const MAX_BURST: u32 = 256;
-/// Least distance of deadlines, so that one in the past cannot keep a core busy.
+/// Minimum distance of deadlines, so that one in the past cannot keep a core busy.
 const MIN_WAIT: TimeDelta = TimeDelta::from_micros(20);
-/// Longest wait of a thread that uses a connection before it looks again.
+/// Maximum wait of a connection's thread before it checks again.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// What identifies a connection on a port: with the port's own address and UDP port the 6-tuple of RFC 6773,
+/// Identifies a connection on a port: together with the port's own address and UDP port, the 6-tuple of RFC 6773,
 /// section 3.8.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
     /// The other end's address and UDP port.
     pub(super) peer: SocketAddr,
-    /// This host's address, where the port has several and the other end has chosen one.
+    /// This host's address, if the port has several and the other end has chosen one.
     pub(super) local_ip: Option<IpAddr>,
     /// This end's DCCP port.
     pub(super) local_port: u16,
@@ -40,11 +40,11 @@ impl Key {
     }
 }
 
-/// A connection, its lock, and those who wait for it.
+/// A connection, its lock, and the threads waiting for it.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) key: Key,
-    /// Tells links apart that have the same deadline.
+    /// Distinguishes links with the same deadline.
     pub(super) id: u64,
     /// The other end has opened it.
     pub(super) is_accepted: bool,
@@ -59,11 +59,11 @@ pub(super) struct Inner {
     pub(super) connection: Connection,
     /// The time of the connection's last call.
     told: Timestamp,
-    /// The earliest deadline that the driver knows.
+    /// The earliest deadline known to the driver.
     registered: Timestamp,
-    /// Where packets are written.
+    /// Buffer for packets.
     packet: Vec<u8>,
-    /// Where datagrams for a caller's slice are received.
+    /// Buffer for datagrams that are copied to a caller's slice.
     pub(super) scratch: Vec<u8>,
     state: State,
     /// Data packets received so far.
@@ -72,10 +72,10 @@ pub(super) struct Inner {
     sent: u32,
     pub(super) readers: u32,
     pub(super) writers: u32,
-    /// Somebody waits for news of it among other connections, and whether there are some already.
+    /// Whether a thread waits for this connection's events among others, and whether there are unread ones.
     watched: bool,
     has_news: bool,
-    /// What the network says of the way to the other end.
+    /// The network's error about the path to the other end.
     pub(super) unreachable: Option<ErrorKind>,
     /// It has panicked, with this message.
     broken: Option<String>,
@@ -87,18 +87,18 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// What a panic has to say.
+/// The message of a panic.
 pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
 }
 
-/// What came of something done to a connection.
+/// The result of an action on a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
-    /// When the driver has to look at it, where that is earlier than it knows.
+    /// When the driver has to handle it, if that is earlier than it knows.
     pub(super) due: Option<Timestamp>,
-    /// It has ended: the port forgets it.
+    /// It has ended: the port removes it.
     pub(super) is_over: bool,
     /// Packets that were sent.
     pub(super) sent: u32,
@@ -128,18 +128,18 @@ impl Link {
         Self { key, id, is_accepted: false, inner: Mutex::new(inner), readable, writable }
     }
 
-    /// The same of a connection that the other end has opened.
+    /// Likewise for a connection opened by the other end.
     pub(super) fn accepted(key: Key, id: u64, connection: Connection, now: Timestamp) -> Self {
         Self { is_accepted: true, ..Self::new(key, id, connection, now) }
     }
 
-    /// Begins to announce news; those that there are already count.
+    /// Begins to announce events; earlier ones count.
     pub(super) fn watch(&self) {
         let mut inner = self.lock();
         (inner.watched, inner.has_news) = (true, true);
     }
 
-    /// Somebody looks at the news now: the next are announced again.
+    /// The events are read now: later ones are announced again.
     pub(super) fn take_news(&self) {
         self.lock().has_news = false;
     }
@@ -148,8 +148,8 @@ impl Link {
         lock(&self.inner)
     }
 
-    /// Does something with the connection at `at`, or later where an earlier call had a later time; sends what is to be sent, and
-    /// wakes who waits. A panic ends this connection and nothing else. Packets wait in the outlet until it is flushed.
+    /// Performs an action on the connection at `at`, or at a later time of an earlier call; sends pending packets, and
+    /// wakes waiting threads. A panic ends only this connection. Packets wait in the outlet until it is flushed.
     pub(super) fn with<T>(
         &self,
         inner: &mut Inner,
@@ -226,19 +226,19 @@ impl Link {
         sent
     }
 
-    /// It cannot go on; all waits end with the reason.
+    /// It cannot continue; all waits end with the reason.
     fn fail(&self, inner: &mut Inner, why: String) {
         inner.broken.get_or_insert(why);
         self.wake_all();
     }
 
-    /// Ends all waits on it, to look again.
+    /// Ends all waits on it, so that they check again.
     pub(super) fn wake_all(&self) {
         self.readable.notify_all();
         self.writable.notify_all();
     }
 
-    /// That deadline has passed. Returns whether it was the one last registered; then none is registered any more.
+    /// This deadline has passed. Returns whether it was the one last registered; then none is registered any more.
     pub(super) fn is_due(inner: &mut Inner, at: Timestamp) -> bool {
         let is_due = inner.registered == at;
         if is_due {
@@ -247,13 +247,13 @@ impl Link {
         is_due
     }
 
-    /// Whether a packet that the network has sent back, by the low 24 bits of its sequence number, is one of the last
-    /// `window` (RFC 4340, section 14.1, has others ignored).
+    /// Whether a packet quoted by an ICMP error, by the low 24 bits of its sequence number, is one of the last `window`
+    /// (RFC 4340, section 14.1, requires others to be ignored).
     pub(super) fn has_sent(inner: &Inner, sequence: u32, window: u64) -> bool {
         u64::from(inner.sent.wrapping_sub(sequence) & 0xff_ffff) < window
     }
 
-    /// Why nothing more can be sent or received; `None` where it can.
+    /// Why nothing more can be sent or received; `None` if it can.
     pub(super) fn ended(&self, inner: &Inner, outlet: &Outlet) -> Option<DccpError> {
         if let Some(why) = inner.broken.as_ref().or(outlet.failure.get()) {
             return Some(DccpError::Driver(why.clone()));
@@ -265,7 +265,7 @@ impl Link {
         })
     }
 
-    /// Waits on one of the two conditions until `ready` gives something, or the time is over, which gives `None`.
+    /// Waits on one of the two conditions until `ready` returns a value; returns `None` after the timeout.
     pub(super) fn wait<'a, T>(
         &'a self,
         mut inner: MutexGuard<'a, Inner>,

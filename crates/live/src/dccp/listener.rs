@@ -14,12 +14,12 @@ use weir_dccp::connection::Config;
 use weir_dccp::listener::ListenerConfig;
 use weir_units::TimeDelta;
 
-/// Longest wait before a thread looks again.
+/// Maximum wait before a thread checks again.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Accepts connections on a UDP port.
 ///
-/// Dropping it ends that: what nobody has accepted is reset, and what was accepted goes on.
+/// Dropping it ends that: connections not yet accepted are reset, and accepted ones continue.
 #[derive(Debug)]
 pub struct DccpListener {
     port: DccpPort,
@@ -27,10 +27,10 @@ pub struct DccpListener {
 }
 
 impl DccpPort {
-    /// Begins to accept connections. The configuration's secret is drawn here, and IP's overhead is the port's.
+    /// Begins to accept connections. The configuration's secret is drawn here, and IP's overhead is set by the port.
     ///
     /// # Errors
-    /// Where it does so already, the configuration cannot be, or there are no random numbers.
+    /// Errors: it listens already, the configuration is invalid, or there are no random numbers.
     pub fn listen(&self, config: ListenerConfig) -> Result<DccpListener, DccpError> {
         let shared = self.shared();
         let mut handshakes = lock(&shared.handshakes);
@@ -45,19 +45,19 @@ impl DccpPort {
 }
 
 impl DccpListener {
-    /// Takes a UDP port, any where the address says 0, and accepts connections of this configuration there, on its local DCCP
-    /// port and for its service.
+    /// Binds a UDP port, any if the address has port 0, and accepts connections of this configuration there, on its
+    /// local DCCP port and for its service.
     ///
     /// # Errors
-    /// Where the system refuses the socket or the thread, or the configuration cannot be.
+    /// Errors: the system refuses the socket or the thread, or the configuration is invalid.
     pub fn bind(address: SocketAddr, connection: Config) -> Result<Self, DccpError> {
         DccpPort::bind(address, PortConfig::default())?.listen(ListenerConfig::new(connection, [0; 32]))
     }
 
-    /// Waits for the next connection, whose handshake is over by then.
+    /// Waits for the next connection, whose handshake is complete.
     ///
     /// # Errors
-    /// [`DccpError::WouldBlock`] where there is none and [`Self::set_nonblocking`] is on.
+    /// [`DccpError::WouldBlock`] if there is none and [`Self::set_nonblocking`] is on.
     pub fn accept(&self) -> Result<DccpSocket, DccpError> {
         let time = self.is_nonblocking.load(Ordering::Relaxed).then_some(TimeDelta::ZERO);
         self.accept_until(time)
@@ -66,7 +66,7 @@ impl DccpListener {
     /// Waits for the next connection for a time.
     ///
     /// # Errors
-    /// [`DccpError::WouldBlock`] where none is open by then.
+    /// [`DccpError::WouldBlock`] if none is open by then.
     pub fn accept_timeout(&self, time: Duration) -> Result<DccpSocket, DccpError> {
         self.accept_until(Some(TimeDelta::from_secs_f64(time.as_secs_f64())))
     }
@@ -92,11 +92,11 @@ impl DccpListener {
         }
     }
 
-    /// Waits for a time until there is a connection to accept, where `accepts` says so, or watched ones have news
-    /// ([`DccpSocket::watch`]), whose ids go into `news` in place of what is there.
+    /// Waits until there is a connection to accept, if `accepts` is set, or watched ones have events
+    /// ([`DccpSocket::watch`]), whose ids replace the contents of `news`; returns at the latest after `time`.
     ///
     /// # Errors
-    /// Where the port has failed.
+    /// Errors: the port has failed.
     pub fn wait(&self, accepts: bool, time: Duration, news: &mut Vec<SocketId>) -> Result<(), DccpError> {
         news.clear();
         let shared = self.port.shared();
@@ -122,12 +122,12 @@ impl DccpListener {
         Ok(())
     }
 
-    /// Whether [`Self::accept`] comes back at once where there is nothing to accept.
+    /// Whether [`Self::accept`] returns at once if there is nothing to accept.
     pub fn set_nonblocking(&self, is_nonblocking: bool) {
         self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
     }
 
-    /// Where it listens.
+    /// Its local address.
     pub fn local_addr(&self) -> SocketAddr {
         self.port.local_addr()
     }

@@ -1,4 +1,4 @@
-//! Where packets leave, and the clock by which they do.
+//! The outlet for packets, and its clock.
 
 use super::lock;
 use crate::clock::Clock;
@@ -16,7 +16,7 @@ const V6_HEADERS: DataSize = DataSize::from_bytes(48);
 pub(super) struct Addresses {
     /// The other end's address and UDP port.
     pub(super) peer: SocketAddr,
-    /// This host's address, where the port has several.
+    /// This host's address, if the port has several.
     pub(super) local_ip: Option<IpAddr>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Addresses {
 pub(super) struct Outlet {
     pub(super) clock: Clock,
     pub(super) socket: Mutex<UdpPort>,
-    /// Why the port's thread has failed, where it has.
+    /// Why the port's thread has failed, if it has.
     pub(super) failure: OnceLock<String>,
 }
 
@@ -34,18 +34,18 @@ impl Outlet {
         Self { clock: Clock::starting_now(), socket: Mutex::new(socket), failure: OnceLock::new() }
     }
 
-    /// Sends a packet of no connection. It leaves with [`Self::flush`].
+    /// Sends a packet of no connection with the next [`Self::flush`].
     pub(super) fn send(&self, to: Addresses, bytes: &[u8]) {
         lock(&self.socket).send_from(to.local_ip, to.peer, Ecn::NotEct, bytes);
     }
 
-    /// Hands packets that wait in the batch to the system.
+    /// Passes the packets waiting in the batch to the system.
     pub(super) fn flush(&self) {
         lock(&self.socket).flush();
     }
 }
 
-/// Bytes of the headers below DCCP on the way to an address.
+/// Bytes of the headers below DCCP to this address.
 pub(super) fn overhead(peer: IpAddr) -> DataSize {
     if peer.to_canonical().is_ipv4() { V4_HEADERS } else { V6_HEADERS }
 }

@@ -14,8 +14,8 @@ use weir_units::{TimeDelta, Timestamp};
 /// Bytes of the driver's stack.
 const STACK: usize = 512 << 10;
 
-/// A UDP port that carries connections. It stays open as long as it has handles, sockets or connections: those that their
-/// sockets have left close in the background.
+/// A UDP port that carries connections. It stays open while it has handles, sockets or connections: connections whose
+/// sockets were dropped close in the background.
 #[derive(Clone, Debug)]
 pub struct DccpPort(Arc<Handle>);
 
@@ -30,20 +30,20 @@ impl Drop for Handle {
 }
 
 impl DccpPort {
-    /// Takes a UDP port: any where the address says 0.
+    /// Binds a UDP port: any if the address has port 0.
     ///
     /// # Errors
-    /// Where the system refuses the socket or the thread.
+    /// Errors: the system refuses the socket or the thread.
     pub fn bind(address: SocketAddr, config: PortConfig) -> Result<Self, DccpError> {
         let socket = UdpSocket::bind(address);
         let what = || format!("binding the UDP socket {address}");
         Self::of(socket.map_err(DccpError::socket(what()))?, config)
     }
 
-    /// The same of a socket that is bound already, as in another network namespace.
+    /// Likewise for a socket that is already bound, as in another network namespace.
     ///
     /// # Errors
-    /// Where the system refuses what ECN, batches or the thread need.
+    /// Errors: the system refuses what ECN, batches or the thread need.
     pub fn of(socket: UdpSocket, config: PortConfig) -> Result<Self, DccpError> {
         let udp = UdpConfig { errors: true, ..config.udp };
         let inlet = UdpPort::new(socket, udp).map_err(DccpError::socket("preparing the UDP socket"))?;
@@ -69,7 +69,7 @@ impl DccpPort {
         self.shared().local
     }
 
-    /// What it has seen.
+    /// Its counters.
     pub fn counters(&self) -> PortCounters {
         let s = self.shared();
         let sent = lock(&s.outlet.socket).counters();

@@ -1,4 +1,4 @@
-//! Answers to packets of no connection while nobody listens.
+//! Answers to packets of no connection without a listener.
 
 use weir_dccp::connection::{Datagram, reset_for};
 use weir_dccp::packet::{PacketType, ResetCode, parse};
@@ -7,7 +7,7 @@ use weir_units::{TimeDelta, Timestamp};
 /// Resets a second for packets of no connection (RFC 4340, section 8.1.3, has this as an example).
 const RESETS_PER_SECOND: u32 = 1_024;
 
-/// Resets for packets of no connection, so many a second.
+/// Resets for packets of no connection, limited per second.
 #[derive(Debug, Default)]
 pub(super) struct Resets {
     second: i64,

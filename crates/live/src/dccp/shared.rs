@@ -1,4 +1,4 @@
-//! What the threads of a port share: the table of its connections, and what they leave for the driver.
+//! State shared by the threads of a port: the table of connections, and requests to the driver.
 
 use super::config::{PortConfig, PortCounters};
 use super::handshakes::Handshakes;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use weir_dccp::connection::Connection;
 use weir_units::Timestamp;
 
-/// What all threads share.
+/// State shared by all threads.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) outlet: Outlet,
@@ -21,13 +21,13 @@ pub(super) struct Shared {
     pub(super) config: PortConfig,
     pub(super) waker: Waker,
     pub(super) table: Mutex<Table>,
-    /// A connection has been put into [`Table::ready`] or [`Table::news`].
+    /// A connection was added to [`Table::ready`] or [`Table::news`].
     pub(super) acceptable: Condvar,
     /// Deadlines that the driver does not know yet.
     pub(super) due: Mutex<Vec<Due>>,
     /// Until when the driver sleeps, in ns of the clock; while it is awake, the beginning of time.
     pub(super) sleeps_until: AtomicI64,
-    /// Answers Requests, while somebody listens.
+    /// Answers Requests, while there is a listener.
     pub(super) handshakes: Mutex<Option<Handshakes>>,
     /// All handles are gone.
     pub(super) closing: AtomicBool,
@@ -43,7 +43,7 @@ pub(super) struct Table {
     pub(super) ready: VecDeque<Arc<Link>>,
     /// Watched connections of which something has arrived or that have changed their state.
     pub(super) news: VecDeque<Arc<Link>>,
-    /// Connections that each source has opened.
+    /// Connections opened by each source.
     sources: HashMap<IpAddr, usize>,
     pub(super) is_listening: bool,
     next_id: u64,
@@ -56,14 +56,14 @@ impl Table {
             || self.ready.len() >= config.backlog
             || self.sources.get(&source(peer)).is_some_and(|n| *n >= config.max_per_source)
     }
-    /// Takes in a connection that the other end has opened.
+    /// Adds a connection opened by the other end.
     pub(super) fn insert_accepted(&mut self, key: Key, connection: Connection, now: Timestamp) -> Arc<Link> {
         let link = self.insert_link(key, Link::accepted, connection, now);
         *self.sources.entry(source(key.peer.ip())).or_default() += 1;
         self.ready.push_back(link.clone());
         link
     }
-    /// Takes in a connection that this end opens.
+    /// Adds a connection opened by this end.
     pub(super) fn insert(&mut self, key: Key, connection: Connection, now: Timestamp) -> Arc<Link> {
         self.insert_link(key, Link::new, connection, now)
     }
@@ -80,7 +80,7 @@ impl Table {
         link
     }
     fn remove(&mut self, link: &Arc<Link>) {
-        // Another may have taken its place.
+        // Another one may have replaced it.
         if self.links.get(&link.key).is_none_or(|l| l.id != link.id) {
             return;
         }
@@ -97,7 +97,7 @@ impl Table {
     }
 }
 
-/// What counts as one source: an address, or an IPv6 network of 64 bits, of which a host may have all addresses.
+/// One source: an address, or an IPv6 network of 64 bits, of which a host may have all addresses.
 fn source(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
@@ -128,7 +128,7 @@ impl Shared {
         self.waker.wake();
     }
 
-    /// Does what came of something that a thread other than the driver has done.
+    /// Handles the outcome of an action by a thread other than the driver.
     pub(super) fn settle(&self, link: &Arc<Link>, outcome: Outcome) {
         if outcome.sent > 0 {
             self.outlet.flush();
@@ -144,19 +144,19 @@ impl Shared {
         if !outcome.is_over {
             lock(&self.due).push((due, link.clone()));
         }
-        // The driver looks at what is due after it has said how long it will sleep.
+        // The driver checks deadlines after it has stored its sleep time.
         if due.as_nanos() < self.sleeps_until.load(Ordering::SeqCst) {
             self.wake();
         }
     }
 
-    /// Wakes who waits for news of watched connections.
+    /// Wakes threads that wait for events of watched connections.
     pub(super) fn announce(&self, link: &Arc<Link>) {
         lock(&self.table).news.push_back(link.clone());
         self.acceptable.notify_one();
     }
 
-    /// Takes a connection that is over out of the table.
+    /// Removes an ended connection from the table.
     pub(super) fn forget(&self, link: &Arc<Link>) {
         lock(&self.table).remove(link);
     }
@@ -170,7 +170,7 @@ impl Shared {
             table.links.values().cloned().collect()
         };
         for link in links {
-            // Whoever looked before the failure was stored waits now, or holds the lock still.
+            // A thread that checked before the failure was stored is waiting by now, or still holds the lock.
             drop(link.lock());
             link.wake_all();
         }

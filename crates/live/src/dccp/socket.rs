@@ -12,13 +12,13 @@ use weir_dccp::connection::{Connection, Counters, Received, State};
 use weir_dccp::queue::{Message, QueueConfig, QueueCounters};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Stands for no timeout.
+/// Represents no timeout.
 const FOREVER: i64 = i64::MAX;
 
-/// What to wait for.
+/// The event to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
-    /// The other end's answer, from which on data can leave.
+    /// The other end's answer, after which data can be sent.
     Open,
     /// Room in the send queue.
     Room,
@@ -26,14 +26,14 @@ pub enum Interest {
     End,
 }
 
-/// Tells the connections of a port apart; none is given twice.
+/// Identifies a connection of a port; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SocketId(pub(super) u64);
 
-/// A connection. All methods may be called by several threads at once, one to send and one to receive, say.
+/// A connection. All methods may be called by several threads at once, for example one to send and one to receive.
 ///
-/// Dropping it closes: what waits in the send queue still leaves, and the handshake that ends the connection is made, in the
-/// background. A process that ends meanwhile cuts that short: see [`Self::finish`].
+/// Dropping it closes: data in the send queue is still sent, and the closing handshake is made, in the background. A
+/// process that exits meanwhile cuts that short: see [`Self::finish`].
 #[derive(Debug)]
 pub struct DccpSocket {
     pub(super) link: Arc<Link>,
@@ -55,7 +55,7 @@ impl DccpSocket {
         Self { link, port, is_nonblocking: AtomicBool::new(false), read_timeout, write_timeout }
     }
 
-    /// Does something with the connection now, and what follows from it.
+    /// Performs an action on the connection now, and handles its outcome.
     fn with<T>(&self, act: impl FnOnce(&mut Connection, Timestamp) -> T) -> Option<T> {
         let inner = self.link.lock();
         let (result, outcome) = self.act(inner, act);
@@ -79,16 +79,16 @@ impl DccpSocket {
         Some(timeout.load(Ordering::Relaxed)).filter(|t| *t != FOREVER).map(TimeDelta::from_nanos)
     }
 
-    /// Hands a datagram over. It leaves at once where congestion control lets it, and waits in the send queue otherwise.
+    /// Sends a datagram. It is sent at once if congestion control permits it, and otherwise waits in the send queue.
     ///
     /// # Errors
-    /// [`DccpError::WouldBlock`] where the queue refuses it, and this end is non-blocking or the write timeout is over. A datagram
-    /// that is too long, or the connection's end.
+    /// [`DccpError::WouldBlock`] if the queue refuses it, and this end is non-blocking or the write timeout has
+    /// expired. The datagram is too long, or the connection has ended.
     pub fn send(&self, bytes: &[u8]) -> Result<(), DccpError> {
         self.send_message(&Message { bytes, ..Message::default() })
     }
 
-    /// The same with what the send queue may know of it. A deadline is by [`Self::now`].
+    /// Likewise, with the queue's properties of the datagram. A deadline is relative to [`Self::now`].
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -96,13 +96,13 @@ impl DccpSocket {
         self.send_all(std::slice::from_ref(message)).map(|_| ())
     }
 
-    /// Hands several over at once, which costs less than one by one; how many the queue has taken, at least one. Blocks only
-    /// where it takes none.
+    /// Sends several datagrams, which costs less than one by one; returns the number queued, at least one. Blocks only
+    /// if none can be queued.
     ///
     /// # Errors
-    /// As [`Self::send`], of the first.
+    /// As for [`Self::send`], for the first.
     pub fn send_many(&self, datagrams: &[&[u8]]) -> Result<usize, DccpError> {
-        // On the stack: what is sent at a time is little.
+        // On the stack: little is sent at a time.
         let mut messages = [Message::default(); 64];
         let count = datagrams.len().min(messages.len());
         for (m, bytes) in messages.iter_mut().zip(datagrams) {
@@ -146,17 +146,18 @@ impl DccpSocket {
         }
     }
 
-    /// Whether the queue may take something, or it is no use to wait for that.
+    /// Whether the queue may accept a datagram, or waiting is useless.
     fn has_room(&self, inner: &Inner) -> bool {
         let queue = inner.connection.queue();
         queue.len() < queue.config().capacity || self.link.ended(inner, &self.port.shared().outlet).is_some()
     }
 
-    /// Takes the next datagram; its length. What does not fit into the buffer is lost, as with other datagram sockets.
+    /// Receives the next datagram; returns its length. Bytes that do not fit the buffer are dropped, as with other
+    /// datagram sockets.
     ///
     /// # Errors
-    /// [`DccpError::WouldBlock`] where there is none, and this end is non-blocking or the read timeout is over. The connection's
-    /// end, once all datagrams have been taken.
+    /// [`DccpError::WouldBlock`] if there is none, and this end is non-blocking or the read timeout has expired. The
+    /// connection's end, once all datagrams have been read.
     pub fn recv(&self, buffer: &mut [u8]) -> Result<usize, DccpError> {
         self.receive(|inner| {
             let mut scratch = std::mem::take(&mut inner.scratch);
@@ -170,7 +171,7 @@ impl DccpSocket {
         })
     }
 
-    /// Takes the next datagram whole, in place of what the buffer holds, with what is known of it.
+    /// Receives the next datagram whole, replacing the buffer's contents, with its properties.
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -182,7 +183,7 @@ impl DccpSocket {
         let shared = self.port.shared();
         let ready = |inner: &mut Inner| {
             let end = self.link.ended(inner, &shared.outlet);
-            // A connection that has panicked is not touched any more.
+            // A connection that has panicked is not used any more.
             if matches!(end, Some(DccpError::Driver(_))) {
                 return end.map(Err);
             }
@@ -194,10 +195,10 @@ impl DccpSocket {
         done.unwrap_or(Err(DccpError::WouldBlock))
     }
 
-    /// Waits for something else, for a time or without end; returns whether it has happened.
+    /// Waits for another event, with an optional timeout; returns whether it has occurred.
     ///
     /// # Errors
-    /// The connection's end, where that is not what is waited for.
+    /// The connection's end, if that is not the awaited event.
     pub fn wait(&self, interest: Interest, time: Option<Duration>) -> Result<bool, DccpError> {
         let shared = self.port.shared();
         let ready = |inner: &mut Inner| {
@@ -219,8 +220,8 @@ impl DccpSocket {
         done.transpose().map(|d| d.is_some())
     }
 
-    /// Has [`DccpListener::wait`](super::DccpListener::wait) return this connection's id when datagrams have arrived or its state has
-    /// changed, also before now; for a thread that serves many connections.
+    /// Makes [`DccpListener::wait`](super::DccpListener::wait) return this connection's id when datagrams were received
+    /// or its state has changed, including earlier ones; for a thread that serves many connections.
     pub fn watch(&self) {
         self.link.watch();
         self.port.shared().announce(&self.link);
@@ -230,17 +231,17 @@ impl DccpSocket {
         SocketId(self.link.id)
     }
 
-    /// Whether operations come back at once rather than wait.
+    /// Whether operations return at once rather than wait.
     pub fn set_nonblocking(&self, is_nonblocking: bool) {
         self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
     }
 
-    /// How long [`Self::recv`] waits; without end where `None`.
+    /// Timeout of [`Self::recv`]; `None` for none.
     pub fn set_read_timeout(&self, time: Option<Duration>) {
         self.read_timeout.store(time.map_or(FOREVER, |t| delta(t).as_nanos()), Ordering::Relaxed);
     }
 
-    /// How long [`Self::send`] waits; without end where `None`.
+    /// Timeout of [`Self::send`]; `None` for none.
     pub fn set_write_timeout(&self, time: Option<Duration>) {
         self.write_timeout.store(time.map_or(FOREVER, |t| delta(t).as_nanos()), Ordering::Relaxed);
     }
@@ -250,11 +251,11 @@ impl DccpSocket {
         of(&self.link.lock().connection)
     }
 
-    /// Where the connection is in its life.
+    /// The connection's state.
     pub fn state(&self) -> State {
         self.read(Connection::state)
     }
-    /// The rate at which congestion control lets data leave now, of application data; `None` where it is not known yet.
+    /// The rate of application data that congestion control permits now; `None` if it is not known yet.
     pub fn rate(&self) -> Option<DataRate> {
         self.read(Connection::rate)
     }
@@ -270,11 +271,11 @@ impl DccpSocket {
     pub fn max_packet_size(&self) -> DataSize {
         self.read(Connection::max_packet_size)
     }
-    /// What the connection has seen and done.
+    /// The connection's counters.
     pub fn counters(&self) -> Counters {
         self.read(Connection::counters)
     }
-    /// CCIDs of what is sent and of what is received, once they are negotiated.
+    /// CCIDs of the data sent and received, once they are negotiated.
     pub fn ccids(&self) -> Option<(u8, u8)> {
         self.read(Connection::ccids)
     }
@@ -289,7 +290,7 @@ impl DccpSocket {
     pub fn queued(&self) -> (usize, DataSize) {
         self.read(|c| (c.queue().len(), c.queue().size()))
     }
-    /// What has become of datagrams in the send queue.
+    /// Counters of the send queue.
     pub fn queue_counters(&self) -> QueueCounters {
         self.read(|c| c.queue().counters())
     }
@@ -301,7 +302,8 @@ impl DccpSocket {
     pub fn set_queue(&self, config: QueueConfig) {
         self.with(|c, _| c.set_queue(config));
     }
-    /// Tells congestion control that the application hands over a frame: this much data, and the next after an interval.
+    /// Reports to congestion control that the application submits a frame: this much data, and the next after an
+    /// interval.
     pub fn on_chunk(&self, size: DataSize, interval: TimeDelta) {
         self.with(|c, now| c.on_chunk(Chunk { now, size, interval }));
     }
@@ -317,7 +319,7 @@ impl DccpSocket {
     pub fn peer_addr(&self) -> SocketAddr {
         self.link.key.peer
     }
-    /// This end's address and UDP port, as it is bound.
+    /// This end's bound address and UDP port.
     pub fn local_addr(&self) -> SocketAddr {
         self.port.local_addr()
     }
@@ -330,16 +332,16 @@ impl DccpSocket {
         &self.port
     }
 
-    /// Begins to close, and comes back at once: what waits in the send queue leaves first. What the other end has sent can still be
-    /// received.
+    /// Begins to close, and returns at once: data in the send queue is sent first. Data sent by the other end can still
+    /// be received.
     pub fn close(&self) {
         self.with(|c, now| c.close(now));
     }
 
-    /// Closes, and waits until the other end has agreed, for a time; whether it has.
+    /// Closes, and waits until the other end has agreed, at most for a time; returns whether it has.
     ///
     /// # Errors
-    /// Where the connection has ended in another way.
+    /// Errors: the connection has ended in another way.
     pub fn finish(&self, time: Duration) -> Result<bool, DccpError> {
         self.close();
         let done = self.wait(Interest::End, Some(time))?;

@@ -40,7 +40,7 @@ fn pair() -> (DccpListener, DccpSocket, DccpSocket) {
     (listener, client, server)
 }
 
-/// What holds within a time, looked at every few ms.
+/// Whether a condition holds within a time, checked every few ms.
 fn soon(mut holds: impl FnMut() -> bool) -> bool {
     let clock = Clock::starting_now();
     while clock.now() < Timestamp::from_secs(20) {
@@ -104,7 +104,7 @@ fn what_does_not_wait_says_so() {
     assert!(server.recv(&mut [0; 10]).unwrap_err().is_would_block());
     let waited = clock.now().as_nanos();
     assert!((49_000_000..5_000_000_000).contains(&waited), "{waited}");
-    // Data cannot leave as fast as a thread hands them over.
+    // Data cannot be sent as fast as a thread submits it.
     client.set_nonblocking(true);
     let datagram = vec![3; client.max_packet_size().as_bytes() as usize];
     let refused = (0..100_000).find_map(|_| client.send(&datagram).err()).unwrap();
@@ -160,11 +160,11 @@ fn many_connections_share_a_port_at_either_end() {
 
 #[test]
 fn who_cannot_be_reached_is_told_apart() {
-    // A UDP port that nobody has: ICMP says so.
+    // An unused UDP port: reported by ICMP.
     let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let e = DccpSocket::connect(gone, config()).unwrap_err();
     assert!(matches!(e, DccpError::Unreachable { kind: std::io::ErrorKind::ConnectionRefused, .. }), "{e}");
-    // One that says nothing.
+    // One that does not answer.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = silent.local_addr().unwrap();
     let e = DccpSocket::connect_timeout(at, config(), Duration::from_millis(300)).unwrap_err();
@@ -182,7 +182,7 @@ fn who_cannot_be_reached_is_told_apart() {
     assert_eq!(listener.port().connections(), 0);
 }
 
-/// A CCID that panics when its first acknowledgement comes.
+/// A CCID that panics when it receives its first acknowledgement.
 struct Panicking;
 
 impl CcidSender for Panicking {
@@ -289,7 +289,7 @@ fn marks_and_datagrams_arrive_as_they_were_sent() {
     let mut buffer = Vec::new();
     let received = server.recv_into(&mut buffer).unwrap();
     assert_eq!((received.ecn, &buffer[..]), (Ecn::Ect0, &b"marked"[..]));
-    // What does not fit is lost.
+    // Bytes that do not fit are lost.
     client.send(b"a long one").unwrap();
     client.send(b"next").unwrap();
     let mut short = [0; 6];
@@ -341,7 +341,7 @@ fn limits_hold() {
     let second = [(); 2].map(|()| open().unwrap());
     assert!(soon(|| port.counters().accepted == 4));
     let more = [(); 2].map(|()| listener.accept_timeout(LONG).unwrap());
-    // Four is all that there may be, from this end as well.
+    // Four is the maximum, including those opened by this end.
     assert!(open().unwrap_err().to_string().contains("Too Busy"));
     let peer = port.local_addr();
     assert!(matches!(port.begin_connect(peer, config()), Err(DccpError::Full(4))));
@@ -389,7 +389,7 @@ fn a_transfer_is_counted_whole() {
     assert!((3_000_001..3_000_001 + 24).contains(&sent.bytes), "{}", sent.bytes);
     let t = received.tally;
     assert_eq!((t.damaged, t.duplicates), (0, 0));
-    // What is lost behind the last that came is known to the sender alone.
+    // Packets lost after the last one received are known to the sender alone.
     assert!(t.datagrams + t.lost <= sent.datagrams && t.datagrams > sent.datagrams * 9 / 10, "{t:?} {sent:?}");
     // At a rate: 2 Mbit/s for 300 ms are 75,000 bytes.
     let (_listener, client, server) = pair();

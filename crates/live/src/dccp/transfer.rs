@@ -1,6 +1,7 @@
-//! Bulk data whose arrival is checked, datagram by datagram: what `weir dccp` sends and counts.
+//! Bulk data whose delivery is verified, datagram by datagram: what `weir dccp` sends and counts.
 //!
-//! Each datagram holds its number, its length and a checksum of all of it, so that loss, copies and damage are counted apart.
+//! Each datagram contains its number, its length and a checksum of all of it, so that loss, duplicates and damage are
+//! counted separately.
 
 mod check;
 mod receive;
@@ -17,31 +18,31 @@ use std::time::Duration;
 use weir_dccp::connection::State;
 use weir_units::{DataRate, DataSize, TimeDelta};
 
-/// Datagrams handed over at a time.
+/// Datagrams submitted at a time.
 const BATCH: usize = 16;
 /// How long a blocked sender or a waiting receiver may be without seeing whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// Data that a sender with a rate may be behind with before it gives it up.
+/// Maximum backlog of a sender with a rate; the rest is given up.
 const MAX_DEBT: TimeDelta = TimeDelta::from_millis(50);
-/// What is to be sent: until the first of the ends that are given, or until it is stopped.
+/// What is to be sent: until the first of the given limits, or until it is stopped.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SendPlan {
     /// Ends after this much data.
     pub size: Option<DataSize>,
     /// Ends after this time.
     pub duration: Option<TimeDelta>,
-    /// The application's own rate; as fast as congestion control allows if absent.
+    /// The application's own rate; as fast as congestion control permits if absent.
     pub rate: Option<DataRate>,
     /// Bytes of a datagram; as many as fit if absent.
     pub datagram: Option<DataSize>,
 }
 
-/// How a transfer goes, at intervals and at its end.
+/// Progress of a transfer, at intervals and at its end.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Look {
     /// Seconds since it began.
     pub at_s: f64,
-    /// Datagrams so far: handed over, or come whole.
+    /// Datagrams so far: submitted, or received intact.
     pub datagrams: u64,
     /// Bytes of these.
     pub bytes: u64,
@@ -49,7 +50,7 @@ pub struct Look {
     pub lost: u64,
     /// With ECN's congestion mark.
     pub marked: u64,
-    /// What congestion control allows, bit/s.
+    /// The rate permitted by congestion control, bit/s.
     pub allowed_bps: Option<f64>,
     /// Round-trip time in ms.
     pub rtt_ms: Option<f64>,
@@ -60,35 +61,35 @@ pub struct Look {
 /// A sender's report at the end.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct SendReport {
-    /// Seconds from the first datagram until the last has left the queue.
+    /// Seconds from the first datagram until the queue is empty.
     pub seconds: f64,
-    /// Datagrams handed over.
+    /// Datagrams submitted.
     pub datagrams: u64,
     /// Bytes of these.
     pub bytes: u64,
     /// Bytes over time.
     pub rate_bps: f64,
-    /// Data packets that have left.
+    /// Data packets sent.
     pub packets: u64,
-    /// Data packets lost, by Ack Vectors; `None` where the CCID has none.
+    /// Data packets lost, by Ack Vectors; `None` if the CCID has none.
     pub lost: Option<u64>,
     /// Data packets marked, by Ack Vectors.
     pub marked: Option<u64>,
-    /// CCID of what is sent.
+    /// CCID of the data sent.
     pub ccid: Option<u8>,
     /// Last round-trip time in ms.
     pub rtt_ms: Option<f64>,
     /// Whether both ends have closed in order.
     pub closed: bool,
-    /// Why not, where something else has ended it.
+    /// The reason otherwise.
     pub ended_by: Option<String>,
 }
 
-/// Who sees how a transfer goes, and how often.
+/// The observer of a transfer's progress, and its interval.
 pub struct Looks<'a> {
-    /// Time between looks; there is one at the end besides.
+    /// Time between reports; there is another one at the end.
     pub every: TimeDelta,
-    /// Gets each.
+    /// Receives each report.
     pub tell: &'a mut dyn FnMut(&Look),
 }
 
@@ -110,10 +111,10 @@ fn look_of(socket: &DccpSocket, at: TimeDelta, datagrams: u64, bytes: u64) -> Lo
     }
 }
 
-/// Sends what is planned and closes, waiting up to `patience` for the other end.
+/// Sends by the plan and closes, waiting up to `patience` for the other end.
 ///
 /// # Errors
-/// Where datagrams of that length cannot be sent. Any other end of the connection is in the report.
+/// Errors: datagrams of that length cannot be sent. Any other end of the connection is in the report.
 pub fn send_all(
     socket: &DccpSocket,
     plan: &SendPlan,
@@ -132,7 +133,7 @@ pub fn send_all(
     let mut ended_by = None;
     let begin = socket.now();
     let mut look = begin + every;
-    // What a rate has to make up for is counted from here.
+    // A rate's backlog is counted from here.
     let mut paced_from = begin;
     let mut paced = 0u64;
     while !stop() {
@@ -163,12 +164,12 @@ pub fn send_all(
                 continue;
             }
         }
-        // The last one is as long as what is left, or as it has to be.
+        // The last one has the remaining length, or the minimum.
         let lengths: [usize; BATCH] = std::array::from_fn(|i| {
             let rest = left.saturating_sub(i as u64 * size.as_bytes());
             rest.min(size.as_bytes()).max(MIN_DATAGRAM as u64) as usize
         });
-        // Those made earlier and refused are made already.
+        // Those made earlier and refused are reused.
         for i in ready..count {
             write_datagram(number + i as u64, &mut buffers[i][..lengths[i]]);
         }
@@ -188,7 +189,7 @@ pub fn send_all(
             }
         }
     }
-    // What waits leaves before the connection closes; a stop has it leave no more than patience allows.
+    // Queued data is sent before the connection closes; after a stop, only as long as patience allows.
     let until = socket.now() + TimeDelta::from_secs_f64(patience.as_secs_f64());
     while ended_by.is_none() && socket.queued().0 > 0 && socket.state() <= State::Open {
         let now = socket.now();
@@ -229,10 +230,10 @@ pub fn send_all(
     })
 }
 
-/// Waits until a connection is open, unless `stop` says so first; then, and where it takes too long, `false`.
+/// Waits until a connection is open; returns `false` if `stop` comes first or it takes too long.
 ///
 /// # Errors
-/// The connection's end.
+/// Errors: the connection has ended.
 pub fn wait_open(socket: &DccpSocket, time: Duration, stop: &dyn Fn() -> bool) -> Result<bool, DccpError> {
     let until = socket.now() + TimeDelta::from_secs_f64(time.as_secs_f64());
     while socket.now() < until && !stop() {

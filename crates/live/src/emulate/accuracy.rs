@@ -1,4 +1,4 @@
-//! How well an emulated run kept to its plan.
+//! Accuracy of an emulated run.
 
 use super::exit::Saturated;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use weir_path::LinkStats;
 use weir_sim::LogHistogram;
 use weir_units::TimeDelta;
 
-/// How much later than planned packets left, in ms. None leaves early.
+/// How much later than planned packets were sent, in ms. None is early.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct DelayError {
     /// Mean.
@@ -42,7 +42,7 @@ pub struct LinkAccuracy {
     pub name: String,
     /// Packets that it was given.
     pub offered: u64,
-    /// Packets that it gave back, copies included.
+    /// Packets delivered, including copies.
     pub delivered: u64,
     /// Dropped by the full queue.
     pub dropped_queue: u64,
@@ -54,18 +54,19 @@ pub struct LinkAccuracy {
     pub marked: u64,
     /// Copies made.
     pub duplicated: u64,
-    /// Time in s in which packets waited for it, so that it should have run at capacity; told of the last link of a route.
+    /// Time in s during which packets waited for it, so that it should have run at capacity; for the last link of a
+    /// route.
     pub saturated_s: f64,
-    /// Its rate in that time by the clock, in bit/s; `None` where it never was.
+    /// Its measured rate in that time, in bit/s; `None` if there was no such time.
     pub saturated_bps: Option<f64>,
-    /// What the rate should have been in that time: the capacity, in bit/s.
+    /// The planned rate in that time: the capacity, in bit/s.
     pub capacity_bps: Option<f64>,
 }
 
 impl LinkAccuracy {
     pub(super) fn new(name: &str, stats: &LinkStats, s: &Saturated) -> Self {
         let rate = |time: TimeDelta| (s.bits > 0 && time > TimeDelta::ZERO).then(|| s.bits as f64 / time.as_secs_f64());
-        // Without `..`, so that a count which the link adds is reported here, too.
+        // Without `..`, so that a new counter of the link has to be reported here too.
         let LinkStats { offered, delivered, dropped_queue, dropped_aqm, dropped_random, marked, duplicated } = *stats;
         Self {
             name: name.to_owned(),
@@ -88,22 +89,22 @@ impl LinkAccuracy {
 pub struct SideCounts {
     /// Packets read.
     pub read: u64,
-    /// Of them, those that were not of the emulated hosts, and so went nowhere.
+    /// Of them, packets not of the emulated hosts, which were not forwarded.
     pub foreign: u64,
     /// Packets that the kernel dropped because they were not read in time.
     pub overruns: u64,
     /// Packets written.
     pub written: u64,
-    /// Packets that the kernel did not take.
+    /// Packets refused by the kernel.
     pub write_errors: u64,
 }
 
-/// What became of a run of the emulator.
+/// Accuracy of a run of the emulator.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Accuracy {
     /// Time by the clock, in s.
     pub seconds: f64,
-    /// How late packets left; `None` where none did.
+    /// How late packets were sent; `None` if none was.
     pub delay_error: Option<DelayError>,
     /// The links, in their order.
     pub links: Vec<LinkAccuracy>,

@@ -1,4 +1,4 @@
-//! Where packets leave the network: onto the devices, with a measurement of how well each was timed.
+//! The exit of the network: writes packets to the devices and measures their timing.
 
 use super::{flow_of, header};
 use crate::clock::Clock;
@@ -10,19 +10,19 @@ use weir_units::{TimeDelta, Timestamp};
 /// A packet written later than this counts as late.
 pub(super) const LATE: TimeDelta = TimeDelta::from_millis(1);
 
-/// What a link has carried while packets waited for it, so that it was never idle.
+/// Traffic of a link while packets waited for it, so that it was never idle.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Saturated {
     /// Bits of the packets that had waited.
     pub(super) bits: u64,
-    /// Time between such a packet and the one before it, as meant and as it was.
+    /// Time between such a packet and the previous one, planned and measured.
     pub(super) planned: TimeDelta,
     pub(super) actual: TimeDelta,
-    /// When the last packet left, as meant and as it was.
+    /// When the last packet was sent, planned and measured.
     last: Option<(Timestamp, Timestamp)>,
 }
 
-/// The observer that writes packets where they are delivered, and hands everything on to `observer`.
+/// The observer that writes delivered packets, and passes all events to `observer`.
 pub(super) struct Exit<O> {
     pub(super) observer: O,
     pub(super) tuns: [Tun; 2],
@@ -32,7 +32,7 @@ pub(super) struct Exit<O> {
     pub(super) written: [u64; 2],
     pub(super) write_errors: [u64; 2],
     pub(super) saturated: Vec<Saturated>,
-    /// The link that the packet under way has just left, and how long it had waited there.
+    /// The link that the current packet has just left, and its wait there.
     left: Option<(LinkId, TimeDelta)>,
     marked: Vec<u8>,
 }
@@ -107,7 +107,7 @@ impl<O: Observer> Observer for Exit<O> {
             Place::Link(_, DropReason::Queue | DropReason::Aqm) | Place::Agent(_) => None,
         };
         if let Some(s) = has_taken_capacity.and_then(|link| self.saturated.get_mut(link.index())) {
-            // Nobody has seen it pass, so that the span around it says nothing.
+            // Its departure was not observed, so the interval around it is unknown.
             s.last = None;
         }
         self.observer.on_dropped(now, place, from, packet);

@@ -1,4 +1,4 @@
-//! What the emulator reads and changes in IP headers: addresses and the ECN field.
+//! Fields of IP headers read and changed by the emulator: addresses and ECN.
 
 use crate::tun::Side;
 use weir_units::Ecn;
@@ -6,7 +6,7 @@ use weir_units::Ecn;
 /// First 12 bytes of the hosts' IPv6 addresses: fd77:6569:72::, then the side and the number, 16 bits each.
 const PREFIX: [u8; 12] = [0xfd, 0x77, 0x65, 0x69, 0, 0x72, 0, 0, 0, 0, 0, 0];
 
-/// An end of a packet's way.
+/// An end of a packet's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Host {
     pub(crate) side: Side,
@@ -14,7 +14,7 @@ pub(crate) struct Host {
     pub(crate) number: u16,
 }
 
-/// Who sends a packet to whom, and its ECN field.
+/// Sender and receiver of a packet, and its ECN field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) from: Host,
@@ -22,7 +22,7 @@ pub(crate) struct Header {
     pub(crate) ecn: Ecn,
 }
 
-/// The header of a packet; `None` for anything that is not of the testbed's hosts.
+/// The header of a packet; `None` for packets not of the testbed's hosts.
 pub(crate) fn read(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => {
@@ -75,7 +75,7 @@ pub(crate) fn set_ecn(packet: &mut [u8], ecn: Ecn) {
 mod tests {
     use super::*;
 
-    /// The Internet checksum of a header, which is zero where the checksum in it is right (RFC 1071).
+    /// The Internet checksum of a header, which is zero if the checksum field is right (RFC 1071).
     fn sum(header: &[u8]) -> u16 {
         let mut sum: u32 = header.chunks(2).map(|p| u32::from(u16::from_be_bytes([p[0], p[1]]))).sum();
         while sum > 0xffff {

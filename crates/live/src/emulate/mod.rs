@@ -1,11 +1,12 @@
 //! Links in real time: the simulator's network between two namespaces.
 //!
-//! The [`Emulator`] reads IP packets from a TUN device on either side, takes them through the very links of
-//! `weir_path` that simulated runs have, by the clock, and writes each on the other side when it is due. The engine is the
-//! simulator's own: its time follows the clock, and its agents are the places where packets enter and leave. So routes,
-//! random draws, ECN marks and what observers see are those of a simulated run.
+//! The [`Emulator`] reads IP packets from a TUN device on either side, passes them through the same links of
+//! `weir_path` as simulated runs, in real time, and writes each on the other side when it is due. The engine is the
+//! simulator's: its time follows the clock, and its agents are the entries and exits of packets. So routes, random
+//! draws, ECN marks and observed events are those of a simulated run.
 //!
-//! Hosts are told apart by address (see [`Side::ipv4`]): host `n` of either side belongs to flow `n`, which has its own route.
+//! Hosts are distinguished by address (see [`Side::ipv4`]): host `n` of either side belongs to flow `n`, which has its
+//! own route.
 
 mod accuracy;
 mod exit;
@@ -31,12 +32,12 @@ use weir_path::{ConfigError, Link, LinkConfig};
 use weir_sim::{Agent, AgentId, LinkId, Observer, Packet, Simulator};
 use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
-/// Packets that may be inside all links together; more are dropped on entry and counted. Bounds the memory of links
+/// Maximum packets inside all links together; further ones are dropped on entry and counted. Bounds the memory of links
 /// without a queue limit.
 const MAX_INSIDE: u64 = 100_000;
 /// Packets read from one side before the other has its turn.
 const BATCH: usize = 32;
-/// Longest sleep: how late a stop is seen.
+/// Maximum sleep: how late a stop is noticed.
 const MAX_SLEEP: TimeDelta = TimeDelta::from_millis(50);
 /// Bytes of the largest IP packet.
 const MAX_PACKET: usize = 65_535;
@@ -46,13 +47,13 @@ const MAX_PACKET: usize = 65_535;
 pub struct Config {
     /// Links by name, one direction each.
     pub links: Vec<(String, LinkConfig)>,
-    /// The flows' routes; flow `n` is what passes between the hosts `n` of both sides.
+    /// The flows' routes; flow `n` is the traffic between the hosts `n` of both sides.
     pub flows: Vec<Route>,
     /// Fixes every random draw.
     pub seed: u64,
 }
 
-/// Which links a flow crosses, in order, as indices into [`Config::links`]; neither way may be empty.
+/// The links crossed by a flow, in order, as indices into [`Config::links`]; neither direction may be empty.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
     /// From left to right.
@@ -76,7 +77,7 @@ pub enum EmulatorError {
     /// More flows than there are addresses.
     #[error("{flows} flows: an emulated network has 1 to {MAX_FLOWS}")]
     Flows {
-        /// How many were asked for.
+        /// The number requested.
         flows: usize,
     },
     /// A route that leads nowhere.
@@ -90,10 +91,10 @@ pub enum EmulatorError {
     Setup(#[from] SetupError),
 }
 
-/// Most flows of one emulator.
+/// Maximum flows of one emulator.
 pub const MAX_FLOWS: usize = 1_000;
 
-/// Where packets of one flow and direction enter the network.
+/// Entry of packets of one flow and direction into the network.
 #[derive(Debug, Default)]
 pub struct Gate {
     packet: Vec<u8>,
@@ -118,18 +119,18 @@ impl Agent for Gate {
     }
 }
 
-/// The flow of an agent as observers are told it, and the side from which its packets come.
+/// The flow of an agent as reported to observers, and the side from which its packets come.
 pub const fn flow_of(agent: AgentId) -> (usize, Side) {
     (agent.index() / 2, if agent.index().is_multiple_of(2) { Side::Left } else { Side::Right })
 }
 
 /// Two namespaces, a TUN device in each, and the links between them.
 ///
-/// `O` watches packets as it would watch a simulated run: [`flow_of`] names the flow, [`Packet::bytes`] is the whole IP
-/// packet, and times are those at which the links meant things to happen, by the clock given to [`Emulator::run`].
+/// `O` observes packets as in a simulated run: [`flow_of`] gives the flow, [`Packet::bytes`] is the whole IP packet,
+/// and times are those planned by the links, by the clock given to [`Emulator::run`].
 pub struct Emulator<O = ()> {
     network: Network<O>,
-    /// Each flow's agents, left and right in turn.
+    /// Each flow's agents, left and right alternately.
     gates: Vec<AgentId>,
     left: Arc<Namespace>,
     right: Arc<Namespace>,
@@ -140,7 +141,7 @@ pub struct Emulator<O = ()> {
     realtime: bool,
 }
 
-/// The links while they run, to be looked at.
+/// The running links, for inspection.
 pub struct Network<O> {
     sim: Simulator<Gate, Exit<O>>,
     links: Vec<(String, LinkId)>,
@@ -155,14 +156,14 @@ impl<O: Observer> Network<O> {
     pub fn link_count(&self) -> usize {
         self.links.len()
     }
-    /// What watches.
+    /// The observer.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.sim.observer_mut().observer
     }
 }
 
 impl<O: Observer> Emulator<O> {
-    /// Makes the namespaces, the devices and the links. Nothing passes before [`Self::run`].
+    /// Creates the namespaces, the devices and the links. Nothing is forwarded before [`Self::run`].
     ///
     /// Errors: a link or route that cannot be, or the privilege that is missing.
     pub fn new(config: &Config, observer: O) -> Result<Self, EmulatorError> {
@@ -209,14 +210,14 @@ impl<O: Observer> Emulator<O> {
         }
     }
 
-    /// Asks for real-time scheduling of the calling thread, on which [`Self::run`] is to be called. Takes some ms.
+    /// Requests real-time scheduling of the calling thread, on which [`Self::run`] is to be called. Takes some ms.
     pub fn hurry(&mut self) {
         self.realtime = request_realtime(2);
     }
 
-    /// Carries packets by `clock`, whose zero is the links' time zero, until `end` of their time, where it is given, or until
-    /// `stop` becomes true. At every multiple of `every`, `look` sees the links as they are just before it, and may end the
-    /// run. To be called once, on a thread of its own, after [`Self::hurry`].
+    /// Forwards packets by `clock`, whose zero is the links' time zero, until `end` in their time, if given, or until
+    /// `stop` becomes true. At every multiple of `every`, `look` sees the links just before it, and may end the run. To
+    /// be called once, on its own thread, after [`Self::hurry`].
     ///
     /// Errors: a device cannot be read any more.
     pub fn run(
@@ -253,7 +254,8 @@ impl<O: Observer> Emulator<O> {
         Ok(self.accuracy(wall, share))
     }
 
-    /// Reads a batch from one side, each packet entering at the instant at which it is read; says whether more may wait.
+    /// Reads a batch from one side, each packet entering at the time at which it is read; returns whether more may
+    /// wait.
     fn take(&mut self, side: Side, clock: &Clock) -> io::Result<bool> {
         for _ in 0..BATCH {
             let sim = &mut self.network.sim;
@@ -280,7 +282,7 @@ impl<O: Observer> Emulator<O> {
         Ok(true)
     }
 
-    /// Sleeps until a packet comes or something is due.
+    /// Sleeps until a packet arrives or an event is due.
     fn sleep(&self, clock: &Clock, next_look: Timestamp) -> io::Result<()> {
         let now = clock.now();
         let due = self.network.sim.next_event().unwrap_or(Timestamp::MAX).min(next_look).min(now + MAX_SLEEP);
@@ -324,7 +326,7 @@ impl<O: Observer> Emulator<O> {
         }
     }
 
-    /// Ends the emulator and gives back what watched.
+    /// Ends the emulator and returns the observer.
     pub fn into_observer(self) -> O {
         self.network.sim.into_observer().observer
     }

@@ -19,7 +19,7 @@ fn point_to_point(link: LinkConfig) -> Config {
     }
 }
 
-/// An emulator, or a line that says why the test is skipped.
+/// An emulator, or a line that states why the test is skipped.
 fn emulator(config: &Config) -> Option<Emulator> {
     match Emulator::new(config, ()) {
         Ok(e) => Some(e),
@@ -59,8 +59,8 @@ fn a_saturated_link_keeps_its_rate_and_its_delay() {
     let (a, b) = (socket(&e, Side::Left, 4_000), socket(&e, Side::Right, 4_000));
     b.set_read_timeout(Some(Duration::from_millis(500))).expect("set");
     let (arrivals, accuracy) = during(&mut e, move || {
-        // 300 datagrams of 1,000 bytes on the wire, at once: the queue takes 100 and one is in transmission at first,
-        // and it drains at one a millisecond meanwhile.
+        // 300 datagrams of 1,000 bytes on the wire, at once: the queue holds 100, one is in transmission at first, and
+        // one per millisecond drains meanwhile.
         let begin = Instant::now();
         for i in 0..300u16 {
             let mut datagram = [0; 972];

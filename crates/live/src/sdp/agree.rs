@@ -1,4 +1,4 @@
-//! What an offer and its answer come to.
+//! The agreement reached by an offer and its answer.
 
 use super::choose::{Chosen, inactive};
 use super::section::codec_names;
@@ -12,16 +12,16 @@ use std::net::SocketAddr;
 use weir_session::Label;
 use weir_session::allocation::MediaKind;
 
-/// What both ends have agreed on, as one of them sees it.
+/// The agreement of both ends, as seen by one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agreement {
-    /// Where the other end is.
+    /// The other end's address.
     pub remote: SocketAddr,
-    /// This end's key and the other's; `None` for a call in the clear.
+    /// This end's key and the other's; `None` for an unencrypted call.
     pub keys: Option<(SrtpKey, SrtpKey)>,
-    /// The DCCP connection that carries the call: the other end's port, and what this end is to do.
+    /// The DCCP connection that carries the call: the other end's port, and this end's role.
     pub dccp: Option<DccpMedia>,
-    /// The controller of what is sent to this end, where the other is Weir.
+    /// The controller of what is sent to this end, if the other is Weir.
     pub remote_controller: Option<String>,
     /// Feedback messages that all streams have.
     pub feedback: Vec<Feedback>,
@@ -36,7 +36,7 @@ pub struct Agreement {
 /// A stream that both ends have agreed on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgreedStream {
-    /// Its place in the description that this end has offered, or has answered from.
+    /// Its index in the description that this end has offered, or answered from.
     pub own: usize,
     /// Its name in the bundle.
     pub mid: Option<Label>,
@@ -46,15 +46,15 @@ pub struct AgreedStream {
     pub codec: StreamCodec,
     /// Its payload type, the same both ways.
     pub payload_type: u8,
-    /// Payload type of retransmissions, where both have them.
+    /// Payload type of retransmissions, if both have them.
     pub retransmission: Option<u8>,
-    /// Payload type of parity repair packets, where both have them.
+    /// Payload type of parity repair packets, if both have them.
     pub flexfec: Option<u8>,
-    /// Payload type of Reed-Solomon repair packets, where both have them.
+    /// Payload type of Reed-Solomon repair packets, if both have them.
     pub reed_solomon: Option<u8>,
     /// Feedback messages.
     pub feedback: Vec<Feedback>,
-    /// Encodings that this end sends, the preferred one first; empty without simulcast.
+    /// Encodings that this end sends, in order of preference; empty without simulcast.
     pub send: Vec<AgreedEncoding>,
     /// Encodings that it receives.
     pub receive: Vec<Encoding>,
@@ -67,14 +67,14 @@ pub struct AgreedStream {
 /// An encoding that this end sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgreedEncoding {
-    /// Its place among the encodings that this end's own section lists.
+    /// Its index among the encodings in this end's own section.
     pub own: usize,
-    /// Its name, and what it keeps to.
+    /// Its name and limits.
     pub encoding: Encoding,
 }
 
 impl Agreement {
-    /// The identifier of a header extension, where both ends have it.
+    /// The identifier of a header extension, if both ends have it.
     pub fn extension(&self, extension: Extension) -> Option<u8> {
         self.extensions.iter().find(|(_, e)| *e == extension).map(|(id, _)| *id)
     }
@@ -104,7 +104,7 @@ struct Pair<'a> {
     own: usize,
     ours: &'a MediaSection,
     theirs: &'a MediaSection,
-    /// The answer, whosever it is.
+    /// The answer, of either end.
     common: &'a MediaSection,
     /// Encodings that this end sends.
     send: Vec<AgreedEncoding>,
@@ -120,8 +120,8 @@ impl Description {
         self.sections.get(index)?.media()?.transport.as_ref()
     }
 
-    /// The accepted section whose transport carries the call: of the bundle the first that has one (RFC 9143, section 7.3.1); without,
-    /// the first of video, or the first.
+    /// The accepted section whose transport carries the call: the first of the bundle that has one (RFC 9143,
+    /// section 7.3.1); without a bundle, the first of video, or the first.
     fn carrier(&self, accepted: impl Fn(usize) -> bool) -> Option<usize> {
         let fits = |i: &usize| accepted(*i) && self.transport_of(*i).is_some();
         let alone = || {
@@ -132,16 +132,16 @@ impl Description {
         if self.bundled().any(&accepted) { self.bundled().find(fits) } else { alone() }
     }
 
-    /// Answers an offer with what this end has: `self` names everything that it could do, under any numbers. Gives the
-    /// answer, which takes the offer's numbers, and what it comes to. Sections that this end has nothing for are refused.
+    /// Answers an offer: `self` lists everything that this end supports, under any numbers. Returns the answer, which
+    /// uses the offer's numbers, and the agreement. Sections that this end does not support are refused.
     ///
     /// # Errors
-    /// Where there is no codec in common, one end wants protection and the other none, or they cannot reach each other.
+    /// Errors: there is no common codec, only one end requires protection, or they cannot reach each other.
     pub fn answer(&self, offer: &Self) -> Result<(Self, Agreement), SdpError> {
         let mut free: Vec<usize> = (0..self.sections.len()).collect();
         let mut why = None;
         let mut chosen: Vec<Option<Chosen>> = offer.sections.iter().map(|_| None).collect();
-        // Sections of the same name belong together; then the others take what is left.
+        // Sections of the same name are matched first; then the others take the remaining ones.
         for by_name in [true, false] {
             for (chosen, section) in chosen.iter_mut().zip(&offer.sections).filter(|(c, _)| c.is_none()) {
                 match section.media().map(|offered| self.choose(offered, &mut free, by_name)) {
@@ -182,7 +182,7 @@ impl Description {
         let sections: Vec<Section> = sections.collect();
         let is_in = |mid: &Label| sections.iter().any(|s| s.media().is_some_and(|m| m.mid == Some(*mid)));
         let mut bundle: Vec<Label> = offer.bundle.iter().copied().filter(is_in).collect();
-        // The section that describes the transport stands first.
+        // The section that describes the transport is first.
         bundle.sort_by_key(|mid| Some(*mid) != sections[carrier].mid());
         let answer = Self { bundle, is_bundle_only: false, sections, ..self.clone() };
         let pairs = places.into_iter().filter_map(|(i, own, sends)| {
@@ -196,10 +196,10 @@ impl Description {
         Ok((answer, agreement))
     }
 
-    /// What the answer to this end's own offer comes to.
+    /// The agreement by the answer to this end's own offer.
     ///
     /// # Errors
-    /// Where the answer names what was not offered, or refuses everything.
+    /// Errors: the answer names what was not offered, or refuses everything.
     pub fn accept(&self, answer: &Self) -> Result<Agreement, SdpError> {
         if answer.sections.len() != self.sections.len() {
             let expected = format!("{}, as many as in the offer (RFC 3264, section 6)", self.sections.len());
@@ -223,7 +223,7 @@ impl Description {
         agree(ours, theirs, pairs.collect())
     }
 
-    /// The places of the sections that this one's transport carries.
+    /// The indices of the sections carried by this one's transport.
     fn carried_with(&self, carrier: usize) -> Vec<usize> {
         let bundled: Vec<usize> = self.bundled().collect();
         let over_dccp = self.transport_of(carrier).is_some_and(|t| t.dccp.is_some());
@@ -231,7 +231,7 @@ impl Description {
     }
 }
 
-/// What an end describes, and its transport.
+/// An end's description, and its transport.
 #[derive(Clone, Copy)]
 struct End<'a> {
     of: &'a Description,

@@ -1,4 +1,4 @@
-//! What an end that answers takes of an offered section.
+//! How an answering end accepts an offered section.
 
 use super::section::{codec_names, parameter};
 use super::{
@@ -8,15 +8,15 @@ use weir_media::VideoCodec;
 
 /// A section of an answer, without its transport.
 pub(super) struct Chosen {
-    /// The place of this end's own section that it is made from; `None` where it only describes the transport.
+    /// The index of this end's own section from which it is made; `None` if it only describes the transport.
     pub(super) own: Option<usize>,
     pub(super) section: MediaSection,
-    /// For each encoding that this end sends, its place among the own section's.
+    /// For each encoding that this end sends, its index among the own section's.
     pub(super) sends: Vec<usize>,
 }
 
-/// Whether an end of these parameters takes what the other's describe: H.264 has packetisation modes that exclude each
-/// other (RFC 6184, section 8.2.2); Weir writes mode 1, whose readers take mode 0 too.
+/// Whether an end with these parameters accepts the other's: H.264 has mutually exclusive packetisation modes
+/// (RFC 6184, section 8.2.2); Weir writes mode 1, whose readers accept mode 0 too.
 fn fits(codec: StreamCodec, payload: &Payload) -> bool {
     let Payload::Video(_, fmtp) = payload else { return true };
     let mode = fmtp.as_deref().and_then(|f| parameter(f, "packetization-mode"));
@@ -24,11 +24,11 @@ fn fits(codec: StreamCodec, payload: &Payload) -> bool {
 }
 
 impl Description {
-    /// Takes an offered section by one of this end's own of the same kind that are free: that of the same name, or where names are
-    /// no matter, the first.
+    /// Accepts an offered section by one of this end's own free sections of the same kind: that of the same name or, if
+    /// names do not matter, the first.
     ///
     /// # Errors
-    /// Where there is none, or no codec in common.
+    /// Errors: there is none, or no common codec.
     pub(super) fn choose(
         &self,
         offered: &MediaSection,
@@ -49,7 +49,7 @@ impl Description {
     }
 }
 
-/// The answer of `own` to `offered`; `None` without a codec in common.
+/// The answer of `own` to `offered`; `None` without a common codec.
 fn choose(own: &MediaSection, offered: &MediaSection) -> Option<Chosen> {
     let has = |wanted: &dyn Fn(&Payload) -> bool| own.payloads.iter().any(|(_, p)| wanted(p));
     let (pt, media) = offered
@@ -73,7 +73,7 @@ fn choose(own: &MediaSection, offered: &MediaSection) -> Option<Chosen> {
         own.direction.sends() && offered.direction.receives(),
         own.direction.receives() && offered.direction.sends(),
     );
-    // Without its name in packets nobody could tell which encoding they are of.
+    // Without its name in packets, an encoding could not be identified.
     let named = extensions.iter().any(|(_, e)| *e == Extension::Rid);
     let usable = |e: &&Encoding| named && (e.formats.is_empty() || e.formats.contains(pt));
     let taken = |e: &Encoding| {
@@ -101,8 +101,8 @@ fn choose(own: &MediaSection, offered: &MediaSection) -> Option<Chosen> {
     Some(Chosen { own: None, section, sends })
 }
 
-/// The answer to a section that is refused but describes the transport of others, which then cannot be left out (RFC 9143,
-/// section 7.3.1): nothing goes either way.
+/// The answer to a section that is refused but describes the transport of others, so that it cannot be omitted
+/// (RFC 9143, section 7.3.1): inactive.
 pub(super) fn inactive(offered: &MediaSection) -> Chosen {
     let media = offered.payloads.iter().find(|(_, p)| p.codec().is_some());
     let section = MediaSection {

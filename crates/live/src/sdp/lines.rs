@@ -13,7 +13,7 @@ struct Line<'a> {
 
 /// The lines of the session, or of one of its sections.
 pub(super) struct Block<'a> {
-    /// Where it begins.
+    /// Its first line.
     pub(super) line: usize,
     lines: Vec<Line<'a>>,
 }
@@ -53,7 +53,7 @@ fn syntax(line: usize, what: impl Into<String>) -> SdpError {
 /// The session's lines, and those of each section.
 ///
 /// # Errors
-/// Where the text is too long or a line is none of SDP (RFC 8866, section 5).
+/// Errors: the text is too long or a line is invalid in SDP (RFC 8866, section 5).
 pub(super) fn split(text: &str) -> Result<(Block<'_>, Vec<Block<'_>>), SdpError> {
     if text.len() > MAX_LENGTH {
         return Err(syntax(0, format!("{} bytes: expected {MAX_LENGTH} at most", text.len())));

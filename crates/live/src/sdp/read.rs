@@ -1,4 +1,4 @@
-//! Descriptions from text, which may be anybody's.
+//! Parses untrusted descriptions.
 
 use super::lines::{Block, split};
 use super::section::{read_mid, read_section};
@@ -6,11 +6,11 @@ use super::{Description, MAX_SECTIONS, SdpError, Section, wrong};
 use weir_session::Label;
 
 impl Description {
-    /// Reads a description. Sections that Weir has no use for come out as refused ones.
+    /// Parses a description. Sections that Weir does not support are returned as refused ones.
     ///
     /// # Errors
-    /// Where it does not follow the grammar, has too many sections or encodings, has a field with an impossible value, or
-    /// Weir has no use for any of its sections.
+    /// Errors: it violates the grammar, has too many sections or encodings, has a field with an invalid value, or Weir
+    /// supports none of its sections.
     pub fn parse(text: &str) -> Result<Self, SdpError> {
         let (session, blocks) = split(text)?;
         if let Some(block) = blocks.get(MAX_SECTIONS) {
@@ -47,7 +47,7 @@ impl Description {
         Ok(d)
     }
 
-    /// Bundled sections of one address have one transport, which the first of them describes.
+    /// Bundled sections of one address have one transport, described by the first of them.
     fn share_transport(&mut self) {
         let place = |mid: &Label| self.sections.iter().position(|s| s.mid() == Some(*mid));
         let bundled: Vec<usize> = self.bundle.iter().filter_map(place).collect();
@@ -63,7 +63,7 @@ impl Description {
     }
 }
 
-/// The names of the sections of the first BUNDLE group (RFC 9143, section 7), as far as there are such sections.
+/// The names of the sections of the first BUNDLE group (RFC 9143, section 7), as far as such sections exist.
 fn read_bundle(session: &Block<'_>, blocks: &[Block<'_>]) -> Result<Vec<Label>, SdpError> {
     let mut names: Vec<Label> = Vec::new();
     for block in blocks {

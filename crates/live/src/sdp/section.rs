@@ -18,7 +18,7 @@ const MAX_FORMATS: usize = 64;
 /// The name of a section (RFC 5888, section 4).
 ///
 /// # Errors
-/// Where it is no token, or too long for a header extension.
+/// Errors: it is no token, or too long for a header extension.
 pub(super) fn read_mid(block: &Block<'_>) -> Result<Option<Label>, SdpError> {
     let Some((line, mid)) = block.attribute("mid") else { return Ok(None) };
     // RFC 8866, section 9: token-char.
@@ -27,10 +27,10 @@ pub(super) fn read_mid(block: &Block<'_>) -> Result<Option<Label>, SdpError> {
     label.map(Some).ok_or_else(|| wrong("a=mid", line, mid, "a token of 1 to 16 characters"))
 }
 
-/// Reads a section. Where Weir has no use for it, the reason stands beside it.
+/// Parses a section. If Weir does not support it, the reason is returned with it.
 ///
 /// # Errors
-/// Where a field has an impossible value.
+/// Errors: a field has an invalid value.
 pub(super) fn read_section(
     session: &Block<'_>,
     block: &Block<'_>,
@@ -84,7 +84,7 @@ pub(super) fn read_section(
         direction: direction.unwrap_or_default(),
         feedback: read_feedback(block, &payloads),
         extensions: read_extensions(block),
-        // Which source has which encoding is not told here.
+        // The mapping of sources to encodings is not stated here.
         sources: if send.is_empty() { read_sources(block) } else { Sources::default() },
         payloads,
         send,
@@ -122,7 +122,7 @@ fn read_payloads(
             }
             ("flexfec", _) => Payload::FlexFec,
             ("x-weir-rs", _) => Payload::ReedSolomon,
-            // RFC 7587, section 7: two channels, whatever is coded.
+            // RFC 7587, section 7: two channels for any content.
             (name, MediaKind::Audio) => match AudioCodec::by_name(name).filter(|_| parts.next() == Some("2")) {
                 Some(codec) => Payload::Audio(codec, fmtp(pt)),
                 None => continue,
@@ -168,7 +168,7 @@ fn read_extensions(block: &Block<'_>) -> Vec<(u8, Extension)> {
     let mut all: Vec<(u8, Extension)> = Vec::new();
     for (_, value) in block.attributes("extmap") {
         let Some((id, rest)) = value.split_once(' ') else { continue };
-        // A direction may stand behind the identifier (RFC 8285, section 5).
+        // A direction may follow the identifier (RFC 8285, section 5).
         let id = id.split('/').next().and_then(|n| n.parse().ok()).filter(|n| (1..=14).contains(n));
         let uri = rest.split_whitespace().next().unwrap_or_default();
         let known = Extension::ALL.iter().find(|(_, u)| *u == uri).map(|(e, _)| *e);

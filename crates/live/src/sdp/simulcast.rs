@@ -15,7 +15,7 @@ impl EncodingLimits {
         ]
     }
 
-    /// Whether what keeps to `self` keeps to `other` too. Bit rates are no matter: the sender keeps to any.
+    /// Whether everything within `self` is within `other` too. Bit rates are ignored: the sender keeps to any.
     pub(super) fn is_within(mut self, other: Self) -> bool {
         let mut other = Self { max_br: None, ..other };
         let fits = |own: Option<u32>, limit: Option<u32>| limit.is_none_or(|limit| own.is_some_and(|own| own <= limit));
@@ -23,11 +23,11 @@ impl EncodingLimits {
     }
 }
 
-/// The encodings that the describing end sends, and those that it receives: of `a=simulcast`, where `a=rid` describes them. Lines
-/// with faults are ignored (RFC 8851, section 6.2.2; RFC 8853, section 5.3.2).
+/// The encodings that the describing end sends, and those that it receives: of `a=simulcast`, as described by `a=rid`.
+/// Invalid lines are ignored (RFC 8851, section 6.2.2; RFC 8853, section 5.3.2).
 ///
 /// # Errors
-/// Where there are too many.
+/// Errors: there are too many.
 pub(super) fn read_simulcast(
     block: &Block<'_>,
     payloads: &[(u8, Payload)],
@@ -50,7 +50,7 @@ pub(super) fn read_simulcast(
                 |(d, e): &&(&str, Encoding)| *d == direction && e.rid.as_bytes() == name.as_bytes() && is_unique(e);
             rids.iter().find(of).map(|(_, e)| e.clone())
         };
-        // Of alternatives the first that is known.
+        // The first known one of alternatives.
         list.split(';').filter_map(|alternatives| alternatives.split(',').find_map(known)).collect::<Vec<_>>()
     };
     let (send, receive) = (listed("send"), listed("recv"));
@@ -60,7 +60,7 @@ pub(super) fn read_simulcast(
     Ok((send, receive))
 }
 
-/// `ID send|recv RESTRICTIONS` (RFC 8851, section 10); its direction and what it describes.
+/// `ID send|recv RESTRICTIONS` (RFC 8851, section 10); its direction and the encoding.
 fn read_rid<'a>(value: &'a str, payloads: &[(u8, Payload)]) -> Option<(&'a str, Encoding)> {
     let mut words = value.split_whitespace();
     let rid = words.next().and_then(Label::new)?;
@@ -75,10 +75,10 @@ fn read_rid<'a>(value: &'a str, payloads: &[(u8, Payload)]) -> Option<(&'a str, 
                 return None;
             }
         } else if let Some((_, limit)) = e.limits.fields().into_iter().find(|(n, _)| *n == name) {
-            // A name alone asks the other end for a value, which it need not give.
+            // A name alone requests a value from the other end, which is optional.
             *limit = if value.is_empty() { None } else { Some(value.parse().ok()?) };
         } else if direction == "recv" {
-            // What is not understood cannot be kept to.
+            // An unknown restriction cannot be met.
             return None;
         }
     }

@@ -173,7 +173,7 @@ fn several_streams_are_agreed_on_and_some_refused() {
     let (ours, theirs) = a.keys.unwrap();
     assert_eq!((theirs, ours), b.keys.unwrap());
 
-    // One end takes audio and the first encoding of the camera alone.
+    // One end accepts audio and only the first encoding of the camera.
     let mut fewer = local.clone();
     fewer.sections.truncate(2);
     if let Section::Media(m) = &mut fewer.sections[1] {
@@ -187,7 +187,7 @@ fn several_streams_are_agreed_on_and_some_refused() {
     assert_eq!((a.streams[1].send.len(), b.streams[1].receive.len()), (1, 1));
     assert!(answer.to_sdp().contains("m=video 0 RTP/SAVPF 96\r\n"), "{}", answer.to_sdp());
 
-    // The first section describes the transport: who does not want it leaves it inactive.
+    // The first section describes the transport: an end without a use for it leaves it inactive.
     let mut screen = local.clone();
     screen.sections.drain(..2);
     with_last_transport(&mut screen, 6_004);
@@ -220,12 +220,13 @@ fn encodings_need_names_and_their_limits_hold() {
     };
     assert_eq!(accept("recv 1;0", "recv ~1;0"), ["1", "0"]);
     assert_eq!(accept("recv 1;0", "recv 7,0;1"), ["0", "1"]);
-    // Without simulcast at the other end, twice the attribute, without names in packets, or one encoding twice.
+    // Without simulcast at the other end, with a duplicate attribute, without names in packets, or with a duplicate
+    // encoding.
     assert!(accept("a=simulcast", "a=x-simulcast").is_empty());
     assert!(accept("a=simulcast:recv 1;0", "a=simulcast:recv 1;0\r\na=simulcast:recv 0").is_empty());
     assert!(accept("sdes:rtp-stream-id", "sdes:other").is_empty());
     assert_eq!(accept("a=rid:1 recv", "a=rid:1 recv\r\na=rid:1 recv"), ["0"]);
-    // Larger pictures than it takes do not go to it; a bit rate can be kept.
+    // Pictures larger than its limit are not sent to it; a bit rate can be kept.
     assert_eq!(accept("rid:1 recv max-width=640", "rid:1 recv max-width=500"), ["0"]);
     assert_eq!(accept("rid:1 recv max-width=640", "rid:1 recv max-br=100000"), ["1", "0"]);
     assert_eq!(accept("rid:1 recv max-width=640", "rid:1 recv max-fish=5"), ["0"]);
@@ -243,7 +244,7 @@ fn peers_without_bundle_get_one_stream() {
     let a = offer.accept(&Description::parse(&answer.replace("CRYPTO", crypto)).unwrap()).unwrap();
     assert_eq!((a.streams.len(), a.streams[0].codec.name(), a.remote.port()), (1, "opus", 7_000));
     assert_eq!((a.refused.len(), a.extension(Extension::Mid)), (2, None));
-    // Without the group, what has no port of its own is refused.
+    // Without the group, a section without its own port is refused.
     let apart = text.replace("a=group:BUNDLE audio camera screen\r\n", "").replace("a=bundle-only\r\n", "");
     let (answer, b) = several(6_004, Direction::Receive).answer(&Description::parse(&apart).unwrap()).unwrap();
     assert_eq!((b.streams.len(), b.streams[0].codec.name()), (1, "opus"));
@@ -266,7 +267,7 @@ fn a_dccp_connection_is_described_and_agreed_on() {
         assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
     }
     assert!(text.contains("a=setup:active\r\n") && text.contains("a=connection:new\r\n"), "{text}");
-    // One who was told nothing takes what is offered, in the clear only.
+    // An end without a requirement accepts the offer, only if unencrypted.
     let (answer, b) = clear(40_123, None).answer(&offer).unwrap();
     let a = offer.accept(&parsed(&answer)).unwrap();
     assert_eq!(a.dccp, Some(DccpMedia { port: 5_004, setup: Setup::Active }));
@@ -294,7 +295,7 @@ fn a_dccp_connection_is_described_and_agreed_on() {
 #[test]
 fn both_ends_see_the_same_agreement() {
     let offer = with(end(1_000), |m| m.direction = Direction::Send);
-    // The answering end has other numbers, prefers VP8, knows no retransmission and less feedback.
+    // The answering end has other numbers, prefers VP8, and has no retransmission and less feedback.
     let local = with(end(2_000), |m| {
         m.payloads = vec![(120, Payload::Video(VideoCodec::Vp8, None)), (121, Payload::FlexFec)];
         m.feedback = vec![Feedback::Nack, Feedback::TransportWide];
@@ -380,7 +381,7 @@ fn too_much_is_refused() {
     assert!(told(&twice).contains("a=mid"), "{}", told(&twice));
 }
 
-/// An offer as browsers make it, but for keys: what Weir does not know is ignored.
+/// An offer in the style of browsers, except for keys: unknown lines are ignored.
 #[test]
 fn a_browsers_offer_is_read() {
     let text = "v=0\r\no=- 4611731400430051336 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n\
@@ -403,7 +404,7 @@ fn a_browsers_offer_is_read() {
         (v.sources.media, v.sources.retransmission, d.cname.as_deref()),
         (Some(1_001), Some(1_002), Some("abc"))
     );
-    // An end of video alone leaves the audio, and so takes the transport of the video.
+    // An end with video only refuses the audio, and so uses the transport of the video.
     let local = with_transport(end(5_000), |t| t.keys.clear());
     let (answer, agreed) = local.answer(&d).unwrap();
     let s = &agreed.streams[0];
@@ -413,14 +414,14 @@ fn a_browsers_offer_is_read() {
 }
 
 proptest! {
-    /// Whatever comes, there is an answer or an error.
+    /// Any input yields an answer or an error.
     #[test]
     fn anything_may_come(lines in proptest::collection::vec("[a-z]=[ -~]{0,40}", 0..30), cut in 0usize..2_000) {
         let (local, several) = (end(5_000), several(6_000, Direction::Receive));
         if let Ok(d) = Description::parse(&lines.join("\r\n")) {
             let _ = local.answer(&d);
         }
-        // Parts of a right one, and a right one with lines of another kind in it.
+        // Parts of a valid one, and a valid one with inserted lines of another kind.
         for text in [end(1).to_sdp(), super::tests::several(1, Direction::Send).to_sdp()] {
             let part: String = text.chars().take(cut).collect();
             for t in [part.clone(), format!("{part}{}\r\n", lines.join("\r\na="))] {

@@ -1,4 +1,4 @@
-//! Where a section's packets go, and their keys.
+//! The transport of a section's packets, and their keys.
 
 use super::lines::Block;
 use super::{DccpMedia, MediaTransport, SdpError, Setup, wrong};
@@ -8,10 +8,10 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use std::net::SocketAddr;
 use weir_dccp::packet::ServiceCode;
 
-/// DCCP's port, where UDP's tells the ends apart.
+/// DCCP's port if UDP's identifies the ends.
 pub(crate) const DCCP_PORT: u16 = 5_004;
 
-/// What a section's protocol says.
+/// The protocol of a section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Protocol {
     is_secure: bool,
@@ -20,7 +20,7 @@ pub(super) struct Protocol {
 
 impl Protocol {
     /// # Errors
-    /// Where it is none of Weir's.
+    /// Errors: Weir does not support it.
     pub(super) fn read(session: &Block<'_>, block: &Block<'_>, (line, name): (usize, &str)) -> Result<Self, SdpError> {
         let (is_secure, over_dccp) = match name.to_ascii_uppercase().as_str() {
             "RTP/AVP" | "RTP/AVPF" => (false, false),
@@ -41,10 +41,10 @@ impl Protocol {
     }
 }
 
-/// The transport of a section with this port; `None` where it is bundled and describes none.
+/// The transport of a section with this port; `None` if it is bundled and describes none.
 ///
 /// # Errors
-/// Where a field is missing or has an impossible value.
+/// Errors: a field is missing or has an invalid value.
 pub(super) fn read_transport(
     session: &Block<'_>,
     block: &Block<'_>,
@@ -100,7 +100,7 @@ fn read_keys(block: &Block<'_>) -> Result<Vec<(u32, SrtpKey)>, SdpError> {
             unknown.push(super::shortened(name));
             continue;
         };
-        // Session parameters would change the protocol (RFC 4568, section 6.3): such a key cannot be taken.
+        // Session parameters would change the protocol (RFC 4568, section 6.3): such a key is not used.
         if words.next().is_some() {
             continue;
         }
@@ -130,10 +130,10 @@ fn read_keys(block: &Block<'_>) -> Result<Vec<(u32, SrtpKey)>, SdpError> {
     Ok(keys)
 }
 
-/// The key of each end: of what `ours` and `theirs` have, that of the other end's preferred tag.
+/// The key of each end: of those in `ours` and `theirs`, that of the other end's preferred tag.
 ///
 /// # Errors
-/// Where one end has none, or there is no suite in common.
+/// Errors: one end has none, or there is no common suite.
 pub(super) fn shared_keys(
     ours: &MediaTransport,
     theirs: &MediaTransport,
@@ -151,7 +151,7 @@ pub(super) fn shared_keys(
     }
 }
 
-/// The key of an answer: the offer's tag, with a key of this end's own (RFC 4568, section 5.1.2).
+/// The key of an answer: the offer's tag, with this end's own key (RFC 4568, section 5.1.2).
 ///
 /// # Errors
 /// As [`shared_keys`].
@@ -169,10 +169,10 @@ pub(super) fn answer_keys(ours: &MediaTransport, offered: &MediaTransport) -> Re
     }
 }
 
-/// What an answer says of the DCCP connection.
+/// The answer about the DCCP connection.
 ///
 /// # Errors
-/// Where this end wants one and the offer has none.
+/// Errors: this end requires one and the offer has none.
 pub(super) fn answer_dccp(ours: Option<DccpMedia>, offered: Option<DccpMedia>) -> Result<Option<DccpMedia>, SdpError> {
     match (ours, offered) {
         (_, Some(offered)) => {
@@ -184,14 +184,14 @@ pub(super) fn answer_dccp(ours: Option<DccpMedia>, offered: Option<DccpMedia>) -
     }
 }
 
-/// The DCCP connection that both ends describe: the other end's port, and what this end is to do.
+/// The DCCP connection described by both ends: the other end's port, and this end's role.
 ///
 /// # Errors
-/// Where one end has none, or both do the same.
+/// Errors: one end has none, or both have the same role.
 pub(super) fn shared_dccp(ours: Option<DccpMedia>, theirs: Option<DccpMedia>) -> Result<Option<DccpMedia>, SdpError> {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) if ours.setup != theirs.setup => {
-            // The answer decides; it is never for either.
+            // The answer decides; it never leaves the choice open.
             let active = ours.setup == Setup::Active || theirs.setup == Setup::Passive;
             let setup = if active { Setup::Active } else { Setup::Passive };
             Ok(Some(DccpMedia { port: theirs.port, setup }))

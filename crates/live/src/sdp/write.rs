@@ -17,7 +17,7 @@ struct Lines(String);
 
 impl Lines {
     fn add(&mut self, kind: char, value: impl Display) {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = write!(self.0, "{kind}={value}\r\n");
     }
     fn attribute(&mut self, name: &str, value: impl Display) {
@@ -37,7 +37,7 @@ fn names(labels: &[Label]) -> String {
 }
 
 impl Description {
-    /// The transport that bundled sections share: that of the first that has one.
+    /// The transport shared by bundled sections: that of the first that has one.
     fn shared(&self) -> Option<&MediaTransport> {
         self.media().find_map(|m| m.transport.as_ref())
     }

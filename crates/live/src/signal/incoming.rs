@@ -8,17 +8,17 @@ use std::io::Read;
 /// A reason is shown up to this length, in characters.
 const MAX_REASON: usize = 200;
 
-/// What has been received of a description.
+/// The received part of a description.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     text: Vec<u8>,
 }
 
 impl Incoming {
-    /// Reads what there is; `None` where the description is not whole yet.
+    /// Reads available bytes; `None` if the description is not complete yet.
     ///
     /// # Errors
-    /// Where the other end hangs up or sends anything but a description.
+    /// Errors: the other end closes the connection or sends anything but a description.
     pub(super) fn read(&mut self, wire: &mut Wire, who: &str) -> Result<Option<Description>, SignalError> {
         let peer = |what: String| SignalError::Peer { who: who.into(), what };
         let mut part = [0; 4_096];
@@ -36,7 +36,7 @@ impl Incoming {
                     }
                 }
                 Err(e) if is_early(&e) => return Ok(None),
-                // TLS without its last message: the other end has hung up.
+                // TLS without close_notify: the other end has closed the connection.
                 Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => break,
                 Err(e) if e.kind() == std::io::ErrorKind::InvalidData => return Err(peer(format!("no TLS: {e}"))),
                 Err(e) => return Err(io_error(format!("reading from {who}"))(e)),
@@ -49,13 +49,13 @@ impl Incoming {
     }
 }
 
-/// A whole description, or the reason why there is none.
+/// A complete description, or the reason why there is none.
 pub(super) fn parse(text: &[u8], who: &str) -> Result<Description, SignalError> {
     let Ok(text) = std::str::from_utf8(text) else {
         return Err(SignalError::Peer { who: who.into(), what: "it sent bytes that are not text".into() });
     };
     if let Some(reason) = text.strip_prefix(REFUSED) {
-        // Another machine's words: only what can be printed is shown.
+        // Text of another machine: only printable characters are shown.
         let reason = reason.trim().chars().take(MAX_REASON).map(|c| if c.is_control() { ' ' } else { c }).collect();
         return Err(SignalError::Refused { who: who.into(), reason });
     }

@@ -1,4 +1,4 @@
-//! Waiting for offers, from any number of strangers at once.
+//! Waits for offers, from any number of strangers at once.
 
 use super::incoming::Incoming;
 use super::tls::Identity;
@@ -20,12 +20,12 @@ use std::time::{Duration, Instant};
 pub const OFFER_DEADLINE: Duration = Duration::from_secs(10);
 /// Connections that may deliver an offer at the same time. One more closes the oldest.
 pub const MAX_PENDING: usize = 64;
-/// Of these so many from one address.
+/// Of these, the maximum from one address.
 pub const MAX_PENDING_PER_SOURCE: usize = 8;
-/// Connections accepted before those that wait are read.
+/// Maximum connections accepted before pending ones are read.
 const MAX_ACCEPTS: usize = 32;
 
-/// Waits for offers. What is not an offer is refused and reported, and does not end the wait.
+/// Waits for offers. Anything else is refused and reported, and does not end the wait.
 #[derive(Debug)]
 pub struct Listener(Kind);
 
@@ -42,7 +42,7 @@ struct Door {
     pending: Vec<Pending>,
 }
 
-/// A connection whose offer is not whole yet.
+/// A connection whose offer is not complete yet.
 #[derive(Debug)]
 struct Pending {
     from: SocketAddr,
@@ -52,10 +52,11 @@ struct Pending {
 }
 
 impl Listener {
-    /// Binds to the address. `identity` is what a listener with TLS shows.
+    /// Binds to the address. `identity` is presented by a listener with TLS.
     ///
     /// # Errors
-    /// Where it cannot be bound, TLS has no identity, or plain TCP would be open to other machines and `trust` does not allow that.
+    /// Errors: it cannot be bound, TLS has no identity, or plain TCP would be open to other machines and `trust` does
+    /// not allow that.
     pub fn bind(by: &Signalling, identity: Option<Identity>, trust: &Trust) -> Result<Self, SignalError> {
         let (address, identity) = match by {
             Signalling::File(prefix) => return Ok(Self(Kind::File(prefix.clone()))),
@@ -75,15 +76,16 @@ impl Listener {
         Ok(Self(Kind::Tcp(Box::new(Door { listener, identity, pending: Vec::new() }))))
     }
 
-    /// Where it listens; `None` by files.
+    /// Its local address; `None` with files.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         if let Kind::Tcp(door) = &self.0 { door.listener.local_addr().ok() } else { None }
     }
 
-    /// The next offer, with the way to answer it. `refused` gets each connection that is closed without one, with the reason.
+    /// The next offer, with the means to answer it. `refused` receives each connection closed without one, with the
+    /// reason.
     ///
     /// # Errors
-    /// Where the listening socket fails, or the flag is raised.
+    /// Errors: the listening socket fails, or the flag is raised.
     pub fn next(
         &mut self,
         stop: &AtomicBool,
@@ -104,7 +106,7 @@ impl Listener {
                 if matches!(offer, Err(SignalError::Stopped | SignalError::Io { .. })) {
                     return Err(offer.err().unwrap_or(SignalError::Stopped));
                 }
-                // The next call finds its own.
+                // The next caller finds its own.
                 fs::remove_file(&path).map_err(io_error(format!("removing {}", path.display())))?;
                 match offer {
                     Ok(offer) => return Ok((Exchange::file(prefix), offer)),
@@ -117,7 +119,7 @@ impl Listener {
 }
 
 impl Door {
-    /// Accepts and reads what there is, waits shortly where there is nothing.
+    /// Accepts connections and reads available bytes, and waits briefly if there are none.
     fn turn(&mut self, refused: &mut dyn FnMut(&Refused)) -> Result<Option<(Exchange, Description)>, SignalError> {
         self.accept(refused)?;
         let now = instant();

@@ -1,13 +1,13 @@
-//! How two ends hand each other their descriptions: by a TCP connection, under TLS or plain, or by two files.
+//! Exchange of descriptions between two ends: by a TCP connection, with or without TLS, or by two files.
 //!
-//! Descriptions hold SRTP keys. TLS protects them: the listener has a certificate of its own, and the connecting end compares
-//! its fingerprint with one that it got from the listener's operator. Plain TCP is for the loopback device; between machines
-//! it has to be allowed by [`Trust::insecure`]. With files the offer is PREFIX.offer and the answer PREFIX.answer, readable
-//! by their owner alone.
+//! Descriptions contain SRTP keys. TLS protects them: the listener has its own certificate, and the connecting end
+//! compares its fingerprint with one obtained from the listener's operator. Plain TCP is for the loopback device;
+//! between machines it has to be allowed by [`Trust::insecure`]. With files the offer is PREFIX.offer and the answer
+//! PREFIX.answer, readable by their owner only.
 //!
-//! On TCP each end writes its description and an empty line, which SDP does not have. A listener that refuses an offer
-//! writes a line `refused: REASON` in place of an answer. Any caller is answered: a fingerprint tells the caller who
-//! listens, and nothing tells the listener who calls.
+//! On TCP each end writes its description and an empty line, which SDP does not contain. A listener that refuses an
+//! offer writes a line `refused: REASON` instead of an answer. Any caller is answered: a fingerprint identifies the
+//! listener to the caller, and nothing identifies the caller to the listener.
 
 mod incoming;
 mod listener;
@@ -29,23 +29,23 @@ use std::sync::mpsc;
 use std::time::Duration;
 use wire::{Patience, Wire};
 
-/// How often a flag is looked at while the other end is waited for.
+/// Interval at which a flag is checked while waiting for the other end.
 const LOOK: Duration = Duration::from_millis(50);
 /// A TCP connection has to be there within this time.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
-/// The listener has this long to answer an offer.
+/// Time for the listener to answer an offer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
-/// An answer has to be written within this time.
+/// Time for writing an answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(5);
-/// In place of an answer, with the reason behind it.
+/// Sent instead of an answer, followed by the reason.
 const REFUSED: &str = "refused: ";
 
-/// A way to hand over descriptions.
+/// A means to exchange descriptions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Signalling {
     /// A TCP connection under TLS to, or at, this address: HOST:PORT.
     Tls(String),
-    /// A plain TCP connection: between machines, anybody on the way reads the keys.
+    /// A plain TCP connection: between machines, the keys can be read on the path.
     Tcp(String),
     /// Files of this prefix.
     File(PathBuf),
@@ -65,12 +65,12 @@ impl FromStr for Signalling {
     }
 }
 
-/// Whom an end takes its peer to be.
+/// The expected peer of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trust {
-    /// What the listener's certificate has to be, where this end connects under TLS.
+    /// The expected certificate of the listener, if this end connects under TLS.
     pub fingerprint: Option<Fingerprint>,
-    /// Allow what is not protected: plain TCP between machines, and TLS with any certificate.
+    /// Allow unprotected means: plain TCP between machines, and TLS with any certificate.
     pub insecure: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct Refused {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignalError {
-    /// It names no way.
+    /// It names no known means.
     #[error("signalling is {0:?}: expected tls:HOST:PORT, tcp:HOST:PORT or file:PREFIX")]
     Name(String),
     /// It is no fingerprint.
@@ -105,14 +105,14 @@ pub enum SignalError {
          any certificate by --insecure"
     )]
     Unpinned(String),
-    /// Another certificate than expected: another listener, or somebody between.
+    /// Another certificate than expected: another listener, or a man in the middle.
     #[error(
         "the listener's certificate has the fingerprint {seen}, and {expected} was expected: it is another listener, or somebody is between"
     )]
     WrongFingerprint {
-        /// What the listener showed.
+        /// The listener's.
         seen: Fingerprint,
-        /// What was expected.
+        /// The expected one.
         expected: Fingerprint,
     },
     /// The listener's identity cannot be used.
@@ -124,12 +124,12 @@ pub enum SignalError {
     /// A file or connection fails.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The other end sends nothing, or something else than a description.
+    /// The other end sends nothing, or something other than a description.
     #[error("{who}: {what}")]
     Peer {
         /// The other end.
@@ -137,7 +137,7 @@ pub enum SignalError {
         /// What it does.
         what: String,
     },
-    /// The listener does not take the call.
+    /// The listener refuses the call.
     #[error("{who} refused the call: {reason}")]
     Refused {
         /// The listener.
@@ -171,12 +171,12 @@ fn with_ending(prefix: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Readers see all of it or nothing, and only the owner reads it: it holds keys.
+/// Readers see all of it or nothing, and only the owner can read it: it contains keys.
 fn write_whole(path: &Path, text: &str) -> Result<(), SignalError> {
     use std::os::unix::fs::OpenOptionsExt;
     let half = with_ending(path, ".part");
     let write = || {
-        // What another user has left there could be open in that user's hands.
+        // A file left there by another user could be open in that user's process.
         match fs::remove_file(&half) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
             _ => {}
@@ -189,7 +189,7 @@ fn write_whole(path: &Path, text: &str) -> Result<(), SignalError> {
 }
 
 /// # Errors
-/// As [`SignalError::Io`] where the file cannot be read at all.
+/// As [`SignalError::Io`] if the file cannot be read at all.
 fn wait_for_file(path: &Path, stop: &AtomicBool) -> Result<Description, SignalError> {
     loop {
         match fs::metadata(path) {
@@ -213,7 +213,7 @@ fn pause(stop: &AtomicBool) -> Result<(), SignalError> {
     if stop.load(Ordering::Relaxed) { Err(SignalError::Stopped) } else { Ok(()) }
 }
 
-/// Connects on a thread of its own, which the flag cannot end; it ends by itself at the deadline.
+/// Connects on its own thread, which the flag cannot end; it ends at the deadline.
 fn reach(address: SocketAddr, stop: &AtomicBool) -> Result<TcpStream, io::Error> {
     let (done, wait) = mpsc::channel();
     std::thread::Builder::new().name("connect".into()).spawn(move || {
@@ -228,7 +228,7 @@ fn reach(address: SocketAddr, stop: &AtomicBool) -> Result<TcpStream, io::Error>
     }
 }
 
-/// An offer has been made or taken, and the answer is still to go the other way.
+/// An offer was sent or received, and the answer is still to be sent in the other direction.
 #[derive(Debug)]
 pub struct Exchange(Way);
 
@@ -246,15 +246,15 @@ impl Exchange {
         Self(Way::File(prefix.into()))
     }
 
-    /// Reaches for the other end, as the one that offers.
+    /// Connects to the other end, as the offerer.
     ///
     /// # Errors
-    /// Where it cannot be reached, is not whom `trust` expects, or the flag is raised.
+    /// Errors: it cannot be reached, is not the one expected by `trust`, or the flag is raised.
     pub fn connect(by: &Signalling, trust: &Trust, stop: &AtomicBool) -> Result<Self, SignalError> {
         let address = match by {
             Signalling::Tls(address) | Signalling::Tcp(address) => address,
             Signalling::File(prefix) => {
-                // An old answer is none to this offer.
+                // An old answer does not answer this offer.
                 return match fs::remove_file(with_ending(prefix, ".answer")) {
                     Err(e) if e.kind() != ErrorKind::NotFound => Err(io_error("removing an old answer")(e)),
                     _ => Ok(Self::file(prefix)),
@@ -306,10 +306,10 @@ impl Exchange {
         }
     }
 
-    /// Hands over the offer and waits for the answer.
+    /// Sends the offer and waits for the answer.
     ///
     /// # Errors
-    /// Where the other end fails, refuses, sends no answer, or the flag is raised.
+    /// Errors: the other end fails, refuses, sends no answer, or the flag is raised.
     pub fn offer(self, offer: &Description, stop: &AtomicBool) -> Result<Description, SignalError> {
         match self.0 {
             Way::Wire { mut wire, who } => {
@@ -333,15 +333,15 @@ impl Exchange {
         }
     }
 
-    /// Hands over the answer.
+    /// Sends the answer.
     ///
     /// # Errors
-    /// Where the other end fails, or the flag is raised.
+    /// Errors: the other end fails, or the flag is raised.
     pub fn answer(self, answer: &Description, stop: &AtomicBool) -> Result<(), SignalError> {
         self.hand_over(&(answer.to_sdp() + "\r\n"), Some(&answer.to_sdp()), stop)
     }
 
-    /// Gives the other end the reason why its offer is not taken.
+    /// Sends the reason why the offer is refused to the other end.
     pub fn refuse(self, reason: &str, stop: &AtomicBool) {
         // It may have left, and has no call here either way.
         let _ = self.hand_over(&format!("{REFUSED}{}\r\n\r\n", reason.replace(['\r', '\n'], " ")), None, stop);

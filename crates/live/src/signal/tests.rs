@@ -22,7 +22,7 @@ fn description(port: u16) -> Description {
     Description { session: 1, cname: None, controller: None, bundle: vec![], is_bundle_only: false, sections }
 }
 
-/// A listener at a free port of the loopback device, and the way to it.
+/// A listener at a free port of the loopback device, and the means to reach it.
 fn listening(secured: bool) -> (Listener, Signalling, Trust) {
     let any = "127.0.0.1:0".to_owned();
     let identity = secured.then(|| Identity::generate().unwrap());
@@ -115,7 +115,7 @@ fn a_raised_flag_ends_the_wait() {
     for mut listener in [listening(false).0, listening(true).0, file] {
         assert!(matches!(listener.next(&stop, &mut no_refusals), Err(SignalError::Stopped)));
     }
-    // Nobody answers at this address (RFC 5737).
+    // No host has this address (RFC 5737).
     let (by, trust) = (Signalling::Tcp("192.0.2.1:9".into()), Trust { insecure: true, fingerprint: None });
     assert!(matches!(Exchange::connect(&by, &trust, &stop), Err(SignalError::Stopped)));
 }

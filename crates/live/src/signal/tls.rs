@@ -1,7 +1,7 @@
-//! TLS of the signalling connection: the listener's certificate, and how the connecting end recognises it.
+//! TLS of the signalling connection: the listener's certificate, and its verification by the connecting end.
 //!
-//! The certificate is self-signed and has no authority behind it. The connecting end compares its SHA-256 fingerprint
-//! with one that it got from the listener's operator, as RFC 8122 does for media.
+//! The certificate is self-signed. The connecting end compares its SHA-256 fingerprint with one obtained from the
+//! listener's operator, as RFC 8122 does for media.
 
 use super::{SignalError, io_error, write_whole};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -20,9 +20,9 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
-/// The name in certificates and handshakes. It identifies nobody: the fingerprint does.
+/// The name in certificates and handshakes. It identifies no host: the fingerprint does.
 const NAME: &str = "weir";
-/// An identity file is at most this long, in bytes.
+/// Maximum length of an identity file, in bytes.
 const MAX_FILE: u64 = 65_536;
 
 /// The SHA-256 hash of a certificate in DER, written as in RFC 8122: `AB:CD:…`, 32 bytes.
@@ -53,7 +53,7 @@ impl fmt::Debug for Fingerprint {
 impl FromStr for Fingerprint {
     type Err = SignalError;
 
-    /// 64 hexadecimal digits; colons between bytes may be left out.
+    /// 64 hexadecimal digits; colons between bytes are optional.
     fn from_str(text: &str) -> Result<Self, SignalError> {
         let digits: Vec<u8> = text.bytes().filter(|b| *b != b':').collect();
         let byte = |pair: &[u8]| {
@@ -77,16 +77,16 @@ impl Identity {
     /// A new one, in memory alone.
     ///
     /// # Errors
-    /// Where the system gives no random numbers.
+    /// Errors: the system provides no random numbers.
     pub fn generate() -> Result<Self, SignalError> {
         Self::from_pem(&pem()?).map_err(SignalError::Identity)
     }
 
-    /// Reads an identity from a PEM file. Where there is no such file, makes an identity and writes it there, readable
-    /// by its owner alone.
+    /// Reads an identity from a PEM file. If the file does not exist, generates an identity and writes it there,
+    /// readable by its owner only.
     ///
     /// # Errors
-    /// Where the file cannot be read or written, or holds no certificate with its key.
+    /// Errors: the file cannot be read or written, or contains no certificate with its key.
     pub fn load_or_generate(path: &Path) -> Result<Self, SignalError> {
         let what = |doing: &str| format!("{doing} the identity {}", path.display());
         match fs::metadata(path) {
@@ -118,7 +118,7 @@ impl Identity {
         Ok(identity)
     }
 
-    /// What the connecting end recognises this identity by.
+    /// Identifies this identity to the connecting end.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.certificate)
     }
@@ -150,14 +150,14 @@ fn provider() -> Arc<CryptoProvider> {
 /// Compares the listener's certificate with an expected fingerprint.
 #[derive(Debug)]
 pub(super) struct Pinned {
-    /// `None` takes any certificate.
+    /// `None` accepts any certificate.
     expected: Option<Fingerprint>,
     seen: OnceLock<Fingerprint>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl Pinned {
-    /// The fingerprint that was presented, where it is not the expected one.
+    /// The fingerprint that was presented, if it is not the expected one.
     pub(super) fn mismatch(&self) -> Option<SignalError> {
         let (expected, seen) = (self.expected?, *self.seen.get()?);
         (seen != expected).then_some(SignalError::WrongFingerprint { seen, expected })
@@ -203,7 +203,7 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// The connecting end's side; `None` for `expected` takes any certificate.
+/// The connecting end's side; `None` for `expected` accepts any certificate.
 pub(super) fn connect(expected: Option<Fingerprint>) -> Result<(ClientConnection, Arc<Pinned>), SignalError> {
     let fault = |e: rustls::Error| SignalError::Tls(e.to_string());
     let provider = provider();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A connection that descriptions go over.
+/// A connection that carries descriptions.
 #[derive(Debug)]
 pub(super) enum Wire {
     Plain(TcpStream),
@@ -17,12 +17,12 @@ pub(super) enum Wire {
     Client(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-/// Whether an error of a read or write only says that it is too early.
+/// Whether an error of a read or write only means that it would block.
 pub(super) fn is_early(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// When waiting ends: at an instant, or by a flag.
+/// When waiting ends: at a deadline, or by a flag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience<'a> {
     until: Instant,
@@ -41,7 +41,7 @@ impl<'a> Patience<'a> {
     }
 
     /// # Errors
-    /// Where the flag is raised, or the time is over.
+    /// Errors: the flag is raised, or the deadline has passed.
     pub(super) fn check(&self, who: &str) -> Result<(), SignalError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(SignalError::Stopped);
@@ -55,7 +55,7 @@ impl<'a> Patience<'a> {
 }
 
 impl Wire {
-    /// An accepted connection that does not block.
+    /// An accepted non-blocking connection.
     pub(super) fn accepted(stream: TcpStream, identity: Option<&Identity>) -> Result<Self, SignalError> {
         stream.set_nonblocking(true).map_err(io_error("preparing the connection"))?;
         Ok(match identity {
@@ -91,7 +91,7 @@ impl Wire {
         }
     }
 
-    /// Lets reads and writes wait for a short time each, so that flags and deadlines are looked at in between.
+    /// Makes reads and writes wait for a short time each, so that flags and deadlines are checked in between.
     pub(super) fn wait_shortly(&self) -> io::Result<()> {
         let socket = self.socket();
         socket.set_nonblocking(false)?;
@@ -104,7 +104,7 @@ impl Wire {
         self.socket().local_addr().ok().map(|a| a.ip())
     }
 
-    /// Writes all of it, then says that nothing follows.
+    /// Writes all of it, then shuts down the sending direction.
     pub(super) fn write_within(&mut self, mut bytes: &[u8], patience: &Patience<'_>) -> Result<(), SignalError> {
         let who = self.socket().peer_addr().map_or("the other end".into(), |a| a.to_string());
         let failed = |e| io_error(format!("writing to {who}"))(e);

@@ -1,4 +1,4 @@
-//! What ICMP says of datagrams that were sent, from the socket's error queue.
+//! ICMP errors about sent datagrams, from the socket's error queue.
 
 use super::canonical;
 use nix::libc::{SO_EE_ORIGIN_LOCAL, sock_extended_err};
@@ -8,19 +8,19 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::AsRawFd;
 use weir_units::DataSize;
 
-/// Bytes of the refused datagram that are kept: more than any header that tells whose it was.
+/// Bytes kept of the refused datagram: more than any header that identifies it.
 const QUOTED: usize = 64;
-/// Room for the system's description and the address of who complains.
+/// Room for the system's description and the address of the reporting host.
 const CONTROL: usize = 256;
 
-/// A datagram that did not arrive, as told by ICMP or by this host itself.
+/// A datagram that was not delivered, as reported by ICMP or by this host itself.
 #[derive(Clone, Debug)]
 pub struct PathError {
-    /// Where it was sent to; the port is 0 where this host refused it.
+    /// Its destination; the port is 0 if this host refused it.
     pub to: SocketAddr,
-    /// Why, in the words of system calls: `ConnectionRefused` where nobody listens on the port, `HostUnreachable` and so on.
+    /// The reason as a system error: `ConnectionRefused` if no socket listens on the port, `HostUnreachable` and so on.
     pub kind: ErrorKind,
-    /// Bytes of an IP packet that would pass, where it was too long.
+    /// Bytes of an IP packet that would pass, if it was too long.
     pub mtu: Option<DataSize>,
     /// Whether this host refused it, and not the network.
     pub is_local: bool,
@@ -29,13 +29,13 @@ pub struct PathError {
 }
 
 impl PathError {
-    /// The first bytes of the datagram, as far as they were told: its UDP payload.
+    /// The first bytes of the datagram, as far as they were reported: its UDP payload.
     pub fn quoted(&self) -> &[u8] {
         &self.quoted[..self.length]
     }
 }
 
-/// Has the system keep errors of a socket.
+/// Makes the system keep errors of a socket.
 pub(super) fn enable(socket: &UdpSocket) -> io::Result<()> {
     let v6 = socket.local_addr()?.is_ipv6();
     let v4_done = setsockopt(socket, sockopt::Ipv4RecvErr, &true);
@@ -47,7 +47,7 @@ pub(super) fn enable(socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a failure to send or receive is what was told of an earlier datagram.
+/// Whether a failure to send or receive is the reported error of an earlier datagram.
 pub(super) fn is_told_by_icmp(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable)
         || e.raw_os_error() == Some(nix::libc::EPROTO)
@@ -58,14 +58,14 @@ fn address(a: &SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| a.as_sockaddr_in6().map(|a| SocketAddr::V6(SocketAddrV6::from(*a)))).map(canonical)
 }
 
-/// The oldest error that the system has kept. One that cannot be understood is passed over.
+/// The oldest error kept by the system. One that cannot be parsed is ignored.
 pub(super) fn poll(socket: &UdpSocket) -> Option<PathError> {
     loop {
         let mut quoted = [0; QUOTED];
         let mut control = Vec::with_capacity(CONTROL);
         let mut slices = [IoSliceMut::new(&mut quoted)];
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-        // Nothing there is the usual failure; any other leaves nothing to be read either.
+        // No pending error is the usual failure; after any other there is nothing to read either.
         let told =
             recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(spare(&mut control)), flags).ok()?;
         let to = told.address.as_ref().and_then(address);
@@ -90,7 +90,7 @@ fn spare(control: &mut Vec<u8>) -> &mut [u8] {
 fn path_error(to: SocketAddr, e: &sock_extended_err, quoted: [u8; QUOTED], length: usize) -> PathError {
     let error = io::Error::from_raw_os_error(i32::try_from(e.ee_errno).unwrap_or(0));
     let too_long = error.raw_os_error() == Some(nix::libc::EMSGSIZE);
-    // A router older than RFC 1191 says 0.
+    // A router older than RFC 1191 reports 0.
     let mtu = (too_long && e.ee_info > 0).then(|| DataSize::from_bytes(e.ee_info.into()));
     let is_local = e.ee_origin == SO_EE_ORIGIN_LOCAL;
     let ip: IpAddr = to.ip();

@@ -1,4 +1,4 @@
-//! Datagrams that show whether they are whole, and what arrives of a stream of them.
+//! Datagrams that can be verified, and statistics of those received.
 
 use serde::Serialize;
 use weir_units::Ecn;
@@ -7,7 +7,7 @@ use weir_units::Ecn;
 const MAGIC: [u8; 4] = *b"WDC1";
 /// Bytes of magic, length, number and checksum: the shortest datagram.
 pub const MIN_DATAGRAM: usize = 24;
-/// Datagrams that may arrive out of order or twice and still be counted apart.
+/// Datagrams that may be reordered or duplicated and still be distinguished.
 const WINDOW: u64 = 1 << 16;
 
 fn mixed(h: u64, word: u64) -> u64 {
@@ -40,7 +40,7 @@ pub fn write_datagram(number: u64, datagram: &mut [u8]) {
     datagram[16..24].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The number of a datagram that is whole; `None` where it is damaged or none of these.
+/// The number of an intact datagram; `None` if it is damaged or none of these.
 pub fn read_datagram(datagram: &[u8]) -> Option<u64> {
     let header = datagram.first_chunk::<MIN_DATAGRAM>()?;
     let word = |at: usize| header[at..at + 8].iter().fold(0u64, |n, &b| n << 8 | u64::from(b));
@@ -53,32 +53,32 @@ pub fn read_datagram(datagram: &[u8]) -> Option<u64> {
     whole.then_some(number)
 }
 
-/// What has arrived of a stream of such datagrams.
+/// Counters of such datagrams received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Tally {
-    /// Datagrams that came whole, each once.
+    /// Datagrams received intact, each once.
     pub datagrams: u64,
     /// Bytes of these.
     pub bytes: u64,
     /// Datagrams missing, by the numbers of later ones.
     pub lost: u64,
-    /// Datagrams that came after a later one.
+    /// Datagrams received after a later one.
     pub late: u64,
-    /// Datagrams that came again.
+    /// Datagrams received again.
     pub duplicates: u64,
-    /// Datagrams whose checksum, length or magic is wrong.
+    /// Datagrams with a wrong checksum, length or magic.
     pub damaged: u64,
-    /// Datagrams that came with ECN's congestion mark.
+    /// Datagrams received with an ECN congestion mark.
     pub marked: u64,
 }
 
-/// Checks and counts.
+/// Verifies and counts.
 #[derive(Clone, Debug)]
 pub struct Checker {
     tally: Tally,
     /// One after the newest.
     next: u64,
-    /// A bit for each of the newest [`WINDOW`] datagrams: whether it has arrived.
+    /// A bit for each of the newest [`WINDOW`] datagrams: whether it was received.
     came: Vec<u64>,
 }
 
@@ -98,7 +98,7 @@ impl Checker {
         };
         let slot = |n: u64| ((n % WINDOW / 64) as usize, 1u64 << (n % 64));
         if n >= self.next {
-            // Those between are lost until they come.
+            // Those between are lost until they are received.
             let gap = n - self.next;
             self.tally.lost += gap;
             for missing in self.next.max(n.saturating_sub(WINDOW))..n {
@@ -122,7 +122,7 @@ impl Checker {
         self.tally.bytes += datagram.len() as u64;
     }
 
-    /// The counts so far.
+    /// The counters so far.
     pub fn tally(&self) -> Tally {
         self.tally
     }
@@ -163,7 +163,7 @@ mod tests {
         let t = c.tally();
         assert_eq!((t.datagrams, t.lost, t.late, t.duplicates, t.damaged, t.marked), (5, 1, 1, 2, 1, 1));
         assert_eq!(t.bytes, 200);
-        // A leap past all that is remembered; what is older than that counts as having come.
+        // A jump beyond everything remembered; older datagrams count as received.
         c.take(&datagram(WINDOW * 3 + 7, 40), Ecn::NotEct);
         c.take(&datagram(2, 40), Ecn::NotEct);
         c.take(&datagram(WINDOW * 2 + 8, 40), Ecn::NotEct);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::time::Duration;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Datagrams that are taken before anything else has its turn.
+/// Maximum datagrams received in one turn.
 const MAX_AT_ONCE: usize = 256;
 
 /// A receiver's report at the end.
@@ -16,20 +16,20 @@ const MAX_AT_ONCE: usize = 256;
 pub struct ReceiveReport {
     /// Seconds from the first datagram to the last.
     pub seconds: f64,
-    /// What has arrived.
+    /// Counters of received datagrams.
     #[serde(flatten)]
     pub tally: Tally,
     /// Bytes over time.
     pub rate_bps: f64,
     /// Share of the datagrams sent, by their numbers, that has not arrived.
     pub loss: f64,
-    /// CCID of what is received.
+    /// CCID of the data received.
     pub ccid: Option<u8>,
-    /// Datagrams that came and had no room: the application was slow.
+    /// Datagrams dropped for lack of room: the application was slow.
     pub dropped: u64,
     /// Whether both ends have closed in order.
     pub closed: bool,
-    /// Why not, where something else has ended it.
+    /// The reason otherwise.
     pub ended_by: Option<String>,
 }
 
@@ -46,10 +46,10 @@ pub(super) struct Receiving {
     ended: Option<DccpError>,
 }
 
-/// What is left to do of a connection for now.
+/// What remains to do for a connection now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Progress {
-    /// Nothing before something arrives.
+    /// Nothing until a datagram is received.
     Waiting,
     /// More datagrams may have arrived.
     More,
@@ -76,12 +76,12 @@ impl Receiving {
     pub(super) fn has_data(&self) -> bool {
         self.first.is_some()
     }
-    /// When the last datagram arrived; the beginning before the first.
+    /// When the last datagram was received; the beginning before the first.
     pub(super) fn last(&self) -> Timestamp {
         self.last
     }
 
-    /// Takes datagrams, as long as the socket lets it wait where there is none.
+    /// Receives datagrams, waiting as long as the socket allows if there is none.
     pub(super) fn take(&mut self, socket: &DccpSocket) -> Progress {
         let mut progress = Progress::More;
         let mut taken = 0;
@@ -111,7 +111,7 @@ impl Receiving {
         progress
     }
 
-    /// Tells how it goes, where that is due.
+    /// Reports progress, if that is due.
     pub(super) fn look(&mut self, socket: &DccpSocket, looks: &mut Looks<'_>) {
         let now = socket.now();
         if now >= self.next_look {
@@ -135,7 +135,7 @@ impl Receiving {
         }
     }
 
-    /// The report at the end, after a last look.
+    /// The report at the end, after a last progress report.
     pub(super) fn report(self, socket: &DccpSocket, tell: &mut dyn FnMut(&Look)) -> ReceiveReport {
         tell(&self.state(socket));
         let tally = self.checker.tally();
@@ -154,7 +154,8 @@ impl Receiving {
     }
 }
 
-/// Receives until the other end closes, or `stop` says so, which closes from this end and waits up to `patience` for the other.
+/// Receives until the other end closes or `stop` says so; the latter closes from this end and waits up to `patience`
+/// for the other.
 pub fn receive_all(
     socket: &DccpSocket,
     stop: &dyn Fn() -> bool,

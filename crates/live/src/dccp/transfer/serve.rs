@@ -9,30 +9,30 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_units::{TimeDelta, Timestamp};
 
-/// How often all connections are looked at, for those that are idle.
+/// Interval at which idle connections are searched for.
 const SWEEP: TimeDelta = TimeDelta::from_millis(250);
 
 /// How a server receives. How many connections there may be, in all and of one source, is its port's:
 /// [`PortConfig`](crate::dccp::PortConfig).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServePlan {
-    /// Connections that are received from at a time; others wait in the port's backlog.
+    /// Maximum connections received from at a time; others wait in the port's backlog.
     pub concurrent: usize,
-    /// A connection from which no datagram arrives for so long is reset.
+    /// A connection without a received datagram for this time is reset.
     pub idle: TimeDelta,
     /// How long the other ends are waited for when the server closes.
     pub patience: TimeDelta,
-    /// Time between looks at a connection.
+    /// Time between progress reports of a connection.
     pub every: TimeDelta,
 }
 
-/// Who sees what a server receives.
+/// The observer of a server.
 pub trait ServeObserver {
     /// Whether to close all connections and end.
     fn stops(&mut self) -> bool;
-    /// The first datagram of a connection has arrived.
+    /// The first datagram of a connection was received.
     fn on_data(&mut self, socket: &DccpSocket);
-    /// How a connection with data goes, every so often.
+    /// Progress of a connection with data, at intervals.
     fn on_look(&mut self, socket: &DccpSocket, look: &Look);
     /// A connection has ended.
     fn on_end(&mut self, socket: &DccpSocket, report: ReceiveReport);
@@ -45,7 +45,7 @@ struct Open {
 }
 
 impl Open {
-    /// Takes what has arrived.
+    /// Receives pending datagrams.
     fn step(&mut self, observer: &mut dyn ServeObserver, every: TimeDelta) -> Progress {
         let had_data = self.receiving.has_data();
         let progress = self.receiving.take(&self.socket);
@@ -74,10 +74,11 @@ impl Open {
     }
 }
 
-/// Receives from all who connect until the observer stops it, then closes all connections. It takes no thread but the caller's.
+/// Receives from all clients until the observer stops it, then closes all connections. It uses only the caller's
+/// thread.
 ///
 /// # Errors
-/// Where the port fails.
+/// Errors: the port fails.
 pub fn serve(listener: &DccpListener, plan: &ServePlan, observer: &mut dyn ServeObserver) -> Result<(), DccpError> {
     let now = || Timestamp::ZERO + listener.port().uptime();
     let mut open: BTreeMap<SocketId, Open> = BTreeMap::new();
@@ -127,10 +128,10 @@ pub fn serve(listener: &DccpListener, plan: &ServePlan, observer: &mut dyn Serve
         }
         if now() >= sweep {
             sweep = now() + SWEEP;
-            // Looks are due whether datagrams arrive or not.
+            // Reports are due with or without received datagrams.
             unfinished.extend(open.iter().filter(|(_, o)| o.receiving.has_data()).map(|(id, _)| *id));
             for one in open.values_mut() {
-                // The Reset is news, which ends it.
+                // The Reset is an event, which ends it.
                 if !one.is_idle && closing.is_none() && one.socket.now() - one.receiving.last() >= plan.idle {
                     one.is_idle = true;
                     one.socket.abort();
