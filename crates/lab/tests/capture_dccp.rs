@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
-use weir_lab::measure::run::RunOptions;
+use weir_lab::measure::run::{CapturePoint, RunOptions};
 use weir_lab::measure::scenario::ScenarioFile;
-use weir_lab::publish::capture;
+use weir_lab::publish::capture::{self, CaptureOptions};
 
 const SCENARIO: &str = r#"
 title = "Two DCCP flows and a call over DCCP on a link that loses"
@@ -66,7 +66,9 @@ fn tshark_reads_captures_of_dccp_flows() {
     let folder = tempfile::tempdir().expect("a folder");
     for zeros in [false, true] {
         let path = folder.path().join("run.pcapng");
-        let packets = capture::write(&scenario, 1, &options, &path, zeros).expect("written");
+        let packets =
+            capture::write(&scenario, 1, &options, &path, CaptureOptions { at: CapturePoint::Receiver, zeros })
+                .expect("written");
         let Some(mut rows) = dissected(&path) else { return };
         // The call's announcement.
         assert!(!rows.is_empty() && rows.remove(0)[1].is_empty());

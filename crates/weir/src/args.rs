@@ -96,6 +96,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   weir pcap quick --controller gcc
+  weir pcap random-loss --variant 5% --at sender --out sent.pcapng
   weir pcap responsiveness --controller nada --out nada.pcapng && tshark -r nada.pcapng -Y rtcp")]
     Pcap(PcapArgs),
     /// Emulate a link in real time between two network namespaces, for programs of your own
@@ -308,12 +309,25 @@ pub(crate) struct ListArgs {
 pub(crate) struct PcapArgs {
     #[command(flatten)]
     pub(crate) one: OneArgs,
+    /// Where packets are captured; said in the file's comment
+    #[arg(long, value_name = "POINT", value_enum, default_value = "receiver")]
+    pub(crate) at: At,
     /// The file to write; the scenario's name with .pcapng if absent
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
     /// Write zeros where the simulator carries a payload's length only; such packets are cut short if absent
     #[arg(long)]
     pub(crate) zeros: bool,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum At {
+    /// At the media sender: media as it leaves, feedback as it arrives; loss on the path does not show
+    Sender,
+    /// At the media receiver: media as it arrives, feedback as it leaves; lost packets are missing
+    Receiver,
+    /// Behind the bottleneck: media as it comes out of the link, feedback as it enters the link back
+    Link,
 }
 
 #[derive(clap::Args, Debug)]

@@ -1,6 +1,6 @@
 //! A run's packets as a file.
 
-use crate::measure::run::{RunError, RunOptions, run_with};
+use crate::measure::run::{Capture, CapturePoint, CapturedPacket, RunError, RunOptions, run_with};
 use crate::measure::scenario::Scenario;
 use crate::publish::atomic_write::write_atomically;
 use crate::publish::pcap::{Announcement, Datagram, Direction, PacketKind, Payload, PcapFileError, PcapWriter};
@@ -25,29 +25,50 @@ pub enum CaptureError {
     },
 }
 
+/// What a capture is of, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CaptureOptions {
+    /// The point of the network; said in the file's comment.
+    pub at: CapturePoint,
+    /// Write payloads that exist as a length only as zeros; otherwise such packets are cut short.
+    pub zeros: bool,
+}
+
+/// The name of a point as a capture's interface, and what is seen there.
+fn described(at: CapturePoint, scenario: &Scenario) -> (&'static str, String) {
+    let link = scenario.links.get(scenario.bottleneck).map_or("", |l| &l.name);
+    match at {
+        CapturePoint::Sender => ("sender", "captured at the media sender: lost packets are here".into()),
+        CapturePoint::Receiver => ("receiver", "captured at the media receiver: lost packets are missing".into()),
+        CapturePoint::Link => {
+            ("link", format!("captured behind the link `{link}`: what was lost up to its far end is missing"))
+        }
+    }
+}
+
 /// Runs a scenario and writes its RTP, RTCP and DCCP packets as pcapng, the last as IP protocol 33; the file comes into being
-/// whole or not at all.
-/// With `zeros`, payloads that exist as a length only are written as zeros; otherwise such packets are cut short.
-/// Gives the number of packets.
+/// whole or not at all. Gives the number of packets.
 pub fn write(
     scenario: &Scenario,
     seed: u64,
     options: &RunOptions<'_>,
     path: &Path,
-    zeros: bool,
+    what: CaptureOptions,
 ) -> Result<u64, CaptureError> {
     let payload_type = weir_session::EndpointConfig::default().payload_type;
-    let payload = if zeros { Payload::Zeros } else { Payload::Snapped };
+    let payload = if what.zeros { Payload::Zeros } else { Payload::Snapped };
     let mut packets = 0;
     let mut stopped = None;
     let fail = |e: PcapFileError| io::Error::other(e.to_string());
     let written = write_atomically(path, |out| {
-        let mut writer = PcapWriter::new(out, &scenario.label(), payload).map_err(fail)?;
+        let (interface, seen) = described(what.at, scenario);
+        let comment = format!("{}, seed {seed}; {seen}", scenario.label());
+        let mut writer = PcapWriter::on(interface, out, &comment, payload).map_err(fail)?;
         for a in announcements(scenario, payload_type) {
             writer.announce(Timestamp::ZERO, &a).map_err(fail)?;
         }
         let mut error = None;
-        let mut sink = |p: &crate::measure::run::SentPacket<'_>| {
+        let mut sink = |p: &CapturedPacket<'_>| {
             let Ok(flow) = u16::try_from(p.flow) else { return };
             if error.is_some() {
                 return;
@@ -60,7 +81,7 @@ pub fn write(
                 Err(e) => error = Some(e),
             }
         };
-        let result = run_with(scenario, seed, options, Some(&mut sink));
+        let result = run_with(scenario, seed, options, Some(Capture { at: what.at, sink: &mut sink }));
         if let Some(e) = error {
             return Err(fail(e));
         }

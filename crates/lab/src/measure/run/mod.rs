@@ -3,6 +3,7 @@
 mod agent;
 mod bare;
 mod call;
+mod captured;
 mod clips;
 mod dccp;
 mod ends;
@@ -20,6 +21,7 @@ mod traffic;
 mod video;
 
 pub use bare::BareRun;
+pub use captured::{Capture, CapturePoint, CapturedPacket};
 pub use many::{Job, run_many};
 
 use crate::measure::metrics::{FlowEnd, Recorder};
@@ -34,7 +36,7 @@ use stream_sampling::StreamSampler;
 use weir_cc::{Registry, tunable::SetupError};
 use weir_dccp::connection::Connection;
 use weir_sim::Outcome;
-use weir_units::{Ecn, TimeDelta, Timestamp};
+use weir_units::{TimeDelta, Timestamp};
 
 /// What runs in real time share with simulated ones: the ends of flows, how they are sampled, and what is recorded.
 pub mod parts {
@@ -51,28 +53,6 @@ pub mod parts {
 
 /// Simulator events between two checks of the stop flag.
 const EVENTS_PER_CHECK: u64 = 50_000;
-
-/// A packet as a capture sees it, when it leaves its sender.
-#[derive(Clone, Copy, Debug)]
-pub struct SentPacket<'a> {
-    /// When it left.
-    pub now: Timestamp,
-    /// Index of its flow in the scenario.
-    pub flow: usize,
-    /// Whether it goes with the media rather than with the feedback.
-    pub forward: bool,
-    /// Whether it is a DCCP packet rather than RTP or RTCP.
-    pub is_dccp: bool,
-    /// UDP payload, or its beginning.
-    pub bytes: &'a [u8],
-    /// Bytes that follow and are carried as a length only.
-    pub payload: u32,
-    /// ECN field.
-    pub ecn: Ecn,
-}
-
-/// Takes packets of a run, for captures. Only RTP and DCCP flows have bytes to show.
-pub type PacketSink<'a> = &'a mut dyn FnMut(&SentPacket<'_>);
 
 /// How to run.
 #[derive(Clone, Copy)]
@@ -136,15 +116,18 @@ pub fn run(scenario: &Scenario, seed: u64, options: &RunOptions<'_>) -> Result<R
     run_with(scenario, seed, options, None)
 }
 
-/// As [`run`], handing every packet to `sink` as well.
+/// As [`run`], handing the packets that pass a point of the network to a capture as well.
 pub fn run_with(
     scenario: &Scenario,
     seed: u64,
     options: &RunOptions<'_>,
-    sink: Option<PacketSink<'_>>,
+    capture: Option<Capture<'_>>,
 ) -> Result<RunResult, RunError> {
     let recorder = Recorder::new(recording::recorder_config(scenario, seed, options.series));
-    let network = network::network(scenario, seed, options.registry, RunObserver::new(recorder, sink))?;
+    let mut network = network::network(scenario, seed, options.registry, RunObserver::new(recorder, capture))?;
+    let bottleneck = network.links.get(scenario.bottleneck).copied();
+    let reverse = scenario.reverse_of(scenario.bottleneck).and_then(|i| network.links.get(i).copied());
+    network.sim.observer_mut().capture_at(bottleneck, reverse);
     let streams = vec![StreamSampler::default(); scenario.flows.len()];
     let last_first = |time: fn(&Flow) -> TimeDelta| {
         let mut all: Vec<_> = scenario.flows.iter().enumerate().map(|(i, f)| (Timestamp::ZERO + time(f), i)).collect();

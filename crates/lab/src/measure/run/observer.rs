@@ -1,12 +1,12 @@
 //! The observer of a run: hands packets to the recorder and to a capture.
 
 use super::call::REPAIR_PAYLOAD_TYPES;
+use super::captured::{Capture, CapturedPacket, Passage, WatchedLinks};
 use super::first_packets::FirstPackets;
-use super::{PacketSink, SentPacket};
 use crate::measure::metrics::{DropCause, Recorder};
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};
-use weir_units::{DataSize, Timestamp};
+use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// The flow of an agent, and whether it sends the flow's media or data.
 #[derive(Clone, Copy)]
@@ -18,7 +18,8 @@ struct Role {
 /// Hands a run's packets to the recorder and to a capture.
 pub(crate) struct RunObserver<'a> {
     pub recorder: Recorder,
-    sink: Option<PacketSink<'a>>,
+    capture: Option<Capture<'a>>,
+    watched: WatchedLinks,
     roles: Vec<Role>,
     /// By flow.
     first_packets: Vec<FirstPackets>,
@@ -41,8 +42,30 @@ enum Carried {
 }
 
 impl<'a> RunObserver<'a> {
-    pub(crate) fn new(recorder: Recorder, sink: Option<PacketSink<'a>>) -> Self {
-        Self { recorder, sink, roles: Vec::new(), first_packets: Vec::new(), active: Vec::new() }
+    pub(crate) fn new(recorder: Recorder, capture: Option<Capture<'a>>) -> Self {
+        let watched = WatchedLinks::default();
+        Self { recorder, capture, watched, roles: Vec::new(), first_packets: Vec::new(), active: Vec::new() }
+    }
+    /// The bottleneck and the link back beside it, for captures there.
+    pub(crate) fn capture_at(&mut self, forward: Option<LinkId>, reverse: Option<LinkId>) {
+        self.watched = WatchedLinks { forward, reverse };
+    }
+    #[inline]
+    fn capture(&mut self, now: Timestamp, passage: Passage, from: AgentId, packet: &Packet) {
+        if self.capture.is_some() {
+            self.hand_over(now, passage, from, packet);
+        }
+    }
+    #[cold]
+    fn hand_over(&mut self, now: Timestamp, passage: Passage, from: AgentId, packet: &Packet) {
+        let (Some(capture), Some(role)) = (&mut self.capture, self.roles.get(from.index())) else { return };
+        if packet.bytes.is_empty() || !capture.at.sees(passage, role.forward, self.watched) {
+            return;
+        }
+        let (bytes, payload) = (&packet.bytes[..], packet.payload);
+        let is_dccp = matches!(packet.body, Body::Dccp { .. });
+        let (flow, forward, ecn) = (role.flow, role.forward, packet.ecn);
+        (capture.sink)(&CapturedPacket { now, flow, forward, is_dccp, bytes, payload, ecn });
     }
     /// Adds the flows whose sending agent has received something or run at a timeout since the last call to `flows`, a bit each.
     pub(crate) fn take_active(&mut self, flows: &mut [u64]) {
@@ -120,14 +143,15 @@ impl Observer for RunObserver<'_> {
             Some(Carried::Repair(flow, size)) => self.recorder.repair_sent(flow, now, size, packet.size),
             None => {}
         }
-        if let Some(sink) = &mut self.sink
-            && let Some(role) = self.roles.get(from.index())
-            && !packet.bytes.is_empty()
-        {
-            let (bytes, payload) = (&packet.bytes[..], packet.payload);
-            let is_dccp = matches!(packet.body, Body::Dccp { .. });
-            sink(&SentPacket { now, flow: role.flow, forward: role.forward, is_dccp, bytes, payload, ecn: packet.ecn });
-        }
+        self.capture(now, Passage::Sent, from, packet);
+    }
+    #[inline]
+    fn on_enqueued(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet) {
+        self.capture(now, Passage::Enqueued(link), from, packet);
+    }
+    #[inline]
+    fn on_forwarded(&mut self, now: Timestamp, link: LinkId, from: AgentId, packet: &Packet, _: TimeDelta) {
+        self.capture(now, Passage::Forwarded(link), from, packet);
     }
     fn on_marked(&mut self, now: Timestamp, _: LinkId, from: AgentId, packet: &Packet) {
         if let Some(Carried::Media(flow, _)) = self.carried(from, packet) {
@@ -157,5 +181,6 @@ impl Observer for RunObserver<'_> {
             Some(Carried::Repair(flow, _)) => self.recorder.repair_received(flow, now),
             None => {}
         }
+        self.capture(now, Passage::Delivered, from, packet);
     }
 }

@@ -56,6 +56,10 @@ impl Scenario {
     pub fn flow(&self, name: &str) -> Option<usize> {
         self.flows.iter().position(|f| f.name == name)
     }
+    /// The index of the link that goes the other way beside this one.
+    pub fn reverse_of(&self, link: usize) -> Option<usize> {
+        self.link(&format!("{}.reverse", self.links.get(link)?.name))
+    }
     /// The index of the link of a name.
     pub fn link(&self, name: &str) -> Option<usize> {
         self.links.iter().position(|l| l.name == name)
