@@ -74,13 +74,14 @@ pub(crate) fn run_all(
 }
 
 pub(crate) fn report_of(title: &str, outcome: &Outcome, reproduction: Option<Reproduction>) -> Report {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<String> = std::env::args().skip(1).map(|a| report::shell_word(&a)).collect();
     Report {
         title: title.into(),
         summary: format!("{} simulated runs.", outcome.runs().count()),
         command: format!("weir {}", args.join(" ")).trim_end().into(),
+        stopped: None,
         reproduction,
-        scenarios: weir_lab::publish::report::sections(outcome),
+        scenarios: report::sections(outcome),
     }
 }
 

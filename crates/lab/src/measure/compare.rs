@@ -31,6 +31,20 @@ impl Group {
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     groups: Vec<Group>,
+    texts: Vec<ScenarioText>,
+}
+
+/// A scenario's file as it was read, and the seeds that it is run with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioText {
+    /// Its name.
+    pub name: String,
+    /// What names it on a command line: the name of a built-in one, or a path.
+    pub argument: String,
+    /// The file.
+    pub text: String,
+    /// Seeds, in the order of the runs.
+    pub seeds: Vec<u64>,
 }
 
 /// How often and with which seeds.
@@ -53,7 +67,7 @@ impl Plan {
         repeat: Repeat,
         registry: &Registry,
     ) -> Result<Self, InputError> {
-        let mut groups: Vec<Group> = Vec::new();
+        let (mut groups, mut texts): (Vec<Group>, Vec<ScenarioText>) = Default::default();
         // Naming a controller or a scenario twice is no wish to see it twice.
         let controllers = controllers.map(|given| {
             let mut once: Vec<String> = Vec::new();
@@ -71,11 +85,19 @@ impl Plan {
                 }
                 let first = repeat.seed.unwrap_or(scenario.seed);
                 let runs = scenario.runs.filter(|_| repeat.own).unwrap_or(repeat.runs);
-                let seeds = (0..u64::from(runs.max(1))).map(|i| first.wrapping_add(i)).collect();
+                let seeds: Vec<u64> = (0..u64::from(runs.max(1))).map(|i| first.wrapping_add(i)).collect();
+                if !texts.iter().any(|t| t.name == scenario.name) {
+                    texts.push(ScenarioText {
+                        name: scenario.name.clone(),
+                        argument: file.argument().into(),
+                        text: file.text().into(),
+                        seeds: seeds.clone(),
+                    });
+                }
                 groups.push(Group { scenario, seeds });
             }
         }
-        Ok(Self { groups })
+        Ok(Self { groups, texts })
     }
 
     /// Runs to be made.
@@ -100,7 +122,7 @@ impl Plan {
         let quiet = RunOptions { series: false, progress: &progress, ..*options };
         let mut others = run_many(&others, threads, &quiet, &|_| {}).into_iter();
 
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome { texts: self.texts.clone(), ..Outcome::default() };
         for group in &self.groups {
             let mut runs = Vec::new();
             let own = usize::from(group.keeps_series());
@@ -122,6 +144,7 @@ impl Plan {
 #[derive(Debug, Default)]
 pub struct Outcome {
     groups: Vec<(Scenario, Vec<RunResult>)>,
+    texts: Vec<ScenarioText>,
     /// Runs that failed, in words.
     pub failures: Vec<String>,
     /// Whether the stop flag cut runs short; what had finished is here.
@@ -151,6 +174,11 @@ impl Outcome {
     /// Scenarios with the statistics over their seeds; those without a finished run are left out.
     pub fn aggregates(&self) -> impl Iterator<Item = (&Scenario, Aggregate)> {
         self.groups.iter().filter_map(|(scenario, runs)| Some((scenario, aggregate(runs)?)))
+    }
+
+    /// The file of a scenario by name, where the runs were planned from files.
+    pub fn text_of(&self, scenario: &str) -> Option<&ScenarioText> {
+        self.texts.iter().find(|t| t.name == scenario)
     }
 
     /// What `--json` prints.

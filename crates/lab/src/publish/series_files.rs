@@ -256,6 +256,7 @@ mod tests {
             live: None,
             windows: vec![],
             rates_over_time: Default::default(),
+            outline: Default::default(),
             series: Some(series),
         }
     }

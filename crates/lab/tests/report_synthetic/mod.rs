@@ -135,6 +135,7 @@ fn scenario(title: &str, doc: &str, runs: Vec<Vec<RunResult>>) -> ScenarioReport
         title: title.into(),
         doc: doc.into(),
         controllers: runs.into_iter().filter_map(ControllerRuns::new).collect(),
+        ..ScenarioReport::default()
     }
 }
 
@@ -167,6 +168,7 @@ pub(crate) fn report() -> Report {
         title: "GCC, NADA and SCReAM on one link".into(),
         summary: "Made-up runs with the shapes of real ones, for looking at the report and testing it.".into(),
         command: "weir reproduce rmcat-comparison --runs 3".into(),
+        stopped: None,
         reproduction: Some(reproduce(&paper(), &all)),
         scenarios: vec![
             scenario("Responsiveness", "Capacity changes every 20 s.\n\nOne flow has the link to itself.", steps),

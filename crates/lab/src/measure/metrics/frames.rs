@@ -40,6 +40,10 @@ impl FrameMeter {
             longest: TimeDelta::ZERO,
         }
     }
+    /// Capture to completion in ns, of complete frames.
+    pub(super) fn delay(&self) -> &Histogram {
+        &self.delay
+    }
     pub(super) fn on_frame(&mut self, frame: FrameRecord) {
         if let Some(at) = frame.completed {
             self.delay.record(at.saturating_since(frame.captured).as_nanos().unsigned_abs());

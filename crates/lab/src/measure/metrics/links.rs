@@ -74,14 +74,24 @@ impl LinkMeter {
         }
         self.now = Some((now, bytes, delay));
     }
+    /// Mean delay in the row that ends now, in ms, NaN where it is not known; call before [`Self::end_row`].
+    pub(super) fn row_delay_ms(&mut self, end: Timestamp) -> f64 {
+        self.hold(end);
+        self.row_mean(self.area.0 - self.row_area.0)
+    }
+    fn row_mean(&self, area: f64) -> f64 {
+        let covered = self.area.1 - self.row_area.1;
+        if covered > 0.0 { area / covered } else { f64::NAN }
+    }
     pub(super) fn end_row(&mut self, info: &LinkInfo, start: Timestamp, end: Timestamp) {
         self.hold(end);
-        let Some(series) = &mut self.series else { return };
-        let covered = self.area.1 - self.row_area.1;
-        let mean = |area: f64| if covered > 0.0 { area / covered } else { f64::NAN };
-        series.capacity_bps.push(info.capacity.bits(start, end) / seconds(end - start));
-        series.queue_delay_ms.push(mean(self.area.0 - self.row_area.0));
-        series.queue_bytes.push(mean(self.bytes_area - self.row_bytes_area));
+        let delay = self.row_mean(self.area.0 - self.row_area.0);
+        let bytes = self.row_mean(self.bytes_area - self.row_bytes_area);
+        if let Some(series) = &mut self.series {
+            series.capacity_bps.push(info.capacity.bits(start, end) / seconds(end - start));
+            series.queue_delay_ms.push(delay);
+            series.queue_bytes.push(bytes);
+        }
         (self.row_area, self.row_bytes_area) = (self.area, self.bytes_area);
     }
 }

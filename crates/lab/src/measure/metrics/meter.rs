@@ -1,5 +1,6 @@
 //! What is counted for one flow.
 
+use super::outline::RowCounts;
 use super::{FlowEnd, FlowInfo, frames::FrameMeter, instant, seconds};
 use crate::measure::histogram::Histogram;
 use crate::measure::results::{FlowKind, FlowSummary, PacketCounts, Probing, Rates, RepairSummary, Settling};
@@ -190,6 +191,19 @@ impl Meter {
     /// Bytes of goodput in the row that ends now; call before [`Self::end_row`].
     pub(super) fn row_goodput(&self) -> u64 {
         self.totals.goodput().saturating_sub(self.row.goodput())
+    }
+    /// What the outline keeps of the row that ends now; call before [`Self::end_row`].
+    pub(super) fn row_counts(&self, end: Timestamp) -> RowCounts {
+        let (t, r) = (&self.totals, &self.row);
+        let received = t.packets.received - r.packets.received;
+        let delay_ms = if received > 0 { (t.delay - r.delay) as f64 * 1e-6 / received as f64 } else { f64::NAN };
+        RowCounts {
+            is_active: self.is_active(end),
+            sent_bytes: t.sent - r.sent,
+            sent: t.packets.sent - r.packets.sent,
+            lost: t.lost() - r.lost(),
+            delay_ms,
+        }
     }
     /// Wire bytes sent in the row that ends now; call before [`Self::end_row`].
     pub(super) fn row_wire(&self) -> u64 {

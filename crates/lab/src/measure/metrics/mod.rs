@@ -51,6 +51,7 @@ mod capacity;
 mod frames;
 mod links;
 mod meter;
+mod outline;
 mod rates_over_time;
 mod recorder;
 

@@ -2,6 +2,7 @@
 
 use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
+use super::outline::OutlineMeter;
 use super::rates_over_time::{RatesOverTimeMeter, RowGoodput};
 use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
 use crate::measure::results::{
@@ -37,6 +38,7 @@ pub struct Recorder {
     jain: Vec<f64>,
     fairness: FairnessMeter,
     rates_over_time: RatesOverTimeMeter,
+    outline: OutlineMeter,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -91,6 +93,7 @@ impl Recorder {
             time_s: Vec::new(),
             jain: Vec::new(),
             rates_over_time: RatesOverTimeMeter::default(),
+            outline: OutlineMeter::new(config.flows.len()),
             fairness: FairnessMeter { sharing: vec![(0, 0); config.links.len()], ..<_>::default() },
             config,
         };
@@ -223,7 +226,8 @@ impl Recorder {
         let windows = self.windows.iter_mut().filter_map(|w| w.summary.take()).collect();
         let tail = end.saturating_since(self.tail_start);
         let (mut flows, mut flow_series) = (Vec::new(), Vec::new());
-        for m in self.meters {
+        for (i, m) in self.meters.into_iter().enumerate() {
+            self.outline.on_flow_end(i, &m.delay, m.frames.as_ref().map(|f| f.delay()));
             let capacity = (self.config.links.get(m.info.bottleneck))
                 .map_or(0.0, |l| l.capacity.bits(m.info.start, m.stop.min(end)));
             let bottleneck = self.config.links.get(m.info.bottleneck).map_or(String::new(), |l| l.name.clone());
@@ -264,6 +268,7 @@ impl Recorder {
             live: None,
             windows,
             rates_over_time: self.rates_over_time.finish(),
+            outline: self.outline.finish(),
             series,
         }
     }
@@ -378,6 +383,8 @@ impl Recorder {
         }
         let target = self.meters.iter().find(|m| m.info.is_adaptive_media()).and_then(Meter::target_bps);
         self.rates_over_time.on_row(seconds(length), rtp, tcp, target);
+        let queue_delay = self.links.get_mut(self.config.bottleneck).map_or(f64::NAN, |l| l.row_delay_ms(end));
+        self.outline.on_row(seconds(length), queue_delay, self.meters.iter().map(|m| m.row_counts(end)));
         if let (Some(rtp), Some(tcp)) = (rtp.mean(), tcp.mean()) {
             self.fairness.rtp += rtp;
             self.fairness.tcp += tcp;

@@ -259,7 +259,7 @@ fn digests_tell_results_apart() {
     assert_ne!(run(8, true).digest(), run(8, false).digest());
     let json = serde_json::to_string(&run(8, false)).expect("serialises");
     // What is no part of the JSON is gone.
-    let left = RunResult { rates_over_time: Default::default(), ..run(8, false) };
+    let left = RunResult { rates_over_time: Default::default(), outline: Default::default(), ..run(8, false) };
     assert_eq!(serde_json::from_str::<RunResult>(&json).expect("parses"), left);
 }
 

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod live;
+mod outline;
 mod picture_quantiles;
 mod rates_over_time;
 mod streams;
@@ -10,6 +11,7 @@ mod transfers;
 
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
 pub use live::Live;
+pub use outline::{FlowOutline, FlowRow, OUTLINE_QUANTILES, Outline};
 pub use picture_quantiles::PictureQuantiles;
 pub(crate) use picture_quantiles::{QUANTILES, quantiles};
 pub use rates_over_time::RatesOverTime;
@@ -416,6 +418,9 @@ pub struct RunResult {
     /// The run over time in few numbers; no part of the JSON.
     #[serde(skip)]
     pub rates_over_time: RatesOverTime,
+    /// The first flows over time and their distributions, for plots over many runs; no part of the JSON.
+    #[serde(skip)]
+    pub outline: Outline,
     /// Time series, where they were asked for; no part of the JSON.
     #[serde(skip)]
     pub series: Option<Series>,

@@ -139,6 +139,11 @@ impl ScenarioFile {
     pub fn name(&self) -> &str {
         &self.name
     }
+    /// What names it on a command line: the name where built in, the path otherwise.
+    pub fn argument(&self) -> &str {
+        // A file's own name has no folder.
+        if self.name.contains('/') { &self.name } else { &self.text.file }
+    }
     /// One line for lists.
     pub fn title(&self) -> &str {
         &self.versions[0].1.title

@@ -5,11 +5,18 @@
 //! from the others by its dashes as well as by its colour.
 
 mod charts;
+mod command;
+mod contenders;
+mod published;
+mod runs_csv;
+mod seeds;
 mod streams;
 mod tables;
 
-use crate::measure::compare::Outcome;
-use crate::measure::results::{Aggregate, RunResult, aggregate};
+pub use command::shell_word;
+
+use crate::measure::compare::{Outcome, ScenarioText};
+use crate::measure::results::{Aggregate, OUTLINE_QUANTILES, RunResult, aggregate};
 use crate::publish::atomic_write::write_atomically;
 use crate::publish::reproduce::Reproduction;
 use minijinja::value::Serde;
@@ -20,21 +27,37 @@ use std::path::Path;
 
 const TEMPLATE: &str = include_str!("../../../assets/report.html.j2");
 const STYLE: &str = include_str!("../../../assets/report.css");
-const SCRIPT: &str = include_str!("../../../assets/report.js");
+/// The page's own script, in the order in which its parts build on each other.
+const SCRIPTS: [&str; 6] = [
+    include_str!("../../../assets/page/base.js"),
+    include_str!("../../../assets/page/save.js"),
+    include_str!("../../../assets/page/ranking.js"),
+    include_str!("../../../assets/page/over_time.js"),
+    include_str!("../../../assets/page/distributions.js"),
+    include_str!("../../../assets/page/start.js"),
+];
 const UPLOT_SCRIPT: &str = include_str!("../../../assets/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../../assets/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("../../../assets/uplot/LICENSE");
+const PLOT_SCRIPT: &str = include_str!("../../../assets/plot/plot.iife.min.js");
+const PLOT_LICENCE: &str = include_str!("../../../assets/plot/LICENSE");
 
 /// Most points of a plotted line.
 pub const MAX_POINTS: usize = 2_000;
-/// Bytes that all plotted lines together may take, so that the file stays below 3 MB.
-const DATA_BUDGET: usize = 2_400_000;
+/// Bytes that the lines of the plotted runs together may take, so that the file stays below 3 MB.
+const DATA_BUDGET: usize = 1_100_000;
+/// Bytes that the lines of all runs together may take.
+const RUNS_BUDGET: usize = 800_000;
+/// Largest scenario file that a page carries whole.
+const MAX_SCENARIO: usize = 64 << 10;
 
 /// What one controller gave in one scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ControllerRuns {
-    /// The run that is plotted; without series it has tables only.
+    /// The run that is plotted in full; without series it has tables only.
     pub shown: RunResult,
+    /// The others, by seed.
+    pub others: Vec<RunResult>,
     /// All runs joined.
     pub aggregate: Aggregate,
 }
@@ -43,12 +66,18 @@ impl ControllerRuns {
     /// Joins runs that differ by seed only and shows the first; `None` of no runs.
     pub fn new(runs: Vec<RunResult>) -> Option<Self> {
         let aggregate = aggregate(&runs)?;
-        Some(Self { shown: runs.into_iter().next()?, aggregate })
+        let mut runs = runs.into_iter();
+        Some(Self { shown: runs.next()?, others: runs.collect(), aggregate })
+    }
+
+    /// All runs, that which is shown first.
+    pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
+        std::iter::once(&self.shown).chain(&self.others)
     }
 }
 
 /// One scenario, or one variant of it, under several controllers.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct ScenarioReport {
     /// Heading.
     pub title: String,
@@ -56,6 +85,10 @@ pub struct ScenarioReport {
     pub doc: String,
     /// The controllers, in the order of the tables.
     pub controllers: Vec<ControllerRuns>,
+    /// The scenario's file, where it is known.
+    pub source: Option<ScenarioText>,
+    /// The command that makes these runs again; nothing where it is not known.
+    pub command: String,
 }
 
 /// One section for each scenario and variant that has a finished run, in the order of the plan.
@@ -72,12 +105,23 @@ pub fn sections(outcome: &Outcome) -> Vec<ScenarioReport> {
                     title: format!("{}{variant}", scenario.title),
                     doc: scenario.doc.clone(),
                     controllers: vec![controller],
+                    source: outcome.text_of(&scenario.name).cloned(),
+                    command: command::repeat(outcome, &scenario.name),
                 };
                 sections.push((key, section));
             }
         }
     }
     sections.into_iter().map(|s| s.1).collect()
+}
+
+/// A set of runs that was ended early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped {
+    /// Runs that finished.
+    pub done: usize,
+    /// Runs that were asked for.
+    pub asked: usize,
 }
 
 /// Everything that a report shows.
@@ -89,6 +133,8 @@ pub struct Report {
     pub summary: String,
     /// The command that makes this report again.
     pub command: String,
+    /// Set where not all runs were made.
+    pub stopped: Option<Stopped>,
     /// A paper's numbers beside the measured ones.
     pub reproduction: Option<Reproduction>,
     /// The scenarios.
@@ -121,41 +167,112 @@ struct Section {
     title: String,
     paragraphs: Vec<String>,
     facts: Vec<(String, String)>,
+    command: String,
+    /// Number of its scenario's file, and the file's name.
+    file: Option<(usize, String)>,
     tables: Vec<tables::Table>,
     has_charts: bool,
 }
 
-fn scenario_tables(s: &ScenarioReport, controllers: &[String]) -> Vec<tables::Table> {
-    let mut all = tables::scenario(s, controllers);
-    all.extend(streams::table(s, |name| controllers.iter().position(|n| n == name)));
+/// A scenario's file in the page.
+#[derive(Serialize, PartialEq)]
+struct File {
+    name: String,
+    text: String,
+    is_cut: bool,
+}
+
+/// What the page's script reads.
+#[derive(Serialize)]
+struct PageData<'a> {
+    quantities: &'a [contenders::Quantity],
+    /// Shares that distributions are given at.
+    shares: &'a [f64],
+    contenders: Vec<contenders::Contender>,
+    sections: Vec<SectionData>,
+    /// Every number of every run.
+    csv: Option<String>,
+}
+
+#[derive(Serialize)]
+struct SectionData {
+    title: String,
+    /// Seeds of the runs, that of the plotted one first.
+    seeds: Vec<u64>,
+    #[serde(flatten)]
+    charts: charts::Charts,
+    cdfs: Vec<seeds::Cdf>,
+}
+
+fn scenario_tables(s: &ScenarioReport, styles: &[String]) -> Vec<tables::Table> {
+    let mut all = tables::scenario(s, styles);
+    all.extend(streams::table(s, |name| styles.iter().position(|n| n == name)));
     all
+}
+
+/// Adds a scenario's file, unless it is there, and gives its number.
+fn add_file(files: &mut Vec<File>, source: &ScenarioText) -> (usize, String) {
+    let end = (0..=MAX_SCENARIO.min(source.text.len())).rev().find(|&i| source.text.is_char_boundary(i)).unwrap_or(0);
+    let last = source.argument.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = if last.ends_with(".toml") { last.to_owned() } else { format!("{last}.toml") };
+    let file = File { name, text: source.text[..end].into(), is_cut: end < source.text.len() };
+    let at = files.iter().position(|f| *f == file).unwrap_or_else(|| {
+        files.push(file);
+        files.len() - 1
+    });
+    (at, files[at].name.clone())
+}
+
+/// Seeds of a section's runs, each once, in the order of the runs.
+fn seeds_of(s: &ScenarioReport) -> Vec<u64> {
+    let mut seeds = Vec::new();
+    for seed in s.controllers.iter().flat_map(|c| c.runs().map(|r| r.seed)) {
+        if !seeds.contains(&seed) {
+            seeds.push(seed);
+        }
+    }
+    seeds
 }
 
 /// The report as HTML.
 pub fn render(report: &Report) -> Result<String, ReportError> {
-    let controllers = controller_names(report);
+    let styles = style_names(report);
     let lines: usize = report.scenarios.iter().map(charts::line_count).sum();
     // A number takes about five bytes with its comma.
     let points = (DATA_BUDGET / 5 / lines.max(1)).clamp(150, MAX_POINTS);
-    let (mut sections, mut plots) = (Vec::new(), Vec::new());
+    let room = seeds::Room::new(&report.scenarios, RUNS_BUDGET);
+    let layout = charts::Layout { styles: &styles, points, room };
+    let (mut sections, mut data, mut ranked, mut files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (i, s) in report.scenarios.iter().enumerate() {
-        let mut charts = charts::section(s, &controllers, points);
+        let mut charts = charts::section(s, layout);
         charts.add(
             "Streams of each call",
             s.controllers.iter().flat_map(|c| streams::charts(&c.shown, points)).collect(),
         );
+        let cdfs = seeds::distributions(s, room, &styles);
         sections.push(Section {
             id: format!("s{i}"),
             title: s.title.clone(),
             paragraphs: paragraphs(&s.doc),
             facts: tables::facts(s),
-            tables: scenario_tables(s, &controllers),
-            has_charts: !charts.groups.is_empty(),
+            command: s.command.clone(),
+            file: s.source.as_ref().map(|source| add_file(&mut files, source)),
+            tables: scenario_tables(s, &styles),
+            has_charts: !charts.groups.is_empty() || !cdfs.is_empty(),
         });
-        plots.push(charts);
+        ranked.extend(contenders::of_section(i, s, &styles));
+        data.push(SectionData { title: s.title.clone(), seeds: seeds_of(s), charts, cdfs });
     }
-    // "</" would end the script element that holds the data.
-    let data = serde_json::to_string(&plots)?.replace("</", "<\\/");
+    let data = PageData {
+        quantities: &contenders::QUANTITIES,
+        shares: &OUTLINE_QUANTILES,
+        contenders: ranked,
+        sections: data,
+        csv: runs_csv::table(&report.scenarios),
+    };
+    let has_csv = data.csv.is_some();
+    // "</" would end the script element that holds the data, and "<!--" would change how it is read.
+    let data = serde_json::to_string(&data)?.replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let mut env = Environment::new();
     env.set_auto_escape_callback(|_| AutoEscape::Html);
     env.add_template("report", TEMPLATE)?;
@@ -163,15 +280,20 @@ pub fn render(report: &Report) -> Result<String, ReportError> {
         title => report.title.clone(),
         summary => paragraphs(&report.summary),
         command => report.command.clone(),
+        stopped => report.stopped.map(|s| (s.done, s.asked)),
         version => env!("CARGO_PKG_VERSION"),
-        overview => Serde(tables::overview(report, &controllers)),
-        published => Serde(report.reproduction.as_ref().map(tables::published)),
+        overview => Serde(tables::overview(report, &styles)),
+        published => Serde(report.reproduction.as_ref().map(published::view)),
         sections => Serde(sections),
+        files => Serde(files),
+        has_csv,
         style => STYLE,
-        script => SCRIPT,
+        script => SCRIPTS.concat(),
         uplot_script => UPLOT_SCRIPT,
         uplot_style => UPLOT_STYLE,
         uplot_licence => UPLOT_LICENCE,
+        plot_script => PLOT_SCRIPT,
+        plot_licence => PLOT_LICENCE,
         data,
     })?;
     Ok(html)
@@ -184,12 +306,12 @@ pub fn write(report: &Report, path: &Path) -> Result<(), ReportError> {
         .map_err(|source| ReportError::Write { path: path.display().to_string(), source })
 }
 
-/// The controllers of all scenarios, each with one line style throughout.
-fn controller_names(report: &Report) -> Vec<String> {
+/// What has a line style of its own throughout: the controllers of all scenarios.
+fn style_names(report: &Report) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for c in report.scenarios.iter().flat_map(|s| &s.controllers) {
-        if !names.contains(&c.shown.controller) {
-            names.push(c.shown.controller.clone());
+    for name in report.scenarios.iter().flat_map(|s| &s.controllers).flat_map(|c| contenders::names(&c.shown)) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names

@@ -33,10 +33,10 @@ fn stacked(call: &FlowSeries, interval: f64) -> Vec<Raw> {
         sum.iter_mut().zip(values).for_each(|(s, v)| *s += if v.is_nan() { 0.0 } else { *v });
         let label = name.strip_prefix("share_bps:").unwrap_or(name).to_owned();
         let values = trailing_mean(&sum, interval).into_iter().map(|v| v * 1e-3).collect();
-        lines.push(Raw { label, style: style as i32, values });
+        lines.push(Raw { label, style: style as i32, values, all: None });
     }
     let target = trailing_mean(&call.target_bps, interval).into_iter().map(|v| v * 1e-3).collect();
-    lines.push(Raw { label: "target".into(), style: -1, values: target });
+    lines.push(Raw { label: "target".into(), style: -1, values: target, all: None });
     lines.reverse();
     lines
 }

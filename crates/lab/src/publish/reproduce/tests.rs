@@ -62,6 +62,7 @@ fn run(scenario: &str, condition: &str, controller: &str, seed: u64, utilisation
             queue_delay_ms: vec![],
         }],
         rates_over_time: Default::default(),
+        outline: Default::default(),
         series: None,
     }
 }

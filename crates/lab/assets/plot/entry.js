@@ -1,0 +1,1 @@
+export { areaX, areaY, dot, line, lineY, plot, pointer, text, tip } from "@observablehq/plot";
