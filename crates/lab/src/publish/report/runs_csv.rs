@@ -16,11 +16,14 @@ const MAX_FLOWS: usize = 24;
 pub(super) fn table(scenarios: &[ScenarioReport]) -> Option<String> {
     let every = |r: &RunResult| (0..r.flows.len().min(MAX_FLOWS)).collect();
     let ranked = |r: &RunResult| ranked_flows(r).into_iter().take(MAX_FLOWS).collect();
-    let flows: [&dyn Fn(&RunResult) -> Vec<usize>; 2] = [&every, &ranked];
+    let flows: [Choose<'_>; 2] = [&every, &ranked];
     flows.into_iter().find_map(|flows| text(scenarios, flows))
 }
 
-fn text(scenarios: &[ScenarioReport], flows: &dyn Fn(&RunResult) -> Vec<usize>) -> Option<String> {
+/// Places of the flows of a run that have a row.
+type Choose<'f> = &'f dyn Fn(&RunResult) -> Vec<usize>;
+
+fn text(scenarios: &[ScenarioReport], flows: Choose<'_>) -> Option<String> {
     let runs = || scenarios.iter().flat_map(|s| &s.controllers).flat_map(|c| c.runs());
     let names = |of: &dyn Fn(&RunResult) -> Vec<&'static str>| runs().flat_map(of).collect::<BTreeSet<&str>>();
     let of_flow = |f: &FlowSummary| f.values().into_iter().map(|v| v.0).collect::<Vec<_>>();
