@@ -1,4 +1,5 @@
-//! Lists the files of `scenarios/` and `papers/` for the program to hold: a file in a folder there is all that it takes.
+//! Lists the files of `scenarios/` and `papers/` to be embedded in the program: adding a file to a folder there is
+//! enough.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ fn main() -> io::Result<()> {
     let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     for folder in ["scenarios", "papers"] {
-        // Links beside this file bring both folders into a packaged archive. Where links are not checked out, the root has them.
+        // Links beside this file include both folders in a packaged archive. If links are not checked out, the root has
+        // them.
         let places = [package.join(folder), package.join("../..").join(folder)];
         let from = places.iter().find(|p| p.is_dir()).unwrap_or(&places[1]).canonicalize()?;
         println!("cargo::rerun-if-changed={}", from.display());
@@ -17,8 +19,8 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Rust source of a slice with each file's path below `folder`, by `/`, and its text. Files of the folder itself and
-/// hidden ones are left out; order is that of the paths.
+/// Rust source of a slice with the path of each file below `folder`, separated by `/`, and its text. Files of the
+/// folder itself and hidden ones are omitted; the order is that of the paths.
 pub(crate) fn listing(folder: &Path) -> io::Result<String> {
     let mut files = Vec::new();
     walk(folder, "", &mut files)?;

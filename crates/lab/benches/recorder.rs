@@ -1,6 +1,6 @@
-//! Time per packet event that a recorder takes in, without time series and with them.
+//! Time per packet event of a recorder, without and with time series.
 //!
-//! `cargo bench -p weir-lab --bench recorder`. Goal: about 10 ns an event.
+//! `cargo bench -p weir-lab --bench recorder`. Goal: about 10 ns per event.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use weir_lab::measure::metrics::{Capacity, FlowInfo, LinkInfo, Recorder, RecorderConfig};

@@ -1,7 +1,7 @@
-//! From a scenario to numbers, and from numbers to what is read.
+//! From a scenario to numbers, and from numbers to reports.
 //!
-//! [`measure`] runs scenario files and takes metrics; it needs no operating system. [`publish`] makes tables, figures, reports and captures
-//! of what was measured, and sets it beside published numbers.
+//! [`measure`] runs scenario files and computes metrics; it needs no operating system. [`publish`] makes tables,
+//! figures, reports and captures of the results, and compares them with published numbers.
 
 pub mod measure;
 pub mod publish;

@@ -30,7 +30,7 @@ connection = { ecn = true, short_sequence_numbers = true }
 ccid = 3
 "#;
 
-/// What tshark says of each packet: source, type, checksum, expert messages, ECN field, length of data.
+/// Tshark's fields of each packet: source, type, checksum, expert messages, ECN field, length of data.
 fn dissected(file: &Path) -> Option<Vec<[String; 6]>> {
     let fields = ["ip.src", "dccp.type", "dccp.checksum.status", "_ws.expert.message", "ip.dsfield.ecn", "data.len"];
     let mut tshark = Command::new("tshark");
@@ -87,7 +87,7 @@ fn tshark_reads_captures_of_dccp_flows() {
             *types.entry((source, packet_type)).or_default() += 1;
             capable += u32::from(ecn == "2");
         }
-        // A Request and a Response each, data one way, acknowledgements the other.
+        // A Request and a Response each, data in one direction, acknowledgements in the other.
         for (flow, least) in [("call", 30), ("window", 100), ("rate", 20)] {
             for (end, packet_type, least) in [(0, "0", 1), (1, "1", 1), (0, "2", least), (1, "3", least / 2)] {
                 let end = address(flow, end);

@@ -1,4 +1,4 @@
-//! Same scenario, same seed, same bytes of result: every shipped scenario twice, at one thread and at two.
+//! Same scenario, same seed, same bytes of result: every shipped scenario twice, with one thread and with two.
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
@@ -61,7 +61,7 @@ fn runs_that_look_at_every_flow_each_time_give_the_same() {
     for name in ["rmcat-comparison/fairness", "rfc8867/5.8-pause-resume", "rtp-cc-thesis/three-calls", "dccp/alone"] {
         let file = ScenarioFile::builtin(name, &registry).expect("shipped");
         let mut scenario = file.scenarios(None, &registry).expect("shipped").remove(0);
-        // A row of the series ends with each look, and has all flows in it.
+        // A row of the series ends with each sample, and contains all flows.
         scenario.sample_interval = SAMPLING_INTERVAL;
         let result = |series| {
             let options = RunOptions { registry: &registry, series, stop: &stop, progress: &|_| {} };

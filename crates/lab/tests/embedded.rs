@@ -1,4 +1,4 @@
-//! What the build puts into the program.
+//! Files embedded by the build.
 
 #[path = "../build.rs"]
 #[expect(dead_code, reason = "only the listing is tested")]
@@ -26,7 +26,7 @@ fn a_file_that_is_added_is_listed_without_a_word_about_it_elsewhere() {
     assert_eq!(listed(), ["a/deep/trace.csv", "a/one.toml", "b/late.toml", "c/new.toml"]);
 }
 
-/// Paths of the files of a folder of the project, but those of the folder itself.
+/// Paths of the files of a folder of the project, except those directly in it.
 fn on_disk(folder: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let (mut found, mut next) = (Vec::new(), vec![root.clone()]);

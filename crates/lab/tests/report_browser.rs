@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use weir_lab::publish::report::Stopped;
 
-/// Chromium, without a look at the network.
+/// Chromium, without network access.
 fn chromium(profile: &Path) -> Option<Command> {
     let found = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
@@ -28,7 +28,7 @@ fn chromium(profile: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// What stands between two marks, for each occurrence.
+/// The text between two marks, for each occurrence.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Vec<&'a str> {
     text.split(from).skip(1).filter_map(|rest| Some(rest.split_once(to)?.0)).collect()
 }

@@ -74,7 +74,7 @@ fn options<'a>(registry: &'a Registry, stop: &'a AtomicBool) -> RunOptions<'a> {
 #[test]
 fn every_controller_uses_the_link_and_loses_little() {
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
-    // DP-FEC holds its media at the rate that it starts with, and two do so until a base station tells them another.
+    // DP-FEC keeps its initial media rate, and two do so until a base station reports another rate.
     let holds = |name: &str| ["dpfec", "tmmbr-a", "tmmbr-b"].contains(&name);
     for spec in registry.specs().iter().filter(|s| s.is_interactive() && s.adapts && !holds(&s.name)) {
         let r = run(&scenario(&spec.name, 100), 1, &options(&registry, &stop)).expect("runs");
@@ -86,7 +86,7 @@ fn every_controller_uses_the_link_and_loses_little() {
         assert!((0.35..=1.0).contains(&f.utilisation), "{}: {}", spec.name, f.utilisation);
         assert!(f.loss < 0.05, "{}: {}", spec.name, f.loss);
         let delay = f.one_way_delay_ms.expect("packets arrived");
-        // 100 ms of path and 300 ms of queue, which controllers by loss alone keep well filled.
+        // 100 ms of path and 300 ms of queue, which loss-based controllers keep well filled.
         assert!(delay.min > 101.0 && delay.mean < 350.0, "{}: {delay:?}", spec.name);
         assert!(r.series.expect("asked for").time_s.len() > 990);
     }
@@ -110,8 +110,8 @@ fn broken(controller: &str, rules: CircuitBreaker, kbps: Option<u64>) -> Option<
 
 #[test]
 fn the_circuit_breaker_stays_quiet_while_a_controller_adapts() {
-    // At a quarter, with 1.2 s of queue, NADA swings between its bounds and is stopped; at a tenth, with 3 s, TFRC; and by the
-    // rules of 2013 C-NADU, whose reports come twice a second, so that two of them are soon past.
+    // At a quarter, with 1.2 s of queue, NADA oscillates between its bounds and is stopped; at a tenth, with 3 s, TFRC;
+    // and by the rules of 2013 C-NADU, whose reports are sent twice per second, so that two of them are soon past.
     let adapts = |s: &&Spec| s.is_interactive() && s.adapts && s.name != "dpfec";
     for spec in Registry::builtin().specs().iter().filter(adapts) {
         assert_eq!(broken(&spec.name, CircuitBreaker::Rfc8083, None), None, "{}", spec.name);
@@ -120,7 +120,7 @@ fn the_circuit_breaker_stays_quiet_while_a_controller_adapts() {
 
 #[test]
 fn circuit_breakers_stop_a_flow_that_does_not_heed_its_link() {
-    // 500 kbit/s into 20: nearly all is lost, and it stays so.
+    // 500 kbit/s into 20: nearly all is lost, permanently.
     for rules in [CircuitBreaker::Rfc8083, CircuitBreaker::Thesis2013, CircuitBreaker::Thesis2013Full] {
         let (at, rule) = broken("fixed", rules, Some(20)).unwrap_or_else(|| panic!("{rules:?} must trip"));
         assert!((1.0..60.0).contains(&at), "{rules:?}: {rule} at {at} s");
@@ -202,7 +202,7 @@ fn base_stations_keep_a_call_below_its_links_capacity() {
         run(&scenario, 1, &options(&registry, &stop)).expect("runs").flows.remove(0)
     };
     let (a, b) = (result("tmmbr-a"), result("tmmbr-b"));
-    // 0.9 of what the stations tell, less headers and the steps down.
+    // 0.9 of the stations' reports, less headers and the steps down.
     assert!((0.85..=0.95).contains(&a.utilisation_goodput), "{}", a.utilisation_goodput);
     assert!(a.loss_or_discard() < 0.002, "{}", a.loss_or_discard());
     // Nothing is reported to the sender: it loses at the steps of its own link.

@@ -125,7 +125,7 @@ impl CallError {
 /// Random bits from the system.
 ///
 /// # Errors
-/// Errors: the system provides none.
+/// The system provides none.
 pub fn random() -> Result<u64, CallError> {
     getrandom::u64().map_err(|e| CallError::Random(e.to_string()))
 }

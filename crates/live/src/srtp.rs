@@ -108,7 +108,7 @@ impl SrtpKey {
     /// A suite with these bytes of master key, then master salt.
     ///
     /// # Errors
-    /// Errors: their length is not [`Suite::key_len`].
+    /// Their length is not [`Suite::key_len`].
     pub fn new(suite: Suite, bytes: Vec<u8>) -> Result<Self, SrtpError> {
         let (found, expected) = (bytes.len(), suite.key_len());
         if found != expected {
@@ -119,7 +119,7 @@ impl SrtpKey {
     /// A new key from the system's randomness.
     ///
     /// # Errors
-    /// Errors: the system provides none.
+    /// The system provides none.
     pub fn random(suite: Suite) -> Result<Self, SrtpError> {
         let mut bytes = vec![0; suite.key_len()];
         getrandom::fill(&mut bytes).map_err(|e| SrtpError::Random(e.to_string()))?;
@@ -180,7 +180,7 @@ impl SrtpSession {
     /// Protection with this end's key for packets sent and the other's for packets received.
     ///
     /// # Errors
-    /// Errors: the library refuses a key.
+    /// The library refuses a key.
     pub fn new(outgoing: &SrtpKey, incoming: &SrtpKey) -> Result<Self, SrtpError> {
         Ok(Self {
             outgoing: outgoing.context()?,
@@ -212,7 +212,7 @@ impl SrtpSession {
     /// Protects an RTP or RTCP datagram of this end; returns the datagram to send.
     ///
     /// # Errors
-    /// Errors: it is neither, or the key is exhausted (2^48 packets).
+    /// It is neither, or the key is exhausted (2^48 packets).
     pub fn protect(&mut self, datagram: &[u8]) -> Result<impl std::ops::Deref<Target = [u8]> + use<>, SrtpError> {
         let library = |e: &dyn std::fmt::Display| SrtpError::Library(e.to_string());
         if kind_of(datagram) == Some(DatagramKind::Rtcp) {

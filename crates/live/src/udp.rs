@@ -140,7 +140,7 @@ impl UdpPort {
     /// Takes over a bound socket and makes it non-blocking.
     ///
     /// # Errors
-    /// Errors: the system refuses what batches, marks and timestamps need.
+    /// The system refuses what batches, marks and timestamps need.
     pub fn new(socket: UdpSocket, config: UdpConfig) -> io::Result<Self> {
         let state = state_of(&socket)?;
         if config.errors {
@@ -173,7 +173,7 @@ impl UdpPort {
     /// receives.
     ///
     /// # Errors
-    /// Errors: the system has no descriptors left.
+    /// The system has no descriptors left.
     pub fn twin(&self) -> io::Result<Self> {
         let config = UdpConfig { segmentation: self.segments > 1, buffer: None, errors: self.errors };
         Self::new(self.socket.try_clone()?, config)
@@ -182,7 +182,7 @@ impl UdpPort {
     /// The address that it is bound to.
     ///
     /// # Errors
-    /// Errors: the system does not report it.
+    /// The system does not report it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -283,7 +283,7 @@ impl UdpPort {
     /// Receives pending datagrams, up to one batch; returns how many [`Self::datagram`] can return.
     ///
     /// # Errors
-    /// Errors: the system reports anything but that no datagram is pending.
+    /// The system reports anything but that no datagram is pending.
     pub fn receive(&mut self) -> io::Result<usize> {
         let mut chunks = self.buffers.chunks_exact_mut(MAX_DATAGRAM);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
@@ -319,7 +319,7 @@ impl UdpPort {
     /// Waits until a datagram or a wake-up is pending, or the time is over; returns whether a datagram may be pending.
     ///
     /// # Errors
-    /// Errors: the system cannot wait.
+    /// The system cannot wait.
     pub fn wait(&self, time: Duration, waker: Option<&Waker>) -> io::Result<bool> {
         self.wait_ready(time, waker).map(|r| r.datagram || r.error)
     }
@@ -327,7 +327,7 @@ impl UdpPort {
     /// Likewise, distinguishing them.
     ///
     /// # Errors
-    /// Errors: the system cannot wait.
+    /// The system cannot wait.
     pub fn wait_ready(&self, time: Duration, waker: Option<&Waker>) -> io::Result<Ready> {
         let other = waker.map_or(self.socket.as_fd(), |w| w.0.as_fd());
         let mut fds = [self.socket.as_fd(), other].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
@@ -369,7 +369,7 @@ impl Waker {
     /// One without a pending wake-up.
     ///
     /// # Errors
-    /// Errors: the system has no descriptors left.
+    /// The system has no descriptors left.
     pub fn new() -> io::Result<Self> {
         Ok(Self(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?))
     }

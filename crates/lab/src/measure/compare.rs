@@ -1,4 +1,4 @@
-//! Many scenarios, variants, controllers and seeds at once: what to run, running it, and what came of it.
+//! Many scenarios, variants, controllers and seeds at once: planning, running, and the outcome.
 
 use crate::measure::results::{Aggregate, RunResult, aggregate};
 use crate::measure::run::{Job, RunError, RunOptions, run_many};
@@ -6,7 +6,7 @@ use crate::measure::scenario::{InputError, Scenario, ScenarioFile};
 use serde::Serialize;
 use weir_cc::Registry;
 
-/// Points of a run's time series, over all flows, up to which a comparison keeps them: about 200 MB.
+/// Maximum points of a run's time series, over all flows, kept by a comparison: about 200 MB.
 const MAX_SERIES: i64 = 2_000_000;
 
 /// One scenario and the seeds that it runs with.
@@ -52,15 +52,15 @@ pub struct ScenarioText {
 pub struct Repeat {
     /// Runs of each scenario under each controller; at least one is made.
     pub runs: u32,
-    /// Whether a scenario that says how often it is run by itself keeps to that.
+    /// Whether a scenario's own number of runs takes precedence.
     pub own: bool,
-    /// Seed of the first; that of the scenario if absent. Each further run has the next one.
+    /// Seed of the first run; that of the scenario if absent. Each further run has the next one.
     pub seed: Option<u64>,
 }
 
 impl Plan {
-    /// Every variant of every file under every controller: those given, or those that the file compares.
-    /// Errors: a controller that does not exist or cannot be set up as a file says.
+    /// Every variant of every file under every controller: those given, or those that the file compares. Errors: a
+    /// controller that does not exist or cannot be configured as a file states.
     pub fn new(
         files: &[ScenarioFile],
         controllers: Option<&[String]>,
@@ -68,7 +68,7 @@ impl Plan {
         registry: &Registry,
     ) -> Result<Self, InputError> {
         let (mut groups, mut texts): (Vec<Group>, Vec<ScenarioText>) = Default::default();
-        // Naming a controller or a scenario twice is no wish to see it twice.
+        // A controller or a scenario named twice is run once.
         let controllers = controllers.map(|given| {
             let mut once: Vec<String> = Vec::new();
             given.iter().for_each(|c| {
@@ -100,12 +100,12 @@ impl Plan {
         Ok(Self { groups, texts })
     }
 
-    /// Runs to be made.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.groups.iter().map(|g| g.seeds.len()).sum()
     }
 
-    /// Makes all runs. Where `options` asks for series, the first seed of each scenario keeps them, unless they are very
+    /// Makes all runs. If `options` requests series, the first seed of each scenario keeps them, unless there are too
     /// many; the other seeds keep none, so that memory does not grow with the number of runs.
     pub fn run(&self, threads: usize, options: &RunOptions<'_>) -> Outcome {
         let (mut first, mut others) = (Vec::new(), Vec::new());
@@ -140,14 +140,14 @@ impl Plan {
     }
 }
 
-/// What came of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     groups: Vec<(Scenario, Vec<RunResult>)>,
     texts: Vec<ScenarioText>,
     /// Runs that failed, in words.
     pub failures: Vec<String>,
-    /// Whether the stop flag cut runs short; what had finished is here.
+    /// Whether the stop flag interrupted runs; the finished ones are here.
     pub stopped: bool,
 }
 
@@ -161,7 +161,7 @@ pub struct OutcomeJson<'a> {
 }
 
 impl Outcome {
-    /// Of runs that were made elsewhere, by scenario.
+    /// Of runs made elsewhere, by scenario.
     pub fn of(groups: Vec<(Scenario, Vec<RunResult>)>) -> Self {
         Self { groups, ..Self::default() }
     }
@@ -171,17 +171,17 @@ impl Outcome {
         self.groups.iter().flat_map(|g| &g.1)
     }
 
-    /// Scenarios with the statistics over their seeds; those without a finished run are left out.
+    /// Scenarios with the statistics over their seeds; those without a finished run are omitted.
     pub fn aggregates(&self) -> impl Iterator<Item = (&Scenario, Aggregate)> {
         self.groups.iter().filter_map(|(scenario, runs)| Some((scenario, aggregate(runs)?)))
     }
 
-    /// The file of a scenario by name, where the runs were planned from files.
+    /// The file of a scenario by name, if the runs were planned from files.
     pub fn text_of(&self, scenario: &str) -> Option<&ScenarioText> {
         self.texts.iter().find(|t| t.name == scenario)
     }
 
-    /// What `--json` prints.
+    /// The object printed by `--json`.
     pub fn json(&self) -> OutcomeJson<'_> {
         OutcomeJson { aggregates: self.aggregates().map(|a| a.1).collect(), runs: self.runs().collect() }
     }

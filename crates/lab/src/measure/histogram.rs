@@ -3,16 +3,16 @@
 const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
 
-/// A weighted histogram of non-negative integers with logarithmic buckets: 128 to each power of two, so that a quantile
-/// is off by at most 1/256 (0.4 %) of its value. Mean, minimum and maximum are exact.
+/// A weighted histogram of non-negative integers with logarithmic buckets: 128 per power of two, so that a quantile is
+/// off by at most 1/256 (0.4 %) of its value. Mean, minimum and maximum are exact.
 ///
-/// Memory is bounded whatever is recorded (at most 58 kB) and grows only with the range of powers of two that occurs: three or
+/// Memory is bounded for any input (at most 58 kB) and grows only with the range of powers of two that occur: three or
 /// four kilobytes for the one-way delays of one path.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// Weights of the buckets, [`SUB`] for each power of two from `first` on.
+    /// Weights of the buckets, [`SUB`] per power of two from `first` on.
     counts: Vec<u64>,
-    /// The first power of two there, as a chunk's number.
+    /// The first power of two stored, as a chunk's number.
     first: usize,
     weight: u64,
     sum: u128,
@@ -49,13 +49,13 @@ impl Histogram {
         self.max = self.max.max(value);
         self.weight = self.weight.saturating_add(weight);
         let (chunk, sub) = index(value);
-        // Below `first` the difference wraps, and lies beyond the end.
+        // Below `first` the difference wraps and exceeds the length.
         match self.counts.get_mut(chunk.wrapping_sub(self.first).wrapping_mul(SUB).wrapping_add(sub)) {
             Some(count) => *count += weight,
             _ => self.grow(chunk)[sub] += weight,
         }
     }
-    /// Makes room for a chunk, and gives it.
+    /// Makes room for a chunk and returns it.
     #[cold]
     fn grow(&mut self, chunk: usize) -> &mut [u64] {
         if self.counts.is_empty() {
@@ -74,7 +74,7 @@ impl Histogram {
     pub fn weight(&self) -> u64 {
         self.weight
     }
-    /// Weighted mean, or `None` where nothing was recorded.
+    /// Weighted mean, or `None` if nothing was recorded.
     pub fn mean(&self) -> Option<f64> {
         (self.weight > 0).then(|| self.sum as f64 / self.weight as f64)
     }
@@ -86,7 +86,7 @@ impl Histogram {
     pub fn max(&self) -> Option<u64> {
         (self.weight > 0).then_some(self.max)
     }
-    /// The value at or below which a share `q` (0 to 1) of the weight lies (nearest rank), within 0.4 %.
+    /// The smallest value such that a share `q` (0 to 1) of the weight is at or below it (nearest rank), within 0.4 %.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         if self.weight == 0 {
             return None;

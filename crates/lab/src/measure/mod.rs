@@ -1,4 +1,4 @@
-//! Scenario files, runs of them, and what is measured in a run.
+//! Scenario files, runs of them, and the metrics of a run.
 
 pub mod compare;
 pub mod histogram;

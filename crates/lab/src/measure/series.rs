@@ -1,6 +1,6 @@
 //! Time series of a run: one row a sampling interval.
 
-/// Series of one flow. All columns have a value for each row of [`Series::time_s`]; NaN where there is none.
+/// Series of one flow. All columns have a value for each row of [`Series::time_s`]; NaN if there is none.
 #[derive(Clone, Debug, Default)]
 pub struct FlowSeries {
     /// Name in the scenario.
@@ -17,17 +17,17 @@ pub struct FlowSeries {
     pub repair_bps: Vec<f64>,
     /// Bytes received less bytes discarded, without repair packets, in bit/s.
     pub goodput_bps: Vec<f64>,
-    /// Mean one-way delay of the packets that arrived, in ms.
+    /// Mean one-way delay of the received packets, in ms.
     pub delay_ms: Vec<f64>,
-    /// Largest one-way delay, in ms.
+    /// Maximum one-way delay, in ms.
     pub delay_max_ms: Vec<f64>,
-    /// Packets lost on the path over packets sent, 0 to 1, at most 1; NaN where none was sent.
+    /// Packets lost on the path over packets sent, 0 to 1, at most 1; NaN if none was sent.
     pub loss: Vec<f64>,
-    /// Packets discarded over packets received; NaN where none was received.
+    /// Packets discarded over packets received; NaN if none was received.
     pub discard: Vec<f64>,
-    /// Shares of the target of a call's streams, as `share_bps:NAME`, in bit/s; nothing where it has one stream.
+    /// Shares of the target of a call's streams, as `share_bps:NAME`, in bit/s; empty if it has one stream.
     pub streams: Vec<(String, Vec<f64>)>,
-    /// The controller's own internals by name, each as it was at the row's end.
+    /// The controller's own internals by name, at the row's end.
     pub internals: Vec<(&'static str, Vec<f64>)>,
 }
 
@@ -102,7 +102,7 @@ impl Series {
         }
         all
     }
-    /// Hands names and exact bits of every column to `sink`, for a digest.
+    /// Passes names and exact bits of every column to `sink`, for a digest.
     pub(crate) fn feed(&self, sink: &mut dyn FnMut(&[u8])) {
         for (owner, name, values) in self.all_columns() {
             for part in [owner, name] {

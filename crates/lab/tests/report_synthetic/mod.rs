@@ -1,4 +1,4 @@
-//! Made-up runs with the shapes of real ones: rate laws over a fluid queue, recorded packet by packet.
+//! Synthetic runs with the shapes of real ones: rate laws over a fluid queue, recorded packet by packet.
 
 use weir_lab::measure::metrics::{Capacity, DropCause, FlowInfo, LinkInfo, Recorder, RecorderConfig, Window};
 use weir_lab::measure::results::{FlowKind, RunResult};

@@ -35,7 +35,7 @@ impl Camera {
     /// time during the call.
     ///
     /// # Errors
-    /// Errors: the clip fails or has no picture.
+    /// The clip fails or has no picture.
     pub fn reel(clip: &mut dyn PictureSource, rate: FrameRate) -> Result<Self, MediaError> {
         let size = clip.size();
         let bytes = Picture::len_of(size.0, size.1)?;

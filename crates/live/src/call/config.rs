@@ -142,7 +142,7 @@ fn model(config: &CallConfig, now: Timestamp, seed: u64) -> Source {
 /// Both ends of a call, the sending one first. `seed` determines sources, initial numbers and RTCP's timing.
 ///
 /// # Errors
-/// Errors: an unknown controller, or invalid parameters.
+/// An unknown controller, or invalid parameters.
 pub fn endpoints(
     config: &CallConfig,
     registry: &Registry,

@@ -120,7 +120,7 @@ impl ReceivingVideo {
     /// Starts the decoder for an end that keeps content; `waker` is the end's.
     ///
     /// # Errors
-    /// Errors: no thread could be started.
+    /// No thread could be started.
     pub fn start(video: VideoReceive, clock: Clock, waker: Arc<Waker>) -> Result<Self, CallError> {
         Self::start_beside(video, clock, waker, None)
     }
@@ -168,7 +168,7 @@ impl ReceivingVideo {
     /// Ends the decoder and returns its statistics.
     ///
     /// # Errors
-    /// Errors: its thread has failed.
+    /// Its thread has failed.
     pub fn finish(mut self) -> Result<DecodeSummary, CallError> {
         self.frames = None;
         let thread = self.thread.take().ok_or_else(|| CallError::Thread("decoder".into()))?;

@@ -88,7 +88,7 @@ impl SendingVideo {
     /// comparison.
     ///
     /// # Errors
-    /// Errors: no thread could be started.
+    /// No thread could be started.
     pub fn start(
         video: VideoSend,
         clock: Clock,
@@ -124,7 +124,7 @@ impl SendingVideo {
     /// Stops camera and encoder, and returns their statistics.
     ///
     /// # Errors
-    /// Errors: their thread has failed.
+    /// Their thread has failed.
     pub fn finish(mut self) -> Result<EncodeSummary, CallError> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or_else(|| CallError::Thread("encoder".into()))?;

@@ -103,7 +103,7 @@ impl LiveEnd {
     /// connects or listens.
     ///
     /// # Errors
-    /// Errors: the socket lacks what batches, marks or timestamps need.
+    /// The socket lacks what batches, marks or timestamps need.
     pub fn new(socket: UdpSocket, udp: UdpConfig, peer: Peer, carrier: impl Into<Carrier>) -> Result<Self, CallError> {
         let port = UdpPort::new(socket, udp).map_err(CallError::socket("preparing the call's UDP socket"))?;
         Ok(Self {
@@ -157,7 +157,7 @@ impl LiveEnd {
     /// Runs the call until one of `until`'s conditions holds, and sends a BYE. It sleeps between events.
     ///
     /// # Errors
-    /// Errors: a permanent socket failure. Packets that cannot be sent are dropped, which is counted.
+    /// A permanent socket failure. Packets that cannot be sent are dropped, which is counted.
     pub fn run<O: CallObserver>(
         &mut self,
         clock: &Clock,

@@ -137,7 +137,7 @@ impl Joined {
     /// nothing.
     ///
     /// # Errors
-    /// Errors: the controller needs feedback that the other end does not send, or cannot be constructed.
+    /// The controller needs feedback that the other end does not send, or cannot be constructed.
     pub fn into_end(
         self,
         config: &CallConfig,

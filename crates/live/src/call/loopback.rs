@@ -59,7 +59,7 @@ pub(crate) fn protection(config: &CallConfig) -> Result<Option<(SrtpSession, Srt
 /// is raised. Each end has its own observer.
 ///
 /// # Errors
-/// Errors: the controller, the sockets or the protection could not be created.
+/// The controller, the sockets or the protection could not be created.
 pub fn loopback<A: CallObserver, B: CallObserver + Send>(
     config: &CallConfig,
     registry: &Registry,

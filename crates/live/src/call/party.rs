@@ -134,7 +134,7 @@ impl Party {
     /// Offers a call and waits for the answer.
     ///
     /// # Errors
-    /// Errors: the other end cannot be reached or is not the expected one, its answer cannot be used, or the flag is
+    /// The other end cannot be reached or is not the expected one, its answer cannot be used, or the flag is
     /// raised.
     pub fn connect(&self, by: &Signalling, stop: &AtomicBool) -> Result<Joined, CallError> {
         let exchange = Exchange::connect(by, &self.trust, stop)?;
@@ -148,7 +148,7 @@ impl Party {
     /// Waits for a usable offer and answers it. `refused` receives each connection without one, with the reason.
     ///
     /// # Errors
-    /// Errors: the listening socket fails, this end cannot be described, or the flag is raised.
+    /// The listening socket fails, this end cannot be described, or the flag is raised.
     pub fn listen(
         &self,
         listener: &mut Listener,

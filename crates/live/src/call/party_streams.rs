@@ -122,7 +122,7 @@ struct Sender {
 /// Runs an agreed call of several streams until the time is over, the flag is raised, or the other end sends a BYE.
 ///
 /// # Errors
-/// Errors: the end cannot be constructed, a thread cannot be started, or its socket fails.
+/// The end cannot be constructed, a thread cannot be started, or its socket fails.
 pub fn run_party_streams<O: CallObserver>(
     joined: Joined,
     run: PartyRun<'_>,

@@ -40,7 +40,7 @@ pub struct PartySummary {
 /// Runs an agreed call until the time is over, the flag is raised, the camera ends, or the other end sends a BYE.
 ///
 /// # Errors
-/// Errors: the end cannot be constructed or its socket fails.
+/// The end cannot be constructed or its socket fails.
 pub fn run_party<O: CallObserver>(
     joined: Joined,
     config: &CallConfig,

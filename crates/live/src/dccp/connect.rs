@@ -31,7 +31,7 @@ impl DccpSocket {
     /// Opens a connection from its own ephemeral UDP port, and waits for the other end for a time.
     ///
     /// # Errors
-    /// Errors: an invalid configuration, the other end cannot be reached, refuses or does not answer, or the system
+    /// An invalid configuration, the other end cannot be reached, refuses or does not answer, or the system
     /// refuses the socket.
     pub fn connect_timeout(peer: SocketAddr, config: Config, time: Duration) -> Result<Self, DccpError> {
         let socket = Self::begin_connect(peer, config)?;
@@ -49,7 +49,7 @@ impl DccpSocket {
     /// Begins to open a connection from its own ephemeral UDP port; [`Self::wait`] returns when it is open.
     ///
     /// # Errors
-    /// Errors: an invalid configuration, or the system refuses the socket.
+    /// An invalid configuration, or the system refuses the socket.
     pub fn begin_connect(peer: SocketAddr, config: Config) -> Result<Self, DccpError> {
         let any = if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         DccpPort::bind(SocketAddr::new(any, 0), PortConfig::default())?.begin_connect(peer, config)
@@ -63,7 +63,7 @@ impl DccpPort {
     /// RFC 6773, section 3.8, recommends a UDP port per connection, as [`DccpSocket::connect`] uses.
     ///
     /// # Errors
-    /// Errors: an invalid configuration, a full port, or no random numbers.
+    /// An invalid configuration, a full port, or no random numbers.
     pub fn begin_connect(&self, peer: SocketAddr, config: Config) -> Result<DccpSocket, DccpError> {
         let shared = self.shared();
         let config = Config { header_overhead: overhead(peer.ip()), seed: random()?, ..config };

@@ -30,7 +30,7 @@ impl DccpPort {
     /// Begins to accept connections. The configuration's secret is drawn here, and IP's overhead is set by the port.
     ///
     /// # Errors
-    /// Errors: it listens already, the configuration is invalid, or there are no random numbers.
+    /// It listens already, the configuration is invalid, or there are no random numbers.
     pub fn listen(&self, config: ListenerConfig) -> Result<DccpListener, DccpError> {
         let shared = self.shared();
         let mut handshakes = lock(&shared.handshakes);
@@ -49,7 +49,7 @@ impl DccpListener {
     /// local DCCP port and for its service.
     ///
     /// # Errors
-    /// Errors: the system refuses the socket or the thread, or the configuration is invalid.
+    /// The system refuses the socket or the thread, or the configuration is invalid.
     pub fn bind(address: SocketAddr, connection: Config) -> Result<Self, DccpError> {
         DccpPort::bind(address, PortConfig::default())?.listen(ListenerConfig::new(connection, [0; 32]))
     }
@@ -96,7 +96,7 @@ impl DccpListener {
     /// ([`DccpSocket::watch`]), whose ids replace the contents of `news`; returns at the latest after `time`.
     ///
     /// # Errors
-    /// Errors: the port has failed.
+    /// The port has failed.
     pub fn wait(&self, accepts: bool, time: Duration, news: &mut Vec<SocketId>) -> Result<(), DccpError> {
         news.clear();
         let shared = self.port.shared();

@@ -33,7 +33,7 @@ impl DccpPort {
     /// Binds a UDP port: any if the address has port 0.
     ///
     /// # Errors
-    /// Errors: the system refuses the socket or the thread.
+    /// The system refuses the socket or the thread.
     pub fn bind(address: SocketAddr, config: PortConfig) -> Result<Self, DccpError> {
         let socket = UdpSocket::bind(address);
         let what = || format!("binding the UDP socket {address}");
@@ -43,7 +43,7 @@ impl DccpPort {
     /// Likewise for a socket that is already bound, as in another network namespace.
     ///
     /// # Errors
-    /// Errors: the system refuses what ECN, batches or the thread need.
+    /// The system refuses what ECN, batches or the thread need.
     pub fn of(socket: UdpSocket, config: PortConfig) -> Result<Self, DccpError> {
         let udp = UdpConfig { errors: true, ..config.udp };
         let inlet = UdpPort::new(socket, udp).map_err(DccpError::socket("preparing the UDP socket"))?;

@@ -341,7 +341,7 @@ impl DccpSocket {
     /// Closes, and waits until the other end has agreed, at most for a time; returns whether it has.
     ///
     /// # Errors
-    /// Errors: the connection has ended in another way.
+    /// The connection has ended in another way.
     pub fn finish(&self, time: Duration) -> Result<bool, DccpError> {
         self.close();
         let done = self.wait(Interest::End, Some(time))?;

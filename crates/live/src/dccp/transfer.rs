@@ -114,7 +114,7 @@ fn look_of(socket: &DccpSocket, at: TimeDelta, datagrams: u64, bytes: u64) -> Lo
 /// Sends by the plan and closes, waiting up to `patience` for the other end.
 ///
 /// # Errors
-/// Errors: datagrams of that length cannot be sent. Any other end of the connection is in the report.
+/// Datagrams of that length cannot be sent. Any other end of the connection is in the report.
 pub fn send_all(
     socket: &DccpSocket,
     plan: &SendPlan,
@@ -233,7 +233,7 @@ pub fn send_all(
 /// Waits until a connection is open; returns `false` if `stop` comes first or it takes too long.
 ///
 /// # Errors
-/// Errors: the connection has ended.
+/// The connection has ended.
 pub fn wait_open(socket: &DccpSocket, time: Duration, stop: &dyn Fn() -> bool) -> Result<bool, DccpError> {
     let until = socket.now() + TimeDelta::from_secs_f64(time.as_secs_f64());
     while socket.now() < until && !stop() {

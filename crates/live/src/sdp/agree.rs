@@ -136,7 +136,7 @@ impl Description {
     /// uses the offer's numbers, and the agreement. Sections that this end does not support are refused.
     ///
     /// # Errors
-    /// Errors: there is no common codec, only one end requires protection, or they cannot reach each other.
+    /// There is no common codec, only one end requires protection, or they cannot reach each other.
     pub fn answer(&self, offer: &Self) -> Result<(Self, Agreement), SdpError> {
         let mut free: Vec<usize> = (0..self.sections.len()).collect();
         let mut why = None;
@@ -199,7 +199,7 @@ impl Description {
     /// The agreement by the answer to this end's own offer.
     ///
     /// # Errors
-    /// Errors: the answer names what was not offered, or refuses everything.
+    /// The answer names what was not offered, or refuses everything.
     pub fn accept(&self, answer: &Self) -> Result<Agreement, SdpError> {
         if answer.sections.len() != self.sections.len() {
             let expected = format!("{}, as many as in the offer (RFC 3264, section 6)", self.sections.len());

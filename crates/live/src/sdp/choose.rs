@@ -28,7 +28,7 @@ impl Description {
     /// names do not matter, the first.
     ///
     /// # Errors
-    /// Errors: there is none, or no common codec.
+    /// There is none, or no common codec.
     pub(super) fn choose(
         &self,
         offered: &MediaSection,

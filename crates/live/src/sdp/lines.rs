@@ -53,7 +53,7 @@ fn syntax(line: usize, what: impl Into<String>) -> SdpError {
 /// The session's lines, and those of each section.
 ///
 /// # Errors
-/// Errors: the text is too long or a line is invalid in SDP (RFC 8866, section 5).
+/// The text is too long or a line is invalid in SDP (RFC 8866, section 5).
 pub(super) fn split(text: &str) -> Result<(Block<'_>, Vec<Block<'_>>), SdpError> {
     if text.len() > MAX_LENGTH {
         return Err(syntax(0, format!("{} bytes: expected {MAX_LENGTH} at most", text.len())));

@@ -9,7 +9,7 @@ impl Description {
     /// Parses a description. Sections that Weir does not support are returned as refused ones.
     ///
     /// # Errors
-    /// Errors: it violates the grammar, has too many sections or encodings, has a field with an invalid value, or Weir
+    /// It violates the grammar, has too many sections or encodings, has a field with an invalid value, or Weir
     /// supports none of its sections.
     pub fn parse(text: &str) -> Result<Self, SdpError> {
         let (session, blocks) = split(text)?;

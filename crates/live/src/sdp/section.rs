@@ -18,7 +18,7 @@ const MAX_FORMATS: usize = 64;
 /// The name of a section (RFC 5888, section 4).
 ///
 /// # Errors
-/// Errors: it is no token, or too long for a header extension.
+/// It is no token, or too long for a header extension.
 pub(super) fn read_mid(block: &Block<'_>) -> Result<Option<Label>, SdpError> {
     let Some((line, mid)) = block.attribute("mid") else { return Ok(None) };
     // RFC 8866, section 9: token-char.
@@ -30,7 +30,7 @@ pub(super) fn read_mid(block: &Block<'_>) -> Result<Option<Label>, SdpError> {
 /// Parses a section. If Weir does not support it, the reason is returned with it.
 ///
 /// # Errors
-/// Errors: a field has an invalid value.
+/// A field has an invalid value.
 pub(super) fn read_section(
     session: &Block<'_>,
     block: &Block<'_>,

@@ -27,7 +27,7 @@ impl EncodingLimits {
 /// Invalid lines are ignored (RFC 8851, section 6.2.2; RFC 8853, section 5.3.2).
 ///
 /// # Errors
-/// Errors: there are too many.
+/// There are too many.
 pub(super) fn read_simulcast(
     block: &Block<'_>,
     payloads: &[(u8, Payload)],

@@ -20,7 +20,7 @@ pub(super) struct Protocol {
 
 impl Protocol {
     /// # Errors
-    /// Errors: Weir does not support it.
+    /// Weir does not support it.
     pub(super) fn read(session: &Block<'_>, block: &Block<'_>, (line, name): (usize, &str)) -> Result<Self, SdpError> {
         let (is_secure, over_dccp) = match name.to_ascii_uppercase().as_str() {
             "RTP/AVP" | "RTP/AVPF" => (false, false),
@@ -44,7 +44,7 @@ impl Protocol {
 /// The transport of a section with this port; `None` if it is bundled and describes none.
 ///
 /// # Errors
-/// Errors: a field is missing or has an invalid value.
+/// A field is missing or has an invalid value.
 pub(super) fn read_transport(
     session: &Block<'_>,
     block: &Block<'_>,
@@ -133,7 +133,7 @@ fn read_keys(block: &Block<'_>) -> Result<Vec<(u32, SrtpKey)>, SdpError> {
 /// The key of each end: of those in `ours` and `theirs`, that of the other end's preferred tag.
 ///
 /// # Errors
-/// Errors: one end has none, or there is no common suite.
+/// One end has none, or there is no common suite.
 pub(super) fn shared_keys(
     ours: &MediaTransport,
     theirs: &MediaTransport,
@@ -172,7 +172,7 @@ pub(super) fn answer_keys(ours: &MediaTransport, offered: &MediaTransport) -> Re
 /// The answer about the DCCP connection.
 ///
 /// # Errors
-/// Errors: this end requires one and the offer has none.
+/// This end requires one and the offer has none.
 pub(super) fn answer_dccp(ours: Option<DccpMedia>, offered: Option<DccpMedia>) -> Result<Option<DccpMedia>, SdpError> {
     match (ours, offered) {
         (_, Some(offered)) => {
@@ -187,7 +187,7 @@ pub(super) fn answer_dccp(ours: Option<DccpMedia>, offered: Option<DccpMedia>) -
 /// The DCCP connection described by both ends: the other end's port, and this end's role.
 ///
 /// # Errors
-/// Errors: one end has none, or both have the same role.
+/// One end has none, or both have the same role.
 pub(super) fn shared_dccp(ours: Option<DccpMedia>, theirs: Option<DccpMedia>) -> Result<Option<DccpMedia>, SdpError> {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) if ours.setup != theirs.setup => {

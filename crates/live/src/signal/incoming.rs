@@ -18,7 +18,7 @@ impl Incoming {
     /// Reads available bytes; `None` if the description is not complete yet.
     ///
     /// # Errors
-    /// Errors: the other end closes the connection or sends anything but a description.
+    /// The other end closes the connection or sends anything but a description.
     pub(super) fn read(&mut self, wire: &mut Wire, who: &str) -> Result<Option<Description>, SignalError> {
         let peer = |what: String| SignalError::Peer { who: who.into(), what };
         let mut part = [0; 4_096];

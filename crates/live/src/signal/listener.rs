@@ -55,7 +55,7 @@ impl Listener {
     /// Binds to the address. `identity` is presented by a listener with TLS.
     ///
     /// # Errors
-    /// Errors: it cannot be bound, TLS has no identity, or plain TCP would be open to other machines and `trust` does
+    /// It cannot be bound, TLS has no identity, or plain TCP would be open to other machines and `trust` does
     /// not allow that.
     pub fn bind(by: &Signalling, identity: Option<Identity>, trust: &Trust) -> Result<Self, SignalError> {
         let (address, identity) = match by {
@@ -85,7 +85,7 @@ impl Listener {
     /// reason.
     ///
     /// # Errors
-    /// Errors: the listening socket fails, or the flag is raised.
+    /// The listening socket fails, or the flag is raised.
     pub fn next(
         &mut self,
         stop: &AtomicBool,

@@ -249,7 +249,7 @@ impl Exchange {
     /// Connects to the other end, as the offerer.
     ///
     /// # Errors
-    /// Errors: it cannot be reached, is not the one expected by `trust`, or the flag is raised.
+    /// It cannot be reached, is not the one expected by `trust`, or the flag is raised.
     pub fn connect(by: &Signalling, trust: &Trust, stop: &AtomicBool) -> Result<Self, SignalError> {
         let address = match by {
             Signalling::Tls(address) | Signalling::Tcp(address) => address,
@@ -309,7 +309,7 @@ impl Exchange {
     /// Sends the offer and waits for the answer.
     ///
     /// # Errors
-    /// Errors: the other end fails, refuses, sends no answer, or the flag is raised.
+    /// The other end fails, refuses, sends no answer, or the flag is raised.
     pub fn offer(self, offer: &Description, stop: &AtomicBool) -> Result<Description, SignalError> {
         match self.0 {
             Way::Wire { mut wire, who } => {
@@ -336,7 +336,7 @@ impl Exchange {
     /// Sends the answer.
     ///
     /// # Errors
-    /// Errors: the other end fails, or the flag is raised.
+    /// The other end fails, or the flag is raised.
     pub fn answer(self, answer: &Description, stop: &AtomicBool) -> Result<(), SignalError> {
         self.hand_over(&(answer.to_sdp() + "\r\n"), Some(&answer.to_sdp()), stop)
     }

@@ -77,7 +77,7 @@ impl Identity {
     /// A new one, in memory alone.
     ///
     /// # Errors
-    /// Errors: the system provides no random numbers.
+    /// The system provides no random numbers.
     pub fn generate() -> Result<Self, SignalError> {
         Self::from_pem(&pem()?).map_err(SignalError::Identity)
     }
@@ -86,7 +86,7 @@ impl Identity {
     /// readable by its owner only.
     ///
     /// # Errors
-    /// Errors: the file cannot be read or written, or contains no certificate with its key.
+    /// The file cannot be read or written, or contains no certificate with its key.
     pub fn load_or_generate(path: &Path) -> Result<Self, SignalError> {
         let what = |doing: &str| format!("{doing} the identity {}", path.display());
         match fs::metadata(path) {

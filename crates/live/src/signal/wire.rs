@@ -41,7 +41,7 @@ impl<'a> Patience<'a> {
     }
 
     /// # Errors
-    /// Errors: the flag is raised, or the deadline has passed.
+    /// The flag is raised, or the deadline has passed.
     pub(super) fn check(&self, who: &str) -> Result<(), SignalError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(SignalError::Stopped);

@@ -16,8 +16,8 @@ impl Capacity {
     pub fn constant(rate: DataRate) -> Self {
         Self::steps(vec![(Timestamp::ZERO, rate)])
     }
-    /// Steps in order of time; each holds until the next, the last for ever, the first from the beginning. A step that
-    /// does not come after the one before it takes its place; no steps at all are a capacity of zero.
+    /// Steps in order of time; each lasts until the next, the last indefinitely, and the first also applies before its
+    /// start. A step that is not later than the previous one replaces it; no steps at all are a capacity of zero.
     pub fn steps(steps: Vec<(Timestamp, DataRate)>) -> Self {
         let mut ordered: Vec<(Timestamp, DataRate)> = Vec::with_capacity(steps.len().max(1));
         for (at, rate) in steps {
@@ -42,7 +42,7 @@ impl Capacity {
         }
         Self { steps: ordered, before }
     }
-    /// Steps of `every` up to `duration`, each with what `rate` gives at its start.
+    /// Steps of `every` up to `duration`, each with the value of `rate` at its start.
     pub fn sampled(duration: TimeDelta, every: TimeDelta, mut rate: impl FnMut(Timestamp) -> DataRate) -> Self {
         let every = every.max(TimeDelta::from_millis(1));
         let count = duration.as_nanos().max(0) / every.as_nanos() + 1;
@@ -52,7 +52,7 @@ impl Capacity {
     pub fn at(&self, t: Timestamp) -> DataRate {
         self.steps[self.step(t)].1
     }
-    /// Bits that fit between two instants; zero where they are not in order.
+    /// Bits that fit between two times; zero if they are not in order.
     pub fn bits(&self, from: Timestamp, to: Timestamp) -> f64 {
         if to <= from {
             return 0.0;
@@ -60,12 +60,12 @@ impl Capacity {
         let upto = |t: Timestamp| {
             let i = self.step(t);
             let (at, rate) = self.steps[i];
-            // Before the first step its rate holds already, so the time since then may be negative.
+            // The first step's rate also applies before it, so the time since then may be negative.
             self.before[i] as f64 + rate.as_bps_f64() * (t - at).as_nanos() as f64
         };
         (upto(to) - upto(from)) * 1e-9
     }
-    /// Changes by at least a tenth that hold for at least `hold` (or are the last), after the beginning.
+    /// Changes by at least a tenth that last for at least `hold` (or are the last), after the beginning.
     pub(super) fn lasting_changes(&self, hold: TimeDelta) -> Vec<(Timestamp, DataRate)> {
         let mut out = Vec::new();
         for i in 1..self.steps.len() {

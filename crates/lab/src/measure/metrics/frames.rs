@@ -79,8 +79,8 @@ impl FrameMeter {
         let mean = mean / known as i64;
         gap > (mean * 3).max(mean + STALL_EXTRA)
     }
-    /// The summary; playout that stopped and did not go on before `end` is a stall too. Of `made` frames, where that is
-    /// known, those that the receiver never saw in time are lost.
+    /// The summary; playout that stopped and did not resume before `end` is a stall too. If the number `made` is known,
+    /// frames that the receiver never saw in time are lost.
     pub(super) fn finish(&mut self, end: Timestamp, made: Option<u64>) -> FrameSummary {
         if let Some(last) = self.last_played {
             let gap = end.saturating_since(last);
@@ -120,7 +120,7 @@ mod tests {
         }
         let s = m.finish(ms(40 * 99 + 240), None);
         assert_eq!((s.frames, s.played, s.late, s.lost), (100, 94, 1, 5));
-        // From frame 49 to frame 55 is 240 ms, over 40 + 150; the gap of 80 ms around frame 60 is none.
+        // From frame 49 to frame 55 is 240 ms, more than 40 + 150; the gap of 80 ms around frame 60 is none.
         assert_eq!((s.stalls, s.stalled_s, s.longest_stall_s), (1, 0.24, 0.24));
         let d = s.delay_ms.expect("frames came");
         assert!((d.p50 - 100.0).abs() < 0.4 && d.max == 300.0 && d.min == 100.0);

@@ -1,11 +1,11 @@
-//! What is counted for one link.
+//! Metrics of one link.
 
 use super::{LinkInfo, seconds};
 use crate::measure::histogram::Histogram;
 use crate::measure::series::LinkSeries;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// A change of capacity must hold this long to be one that a flow can settle after.
+/// A change of capacity must last this long for a flow to be able to settle after it.
 const LASTING: TimeDelta = TimeDelta::from_secs(5);
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct LinkMeter {
     pub(super) delay: Histogram,
     pub(super) bytes: Histogram,
     now: Option<(Timestamp, DataSize, TimeDelta)>,
-    /// How long the present values have held, in ns, as far as the histograms do not know it.
+    /// Duration of the current values, in ns, not yet included in the histograms.
     unrecorded: u64,
     /// Integral of the delay in ms times s, and the time it covers in s.
     pub(super) area: (f64, f64),
@@ -48,7 +48,7 @@ impl LinkMeter {
         }
         self.now = Some((now, bytes, delay));
     }
-    /// Counts the present values in the histograms for as long as they have held.
+    /// Adds the current values to the histograms, weighted by their duration.
     pub(super) fn record(&mut self) {
         let weight = std::mem::take(&mut self.unrecorded);
         if let Some((_, bytes, delay)) = self.now {
@@ -56,7 +56,7 @@ impl LinkMeter {
             self.bytes.record_weighted(bytes.as_bytes(), weight);
         }
     }
-    /// Adds the time that the present values have held.
+    /// Adds to the duration of the current values.
     #[inline]
     pub(super) fn hold(&mut self, now: Timestamp) {
         let Some((since, bytes, delay)) = self.now else { return };

@@ -1,4 +1,4 @@
-//! What is counted for one flow.
+//! Metrics of one flow.
 
 use super::outline::RowCounts;
 use super::{FlowEnd, FlowInfo, frames::FrameMeter, instant, seconds};
@@ -7,16 +7,16 @@ use crate::measure::results::{FlowKind, FlowSummary, PacketCounts, Probing, Rate
 use crate::measure::series::FlowSeries;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// Share of the fair share that ends ramp-up.
+/// Fraction of the fair share that ends ramp-up.
 const RAMP_UP_SHARE: f64 = 0.9;
-/// Distance from the fair share, as a part of it, inside which a flow has settled.
+/// Relative distance from the fair share within which a flow has settled.
 const SETTLE_BAND: f64 = 0.2;
 /// How long it must stay there.
 const SETTLE_HOLD: TimeDelta = TimeDelta::from_secs(2);
 /// Time over which trailing rates are taken.
 pub(super) const TRAILING: TimeDelta = TimeDelta::from_secs(1);
 
-/// Counters that only grow; a span of time is the difference of two copies.
+/// Monotonic counters; an interval is the difference of two copies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub(super) generated: u64,
@@ -37,7 +37,7 @@ impl Totals {
     pub(super) fn goodput(&self) -> u64 {
         self.received.saturating_sub(self.discarded)
     }
-    /// Bytes that the source made; of flows without a source that tells (TCP, UDP) the bytes sent.
+    /// Bytes made by the source; for flows without a source that reports them (TCP, UDP) the bytes sent.
     pub(super) fn offered(&self) -> u64 {
         if self.generated > 0 { self.generated } else { self.sent }
     }
@@ -46,9 +46,9 @@ impl Totals {
     }
 }
 
-/// Counts one flow.
+/// Metrics of one flow.
 #[derive(Debug)]
-// Fields in this order: what each packet needs lies together, so that few cache lines are touched where flows are many.
+// Field order: data used by each packet is adjacent, so that few cache lines are touched with many flows.
 #[repr(C)]
 pub(super) struct Meter {
     pub(super) last_sent: Option<Timestamp>,
@@ -80,7 +80,7 @@ pub(super) struct Meter {
     changed_at: Timestamp,
     in_band_since: Option<Timestamp>,
     pub(super) end: FlowEnd,
-    /// Place of the next internal, as a controller tells them in the same order each time.
+    /// Index of the next internal, since a controller reports them in the same order each time.
     internal_at: usize,
 }
 
@@ -94,7 +94,7 @@ struct Second {
     m2: f64,
 }
 
-/// What a row is measured against.
+/// Context of a row's metrics.
 #[derive(Clone, Copy)]
 pub(super) struct RowContext<'a> {
     pub(super) end: Timestamp,
@@ -150,7 +150,7 @@ impl Meter {
         self.totals.delay += u128::from(d.as_nanos().unsigned_abs());
         self.row_delay_max = self.row_delay_max.max(d);
     }
-    /// The target in force, in bit/s.
+    /// The current target, in bit/s.
     pub(super) fn target_bps(&self) -> Option<f64> {
         self.target.map(DataRate::as_bps_f64)
     }
@@ -158,7 +158,7 @@ impl Meter {
         self.hold_target(now);
         self.target = Some(rate);
     }
-    /// Adds the time that the target has held to its mean.
+    /// Adds the duration of the current target to its mean.
     fn hold_target(&mut self, now: Timestamp) {
         let from = self.target_since.max(self.info.start);
         let held = now.min(self.stop).saturating_since(from).as_nanos() as f64;
@@ -179,7 +179,7 @@ impl Meter {
             }),
         };
         let column = &mut series.internals[at].1;
-        // The row under way is the one after those complete; a second value in it takes the first one's place.
+        // The current row follows the completed ones; a second value in it replaces the first.
         column.resize(row, f64::NAN);
         column.push(value);
         self.internal_at = (at + 1) % series.internals.len();
@@ -224,7 +224,7 @@ impl Meter {
         column.push(bps);
     }
 
-    /// Ends a row: moves the trailing rate on, looks for ramp-up and settling, writes the series.
+    /// Ends a row: updates the trailing rate, detects ramp-up and settling, writes the series.
     pub(super) fn end_row(&mut self, ctx: RowContext<'_>) {
         let goodput = self.row_goodput();
         self.ring_sum = self.ring_sum + goodput - self.ring[self.ring_at];
@@ -265,7 +265,7 @@ impl Meter {
             open.settled_after_s = Some(seconds(since - self.changed_at));
         }
     }
-    /// Adds the second that ends with this row, if the flow was active through all of it, to the rate's variation.
+    /// Adds the second that ends with this row to the rate's variation, if the flow was active throughout.
     fn end_second(&mut self, ctx: RowContext<'_>) {
         self.second.rows += 1;
         if self.second.rows < self.ring.len() {
@@ -311,7 +311,7 @@ impl Meter {
         series.streams.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
         series.internals.iter_mut().for_each(|(_, column)| column.resize(rows, f64::NAN));
     }
-    /// The flow's summary and its series. `capacity_bits` is what its bottleneck could carry while it was active.
+    /// The flow's summary and its series. `capacity_bits` is the capacity of its bottleneck while it was active.
     pub(super) fn finish(
         mut self,
         end: Timestamp,
@@ -343,7 +343,7 @@ impl Meter {
                 goodput_bps: bps(t.goodput()),
                 repair_bps: bps(t.repair),
                 active_bps: match self.end.transfers {
-                    // A flow without end always has something to send.
+                    // A bulk flow always has data to send.
                     None => (self.info.kind == FlowKind::Tcp).then(|| bps(t.goodput())),
                     Some(transfers) => transfers.active_bps,
                 },

@@ -1,14 +1,15 @@
-//! What is measured during a run, and how each metric is defined.
+//! Metrics of a run, and their definitions.
 //!
-//! A [`Recorder`] takes in the events of a run and gives a [`RunResult`](crate::measure::results::RunResult) at its end. Its memory
-//! does not grow with simulated time unless time series are asked for (then by one row a sampling interval).
+//! A [`Recorder`] processes the events of a run and returns a [`RunResult`](crate::measure::results::RunResult) at its
+//! end. Its memory does not grow with simulated time unless time series are requested (then by one row per sampling
+//! interval).
 //!
 //! # Definitions
-//! "Paper" is Zhang, Lei, Zhang and Guan, *Congestion Control for RTP Media: A Comparison on Simulated Environment*.
-//! A flow is *active* from its start to its stop. The *trailing rate* is goodput over the last second. A flow's *fair
-//! share* is its bottleneck's capacity less what UDP flows put into it, divided by the number of active RTP flows and of
-//! TCP flows that sent within the last second. An RTP flow under the `fixed` controller (audio, mostly) shares nothing:
-//! for the fair share it counts as a UDP flow, and fairness and `tcp_share` leave it out.
+//! "Paper" is Zhang, Lei, Zhang and Guan, *Congestion Control for RTP Media: A Comparison on Simulated Environment*. A
+//! flow is *active* from its start to its stop. The *trailing rate* is goodput over the last second. A flow's *fair
+//! share* is its bottleneck's capacity minus the traffic of UDP flows, divided by the number of active RTP flows and of
+//! TCP flows that sent within the last second. An RTP flow under the `fixed` controller (mostly audio) does not adapt:
+//! for the fair share it counts as a UDP flow, and fairness and `tcp_share` exclude it.
 //!
 //! | metric | definition | source |
 //! |---|---|---|
@@ -45,7 +46,8 @@
 //! | frame delay | from capture to the arrival of the frame's last packet | |
 //! | stall | a gap between played frames of more than max(3δ, δ + 150 ms), δ the mean of the last 30 gaps; its length is the gap | W3C webrtc-stats, `freezeCount` |
 //!
-//! Ramp-up, settling, Jain's index over time and `tcp_share` are seen once a sampling interval, so to that precision.
+//! Ramp-up, settling, Jain's index over time and `tcp_share` are sampled once per sampling interval and have that
+//! precision.
 
 mod capacity;
 mod frames;
@@ -68,17 +70,17 @@ pub struct FlowInfo {
     pub name: String,
     /// Controller, or TCP variant.
     pub controller: String,
-    /// What it carries.
+    /// Its kind.
     pub kind: FlowKind,
-    /// Whether it adapts its rate to the path. A flow that does not takes its rate, and the others share the rest.
+    /// Whether it adapts its rate to the path. Other flows take their rate, and the adaptive ones share the rest.
     pub adapts: bool,
     /// Start.
     pub start: Timestamp,
     /// Stop; `None` for the end of the run.
     pub stop: Option<Timestamp>,
-    /// Playout deadline after capture, where there is one; only copied to the result.
+    /// Playout deadline after capture, if there is one; only copied to the result.
     pub playout_deadline: Option<TimeDelta>,
-    /// Index of the link whose capacity the flow is measured against.
+    /// Index of the link against whose capacity the flow is measured.
     pub bottleneck: usize,
 }
 
@@ -98,7 +100,7 @@ pub struct LinkInfo {
     pub capacity: Capacity,
 }
 
-/// A named span of time to be summed up by itself.
+/// A named time interval that is also summarised separately.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Window {
     /// Label, as a table's condition ("20-40s").
@@ -109,12 +111,12 @@ pub struct Window {
     pub end: Timestamp,
 }
 
-/// What a [`Recorder`] is made from.
+/// Configuration of a [`Recorder`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecorderConfig {
     /// Scenario by name.
     pub scenario: String,
-    /// Variant of the scenario, or nothing.
+    /// Variant of the scenario, or empty.
     pub condition: String,
     /// The controller compared, or several joined by "+".
     pub controller: String,
@@ -126,11 +128,11 @@ pub struct RecorderConfig {
     pub links: Vec<LinkInfo>,
     /// Index of the link whose queue is the run's.
     pub bottleneck: usize,
-    /// Length of a row of the series and precision of the metrics over time; at least 1 ms is used.
+    /// Length of a row of the series and precision of the metrics over time; at least 1 ms.
     pub sampling: TimeDelta,
     /// Whether to keep time series.
     pub series: bool,
-    /// Simulated time that the run is to take.
+    /// Planned simulated duration of the run.
     pub duration: TimeDelta,
     /// Spans to be summed up by themselves.
     pub windows: Vec<Window>,
@@ -145,26 +147,26 @@ pub enum DropCause {
     Aqm,
     /// The channel: random loss.
     Channel,
-    /// The sender gave it up before it left, so that it is no part of `sent`.
+    /// Dropped by the sender before it was sent, so not part of `sent`.
     Sender,
 }
 
-/// What a flow tells of itself when the run ends.
+/// What is known of a flow only at the end of the run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlowEnd {
-    /// The controller's internals by name; those without a value are left out.
+    /// The controller's internals by name; those without a value are omitted.
     pub internals: Vec<(&'static str, f64)>,
-    /// Frames that the source made and whose playout time came before the end.
+    /// Frames made by the source with a playout time before the end.
     pub frames: Option<u64>,
     /// Mean round-trip time as the sender's session measured it, in ms.
     pub rtt_ms: Option<f64>,
-    /// Media packets that repair brought back in time.
+    /// Media packets recovered by repair in time.
     pub recovered: u64,
-    /// Frames that repair made whole.
+    /// Frames completed by repair.
     pub frames_recovered: u64,
-    /// Frames that were protected, lost packets and were not made whole.
+    /// Frames that were protected, lost packets and were not completed.
     pub frames_unrecovered: u64,
-    /// Frames that the source made.
+    /// Frames made by the source.
     pub coded: Option<CodedFrames>,
     /// When the circuit breaker stopped the flow, and by which rule.
     pub tripped: Option<(Timestamp, String)>,
@@ -172,24 +174,24 @@ pub struct FlowEnd {
     pub quality: Option<QualitySummary>,
     /// How it was spread.
     pub picture_quantiles: Option<PictureQuantiles>,
-    /// Transfers of a TCP flow that makes several.
+    /// Transfers of a TCP flow with several.
     pub transfers: Option<TransferSummary>,
     /// Streams of a flow that has several.
     pub streams: Vec<crate::measure::results::StreamSummary>,
 }
 
-/// What became of one media frame.
+/// The fate of one media frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameRecord {
     /// When it was captured.
     pub captured: Timestamp,
-    /// When it was complete at the receiver; `None` where it never was.
+    /// When it was complete at the receiver; `None` if it never was.
     pub completed: Option<Timestamp>,
-    /// When it was played; `None` where it was late or lost.
+    /// When it was played; `None` if it was late or lost.
     pub played: Option<Timestamp>,
 }
 
-/// A span in s, rounded once, so that 0.3 s is written as 0.3.
+/// A duration in s, rounded once, so that 0.3 s is written as 0.3.
 fn seconds(span: TimeDelta) -> f64 {
     span.as_nanos() as f64 / 1e9
 }

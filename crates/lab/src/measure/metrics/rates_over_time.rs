@@ -2,7 +2,7 @@
 
 use crate::measure::results::RatesOverTime;
 
-/// Rows at most; when there are as many, two each become one, so that memory does not grow with time.
+/// Maximum rows; at this number, pairs are merged, so that memory does not grow with time.
 const ROWS: usize = 1_024;
 /// Shortest row, in s.
 const ROW_S: f64 = 1.0;
@@ -18,7 +18,7 @@ pub(super) struct RatesOverTimeMeter {
     tcp: Sum,
 }
 
-/// What the flows of a kind carried in a row.
+/// Goodput of the flows of a kind in a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowGoodput {
     pub(super) flows: u64,
@@ -30,7 +30,7 @@ impl RowGoodput {
         self.flows += 1;
         self.bytes += bytes;
     }
-    /// Bytes a flow; `None` where there is no flow.
+    /// Bytes per flow; `None` without a flow.
     pub(super) fn mean(self) -> Option<f64> {
         (self.flows > 0).then(|| self.bytes as f64 / self.flows as f64)
     }
@@ -43,7 +43,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds the mean of a row's flows; nothing where there are none.
+    /// Adds the mean of a row's flows; nothing if there are none.
     fn add(&mut self, row: RowGoodput) {
         if let Some(mean) = row.mean() {
             self.bytes += mean;
@@ -57,12 +57,12 @@ impl Sum {
 }
 
 impl RatesOverTimeMeter {
-    /// A row of the recorder has ended: what flows of each kind carried in it, and a target.
+    /// A row of the recorder has ended: goodput of flows of each kind, and a target.
     pub(super) fn on_row(&mut self, row_s: f64, media: RowGoodput, tcp: RowGoodput, target_bps: Option<f64>) {
         self.rows += 1.0;
         self.media.add(media);
         self.tcp.add(tcp);
-        // Rows may add up to a second a little short of it.
+        // Rows may add up to slightly less than a second.
         if self.rows * row_s < ROW_S * f64::from(1u32 << self.joined.min(31)) - row_s / 2.0 {
             return;
         }
@@ -86,7 +86,7 @@ impl RatesOverTimeMeter {
     }
 }
 
-/// Makes one row of two.
+/// Merges pairs of rows.
 fn join(rows: &mut Vec<Option<f32>>, both: impl Fn(Option<f32>, Option<f32>) -> Option<f32>) {
     for i in 0..rows.len() / 2 {
         rows[i] = both(rows[2 * i], rows[2 * i + 1]);
@@ -94,7 +94,7 @@ fn join(rows: &mut Vec<Option<f32>>, both: impl Fn(Option<f32>, Option<f32>) -> 
     rows.truncate(rows.len() / 2);
 }
 
-/// The mean of what there is.
+/// The mean of the values present.
 fn mean(a: Option<f32>, b: Option<f32>) -> Option<f32> {
     match (a, b) {
         (Some(a), Some(b)) => Some(f32::midpoint(a, b)),
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_long_run_has_longer_rows_and_not_more() {
         let mut m = RatesOverTimeMeter::default();
-        // The rate is that of the second: 1,000 bytes in the first, 2,000 in the second ...
+        // The rate of the second: 1,000 bytes in the first, 2,000 in the second ...
         let seconds = 3 * ROWS as u64;
         for i in 1..=seconds {
             let tcp = if i % 2 == 0 { row(1, 500) } else { row(0, 0) };
@@ -131,8 +131,8 @@ mod tests {
     fn rows_add_up_to_seconds_and_say_where_nothing_was() {
         let mut m = RatesOverTimeMeter::default();
         for i in 0..40 {
-            // 1,000 bytes for each of two flows in rows of 100 ms; TCP is there in the second and third second alone, and for
-            // half of the latter.
+            // 1,000 bytes for each of two flows in rows of 100 ms; TCP is active only in the second and third second,
+            // and for half of the latter.
             let tcp = if (10..25).contains(&i) { row(1, 500) } else { row(0, 0) };
             m.on_row(0.1, row(2, 2_000), tcp, Some(f64::from(i)));
         }

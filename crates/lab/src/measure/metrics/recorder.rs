@@ -1,4 +1,4 @@
-//! The recorder: takes in what happens and gives the result.
+//! The recorder: processes events and returns the result.
 
 use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
@@ -11,17 +11,17 @@ use crate::measure::results::{
 use crate::measure::series::Series;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// The tail of a run, where it is not longer than a quarter of it.
+/// The tail of a run, unless a quarter of the run is shorter.
 const TAIL: TimeDelta = TimeDelta::from_secs(20);
-/// An instant after every other.
+/// Later than every other time.
 const NEVER: Timestamp = Timestamp::MAX;
 
-/// Measures one run. Flows and links are named by their index in the configuration; an index out of range is the
-/// caller's bug and panics. Calls carry times that never go back.
+/// Measures one run. Flows and links are identified by their index in the configuration; an index out of range is a bug
+/// of the caller and panics. The times of calls never decrease.
 ///
-/// Events at the very end of a row or window count into the next one; states (target, link, internals) recorded at that
-/// instant still count into the one that ends, so a runner that tells them at each [`Recorder::next_row`], before the
-/// packets of that instant, has them in the row they belong to.
+/// Events exactly at the end of a row or window count into the next one; states (target, link, internals) recorded at
+/// that time still count into the one that ends. A runner that reports them at each [`Recorder::next_row`], before the
+/// packets of that time, thus has them in the right row.
 pub struct Recorder {
     config: RecorderConfig,
     row_length: TimeDelta,
@@ -63,7 +63,7 @@ struct FairnessMeter {
     /// Goodput bytes of a mean RTP and of a mean TCP flow while both kinds were active.
     rtp: f64,
     tcp: f64,
-    /// Scratch: RTP and TCP flows that share each link, and UDP bytes put into it.
+    /// Scratch: RTP and TCP flows that share each link, and UDP bytes on it.
     sharing: Vec<(u64, u64)>,
     /// Scratch: the fair share of a flow at each link.
     fair_bps: Vec<f64>,
@@ -100,15 +100,15 @@ impl Recorder {
         recorder.set_boundary();
         recorder
     }
-    /// When the row under way ends: the moment to tell targets, links and internals.
+    /// The end of the current row: the time to report targets, links and internals.
     pub fn next_row(&self) -> Timestamp {
         self.row_end
     }
-    /// Whether time series are kept, so that internals are worth telling.
+    /// Whether time series are kept, so that internals are useful.
     pub fn wants_series(&self) -> bool {
         self.config.series
     }
-    /// A flow's packet has left: its RTP bytes (TCP payload), and the same with UDP or TCP and IP headers.
+    /// A flow's packet was sent: its RTP bytes (TCP payload), and the same with UDP or TCP and IP headers.
     #[inline]
     pub fn sent(&mut self, flow: usize, now: Timestamp, size: DataSize, wire: DataSize) {
         self.event(now);
@@ -118,7 +118,7 @@ impl Recorder {
         m.totals.wire += wire.as_bytes();
         m.totals.packets.sent += 1;
     }
-    /// A flow's repair packet has left. It counts in the rates sent and in nothing else.
+    /// A flow's repair packet was sent. It counts only in the rates sent.
     pub fn repair_sent(&mut self, flow: usize, now: Timestamp, size: DataSize, wire: DataSize) {
         self.event(now);
         let t = &mut self.meters[flow].totals;
@@ -132,7 +132,7 @@ impl Recorder {
         self.event(now);
         self.meters[flow].totals.repair_received += 1;
     }
-    /// A flow's packet that left at `sent_at` has arrived.
+    /// A flow's packet sent at `sent_at` was received.
     #[inline]
     pub fn received(&mut self, flow: usize, now: Timestamp, sent_at: Timestamp, size: DataSize) {
         self.event(now);
@@ -172,16 +172,16 @@ impl Recorder {
         self.event(now);
         self.meters[flow].totals.generated += size.as_bytes();
     }
-    /// The controller's target media rate, held until the next call. A call on each change gives an exact mean.
+    /// The controller's target media rate, valid until the next call. A call on each change gives an exact mean.
     pub fn target(&mut self, flow: usize, now: Timestamp, rate: DataRate) {
         self.state(now);
         self.meters[flow].on_target(now, rate);
     }
-    /// What became of a frame; called in order of capture.
+    /// The fate of a frame; called in order of capture.
     pub fn frame(&mut self, flow: usize, frame: FrameRecord) {
         self.meters[flow].frames.get_or_insert_with(|| Box::new(FrameMeter::new())).on_frame(frame);
     }
-    /// Bytes in a link's queue and the time that a packet arriving now waits, held until the next call.
+    /// Bytes in a link's queue and the queueing delay of a packet arriving now, valid until the next call.
     pub fn link(&mut self, link: usize, now: Timestamp, queue: DataSize, delay: TimeDelta) {
         self.state(now);
         self.links[link].set(now, queue, delay);
@@ -200,11 +200,12 @@ impl Recorder {
             self.meters[flow].on_stream(stream, name, rate.as_bps_f64());
         }
     }
-    /// What is only known of a flow when the run ends.
+    /// What is known of a flow only at the end of the run.
     pub fn flow_end(&mut self, flow: usize, end: FlowEnd) {
         self.meters[flow].end = end;
     }
-    /// Ends the run. Rows and windows that `end` cuts off count up to it; a last row cut short is left out of the series.
+    /// Ends the run. Rows and windows truncated by `end` count up to it; a truncated last row is omitted from the
+    /// series.
     pub fn finish(mut self, end: Timestamp) -> RunResult {
         self.pass(end);
         for l in &mut self.links {
@@ -292,7 +293,7 @@ impl Recorder {
             self.pass(now - TimeDelta::from_nanos(1));
         }
     }
-    /// Ends every row and passes every edge up to and including `upto`.
+    /// Processes every row and edge up to and including `upto`.
     #[cold]
     fn pass(&mut self, upto: Timestamp) {
         while self.boundary <= upto {

@@ -33,7 +33,8 @@ fn config(flows: Vec<FlowInfo>, capacity: Capacity, seconds: i64, series: bool) 
     }
 }
 
-/// Events in order of time: each flow sends 1,000 bytes every `every` ms where that is above zero, one way in 100 ms.
+/// Events in order of time: each flow with `every` above zero sends 1,000 bytes every `every` ms, with a one-way delay
+/// of 100 ms.
 fn play(config: RecorderConfig, every: impl Fn(usize, i64) -> i64) -> RunResult {
     let seconds = config.duration.as_millis() / 1_000;
     let starts: Vec<i64> = config.flows.iter().map(|f| f.start.as_millis()).collect();
@@ -68,7 +69,7 @@ fn one_steady_flow() {
     let f = &result.flows[0];
     assert_eq!((f.utilisation, f.rates.generated_bps, f.rates.sent_bps), (0.5, 1e6, 1e6));
     assert_eq!(f.rates.wire_bps, 1.028e6);
-    // The last 100 ms are still on the way: sent at 19,904 to 19,992 ms.
+    // The last 100 ms are still in flight: sent at 19,904 to 19,992 ms.
     assert_eq!(f.packets.received, 2_500 - 12);
     assert_eq!(f.utilisation_goodput, 0.5 * 2_488.0 / 2_500.0);
     let d = f.one_way_delay_ms.expect("packets came");
@@ -123,7 +124,8 @@ fn two_flows_of_three_to_one() {
         1 => 16,
         _ => 0,
     });
-    // After 30 s a's packets need t to be a multiple of 24, a third of 1 Mbit/s; 100 ms of the rate before still arrive.
+    // After 30 s a's packets need t to be a multiple of 24, a third of 1 Mbit/s; 100 ms of the previous rate still
+    // arrive.
     let third = 1e6 / 3.0;
     let (a, b) = (&result.flows[0], &result.flows[1]);
     assert!((a.tail_goodput_bps - third).abs() < 8_000.0 && (b.tail_goodput_bps - 5e5).abs() < 1_000.0);
@@ -135,7 +137,7 @@ fn two_flows_of_three_to_one() {
     assert_eq!(series.jain.len(), 400);
     assert!(series.jain[..109].iter().all(|j| j.is_nan()), "b has not been active for a second");
     assert!((series.jain[200] - jain(1e6, 5e5)).abs() < 0.01);
-    // b asks for half of its fair share of 1 Mbit/s; a has the whole link alone, which 2 Mbit/s fill within 1.1 s.
+    // b uses half of its fair share of 1 Mbit/s; a has the whole link alone, which 2 Mbit/s fill within 1.1 s.
     assert_eq!(b.ramp_up_s, None);
     assert_eq!(a.ramp_up_s, Some(1.0));
     assert_eq!(a.kind, FlowKind::Rtp);
@@ -152,7 +154,7 @@ fn share_against_tcp() {
         _ if t < 20_000 => 6,
         _ => 0,
     });
-    // While both are active: 0.5 Mbit/s against 1.333 Mbit/s; the first row still holds 25 packets of the 2 Mbit/s.
+    // While both are active: 0.5 Mbit/s against 1.333 Mbit/s; the first row still contains 25 packets of the 2 Mbit/s.
     let share = result.fairness.tcp_share.expect("both were active");
     assert!((share - 0.5 / (0.5 + 4.0 / 3.0)).abs() < 0.01, "{share}");
 }
@@ -175,7 +177,7 @@ fn settling_after_changes() {
     let s = &result.flows[0].settling;
     assert_eq!(s.len(), 2, "a change of 2.5 % is none");
     assert_eq!((s[0].at_s, s[0].capacity_bps, s[1].settled_after_s), (20.0, 1e6, None));
-    // 1 Mbit/s leaves at 25 s and arrives 0.1 s later; the mean of a second is at 1.2 Mbit/s 0.8 s after that.
+    // 1 Mbit/s is sent from 25 s on and received 0.1 s later; the mean of a second is at 1.2 Mbit/s 0.8 s after that.
     let settled = s[0].settled_after_s.expect("settled");
     assert!((5.8..=6.1).contains(&settled), "{settled}");
 }
@@ -258,7 +260,7 @@ fn digests_tell_results_apart() {
     assert_ne!(run(8, true).digest(), run(9, true).digest());
     assert_ne!(run(8, true).digest(), run(8, false).digest());
     let json = serde_json::to_string(&run(8, false)).expect("serialises");
-    // What is no part of the JSON is gone.
+    // Fields outside the JSON are lost.
     let left = RunResult { rates_over_time: Default::default(), outline: Default::default(), ..run(8, false) };
     assert_eq!(serde_json::from_str::<RunResult>(&json).expect("parses"), left);
 }

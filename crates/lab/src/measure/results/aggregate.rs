@@ -17,12 +17,12 @@ pub struct Stat {
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// Runs that gave a value.
+    /// Runs that have a value.
     pub runs: usize,
 }
 
 impl Stat {
-    /// The statistic of some values; `None` of none.
+    /// The statistic of values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len();
         if n == 0 {
@@ -51,9 +51,9 @@ pub struct FlowAggregate {
     pub name: String,
     /// Controller.
     pub controller: String,
-    /// What it carries.
+    /// Its kind.
     pub kind: FlowKind,
-    /// Statistics by the name that [`FlowSummary::values`] gives.
+    /// Statistics by the names of [`FlowSummary::values`].
     pub metrics: BTreeMap<String, Stat>,
 }
 
@@ -62,7 +62,7 @@ pub struct FlowAggregate {
 pub struct Aggregate {
     /// Scenario by name.
     pub scenario: String,
-    /// Variant of the scenario, or nothing.
+    /// Variant of the scenario, or empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub condition: String,
     /// The controller compared.
@@ -71,7 +71,7 @@ pub struct Aggregate {
     pub seeds: Vec<u64>,
     /// Flows, as in each run.
     pub flows: Vec<FlowAggregate>,
-    /// Statistics of the run as a whole, by the name that [`RunResult::values`] gives.
+    /// Statistics of the run as a whole, by the names of [`RunResult::values`].
     pub metrics: BTreeMap<String, Stat>,
 }
 
@@ -82,15 +82,15 @@ impl FlowSummary {
         let gone = p.dropped_queue + p.dropped_aqm + p.dropped_channel + p.discarded;
         if p.sent > 0 { gone as f64 / p.sent as f64 } else { 0.0 }
     }
-    /// Frames that could not be decoded, as a share of those coded: with an encoder those in whose place the last picture stayed,
-    /// with a model those whose first packet, which holds their header, did not arrive.
+    /// Frames that could not be decoded, as a share of those coded: with an encoder those replaced by the last picture,
+    /// with a model those whose first packet, which contains the header, was not received.
     fn undecodable(&self) -> Option<f64> {
         match self.quality {
             Some(q) => (q.pictures > 0).then(|| q.frozen as f64 / q.pictures as f64),
             None => self.coded.and_then(|c| c.share(c.headless)),
         }
     }
-    /// The flow's metrics as a flat list; metrics without a value are left out.
+    /// The flow's metrics as a flat list; metrics without a value are omitted.
     pub fn values(&self) -> Vec<(&'static str, f64)> {
         let mut out = vec![
             ("sent_bps", self.rates.sent_bps),
@@ -155,7 +155,7 @@ impl FlowSummary {
 }
 
 impl RunResult {
-    /// The metrics of the run as a whole as a flat list; metrics without a value are left out.
+    /// The metrics of the run as a whole as a flat list; metrics without a value are omitted.
     pub fn values(&self) -> Vec<(&'static str, f64)> {
         let mut out = Vec::new();
         let mut put = |name, value: Option<f64>| out.extend(value.map(|v| (name, v)));
@@ -179,7 +179,7 @@ impl RunResult {
     }
 }
 
-/// Joins runs that differ only by seed. Flows are matched by their place in the run; `None` of no runs.
+/// Aggregates runs that differ only by seed. Flows are matched by index; `None` if there are no runs.
 pub fn aggregate(runs: &[RunResult]) -> Option<Aggregate> {
     let first = runs.first()?;
     let stats = |lists: Vec<Vec<(&'static str, f64)>>| {

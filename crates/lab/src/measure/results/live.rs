@@ -1,19 +1,19 @@
 use serde::{Deserialize, Serialize};
 
-/// How a run in real time went, beside what it measured.
+/// Accuracy of a run in real time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Live {
-    /// How much later than the links meant packets left them, in ms: mean.
+    /// How much later than planned packets left the links, in ms: mean.
     pub delay_error_mean_ms: f64,
     /// The 99th percentile.
     pub delay_error_p99_ms: f64,
-    /// The most.
+    /// The maximum.
     pub delay_error_max_ms: f64,
-    /// Packets that left more than 1 ms late.
+    /// Packets sent more than 1 ms late.
     pub late_packets: u64,
     /// Packets that the kernel dropped because the emulator did not read them in time.
     pub overruns: u64,
-    /// Rate of the bottleneck while packets waited for it, over its capacity; `None` where none ever waited.
+    /// Rate of the bottleneck while packets waited for it, over its capacity; `None` if none ever waited.
     pub rate_ratio: Option<f64>,
     /// CPU time of the emulator's thread over the run's time.
     pub emulator_cpu: f64,
@@ -21,7 +21,7 @@ pub struct Live {
     pub load: Option<f64>,
     /// Whether threads were scheduled in real time.
     pub realtime: bool,
-    /// What was not as the scenario says, in words.
+    /// Deviations from the scenario, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }

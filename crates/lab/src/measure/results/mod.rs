@@ -1,4 +1,4 @@
-//! What one run gives: a summary that serialises to JSON, and the time series beside it.
+//! The result of one run: a summary that serialises to JSON, and its time series.
 
 mod aggregate;
 mod live;
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// What a flow carries.
+/// Kind of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowKind {
@@ -57,7 +57,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// The shape of a histogram, each value multiplied by `scale`; `None` where it is empty.
+    /// The shape of a histogram, each value multiplied by `scale`; `None` if it is empty.
     pub fn of(h: &Histogram, scale: f64) -> Option<Self> {
         let q = |q| h.quantile(q).map(|v| v * scale);
         Some(Self {
@@ -74,11 +74,11 @@ impl Distribution {
 /// Mean rates over a flow's active time, in bit/s.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Rates {
-    /// The controller's target, held between changes; `None` for flows without one.
+    /// The controller's target, constant between changes; `None` for flows without one.
     pub target_bps: Option<f64>,
-    /// Media that the source made.
+    /// Media made by the source.
     pub generated_bps: f64,
-    /// RTP bytes that left (headers, padding and repair included), or TCP segments, retransmissions included.
+    /// RTP bytes sent (including headers, padding and repair), or TCP segments, including retransmissions.
     pub sent_bps: f64,
     /// The same with UDP or TCP and IP headers.
     pub wire_bps: f64,
@@ -86,10 +86,10 @@ pub struct Rates {
     pub received_bps: f64,
     /// Bytes that arrived and were of use: received less discarded, without repair packets.
     pub goodput_bps: f64,
-    /// Repair packets' RTP bytes that left; part of `sent_bps`.
+    /// Repair packets' RTP bytes sent; part of `sent_bps`.
     #[serde(default)]
     pub repair_bps: f64,
-    /// Bytes acknowledged over the time in which a TCP flow had something to send; `None` for other flows.
+    /// Bytes acknowledged over the time in which a TCP flow had data to send; `None` for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_bps: Option<f64>,
 }
@@ -101,7 +101,7 @@ const fn is_zero(count: &u64) -> bool {
 /// Packet counts. Repair packets are counted in [`RepairSummary`] only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PacketCounts {
-    /// Packets that left.
+    /// Packets sent.
     pub sent: u64,
     /// Packets that arrived.
     pub received: u64,
@@ -109,12 +109,12 @@ pub struct PacketCounts {
     pub dropped_queue: u64,
     /// Dropped by active queue management.
     pub dropped_aqm: u64,
-    /// Marked CE by links on the way; left out where none is.
+    /// Marked CE by links on the path; omitted if none is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub marked: u64,
     /// Lost on the channel (random loss).
     pub dropped_channel: u64,
-    /// Given up by the sender before they left; no part of `sent` nor of the loss.
+    /// Dropped by the sender before they were sent; neither part of `sent` nor of the loss.
     pub dropped_sender: u64,
     /// Arrived too late for playout.
     pub discarded: u64,
@@ -123,13 +123,13 @@ pub struct PacketCounts {
 /// Frames of a media flow.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FrameSummary {
-    /// Frames whose fate is known.
+    /// Frames with a known fate.
     pub frames: u64,
     /// Played.
     pub played: u64,
     /// Complete, but after their playout time.
     pub late: u64,
-    /// Never complete, or not before playout had gone on.
+    /// Never complete, or not before playout had proceeded.
     pub lost: u64,
     /// Capture to completion in ms, of complete frames.
     pub delay_ms: Option<Distribution>,
@@ -144,15 +144,15 @@ pub struct FrameSummary {
 /// Forward error correction of a media flow.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RepairSummary {
-    /// Repair packets that left.
+    /// Repair packets sent.
     pub sent: u64,
     /// Repair packets that arrived.
     pub received: u64,
-    /// Media packets brought back.
+    /// Media packets recovered.
     pub recovered: u64,
-    /// Frames that repair made whole.
+    /// Frames completed by repair.
     pub frames_recovered: u64,
-    /// Frames that were protected, lost packets and were not made whole.
+    /// Frames that were protected, lost packets and were not completed.
     pub frames_unrecovered: u64,
     /// Frames recovered over frames lost under protection (FFRE, Nagy and others 2014, section 5.1).
     pub ffre: Option<f64>,
@@ -162,37 +162,37 @@ pub struct RepairSummary {
     pub recovery: Option<f64>,
 }
 
-/// Frames that a media flow's source made.
+/// Frames made by a media flow's source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CodedFrames {
     /// All of them.
     pub frames: u64,
     /// Key frames among them.
     pub key: u64,
-    /// Those whose first packet, which holds the frame's header, was refused by the transport or lost on the path.
+    /// Those whose first packet, which contains the frame's header, was refused by the transport or lost on the path.
     pub headless: u64,
 }
 
 impl CodedFrames {
-    /// So many of them as a share of all.
+    /// This number as a share of all.
     pub fn share(&self, part: u64) -> Option<f64> {
         (self.frames > 0).then(|| part as f64 / self.frames as f64)
     }
 }
 
-/// Pictures of a flow whose frames have content, as the receiver showed them, against those that were coded.
+/// Pictures of a flow with content, as displayed by the receiver, against the coded ones.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct QualitySummary {
-    /// Pictures compared: all that were captured and whose playout time came. One that was not shown is compared with the last
-    /// that was.
+    /// Pictures compared: all captured with a playout time before the end. One that was not displayed is compared with
+    /// the last that was.
     pub pictures: u64,
     /// Pictures shown.
     pub shown: u64,
     /// Of them, those of which parts were guessed.
     pub concealed: u64,
-    /// Frames that arrived and gave no picture.
+    /// Frames that were received and yielded no picture.
     pub undecodable: u64,
-    /// Pictures in whose place the last one stayed.
+    /// Pictures replaced by the last one.
     pub frozen: u64,
     /// Freezes (W3C webrtc-stats).
     pub freezes: u64,
@@ -216,7 +216,7 @@ pub struct Probing {
     pub enabled: u64,
     /// Times that the rate went up after it.
     pub raised: u64,
-    /// Times that the rate was kept.
+    /// Number of times that the rate was kept.
     pub kept: u64,
     /// Times that congestion ended it.
     pub failed: u64,
@@ -224,14 +224,14 @@ pub struct Probing {
     pub frcc: Option<f64>,
 }
 
-/// How a flow took one change of its bottleneck's capacity.
+/// A flow's reaction to one change of its bottleneck's capacity.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Settling {
     /// When the capacity changed, in s.
     pub at_s: f64,
     /// Capacity after the change, in bit/s.
     pub capacity_bps: f64,
-    /// Time to settle, in s; `None` where it never did before the next change.
+    /// Time to settle, in s; `None` if it did not before the next change.
     pub settled_after_s: Option<f64>,
 }
 
@@ -246,9 +246,9 @@ pub struct FlowSummary {
     pub name: String,
     /// Controller, or TCP variant.
     pub controller: String,
-    /// What it carries.
+    /// Its kind.
     pub kind: FlowKind,
-    /// Whether it adapts its rate to the path; written where it does not.
+    /// Whether it adapts its rate to the path; written if it does not.
     #[serde(default = "adapts", skip_serializing_if = "Clone::clone")]
     pub adapts: bool,
     /// The link that it is measured against.
@@ -264,9 +264,9 @@ pub struct FlowSummary {
     pub utilisation: f64,
     /// Goodput over capacity, 0 to 1.
     pub utilisation_goodput: f64,
-    /// One-way delay of arrived packets in ms.
+    /// One-way delay of received packets in ms.
     pub one_way_delay_ms: Option<Distribution>,
-    /// Mean round-trip time in ms as the sender's session last measured it, weighted by time; for RTP flows.
+    /// Mean round-trip time in ms as last measured by the sender's session, weighted by time; for RTP flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<f64>,
     /// Packets lost on the path, as a share of those sent.
@@ -275,7 +275,7 @@ pub struct FlowSummary {
     pub discard: f64,
     /// Packet counts.
     pub packets: PacketCounts,
-    /// Time to ramp up in s; `None` where it never did.
+    /// Time to ramp up in s; `None` if it never did.
     pub ramp_up_s: Option<f64>,
     /// Reaction to each change of capacity.
     pub settling: Vec<Settling>,
@@ -283,17 +283,17 @@ pub struct FlowSummary {
     pub rate_variation: Option<f64>,
     /// Mean goodput over the tail of the run, in bit/s.
     pub tail_goodput_bps: f64,
-    /// Playout deadline in ms, where the flow has one.
+    /// Playout deadline in ms, if the flow has one.
     pub playout_deadline_ms: Option<f64>,
     /// Frames, for flows that report them.
     pub frames: Option<FrameSummary>,
-    /// Transfers, for TCP flows that make several.
+    /// Transfers, for TCP flows with several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<TransferSummary>,
     /// Forward error correction, for flows that sent any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<RepairSummary>,
-    /// Frames that the source made, for media flows.
+    /// Frames made by the source, for media flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coded: Option<CodedFrames>,
     /// Quality of pictures, for flows that carry some.
@@ -308,10 +308,10 @@ pub struct FlowSummary {
     /// When the circuit breaker stopped the flow, in s, and by which rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tripped: Option<(f64, String)>,
-    /// The streams, where the flow has several.
+    /// The streams, if the flow has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamSummary>,
-    /// The controller's internals at the end by name, those without a value left out.
+    /// The controller's internals at the end by name, those without a value omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub internals: BTreeMap<String, f64>,
 }
@@ -342,13 +342,14 @@ pub struct Fairness {
     pub end_ratio: Option<f64>,
     /// An RTP flow's goodput against a TCP flow's while both are active: 0.5 is even, 0 is starved.
     pub tcp_share: Option<f64>,
-    /// Mean over the TCP flows of the rate while they had something to send, in bit/s.
+    /// Mean over the TCP flows of the rate while they had data to send, in bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_throughput_bps: Option<f64>,
     /// Goodput of all TCP flows together, in bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_goodput_bps: Option<f64>,
-    /// The throughput over the capacity's even share among all flows: TCP fair share (TFS, Nagy and others 2014, section 5.1).
+    /// The throughput over the capacity's even share among all flows: TCP fair share (TFS, Nagy and others 2014,
+    /// section 5.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_fair_share: Option<f64>,
 }
@@ -387,12 +388,12 @@ pub struct WindowSummary {
     pub queue_delay_ms: Vec<Option<f64>>,
 }
 
-/// Everything that one run gives.
+/// The whole result of one run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunResult {
     /// Scenario by name.
     pub scenario: String,
-    /// Variant of the scenario ("1%"), or nothing.
+    /// Variant of the scenario ("1%"), or empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub condition: String,
     /// The controller compared, or several joined by "+".
@@ -409,19 +410,19 @@ pub struct RunResult {
     pub queue: Option<LinkSummary>,
     /// Every link's queue.
     pub links: Vec<LinkSummary>,
-    /// Set where the run was made in real time, on kernel sockets.
+    /// Set if the run was made in real time, on kernel sockets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<Live>,
-    /// The windows asked for.
+    /// The requested windows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
-    /// The run over time in few numbers; no part of the JSON.
+    /// The run over time in few numbers; not part of the JSON.
     #[serde(skip)]
     pub rates_over_time: RatesOverTime,
-    /// The first flows over time and their distributions, for plots over many runs; no part of the JSON.
+    /// The first flows over time and their distributions, for plots over many runs; not part of the JSON.
     #[serde(skip)]
     pub outline: Outline,
-    /// Time series, where they were asked for; no part of the JSON.
+    /// Time series, if they were requested; not part of the JSON.
     #[serde(skip)]
     pub series: Option<Series>,
 }
@@ -439,10 +440,10 @@ impl RunResult {
     pub fn window(&self, label: &str) -> Option<&WindowSummary> {
         self.windows.iter().find(|w| w.label == label)
     }
-    /// SHA-256, in hexadecimal, of the summary and of the series' exact bits: equal for equal results only.
+    /// SHA-256, in hexadecimal, of the summary and of the series' exact bits: equal only for equal results.
     pub fn digest(&self) -> String {
         let mut sha = Sha256::new();
-        // Writing into memory fails only on a map with keys that are no strings, and there is none.
+        // Serialisation to memory fails only for maps with non-string keys, and there is none.
         sha.update(serde_json::to_vec(self).expect("plain structs serialise"));
         if let Some(series) = &self.series {
             series.feed(&mut |bytes| sha.update(bytes));

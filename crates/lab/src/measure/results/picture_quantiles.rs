@@ -11,10 +11,10 @@ pub struct PictureQuantiles {
     pub ssim: Vec<f64>,
 }
 
-/// So many quantiles are kept.
+/// Number of quantiles.
 pub(crate) const QUANTILES: usize = 101;
 
-/// Quantiles at 0, 1 ... 100 % of values, the least that so many do not exceed; those that are no numbers are left out.
+/// Quantiles at 0, 1 ... 100 % of values, by nearest rank; values that are not numbers are omitted.
 pub(crate) fn quantiles(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = values.filter(|v| v.is_finite()).collect();
     all.sort_by(f64::total_cmp);

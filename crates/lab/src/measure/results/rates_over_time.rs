@@ -1,6 +1,6 @@
-//! Rates over time in few numbers: kept for every run, where series are kept for some.
+//! Compact rates over time, kept for every run, whereas series are kept for some.
 
-/// A run over time, a second or more a row; `None` where there was no such flow.
+/// A run over time, one row per second or more; `None` if there was no such flow.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RatesOverTime {
     /// Length of a row, in s.
@@ -9,6 +9,6 @@ pub struct RatesOverTime {
     pub media_bps: Vec<Option<f32>>,
     /// Goodput of a TCP flow, the mean over them, in bit/s.
     pub tcp_bps: Vec<Option<f32>>,
-    /// Target of the first media flow that adapts at each row's end, in bit/s.
+    /// Target of the first adaptive media flow at each row's end, in bit/s.
     pub target_bps: Vec<Option<f32>>,
 }

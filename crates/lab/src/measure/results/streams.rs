@@ -17,7 +17,7 @@ pub struct StreamSummary {
     pub packets: u64,
     /// Packets lost on the path, as a share of those expected.
     pub loss: f64,
-    /// Share of the time in which it had a share of the target.
+    /// Fraction of the time in which it had a share of the target.
     pub on: f64,
     /// Times that it went on or off.
     pub switches: u32,

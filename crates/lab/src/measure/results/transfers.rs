@@ -1,14 +1,14 @@
 use super::Distribution;
 use serde::{Deserialize, Serialize};
 
-/// What became of a TCP flow's transfers: of an on-off flow's objects, or of short flows that come and go.
+/// Transfers of a TCP flow: the objects of an on-off flow, or short flows.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TransferSummary {
-    /// Transfers acknowledged to their end.
+    /// Transfers completely acknowledged.
     pub completed: u64,
-    /// Transfers under way at the end of the run.
+    /// Transfers in progress at the end of the run.
     pub unfinished: u64,
-    /// Short flows turned away because too many were under way.
+    /// Short flows refused because too many were in progress.
     pub refused: u64,
     /// Data acknowledged over the flow's whole time, in bit/s: the aggregate's goodput.
     pub goodput_bps: f64,

@@ -29,7 +29,7 @@ pub(crate) struct CallEnd {
     now: Timestamp,
     /// UDP and IP headers around each datagram.
     header_overhead: DataSize,
-    /// Decodes and rates what arrives, where it has content.
+    /// Decodes and rates received frames, if they have content.
     viewer: Option<Box<Viewer>>,
     pub endpoint: Endpoint,
 }
@@ -75,7 +75,7 @@ impl Agent {
             _ => None,
         }
     }
-    /// What became of a TCP flow's transfers up to `stop`, where it makes several.
+    /// The transfers of a TCP flow up to `stop`, if it has several.
     pub(crate) fn transfers(&self, flow: &Flow, stop: Timestamp) -> Option<TransferSummary> {
         let FlowKind::Tcp(TcpFlow { traffic: TcpTraffic::OnOff { .. } | TcpTraffic::Short { .. }, .. }) = flow.kind
         else {
@@ -128,7 +128,7 @@ impl Agent {
             _ => None,
         }
     }
-    /// Gives a base station the size of the queue in front of its link.
+    /// Passes the size of the queue in front of its link to a base station.
     pub(crate) fn set_queue(&mut self, queue: DataSize) {
         if let Self::Station(s) = self {
             s.set_queue(queue);

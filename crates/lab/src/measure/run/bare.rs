@@ -1,4 +1,4 @@
-//! A scenario's network with nothing that measures.
+//! A scenario's network without measurements.
 
 use super::RunError;
 use super::network::{self, Network};
@@ -17,12 +17,12 @@ pub struct BareRun {
 impl FlowObserver for () {}
 
 impl BareRun {
-    /// A run at time zero. Errors: what the scenario refers to cannot be made.
+    /// A run at time zero. Errors: something that the scenario refers to cannot be constructed.
     pub fn new(scenario: &Scenario, seed: u64, registry: &Registry) -> Result<Self, RunError> {
         Ok(Self { network: network::network(scenario, seed, registry, ())? })
     }
 
-    /// Runs up to and including an instant. Sources that pause as the scenario says go on here. Errors: time stands still.
+    /// Runs up to and including a time. Sources paused by the scenario resume here. Errors: time stands still.
     pub fn run_until(&mut self, until: Timestamp) -> Result<(), RunError> {
         match self.network.sim.run_until(until) {
             Outcome::Reached => Ok(()),

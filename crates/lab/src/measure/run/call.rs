@@ -1,4 +1,4 @@
-//! From an RTP flow of a scenario to both ends of a call.
+//! Constructs both ends of a call from an RTP flow of a scenario.
 
 use super::ends::Ends;
 use super::video::Viewer;
@@ -41,7 +41,7 @@ pub struct Call {
     pub sender: Endpoint,
     /// Receives it.
     pub receiver: Endpoint,
-    /// Decodes and rates what the receiver gets, where the media has content.
+    /// Decodes and rates what the receiver gets, if the media has content.
     pub viewer: Option<Box<Viewer>>,
 }
 
@@ -107,7 +107,7 @@ pub fn call(flow: &Flow, rtp: &RtpFlow, seed: u64, registry: &Registry) -> Resul
     Ok(Call { sender, receiver, viewer })
 }
 
-/// The source of a flow, and the viewer of its pictures where it has content.
+/// The source of a flow, and the viewer of its pictures if it has content.
 fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<Viewer>>), RunError> {
     let start = Timestamp::ZERO + flow.start;
     let error = |message| RunError::Traffic { flow: flow.name.clone(), message };
@@ -151,7 +151,8 @@ fn source(flow: &Flow, rtp: &RtpFlow, seed: u64) -> Result<(Source, Option<Box<V
     Ok((source, None))
 }
 
-/// Error resilience of a flow. Models have neither slices nor references; an encoder that lacks them reports it when asked.
+/// Error resilience of a flow. Models have neither slices nor references; an encoder that lacks them reports it when
+/// asked.
 fn resilience(rtp: &RtpFlow, choice: Choice) -> ResilienceConfig {
     let default = ResilienceConfig::default();
     let is_encoder = matches!(rtp.source, sc::Source::Encoder(_));

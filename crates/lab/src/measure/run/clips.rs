@@ -9,21 +9,21 @@ use weir_media::y4m::Y4mReader;
 use weir_media::{FrameRate, MediaError, Picture, PictureSource};
 use weir_units::TimeDelta;
 
-/// Pictures of a drawn clip before it begins again, as many as the standard test sequences have.
+/// Pictures of a drawn clip before it repeats, as many as the standard test sequences have.
 const DRAWN: usize = 300;
-/// Bytes of pictures kept of one clip; of more, the end is left out.
+/// Maximum bytes of pictures kept of one clip; the rest is omitted.
 const MAX_BYTES: usize = 256 << 20;
 /// Clips kept for the next run.
 const MAX_CLIPS: usize = 2;
 
-/// A clip's pictures, which any number of sources go through.
+/// A clip's pictures, shared by any number of sources.
 #[derive(Clone)]
 struct Pictures {
     list: Arc<[Picture]>,
     interval: TimeDelta,
 }
 
-/// What a clip is known by: its file or name, size and rate.
+/// Identifies a clip: its file or name, size and rate.
 #[derive(Clone, PartialEq)]
 struct Key {
     clip: Clip,
@@ -32,10 +32,10 @@ struct Key {
 
 static KEPT: Mutex<Vec<(Key, Pictures)>> = Mutex::new(Vec::new());
 
-/// The pictures of a video, from the first on. Errors: a file that is no Y4M, or holds no picture.
+/// The pictures of a video, from the first on. Errors: a file that is no Y4M, or contains no picture.
 pub(super) fn open(flow: &Flow, video: &Video) -> Result<Box<dyn PictureSource + Send>, RunError> {
     let error = |e: MediaError| RunError::Traffic { flow: flow.name.clone(), message: e.to_string() };
-    // Drawing holds the lock: whoever wants the same clip waits for it instead of drawing it too.
+    // Drawing holds the lock: another run with the same clip waits for it instead of drawing it too.
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let key = Key { clip: video.clip.clone(), fps: video.fps };
     let known = kept.iter().find(|k| k.0 == key).map(|k| k.1.clone());
@@ -78,7 +78,7 @@ fn collect(mut source: impl PictureSource, most: usize) -> Result<Pictures, Medi
     Ok(Pictures { list: list.into(), interval: source.interval() })
 }
 
-/// Goes through the pictures.
+/// Iterates over the pictures.
 struct Player {
     pictures: Pictures,
     next: usize,

@@ -16,10 +16,10 @@ use weir_session::dccp::{DccpConfig, DccpEnd, QueueSizing};
 use weir_sim::{Body, Packet, mix};
 use weir_units::{DataSize, TimeDelta, Timestamp};
 
-/// Room beyond a full packet for headers and options, so that no packet of a scenario is too long for its path.
+/// Room beyond a full packet for headers and options, so that no packet of a scenario exceeds its path's MTU.
 const HEADER_ROOM: u64 = 400;
 
-/// A connection's configuration; `payload` is the most application data of a packet.
+/// A connection's configuration; `payload` is the maximum application data of a packet.
 pub fn config(d: &DccpSettings, payload: DataSize, seed: u64) -> Config {
     let mtu = d.header_overhead + payload + DataSize::from_bytes(HEADER_ROOM);
     let params = d.params.iter().map(|(name, value)| (d.ccid, name.clone(), *value)).collect();
@@ -39,7 +39,7 @@ pub fn config(d: &DccpSettings, payload: DataSize, seed: u64) -> Config {
     }
 }
 
-/// Puts what a connection sends into a simulated packet.
+/// Puts a connection's transmission into a simulated packet.
 pub(crate) fn fill(packet: &mut Packet, t: &weir_dccp::connection::Transmit, overhead: DataSize) {
     packet.payload = t.payload;
     packet.size = t.size + overhead;
@@ -53,7 +53,7 @@ pub(crate) struct CallOverDccp {
     header_overhead: DataSize,
     /// The time of the last event.
     now: Timestamp,
-    /// Decodes and rates what arrives, where it has content.
+    /// Decodes and rates received frames, if they have content.
     pub viewer: Option<Box<Viewer>>,
 }
 
@@ -63,7 +63,7 @@ pub fn session_config(d: &DccpSettings) -> DccpConfig {
     DccpConfig { sizing, max_wait: d.max_wait, ..DccpConfig::default() }
 }
 
-/// Both ends of a call over DCCP: who sends media connects.
+/// Both ends of a call over DCCP: the sender of media connects.
 pub(crate) fn calls(
     flow: &Flow,
     rtp: &RtpFlow,
@@ -129,9 +129,9 @@ impl weir_sim::Agent for CallOverDccp {
 
 /// The application at one end.
 enum Role {
-    /// As much as the connection takes.
+    /// As much as the connection accepts.
     Bulk,
-    /// A packet at each of these instants.
+    /// A packet at each of these times.
     Live { interval: TimeDelta, next: Timestamp },
     /// Receives.
     Sink,
@@ -139,7 +139,7 @@ enum Role {
 
 /// The connection of an end of a flow without RTP.
 enum Stage {
-    /// The first Request makes the connection.
+    /// The first Request creates the connection.
     Listening(Box<Config>),
     Connected(Box<Connection>),
 }
@@ -184,7 +184,7 @@ impl DccpFlowEnd {
         if let Stage::Connected(c) = &mut self.stage { Some(c) } else { None }
     }
 
-    /// Offers a packet; whether the queue took it.
+    /// Offers a packet; returns whether the queue accepted it.
     fn offer(&mut self, now: Timestamp) -> bool {
         let message = Message { payload: self.payload, ..Message::default() };
         self.connection_mut().is_some_and(|c| c.send(now, &message).is_ok())

@@ -1,6 +1,6 @@
 //! The two ends of a flow.
 
-/// What there is of each end of a flow: its agent, or the agent's id.
+/// Per-end data of a flow: its agent, or the agent's id.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends<T> {
     /// Sends the flow's media or data.

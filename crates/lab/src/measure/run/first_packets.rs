@@ -1,8 +1,8 @@
-//! Which frames lose their first packet, the one with the frame's header.
+//! Detects frames that lose their first packet, which contains the frame's header.
 
 use std::collections::VecDeque;
 
-/// First packets kept of frames that are on their way, for each stream.
+/// Maximum first packets kept of frames in flight, per stream.
 const MAX_KEPT: usize = 1_024;
 
 /// First packets of the frames of a flow's streams.
@@ -21,7 +21,7 @@ struct Stream {
     on_their_way: VecDeque<u16>,
 }
 
-/// The fields of an RTP header that tell frames apart.
+/// The fields of an RTP header that identify frames.
 struct Fields {
     sequence: u16,
     timestamp: u32,
@@ -46,7 +46,7 @@ impl FirstPackets {
         self.lost
     }
 
-    /// A packet of media has left its sender.
+    /// A media packet was sent.
     #[inline]
     pub(super) fn on_sent(&mut self, rtp: &[u8]) {
         let Some(Fields { sequence, timestamp, ssrc }) = Fields::read(rtp) else { return };
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn streams_of_one_flow_are_counted_apart() {
         let mut packets = FirstPackets::default();
-        // Two streams in turn, two packets a frame; their sequence numbers overlap.
+        // Two streams alternately, two packets per frame; their sequence numbers overlap.
         for frame in 0..10u32 {
             for k in 0..2 {
                 packets.on_sent(&rtp(1, (2 * frame + k) as u16, 3_000 * frame));

@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// One run to be made.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What to run.
+    /// The scenario.
     pub scenario: Scenario,
     /// With which seed.
     pub seed: u64,
 }
 
-/// Makes all runs, `threads` at a time, and gives their results in the order of the jobs: which thread makes which run
-/// changes nothing. One thread is the caller's own; in WebAssembly there is no other. `done` is called with each job's index as
-/// it ends.
+/// Makes all runs, `threads` at a time, and returns their results in the order of the jobs: the assignment to threads
+/// changes nothing. One thread is the caller's; in WebAssembly there is no other. `done` is called with each job's
+/// index as it ends.
 pub fn run_many(
     jobs: &[Job],
     threads: usize,
@@ -51,7 +51,7 @@ pub fn run_many(
     results.into_iter().map(|r| into_inner(r).expect("every job has been taken")).collect()
 }
 
-/// All runs one after the other, without a thread of their own.
+/// All runs in sequence, on the caller's thread.
 fn on_this_thread(
     jobs: &[Job],
     options: &RunOptions<'_>,
@@ -66,7 +66,7 @@ fn on_this_thread(
     results
 }
 
-// A poisoned lock means that another worker panicked; the scope passes that panic on.
+// A poisoned lock means that another worker panicked; the scope propagates that panic.
 fn set<T>(lock: &Mutex<T>, value: T) {
     *lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = value;
 }

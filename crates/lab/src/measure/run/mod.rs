@@ -38,7 +38,7 @@ use weir_dccp::connection::Connection;
 use weir_sim::Outcome;
 use weir_units::{TimeDelta, Timestamp};
 
-/// What runs in real time share with simulated ones: the ends of flows, how they are sampled, and what is recorded.
+/// Shared by runs in real time and simulated ones: the ends of flows, their sampling, and the recorder's configuration.
 pub mod parts {
     pub use super::call::{Call, REPAIR_PAYLOAD_TYPES, call};
     pub use super::dccp::{config as dccp_config, session_config as dccp_session_config};
@@ -57,7 +57,7 @@ const EVENTS_PER_CHECK: u64 = 50_000;
 /// How to run.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// Where controllers are looked up.
+    /// The registry of controllers.
     pub registry: &'a Registry,
     /// Whether to keep time series.
     pub series: bool,
@@ -67,11 +67,11 @@ pub struct RunOptions<'a> {
     pub progress: &'a (dyn Fn(f64) + Sync),
 }
 
-/// Why a run gave no result.
+/// Why a run has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A controller could not be made.
+    /// A controller could not be constructed.
     #[error("flow `{flow}`: {source}")]
     Controller {
         /// The flow.
@@ -92,16 +92,16 @@ pub enum RunError {
     Traffic {
         /// The flow.
         flow: String,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
     /// The stop flag was raised.
     #[error("stopped at {at} of simulated time")]
     Stopped {
-        /// How far the run had come.
+        /// Simulated time reached by the run.
         at: Timestamp,
     },
-    /// Time stands still: packets go round at one instant.
+    /// Time stands still: packets loop at one time.
     #[error("the simulation makes no progress at {at}: flows answer each other without any delay")]
     Stuck {
         /// The instant.
@@ -109,9 +109,9 @@ pub enum RunError {
     },
 }
 
-/// Runs a scenario with one seed. The result depends on nothing but the two and the registry's controllers.
+/// Runs a scenario with one seed. The result depends only on the two and the registry's controllers.
 ///
-/// Errors: what the scenario refers to cannot be made, or the stop flag was raised.
+/// Errors: something that the scenario refers to cannot be constructed, or the stop flag was raised.
 pub fn run(scenario: &Scenario, seed: u64, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     run_with(scenario, seed, options, None)
 }
@@ -165,8 +165,8 @@ struct Run<'a, 'p> {
     /// When flows start and stop, the first at the end, until sampling has passed them.
     starts: Vec<(Timestamp, usize)>,
     stops: Vec<(Timestamp, usize)>,
-    /// Flows that are sampled every time, and those that are sampled now: a bit each. The others change only when their
-    /// sending agent runs.
+    /// Flows that are sampled every time, and those that are sampled now: one bit each. The others change only when
+    /// their sending agent runs.
     steady: Vec<u64>,
     due: Vec<u64>,
 }
@@ -205,7 +205,7 @@ impl Run<'_, '_> {
         Ok(self.network.sim.into_observer().finish(end))
     }
 
-    /// Gives the recorder what is only known of a flow at the end.
+    /// Passes to the recorder what is known of a flow only at the end.
     fn end_flow(&mut self, flow: usize, stop: Timestamp) {
         let (sim, ids) = (&mut self.network.sim, self.network.flows[flow]);
         let about = &self.scenario.flows[flow];
@@ -231,7 +231,7 @@ impl Run<'_, '_> {
         sim.observer_mut().recorder.flow_end(flow, end);
     }
 
-    /// Runs up to just before `until`, so that what is sampled at `until` belongs to the row that ends there.
+    /// Runs up to just before `until`, so that samples at `until` belong to the row that ends there.
     fn advance(&mut self, until: Timestamp) -> Result<(), RunError> {
         let stop = self.options.stop;
         let hook = |_| if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -246,7 +246,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Samples links and flows, and gives base stations the queues of their links.
+    /// Samples links and flows, and passes the queues of their links to base stations.
     fn sample(&mut self, now: Timestamp) {
         let sim = &mut self.network.sim;
         for (i, id) in self.network.links.iter().enumerate() {
@@ -335,7 +335,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Samples what each stream of a call of several has of the target.
+    /// Samples each stream's share of the target in a call of several.
     fn sample_streams(&mut self, flow: usize, now: Timestamp) {
         let about = &self.scenario.flows[flow];
         let Some(rtp) = about.rtp().filter(|r| !r.streams.is_empty()) else { return };
@@ -352,7 +352,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Hands frames whose playout time has come to the recorder, and what the playout has discarded.
+    /// Passes frames whose playout time has come to the recorder, and the playout's discards.
     fn take_playout(&mut self, flow: usize, now: Timestamp) {
         let sim = &mut self.network.sim;
         let receiver = self.network.flows[flow].receiver;

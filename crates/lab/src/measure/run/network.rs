@@ -14,7 +14,7 @@ use weir_session::{Station, StationConfig};
 use weir_sim::{AgentId, LinkId, Simulator, mix, udp};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// A scenario's simulator and where its parts are.
+/// A scenario's simulator and the ids of its parts.
 pub(crate) struct Network<O> {
     pub sim: Simulator<Agent, O>,
     pub links: Vec<LinkId>,
@@ -22,7 +22,7 @@ pub(crate) struct Network<O> {
     pub stations: Vec<StationAt>,
 }
 
-/// Where a base station is.
+/// A base station's agent.
 #[derive(Clone, Copy)]
 pub(crate) struct StationAt {
     pub agent: AgentId,
@@ -30,7 +30,7 @@ pub(crate) struct StationAt {
     pub link: usize,
 }
 
-/// Builds a scenario's network. Errors: a link, a controller or a flow's traffic cannot be made.
+/// Builds a scenario's network. Errors: a link, a controller or a flow's traffic cannot be constructed.
 pub(crate) fn network<O: FlowObserver>(
     s: &Scenario,
     seed: u64,
@@ -51,7 +51,7 @@ pub(crate) fn network<O: FlowObserver>(
     Ok(Network { sim, links, flows, stations })
 }
 
-/// A flow's own access link, one for each direction, by name; none where it adds nothing.
+/// A flow's own access link, one per direction, by name; none if it adds nothing.
 pub fn access_link(flow: &Flow) -> Option<(String, path::LinkConfig)> {
     if flow.access_delay <= TimeDelta::ZERO && flow.access_rate.is_none() {
         return None;
@@ -116,7 +116,7 @@ fn agents(flow: &Flow, seed: u64, registry: &Registry) -> Result<Ends<Agent>, Ru
     })
 }
 
-/// Adds an agent for each end that a base station reports to.
+/// Adds an agent for each end to which a base station reports.
 fn add_stations<O: FlowObserver>(
     sim: &mut Simulator<Agent, O>,
     s: &Scenario,

@@ -1,4 +1,4 @@
-//! The observer of a run: hands packets to the recorder and to a capture.
+//! The observer of a run: passes packets to the recorder and to a capture.
 
 use super::call::REPAIR_PAYLOAD_TYPES;
 use super::captured::{Capture, CapturedPacket, Passage, WatchedLinks};
@@ -15,7 +15,7 @@ struct Role {
     forward: bool,
 }
 
-/// Hands a run's packets to the recorder and to a capture.
+/// Passes a run's packets to the recorder and to a capture.
 pub(crate) struct RunObserver<'a> {
     pub recorder: Recorder,
     capture: Option<Capture<'a>>,
@@ -23,11 +23,11 @@ pub(crate) struct RunObserver<'a> {
     roles: Vec<Role>,
     /// By flow.
     first_packets: Vec<FirstPackets>,
-    /// Flows whose sending agent has run since [`Self::take_active`], a bit each.
+    /// Flows whose sending agent has run since [`Self::take_active`], one bit each.
     active: Vec<u64>,
 }
 
-/// What a packet carries for its application, or its beginning.
+/// A packet's application data, or its beginning.
 fn data(packet: &Packet) -> &[u8] {
     match packet.body {
         Body::Dccp { header } => packet.bytes.get(usize::from(header)..).unwrap_or(&[]),
@@ -35,7 +35,7 @@ fn data(packet: &Packet) -> &[u8] {
     }
 }
 
-/// A packet that belongs to what a flow carries.
+/// A packet with a flow's payload.
 enum Carried {
     Media(usize, DataSize),
     Repair(usize, DataSize),
@@ -67,7 +67,8 @@ impl<'a> RunObserver<'a> {
         let (flow, forward, ecn) = (role.flow, role.forward, packet.ecn);
         (capture.sink)(&CapturedPacket { now, flow, forward, is_dccp, bytes, payload, ecn });
     }
-    /// Adds the flows whose sending agent has received something or run at a timeout since the last call to `flows`, a bit each.
+    /// Adds the flows whose sending agent has received something or run at a timeout since the last call to `flows`,
+    /// one bit each.
     pub(crate) fn take_active(&mut self, flows: &mut [u64]) {
         for (to, from) in flows.iter_mut().zip(&mut self.active) {
             *to |= std::mem::take(from);
@@ -96,7 +97,7 @@ impl<'a> RunObserver<'a> {
         self.recorder.finish(end)
     }
 
-    /// The flow and the bytes that count, where the packet carries media or data rather than feedback.
+    /// The flow and the counted bytes, if the packet carries media or data rather than feedback.
     fn carried(&self, from: AgentId, packet: &Packet) -> Option<Carried> {
         let role = self.roles.get(from.index()).filter(|r| r.forward)?;
         let data = data(packet);
@@ -110,7 +111,7 @@ impl<'a> RunObserver<'a> {
             _ => data.len() as u64 + u64::from(packet.payload),
         };
         let size = DataSize::from_bytes(size);
-        // The payload type tells media from repair (RFC 3550, section 5.1).
+        // The payload type distinguishes media from repair (RFC 3550, section 5.1).
         let repair = data.get(1).is_some_and(|b| REPAIR_PAYLOAD_TYPES.contains(&(b & 0x7f)));
         Some(if repair { Carried::Repair(role.flow, size) } else { Carried::Media(role.flow, size) })
     }
@@ -118,7 +119,7 @@ impl<'a> RunObserver<'a> {
 
 /// An observer that knows each agent's flow.
 pub(crate) trait FlowObserver: Observer {
-    /// Called for each agent, in the order in which the simulator numbers them.
+    /// Called for each agent, in the order of the simulator's ids.
     fn add_agent(&mut self, flow: usize, forward: bool) {
         let _ = (flow, forward);
     }

@@ -1,4 +1,4 @@
-//! What the recorder of a scenario's run measures.
+//! Configuration of the recorder of a scenario's run.
 
 use super::traffic::variant;
 use crate::measure::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
@@ -7,7 +7,7 @@ use crate::measure::scenario::{self as sc, Flow, FlowKind, Scenario};
 use weir_path as path;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// The capacity as the metrics know it: exact for steps, in rows of 100 ms for recorded traces.
+/// The capacity for the metrics: exact for steps, in rows of 100 ms for recorded traces.
 fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
     match &link.config.capacity {
         path::Capacity::Unlimited => metrics::Capacity::constant(DataRate::ZERO),
@@ -28,7 +28,7 @@ fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity 
     }
 }
 
-/// What the recorder of a scenario's run measures.
+/// Configuration of the recorder of a scenario's run.
 pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig {
     let flow = |f: &Flow| FlowInfo {
         name: f.name.clone(),

@@ -1,4 +1,4 @@
-//! What the recorder gets from samples of a flow's ends, in simulated and in live runs alike.
+//! Samples of a flow's ends for the recorder, in simulated and in live runs alike.
 
 use crate::measure::metrics::{DropCause, FlowEnd, FrameRecord, Recorder};
 use crate::measure::scenario::{Flow, Scenario};
@@ -6,10 +6,10 @@ use weir_media::PlayoutEvent;
 use weir_session::Endpoint;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Queues, targets and counters are sampled this often, or at the scenario's sample interval where that is shorter.
+/// Sampling interval of queues, targets and counters, unless the scenario's is shorter.
 pub const SAMPLING_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 
-/// The sending end of a call at an instant.
+/// The sending end of a call at one time.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct SenderSample {
     rtt: Option<TimeDelta>,
@@ -19,13 +19,13 @@ pub struct SenderSample {
 }
 
 impl SenderSample {
-    /// The end as it is now.
+    /// The end's current state.
     pub fn of(call: &Endpoint) -> Self {
         let (frames, generated) = call.generated();
         Self { rtt: call.rtt(), frames, generated, target: call.target().map_or(DataRate::ZERO, |t| t.media_rate) }
     }
 
-    /// Where the transport measures the round-trip time, the session's, which comes from RTCP, does not count.
+    /// If the transport measures the round-trip time, that replaces the session's, which is measured by RTCP.
     pub fn with_transport(self, measures: bool) -> Self {
         Self { rtt: self.rtt.filter(|_| !measures), ..self }
     }
@@ -34,13 +34,13 @@ impl SenderSample {
 /// The transport under a flow at an instant.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct TransportSample {
-    /// Packets that its send queue has refused or dropped so far.
+    /// Packets refused or dropped by its send queue so far.
     pub refused: u64,
-    /// Its round-trip time, where it has measured one.
+    /// Its round-trip time, if it has measured one.
     pub rtt: Option<TimeDelta>,
 }
 
-/// What a call's playout has discarded so far.
+/// Discards of a call's playout so far.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Discards {
     /// Packets.
@@ -50,13 +50,13 @@ pub struct Discards {
 }
 
 impl Discards {
-    /// Of a receiving end; `None` where nothing is played out.
+    /// Of a receiving end; `None` without playout.
     pub fn of(call: &Endpoint) -> Option<Self> {
         call.playout_stats().map(|s| Self { packets: s.discarded, size: s.discarded_size })
     }
 }
 
-/// Hands samples of one flow to the recorder: counters as what they have grown by since the sample before.
+/// Passes samples of one flow to the recorder: counters as their increase since the previous sample.
 #[derive(Clone, Debug)]
 pub struct FlowSampler {
     /// Index of the flow in the scenario.
@@ -69,12 +69,12 @@ pub struct FlowSampler {
     generated: DataSize,
     target: DataRate,
     discards: Discards,
-    /// Frames that its source had made at the last instant whose frames are due before the end.
+    /// Frames made by its source at the last time whose frames are due before the end.
     frames_due: u64,
     /// Sum of the round-trip times sampled, in ms, and their number.
     rtt_sum_ms: f64,
     rtt_samples: u64,
-    /// The round-trip time of the newest sample, and samples taken or left out so far.
+    /// The round-trip time of the newest sample, and samples taken or skipped so far.
     rtt: Option<TimeDelta>,
     samples: u64,
     /// Packets that its transport has refused or dropped.
@@ -112,7 +112,7 @@ impl FlowSampler {
         now >= self.start && now <= self.stop
     }
 
-    /// Counts the samples that were left out since the last one, up to number `samples`, since nothing can have changed.
+    /// Counts the samples skipped since the last one, up to number `samples`, since nothing can have changed.
     pub(super) fn catch_up(&mut self, samples: u64) {
         if let Some(rtt) = self.rtt {
             // One by one, so that the sum has the same rounding as with every sample.
@@ -123,7 +123,7 @@ impl FlowSampler {
         self.samples = self.samples.max(samples);
     }
 
-    /// Takes in a sample of the sending end.
+    /// Records a sample of the sending end.
     pub fn on_sender(&mut self, r: &mut Recorder, now: Timestamp, sample: &SenderSample) {
         if let Some(rtt) = sample.rtt {
             self.add_rtt(rtt);
@@ -142,7 +142,7 @@ impl FlowSampler {
         (self.generated, self.target) = (sample.generated, sample.target);
     }
 
-    /// Takes in a sample of the transport.
+    /// Records a sample of the transport.
     pub fn on_transport(&mut self, r: &mut Recorder, now: Timestamp, sample: TransportSample) {
         for _ in self.refused..sample.refused {
             r.dropped(self.flow, now - TimeDelta::from_nanos(1), DropCause::Sender);
@@ -153,18 +153,18 @@ impl FlowSampler {
         }
     }
 
-    /// Takes in what the playout has discarded by now.
+    /// Records the playout's discards so far.
     pub fn on_discards(&mut self, r: &mut Recorder, now: Timestamp, discards: Discards) {
         let mut left = discards.size.saturating_sub(self.discards.size);
         for _ in self.discards.packets..discards.packets {
-            // Sizes of single packets are not kept: the first takes all, which leaves both sums right.
+            // Sizes of single packets are not kept: the first has the total, which makes both sums right.
             r.discarded(self.flow, now - TimeDelta::from_nanos(1), left);
             left = DataSize::ZERO;
         }
         self.discards = discards;
     }
 
-    /// What is only known of the flow at the end; `call` is its sending and its receiving end where it is a call.
+    /// What is known of the flow only at the end; `call` is its sending and its receiving end if it is a call.
     pub fn finish(&self, call: Option<(&Endpoint, &Endpoint)>) -> FlowEnd {
         let mut end = FlowEnd {
             frames: Some(self.frames_due).filter(|f| *f > 0),
@@ -190,7 +190,7 @@ impl FlowSampler {
     }
 }
 
-/// A frame whose playout time has come, as the recorder takes it in.
+/// A frame whose playout time has come, for the recorder.
 pub fn frame_record(event: &PlayoutEvent, flow: &Flow) -> FrameRecord {
     let captured = event.at - deadline(flow);
     FrameRecord { captured, completed: event.delay.map(|d| captured + d), played: event.delay.map(|_| event.at) }

@@ -1,4 +1,4 @@
-//! Base stations that report to the ends of RTP flows what their link can carry.
+//! Base stations that report their link's capacity to the ends of RTP flows.
 
 use weir_path::Capacity;
 use weir_session::Station;

@@ -1,9 +1,9 @@
-//! UDP traffic whose rate changes.
+//! UDP traffic with a variable rate.
 
 use weir_sim::{Packet, udp};
 use weir_units::Timestamp;
 
-/// Constant-rate UDP whose rate changes at given instants: one source a step, the first packet at the step itself.
+/// Constant-rate UDP with steps at given times: one source per step, the first packet at the step itself.
 pub(crate) struct SteppedUdp {
     /// Start of each step and its source, in order.
     steps: Vec<(Timestamp, udp::Source)>,

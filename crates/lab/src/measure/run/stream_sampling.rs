@@ -1,11 +1,11 @@
-//! What each stream of a call has of the target.
+//! Shares of the target of a call's streams.
 
 use crate::measure::results::StreamSummary;
 use crate::measure::scenario::RtpFlow;
 use weir_session::{Endpoint, IncomingId, OutgoingId, OutgoingStats};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// Samples a call's streams and sums up what their shares of the target were.
+/// Samples a call's streams and summarises their shares of the target.
 #[derive(Clone, Default, Debug)]
 pub(super) struct StreamSampler {
     totals: Vec<ShareTotals>,
@@ -23,7 +23,7 @@ struct ShareTotals {
 }
 
 impl StreamSampler {
-    /// Samples the sending end; gives each stream's rate.
+    /// Samples the sending end; passes each stream's rate on.
     pub(super) fn sample(&mut self, sender: &Endpoint, now: Timestamp) -> Vec<DataRate> {
         let since = self.last.map_or(TimeDelta::ZERO, |last| now - last);
         let is_first = self.last.replace(now).is_none();

@@ -1,4 +1,4 @@
-//! Streams of a call beside its first.
+//! Streams of a call after its first.
 
 use super::ends::Ends;
 use crate::measure::scenario::{RtpFlow, RtpStream, StreamSource};
@@ -11,10 +11,10 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// Payload types of the media: from here on, one a stream.
 const FIRST_PAYLOAD_TYPE: u8 = 100;
-/// Time from capture to playout of audio where the flow has none.
+/// Time from capture to playout of audio if the flow has none.
 const AUDIO_DEADLINE: TimeDelta = TimeDelta::from_millis(200);
 
-/// Where a stream's frames come from.
+/// The source of a stream's frames.
 pub(super) fn source(stream: &RtpStream, start: Timestamp, seed: u64) -> Result<Source, MediaError> {
     Ok(match stream.source {
         StreamSource::Audio { dtx } => {
@@ -35,7 +35,7 @@ fn identity(first: &EndpointConfig, stream: &RtpStream, index: usize, seed: u64)
     StreamIdentity { ssrc, payload_type, clock_rate: stream.demand.media.clock_hz(), ..first.outgoing() }
 }
 
-/// The first stream's part of both ends' configurations, which are alike in it.
+/// The first stream's part of both ends' configurations, which have it in common.
 pub(super) fn configure(config: &mut EndpointConfig, rtp: &RtpFlow) {
     if let Some(first) = rtp.streams.first() {
         config.payload_type = FIRST_PAYLOAD_TYPE;

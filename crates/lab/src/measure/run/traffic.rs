@@ -11,7 +11,7 @@ use weir_units::{DataSize, Timestamp};
 /// Bytes of IPv4 and UDP headers.
 pub const UDP_OVERHEAD: u64 = 28;
 
-/// Both ends of a TCP flow. Errors: its workload cannot be made.
+/// Both ends of a TCP flow. Errors: its workload cannot be constructed.
 pub(super) fn tcp_ends(flow: &Flow, t: &TcpFlow, seed: u64) -> Result<Ends<Endpoint>, RunError> {
     let traffic_error = |message: String| RunError::Traffic { flow: flow.name.clone(), message };
     let mss = u32::try_from(t.segment.as_bytes()).unwrap_or(u32::MAX);
@@ -61,7 +61,7 @@ pub(super) enum UdpSource {
     Stepped(SteppedUdp),
 }
 
-/// The source of a UDP flow. Errors: its traffic cannot be made.
+/// The source of a UDP flow. Errors: its traffic cannot be constructed.
 pub(super) fn udp_source(flow: &Flow, u: &UdpFlow, seed: u64) -> Result<UdpSource, RunError> {
     let traffic_error = |message: String| RunError::Traffic { flow: flow.name.clone(), message };
     let size = u.payload + DataSize::from_bytes(UDP_OVERHEAD);
@@ -84,7 +84,7 @@ pub(super) fn udp_source(flow: &Flow, u: &UdpFlow, seed: u64) -> Result<UdpSourc
     }
 }
 
-/// The source of a UDP flow as an agent of its own. Errors: its traffic cannot be made.
+/// The source of a UDP flow as its own agent. Errors: its traffic cannot be constructed.
 pub fn udp_agent(flow: &Flow, u: &UdpFlow, seed: u64) -> Result<Box<dyn weir_sim::Agent + Send>, RunError> {
     Ok(match udp_source(flow, u, seed)? {
         UdpSource::Constant(source) => Box::new(source),
@@ -103,7 +103,7 @@ pub(super) fn variant(a: sc::TcpAlgorithm) -> tcp::Variant {
     }
 }
 
-/// A scenario's distribution as the simulator draws from it. Errors: parameters that make none, in words.
+/// A scenario's distribution for the simulator. Errors: invalid parameters, as text.
 pub fn distribution(d: sc::Distribution) -> Result<weir_sim::Distribution, String> {
     Ok(match d {
         sc::Distribution::Constant(value) => weir_sim::Distribution::Constant { value },

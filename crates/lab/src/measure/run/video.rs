@@ -1,4 +1,4 @@
-//! Real encoders in a run: what a flow codes, and what its receiver shows.
+//! Real encoders in a run: what a flow codes, and what its receiver displays.
 
 use super::{RunError, clips};
 use crate::measure::results::{Distribution, PictureQuantiles, QUANTILES, QualitySummary};
@@ -18,8 +18,8 @@ fn lock(meter: &Mutex<QualityMeter>) -> MutexGuard<'_, QualityMeter> {
     meter.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The encoder of a flow as a source, and the viewer of its pictures. Errors: no such codec is built in, or the clip cannot
-/// be read.
+/// The encoder of a flow as a source, and the viewer of its pictures. Errors: no such codec is built in, or the clip
+/// cannot be read.
 pub(super) fn source(
     flow: &Flow,
     rtp: &RtpFlow,
@@ -57,14 +57,15 @@ pub(super) fn source(
     let captured = meter.clone();
     source.set_tap(Box::new(move |c| lock(&captured).on_reference(c.rtp_timestamp, c.picture)));
     let receiver = VideoReceiver::new(decoder, OnDamage::Show);
-    // With key frames at intervals damage mends by itself, and no feedback is needed unless references may be asked for.
+    // With periodic key frames, damage is repaired without feedback, which is needed only if references may be
+    // requested.
     let sends_feedback = video.gop.is_none() || selects_references(rtp);
     let viewer =
         Viewer { meter, receiver, offset: 0, frame: ReceivedFrame::default(), last_psnr: None, sends_feedback };
     Ok((source.into_source(), Box::new(viewer)))
 }
 
-/// Whether the receiver may ask the encoder to go back to a reference.
+/// Whether the receiver may request a reference from the encoder.
 fn selects_references(rtp: &RtpFlow) -> bool {
     rtp.resilience.is_some_and(|choice| match choice {
         Choice::Auto => true,
@@ -78,20 +79,20 @@ pub(super) fn picture_feedback(rtp: &RtpFlow) -> PictureFeedback {
         scenario::Source::Encoder(v) if v.codec != VideoCodec::H264 => PictureName::PictureId(v.codec),
         _ => PictureName::RtpTimestamp,
     };
-    // Encoders that keep a few references go back to acknowledged ones alone.
+    // Encoders that keep a few references return only to acknowledged ones.
     PictureFeedback { name, acknowledge: selects_references(rtp), ..PictureFeedback::default() }
 }
 
-/// Decodes what arrives and compares each picture captured with what is shown at its time.
+/// Decodes received frames and compares each captured picture with the one displayed at its time.
 pub struct Viewer {
     meter: Arc<Mutex<QualityMeter>>,
     receiver: VideoReceiver,
-    /// What the sender adds to its timestamps.
+    /// The sender's timestamp offset.
     offset: u32,
     frame: ReceivedFrame,
     /// Of the picture compared last, in dB.
     last_psnr: Option<f64>,
-    /// Whether it sends feedback about what it decodes and misses.
+    /// Whether it sends feedback about decoded and missing frames.
     sends_feedback: bool,
 }
 
@@ -101,7 +102,7 @@ impl Viewer {
         self.offset = offset;
     }
 
-    /// A frame's time has come: takes what has arrived of it, shows it, and asks the other end for what is missing.
+    /// A frame's time has come: takes its received part, displays it, and requests missing data from the other end.
     pub fn on_playout(&mut self, endpoint: &mut Endpoint, event: &PlayoutEvent, now: Timestamp) {
         if !endpoint.take_frame(event, &mut self.frame) {
             return;
@@ -113,7 +114,7 @@ impl Viewer {
             FrameOutcome::Frozen | FrameOutcome::Undecodable => Decoded::Nothing,
         };
         let mut meter = lock(&self.meter);
-        // Where no picture has ever come out there is nothing to compare with.
+        // If no picture was ever decoded, there is nothing to compare with.
         if let Some(picture) = shown.picture {
             meter.on_received(event.rtp_timestamp.wrapping_sub(self.offset), decoded, picture);
         }
@@ -126,7 +127,7 @@ impl Viewer {
         }
     }
 
-    /// Acknowledges a picture that was decoded, and where pictures are damaged asks for what would mend them.
+    /// Acknowledges a decoded picture, and requests a repair if pictures are damaged.
     fn send_feedback(&self, endpoint: &mut Endpoint, rtp_timestamp: u32, decoded: Decoded, now: Timestamp) {
         if decoded != Decoded::Nothing {
             endpoint.on_decoded(rtp_timestamp, decoded == Decoded::Intact, now);

@@ -18,7 +18,7 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
     files().filter_map(|(path, text)| Some((path.strip_suffix(".toml")?, text)))
 }
 
-/// The whole name of the scenario of a name, of its last part where only one has it, or with `.toml` added.
+/// The full name of a scenario: of its name, of its last part if that is unique, or without `.toml`.
 pub(super) fn scenario_name(name: &str) -> Option<&'static str> {
     let names = || scenarios().map(|s| s.0);
     if let Some(whole) = names().find(|n| *n == name) {

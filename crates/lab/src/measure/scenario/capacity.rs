@@ -25,13 +25,13 @@ pub(super) enum RawCapacity {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CapacityTable")]
 pub(super) struct RawCapacityTable {
-    /// Rates from given instants on; the first at "0 s".
+    /// Rates from given times on; the first at "0 s".
     pub(super) steps: Option<At<Vec<At<RawStep>>>>,
-    /// Instant at which the steps begin again; never if absent.
+    /// Time at which the steps repeat; never if absent.
     pub(super) repeat: Option<At<Time>>,
-    /// A trace file, looked for beside the scenario file.
+    /// A trace file, searched beside the scenario file.
     pub(super) trace: Option<At<String>>,
-    /// The trace's format; by the file's name and first line if absent: csv for `.csv`, mahimahi where neither shows it.
+    /// The trace's format; by the file's name and first line if absent: csv for `.csv`, mahimahi if neither shows it.
     pub(super) format: Option<At<RawTraceFormat>>,
     /// 3G patterns of 60 s each, joined by `-`, such as "good-good-poor": excellent, good, fair, poor, elevator.
     pub(super) pattern: Option<At<String>>,
@@ -53,9 +53,9 @@ pub(super) struct RawStep {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "TraceFormat")]
 pub(super) enum RawTraceFormat {
-    /// One integer a line: the millisecond in which one more packet of 1,500 bytes may leave.
+    /// One integer per line: the millisecond in which another packet of 1,500 bytes may be sent.
     Mahimahi,
-    /// Two columns, `time` and `rate`: seconds and kbit/s, or what a header such as `time_s,rate_bps` says.
+    /// Two columns, `time` and `rate`: seconds and kbit/s, or the units of a header such as `time_s,rate_bps`.
     Csv,
     /// Two columns, seconds and Mbit/s: Norwegian HSDPA logs by the second, or re-sampled.
     SecondsMbps,
@@ -119,11 +119,11 @@ impl JsonSchema for RawCapacity {
     }
 }
 
-/// A capacity, and where it was recorded.
+/// A capacity, and its source.
 #[derive(Clone, Debug)]
 pub(super) struct Resolved {
     pub(super) capacity: Capacity,
-    /// The trace file, or the 3G pattern; none where the file gives rates.
+    /// The trace file, or the 3G pattern; none if the file states rates.
     pub(super) trace: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of scenario files: which file, where in it, which field, what was expected.
+//! Errors of scenario files: the file, the position, the field, and what was expected.
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use std::fmt;
@@ -20,7 +20,7 @@ struct Inner {
 }
 
 impl InputError {
-    /// An error about a whole file, or about a name where there is no file.
+    /// An error about a whole file, or about a name if there is no file.
     pub fn whole(file: impl Into<String>, message: impl Into<String>) -> Self {
         let (file, message) = (file.into(), message.into());
         Self(Box::new(Inner { file, source: None, span: None, field: None, message, help: None }))
@@ -28,7 +28,7 @@ impl InputError {
     /// An error at a place in a file; `span` is in bytes.
     pub fn at(file: &str, text: &Arc<str>, span: Range<usize>, message: impl Into<String>) -> Self {
         let mut e = Self::whole(file, message);
-        // A span past the end, as at an unexpected end of file, is drawn at the last character.
+        // A span past the end, as at an unexpected end of file, is shown at the last character.
         let start = floor_char(text, span.start);
         let end = floor_char(text, span.end.max(start));
         e.0.span = Some(start..end);
@@ -42,7 +42,7 @@ impl InputError {
         self.0.field = (!field.is_empty()).then_some(field);
         self
     }
-    /// With a way out.
+    /// With a remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
@@ -60,11 +60,11 @@ impl InputError {
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         Some((line, column))
     }
-    /// The field's path, where there is one.
+    /// The field's path, if there is one.
     pub fn field_path(&self) -> Option<&str> {
         self.0.field.as_deref()
     }
-    /// The way out, where there is one.
+    /// The remedy, if there is one.
     pub fn help_text(&self) -> Option<&str> {
         self.0.help.as_deref()
     }

@@ -18,7 +18,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 use weir_cc::Registry;
 
-/// Compared where a file has the placeholder and does not say what to compare.
+/// Compared if a file has the placeholder and no list of controllers.
 const DEFAULT_COMPARE: [&str; 3] = ["gcc", "nada", "scream"];
 const MAX_SCENARIO: usize = 4 << 20;
 
@@ -33,8 +33,8 @@ pub struct ScenarioFile {
 }
 
 impl ScenarioFile {
-    /// A scenario by the name of a built-in one, whole or only its last part, or by the path of a file.
-    /// Errors: neither exists, or see [`Self::parse`].
+    /// A scenario by the name of a built-in one, full or only its last part, or by the path of a file. Errors: neither
+    /// exists, or see [`Self::parse`].
     pub fn open(name_or_path: &str, registry: &Registry) -> Result<Self, InputError> {
         if let Some(name) = builtin::scenario_name(name_or_path) {
             return Self::builtin(name, registry);
@@ -62,7 +62,8 @@ impl ScenarioFile {
         Self::load(name, Text { file: shown, text }, Folder::Disk(folder), registry)
     }
 
-    /// A built-in scenario by its whole name. Errors: there is none, or it asks for a controller that the registry lacks.
+    /// A built-in scenario by its full name. Errors: there is none, or it requires a controller that the registry
+    /// lacks.
     pub fn builtin(name: &str, registry: &Registry) -> Result<Self, InputError> {
         let text = builtin::scenarios().find(|s| s.0 == name).map(|s| s.1);
         let text = text.ok_or_else(|| InputError::whole(name, "no built-in scenario has this name"))?;
@@ -71,8 +72,8 @@ impl ScenarioFile {
         Self::load(name.into(), text, Folder::BuiltIn(folder), registry)
     }
 
-    /// A scenario from text; files that it names are looked for in `folder`.
-    /// Errors: what is wrong, where, and the way out. Every variant is checked with every controller to compare.
+    /// A scenario from text; files that it names are searched in `folder`. Errors: the fault, its position, and a
+    /// remedy. Every variant is checked with every controller to compare.
     pub fn parse(name: &str, text: &str, folder: &Path, registry: &Registry) -> Result<Self, InputError> {
         let text = Text { file: name.into(), text: text.into() };
         Self::load(name.into(), text, Folder::Disk(folder.into()), registry)
@@ -135,7 +136,7 @@ impl ScenarioFile {
         Ok(())
     }
 
-    /// Name by which it is found: `folder/stem` where built in, the file's stem otherwise.
+    /// The name by which it is found: `folder/stem` if built in, the file's stem otherwise.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -148,7 +149,7 @@ impl ScenarioFile {
     pub fn title(&self) -> &str {
         &self.versions[0].1.title
     }
-    /// What the scenario shows and where it comes from.
+    /// What the scenario shows, and its source.
     pub fn doc(&self) -> &str {
         self.versions[0].1.doc.trim()
     }
@@ -156,17 +157,17 @@ impl ScenarioFile {
     pub fn text(&self) -> &str {
         &self.text.text
     }
-    /// The variants' names in order; one `None` where the file has no variants.
+    /// The variants' names in order; one `None` if the file has no variants.
     pub fn variants(&self) -> Vec<Option<&str>> {
         self.versions.iter().map(|v| v.0.as_deref()).collect()
     }
-    /// The controllers that take the place of `$controller`; none where the file has no placeholder.
+    /// The controllers that replace `$controller`; none if the file has no placeholder.
     pub fn controllers(&self) -> &[String] {
         &self.compare
     }
 
-    /// The scenario of one variant and controller. `controller` is needed where the file has the placeholder and
-    /// taken no notice of where it has none. Errors: a name that does not exist.
+    /// The scenario of one variant and controller. `controller` is required if the file has the placeholder, and
+    /// otherwise ignored. Errors: an unknown name.
     pub fn scenario(
         &self,
         variant: Option<&str>,
@@ -176,8 +177,8 @@ impl ScenarioFile {
         self.resolve(variant, controller, registry, &mut self.traces.clone())
     }
 
-    /// Every variant with every controller: those given, or those that the file compares.
-    /// Errors: a name that does not exist, a controller that cannot be set up as the file says.
+    /// Every variant with every controller: those given, or those that the file compares. Errors: an unknown name, or a
+    /// controller that cannot be configured as the file states.
     pub fn scenarios(&self, controllers: Option<&[String]>, registry: &Registry) -> Result<Vec<Scenario>, InputError> {
         let mut all = Vec::new();
         let mut traces = self.traces.clone();

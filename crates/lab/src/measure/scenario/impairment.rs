@@ -19,14 +19,14 @@ pub(super) enum RawLoss {
     GilbertElliott(RawGilbertElliott),
 }
 
-/// Loss in bursts: a good and a bad state, one move a packet.
+/// Loss in bursts: a good and a bad state, one transition per packet.
 #[derive(Deserialize, JsonSchema, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "GilbertElliott")]
 pub(super) struct RawGilbertElliott {
-    /// Probability of moving from good to bad.
+    /// Probability of a transition from good to bad.
     pub(super) good_to_bad: At<f64>,
-    /// Probability of moving from bad to good.
+    /// Probability of a transition from bad to good.
     pub(super) bad_to_good: At<f64>,
     /// Probability of loss in the good state; 0 if absent.
     pub(super) loss_in_good: Option<At<f64>>,
@@ -78,7 +78,7 @@ pub(super) fn loss(text: &Text, raw: &At<RawLoss>) -> Result<Loss, InputError> {
     })
 }
 
-/// Where random loss happens.
+/// Where random loss occurs.
 #[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "LossPlace")]
@@ -103,11 +103,11 @@ impl RawLossPlace {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Jitter")]
 pub(super) struct RawJitter {
-    /// Most extra delay.
+    /// Maximum extra delay.
     max: Time,
     /// Standard deviation of a normal distribution around half of `max`; uniform if absent.
     sigma: Option<Time>,
-    /// Whether packets may pass one another; false if absent.
+    /// Whether packets may be reordered; false if absent.
     #[serde(default)]
     reordering: bool,
 }
@@ -119,7 +119,7 @@ pub(super) fn jitter(text: &Text, raw: &At<RawJitter>) -> Result<Jitter, InputEr
         Some(sigma) if sigma.0 == TimeDelta::ZERO => {
             return Err(text.error(raw.span.clone(), "`sigma` must be above zero"));
         }
-        // Cut off at none and at `max`, so that half of `max` lies on either side of the mean.
+        // Truncated to zero and `max`, so that half of `max` is on either side of the mean.
         Some(sigma) => JitterShape::Normal { deviation: sigma.0, bound: (max / 2).ratio(sigma.0).unwrap_or(0.0) },
     };
     Ok(Jitter { shape, may_reorder: raw.value.reordering })

@@ -1,4 +1,4 @@
-//! Links: both directions of a hop as they are written, and what the path model takes.
+//! Links: both directions of a hop as written, and their path model.
 
 use super::capacity::{self, RawCapacity};
 use super::error::InputError;
@@ -17,8 +17,8 @@ use std::ops::Range;
 use weir_path::{Capacity, Limit, LinkConfig, Loss, LossPosition};
 use weir_units::TimeDelta;
 
-/// Makes the tables of both directions from one list of fields: serde can either refuse unknown fields or lay one
-/// struct into another, not both. [`Direction`] is what the two have in common.
+/// Generates the tables of both directions from one list of fields: serde can either refuse unknown fields or flatten
+/// one struct into another, not both. [`Direction`] is their common part.
 macro_rules! directions {
     ($($(#[doc = $doc:literal])+ $field:ident: $ty:ty,)+) => {
         /// A hop: its forward direction, and the reverse one if that is not simply fast and of the same delay.
@@ -31,11 +31,11 @@ macro_rules! directions {
             /// One-way propagation delay.
             delay: Time,
             $($(#[doc = $doc])+ $field: Option<$ty>,)+
-            /// The other direction; unlimited and of the same delay if absent.
+            /// The other direction; unlimited and with the same delay if absent.
             reverse: Option<RawReverse>,
         }
 
-        /// The other direction of a hop. What is absent is: an unlimited rate, the forward direction's delay, no impairments.
+        /// The other direction of a hop. Defaults: an unlimited rate, the forward direction's delay, no impairments.
         #[derive(Deserialize, JsonSchema, Default, Debug)]
         #[serde(deny_unknown_fields)]
         #[schemars(rename = "Reverse")]
@@ -73,15 +73,15 @@ macro_rules! directions {
 directions! {
     /// Queue in front of the link: its room, or a table with its `discipline`; drop tail with room for "300 ms" if absent.
     queue: At<RawQueue>,
-    /// Queue above which drop tail marks ECN-capable packets; never if absent.
+    /// Queue size above which drop tail marks ECN-capable packets; never if absent.
     ecn_threshold: At<Queue>,
     /// Random loss; none if absent.
     loss: At<RawLoss>,
-    /// Where random loss happens; "egress" if absent.
+    /// Where random loss occurs; "egress" if absent.
     loss_place: RawLossPlace,
     /// Random extra delay; none if absent.
     jitter: At<RawJitter>,
-    /// Packets held back so that later ones pass them; none if absent.
+    /// Packets held back so that later ones overtake them; none if absent.
     reorder: At<RawReorder>,
     /// Probability that a packet arrives twice; 0 if absent.
     duplicate: At<f64>,

@@ -1,4 +1,4 @@
-//! Where the media of a flow comes from.
+//! Media sources of a flow.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use weir_media::y4m::Y4mReader;
 use weir_media::{PictureSource, RateChange, ScenesConfig, VideoCodec};
 use weir_units::{DataSize, TimeDelta};
 
-/// Where media come from.
+/// Source of the media.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Source {
     /// Packets of full payload, spaced evenly so that the target rate is met exactly.
@@ -22,7 +22,7 @@ pub enum Source {
     Trace {
         /// Frames a second.
         fps: f64,
-        /// File name as the scenario gives it.
+        /// File name as written in the scenario.
         file: String,
         /// Frame sizes in order; it repeats.
         sizes: Arc<[DataSize]>,
@@ -34,7 +34,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Frames a second, where it makes frames.
+    /// Frames per second, if it makes frames.
     pub fn frame_rate(&self) -> Option<f64> {
         match self {
             Self::PerfectPackets => None,
@@ -46,22 +46,22 @@ impl Source {
     }
 }
 
-/// A real encoder and what it codes.
+/// A real encoder and its material.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Video {
     /// How pictures are coded.
     pub codec: VideoCodec,
-    /// The library that does it; the first that is built in where absent.
+    /// The encoder's library; the first that is built in if absent.
     pub library: Option<String>,
     /// The pictures; they repeat.
     pub clip: Clip,
     /// Pictures a second.
     pub fps: f64,
-    /// Frames from one key frame to the next where none is asked for; none where absent.
+    /// Frames between unrequested key frames; none if absent.
     pub gop: Option<u32>,
-    /// What a new target does.
+    /// The effect of a new target.
     pub rate_change: RateChange,
-    /// Most bytes of a slice; one slice a frame where absent.
+    /// Maximum bytes of a slice; one slice per frame if absent.
     pub slice_size: Option<DataSize>,
 }
 
@@ -87,7 +87,7 @@ pub enum Clip {
 }
 
 impl Clip {
-    /// Width and height of its pictures; of a file by its header, where that is sound.
+    /// Width and height of its pictures; for a file by its header, if that is valid.
     pub fn size(&self) -> Option<(u32, u32)> {
         match self {
             Self::BuiltIn { width, height, .. } => Some((*width, *height)),
@@ -111,6 +111,6 @@ pub struct Statistical {
     pub interval_scale: f64,
     /// Scale of the Laplacian deviation of frame sizes (SCALE_B).
     pub size_scale: f64,
-    /// Distance between key frames; none where absent.
+    /// Interval of key frames; none if absent.
     pub key_interval: Option<TimeDelta>,
 }

@@ -1,8 +1,8 @@
-//! Scenario files: what they may say, how they are read and what they become.
+//! Scenario files: their contents, parsing and resolution.
 //!
 //! A file is TOML with units in its quantities; `scenarios/schema.json` describes every field. It is read by
-//! [`ScenarioFile`], which checks every variant with every controller at once, and becomes one [`Scenario`] for
-//! each run: plain values, nothing left to look up.
+//! [`ScenarioFile`], which checks every variant with every controller at once, and becomes one [`Scenario`] per run:
+//! plain values without references.
 //!
 //! ```
 //! use weir_cc::Registry;

@@ -10,21 +10,21 @@ use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 /// One run's description, without placeholders: one variant, one controller for each flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
-    /// Name by which it is found, such as `rmcat-comparison/responsiveness`, or the file's stem.
+    /// The name by which it is found, such as `rmcat-comparison/responsiveness`, or the file's stem.
     pub name: String,
     /// One line for headings.
     pub title: String,
-    /// What the scenario shows and where it comes from.
+    /// What the scenario shows, and its source.
     pub doc: String,
-    /// The variant's name, where the file has variants.
+    /// The variant's name, if the file has variants.
     pub variant: Option<String>,
-    /// The controller that took the place of `$controller`, where the file has that placeholder.
+    /// The controller that replaced `$controller`, if the file has that placeholder.
     pub controller: Option<String>,
     /// Simulated time.
     pub duration: TimeDelta,
-    /// Seed when the caller gives none.
+    /// Seed if the caller gives none.
     pub seed: u64,
-    /// Runs in a reproduction where the command line does not say how many.
+    /// Runs in a reproduction if the command line does not state a number.
     pub runs: Option<u32>,
     /// Distance between two points of the time series.
     pub sample_interval: TimeDelta,
@@ -32,11 +32,11 @@ pub struct Scenario {
     pub topology: Topology,
     /// All links, both directions; flows refer to them by index.
     pub links: Vec<Link>,
-    /// Index of the link whose capacity utilisation is measured against.
+    /// Index of the link against whose capacity utilisation is measured.
     pub bottleneck: usize,
     /// All flows, in the order of the file.
     pub flows: Vec<Flow>,
-    /// Spans of time that are summarised apart, such as the steps of a capacity schedule.
+    /// Time intervals that are summarised separately, such as the steps of a capacity schedule.
     pub windows: Vec<Window>,
 }
 
@@ -73,20 +73,20 @@ pub struct Window {
     pub name: String,
     /// Beginning, from the start of the run.
     pub from: TimeDelta,
-    /// End, not included; never after the end of the run.
+    /// End, exclusive; never after the end of the run.
     pub to: TimeDelta,
 }
 
-/// Shape of the network. Flows carry their own list of links, so that this is for people and plots.
+/// Shape of the network. Flows carry their own list of links, so this is for display and plots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topology {
-    /// One link each way between two hosts.
+    /// One link in each direction between two hosts.
     PointToPoint,
-    /// One shared link each way, every flow with its own access links.
+    /// One shared link in each direction, every flow with its own access links.
     Dumbbell,
-    /// Several links in a row; flows enter and leave where they say.
+    /// Several links in a row; flows enter and leave where they state.
     ParkingLot,
-    /// Links in any order; each flow has its own row of them.
+    /// Links in any order; each flow has its own list of them.
     Network,
 }
 
@@ -95,15 +95,15 @@ pub enum Topology {
 pub struct Link {
     /// Name in the file; the other direction of `x` is `x.reverse`.
     pub name: String,
-    /// What it does to packets.
+    /// Its path model.
     pub config: LinkConfig,
-    /// The trace file or the 3G pattern that its capacity is read from; none where the file gives rates.
+    /// The trace file or the 3G pattern of its capacity; none if the file states rates.
     pub trace: Option<String>,
-    /// A base station that reports to flows what the link can carry.
+    /// A base station that reports the link's capacity to flows.
     pub assist: Option<Assist>,
 }
 
-/// A base station at a link: it reports to RTP flows an even share of the capacity.
+/// A base station at a link: it reports an even share of the capacity to RTP flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Assist {
     /// Whether it reports to media senders.
@@ -112,37 +112,37 @@ pub struct Assist {
     pub tells_receiver: bool,
     /// Interval of notices while the capacity changes little.
     pub interval: TimeDelta,
-    /// Change of the rate, as a share of the one last reported, that is reported at once.
+    /// Relative change of the rate since the last report that is reported at once.
     pub threshold: f64,
-    /// How long a notice takes.
+    /// Delay of a notice.
     pub delay: TimeDelta,
-    /// Time in which the queue is to drain; the queue is left out where absent.
+    /// Time in which the queue should drain; the queue is ignored if absent.
     pub drain: Option<TimeDelta>,
 }
 
 /// A stream of packets from one host to another.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Flow {
-    /// Name in the file, unique; `name-1`, `name-2` ... where the file gives a count.
+    /// Name in the file, unique; `name-1`, `name-2` ... if the file has a count.
     pub name: String,
     /// Indices into [`Scenario::links`] that its packets cross, in order.
     pub forward: Vec<usize>,
     /// Links that feedback or acknowledgements cross, in order.
     pub reverse: Vec<usize>,
-    /// One-way delay of its own access links together, in each direction.
+    /// Total one-way delay of its own access links, in each direction.
     pub access_delay: TimeDelta,
-    /// Rate of its own access links; not limited where absent.
+    /// Rate of its own access links; unlimited if absent.
     pub access_rate: Option<DataRate>,
     /// Instant at which it starts.
     pub start: TimeDelta,
-    /// Instant at which it stops; never after the end of the run.
+    /// Time at which it stops; never after the end of the run.
     pub stop: TimeDelta,
-    /// What it sends.
+    /// Its traffic.
     pub kind: FlowKind,
 }
 
 impl Flow {
-    /// The RTP part, where it is an RTP flow.
+    /// The RTP part, if it is an RTP flow.
     pub fn rtp(&self) -> Option<&RtpFlow> {
         match &self.kind {
             FlowKind::Rtp(r) => Some(r),
@@ -151,7 +151,7 @@ impl Flow {
     }
 }
 
-/// What a flow sends.
+/// The traffic of a flow.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a scenario has a handful of flows")]
 pub enum FlowKind {
@@ -170,68 +170,68 @@ pub enum FlowKind {
 pub struct RtpFlow {
     /// The controller's name in the registry.
     pub controller: String,
-    /// Its parameters, known to exist and to lie in their ranges.
+    /// Its parameters, known to exist and to be in range.
     pub params: Vec<(String, f64)>,
-    /// Least media rate.
+    /// Minimum media rate.
     pub floor: DataRate,
     /// Greatest media rate.
     pub ceiling: DataRate,
     /// Media rate before the first feedback.
     pub start_rate: DataRate,
-    /// Spans in which the source is paused, in order, apart from one another.
+    /// Intervals in which the source is paused, in order and disjoint.
     pub pauses: Vec<(TimeDelta, TimeDelta)>,
-    /// Where the media come from.
+    /// Source of the media.
     pub source: Source,
-    /// The streams that share the target, where the flow has several; [`Self::source`] does not count then.
+    /// The streams that share the target, if the flow has several; [`Self::source`] is then ignored.
     pub streams: Vec<RtpStream>,
-    /// Most bytes of payload in an RTP packet.
+    /// Maximum payload of an RTP packet in bytes.
     pub payload: DataSize,
-    /// Delay after sending at which a frame is played; later packets count as discarded. None: nothing is discarded.
+    /// Delay after sending at which a frame is played; later packets are discarded. None: nothing is discarded.
     pub playout_deadline: Option<TimeDelta>,
-    /// Per-packet feedback: the controller's own plan with the file's changes. None where it takes none.
+    /// Per-packet feedback: the controller's plan with the file's changes. None if it uses none.
     pub feedback: Option<FeedbackPlan>,
-    /// Receiver reports as the controller asks for them; RFC 3550's own timing where absent.
+    /// Receiver reports as requested by the controller; RFC 3550's timing if absent.
     pub reports: Option<ReportPlan>,
     /// UDP and IP headers around each packet.
     pub header_overhead: DataSize,
-    /// Session bandwidth, of which RTCP takes 5 %.
+    /// Session bandwidth, of which RTCP uses 5 %.
     pub session_bandwidth: DataRate,
-    /// Least average distance of regular RTCP reports.
+    /// Minimum average interval of regular RTCP reports.
     pub rtcp_interval: TimeDelta,
     /// Rules by which the flow stops for good.
     pub circuit_breaker: Option<CircuitBreaker>,
-    /// Who chooses the mechanisms of error resilience; none where absent.
+    /// Selection of the error resilience mechanisms; none if absent.
     pub resilience: Option<weir_media::resilience::Choice>,
-    /// Whether receiver reports count packets that were sent again as received.
+    /// Whether receiver reports count retransmitted packets as received.
     pub count_retransmissions: bool,
-    /// ECN codepoint of its packets: the controller's where the scenario has `ecn = true`.
+    /// ECN codepoint of its packets: the controller's if the scenario has `ecn = true`.
     pub ecn: Ecn,
     /// Whether the controller adapts its rate.
     pub adapts: bool,
-    /// The DCCP connection that it goes over; UDP alone where absent.
+    /// The DCCP connection that carries it; UDP alone if absent.
     pub dccp: Option<DccpSettings>,
 }
 
 /// One of the streams of an RTP flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RtpStream {
-    /// Its name in results; encodings of a simulcast have their number behind a colon.
+    /// Its name in results; encodings of a simulcast have their number after a colon.
     pub name: String,
-    /// What it asks for of the target.
+    /// Its demand on the target.
     pub demand: weir_session::allocation::Demand,
-    /// Where its frames come from.
+    /// Source of its frames.
     pub source: StreamSource,
 }
 
-/// Where the frames of a stream come from.
+/// Source of the frames of a stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum StreamSource {
     /// Speech under Opus, as a model.
     Audio {
-        /// Whether the talker pauses, and pauses send next to nothing.
+        /// Whether the talker pauses, and pauses send almost nothing.
         dtx: bool,
     },
-    /// Frames of the size that the stream's rate gives.
+    /// Frames of the size given by the stream's rate.
     Frames {
         /// Frames a second.
         fps: f64,
@@ -243,7 +243,7 @@ pub enum StreamSource {
 pub enum CircuitBreaker {
     /// RFC 8083 with its recommended values.
     Rfc8083,
-    /// The rules before it with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
+    /// The previous rules with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
     Thesis2013,
     /// The same with TCP's full throughput equation.
     Thesis2013Full,
@@ -265,15 +265,15 @@ impl CircuitBreaker {
 pub struct TcpFlow {
     /// Congestion control.
     pub algorithm: TcpAlgorithm,
-    /// What it has to send.
+    /// Its data to send.
     pub traffic: TcpTraffic,
     /// Payload of a full segment.
     pub segment: DataSize,
     /// Whether the receiver delays acknowledgements (RFC 5681, section 4.2).
     pub delayed_acks: bool,
-    /// Segments that a new connection sends at first.
+    /// Initial window of a new connection in segments.
     pub initial_window: u32,
-    /// Segments in flight at most, where the file bounds them.
+    /// Maximum segments in flight, if the file bounds them.
     pub max_window: Option<u32>,
     /// Whether losses are found by selective acknowledgements (RFC 6675) rather than by RFC 6582's rules.
     pub sack: bool,
@@ -281,7 +281,7 @@ pub struct TcpFlow {
     pub timestamps: bool,
     /// Whether connections open with a handshake.
     pub handshake: bool,
-    /// Least retransmission timeout.
+    /// Minimum retransmission timeout.
     pub min_rto: TimeDelta,
 }
 
@@ -300,24 +300,24 @@ pub enum TcpAlgorithm {
     Scalable,
 }
 
-/// What a TCP flow has to send.
+/// The data to send of a TCP flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TcpTraffic {
-    /// Without end, from start to stop.
+    /// Unlimited, from start to stop.
     Bulk,
-    /// A live source's data at a rate; what the network has not taken waits.
+    /// A live source's data at a rate; data that the network has not accepted waits.
     Stream {
-        /// The rate of the data, headers not counted.
+        /// The rate of the data, without headers.
         rate: DataRate,
     },
-    /// Flows that arrive as a Poisson process, each one object on a connection of its own.
+    /// Flows that arrive as a Poisson process, each one object on its own connection.
     Short {
         /// Flows a second.
         arrivals: f64,
         /// Size of an object, in bytes.
         size: Distribution,
     },
-    /// Objects one after another, with idle times between.
+    /// Consecutive objects, with idle times between.
     OnOff {
         /// Size of an object, in bytes.
         size: Distribution,
@@ -325,7 +325,7 @@ pub enum TcpTraffic {
         idle: Distribution,
         /// Whether the first object starts at once or after an idle time.
         starts_on: bool,
-        /// Whether all go over one connection rather than each on a new one.
+        /// Whether all use one connection rather than each a new one.
         persistent: bool,
     },
 }
@@ -337,7 +337,7 @@ pub enum Distribution {
     Constant(f64),
     /// Anything between, alike.
     Uniform {
-        /// Least.
+        /// Minimum.
         min: f64,
         /// Greatest.
         max: f64,
@@ -363,6 +363,6 @@ pub struct UdpFlow {
     pub rate: Capacity,
     /// Payload of a packet.
     pub payload: DataSize,
-    /// Lengths of on and off times in seconds; always on where absent.
+    /// Lengths of on and off times in seconds; always on if absent.
     pub on_off: Option<(Distribution, Distribution)>,
 }

@@ -8,13 +8,13 @@ use std::fmt;
 use weir_path::Limit;
 use weir_units::{DataRate, DataSize, TimeDelta};
 
-/// A kind of quantity: its units and how much one of each is in the base unit.
+/// A kind of quantity: its units and their factors to the base unit.
 struct Kind {
     /// With its article, for messages.
     noun: &'static str,
     example: &'static str,
     units: &'static [(&'static str, f64)],
-    /// Greatest value in the base unit, far above any use but far below where sums could saturate.
+    /// Maximum in the base unit, far above any use but far below the saturation of sums.
     max: f64,
     max_text: &'static str,
 }
@@ -43,7 +43,7 @@ impl Kind {
         let units: Vec<_> = self.units.iter().map(|u| u.0).collect();
         format!("[0-9]+(\\.[0-9]+)? ?({})", units.join("|"))
     }
-    /// The number in the base unit. Errors: what was expected, in words.
+    /// The number in the base unit. Errors: what was expected, as text.
     fn parse(&self, text: &str) -> Result<f64, String> {
         let text = text.trim();
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -105,7 +105,7 @@ macro_rules! quantity {
         pub(super) struct $name(pub(super) $ty);
 
         impl $name {
-            /// From text. Errors: what was expected, in words.
+            /// From text. Errors: what was expected, as text.
             pub(super) fn read(text: &str) -> Result<Self, String> {
                 $parse(text).map(Self)
             }

@@ -1,4 +1,4 @@
-//! Queues: how much they hold, and which discipline they follow.
+//! Queues: their capacity and discipline.
 
 use super::error::InputError;
 use super::quantity::{Queue, Time};
@@ -17,7 +17,7 @@ use weir_units::TimeDelta;
 
 const DEFAULT_LIMIT: Limit = Limit::Time(TimeDelta::from_millis(300));
 
-/// A queue: its room alone, or a table with a discipline and that one's parameters.
+/// A queue: its capacity alone, or a table with a discipline and its parameters.
 #[derive(Clone, Debug)]
 pub(super) enum RawQueue {
     Room(Queue),
@@ -37,11 +37,11 @@ impl Choice for RawQueue {
 }
 choice!(RawQueue);
 
-/// A queue with what is absent filled in.
+/// A queue with defaults filled in.
 pub(super) struct Resolved {
     pub(super) limit: Limit,
     pub(super) discipline: Discipline,
-    /// Where the file names the discipline.
+    /// Position of the discipline's name in the file, if present.
     pub(super) named: Option<Range<usize>>,
 }
 
@@ -151,7 +151,7 @@ impl JsonSchema for RawQueue {
             for p in discipline.parameters() {
                 fields.insert(p.name.into(), schema(g, &p));
             }
-            // Drop tail is what a queue follows that names no discipline.
+            // Drop tail is the discipline of a queue that names none.
             let required: &[&str] = if discipline == Discipline::default() { &[] } else { &["discipline"] };
             any.push(
                 json_schema!({

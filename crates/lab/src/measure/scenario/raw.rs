@@ -9,38 +9,39 @@ use super::spanned::{At, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A Weir scenario: a network, the flows that cross it, and what is varied between runs.
-/// Quantities are strings with a unit: rates "2 Mbps", times "100 ms", sizes "75 kB".
+/// A Weir scenario: a network, the flows that cross it, and what is varied between runs. Quantities are strings with a
+/// unit: rates "2 Mbps", times "100 ms", sizes "75 kB".
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Scenario")]
 pub(super) struct RawScenario {
     /// One line for headings.
     pub(super) title: String,
-    /// What the scenario shows and where it comes from.
+    /// What the scenario shows, and its source.
     #[serde(default)]
     pub(super) doc: String,
     /// Simulated time of a run.
     pub(super) duration: At<Time>,
     /// Seed of the first run; 1 if absent.
     pub(super) seed: Option<u64>,
-    /// Runs of each variant under each controller when a paper is reproduced and the command line does not say how many; the paper's if absent.
+    /// Runs of each variant under each controller when a paper is reproduced and the command line does not state a
+    /// number; the paper's if absent.
     pub(super) runs: Option<At<u32>>,
     /// Distance between two points of the time series; "100 ms" if absent.
     pub(super) sample_interval: Option<At<Time>>,
     /// Shape of the network; "point-to-point" if absent.
     #[serde(default)]
     pub(super) topology: RawTopology,
-    /// Controllers that take the place of "$controller", one run each; "gcc", "nada" and "scream" if absent.
+    /// Controllers that replace "$controller", one run each; "gcc", "nada" and "scream" if absent.
     pub(super) compare: Option<Vec<At<String>>>,
-    /// The link whose capacity utilisation is measured against; the first one if absent.
+    /// The link against whose capacity utilisation is measured; the first one if absent.
     pub(super) bottleneck: Option<At<String>>,
-    /// Spans of time whose results are also given apart.
+    /// Time intervals whose results are also reported separately.
     #[serde(default)]
     pub(super) windows: Vec<At<RawWindow>>,
-    /// Links by name. In a parking lot they lie in a row in the order of the file.
+    /// Links by name. In a parking lot they form a row in the order of the file.
     pub(super) links: Named<RawLink>,
-    /// A dumbbell's access links, one pair for each flow, unless the flow says otherwise.
+    /// A dumbbell's access links, one pair for each flow, unless the flow states otherwise.
     pub(super) access: Option<RawAccess>,
     /// Settings for each controller, used by flows that do not set them themselves.
     #[serde(default)]
@@ -54,15 +55,15 @@ pub(super) struct RawScenario {
     /// UDP flows without congestion control, by name.
     #[serde(default)]
     pub(super) udp: Named<RawUdp>,
-    /// DCCP flows without RTP, by name. RTP goes over DCCP under controllers such as "ccid2" and "ccid3".
+    /// DCCP flows without RTP, by name. RTP runs over DCCP under controllers such as "ccid2" and "ccid3".
     #[serde(default)]
     pub(super) dccp: Named<RawDccp>,
-    /// Named versions of the scenario. Each lays its own fields over those of the file.
+    /// Named versions of the scenario. Each overrides fields of the file.
     #[serde(default)]
     #[schemars(with = "Vec<RawVariant>")]
     #[expect(dead_code, reason = "taken out before the rest is read")]
     pub(super) variants: (),
-    /// Fields that take several values; every combination is a variant.
+    /// Fields with several values; every combination is a variant.
     #[serde(default)]
     #[schemars(with = "Vec<RawMatrix>")]
     #[expect(dead_code, reason = "taken out before the rest is read")]
@@ -74,10 +75,10 @@ pub(super) struct RawScenario {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Topology")]
 pub(super) enum RawTopology {
-    /// One link each way.
+    /// One link in each direction.
     #[default]
     PointToPoint,
-    /// One shared link each way, and access links for every flow.
+    /// One shared link in each direction, and access links for every flow.
     Dumbbell,
     /// Links in a row; a flow crosses those in its `path`.
     ParkingLot,
@@ -85,8 +86,8 @@ pub(super) enum RawTopology {
     Network,
 }
 
-/// One version of the scenario: a name, and any field of the file with another value.
-/// `links.bottleneck.loss = 0.05` changes one field and leaves the others.
+/// One version of the scenario: a name, and any field of the file with another value. `links.bottleneck.loss = 0.05`
+/// changes one field and leaves the others.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[schemars(rename = "Variant")]
 #[expect(dead_code, reason = "stands for the schema; the fields are laid over the file before it is read")]
@@ -98,7 +99,7 @@ pub(super) struct RawVariant {
     rest: serde_json::Map<String, serde_json::Value>,
 }
 
-/// One field that takes several values.
+/// One field with several values.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Matrix")]
@@ -121,7 +122,7 @@ pub(super) struct RawWindow {
     pub(super) name: String,
     /// Beginning.
     pub(super) from: Time,
-    /// End, not included.
+    /// End, exclusive.
     pub(super) to: Time,
 }
 
@@ -132,6 +133,6 @@ pub(super) struct RawWindow {
 pub(super) struct RawAccess {
     /// Rate; not limited if absent.
     pub(super) rate: Option<At<Rate>>,
-    /// One-way delay of the links at both ends together.
+    /// Total one-way delay of the links at both ends.
     pub(super) delay: Option<Time>,
 }

@@ -26,7 +26,7 @@ macro_rules! flow {
             pub(super) start: Option<At<Time>>,
             /// When it stops; at the end of the run if absent.
             pub(super) stop: Option<At<Time>>,
-            /// How many flows of this kind there are, named `name-1`, `name-2` and so on; one if absent.
+            /// Number of flows of this kind, named `name-1`, `name-2` and so on; one if absent.
             pub(super) count: Option<At<u32>>,
             /// Time between the starts of those flows; none if absent.
             pub(super) stagger: Option<Time>,
@@ -35,7 +35,7 @@ macro_rules! flow {
             pub(super) direction: RawDirection,
             /// Links that it crosses, neighbours in the order of the file (in a network any, in the order given here); all of them if absent.
             pub(super) path: Option<At<Vec<At<String>>>>,
-            /// One-way delay of its own access links together; the file's `access.delay` if absent.
+            /// Total one-way delay of its own access links; the file's `access.delay` if absent.
             pub(super) access_delay: Option<Time>,
             /// Rate of its own access links; the file's `access.rate` if absent.
             pub(super) access_rate: Option<At<Rate>>,

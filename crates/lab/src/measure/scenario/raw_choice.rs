@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Hands a string or a number to one reader and a table to another.
+/// Passes a string or a number to one reader and a table to another.
 pub(super) trait Choice: Sized {
     type Fields: for<'de> Deserialize<'de>;
     const EXPECTED: &'static str;
@@ -73,7 +73,7 @@ pub(super) enum RawNumber {
     Text(String),
 }
 
-/// A table where only a number can stand.
+/// A table where only a number is valid.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoTable {}
@@ -121,7 +121,7 @@ pub(super) enum RawDistribution<T> {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Distribution{T}")]
 pub(super) struct RawDistributionTable<T> {
-    /// Anything between two values, alike.
+    /// Uniform between two values.
     pub(super) uniform: Option<[T; 2]>,
     /// Exponential of this mean.
     pub(super) exponential: Option<T>,

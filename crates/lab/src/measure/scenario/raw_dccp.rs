@@ -23,36 +23,37 @@ pub(super) struct RawDccpSettings {
     pub(super) short_sequence_numbers: bool,
     /// Sequence Window (RFC 4340, section 7.5.2), 32 to 1,000,000; 10,000 if absent.
     pub(super) sequence_window: Option<At<u64>>,
-    /// Packets that wait for congestion control at most, before frames say how many are needed; 5, the Linux kernel's, if absent.
+    /// Maximum packets waiting for congestion control, before frames show how many are needed; 5, the Linux kernel's,
+    /// if absent.
     pub(super) queue: Option<At<u32>>,
-    /// What goes when that queue is full; "refuse" if absent.
+    /// What is dropped when that queue is full; "refuse" if absent.
     #[serde(default)]
     pub(super) when_full: RawQueuePolicy,
-    /// Whether that queue is made twice as long by a frame that does not fit it, and as long as the largest of a thousand frames
-    /// after these (Jero, 2013, section 3.2.1), under RTP; true if absent.
+    /// Whether a frame that does not fit that queue doubles its capacity, which later becomes that of the largest of a
+    /// thousand frames (Jero, 2013, section 3.2.1), under RTP; true if absent.
     pub(super) sized_by_frames: Option<bool>,
-    /// How long after its capture a frame's packets may still leave the queue, under RTP; without limit if absent.
+    /// Maximum age of a frame's packets when they leave the queue, under RTP; unlimited if absent.
     pub(super) max_wait: Option<At<Time>>,
 }
 
-/// What goes when a send queue is full.
+/// What is dropped when a send queue is full.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "QueuePolicy")]
 pub(super) enum RawQueuePolicy {
-    /// What comes is refused.
+    /// New packets are refused.
     #[default]
     Refuse,
-    /// What waits longest and matters least makes room.
+    /// The packet that has waited longest and matters least is dropped.
     DropOldest,
 }
 
 flow! {
-    /// A DCCP flow without RTP: as much as congestion control lets through, or a live source's data (`rate`).
+    /// A DCCP flow without RTP: as much as congestion control permits, or a live source's data (`rate`).
     RawDccp as "DccpFlow" {
         /// Congestion control by its number, both ways; `weir dccp list` lists them.
         ccid: At<u8>,
-        /// Rate of a live source's data, without headers; what the send queue has no room for is refused.
+        /// Rate of a live source's data, without headers; data for which the send queue has no room is refused.
         rate: Option<At<Rate>>,
         /// Application data of a packet; "1400 B" if absent.
         payload: Option<At<Size>>,

@@ -11,27 +11,27 @@ use super::spanned::{At, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Changes to a controller's per-packet feedback; without effect on controllers that take none.
+/// Changes to a controller's per-packet feedback; without effect on controllers that use none.
 #[derive(Deserialize, JsonSchema, Default, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Feedback")]
 pub(super) struct RawFeedback {
-    /// Sent exactly this often; instead of the two below.
+    /// Fixed interval; instead of the two below.
     pub(super) interval: Option<At<Time>>,
-    /// Never more often than this.
+    /// Minimum interval.
     pub(super) min_interval: Option<At<Time>>,
-    /// Never less often than this.
+    /// Maximum interval.
     pub(super) max_interval: Option<At<Time>>,
     /// Share of the received media rate that feedback may use.
     pub(super) bandwidth_share: Option<At<f64>>,
 }
 
-/// What all flows of a controller take unless they say otherwise.
+/// Settings of all flows of a controller unless they state otherwise.
 #[derive(Deserialize, JsonSchema, Default, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Controller")]
 pub(super) struct RawController {
-    /// Least media rate; "150 kbps" if absent.
+    /// Minimum media rate; "150 kbps" if absent.
     pub(super) floor: Option<At<Rate>>,
     /// Greatest media rate; "1.5 Mbps" if absent.
     pub(super) ceiling: Option<At<Rate>>,
@@ -50,7 +50,7 @@ flow! {
     RawRtp as "RtpFlow" {
         /// A controller's name, or "$controller" for each of those in `compare`.
         controller: At<String>,
-        /// Least media rate; the controller's setting if absent.
+        /// Minimum media rate; the controller's setting if absent.
         floor: Option<At<Rate>>,
         /// Greatest media rate; the controller's setting if absent.
         ceiling: Option<At<Rate>>,
@@ -67,33 +67,35 @@ flow! {
         pauses: Vec<At<RawPause>>,
         /// The media source; "perfect-packets" if absent.
         source: Option<At<RawSource>>,
-        /// The call's streams, each an RTP stream of its own under the one controller, whose target they share; in place of
-        /// `source`. One stream as `source` has it if absent.
+        /// The call's streams, each an RTP stream under the one controller, whose target they share; instead of
+        /// `source`. One stream with `source` if absent.
         #[serde(default)]
         streams: Vec<At<RawStream>>,
-        /// Most payload of an RTP packet; "1000 B" if absent.
+        /// Maximum payload of an RTP packet; "1000 B" if absent.
         payload: Option<At<Size>>,
-        /// Delay after sending at which a frame is played; packets that come later count as discarded.
+        /// Delay after sending at which a frame is played; later packets are discarded.
         playout_deadline: Option<At<Time>>,
         /// UDP and IP headers around each packet; "28 B" (IPv4) if absent, none in ns-2.
         header_overhead: Option<At<Size>>,
-        /// The RTP session's bandwidth, of which RTCP takes 5 % (RFC 3550, section 6.2); the greatest media rate if absent.
+        /// The RTP session's bandwidth, of which RTCP uses 5 % (RFC 3550, section 6.2); the maximum media rate if
+        /// absent.
         session_bandwidth: Option<At<Rate>>,
-        /// Least average distance of regular RTCP reports (RFC 4585, section 3.4), where the controller does not ask for its
-        /// own; "1 s" if absent.
+        /// Minimum average interval of regular RTCP reports (RFC 4585, section 3.4), if the controller does not request
+        /// its own; "1 s" if absent.
         rtcp_interval: Option<At<Time>>,
         /// Rules by which the flow stops for good when its path stays congested or silent; none if absent.
         circuit_breaker: Option<RawCircuitBreaker>,
-        /// Error resilience: mechanisms such as ["nack", "uep"], ["auto"] to choose them by loss and delay (Singh's
-        /// dissertation, figure 5.4); none if absent. Its longest delay is `playout_deadline`.
+        /// Error resilience: mechanisms such as ["nack", "uep"], ["auto"] to select them by loss and delay (Singh's
+        /// dissertation, figure 5.4); none if absent. Its maximum delay is `playout_deadline`.
         error_resilience: Option<At<Vec<RawResilience>>>,
-        /// Whether receiver reports count packets that were sent again as received, as WebRTC's did while they went in the
-        /// media stream itself (libwebrtc, as of 2013); false if absent. Needs "nack" or "auto" in `error_resilience`.
+        /// Whether receiver reports count retransmitted packets as received, as WebRTC's did while retransmissions were
+        /// sent in the media stream itself (libwebrtc, as of 2013); false if absent. Needs "nack" or "auto" in
+        /// `error_resilience`.
         count_retransmissions: Option<At<bool>>,
         /// Whether packets are sent as ECN-capable; false if absent.
         #[serde(default)]
         ecn: bool,
-        /// Settings of the DCCP connection, for controllers that go over one.
+        /// Settings of the DCCP connection, for controllers that use one.
         dccp: Option<At<RawDccpSettings>>,
     }
 }
@@ -105,7 +107,7 @@ flow! {
 pub(super) enum RawCircuitBreaker {
     /// RFC 8083 with its recommended values.
     Rfc8083,
-    /// The rules before it with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
+    /// The previous rules with TCP's simplified throughput equation (Singh's dissertation, section 3.7.1).
     #[serde(rename = "thesis-2013")]
     Thesis2013,
     /// The same with TCP's full throughput equation.
@@ -118,13 +120,13 @@ pub(super) enum RawCircuitBreaker {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Resilience")]
 pub(super) enum RawResilience {
-    /// All of them, as far as they fit the path; stands alone.
+    /// All mechanisms that fit the path; must be the only entry.
     Auto,
-    /// Lost packets are asked for and sent again (RFC 4585, RFC 4588).
+    /// Lost packets are requested and retransmitted (RFC 4585, RFC 4588).
     Nack,
-    /// Slices get smaller with loss, where the encoder has slices.
+    /// Slices become smaller with loss, if the encoder has slices.
     Ssa,
-    /// The encoder goes back to pictures that have arrived, where it can.
+    /// The encoder refers back to received pictures, if it can.
     Rps,
     /// Repair packets for key frames and frames that others refer to.
     Uep,
@@ -142,8 +144,8 @@ pub(super) struct RawPause {
 }
 
 flow! {
-    /// A TCP flow: bulk, a live source's data (`rate`), one object after another (`size` and `idle`), or short flows
-    /// that come and go (`size` and `arrivals`), which count as one flow in results.
+    /// A TCP flow: bulk, a live source's data (`rate`), consecutive objects (`size` and `idle`), or short flows (`size`
+    /// and `arrivals`), which count as one flow in results.
     RawTcp as "TcpFlow" {
         /// Congestion control.
         algorithm: RawTcpAlgorithm,
@@ -151,9 +153,9 @@ flow! {
         size: Option<At<RawDistribution<Size>>>,
         /// Idle time after an object: a time, or a distribution of times.
         idle: Option<At<RawDistribution<Time>>>,
-        /// Short flows that begin in a second, on average: a Poisson process, each flow one object on a new connection.
+        /// Mean number of short flows started per second: a Poisson process, each flow one object on a new connection.
         arrivals: Option<At<f64>>,
-        /// Rate of a live source's data, without headers; what the network has not taken waits at the sender.
+        /// Rate of a live source's data, without headers; data that the network has not accepted waits at the sender.
         rate: Option<At<Rate>>,
         /// Whether an on-off flow starts with an object; otherwise with an idle time. True if absent.
         starts_on: Option<At<bool>>,
@@ -164,17 +166,17 @@ flow! {
         segment: Option<At<Size>>,
         /// Whether acknowledgements are delayed; true if absent.
         delayed_acks: Option<bool>,
-        /// Segments that a new connection sends at first; 10 (RFC 6928) if absent, 2 in ns-2.
+        /// Initial window of a new connection in segments; 10 (RFC 6928) if absent, 2 in ns-2.
         initial_window: Option<At<u32>>,
-        /// Segments in flight at most, whatever the network would bear; 16 MiB if absent, 20 in ns-2.
+        /// Maximum segments in flight; 16 MiB if absent, 20 in ns-2.
         max_window: Option<At<u32>>,
-        /// Selective acknowledgements (RFC 6675); true if absent. False gives the recovery of RFC 6582.
+        /// Selective acknowledgements (RFC 6675); true if absent. False selects the recovery of RFC 6582.
         sack: Option<bool>,
         /// Timestamps, which take 12 bytes of each segment; true if absent.
         timestamps: Option<bool>,
         /// Whether connections open with a handshake; true if absent, never in ns-2.
         handshake: Option<bool>,
-        /// Least retransmission timeout; "1 s" (RFC 6298) if absent, "200 ms" in ns-2 and Linux.
+        /// Minimum retransmission timeout; "1 s" (RFC 6298) if absent, "200 ms" in ns-2 and Linux.
         min_rto: Option<At<Time>>,
     }
 }

@@ -45,7 +45,7 @@ pub(super) const MODELS: &[(&str, RawModel)] = &[
     ("scenes", RawModel::Scenes),
 ];
 
-/// A media source with options. Each option belongs to the models that it names.
+/// A media source with options. Each option lists the models to which it applies.
 #[derive(Deserialize, JsonSchema, Clone, Default, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Source")]
@@ -64,50 +64,50 @@ pub(super) struct RawSourceTable {
     pub(super) interval_scale: Option<At<f64>>,
     /// Scale of the deviation of frame sizes (SCALE_B); 0.15 if absent. statistical.
     pub(super) size_scale: Option<At<f64>>,
-    /// Distance between key frames; none if absent, "10 s" for scenes. statistical, scenes.
+    /// Interval of key frames; none if absent, "10 s" for scenes. statistical, scenes.
     pub(super) key_interval: Option<At<Time>>,
-    /// A file of frame sizes in bytes, one a line, looked for beside the scenario file. trace.
+    /// A file of frame sizes in bytes, one per line, searched beside the scenario file. trace.
     pub(super) file: Option<At<String>>,
     /// "H264", "VP8" or "VP9"; "H264" if absent. encoder.
     pub(super) codec: Option<At<String>>,
-    /// The library that encodes, such as "openh264"; the first that is built in if absent. encoder.
+    /// The encoder's library, such as "openh264"; the first that is built in if absent. encoder.
     pub(super) library: Option<At<String>>,
-    /// A built-in clip by name, or a Y4M file, looked for beside the scenario file; it repeats. "talking-head" if absent.
+    /// A built-in clip by name, or a Y4M file, searched beside the scenario file; it repeats. "talking-head" if absent.
     /// encoder.
     pub(super) clip: Option<At<String>>,
-    /// Width and height of a built-in clip, such as "640x480"; that is what is there if absent. encoder.
+    /// Width and height of a built-in clip, such as "640x480", which is the default. encoder.
     pub(super) picture: Option<At<String>>,
-    /// Frames from one key frame to the next where none is asked for; none if absent. encoder.
+    /// Frames between unrequested key frames; none if absent. encoder.
     pub(super) gop: Option<At<u32>>,
-    /// What a new target does to the encoder: "seamless" or "restart"; "seamless" if absent, "restart" for scenes. encoder,
-    /// scenes.
+    /// The effect of a new target on the encoder: "seamless" or "restart"; "seamless" if absent, "restart" for scenes.
+    /// encoder, scenes.
     pub(super) rate_change: Option<At<RawRateChange>>,
-    /// Most bytes of a slice; one slice a frame if absent. encoder.
+    /// Maximum bytes of a slice; one slice per frame if absent. encoder.
     pub(super) slice_size: Option<At<Size>>,
-    /// What is filmed: "movie" or "conference"; "movie" if absent. scenes.
+    /// The material: "movie" or "conference"; "movie" if absent. scenes.
     pub(super) material: Option<At<RawMaterial>>,
-    /// The range in which the rate that the material wants usually is: the 10th and 90th percentile of a movie's scenes, a
+    /// Usual range of the rate that the material needs: the 10th and 90th percentile of a movie's scenes, a
     /// conference's whole band; ["8 Mbps", "30 Mbps"] and ["17.4 Mbps", "27.4 Mbps"] if absent. scenes.
     pub(super) usual: Option<At<[Rate; 2]>>,
-    /// The highest rate that the material wants; "55 Mbps" if absent. scenes.
+    /// The maximum rate that the material needs; "55 Mbps" if absent. scenes.
     pub(super) peak: Option<At<Rate>>,
     /// Mean length of a movie's scenes; "3.6 s" if absent. scenes.
     pub(super) scene_length: Option<At<Time>>,
     /// Share of a movie's scenes that are titles; 0.03 if absent. scenes.
     pub(super) titles: Option<At<f64>>,
-    /// Rate that titles want; "8 kbps" if absent. scenes.
+    /// Rate that titles need; "8 kbps" if absent. scenes.
     pub(super) title_rate: Option<At<Rate>>,
     /// Random deviation of frame sizes, as a share; 0.15 for a movie and 0.08 for a conference if absent. scenes.
     pub(super) frame_noise: Option<At<f64>>,
     /// Size of a key frame over that of others; 4 if absent. scenes.
     pub(super) key_ratio: Option<At<f64>>,
-    /// What the coarsest quantiser leaves of the rate that the material wants, as a share; 0.05 if absent. scenes.
+    /// The fraction of the material's rate left by the coarsest quantiser; 0.05 if absent. scenes.
     pub(super) coarsest: Option<At<f64>>,
-    /// Time over which smaller frames make up for a large one; "2 s" if absent. scenes.
+    /// Time over which smaller frames compensate for a large one; "2 s" if absent. scenes.
     pub(super) balance: Option<At<Time>>,
 }
 
-/// What is filmed.
+/// The material.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Material")]
@@ -118,14 +118,14 @@ pub(super) enum RawMaterial {
     Conference,
 }
 
-/// What an encoder does at a new target.
+/// The encoder's reaction to a new target.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "RateChange")]
 pub(super) enum RawRateChange {
     /// It follows from the next frame on.
     Seamless,
-    /// It starts again with a key frame.
+    /// It restarts with a key frame.
     Restart,
 }
 

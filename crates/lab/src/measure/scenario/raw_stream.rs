@@ -5,19 +5,19 @@ use super::spanned::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What a stream carries.
+/// Kind of a stream's media.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "StreamMedia")]
 pub(super) enum RawMedia {
     /// Speech under Opus, as a model: served before video.
     Audio,
-    /// Pictures: frames of the size that the stream's rate gives.
+    /// Pictures: frames of the size given by the stream's rate.
     #[default]
     Video,
 }
 
-/// How much a stream counts beside the others of its flow: each level has twice the weight of the one before (RFC 8835).
+/// Weight of a stream among those of its flow: each level has twice the weight of the one before (RFC 8835).
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "StreamPriority")]
@@ -51,21 +51,21 @@ pub(super) struct RawEncoding {
 pub(super) struct RawStream {
     /// Its name in results.
     pub(super) name: At<String>,
-    /// What it carries; "video" if absent.
+    /// Kind of media; "video" if absent.
     #[serde(default)]
     pub(super) media: RawMedia,
     /// Rate below which it is of no use; zero if absent. Of audio, headers included.
     pub(super) least: Option<At<Rate>>,
-    /// Rate above which it gains nothing; the flow's ceiling if absent. Of audio, headers included.
+    /// Rate above which it gains nothing; the flow's ceiling if absent. For audio, headers included.
     pub(super) most: Option<At<Rate>>,
-    /// Weight beside the other streams; "low" if absent.
+    /// Weight among the streams; "low" if absent.
     #[serde(default)]
     pub(super) priority: RawPriority,
     /// Frames a second of video; 30 if absent.
     pub(super) fps: Option<At<f64>>,
-    /// Whether a talker pauses (ITU-T P.59) and pauses send next to nothing (DTX); false if absent. Audio alone.
+    /// Whether a talker pauses (ITU-T P.59) and pauses send almost nothing (DTX); false if absent. Audio only.
     pub(super) dtx: Option<At<bool>>,
-    /// Encodings of a simulcast, the lowest first, each an RTP stream of its own; in place of `least` and `most`. Video alone.
+    /// Encodings of a simulcast, the lowest first, each its own RTP stream; instead of `least` and `most`. Video only.
     #[serde(default)]
     pub(super) encodings: Vec<At<RawEncoding>>,
 }

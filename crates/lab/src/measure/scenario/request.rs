@@ -1,8 +1,8 @@
-//! What a file is resolved for.
+//! Inputs to the resolution of a file.
 
 use weir_cc::Registry;
 
-/// What a file is resolved for, and what it may draw on.
+/// Inputs to the resolution of a file.
 pub(super) struct Request<'a> {
     pub(super) name: &'a str,
     pub(super) variant: Option<&'a str>,

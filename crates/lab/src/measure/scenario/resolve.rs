@@ -1,4 +1,4 @@
-//! From a file as written to a scenario ready to run: defaults filled in, names looked up, values checked.
+//! From a file as written to a runnable scenario: defaults filled in, names looked up, values checked.
 
 use super::error::InputError;
 use super::link;

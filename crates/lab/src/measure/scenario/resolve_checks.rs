@@ -7,7 +7,7 @@ use super::tree::Text;
 use weir_path::Limit;
 use weir_units::TimeDelta;
 
-/// A name that can stand in paths, file names and tables.
+/// A name that is valid in paths, file names and tables.
 pub(super) fn check_name(text: &Text, name: &At<String>) -> Result<(), InputError> {
     let ok = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.value.is_empty() || name.value.len() > 64 || !name.value.chars().all(ok) {
@@ -26,7 +26,7 @@ pub(super) fn positive(text: &Text, t: &At<Time>) -> Result<TimeDelta, InputErro
     Err(text.error(t.span.clone(), "expected a time above zero"))
 }
 
-/// A queue that holds something.
+/// A queue with a capacity above zero.
 pub(super) fn positive_queue(text: &Text, q: &At<Queue>) -> Result<Limit, InputError> {
     let zero = match q.value.0 {
         Limit::Unlimited => false,

@@ -1,4 +1,4 @@
-//! DCCP flows, and the connections of RTP flows that go over one.
+//! DCCP flows, and the connections of RTP flows that use one.
 
 use super::dccp::{DccpFlow, DccpSettings};
 use super::error::InputError;
@@ -35,7 +35,7 @@ impl Flows<'_> {
     pub(super) fn rtp_over_dccp(&self, spec: &Spec, f: &RawRtp) -> Result<Option<DccpSettings>, InputError> {
         let Transport::Dccp { ccid } = spec.transport else {
             return match &f.dccp {
-                // Other controllers of a comparison may have use for it.
+                // Other controllers of a comparison may use it.
                 Some(raw) if f.controller.value != super::resolve_flow::PLACEHOLDER => Err(self
                     .text
                     .error(raw.span.clone(), format!("the controller `{}` goes over UDP", spec.name))

@@ -19,7 +19,7 @@ use weir_cc::{FeedbackPlan, Limits, Setup, Spec};
 use weir_media::resilience::{Choice, Mechanisms};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Stands for every controller in `compare`.
+/// Represents every controller in `compare`.
 pub(super) const PLACEHOLDER: &str = "$controller";
 /// RFC 8867, section 4.3: bit rate range and start-up rate.
 const DEFAULT_FLOOR: DataRate = DataRate::from_kbps(150);
@@ -112,7 +112,7 @@ impl Flows<'_> {
         }
     }
 
-    /// One flow, or as many as `count` says.
+    /// One flow, or as many as `count` states.
     fn spread(&self, name: &At<String>, c: &Common<'_>, kind: FlowKind) -> Result<Vec<Flow>, InputError> {
         check_name(self.text, name)?;
         let start = c.start.as_ref().map_or(TimeDelta::ZERO, |t| t.value.0);

@@ -1,4 +1,4 @@
-//! Where the media of a flow comes from, looked up and checked.
+//! Media sources of a flow, looked up and checked.
 
 use super::error::InputError;
 use super::media::{Source, Statistical};
@@ -63,7 +63,7 @@ impl Flows<'_> {
             RawModel::PerfectFrames => Source::PerfectFrames { fps },
             RawModel::Statistical => Source::Statistical(Statistical {
                 fps,
-                // RFC 8867, section 4.3, asks for 100 ms where RFC 8593 has 200 ms as an example.
+                // RFC 8867, section 4.3, requires 100 ms where RFC 8593 has 200 ms as an example.
                 reaction: o.reaction.as_ref().map_or(TimeDelta::from_millis(100), |t| t.value.0),
                 burst_frames: o.burst_frames.as_ref().map_or(8, |n| n.value),
                 burst_size: o.burst_size.as_ref().map_or(DataSize::from_bytes(13_500), |s| s.value.0),

@@ -11,7 +11,7 @@ use weir_session::allocation::{Demand, MediaKind, Priority};
 use weir_units::DataRate;
 
 impl Flows<'_> {
-    /// The streams of a flow with this ceiling; none where the file has none.
+    /// The streams of a flow with this ceiling; none if the file has none.
     pub(super) fn streams(&self, raw: &[At<RawStream>], ceiling: DataRate) -> Result<Vec<RtpStream>, InputError> {
         let mut all: Vec<RtpStream> = Vec::new();
         for (index, stream) in raw.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What TCP and UDP flows send.
+//! Traffic of TCP and UDP flows.
 
 use super::capacity;
 use super::error::InputError;
@@ -15,7 +15,7 @@ use weir_units::{DataSize, TimeDelta};
 
 /// An Ethernet frame's 1,500 bytes less IP and TCP headers with timestamps.
 const DEFAULT_SEGMENT: DataSize = DataSize::from_bytes(1_448);
-/// Short flows a second at most.
+/// Maximum short flows per second.
 const MAX_ARRIVALS: f64 = 1e6;
 
 impl Flows<'_> {
@@ -57,7 +57,7 @@ impl Flows<'_> {
     }
 
     fn tcp_traffic(&self, f: &RawTcp, span: &Range<usize>) -> Result<TcpTraffic, InputError> {
-        // Fields that belong to one kind of traffic only.
+        // Fields of one kind of traffic only.
         let on_off = f.size.is_some() && f.idle.is_some();
         for (name, at) in [("starts_on", &f.starts_on), ("persistent", &f.persistent)] {
             if let (Some(at), false) = (at, on_off) {

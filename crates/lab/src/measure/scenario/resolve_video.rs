@@ -11,17 +11,17 @@ use weir_media::clip::Character;
 use weir_media::{MAX_SIDE, RateChange, VideoCodec};
 use weir_units::DataSize;
 
-/// Clips that are built in; the first is the default.
+/// Built-in clips; the first is the default.
 const CLIPS: [&str; Character::ALL.len()] = {
     let [a, b, c, d] = Character::ALL;
     [a.name(), b.name(), c.name(), d.name()]
 };
-/// Size of a built-in clip where the scenario names none.
+/// Size of a built-in clip if the scenario names none.
 const DEFAULT_SIZE: (u32, u32) = (640, 480);
 /// Bounds of a slice: below, headers outweigh content; above, a slice is no slice.
 const SLICE_BYTES: std::ops::RangeInclusive<u64> = 50..=65_000;
 
-/// The encoder of a source's options. Errors: what is not known or not in bounds, at its place.
+/// The encoder of a source's options. Errors: unknown or out-of-range values, with their positions.
 pub(super) fn encoder(
     text: &Text,
     options: &RawSourceTable,

@@ -1,4 +1,4 @@
-//! Values that know their place in the file.
+//! Values with their positions in the file.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A value and the bytes of the file that it came from.
+/// A value and its byte range in the file.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub(super) value: T,

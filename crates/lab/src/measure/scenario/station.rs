@@ -1,4 +1,4 @@
-//! Base stations: which links have one, and what they report.
+//! Base stations: their links, and their reports.
 
 use super::error::InputError;
 use super::model::{Assist, Flow, Link};
@@ -10,24 +10,25 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use weir_units::TimeDelta;
 
-/// A base station that reports to RTP flows what its link can carry, by RTCP TMMBR messages of its own.
+/// A base station that reports its link's capacity to RTP flows, by RTCP TMMBR messages of its own.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Assist")]
 pub(super) struct RawAssist {
-    /// Which end it reports to.
+    /// The end to which it reports.
     pub(super) tells: RawTells,
     /// Interval of notices while the capacity changes little; "1 s" if absent.
     pub(super) interval: Option<At<Time>>,
-    /// Change of the rate, as a share of the one last reported, that is reported at once; 0.05 if absent.
+    /// Relative change of the rate since the last report that is reported at once; 0.05 if absent.
     pub(super) threshold: Option<At<f64>>,
-    /// How long a notice takes to the end; "20 ms" if absent.
+    /// Delay of a notice to the end; "20 ms" if absent.
     pub(super) delay: Option<Time>,
-    /// Time in which the queue in front of the link is to drain: the reported rate is less by as much. Absent: the queue is left out.
+    /// Time in which the queue in front of the link should drain: the reported rate is reduced accordingly. Absent: the
+    /// queue is ignored.
     pub(super) drain: Option<At<Time>>,
 }
 
-/// Which end of a flow a base station reports to.
+/// The end of a flow to which a base station reports.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Tells")]
@@ -40,7 +41,7 @@ pub(super) enum RawTells {
     Both,
 }
 
-/// A base station as written, with what is absent filled in.
+/// A base station as written, with defaults filled in.
 pub(super) fn resolve(text: &Text, raw: &RawAssist) -> Result<Assist, InputError> {
     let time = |t: &Option<At<Time>>| t.as_ref().map(|t| positive(text, t)).transpose();
     Ok(Assist {
@@ -53,7 +54,7 @@ pub(super) fn resolve(text: &Text, raw: &RawAssist) -> Result<Assist, InputError
     })
 }
 
-/// An end takes reports of one station.
+/// An end accepts reports of one station.
 pub(super) fn check_stations(text: &Text, links: &[Link], flows: &[Flow]) -> Result<(), InputError> {
     for f in flows.iter().filter(|f| f.rtp().is_some()) {
         let told = |tells: fn(&Assist) -> bool| {

@@ -1,6 +1,6 @@
 //! The nearest valid name for one that was mistyped.
 
-/// The candidate most like `given`, if any is like enough to be meant.
+/// The candidate most similar to `given`, if any is similar enough.
 pub(crate) fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = given.to_lowercase();
     candidates

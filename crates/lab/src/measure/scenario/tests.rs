@@ -192,7 +192,7 @@ fn variants_and_matrix_make_every_combination() {
     assert!(file.scenario(Some("tcp, 5%, 6 s"), Some("naba"), &registry).is_err());
 }
 
-/// Adds lines to the small scenario, or changes a part of it; then the parts that the error must have.
+/// Adds lines to the small scenario, or changes a part of it; then the parts that the error must contain.
 
 #[test]
 fn files_that_the_caller_gives_are_taken_by_name_and_nothing_else_is() {

@@ -13,14 +13,14 @@ use weir_units::DataSize;
 /// Greatest size of a file that is read, in bytes.
 pub(super) const MAX_FILE: u64 = 256 << 20;
 
-/// Where the files that a scenario names are.
+/// The location of the files that a scenario names.
 #[derive(Clone, Debug)]
 pub(super) enum Folder {
     /// On disk; names are relative to this folder.
     Disk(PathBuf),
     /// Among those that ship with Weir; names are relative to this folder.
     BuiltIn(String),
-    /// Handed in by the caller, by the names that the scenario uses.
+    /// Provided by the caller, by the names that the scenario uses.
     Given(Arc<BTreeMap<String, Vec<u8>>>),
 }
 
@@ -40,7 +40,7 @@ impl Traces {
         Self { folder, texts, files, sizes: BTreeMap::new(), capacities: BTreeMap::new() }
     }
 
-    /// The capacity that a trace file holds.
+    /// The capacity in a trace file.
     pub(super) fn capacity(
         &mut self,
         text: &Text,
@@ -91,7 +91,7 @@ impl Traces {
         Ok(sizes)
     }
 
-    /// A file as it is. None ships with Weir: unless the caller has given it, it is looked for on disk.
+    /// A file's contents. None ships with Weir: unless the caller has provided it, it is read from disk.
     pub(super) fn bytes(&mut self, text: &Text, file: &At<String>) -> Result<Arc<[u8]>, InputError> {
         if let Some(known) = self.files.get(&file.value) {
             return Ok(known.clone());

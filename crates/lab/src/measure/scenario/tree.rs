@@ -1,4 +1,4 @@
-//! The file as a tree that knows places: variants laid over it, errors given their field.
+//! The file as a tree with positions: variants override it, and errors are assigned to fields.
 
 use super::error::InputError;
 use super::suggest;
@@ -18,13 +18,13 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// An error at a place, with the field that lies there.
+    /// An error at a position, with the field there.
     pub(super) fn error(&self, span: Range<usize>, message: impl Into<String>) -> InputError {
         let field = DeTable::parse(&self.text).map(|tree| field_at(&tree, &span)).unwrap_or_default();
         InputError::at(&self.file, &self.text, span, message).field(field)
     }
 
-    /// What the parser or a field's reader says, with the nearest name where one is unknown.
+    /// The error of the parser or a field's reader, with the nearest name if one is unknown.
     pub(super) fn parse_error(&self, e: &toml::de::Error) -> InputError {
         let span = e.span().unwrap_or(0..0);
         let message = e.message();
@@ -43,7 +43,7 @@ impl Text {
     }
 }
 
-/// The path of the smallest field that holds a place.
+/// The path of the smallest field that contains a position.
 fn field_at(tree: &Spanned<DeTable<'_>>, at: &Range<usize>) -> String {
     struct Best(String, usize);
     fn holds(span: &Range<usize>, at: &Range<usize>) -> bool {
@@ -85,7 +85,7 @@ pub(super) struct Version<'i> {
     pub(super) tree: Spanned<DeTable<'i>>,
 }
 
-/// Reads a file into its versions: one without a name where it has neither variants nor a matrix.
+/// Reads a file into its versions: one without a name if it has neither variants nor a matrix.
 pub(super) fn versions<'i>(text: &Text, source: &'i str) -> Result<Vec<Version<'i>>, InputError> {
     let mut base = DeTable::parse(source).map_err(|e| text.parse_error(&e))?;
     let variants = base.get_mut().remove("variants");
@@ -153,8 +153,8 @@ fn variant<'i>(
     Ok(Version { name: Some(name), tree })
 }
 
-/// Whether the table at this depth of a path is laid over field by field (true) or replaced as a whole.
-/// Entities and their parameters are; a field that is itself a table, such as a loss model, is one value.
+/// Whether the table at this depth of a path is merged field by field (true) or replaced as a whole. Entities and their
+/// parameters are merged; a field that is itself a table, such as a loss model, is one value.
 fn merges(key: &str, depth: usize) -> bool {
     match depth {
         // `links`, `rtp`, `controllers` ...
@@ -181,7 +181,7 @@ fn overlay<'i>(
         }
         return;
     }
-    // The key's place goes with its value's.
+    // The key's position follows its value's.
     into.remove(key.get_ref().as_ref());
     into.insert(key.clone(), value.clone());
 }

@@ -78,7 +78,7 @@ impl Open {
 /// thread.
 ///
 /// # Errors
-/// Errors: the port fails.
+/// The port fails.
 pub fn serve(listener: &DccpListener, plan: &ServePlan, observer: &mut dyn ServeObserver) -> Result<(), DccpError> {
     let now = || Timestamp::ZERO + listener.port().uptime();
     let mut open: BTreeMap<SocketId, Open> = BTreeMap::new();

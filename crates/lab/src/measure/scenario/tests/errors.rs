@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where.
+//! Faults of a file, and their positions.
 
 use super::*;
 use proptest::prelude::*;
@@ -293,7 +293,7 @@ fn names_near_ones_where_nothing_is_found() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
-    /// Any byte of a good file changed, or a piece of it lost or doubled: an answer, never a panic.
+    /// Any byte of a valid file changed, or a piece of it removed or duplicated: an answer, never a panic.
     #[test]
     fn mangled_files_do_not_panic(cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, "\\PC{0,6}|[\\[\\]{}=\"0-9.,\\n-]{0,4}"), 1..4)) {
         let mut text = SMALL.to_owned() + "[tcp.x]\nalgorithm = \"cubic\"\n[[matrix]]\nset = \"seed\"\nvalues = [1, 2]\n[[variants]]\nname = \"v\"\nlinks.bottleneck.loss = { good_to_bad = 0.1, bad_to_good = 0.2 }\n";

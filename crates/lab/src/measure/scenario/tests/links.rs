@@ -1,4 +1,4 @@
-//! Links and the shapes that they make.
+//! Links and network shapes.
 
 use super::*;
 use weir_path::queue::{Value, codel};
@@ -55,7 +55,7 @@ fn a_queue_names_its_discipline_and_sets_its_parameters() {
         queue("{ target = \"20 ms\", discipline = \"codel\", limit = \"60 kB\", ecn = false, interval = \"400 ms\" }"),
         (Limit::Size(DataSize::from_bytes(60_000)), codel(20, 400, false))
     );
-    // Every discipline that there is, with each parameter written as its default reads.
+    // Every discipline, with each parameter written as its default is printed.
     for d in Discipline::all() {
         let fields: Vec<String> = (d.parameters().iter())
             .filter(|p| p.default != Value::Amount(Limit::Unlimited))
