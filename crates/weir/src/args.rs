@@ -61,7 +61,7 @@ Examples:
   weir compare --scenario responsiveness --scenario my-link.toml --runs 10 --out results
   weir compare --controllers gcc,nada --json --quiet | jq '.aggregates[].metrics'")]
     Compare(CompareArgs),
-    /// Run a paper's experiments and set its numbers beside the measured ones
+    /// Run a paper's experiments and compare its numbers with the measured ones
     #[command(after_help = "\
 Examples:
   weir reproduce rmcat-comparison
@@ -132,7 +132,7 @@ Examples:
     /// Send and receive datagrams under congestion control; on Linux only
     #[cfg(not(target_os = "linux"))]
     Dccp(OnLinuxArgs),
-    /// Measure the quality of video beside its reference: PSNR, SSIM, detail and motion
+    /// Measure the quality of video against its reference: PSNR, SSIM, detail and motion
     #[command(after_help = "\
 Files are YUV4MPEG2 (.y4m) or, with --size, raw I420; - is standard input. A built-in clip may stand for its file. PSNR of
 equal pictures is told as 100 dB. ssim_tiled has 8x8 windows side by side, ssim_overlapped is what ffmpeg's filter tells of
@@ -165,7 +165,7 @@ Examples:
   weir testbed responsiveness --controller gcc,nada,scream,fbra --compare --json --out live
   weir testbed competition --controller scream --tcp bbr --pcap scream.pcapng")]
     Testbed(TestbedArgs),
-    /// Measure Weir's speed on this machine, beside ns-3 where that is installed
+    /// Measure Weir's speed on this machine, and that of ns-3 if it is installed
     #[command(after_help = "\
 Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are got in the same way, in the
 same call, by benches/compare in Weir's repository, and need g++ and libns3-dev (apt-get install g++ libns3-dev);
@@ -198,7 +198,7 @@ pub(crate) enum ScenarioCommand {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// Controllers to compare; those that each scenario names if absent
+    /// Controllers to compare; those named by each scenario if absent
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub(crate) controllers: Option<Vec<String>>,
     /// A scenario by name or file, any number of times; those of the paper rmcat-comparison if absent
@@ -220,7 +220,7 @@ pub(crate) struct CompareArgs {
     pub(crate) work: WorkArgs,
 }
 
-/// How to work, whatever is worked on.
+/// Options common to all commands that do work.
 #[derive(clap::Args, Debug)]
 pub(crate) struct WorkArgs {
     /// Runs at a time; the results do not depend on it [default: one for each core]
@@ -255,7 +255,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) work: WorkArgs,
 }
 
-/// A command that is there on Linux only: whatever follows it is read, so that the answer is about the system.
+/// A command that exists on Linux only: any arguments are accepted, so that the answer is about the system.
 #[cfg(not(target_os = "linux"))]
 #[derive(clap::Args, Debug)]
 pub(crate) struct OnLinuxArgs {
@@ -269,10 +269,10 @@ pub(crate) struct OneArgs {
     /// A scenario file, or a built-in scenario's name
     #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: String,
-    /// The controller, where the scenario compares several; the first of them if absent
+    /// The controller, if the scenario compares several; the first of them if absent
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
-    /// The variant, where the scenario has some; the first of them if absent
+    /// The variant, if the scenario has some; the first of them if absent
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Option<String>,
     /// Seed; the scenario's own if absent
@@ -315,7 +315,7 @@ pub(crate) struct PcapArgs {
     /// The file to write; the scenario's name with .pcapng if absent
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
-    /// Write zeros where the simulator carries a payload's length only; such packets are cut short if absent
+    /// Write zeros where the simulator carries a payload's length only; such packets are truncated if absent
     #[arg(long)]
     pub(crate) zeros: bool,
 }
@@ -335,10 +335,10 @@ pub(crate) struct TestbedArgs {
     /// A scenario file, or a built-in scenario's name
     #[arg(value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: String,
-    /// Controllers, one after the other, where the scenario compares several; the first of them if absent
+    /// Controllers, one after the other, if the scenario compares several; the first of them if absent
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub(crate) controller: Vec<String>,
-    /// The variant, where the scenario has some; the first of them if absent
+    /// The variant, if the scenario has some; the first of them if absent
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Option<String>,
     /// Runs under each controller, each with the next seed
@@ -350,7 +350,7 @@ pub(crate) struct TestbedArgs {
     /// The kernel's congestion control for every TCP flow, such as bbr; the scenario's own if absent
     #[arg(long, value_name = "NAME")]
     pub(crate) tcp: Option<String>,
-    /// Make each run simulated as well, and state the differences
+    /// Also make each run in the simulator, and print the differences
     #[arg(long)]
     pub(crate) compare: bool,
     /// Print one JSON object instead of tables
@@ -359,7 +359,7 @@ pub(crate) struct TestbedArgs {
     /// Folder for a report, and the time series as Parquet and CSV
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Write every packet as pcapng; the label of the run is added to the name where there are several
+    /// Write every packet as pcapng; the label of the run is added to the name if there are several
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pcap: Option<PathBuf>,
     /// No progress bar and no remarks on standard error
@@ -372,10 +372,10 @@ pub(crate) struct BenchArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Share of the usual simulated time, for a quick look
+    /// Share of the usual simulated time, for a quick result
     #[arg(long, value_name = "X", default_value = "1")]
     pub(crate) scale: f64,
-    /// Run the same scenarios in ns-3: where it is installed, or else fail, or not at all
+    /// Run the same scenarios in ns-3: if it is installed, or else fail, or not at all
     #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
     pub(crate) ns3: Ns3,
     /// No remarks on standard error
@@ -385,9 +385,9 @@ pub(crate) struct BenchArgs {
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ns3 {
-    /// Where it is installed
+    /// If it is installed
     Auto,
-    /// Fail where it is not
+    /// Fail if it is not
     Always,
     /// Leave it out
     Never,
@@ -395,10 +395,10 @@ pub(crate) enum Ns3 {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct QualityArgs {
-    /// What it should be: a file, - or a built-in clip
+    /// The reference: a file, - or a built-in clip
     #[arg(value_name = "REFERENCE", value_hint = ValueHint::FilePath)]
     pub(crate) reference: String,
-    /// What has come of it: a file or -
+    /// The distorted video: a file or -
     #[arg(value_name = "DISTORTED", value_hint = ValueHint::FilePath)]
     pub(crate) distorted: String,
     /// Size of raw I420, and of a clip without one
@@ -407,7 +407,7 @@ pub(crate) struct QualityArgs {
     /// Pictures a second of raw I420, and of a clip without one
     #[arg(long, value_name = "R", default_value = "30", value_parser = crate::values::frame_rate)]
     pub(crate) rate: FrameRate,
-    /// What SI and TI are measured of: luma as it is stored, or stretched from 16..235 to 0..255 as ffmpeg's siti has it
+    /// The luma measured by SI and TI: as stored, or stretched from 16..235 to 0..255 as in ffmpeg's siti
     #[arg(long, value_name = "RANGE", value_enum, default_value = "stored")]
     pub(crate) luma: Luma,
     /// Print one JSON object instead of a table
@@ -434,7 +434,7 @@ pub(crate) enum Luma {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct ClipArgs {
-    /// Its name, with a size and a rate where wanted: NAME:640x480@15
+    /// Its name, with an optional size and rate: NAME:640x480@15
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Size; 640x480 if absent

@@ -34,7 +34,7 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
     let reproduction = paper.as_ref().map(|p| {
         let runs: Vec<_> = outcome.runs().cloned().collect();
         let mut r = reproduce(&p.paper, &runs);
-        // Controllers that were not asked for have nothing to say.
+        // Controllers that were not requested are not reported.
         r.cells.retain(|c| c.measured.is_some());
         r.claims.retain(|c| c.holds.is_some());
         r
@@ -85,7 +85,7 @@ pub(crate) fn report_of(title: &str, outcome: &Outcome, reproduction: Option<Rep
     }
 }
 
-/// Writes the report, and a paper's figures beside it.
+/// Writes the report, with a paper's figures if there are any.
 pub(crate) fn write_report(
     report: &Report,
     paper: Option<&PaperData>,
@@ -108,7 +108,7 @@ pub(crate) fn write_report(
     Ok(())
 }
 
-/// Tells what failed, once everything that did not has been shown.
+/// Reports failures, after all results have been shown.
 pub(crate) fn finish(outcome: Outcome) -> Done {
     if outcome.stopped {
         return Err(Failure::Interrupted);

@@ -18,7 +18,7 @@ pub(crate) fn dccp(session: &Session, command: &DccpCommand) -> Done {
     }
 }
 
-/// An error with the way out, where one end knows it.
+/// An error with a remedy, if one is known.
 fn failure(e: DccpError) -> Failure {
     use weir_dccp::connection::EndReason::ResetByPeer;
     use weir_dccp::packet::ResetCode;

@@ -1,5 +1,5 @@
-//! The `weir` command line, as a library: a program with controllers of its own hands in its registry and has the
-//! whole command, as `examples/custom_controller.rs` does.
+//! The `weir` command line, as a library: a program with custom controllers passes its registry and has the whole
+//! command, as in `examples/custom_controller.rs`.
 
 mod args;
 mod bench;
@@ -71,5 +71,5 @@ pub fn main(registry: Registry) -> ExitCode {
     }
 }
 
-/// What a command comes to.
+/// The result of a command.
 type Done = Result<(), Failure>;

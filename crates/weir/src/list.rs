@@ -9,7 +9,7 @@ use weir_lab::measure::scenario::{ScenarioFile, builtin_scenarios};
 use weir_lab::publish::papers::papers;
 use weir_path::Discipline;
 
-/// Variants of a scenario that a list shows.
+/// Variants of a scenario shown in a list.
 const SHOWN_VARIANTS: usize = 6;
 
 pub(crate) fn list(session: &Session, args: &ListArgs) -> Done {

@@ -1,4 +1,4 @@
-//! What goes to standard output and standard error, and the exit codes.
+//! Standard output and standard error, and the exit codes.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -15,13 +15,13 @@ const INTERRUPTED: u8 = 130;
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something that the person gave is wrong.
+    /// The user's input is invalid.
     Input(InputError),
     /// The work failed.
     Work(String),
     /// Ctrl-C.
     Interrupted,
-    /// Standard output was closed, as by `head`: there is nobody to tell.
+    /// Standard output was closed, as by `head`: there is no reader.
     Closed,
 }
 
@@ -36,7 +36,7 @@ impl Failure {
         Self::Work(e.to_string())
     }
 
-    /// Tells the person, and gives the exit code.
+    /// Reports it to the user, and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Closed => ExitCode::SUCCESS,
@@ -63,13 +63,13 @@ impl Failure {
     }
 }
 
-/// The answer of a command that this system cannot have.
+/// The answer of a command that this system does not support.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn needs_linux(command: &str, what: &str) -> Result<(), Failure> {
     Err(Failure::Work(format!("{command} needs Linux ({what}); simulated runs, reports and papers need none of it")))
 }
 
-/// A line on standard error. That nobody reads it is no reason to fail.
+/// A line on standard error. A closed standard error is no failure.
 pub(crate) fn remark(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -16,10 +16,10 @@ use weir_media::quality::{Activity, Comparer, Comparison, Distribution, LumaRang
 use weir_media::y4m::{RawReader, Unseekable, Y4mReader, Y4mWriter};
 use weir_media::{MediaError, Picture, PictureSource};
 
-/// Pictures of `weir clip` where nothing is said: ten seconds at the usual rate.
+/// Pictures of `weir clip` by default: ten seconds at the usual rate.
 const CLIP_PICTURES: u64 = 300;
 
-/// A file or a clip, and how many pictures it has where that can be known.
+/// A file or a clip, and its number of pictures if that can be known.
 struct Input {
     name: String,
     source: Box<dyn PictureSource>,
@@ -51,7 +51,7 @@ impl Input {
         length: Option<u64>,
         args: &QualityArgs,
     ) -> Result<Self, MediaError> {
-        // The first bytes tell YUV4MPEG2 from raw video.
+        // The first bytes distinguish YUV4MPEG2 from raw video.
         let mut start = Vec::new();
         let read = reader.by_ref().take(9).read_to_end(&mut start);
         read.map_err(|e| MediaError::new(name, "reading", e, "bytes"))?;
@@ -109,7 +109,7 @@ struct Summary {
     spread: Distribution,
 }
 
-/// What `--json` prints.
+/// The object printed by `--json`.
 #[derive(Serialize)]
 struct Report {
     reference: String,
@@ -117,7 +117,7 @@ struct Report {
     width: u32,
     height: u32,
     pictures: u64,
-    /// Which of the two has more pictures, where one has.
+    /// Which of the two has more pictures, if one has.
     longer: Option<&'static str>,
     /// Pictures that are equal to their reference, whose PSNR is given as 100 dB.
     equal: u64,
@@ -250,7 +250,7 @@ pub(crate) fn quality(session: &Session, args: &QualityArgs) -> Done {
     if args.json { print_json(&report) } else { print(&table(&report)) }
 }
 
-/// Writes a file that comes into being whole or not at all, whatever fails.
+/// Writes a file that is created completely or not at all.
 fn whole<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<T, Failure>) -> Result<T, Failure> {
     let mut done = None;
     let written = write_atomically(path, |out| {
@@ -320,7 +320,7 @@ fn table(r: &Report) -> String {
     )
 }
 
-/// A bar for so many pictures, or a count of them.
+/// A bar for this many pictures, or a count of them.
 fn progress(quiet: bool, total: Option<u64>) -> ProgressBar {
     let bar = match (quiet, total) {
         (true, _) => ProgressBar::hidden(),

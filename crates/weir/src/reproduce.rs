@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use weir_lab::measure::compare::Repeat;
 use weir_lab::publish::papers::PaperData;
 
-/// Runs of each scenario where neither the reader nor the paper says how many.
+/// Runs of each scenario if neither the user nor the paper states a number.
 const DEFAULT_RUNS: u32 = 5;
 
 pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {

@@ -1,4 +1,4 @@
-//! What every command works with: controllers, the stop flag and a progress bar.
+//! Shared by all commands: controllers, the stop flag and a progress bar.
 
 use crate::args::OneArgs;
 use crate::output::{Failure, remark};
@@ -33,7 +33,7 @@ impl Session {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Works with a progress bar on standard error, where that is a terminal.
+    /// Works with a progress bar on standard error, if that is a terminal.
     pub(crate) fn with_progress<T>(&self, quiet: bool, series: bool, work: impl FnOnce(&RunOptions<'_>) -> T) -> T {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(STEPS) };
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} % {elapsed} (about {eta} left)") {
@@ -60,7 +60,7 @@ impl Session {
     }
 }
 
-/// Threads to use: as asked for, or one for each core.
+/// Number of threads: as requested, or one for each core.
 pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }

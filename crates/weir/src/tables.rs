@@ -7,9 +7,9 @@ use weir_lab::measure::compare::Outcome;
 use weir_lab::measure::results::{Aggregate, FlowKind, RunResult, Stat};
 use weir_lab::publish::reproduce::Reproduction;
 
-/// Flows of a run that a table shows; the others are counted.
+/// Maximum flows of a run shown in a table; the others are counted.
 const MAX_FLOWS: usize = 12;
-/// Streams of a run that a table shows.
+/// Maximum streams of a run shown in a table.
 const MAX_STREAMS: usize = 48;
 
 /// A table with a heading row; all columns but the first `texts` are numbers.
@@ -56,7 +56,7 @@ fn rows(t: &mut Table, a: &Aggregate) {
         t.add_row([
             f.controller.clone(),
             f.name.clone(),
-            // Nothing says what a TCP flow would have liked to send: what arrived stands for it.
+            // A TCP flow's wish is unknown: the data received is shown instead.
             flow(if f.kind == FlowKind::Rtp { "utilisation" } else { "utilisation_goodput" }, 100.0, 1),
             flow("sent_bps", 1e-3, 0),
             flow("goodput_bps", 1e-3, 0),
@@ -100,7 +100,7 @@ pub(crate) fn run(label: &str, run: &RunResult) -> String {
     format!("{label}, seed {}\n{t}\n{}", run.seed, streams(run))
 }
 
-/// The streams of the flows that have several; nothing where none has.
+/// The streams of the flows that have several; empty if none has.
 fn streams(run: &RunResult) -> String {
     let header = ["flow", "stream", "share kbit/s", "sent kbit/s", "on %", "switches", "loss %", "concealed %"];
     let mut t = table(&header, 2);

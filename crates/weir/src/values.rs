@@ -59,7 +59,7 @@ pub(crate) fn queue(discipline: &str, limit: Option<&str>) -> String {
     fields.extend(limit.map(|l| format!("limit = {l:?}")));
     for part in parts {
         let (name, value) = part.split_once('=').map_or((part, ""), |(n, v)| (n.trim(), v.trim()));
-        // Quantities stand in quotes, numbers and switches do not.
+        // Quantities are quoted, numbers and switches are not.
         fields.push(match (value.parse::<f64>(), value.parse::<bool>()) {
             (Ok(number), _) => format!("{name:?} = {number:?}"),
             (_, Ok(on)) => format!("{name:?} = {on}"),

@@ -1,4 +1,4 @@
-//! `weir call` between two processes, as people run it, and as it goes when one of them goes wrong.
+//! `weir call` between two processes, as users run it, including faults of one of them.
 #![cfg(target_os = "linux")]
 
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn weir(args: &[&str]) -> Command {
     c
 }
 
-/// A listener, and the lines of its standard error up to the address that it waits at.
+/// A listener, and the lines of its standard error up to its address.
 struct Listener {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -39,7 +39,7 @@ impl Listener {
         Self { child, errors, address, fingerprint }
     }
 
-    /// Its end: whether it succeeded, its results, and the rest of what it said.
+    /// Its end: whether it succeeded, its results, and the rest of its output.
     fn finish(mut self) -> (bool, Value, String) {
         let out = self.child.wait_with_output().expect("it ends");
         let mut said = String::new();
@@ -134,7 +134,7 @@ fn both_ends_say_that_their_keys_differ() {
     let args = |role, way| ["call", role, "--signal", way, "--timeout", "5", "--duration", "60", "--json"];
     let listening = weir(&args("listen", &there)).spawn().expect("weir starts");
     let calling = weir(&args("connect", &here)).spawn().expect("weir starts");
-    // Somebody between them changes the keys.
+    // A man in the middle changes the keys.
     let offer = with_other_keys(&wait_for(&at("here.offer")));
     fs::write(at("part"), offer).and_then(|()| fs::rename(at("part"), at("there.offer"))).expect("written");
     let answer = with_other_keys(&wait_for(&at("there.answer")));

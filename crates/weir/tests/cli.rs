@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Standard output of a call that must go well.
+/// Standard output of a call that must succeed.
 fn good(args: &[&str]) -> String {
     let o = weir(args);
     assert!(o.status.success(), "{args:?}: {}", text(&o.stderr));

@@ -1,4 +1,4 @@
-//! The example of a person's own controller does what it says.
+//! The example of a custom controller works as documented.
 
 #[path = "../../../examples/custom_controller.rs"]
 #[expect(dead_code, reason = "the example's own main is not called here")]

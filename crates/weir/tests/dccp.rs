@@ -1,5 +1,5 @@
-//! `weir dccp` as a person runs it: two processes over an emulated link, and alone. What needs namespaces and /dev/net/tun says
-//! so and is skipped where they are missing.
+//! `weir dccp` as users run it: two processes over an emulated link, and alone. Tests that need namespaces and
+//! /dev/net/tun print that and are skipped if these are missing.
 //!
 //! Each transfer is of 20 MB; WEIR_DCCP_SIZE=1GB makes it longer.
 #![cfg(target_os = "linux")]
@@ -30,14 +30,14 @@ fn json(path: &std::path::Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}: {text}", path.display()))
 }
 
-/// A transfer between two processes in namespaces that a lossy link joins, counted at both ends.
+/// A transfer between two processes in namespaces joined by a lossy link, counted at both ends.
 fn transfer(ccid: &str) {
     let size = std::env::var("WEIR_DCCP_SIZE").unwrap_or_else(|_| "20MB".into());
     let dir = tempfile::tempdir().expect("a folder");
     let (sent, received) = (dir.path().join("sent.json"), dir.path().join("received.json"));
     let exe = env!("CARGO_BIN_EXE_weir");
     let server = format!("{exe} dccp serve --listen 0.0.0.0 --once --json --quiet > {}", received.display());
-    // The server has a moment more to begin, and to write what it has counted.
+    // The server has slightly more time to start, and to write its counters.
     let client = format!(
         "sleep 1; {exe} dccp send $WEIR_PEER --size {size} --ccid {ccid} --json --quiet > {}; status=$?; sleep 1; exit $status",
         sent.display()
@@ -56,7 +56,7 @@ fn transfer(ccid: &str) {
     for end in [&sent, received] {
         assert_eq!((end["closed"].as_bool(), end["ccid"].to_string()), (Some(true), ccid.to_owned()), "{end}");
     }
-    // What has come is whole, each datagram once; what has not is known, but for what was lost behind the last that came.
+    // Received datagrams are intact and unique; missing ones are known, except those lost after the last one received.
     assert_eq!((number(received, "damaged"), number(received, "duplicates")), (0.0, 0.0));
     let datagrams = number(&sent, "datagrams");
     let known = number(received, "datagrams") + number(received, "lost");

@@ -1,4 +1,4 @@
-//! `weir emulate` and `weir testbed` as a person runs them. They need Linux, namespaces and /dev/net/tun; where those or a
+//! `weir emulate` and `weir testbed` as users run them. They need Linux, namespaces and /dev/net/tun; if those or a
 //! program are missing, the tests say so and are skipped.
 #![cfg(target_os = "linux")]
 
@@ -15,7 +15,7 @@ fn weir(args: &[&str]) -> Command {
     c
 }
 
-/// Whether a command failed for want of privilege, device or program, which is printed.
+/// Whether a command failed for lack of privilege, device or program, which is printed.
 fn lacks(out: &Output) -> bool {
     let text = String::from_utf8_lossy(&out.stderr);
     let wants = ["not permitted", "/dev/net/tun", "Debian package"];
@@ -67,7 +67,7 @@ fn the_program_s_failure_is_weir_s() {
     assert!(out.status.code() == Some(1) && said.contains("exit status: 3"), "{said}");
 }
 
-/// The network namespaces that a process's threads are in, but for this process's own.
+/// The network namespaces of a process's threads, other than this process's own.
 fn namespaces(pid: u32) -> BTreeSet<PathBuf> {
     let own = fs::read_link("/proc/self/ns/net").ok();
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -81,7 +81,7 @@ fn inhabitants(of: &BTreeSet<PathBuf>) -> Vec<String> {
     inside.filter_map(|p| fs::read_to_string(p.path().join("comm")).ok()).map(|n| n.trim().to_owned()).collect()
 }
 
-/// Waits for something for up to 20 s.
+/// Waits for a condition for up to 20 s.
 fn wait_for(mut it: impl FnMut() -> bool) -> bool {
     (0..400).any(|_| {
         let there = it();
@@ -105,7 +105,7 @@ const SCENARIO: &str = r#"
     algorithm = "newreno"
 "#;
 
-/// A testbed that is under way, with its namespaces; `None` where it cannot be.
+/// A running testbed, with its namespaces; `None` if it is not possible.
 fn under_way(folder: &std::path::Path) -> Option<(Child, BTreeSet<PathBuf>)> {
     let file = folder.join("small.toml");
     fs::write(&file, SCENARIO).expect("written");

@@ -31,7 +31,7 @@ Examples:
 pub(crate) enum CallCommand {
     /// Both ends in this process, over the loopback device
     Loopback(LoopbackArgs),
-    /// Wait for another process, here or elsewhere, and take its call
+    /// Wait for another process, here or elsewhere, and accept its call
     Listen(PartyArgs),
     /// Call a process that listens
     Connect(PartyArgs),
@@ -59,24 +59,25 @@ pub(crate) enum TransportName {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct PartyArgs {
-    /// How descriptions, which hold the SRTP keys, are handed over: tls:HOST:PORT between machines, tcp:HOST:PORT within
-    /// one, or file:PREFIX for PREFIX.offer and PREFIX.answer
+    /// How descriptions, which contain the SRTP keys, are exchanged: tls:HOST:PORT between machines, tcp:HOST:PORT
+    /// within one, or file:PREFIX for PREFIX.offer and PREFIX.answer
     #[arg(long, value_name = "WAY", default_value = "tcp:127.0.0.1:5060")]
     pub(crate) signal: String,
     /// With tls: when connecting: the SHA-256 fingerprint that the listener has printed
     #[arg(long, value_name = "SHA256")]
     pub(crate) fingerprint: Option<String>,
-    /// With tls: when listening: the PEM file of the certificate and its key, made on first use;
-    /// weir/call-identity.pem in the user's configuration folder if absent
+    /// With tls: when listening: the PEM file of the certificate and its key, made on first use; weir/call-identity.pem
+    /// in the user's configuration folder if absent
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) identity: Option<PathBuf>,
-    /// Allow keys or media to cross a network unprotected: plain TCP to other machines, any certificate, media without SRTP
+    /// Allow keys or media to cross a network unprotected: plain TCP to other machines, any certificate, media without
+    /// SRTP
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Which way pictures go: connecting ends send and listening ones receive if absent
+    /// Direction of pictures: connecting ends send and listening ones receive if absent
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) direction: Option<Way>,
-    /// Address that media are to come to; the one that the signalling goes by if absent
+    /// Address to receive media at; that of the signalling connection if absent
     #[arg(long, value_name = "IP")]
     pub(crate) address: Option<std::net::IpAddr>,
     /// UDP port; any if absent
@@ -92,11 +93,11 @@ pub(crate) struct PartyArgs {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct StreamsArgs {
-    /// Several streams under one controller: audio, camera, camera:N for N encodings of half the size each (simulcast), screen,
-    /// separated by commas. An end that listens takes these of what is offered
+    /// Several streams under one controller: audio, camera, camera:N for N encodings of half the size each (simulcast),
+    /// screen, separated by commas. An end that listens accepts these of the offered ones
     #[arg(long, value_name = "LIST")]
     pub(crate) streams: Option<String>,
-    /// What the shared screen of --streams shows: a built-in clip, in the size of --size
+    /// The content of the shared screen of --streams: a built-in clip, in the size of --size
     #[arg(long, value_name = "NAME", default_value = "hand-held")]
     pub(crate) screen_clip: String,
 }
@@ -129,7 +130,7 @@ pub(crate) struct MediaArgs {
     /// The controller (see `weir list controllers`); gcc, or over DCCP that of the CCID, if absent
     #[arg(long, value_name = "NAME")]
     pub(crate) controller: Option<String>,
-    /// What carries the packets; what the controller is for if absent. There is no SRTP over DCCP
+    /// The carrier of the packets; that of the controller if absent. There is no SRTP over DCCP
     #[arg(long, value_name = "NAME", value_enum)]
     pub(crate) transport: Option<TransportName>,
     /// DCCP's congestion control: 2, 3, 4, 5 or 248
@@ -138,7 +139,7 @@ pub(crate) struct MediaArgs {
     /// The codec, or a model of one that sends frames without content
     #[arg(long, value_name = "NAME", value_enum, default_value = "h264")]
     pub(crate) codec: CodecName,
-    /// What is filmed: talking-head, hand-held, sports, a Y4M file, or - for Y4M on standard input as it comes
+    /// The material: talking-head, hand-held, sports, a Y4M file, or - for Y4M on standard input as it arrives
     #[arg(long, value_name = "NAME|FILE|-", default_value = "talking-head", value_hint = ValueHint::FilePath)]
     pub(crate) clip: String,
     /// Size of the pictures of a built-in clip
@@ -150,35 +151,35 @@ pub(crate) struct MediaArgs {
     /// Threads of the encoder
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) threads: u32,
-    /// Frames from one key frame to the next that nobody asked for; none if absent
+    /// Frames between unrequested key frames; none if absent
     #[arg(long, value_name = "N")]
     pub(crate) key_interval: Option<u32>,
-    /// Spatial and temporal layers of the encoder, L1T1 to L3T3 as the codec has them (webrtc-svc); upper ones are left out while
-    /// the stream's share is too small for them
+    /// Spatial and temporal layers of the encoder, L1T1 to L3T3 as the codec has them (webrtc-svc); upper ones are
+    /// dropped while the stream's share is too small for them
     #[arg(long, value_name = "MODE", default_value = "L1T1")]
     pub(crate) layers: String,
-    /// Longest time from capture to playout, milliseconds; key frames need it most, and what is later is left out
+    /// Maximum time from capture to playout, milliseconds; key frames need it most, and later frames are discarded
     #[arg(long, value_name = "MS", default_value = "400")]
     pub(crate) playout_delay: f64,
-    /// Show all pictures at the longest time after their capture, rather than as soon as their jitter allows
+    /// Show all pictures at the maximum time after their capture, rather than as soon as their jitter allows
     #[arg(long)]
     pub(crate) fixed_playout: bool,
     /// Write the pictures received to a Y4M file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) record: Option<PathBuf>,
-    /// Ends the call after this many seconds; Ctrl-C ends it if absent
+    /// End the call after this many seconds; Ctrl-C ends it if absent
     #[arg(long, value_name = "SECONDS")]
     pub(crate) duration: Option<f64>,
-    /// Ends the call where nothing of it is received for so long; 0 waits for any time
+    /// End the call if nothing of it is received for this many seconds; 0 waits indefinitely
     #[arg(long, value_name = "SECONDS", default_value = "15")]
     pub(crate) timeout: f64,
     /// Media rate at the beginning, kbit/s
     #[arg(long, value_name = "KBPS", default_value = "500")]
     pub(crate) start_rate: u64,
-    /// Least media rate, kbit/s
+    /// Minimum media rate, kbit/s
     #[arg(long, value_name = "KBPS", default_value = "50")]
     pub(crate) min_rate: u64,
-    /// Most media rate, kbit/s
+    /// Maximum media rate, kbit/s
     #[arg(long, value_name = "KBPS", default_value = "5000")]
     pub(crate) max_rate: u64,
     /// Mark packets as able to carry congestion marks (ECN, ECT(0))

@@ -57,7 +57,7 @@ Examples:
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct ConnectionArgs {
-    /// CCIDs to agree on, the best first, such as 3 or 5,2
+    /// CCIDs to negotiate, in order of preference, such as 3 or 5,2
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     pub(crate) ccid: Option<Vec<u8>>,
     /// A parameter of the CCIDs, any number of times: NAME=VALUE for each that has it, or CCID.NAME=VALUE
@@ -72,17 +72,18 @@ pub(crate) struct ConnectionArgs {
     /// Send packets as not able to carry congestion marks (ECN)
     #[arg(long)]
     pub(crate) no_ecn: bool,
-    /// Add a CRC-32c to the data of each packet, beside UDP's checksum
+    /// Add a CRC-32c to the data of each packet, besides UDP's checksum
     #[arg(long)]
     pub(crate) data_checksum: bool,
-    /// Packets that count as valid around the newest (Sequence Window); several times those under way
+    /// Number of valid sequence numbers around the newest (Sequence Window); several times the packets in flight
     #[arg(long, value_name = "N", default_value = "100000")]
     pub(crate) sequence_window: u64,
 }
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// Address and UDP port to receive at, such as 0.0.0.0 for all addresses; DCCP-UDP's own port if absent, any free one for port 0
+    /// Address and UDP port to receive at, such as 0.0.0.0 for all addresses; DCCP-UDP's own port if absent, any free
+    /// one for port 0
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6511")]
     pub(crate) listen: String,
     /// Connections in all; more are refused
@@ -91,7 +92,7 @@ pub(crate) struct ServeArgs {
     /// Connections from one IPv4 address or IPv6 network of 64 bits; more are refused
     #[arg(long, value_name = "N", default_value = "32", value_parser = at_least_one)]
     pub(crate) max_per_source: usize,
-    /// Reset a connection from which no datagram arrives for so long
+    /// Reset a connection that receives no datagram for this long
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = crate::values::seconds)]
     pub(crate) idle: f64,
     /// End after the first connection
@@ -108,16 +109,16 @@ pub(crate) struct ServeArgs {
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct SendArgs {
-    /// Who receives: HOST, HOST:PORT or [IPv6]:PORT; UDP port 6511 if absent
+    /// The receiver: HOST, HOST:PORT or [IPv6]:PORT; UDP port 6511 if absent
     #[arg(value_name = "ADDR")]
     pub(crate) to: String,
-    /// How much, such as 1GB or 64MiB
+    /// Amount of data, such as 1GB or 64MiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<DataSize>,
-    /// For how long, such as 30s
+    /// Duration, such as 30s
     #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) duration: Option<f64>,
-    /// The application's own rate, such as 5Mbit; as fast as congestion control lets it if absent
+    /// The application's own rate, such as 5Mbit; as fast as congestion control permits if absent
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) rate: Option<DataRate>,
     /// Bytes of a datagram; as many as fit the path's packets if absent
@@ -126,10 +127,10 @@ pub(crate) struct SendArgs {
     /// Datagrams that may wait in the send queue
     #[arg(long, value_name = "N", default_value = "64")]
     pub(crate) queue: usize,
-    /// How long the other end is waited for at the beginning and at the end
+    /// How long to wait for the other end at the beginning and at the end
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = crate::values::seconds)]
     pub(crate) patience: f64,
-    /// Show progress on standard error even where that is no terminal, as a line a second
+    /// Show progress on standard error even if that is no terminal, as a line per second
     #[arg(long, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     pub(crate) progress: bool,
     #[command(flatten)]
@@ -149,7 +150,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "not a number from 1 on".into())
 }
 
-/// A number and the unit behind it.
+/// A number and its unit.
 fn quantity(text: &str) -> Result<(f64, String), String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -215,7 +216,7 @@ fn service(text: &str) -> Result<ServiceCode, Failure> {
 }
 
 impl ConnectionArgs {
-    /// What a connection is made from; `default` are the CCIDs where none are named.
+    /// Configuration of a connection; `default` are the CCIDs if none are named.
     pub(crate) fn config(&self, default: &[u8]) -> Result<Config, Failure> {
         let registry = Registry::builtin();
         let known: Vec<String> = registry.specs().iter().map(|s| s.number.to_string()).collect();
@@ -253,7 +254,7 @@ impl ConnectionArgs {
     }
 }
 
-/// `NAME=VALUE` or `CCID.NAME=VALUE`, for each CCID that it is meant for.
+/// `NAME=VALUE` or `CCID.NAME=VALUE`, for each CCID to which it applies.
 fn param(given: &str, numbers: &[u8], registry: &Registry) -> Result<Vec<(u8, String, f64)>, Failure> {
     let wrong = |what: String| Failure::from(InputError::whole("--param", format!("{given}: {what}")));
     let (name, value) = given.split_once('=').ok_or_else(|| wrong("expected NAME=VALUE".into()))?;

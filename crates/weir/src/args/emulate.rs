@@ -19,7 +19,7 @@ pub(crate) struct EmulateArgs {
     /// One-way delay of both directions, such as 50ms; none if absent
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     pub(crate) delay: Option<String>,
-    /// Room of the queue: time, bytes or packets, such as 300ms, 75kB, '100 packets' [default: 300ms]
+    /// Capacity of the queue: time, bytes or packets, such as 300ms, 75kB, '100 packets' [default: 300ms]
     #[arg(long, value_name = "AMOUNT", conflicts_with = "scenario")]
     pub(crate) queue: Option<String>,
     /// Queue discipline from left to right, with its parameters: codel, or codel,target=5ms,interval=100ms; see `weir list
@@ -29,7 +29,7 @@ pub(crate) struct EmulateArgs {
     /// Share of packets lost from left to right, such as 1% or 0.01
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario")]
     pub(crate) loss: Option<String>,
-    /// Random extra delay of up to this, order kept
+    /// Random extra delay of up to this, without reordering
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     pub(crate) jitter: Option<String>,
     /// Capacity from right to left; unlimited if absent
@@ -38,16 +38,16 @@ pub(crate) struct EmulateArgs {
     /// Shell command to run on the left
     #[arg(long, value_name = "COMMAND", conflicts_with = "command")]
     pub(crate) left: Option<String>,
-    /// Shell command to run on the right, begun first
+    /// Shell command to run on the right, started first
     #[arg(long, value_name = "COMMAND")]
     pub(crate) right: Option<String>,
     /// End after this time, such as 30s
     #[arg(long = "for", value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) span: Option<f64>,
-    /// Fixes random losses and jitter; the scenario's own if absent
+    /// Seed of random losses and jitter; the scenario's own if absent
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
-    /// Print the accuracy report as one JSON object; what the programs print goes to standard error
+    /// Print the accuracy report as one JSON object; the programs' output goes to standard error
     #[arg(long)]
     pub(crate) json: bool,
     /// No remarks on standard error

@@ -1,4 +1,5 @@
-//! DCCP over UDP on the loopback device, beside UDP without control and the kernel's TCP, by the clock.
+//! DCCP over UDP on the loopback device, beside UDP without congestion control and the kernel's TCP, in wall-clock
+//! time.
 
 use crate::output::Failure;
 use crate::session::Session;

@@ -1,4 +1,4 @@
-//! What a packet costs as the number of calls grows.
+//! Cost of a packet by the number of calls.
 
 use super::{Goal, Row, Unit, best};
 use crate::output::Failure;
@@ -9,21 +9,21 @@ use weir_units::TimeDelta;
 
 /// Simulated seconds of all calls together at `--scale 1`.
 const CALL_SECONDS: f64 = 10_000.0;
-/// Least of one run at `--scale 1`, so that what calls do when they start does not count for most.
+/// Minimum duration of a run at `--scale 1`, so that the start of calls does not dominate.
 const LEAST_SECONDS: f64 = 2.0;
-/// Nanoseconds a packet with so many calls.
+/// Goals in nanoseconds per packet by number of calls.
 const PACKET_NS: [(u32, f64); 2] = [(1_000, 1_200.0), (10_000, 2_000.0)];
 /// Calls by which memory is measured, and for how long they run, in seconds.
 const MEMORY: (u32, i64) = (1_000, 2);
 
-/// Resident memory of this process, where the system says that.
+/// Resident memory of this process, if the system reports it.
 fn resident() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4_096)
 }
 
-/// A row for each number of calls. To be called first: memory that was freed and is used again does not count as held.
+/// A row for each number of calls. To be called first: memory that was freed and is reused does not count as allocated.
 pub(super) fn calls(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
     let registry = &session.registry;
     let (count, seconds) = MEMORY;

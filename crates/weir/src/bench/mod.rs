@@ -1,4 +1,4 @@
-//! `weir bench`: speed by CPU time, beside the goals and, where it is installed, beside ns-3.
+//! `weir bench`: speed by CPU time, compared with the goals and, if it is installed, with ns-3.
 
 #[cfg(target_os = "linux")]
 mod loopback;
@@ -40,7 +40,7 @@ const SESSION_SPEED: f64 = 10_000.0;
 /// Nanoseconds a media packet, the sent history included.
 const CONTROLLER_NS: [(&str, f64); 3] = [("nada", 60.0), ("scream", 250.0), ("gcc", 300.0)];
 
-/// What a row's speed counts.
+/// The unit of a row's speed.
 #[derive(Clone, Copy, PartialEq, Serialize)]
 enum Unit {
     #[serde(rename = "simulated_s_per_cpu_s")]
@@ -66,7 +66,7 @@ struct Goal {
     /// In the row's unit, or times ns-3.
     value: f64,
     times_ns3: bool,
-    /// Absent where ns-3 was not measured.
+    /// Absent if ns-3 was not measured.
     met: Option<bool>,
 }
 
@@ -81,7 +81,7 @@ struct Row {
     cpu_s: f64,
     simulated_s_per_cpu_s: f64,
     packets_per_cpu_s: Option<f64>,
-    /// Memory of the process that a call takes, without metrics.
+    /// Memory of the process per call, without metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_call: Option<u64>,
     goal: Option<Goal>,
@@ -120,7 +120,7 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
             }
         },
     };
-    // First, while the process holds nothing that it could use again.
+    // First, while the process has no memory to reuse.
     let many = many::calls(session, args.scale)?;
     let mut rows = simulator(session, args.scale, &ns3)?;
     rows.extend(sessions(session, args.scale)?);
@@ -147,7 +147,7 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
     Ok(())
 }
 
-/// What the work gave and the least CPU time that it took.
+/// The result of the work and its minimum CPU time.
 fn best<T>(session: &Session, mut work: impl FnMut() -> Result<T, Failure>) -> Result<(T, f64), Failure> {
     let mut made = work()?;
     let mut least = f64::INFINITY;
@@ -194,7 +194,7 @@ fn simulator(session: &Session, scale: f64, ns3: &[ns3::Figures]) -> Result<Vec<
     Ok(rows)
 }
 
-/// One RTP call, both ends, with real RTP and RTCP bytes: first as it is, then with all metrics taken.
+/// One RTP call, both ends, with real RTP and RTCP bytes: first without metrics, then with all of them.
 fn sessions(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
     let registry = &session.registry;
     let file = ScenarioFile::open(SESSION, registry)?;
@@ -253,7 +253,7 @@ fn sessions(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Controllers with the sent history and nothing else around them.
+/// Controllers with only the sent history around them.
 fn controllers(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
     let steps = (DRIVE_STEPS * scale).ceil() as u64;
     let packets = (steps * PACKETS_PER_STEP) as f64;

@@ -8,14 +8,14 @@ use std::process::Command;
 
 /// From the repository's root.
 const SCRIPT: &str = "benches/compare/run.sh";
-/// The script's exit code where ns-3 or a compiler is missing.
+/// The script's exit code if ns-3 or a compiler is missing.
 const NOT_INSTALLED: i32 = 3;
 /// Share of the usual simulated time for the run that builds the program and warms up.
 const WARM_UP: f64 = 0.01;
 
 pub(super) enum Trouble {
     Interrupted,
-    /// Why there are no figures, and the way out.
+    /// Why there are no figures, and the remedy.
     Absent(String),
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Figures {
     packets_per_cpu_s: f64,
 }
 
-/// ns-3's figures in the unit of the row beside which they stand, and how many times as fast Weir is.
+/// ns-3's figures in the unit of the row, and Weir's speed as a multiple of them.
 #[derive(Serialize)]
 pub(super) struct Beside {
     pub(super) bare: f64,
@@ -38,7 +38,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// ns-3's fastest runs of `scenario`; none where it has not run both with and without the flow monitor.
+    /// ns-3's fastest runs of `scenario`; none unless it has run both with and without the flow monitor.
     pub(super) fn new(runs: &[Figures], scenario: &str, speed: f64, packets: bool) -> Option<Self> {
         let fastest = |monitor| {
             let of = runs.iter().filter(|r| r.scenario == scenario && r.flow_monitor == monitor);
@@ -78,7 +78,7 @@ fn run_once(session: &Session, script: &Path, scale: f64) -> Result<Vec<Figures>
     figures.map_err(|e| Trouble::Absent(format!("{} printed something else than figures: {e}", script.display())))
 }
 
-/// Runs all scenarios so many times after a warm-up.
+/// Runs all scenarios this many times after a warm-up.
 pub(super) fn measure(session: &Session, scale: f64, tries: u32, quiet: bool) -> Result<Vec<Figures>, Trouble> {
     let Some(root) = root() else {
         let why = format!("{SCRIPT} was not found; run this in Weir's repository, with g++ and libns3-dev installed");

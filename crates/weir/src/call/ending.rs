@@ -4,7 +4,7 @@ use crate::Done;
 use crate::output::Failure;
 use weir_live::call::EndSummary;
 
-/// Rows on how an end's call ended, and on what it did not take.
+/// Rows about how an end's call ended, and about refused packets.
 pub(super) fn rows(end: &EndSummary) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if let Some(reason) = &end.ended {
@@ -23,7 +23,7 @@ pub(super) fn rows(end: &EndSummary) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// A call that ended before either end wanted it to is a failure.
+/// A call that ended without either end's intention is a failure.
 pub(super) fn outcome(end: &EndSummary) -> Done {
     match &end.ended {
         Some(reason) if reason.is_failure() => Err(Failure::Work(format!("the call ended: {reason}"))),

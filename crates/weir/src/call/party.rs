@@ -21,7 +21,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
         return Err(InputError::whole("--codec", what).into());
     };
     let direction = direction(args, listens);
-    // The encoder has to be there before the call is offered; what is received may be in any codec that is built in.
+    // The encoder has to exist before the call is offered; received video may be in any codec that is built in.
     let send = if direction.sends() { Some(video::sending(&args.media, preferred)?) } else { None };
     let (width, height) = send.as_ref().map_or((1_280, 720), |s| s.camera.size());
     let rate = match &send {

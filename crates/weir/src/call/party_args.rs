@@ -1,4 +1,4 @@
-//! What calls between two processes have in common, of one stream or several.
+//! Common parts of calls between two processes, with one stream or several.
 
 use crate::args::call::{PartyArgs, Way};
 use crate::output::{Failure, remark};
@@ -10,7 +10,7 @@ use weir_live::call::{Joined, Party};
 use weir_live::sdp::Direction;
 use weir_live::signal::{Identity, Listener, Refused, SignalError, Signalling, Trust};
 
-/// Refusals are printed one by one up to this many in a second; the others are counted.
+/// Maximum refusals printed individually per second; the others are counted.
 const MAX_LINES: u32 = 10;
 
 pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
@@ -20,7 +20,7 @@ pub(super) fn failure(e: weir_live::call::CallError) -> Failure {
     }
 }
 
-/// Which way media go, by default from the end that connects.
+/// Direction of media; by default the connecting end sends.
 pub(super) fn direction(args: &PartyArgs, listens: bool) -> Direction {
     match args.direction.unwrap_or(if listens { Way::Receive } else { Way::Send }) {
         Way::Send => Direction::Send,
@@ -84,7 +84,7 @@ pub(super) fn join(session: &Session, args: &PartyArgs, party: &Party, listens: 
     joined
 }
 
-/// A line for each refused connection, within a bound.
+/// A line for each refused connection, within a limit.
 #[derive(Default)]
 struct RefusalLog {
     quiet: bool,

@@ -22,7 +22,7 @@ use weir_media::{EncoderConfig, VideoCodec};
 fn media(args: &PartyArgs, list: &[Wanted], direction: Direction) -> Result<Vec<PartyMedia>, Failure> {
     let (preferred, full) = (video_codec(&args.media)?, picture_size(&args.media)?);
     let mut codecs = vec![preferred];
-    // What is received may be in any codec that is built in.
+    // Received media may be in any codec that is built in.
     if !direction.sends() {
         codecs.extend(VideoCodec::ALL.into_iter().filter(|c| *c != preferred && weir_codecs::decoder(*c).is_ok()));
     }
@@ -47,7 +47,7 @@ fn media(args: &PartyArgs, list: &[Wanted], direction: Direction) -> Result<Vec<
     list.iter().map(describe).collect()
 }
 
-/// What this end could send, with its encoders.
+/// The streams that this end could send, with their encoders.
 fn sends(args: &PartyArgs, list: &[Wanted]) -> Result<Vec<PartySend>, Failure> {
     let (codec, full) = (video_codec(&args.media)?, picture_size(&args.media)?);
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The line on standard error that shows how a call goes.
+//! The line on standard error that shows a call's progress.
 
 use crate::output::remark;
 use indicatif::{ProgressBar, ProgressStyle};

@@ -22,16 +22,17 @@ use weir_session::Label;
 use weir_session::allocation::Demand;
 use weir_units::{DataSize, Timestamp};
 
-/// Headers of a packet of audio, of which its share of the target has to hold some: IPv4, UDP, RTP with two header extensions, a tag of SRTP.
+/// Headers of an audio packet, for which its share of the target needs room: IPv4, UDP, RTP with two header extensions,
+/// a tag of SRTP.
 const AUDIO_HEADERS: DataSize = DataSize::from_bytes(28 + 24 + 16);
-/// Most encodings of the camera: at 8 times fewer pixels a side there is little left to see.
+/// Maximum encodings of the camera: at an eighth of the width and height little detail remains.
 const MAX_ENCODINGS: u32 = 4;
 
 /// A stream of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     Audio,
-    /// With so many encodings.
+    /// With this many encodings.
     Camera(u32),
     Screen,
 }
@@ -78,7 +79,7 @@ impl Wanted {
         (0..count).map(|n| (half(width, n), half(height, n))).collect()
     }
 
-    /// What the results name pictures of this size by.
+    /// The name of pictures of this size in the results.
     pub(super) fn name(self, (width, height): (u32, u32)) -> String {
         let mid = self.mid().map_or_else(String::new, |mid| mid.to_string());
         format!("{mid} {width}x{height}")
@@ -107,7 +108,7 @@ pub(super) fn hearing() -> Result<Box<dyn AudioDecoder>, Failure> {
     weir_codecs::audio_decoder(AudioCodec::Opus, Channels::Mono).map_err(wrong)
 }
 
-/// The speech clip through Opus, or the model of an encoder where Opus is not built in.
+/// The speech clip through Opus, or the model of an encoder if Opus is not built in.
 fn audio() -> Result<StreamSend, Failure> {
     let (name, source) = match (speech(), hearing()) {
         (Ok(source), Ok(decoder)) => ("audio (Opus)", StreamSource::Audio(source, Some(decoder))),
@@ -119,7 +120,7 @@ fn audio() -> Result<StreamSend, Failure> {
     Ok(StreamSend { name: name.into(), mid: Wanted::Audio.mid(), rid: None, demand: audio_demand(), source })
 }
 
-/// A built-in clip through an encoder of its own, in this size.
+/// A built-in clip through its own encoder, in this size.
 pub(super) fn filming(
     args: &MediaArgs,
     codec: VideoCodec,
@@ -137,7 +138,7 @@ pub(super) fn filming(
     let camera = Camera::reel(&mut view, rate).map_err(clip_error)?;
     let (least, most) = useful_rates(size.0, size.1);
     let layering = args.layering()?;
-    // A stream of layers goes on with the base layer alone.
+    // A stream of layers continues with the base layer alone.
     let needed = if layering.is_single() { least } else { LayerSelection::new(layering, size).least() };
     let config = EncoderConfig {
         frame_rate: rate.as_f64(),

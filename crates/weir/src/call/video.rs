@@ -35,7 +35,7 @@ pub(super) fn clip_error(e: impl ToString) -> Failure {
     InputError::whole("--clip", e.to_string()).into()
 }
 
-/// Opens the camera; what is drawn, is drawn now.
+/// Opens the camera; clips are drawn now.
 fn camera(args: &MediaArgs) -> Result<Camera, Failure> {
     let rate = args.frame_rate()?;
     if args.clip == "-" {
@@ -63,7 +63,7 @@ fn camera(args: &MediaArgs) -> Result<Camera, Failure> {
     Ok(reel.map_err(|e: MediaError| InputError::whole("--clip, --size", e.to_string()))?)
 }
 
-/// What is sent.
+/// The video sent.
 pub(super) fn sending(args: &MediaArgs, codec: VideoCodec) -> Result<VideoSend, Failure> {
     let camera = camera(args)?;
     let (width, height) = camera.size();
@@ -79,7 +79,7 @@ pub(super) fn sending(args: &MediaArgs, codec: VideoCodec) -> Result<VideoSend, 
     Ok(VideoSend { camera, encoder })
 }
 
-/// What is done with what comes.
+/// Handling of received video.
 pub(super) fn receiving(
     args: &MediaArgs,
     codec: VideoCodec,
@@ -96,7 +96,7 @@ pub(super) fn receiving(
     Ok(VideoReceive { decoder, on_damage: OnDamage::Show, record, quality })
 }
 
-/// Tells what became of a file of pictures.
+/// Reports the result of a file of pictures.
 pub(super) fn tell_record(args: &MediaArgs, recorded: u64, error: Option<&str>) {
     if let Some(path) = &args.record {
         remark(&format!("{recorded} pictures: {}", path.display()));

@@ -76,7 +76,7 @@ fn table(r: &SendReport) -> String {
     ])
 }
 
-/// A bar where standard error is a terminal, or lines where they are asked for.
+/// A bar if standard error is a terminal, or lines if they are requested.
 struct Progress {
     bar: ProgressBar,
     lines: bool,

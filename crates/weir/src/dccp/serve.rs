@@ -18,10 +18,10 @@ use weir_units::TimeDelta;
 const EVERY: TimeDelta = TimeDelta::from_secs(1);
 /// How long the other ends are waited for when this one closes.
 const PATIENCE: TimeDelta = TimeDelta::from_secs(5);
-/// How long the port stays open after the last connection has ended: a Close that the other end sends again, since the answer to the
-/// first was lost, is answered still.
+/// How long the port stays open after the last connection has ended: a Close repeated by the other end, because the
+/// answer to the first was lost, is still answered.
 const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
-/// Connections whose reports are kept for the end; the oldest are left out first.
+/// Maximum connections whose reports are kept for the end; the oldest are omitted first.
 const MAX_KEPT: usize = 1_000;
 
 #[derive(Serialize)]
@@ -45,7 +45,7 @@ struct All {
 }
 
 pub(super) fn serve(session: &Session, args: &ServeArgs) -> Done {
-    // All that there are, in the order of their numbers, so that the other end may choose.
+    // All available CCIDs, in the order of their numbers, so that the other end may choose.
     let mut all: Vec<u8> = Registry::builtin().specs().iter().map(|s| s.number).collect();
     all.sort_unstable();
     let connection = Config { local_port: args.connection.dccp_port, ..args.connection.config(&all)? };
@@ -84,12 +84,12 @@ pub(super) fn serve(session: &Session, args: &ServeArgs) -> Done {
     Ok(())
 }
 
-/// What has been received so far.
+/// Data received so far.
 struct Seen<'a> {
     session: &'a Session,
     args: &'a ServeArgs,
     port: &'a DccpPort,
-    /// The last look at each connection with data.
+    /// The last report on each connection with data.
     looks: BTreeMap<SocketId, Look>,
     ended: VecDeque<Ended>,
     omitted: u64,
@@ -125,7 +125,7 @@ impl ServeObserver for Seen<'_> {
         self.looks.remove(&socket.id());
         let peer: SocketAddr = socket.peer_addr();
         if !self.args.output.json {
-            // Whether standard output is gone is seen by the print at the end.
+            // Whether standard output is closed is detected by the print at the end.
             let _ = print(&table(&peer.to_string(), &report));
         }
         if self.ended.len() >= MAX_KEPT {

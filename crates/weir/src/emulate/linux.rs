@@ -17,9 +17,9 @@ use weir_live::tun::Side;
 use weir_testbed::{emulated_link, emulated_path};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Head start of the right program, so that a server is there when its client comes.
+/// Head start of the right program, so that a server is ready when its client starts.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// How often it is seen whether a program has ended.
+/// Interval of checks whether a program has ended.
 const LOOK: Duration = Duration::from_millis(20);
 /// Set for the process that runs in a user namespace, so that it does not try a second time.
 const MARK: &str = "WEIR_USER_NAMESPACE";
@@ -45,7 +45,7 @@ pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
     let (accuracy, ended) = std::thread::scope(|scope| {
         let stop = &stop;
         let mut left_process = None;
-        // Programs run on the namespaces' threads: a handle on them outlives what the emulator's thread needs.
+        // Programs run on the namespaces' threads: a handle on them does not borrow from the emulator.
         let started = (|| {
             if right.is_some() && !left.is_empty() {
                 std::thread::sleep(HEAD_START);
@@ -159,8 +159,8 @@ fn failure(e: EmulatorError) -> Failure {
     Failure::work(e)
 }
 
-/// Makes sure that namespaces can be made: where the process lacks the privilege and the kernel lets users have
-/// namespaces of their own, it starts itself again in one.
+/// Ensures that namespaces can be created: if the process lacks the privilege and the kernel allows user namespaces, it
+/// restarts itself in one.
 pub(crate) fn with_privilege(quiet: bool) -> Result<(), Failure> {
     let lacking = match Namespace::new("probe") {
         Ok(_) => return Ok(()),
@@ -181,7 +181,7 @@ pub(crate) fn with_privilege(quiet: bool) -> Result<(), Failure> {
         remark("without privilege: working in a user namespace of its own, where no real-time scheduling is to be had");
     }
     let exe = std::env::current_exe().map_err(Failure::work)?;
-    // Comes back only where it fails.
+    // Returns only if it fails.
     let failed = unshare().arg(exe).args(std::env::args_os().skip(1)).env(MARK, "1").exec();
     Err(Failure::work(format!("{lacking}; and unshare: {failed}")))
 }

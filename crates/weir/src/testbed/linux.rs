@@ -21,9 +21,9 @@ use weir_testbed::{Difference, LiveError, LiveOptions, LiveRun, run_live};
 struct Json<'a> {
     #[serde(flatten)]
     outcome: OutcomeJson<'a>,
-    /// How well the emulator kept to its plan, run by run.
+    /// Accuracy of the emulator, run by run.
     accuracy: &'a [Accuracy],
-    /// With `--compare`: each run beside its simulated twin.
+    /// With `--compare`: each run and its simulated twin.
     #[serde(skip_serializing_if = "Option::is_none")]
     differences: Option<&'a [Difference]>,
     /// With `--compare`: the simulated runs.
@@ -62,7 +62,7 @@ pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
             break 'all;
         }
     }
-    // What has finished is shown and kept, whatever came after it.
+    // Finished runs are shown and kept, even if a later one fails.
     let (outcome, twins) = (Outcome::of(groups), Outcome::of(simulated));
     if outcome.runs().next().is_some() {
         show(args, &outcome, &twins, &accuracy, &differences)?;
@@ -70,7 +70,7 @@ pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
     failed.map_or_else(|| finish(outcome), Err)
 }
 
-/// The scenario under every controller asked for, and the seed to begin with.
+/// The scenario under every requested controller, and the first seed.
 fn scenarios(session: &Session, args: &TestbedArgs) -> Result<Vec<(Scenario, u64)>, Failure> {
     let one = |controller: Option<&String>| {
         session.one(&OneArgs {
@@ -87,7 +87,7 @@ fn scenarios(session: &Session, args: &TestbedArgs) -> Result<Vec<(Scenario, u64
     }
 }
 
-/// One run in real time, and its twin where that is asked for.
+/// One run in real time, and its twin if requested.
 fn one(
     session: &Session,
     args: &TestbedArgs,
@@ -126,7 +126,7 @@ fn numbered(path: &Path, scenario: &Scenario, seed: u64) -> PathBuf {
     path.with_file_name(format!("{name}-{}-{seed}{extension}", stem(&scenario.label())))
 }
 
-/// Tells at once what a run was like, and keeps its series.
+/// Reports a run at once, and keeps its series.
 fn tell(args: &TestbedArgs, scenario: &Scenario, run: &LiveRun) -> Done {
     if !args.quiet {
         remark(run.accuracy.to_string().trim_end());

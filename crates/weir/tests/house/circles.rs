@@ -1,7 +1,8 @@
-//! No circle among sibling modules inside a room: read from the paths that begin with `crate::`, `super::` and `self::`.
+//! No circle among sibling modules inside a room: read from the paths that begin with `crate::`, `super::` and
+//! `self::`.
 //!
-//! A module and what is below it count as one when they are set beside their siblings. What a module shares with its parent
-//! is no circle. A path that names a re-export leads to where the item is written.
+//! A module and its descendants count as one when compared with its siblings. Sharing with the parent is no circle. A
+//! path that names a re-export leads to where the item is written.
 
 use super::source::{Module, read};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Circles that are known: a module and those of its children that reach each other. This list may only become shorter.
+/// Known circles: a module and those of its children that reach each other. This list may only become shorter.
 const KNOWN: &[(&str, &str)] = &[];
 
 /// Path of a module from the room's root.
@@ -56,7 +57,7 @@ impl Room {
         self.modules.contains_key(path)
     }
 
-    /// The module that holds what `path`, written in `from`, names.
+    /// The module that contains the item named by `path`, written in `from`.
     fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<ModulePath> {
         if depth > 16 {
             return None;
@@ -108,7 +109,7 @@ impl Room {
         matches!(first.as_str(), "crate" | "super" | "self") || self.is_module(&child)
     }
 
-    /// By parent: which child reaches which other, and where it says so.
+    /// By parent: which child reaches which other, and by which path.
     fn edges(&self) -> BTreeMap<ModulePath, BTreeMap<(String, String), String>> {
         let mut all: BTreeMap<ModulePath, BTreeMap<(String, String), String>> = BTreeMap::new();
         for (from, module) in &self.modules {
@@ -211,7 +212,7 @@ fn a_circle_is_found_whichever_way_it_is_written() {
         found.iter().map(|f| (f.0.clone(), f.1.iter().cloned().collect::<Vec<_>>().join(" "))).collect::<Vec<_>>()
     };
     let lib = ("lib.rs", "mod a;\nmod b;\nmod c;\npub use b::Made;\n");
-    // By a re-export at the root one way, by a path in a function the other.
+    // By a re-export at the root in one direction, by a path in a function in the other.
     let found = circles_in(&[
         lib,
         ("a.rs", "use crate::{Made, c};\nstruct A;\n"),
@@ -229,7 +230,7 @@ fn a_circle_is_found_whichever_way_it_is_written() {
         ("c.rs", "use super::{\n    a::deep::Z,\n};"),
     ]);
     assert_eq!(group(&found), [("room".to_owned(), "a b c".to_owned())]);
-    // Below the root, through a name that the parent brings in.
+    // Below the root, through a name imported by the parent.
     let found = circles_in(&[
         ("lib.rs", "mod p;"),
         ("p/mod.rs", "mod a;\nmod b;\nuse a::A;"),

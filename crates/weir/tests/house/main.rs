@@ -26,9 +26,9 @@ const FLOORS: [(&str, u32); 16] = [
     ("weir", 6),
     ("weir-rtc", 6),
 ];
-/// Rooms that never see a clock, a socket, a thread or the operating system's randomness.
+/// Rooms without access to a clock, a socket, a thread or the operating system's randomness.
 const SANS_IO: [&str; 9] = ["units", "cc", "wire", "fec", "path", "media", "sim", "dccp", "session"];
-/// Lines before the tests of a file. A few past the house's 400 are let be; more is a file that wants splitting.
+/// Lines before the tests of a file. A few more than the house's 400 are accepted; beyond that a file has to be split.
 const MAX_LINES: usize = 480;
 
 fn root() -> PathBuf {
@@ -74,7 +74,7 @@ fn unsafe_code_is_in_kernels_and_foreign_calls_alone() {
     for (room, _) in FLOORS {
         for (path, text) in sources(room) {
             let unsafe_line = code(&text).iter().any(|l| l.contains("unsafe ") && !l.contains("unsafe_code"));
-            // Kernels for the processor at hand, and calls of foreign libraries.
+            // Kernels for the current processor, and calls of foreign libraries.
             let allowed = room == "codecs" || (room == "fec" && path.components().any(|c| c.as_os_str() == "kernel"));
             assert!(!unsafe_line || allowed, "{} holds unsafe code", path.display());
         }
@@ -136,7 +136,7 @@ fn upward_paths(text: &str) -> impl Iterator<Item = &str> {
     text.split('"').filter(|q| q.starts_with("../") || q.starts_with("/../"))
 }
 
-/// Whether `path`, followed from `dir` by its words alone, stays in `root`.
+/// Whether `path`, resolved from `dir` as text only, stays in `root`.
 fn stays_inside(root: &Path, dir: &Path, path: &str) -> bool {
     let mut at = dir.to_path_buf();
     path.split('/').filter(|part| !part.is_empty()).all(|part| {

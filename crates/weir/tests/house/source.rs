@@ -1,4 +1,4 @@
-//! What a source file defines, imports and names, read from its text.
+//! The definitions, imports and names of a source file, read from its text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub(super) struct Module {
     pub(super) file: PathBuf,
     /// Names defined in it.
     pub(super) defined: BTreeSet<String>,
-    /// What `use` brings in: name, and the path as it is written.
+    /// The imports of `use`: name, and the path as written.
     pub(super) imports: BTreeMap<String, Vec<String>>,
     /// Paths after which `use` writes a star.
     pub(super) globs: Vec<Vec<String>>,
@@ -19,7 +19,7 @@ pub(super) struct Module {
     pub(super) test_children: BTreeSet<String>,
 }
 
-/// The text without comments, and without what stands between quotes; line breaks stay.
+/// The text without comments and without quoted text; line breaks stay.
 fn without_comments_and_strings(text: &str) -> String {
     let bytes: Vec<char> = text.chars().collect();
     let (mut out, mut i) = (String::with_capacity(text.len()), 0);
@@ -148,7 +148,7 @@ fn without_tests(tokens: Vec<(String, usize)>) -> (Vec<(String, usize)>, BTreeSe
     (kept, tests)
 }
 
-/// Reads the tree of a `use` from `i` on; gives where it ends.
+/// Reads the tree of a `use` from `i` on; returns the position of its end.
 fn use_tree(tokens: &[(String, usize)], mut i: usize, prefix: &[String], found: &mut Vec<Use>) -> usize {
     let mut path = prefix.to_vec();
     loop {
@@ -191,7 +191,7 @@ fn use_tree(tokens: &[(String, usize)], mut i: usize, prefix: &[String], found: 
     i
 }
 
-/// One name that a `use` brings in.
+/// One name imported by a `use`.
 struct Use {
     path: Vec<String>,
     name: String,
