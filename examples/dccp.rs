@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p weir-live --example dccp
 //!
-//! The sender makes a "frame" of five datagrams 30 times a second. It keeps key frames and drops old data when
+//! The sender makes a "frame" of five datagrams 30 times per second. It keeps key frames and drops old data when
 //! congestion control does not let them be sent in time, and reads the rate that it is allowed.
 
 use std::time::Duration;

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn ten_thousand_calls_run_in_one_process() {
         let work = many_calls(10_000, TimeDelta::from_secs(2));
-        // 62.5 packets a second each, except for those in flight at the end.
+        // 62.5 packets per second each, except for those in flight at the end.
         assert!((1_230_000..=1_250_000).contains(&work.packets), "{work:?}");
         assert!((2 * work.packets..2 * work.packets + 60_000).contains(&work.events), "{work:?}");
     }

@@ -15,7 +15,7 @@
 //! 5. It sends the probe clusters that the controller requests, with padding where there is no media.
 //! 6. It wakes the controller at the time that it requests.
 //!
-//! The rest of this file simulates your stack and the network: video at 30 frames a second over a link whose rate
+//! The rest of this file simulates your stack and the network: video at 30 frames per second over a link whose rate
 //! changes.
 
 use std::collections::VecDeque;

@@ -16,7 +16,7 @@ crate::tunables! {
     pub struct Config {
         /// beta: multiplicative decrease factor (RFC 9438, section 4.6: 0.7).
         beta: f64 = 0.7, 0.3 => 0.95;
-        /// C, in segments a second cubed (RFC 9438, section 5.1: 0.4).
+        /// C, in segments per second cubed (RFC 9438, section 5.1: 0.4).
         c: f64 = 0.4, 0.01 => 10.0;
         /// Whether fast convergence is on: a window that did not reach its last maximum releases more (RFC 9438,
         /// section 4.7).

@@ -1,5 +1,5 @@
 //! Drives a controller over a modelled call, to measure the controller alone: 2 Mbit/s in packets of 1,000 bytes at 25
-//! frames a second, 50 ms each way, a queue that rises to 20 ms and falls again, feedback every 100 ms, extended
+//! frames per second, 50 ms each way, a queue that rises to 20 ms and falls again, feedback every 100 ms, extended
 //! reports every 200 ms. Requested parity packets replace media packets.
 //!
 //! Apart from the controller there is only the sent history and arithmetic, so that the time measured is theirs.

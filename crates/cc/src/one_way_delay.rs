@@ -169,7 +169,7 @@ mod tests {
     use proptest::prelude::*;
 
     const RATE: u32 = 90_000;
-    /// 30 frames a second.
+    /// 30 frames per second.
     const FRAME: u32 = 3_000;
 
     fn us(n: i64) -> TimeDelta {

@@ -47,7 +47,7 @@ impl TcpFlow {
         Some(DataRate::from_bps_f64(self.segment.as_bits() as f64 / seconds))
     }
 
-    /// As [`Self::throughput`], in segments a second.
+    /// As [`Self::throughput`], in segments per second.
     pub fn segments_per_second(&self, equation: Equation, p: f64) -> Option<f64> {
         self.seconds_per_segment(equation, p).map(f64::recip)
     }
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn values_computed_by_hand() {
-        // sqrt(0.02 / 3) = 0.08164966; 1000 / 0.008164966 = 122,474.49 bytes a second.
+        // sqrt(0.02 / 3) = 0.08164966; 1000 / 0.008164966 = 122,474.49 bytes per second.
         near(bps(Equation::Simplified, 0.01), 979_795.9, 1e-6);
-        // And 12 * sqrt(0.00375) * 0.01 * 1.0032 = 0.00737198: 1000 / 0.008902164 = 112,332.2 bytes a second.
+        // And 12 * sqrt(0.00375) * 0.01 * 1.0032 = 0.00737198: 1000 / 0.008902164 = 112,332.2 bytes per second.
         near(bps(Equation::Full, 0.01), 898_657.5, 1e-5);
         // p = 1: sqrt(2/3) + 12 * sqrt(3/8) * 33 = 0.8164966 + 242.49949; 1000 / 24.331599 = 41.09882.
         near(bps(Equation::Full, 1.0), 328.79, 2e-3);
         near(flow().segments_per_second(Equation::Full, 1.0).expect("bounded"), 0.041_098_8, 1e-5);
-        // p = 0.0001: sqrt(1 / 15,000) = 0.008164966; 1000 / 0.0008164966 bytes a second; timeouts take 0.9 % of it.
+        // p = 0.0001: sqrt(1 / 15,000) = 0.008164966; 1000 / 0.0008164966 bytes per second; timeouts take 0.9 % of it.
         near(bps(Equation::Simplified, 1e-4), 9_797_959.0, 1e-6);
         near(bps(Equation::Full, 1e-4) / bps(Equation::Simplified, 1e-4), 1.0 / 1.000_9, 1e-6);
     }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn the_first_loss_interval_is_that_of_the_greatest_rate() {
         near(flow().first_loss_interval(DataRate::from_bps(898_657)), 100.0, 1e-4);
-        // Nothing received: 5 packets a second, 0.5 a round trip. sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2) = 2.
+        // Nothing received: 5 packets per second, 0.5 a round trip. sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2) = 2.
         let none = flow().first_loss_interval(DataRate::ZERO);
         near(flow().segments_per_second(Equation::Full, 1.0 / none).expect("bounded"), 5.0, 1e-6);
         assert_eq!(none, flow().first_loss_interval(DataRate::from_kbps(39)));

@@ -42,7 +42,7 @@ fn loss_takes_repair_away_and_a_higher_threshold_keeps_more() {
     within("at 0.1 and one loss in a thousand", at(0.001, 0.1), 8_000.0..=9_500.0);
     within("at 0.1 and one in a hundred", at(0.01, 0.1), 6_400.0..=6_900.0);
     within("at 0.3 and one in a hundred", at(0.01, 0.3), 9_000.0..=10_700.0);
-    // 40 packets a second lost are a loss interval below 35 ms.
+    // 40 packets per second lost are a loss interval below 35 ms.
     within("at 0.3 and one in 25", at(0.04, 0.3), 6_000.0..=6_250.0);
 }
 

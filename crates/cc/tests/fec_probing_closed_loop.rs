@@ -1,4 +1,4 @@
-//! FBRA, and other controllers with probed steps, over a simulated link: 30 frames a second, parity packets, a
+//! FBRA, and other controllers with probed steps, over a simulated link: 30 frames per second, parity packets, a
 //! drop-tail queue of 50 packets, packets later than 400 ms discarded, a report every second round trip (Nagy et al.,
 //! MMSys 2014, section 5), or per-packet feedback every 100 ms for controllers that require it.
 

@@ -22,7 +22,7 @@ const MIN_SIDE: u32 = 16;
 const RATES: core::ops::RangeInclusive<u64> = 1..=288_000;
 /// Size of the decoder's buffer in ms at the target rate. A frame is dropped while more is waiting to be sent.
 const BUFFER_MS: u64 = 500;
-/// Pictures kept as references (H.264, section A.3.1: at most 16): half a second at 30 frames a second.
+/// Pictures kept as references (H.264, section A.3.1: at most 16): half a second at 30 frames per second.
 const KEPT: u64 = 16;
 
 /// The library's version.

@@ -68,7 +68,7 @@ use weir_units::{DataRate, DataSize, Seq48, TimeDelta, Timestamp};
 const DEFAULT_RTT: TimeDelta = TimeDelta::from_millis(200);
 /// Syncs per second in reply to invalid packets (RFC 4340, section 7.5.4).
 const SYNCS_PER_SECOND: u32 = 8;
-/// SyncAcks a second.
+/// SyncAcks per second.
 const SYNC_ACKS_PER_SECOND: u32 = 64;
 /// Resets per second for packets of a connection that has ended or not begun.
 const RESETS_PER_SECOND: u32 = 8;

@@ -61,7 +61,7 @@ fn growth(setup: u8, ccid: u8, mut send: impl FnMut(&mut Target, u32)) -> (i64, 
 /// Sends one packet, by its number.
 type Flood<'a> = &'a mut dyn FnMut(&mut Target, u32);
 
-/// A megabyte would be 50 bytes a packet.
+/// A megabyte would be 50 bytes per packet.
 const MOST_GROWTH: i64 = 64 * 1_024;
 
 #[test]

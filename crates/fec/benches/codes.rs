@@ -1,4 +1,4 @@
-//! Codes compared with other libraries', in source bytes a second: 1,200-byte packets, one thread.
+//! Codes compared with other libraries', in source bytes per second: 1,200-byte packets, one thread.
 #![expect(clippy::unwrap_used, reason = "a bench may stop")]
 
 use std::hint::black_box;

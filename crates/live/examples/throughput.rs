@@ -125,7 +125,7 @@ fn main() {
         _ => Some(Suite::AeadAes128Gcm),
     };
     let clock = Clock::of_day();
-    // Calls of 25,000 packets a second: TWCC numbers 65,536 packets, which has to be more than a feedback interval's.
+    // Calls of 25,000 packets per second: TWCC numbers 65,536 packets, which has to be more than a feedback interval's.
     let calls = (wanted / 25_000.0).ceil().max(1.0) as u64;
     let rate = DataRate::from_bps((wanted / calls as f64 * PAYLOAD as f64 * 8.0) as u64);
     let mut all: Vec<End> = (0..calls).flat_map(|i| ends(rate, suite, &clock, 2 * i + 1)).collect();

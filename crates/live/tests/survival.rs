@@ -33,7 +33,7 @@ enum Trouble {
     /// Loses this share.
     Loss(f64),
     Outage,
-    /// Carries this many bytes a second, with 300 ms of queue.
+    /// Carries this many bytes per second, with 300 ms of queue.
     Narrow(f64),
     /// Delays every third datagram by 30 ms, and sends every fifth twice.
     Shuffle,

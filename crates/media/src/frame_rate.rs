@@ -5,7 +5,7 @@ use weir_units::TimeDelta;
 use crate::MediaError;
 
 const NANOS: u64 = 1_000_000_000;
-/// Most frames a second: far above cameras, and low enough that no two pictures have the same time.
+/// Most frames per second: far above cameras, and low enough that no two pictures have the same time.
 const MAX_RATE: u32 = 1_000;
 /// Least rate: one picture in 1,000 s.
 const MIN_RATE_INVERSE: u32 = 1_000;

@@ -23,7 +23,7 @@ const MOST_BY_COMPLEXITY: f64 = 2.0;
 pub struct ScenesConfig {
     /// The material's rate.
     pub material: MaterialConfig,
-    /// Time between frames, 40 ms (section 3.1: 25 frames a second).
+    /// Time between frames, 40 ms (section 3.1: 25 frames per second).
     pub frame_interval: TimeDelta,
     /// Size of an I-frame relative to a P-frame, 4 (section 3.2.1: "a factor of four difference between I-frames and
     /// P-frames is not uncommon"); ffmpeg's MPEG-4 encoder has 4.3 on the clip `movie` at 1 Mbit/s.

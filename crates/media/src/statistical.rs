@@ -16,7 +16,7 @@ pub struct StatisticalConfig {
     pub reaction: TimeDelta,
     /// Burst duration K_d in frames, 8; 0 for no bursts.
     pub burst_frames: u32,
-    /// Size K_B of the first frame of a burst, 13,500 bytes (720p at 30 frames a second, H.264).
+    /// Size K_B of the first frame of a burst, 13,500 bytes (720p at 30 frames per second, H.264).
     pub burst_size: DataSize,
     /// Relative change of the target that causes a burst: 0.1 (section 7).
     pub burst_change: f64,

@@ -79,7 +79,7 @@ pub struct EncoderConfig {
 }
 
 impl EncoderConfig {
-    /// Live video of this size: 30 frames a second at 500 kbit/s, no periodic key frames, one slice per frame, one
+    /// Live video of this size: 30 frames per second at 500 kbit/s, no periodic key frames, one slice per frame, one
     /// thread, and frames may be dropped.
     pub const fn live(width: u32, height: u32) -> Self {
         Self {

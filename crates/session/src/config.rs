@@ -184,7 +184,7 @@ pub struct SendConfig {
     /// Circuit breaker that stops sending if the path stays congested or silent (RFC 8083); `None` disables it. Without
     /// its own `min_report_interval` it uses the reports' least interval.
     pub circuit_breaker: Option<circuit_breaker::Config>,
-    /// How the target falls while nothing reports on what is sent, whatever the controller does; `None` leaves it to the
+    /// How the target decreases while no feedback is received, under any controller; `None` leaves it to the
     /// controller.
     pub feedback_guard: Option<feedback_guard::Config>,
     /// The controller's sender half.

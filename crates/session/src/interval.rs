@@ -28,7 +28,7 @@ pub(crate) struct IntervalLog {
     states: VecDeque<State>,
     /// First sequence number; zero before the first packet.
     begin: u64,
-    /// Whether since the last report a packet was found missing or was discarded.
+    /// Whether since the last report per packet was found missing or was discarded.
     news: bool,
     /// Chunks of the three blocks.
     chunks: [Vec<Chunk>; 3],

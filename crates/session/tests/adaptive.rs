@@ -26,7 +26,7 @@ struct Setting {
     repairs: bool,
 }
 
-/// A call of 800 kbit/s and 25 frames a second over a path of 50 ms, at `setting`.
+/// A call of 800 kbit/s and 25 frames per second over a path of 50 ms, at `setting`.
 fn call(setting: &Setting, rule: impl FnMut(u64, &[u8]) -> Fate + 'static) -> Call {
     let now = Timestamp::ZERO;
     let limits = Limits { floor: DataRate::ZERO, ceiling: DataRate::from_mbps(20) };

@@ -196,7 +196,7 @@ fn bindings_are_kept_while_media_is_paused() {
     c.a.set_paused(true);
     c.run_until(at(12_000));
     let (frames, sent) = (c.a.counters().frames, c.a.counters().keep_alives);
-    // Every 300 ms, except for RTCP about once a second.
+    // Every 300 ms, except for RTCP about once per second.
     assert!((15..=34).contains(&sent), "{sent}");
     assert_eq!(c.b.endpoint().counters().malformed, 0);
     c.a.set_paused(false);

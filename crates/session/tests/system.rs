@@ -326,7 +326,7 @@ fn rapid_synchronisation_tells_capture_times_before_any_sender_report() {
 
 #[test]
 fn a_missing_sender_report_is_asked_for_and_comes_early() {
-    // The sender has no extension, and the receiver wants to synchronise: it requests a report, which is sent early.
+    // The sender has no extension, and the receiver wants to synchronise: it requests per report, which is sent early.
     let asks = SessionParams { rapid_synchronisation: RapidSynchronisation::Ntp64(4), ..SessionParams::default() };
     let run = |params| {
         let mut s = system(Preferences::default());

@@ -252,7 +252,7 @@ mod tests {
             seed: 3,
         };
         let source = Source::on_off(DataRate::from_kbps(80), DataSize::from_bytes(100), config).expect("valid");
-        // 100 packets a second while on, a quarter of the time.
+        // 100 packets per second while on, a quarter of the time.
         let n = times(source, Timestamp::ZERO, Timestamp::from_secs(20_000)).len();
         assert!((485_000..515_000).contains(&n), "{n}");
     }

@@ -28,7 +28,7 @@ use weir_units::{DataRate, Timestamp};
 const MAX_FLOWS: usize = 40;
 /// Fastest link that is emulated.
 const MAX_RATE: DataRate = DataRate::from_mbps(200);
-/// Luma samples a second that can be coded in the thread of a call's end: 640x480 at 30 pictures a second. OpenH264
+/// Luma samples per second that can be coded in the thread of a call's end: 640x480 at 30 pictures per second. OpenH264
 /// takes about 1 to 4 ms per picture of that size, which delays packets by as much.
 const MAX_SAMPLES: f64 = 640.0 * 480.0 * 30.0;
 /// Interval at which progress is reported and the stop flag checked.

@@ -1,6 +1,6 @@
 //! Units that every room of Weir shares: time, rate, size, gain, sequence numbers that wrap and path numbers.
 //!
-//! Times and durations are integer nanoseconds, rates integer bits a second, sizes integer bytes. Only dimensionally
+//! Times and durations are integer nanoseconds, rates integer bits per second, sizes integer bytes. Only dimensionally
 //! valid operators exist, so a rate cannot be added to a size, nor a receiver's clock subtracted from the sender's.
 //! Arithmetic saturates: a value from the network can make a number large, but never cause a panic.
 //!

@@ -2,7 +2,7 @@ use crate::{DataSize, Gain, TimeDelta};
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul};
 
-/// A data rate in bits a second.
+/// A data rate in bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct DataRate(u64);
 
@@ -10,19 +10,19 @@ impl DataRate {
     /// Rate zero.
     pub const ZERO: Self = Self(0);
 
-    /// A rate in bits a second.
+    /// A rate in bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
-    /// A rate in 1,000 bits a second.
+    /// A rate in 1,000 bits per second.
     pub const fn from_kbps(kbps: u64) -> Self {
         Self(kbps.saturating_mul(1_000))
     }
-    /// A rate in 1,000,000 bits a second.
+    /// A rate in 1,000,000 bits per second.
     pub const fn from_mbps(mbps: u64) -> Self {
         Self(mbps.saturating_mul(1_000_000))
     }
-    /// A rate from fractional bits a second, rounded; negative and NaN become zero.
+    /// A rate from fractional bits per second, rounded; negative and NaN become zero.
     pub fn from_bps_f64(bps: f64) -> Self {
         Self((bps + 0.5) as u64)
     }
@@ -34,7 +34,7 @@ impl DataRate {
     pub const fn as_bps_f64(self) -> f64 {
         self.0 as f64
     }
-    /// Thousands of bits a second as a float.
+    /// Thousands of bits per second as a float.
     pub const fn as_kbps_f64(self) -> f64 {
         self.0 as f64 * 1e-3
     }

@@ -46,7 +46,7 @@ fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.4} %", 100.0 * part as f64 / whole as f64) }
 }
 
-/// Names and values, one a line.
+/// Names and values, one per line.
 fn lines(rows: &[(&str, String)]) -> String {
     rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
 }

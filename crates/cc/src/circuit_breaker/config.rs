@@ -61,7 +61,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// RFC 8083 with its recommended values, for video at 25 frames a second whose rate can change with each frame.
+    /// RFC 8083 with its recommended values, for video at 25 frames per second whose rate can change with each frame.
     fn default() -> Self {
         Self {
             rules: Rules::Rfc8083,

@@ -224,7 +224,7 @@ fn a_sender_slower_than_a_packet_an_interval_is_left_alone() {
         (c.spacing, c.rtt) = (spacing, Some(ms(900)));
         c.reports_to_trip(0.5)
     };
-    // At p = 0.5 TCP needs 0.9 * 24 s for a packet: one a second is more than ten times that.
+    // At p = 0.5 TCP needs 0.9 * 24 s for a packet: one per second is more than ten times that.
     assert!(run(SECOND).is_some());
     assert_eq!(run(ms(1_001)), None);
 }

@@ -51,7 +51,7 @@ impl LossInterval {
     }
 }
 
-/// TCP1_bw in bytes a second at a loss interval. `None` if unbounded.
+/// TCP1_bw in bytes per second at a loss interval. `None` if unbounded.
 fn tcp_rate(config: &Config, interval: TimeDelta, packets_per_second: f64) -> Option<f64> {
     let mss = config.mss.as_bytes() as f64;
     let (interval, rtt) = (interval.as_secs_f64(), config.rtt.as_secs_f64());
@@ -119,7 +119,7 @@ mod tests {
     fn equation_5_by_hand() {
         let config = Config::default();
         // 2,500 packets a second and LI = 0.1 s: p = 1 / 250. 0.01 * sqrt(0.008 / 3) + 0.04 * 3 * sqrt(0.0015) * 0.004
-        // * 1.000512 = 0.00051640 + 0.0000186 = 0.00053500: TCP1_bw = 2,728,972 bytes a second.
+        // * 1.000512 = 0.00051640 + 0.0000186 = 0.00053500: TCP1_bw = 2,728,972 bytes per second.
         // 2 MSS / RTT^2 = 29.2 * 10^6; 0.0099 s * 29.2 * 10^6 / 2,728,972 = 0.10593.
         near(impact(&config, ms(100) + TimeDelta::from_micros(9_900), ms(100), 2_500.0), 0.105_93);
         near(max_interval_loss(&config, ms(100), 2_500.0).as_millis_f64(), 9.345_8);

@@ -5,7 +5,7 @@ use weir_units::{DataSize, Ecn, RemoteTimestamp};
 
 const KBPS: Kbps = Kbps { floor: 100, start: 30_000, ceiling: 40_000 };
 
-/// 2,500 packets a second with feedback every 10 ms.
+/// 2,500 packets per second with feedback every 10 ms.
 struct Stream {
     sender: DpFec,
     now_ms: i64,

@@ -22,7 +22,7 @@ pub(super) struct AlrConfig {
 #[derive(Clone, Debug)]
 pub(super) struct AlrDetector {
     config: AlrConfig,
-    /// Fill rate in bytes a second.
+    /// Fill rate in bytes per second.
     rate: f64,
     /// Remaining budget in bytes, between minus and plus one window of the rate.
     budget: f64,

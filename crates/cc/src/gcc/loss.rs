@@ -1,6 +1,6 @@
 //! The target rate: the delay-based estimate, limited by loss (draft-ietf-rmcat-gcc-02, section 6).
 //!
-//! libwebrtc is followed where it differs from the draft: the loss share is computed once a second from at least 20
+//! libwebrtc is followed where it differs from the draft: the loss share is computed once per second from at least 20
 //! packets; the rate grows to 1.08 times the least rate of the last second (the draft: 1.05 times the last rate at each
 //! report), and falls once per round trip and 300 ms (libwebrtc, as of 2024: `SendSideBandwidthEstimation`).
 

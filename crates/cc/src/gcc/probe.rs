@@ -40,7 +40,7 @@ pub(super) struct ProbeConfig {
     pub(super) min_duration: TimeDelta,
 }
 
-/// Decides on probes. The kernel computes in bits a second.
+/// Decides on probes. The kernel computes in bits per second.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeController {
     config: ProbeConfig,

@@ -79,7 +79,7 @@ struct Second {
     probes: u32,
 }
 
-/// Runs in steps of 1 ms: 100 ms one way, feedback every 100 ms, an ideal codec at 50 frames a second.
+/// Runs in steps of 1 ms: 100 ms one way, feedback every 100 ms, an ideal codec at 50 frames per second.
 fn run_with(c: &mut Gcc, link: &Link, seconds: i64, cross: &mut Reno) -> Vec<Second> {
     let mut rng = Pcg64Mcg::seed_from_u64(7);
     let mut history = SentHistory::new();
@@ -266,7 +266,7 @@ fn random_loss_is_no_congestion() {
         assert_between("target", mean(&r[10..], |s| s.target), low * 2_000.0, 2_000.0);
         assert_between("share of the target", mean(&r[10..], |s| s.received / s.target), 0.985 - loss, 1.015 - loss);
     }
-    // Of 30 % the rule takes half, at most once a second, so the rate ends at the floor.
+    // Of 30 % the rule takes half, at most once per second, so the rate ends at the floor.
     let r = run(&Link { capacity: |_| 2_000, loss: 0.3, ..Link::default() }, 60);
     assert_between("target at 30 %", mean(&r[40..], |s| s.target), 49.9, 100.0);
 }

@@ -43,7 +43,7 @@ crate::tunables! {
         /// Bound of the estimate as a multiple of the incoming rate (section 5.5: 1.5). It stops the increase but does
         /// not lower the estimate, as in libwebrtc.
         incoming_bound: f64 = 1.5, 1.0 => 100.0;
-        /// Interval of REMB messages without a decrease (section 3: at least once a second).
+        /// Interval of REMB messages without a decrease (section 3: at least once per second).
         remb_interval: TimeDelta = 1_000.0, 50.0 => 5_000.0;
         /// Decrease that is reported at once, as a share of the last reported rate (libwebrtc: 0.03).
         remb_decrease: f64 = 0.03, 0.0 => 1.0;

@@ -100,7 +100,7 @@ impl RateControl {
     }
 }
 
-/// Packet size at 30 frames a second and at most 1,200 bytes.
+/// Packet size at 30 frames per second and at most 1,200 bytes.
 fn expected_packet_bits(bps: f64) -> f64 {
     let bits_per_frame = bps / 30.0;
     bits_per_frame / libm::ceil(bits_per_frame / 9_600.0).max(1.0)
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn expects_packets_as_section_5_5() {
-        // 10,000 bits a frame: two packets of 5,000.
+        // 10,000 bits per frame: two packets of 5,000.
         assert!(near(expected_packet_bits(300e3), 5_000.0));
         assert!(near(expected_packet_bits(240e3), 8_000.0));
         assert!(near(expected_packet_bits(0.0), 0.0));

@@ -45,7 +45,7 @@ crate::tunables! {
         /// Window over which the actual encoder rate is measured; section 4.3 has "recent". Chosen here.
         encoder_window: TimeDelta = 1_000.0, 10.0 => 60_000.0;
         /// Least time between two changes, in which feedback is ignored (section 4.3: 3,000 ms over CCID 2, 1,000 ms
-        /// over CCID 3, none over UDP; 0 to 40 ms is none at 25 frames a second). Over DCCP it also separates
+        /// over CCID 3, none over UDP; 0 to 40 ms is none at 25 frames per second). Over DCCP it also separates
         /// rejections.
         update_interval: TimeDelta = 0.0, 0.0 => 60_000.0;
         /// Whether to follow the transport's rate (section 3.2.2: over CCID 3; over CCID 2 that was future work,

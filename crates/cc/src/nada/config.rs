@@ -59,7 +59,7 @@ crate::tunables! {
         /// Length of the minimum filter of the queuing delay in packets (section 5.1.1 and ns3-rmcat: 15).
         filter_taps: u32 = 15.0, 1.0 => 16_384.0;
         /// Upper bound of the minimum filter's duration, 0 for none. The RFC bounds it in packets only, though
-        /// equation 3 assumes DFILT = 120 ms, which 15 packets exceed below 125 packets a second.
+        /// equation 3 assumes DFILT = 120 ms, which 15 packets exceed below 125 packets per second.
         filter_span: TimeDelta = 0.0, 0.0 => 5_000.0;
         /// Age at which a minimum one-way delay may expire; it does at twice this age (section 5.1.1: tens of minutes;
         /// ns3-rmcat: never).

@@ -9,7 +9,7 @@ crate::tunables! {
         clock_rate: f64 = 90_000.0, 1_000.0 => 1_000_000.0;
         /// First element of diag(Q), variance of 1 / C in (ms/byte)^2 a frame at 30 frames a second (section 3.3: 10^-10).
         slope_noise: f64 = 1e-10, 0.0 => 1.0;
-        /// Second element of diag(Q), variance of m in ms^2 a frame at 30 frames a second (section 3.3: 10^-2).
+        /// Second element of diag(Q), variance of m in ms^2 a frame at 30 frames per second (section 3.3: 10^-2).
         offset_noise: f64 = 0.01, 0.0 => 10.0;
         /// Initial 1 / C in ms per byte (not in the draft; libwebrtc: 8 / 512, which is 512 kbit/s).
         initial_slope: f64 = 0.015625, 0.0 => 1.0;

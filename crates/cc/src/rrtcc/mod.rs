@@ -2,7 +2,7 @@
 //! and -03 (2012), ancestors of draft-ietf-rmcat-gcc-02.
 //!
 //! The receiver models the transit time of frames as d(i) = dL(i) / C + m(i) + v(i), estimates 1 / C and m with a
-//! Kalman filter, compares m with a fixed threshold and reports its estimate in TMMBR messages once a second; the
+//! Kalman filter, compares m with a fixed threshold and reports its estimate in TMMBR messages once per second; the
 //! sender's own estimate follows loss. Differences from [`crate::gcc_remb`]: whole frames and their sizes in the
 //! filter, the threshold, an increase that depends on the round-trip time, and TFRC in the loss-based rule.
 //!

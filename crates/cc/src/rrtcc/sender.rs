@@ -14,7 +14,7 @@ use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
 
 /// Added before the multiplication of an increase (section 4: 1 kbit/s).
 const RAISE: f64 = 1_000.0;
-/// Receiver reports: one a second, with the TMMBR message (libwebrtc's interval for video).
+/// Receiver reports: one per second, with the TMMBR message (libwebrtc's interval for video).
 const REPORTS: ReportPlan = ReportPlan {
     min_round_trips: 0.0,
     min_interval: TimeDelta::from_secs(1),

@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(r.poll_report(at(20)), None);
         r.on_notice(&notice(370));
         assert_eq!(r.poll_report(at(30)), Some(Report::Tmmbr { rate: DataRate::from_kbps(370) }));
-        // Without media no request is sent; with media, one a second.
+        // Without media no request is sent; with media, one per second.
         assert_eq!(r.poll_timeout(), None);
         r.on_packet_received(&crate::frames::tests::packet(1, 0.0, 40.0, 1_000, true));
         assert_eq!((r.poll_timeout(), r.poll_report(at(1_029))), (Some(at(1_030)), None));

@@ -7,7 +7,7 @@
 use super::slice::Slice;
 use std::collections::VecDeque;
 
-/// Frames from a confirmation, or a key frame, to the next mark; 133 ms at 30 frames a second.
+/// Frames from a confirmation, or a key frame, to the next mark; 133 ms at 30 frames per second.
 pub(super) const MARK_EVERY: u32 = 4;
 /// Frames after which an unconfirmed mark is given up: 0.5 s at 30 a second, above the round-trip times of live video.
 const AWAIT: u64 = 16;

@@ -22,7 +22,7 @@ const RATES: core::ops::RangeInclusive<u64> = 1..=500_000;
 /// Size, initial and optimal level of the decoder's buffer in ms (libwebrtc, as of 2024).
 const BUFFER: [u32; 3] = [1000, 500, 600];
 const DROP_THRESHOLD: u32 = 30;
-/// Largest rate of a key frame, in percent of a frame's share: half of the optimal buffer at 30 frames a second
+/// Largest rate of a key frame, in percent of a frame's share: half of the optimal buffer at 30 frames per second
 /// (libwebrtc, as of 2024).
 const MAX_KEY_PERCENT: i32 = 900;
 

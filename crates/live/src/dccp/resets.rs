@@ -4,7 +4,7 @@ use weir_dccp::connection::{Datagram, reset_for};
 use weir_dccp::packet::{PacketType, ResetCode, parse};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Resets a second for packets of no connection (RFC 4340, section 8.1.3, has this as an example).
+/// Resets per second for packets of no connection (RFC 4340, section 8.1.3, has this as an example).
 const RESETS_PER_SECOND: u32 = 1_024;
 
 /// Resets for packets of no connection, limited per second.

@@ -12,7 +12,7 @@
 //! ```
 //! use weir_media::audio::{AudioLimits, PacketTime, choose};
 //! use weir_units::{DataRate, DataSize};
-//! // IPv4, UDP and RTP are 40 bytes a packet: 16 kbit/s of every 50 packets a second.
+//! // IPv4, UDP and RTP are 40 bytes per packet: 16 kbit/s of every 50 packets per second.
 //! let headers = DataSize::from_bytes(40);
 //! let settings = choose(DataRate::from_kbps(48), headers, &AudioLimits::default(), None);
 //! assert_eq!((settings.packet_time, settings.bit_rate), (PacketTime::Ms20, DataRate::from_kbps(32)));

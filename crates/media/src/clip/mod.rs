@@ -107,7 +107,7 @@ impl ClipSpec {
 impl FromStr for ClipSpec {
     type Err = MediaError;
     /// A name with optional size and rate: `talking-head`, `hand-held:352x288`, `sports:1280x720@25`. The default is
-    /// VGA and 30 pictures a second.
+    /// VGA and 30 pictures per second.
     fn from_str(text: &str) -> Result<Self, MediaError> {
         let (rest, rate) = text.split_once('@').map_or((text, "30"), |(a, b)| (a, b));
         let (name, size) = rest.split_once(':').map_or((rest, "640x480"), |(a, b)| (a, b));

@@ -2,7 +2,7 @@
 
 use super::art::unit;
 
-/// Smooth noise from -1 to 1 that varies about once a second.
+/// Smooth noise from -1 to 1 that varies about once per second.
 pub(super) fn wander(t: f64, seed: u32) -> f64 {
     let slot = t.floor();
     let f = t - slot;

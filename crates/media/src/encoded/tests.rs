@@ -32,7 +32,7 @@ fn frames_come_on_the_grid_with_the_target_and_the_clip_goes_round() {
     let frames = run(&mut s, 301);
     for (i, f) in frames.iter().enumerate() {
         assert_eq!((f.id, f.captured), (i as u64, at(i as i64)));
-        // 480 kbit/s at 30 frames a second make 2,000 bytes each; 5 s are 450,000 ticks, a frame 3,000.
+        // 480 kbit/s at 30 frames per second make 2,000 bytes each; 5 s are 450,000 ticks, a frame 3,000.
         assert_eq!((f.size.as_bytes(), f.kind == FrameKind::Key), (2_000, i == 0));
         assert!((450_000 + 3_000 * i as u32).abs_diff(f.rtp_timestamp) <= 1);
     }

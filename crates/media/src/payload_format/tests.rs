@@ -273,7 +273,7 @@ fn picture_ids_are_counted_by_the_bits_they_share() {
 fn sdp_names_size_and_level() {
     let config = |w, h, frame_rate| EncoderConfig { frame_rate, ..EncoderConfig::live(w, h) };
     let h264 = PayloadFormat::new(VideoCodec::H264);
-    // ITU-T H.264, table A-4: VGA at 30 frames a second needs level 3, 720p 3.1, 1080p 4, QCIF at 15 level 1.
+    // ITU-T H.264, table A-4: VGA at 30 frames per second needs level 3, 720p 3.1, 1080p 4, QCIF at 15 level 1.
     for (w, h, rate, level) in
         [(640, 480, 30.0, "1e"), (1_280, 720, 30.0, "1f"), (1_920, 1_080, 30.0, "28"), (176, 144, 15.0, "0a")]
     {

@@ -3,7 +3,7 @@
 use super::{FrameInPlayout, Playout};
 use weir_units::{TimeDelta, Timestamp};
 
-/// Number of frame delays remembered: 8.5 s at 30 frames a second.
+/// Number of frame delays remembered: 8.5 s at 30 frames per second.
 const WINDOW: usize = 256;
 /// The share of the frames in the window for which playout waits (NetEQ of libwebrtc, as of 2019: 0.95; 0.97 since).
 const QUANTILE: f64 = 0.95;

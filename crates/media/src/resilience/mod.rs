@@ -3,7 +3,7 @@
 //!
 //! | mechanism | what it does | who decides |
 //! |---|---|---|
-//! | retransmission (NACK) | lost packets are asked for and come again | the receiver |
+//! | retransmission (NACK) | lost packets are requested and retransmitted | the receiver |
 //! | reference picture selection (RPS) | the encoder goes back to a picture that has arrived | the receiver |
 //! | adaptive slice size (SSA) | a lost packet damages less of a picture | the sender |
 //! | unequal error protection (UEP) | repair packets for what others refer to | the sender |

@@ -332,7 +332,7 @@ mod tests {
         let bursty = Conditions { burst: 4.0, ..path(0.01, 50) };
         assert_eq!(picked(figure(), bursty), r#"{"ssa", "rps"}"#);
         assert_eq!(picked(PolicyConfig { capabilities: Capabilities::default(), ..figure() }, bursty), r#"{"nack"}"#);
-        // 60 frames a second over a round trip of 400 ms are 24 pictures.
+        // 60 frames per second over a round trip of 400 ms are 24 pictures.
         let at = |frame_rate| picked(PolicyConfig { frame_rate, ..figure() }, path(0.01, 200));
         assert_eq!((at(15.0).as_str(), at(60.0).as_str()), (r#"{"ssa", "rps"}"#, r#"{"ssa"}"#));
         // 132 ms, half of 100 ms and 264 ms are more than 400 ms; with half of 10 ms they are not quite.

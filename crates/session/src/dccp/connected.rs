@@ -1,4 +1,4 @@
-//! Hands a session's packets over to a DCCP connection.
+//! Passes a session's packets to a DCCP connection.
 
 use super::config::{DccpConfig, Sizing};
 use super::counters::DccpCounters;
@@ -179,7 +179,7 @@ impl Connected {
         }
     }
 
-    /// Hands over one packet of the session; `false` if there is none.
+    /// Passes one packet of the session on; `false` if there is none.
     fn hand_over(&mut self, endpoint: &mut Endpoint, now: Timestamp) -> bool {
         if !self.rtcp.is_empty() && self.has_room() {
             let rtcp = core::mem::take(&mut self.rtcp);

@@ -1,4 +1,4 @@
-//! What holds the media back whatever the controller wants: the circuit breaker (RFC 8083), and the cap without feedback.
+//! Limits of the media independent of the controller: the circuit breaker (RFC 8083), and the cap without feedback.
 
 use weir_cc::Target;
 use weir_cc::circuit_breaker::{CircuitBreaker, Config, RtcpIntervals, Trip};

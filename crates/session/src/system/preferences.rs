@@ -14,7 +14,7 @@ const KIND: &str = "preference";
 pub struct Preferences {
     /// The codec's name: one of [`ModelCodec::NAMES`].
     pub codec: String,
-    /// Expected frames a second.
+    /// Expected frames per second.
     pub frame_rate: f64,
     /// The source of pictures: `synthetic`, or `chat_720p` for the codec `trace`.
     pub source: String,
@@ -24,7 +24,7 @@ pub struct Preferences {
 }
 
 impl Default for Preferences {
-    /// 1280 x 720 at 30 frames a second from a source that follows its target exactly.
+    /// 1280 x 720 at 30 frames per second from a source that follows its target exactly.
     fn default() -> Self {
         Self { codec: "perfect".into(), frame_rate: 30.0, source: "synthetic".into(), resolution: (1_280, 720) }
     }

@@ -63,7 +63,7 @@ fn every_packet_is_delivered_dropped_or_inside() {
         assert_eq!(t.sent, t.delivered + t.dropped + t.inside);
         assert_eq!(t.delivered, sinks.iter().map(|&k| received(&sim, k).packets()).sum::<u64>());
     }
-    // 375 packets a second arrive, 250 fit, and the queue of 20 holds the rest.
+    // 375 packets per second arrive, 250 fit, and the queue of 20 holds the rest.
     let t = sim.totals();
     assert!((20 * 375 - 1..=20 * 375 + 3).contains(&t.sent), "{t:?}");
     assert!((20 * 250 - 15..=20 * 250).contains(&t.delivered), "{t:?}");

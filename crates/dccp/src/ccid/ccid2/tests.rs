@@ -98,7 +98,7 @@ fn marks_do_what_losses_do_without_loss() {
 
 #[test]
 fn a_narrow_way_back_raises_ack_ratio() {
-    // 10 Mbit/s are 1,197 packets a second, and half as many acknowledgements of about 60 bytes: 290 kbit/s.
+    // 10 Mbit/s are 1,197 packets per second, and half as many acknowledgements of about 60 bytes: 290 kbit/s.
     let back = |kbps| {
         let mut p = path(ms(50), vec![flow(Config::default())]);
         p.back = Link::new(DataRate::from_kbps(kbps), ms(25), ms(50));

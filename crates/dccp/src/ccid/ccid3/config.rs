@@ -33,7 +33,7 @@ weir_cc::tunables! {
         /// Whether the receiver also reports its own loss event rate (RFC 4342, section 8.4: it may unasked).
         loss_event_rate: bool = 1, 0 => 1;
         /// Time constant with which the smoothed rate rises: applications follow in steps of a second (S. Jero, 2013,
-        /// section 3.2.2: four samples a second apart).
+        /// section 3.2.2: four samples per second apart).
         smooth_rise: TimeDelta = 2_000.0, 0.0 => 60_000.0;
         /// Time constant with which it falls: data sent beyond the rate waits or is lost, so this one is shorter.
         smooth_fall: TimeDelta = 500.0, 0.0 => 60_000.0;

@@ -5,7 +5,7 @@ use weir_units::{DataSize, TimeDelta, Timestamp};
 /// Maximum wait of a packet at any rate: t_mbi has its own bound.
 const LONGEST: f64 = 1e6;
 
-/// The nominal send time of the next packet. Rates in bits a second.
+/// The nominal send time of the next packet. Rates in bits per second.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ccid) struct Schedule {
     next: Timestamp,

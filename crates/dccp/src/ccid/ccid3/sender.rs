@@ -25,7 +25,7 @@ const SIZE_INTERVALS: f64 = 4.0;
 /// Maximum Data Dropped blocks processed.
 const MAX_BLOCKS: usize = 256;
 
-/// The sender's half of CCID 3 and its relatives. Rates in bits a second.
+/// The sender's half of CCID 3 and its relatives. Rates in bits per second.
 #[derive(Clone, Debug)]
 pub struct Sender<S = AnySize> {
     config: Config,

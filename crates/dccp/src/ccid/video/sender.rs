@@ -19,7 +19,7 @@ struct Busy {
     ramp: TimeDelta,
 }
 
-/// The sender's half. Rates in bits a second.
+/// The sender's half. Rates in bits per second.
 #[derive(Clone, Debug)]
 pub struct Sender {
     tfrc: ccid3::Sender,

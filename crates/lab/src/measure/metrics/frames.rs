@@ -110,7 +110,7 @@ mod tests {
     fn a_hole_in_playout_is_one_stall() {
         let mut m = FrameMeter::new();
         let ms = Timestamp::from_millis;
-        // 25 frames a second, played 200 ms after capture; frames 50 to 54 are lost, frame 60 is late.
+        // 25 frames per second, played 200 ms after capture; frames 50 to 54 are lost, frame 60 is late.
         for i in 0..100 {
             let captured = ms(40 * i);
             let lost = (50..55).contains(&i);

@@ -13,13 +13,13 @@
 //!
 //! | metric | definition | source |
 //! |---|---|---|
-//! | `utilisation` | media bits generated (of flows without a source that tells: bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
+//! | `utilisation` | media bits generated (for flows without a source that reports them: bits sent) over the integral of the bottleneck's capacity, both over the active time (or a window) | paper, eq. 12 |
 //! | `utilisation_goodput` | the same with goodput bits | RFC 8868 §3 (10) |
 //! | goodput | bytes received less bytes discarded by playout, repair packets not counted | RFC 5166 §2.1.1, RFC 8868 §3 (1) |
 //! | `one_way_delay_ms` | arrival less departure of each packet that arrived (of TCP: each segment) | RFC 8868 §3 (4) |
-//! | queue `delay_ms`, `bytes` | what a packet that came now would wait behind, weighted by time, each value held until the next | RFC 5166 §2.1.2 |
+//! | queue `delay_ms`, `bytes` | the queue found by a packet arriving now, weighted by time, each value held until the next | RFC 5166 §2.1.2 |
 //! | `loss` | packets dropped on the path over packets sent, repair packets not counted | RFC 8868 §3 (5) |
-//! | `discard` | packets that came too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
+//! | `discard` | packets received too late for playout over packets received | RFC 8868 §3 (5), RFC 7002 |
 //! | `loss_or_discard` | packets lost or discarded over packets sent: what papers whose receivers drop late packets call loss rate | RFC 8868 §3 (5) |
 //! | `received`, `network_loss`, `rejected` | packets that arrived, were lost on the path, or were refused by the transport's send queue, over all that the application handed over | Jero 2013, table 4.1 |
 //! | `i_frames` | key frames over frames coded | Jero 2013, table 4.2 |
@@ -35,13 +35,13 @@
 //! | `tcp_share` | a / (a + b), a and b the mean goodput of an RTP and of a TCP flow over the sampling intervals in which both kinds are active | RFC 8868 §3 (7) |
 //! | `active_bps` | bytes that a TCP flow had acknowledged over the time in which it had something to send; `tcp_throughput_bps` is its mean over the TCP flows | Nagy and others 2014 §5.3 |
 //! | `tcp_goodput_bps` | goodput of all TCP flows together | |
-//! | `tcp_fair_share` (TFS) | `tcp_throughput_bps` over capacity divided by the number of RTP and TCP flows; the capacity stands for the total throughput, as in the paper's own numbers | Nagy and others 2014 §5.1 |
+//! | `tcp_fair_share` (TFS) | `tcp_throughput_bps` over capacity divided by the number of RTP and TCP flows; the capacity replaces the total throughput, as in the paper's own numbers | Nagy and others 2014 §5.1 |
 //! | `residual_loss` | media packets lost and not recovered by repair over those sent | Matsuzono and others 2012 §4.1 |
 //! | `recovery` | media packets recovered over those lost | Matsuzono and others 2012 §4.4 |
 //! | `ffre` | frames recovered over frames that were protected and lost packets (FEC frame recovery efficiency) | Nagy and others 2014 §5.1 |
 //! | `frcc` | times that probing by FEC raised or kept the rate over times that it was enabled (FEC rate-control correctness) | Nagy and others 2014 §5.1 |
 //! | `lost_frames` | frames that were not played: never complete, or complete after their playout time | Nagy and others 2014 §5 |
-//! | `psnr` | mean over the pictures captured of the luma PSNR in dB of what is on the screen at their playout time, the last picture shown where theirs is missing; 100 dB stands for no difference | ITU-T J.340; Nagy and others 2014 §5.5 |
+//! | `psnr` | mean over the pictures captured of the luma PSNR in dB of the picture displayed at their playout time, the last picture shown where theirs is missing; 100 dB stands for no difference | ITU-T J.340; Nagy and others 2014 §5.5 |
 //! | `ssim` | mean structural similarity of luma over 8 x 8 windows side by side, of the same pictures | Wang and others 2004 |
 //! | frame delay | from capture to the arrival of the frame's last packet | |
 //! | stall | a gap between played frames of more than max(3δ, δ + 150 ms), δ the mean of the last 30 gaps; its length is the gap | W3C webrtc-stats, `freezeCount` |

@@ -9,7 +9,7 @@ use weir_session::{Endpoint, EndpointConfig, IncomingConfig, OutgoingConfig, Str
 use weir_sim::mix;
 use weir_units::{TimeDelta, Timestamp};
 
-/// Payload types of the media: from here on, one a stream.
+/// Payload types of the media: from here on, one per stream.
 const FIRST_PAYLOAD_TYPE: u8 = 100;
 /// Time from capture to playout of audio if the flow has none.
 const AUDIO_DEADLINE: TimeDelta = TimeDelta::from_millis(200);

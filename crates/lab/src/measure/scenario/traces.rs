@@ -59,7 +59,7 @@ impl Traces {
         Ok(capacity)
     }
 
-    /// Frame sizes, one a line in bytes; lines that start with `#` or `%` are comments.
+    /// Frame sizes, one per line in bytes; lines that start with `#` or `%` are comments.
     pub(super) fn frame_sizes(&mut self, text: &Text, file: &At<String>) -> Result<Arc<[DataSize]>, InputError> {
         if let Some(known) = self.sizes.get(&file.value) {
             return Ok(known.clone());

@@ -6,7 +6,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use weir_units::DataSize;
 
 const MAX: TimeDelta = TimeDelta::from_millis(400);
-/// A little above 30 frames a second, so that timestamps are whole.
+/// A little above 30 frames per second, so that timestamps are whole.
 const FRAME: TimeDelta = TimeDelta::from_millis(33);
 
 fn ms(n: f64) -> TimeDelta {

@@ -245,7 +245,7 @@ fn a_window_that_is_not_used_does_not_grow_and_shrinks() {
     let mut d = with(plain()).grown_to(40);
     let before = d.cwnd();
     let mut seen = vec![before];
-    // Ten packets a round trip.
+    // Ten packets per round trip.
     while d.cwnd() > 10 {
         (0..10).for_each(|i| d.send_packet(PacketType::Data, 9 - i));
         d.now += RTT;

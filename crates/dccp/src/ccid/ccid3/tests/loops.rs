@@ -196,7 +196,7 @@ fn a_receiver_that_drops_or_is_slow_is_heeded() {
     n.slow_receiver = false;
     n.run(3_000, each_hundredth(Fate::Lost));
     within(n.metric("x_bps") / x_recv, 0.95..=1.05);
-    // Three dropped: (X_recv - 3 packets a round trip) / 2.
+    // Three dropped: (X_recv - 3 packets per round trip) / 2.
     n.data_dropped = vec![0x80 | 2 << 4 | 2];
     n.run(100, each_hundredth(Fate::Lost));
     within(n.metric("x_recv_bps") / x_recv, 0.33..=0.41);
