@@ -244,7 +244,8 @@ fn figures_are_well_formed() {
         let figure = |n, title: &str, q, scenario: usize| {
             let runs: Vec<_> = report.scenarios[scenario].controllers.iter().map(|c| &c.shown).collect();
             let path = Path::new(&dir).join(format!("fig{n}.svg"));
-            weir_lab::publish::figures::write(&path, title, &weir_lab::publish::figures::over_time(q, &runs))
+            let plots = weir_lab::publish::figures::over_time(q, &runs);
+            weir_lab::publish::figures::write(&path, title, &plots, weir_lab::publish::figures::Format::Svg)
                 .expect("written");
         };
         figure(1, "The responsiveness of three algorithms", weir_lab::publish::figures::Quantity::Rate, 0);

@@ -5,8 +5,10 @@ pub(crate) mod call;
 #[cfg(target_os = "linux")]
 pub(crate) mod dccp;
 mod emulate;
+mod pcap;
 
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use pcap::{At, PcapArgs};
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
@@ -66,6 +68,7 @@ Examples:
 Examples:
   weir reproduce rmcat-comparison
   weir reproduce rmcat-comparison --table 2 --json --runs 20
+  weir reproduce rmcat-comparison --out paper --figures svg,pdf
   weir reproduce papers/my-paper        a folder with a reproduce.toml")]
     Reproduce(ReproduceArgs),
     /// Run one scenario once
@@ -251,8 +254,19 @@ pub(crate) struct ReproduceArgs {
     /// Folder for the report; none is written if absent
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+    /// What the paper's figures are written as, into that folder
+    #[arg(long, value_name = "FORMATS", value_enum, value_delimiter = ',', default_value = "svg")]
+    pub(crate) figures: Vec<FigureFormat>,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FigureFormat {
+    /// For pages: follows the reader's light or dark setting
+    Svg,
+    /// For papers: dark on white
+    Pdf,
 }
 
 /// A command that exists on Linux only: any arguments are accepted, so that the answer is about the system.
@@ -303,31 +317,6 @@ pub(crate) struct ListArgs {
     /// With controllers and disciplines: their parameters as well
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) params: bool,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct PcapArgs {
-    #[command(flatten)]
-    pub(crate) one: OneArgs,
-    /// Where packets are captured; said in the file's comment
-    #[arg(long, value_name = "POINT", value_enum, default_value = "receiver")]
-    pub(crate) at: At,
-    /// The file to write; the scenario's name with .pcapng if absent
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) out: Option<PathBuf>,
-    /// Write zeros where the simulator carries a payload's length only; such packets are truncated if absent
-    #[arg(long)]
-    pub(crate) zeros: bool,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum At {
-    /// At the media sender: media as it leaves, feedback as it arrives; loss on the path does not show
-    Sender,
-    /// At the media receiver: media as it arrives, feedback as it leaves; lost packets are missing
-    Receiver,
-    /// Behind the bottleneck: media as it comes out of the link, feedback as it enters the link back
-    Link,
 }
 
 #[derive(clap::Args, Debug)]

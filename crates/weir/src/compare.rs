@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::path::Path;
 use weir_lab::measure::compare::{Outcome, OutcomeJson, Plan, Repeat};
 use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::publish::figures::Format;
 use weir_lab::publish::papers::PaperData;
 use weir_lab::publish::report::{self, Report};
 use weir_lab::publish::reproduce::{Cell, Claim, Reproduction, reproduce};
@@ -50,7 +51,7 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
         }
     }
     let report = report_of("Congestion controllers compared", &outcome, reproduction);
-    write_report(&report, paper.as_ref(), &outcome, &args.out, args.work.quiet)?;
+    write_report(&report, paper.as_ref(), &outcome, (&args.out, &[Format::Svg]), args.work.quiet)?;
     finish(outcome)
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn write_report(
     report: &Report,
     paper: Option<&PaperData>,
     outcome: &Outcome,
-    folder: &Path,
+    (folder, formats): (&Path, &[Format]),
     quiet: bool,
 ) -> Done {
     let fail = |e: std::io::Error| Failure::Work(format!("{}: {e}", folder.display()));
@@ -100,7 +101,7 @@ pub(crate) fn write_report(
     let mut written = vec![path];
     if let Some(paper) = paper {
         let runs: Vec<_> = outcome.runs().collect();
-        written.extend(paper.write_figures(&runs, folder).map_err(fail)?);
+        written.extend(paper.write_figures(&runs, folder, formats).map_err(fail)?);
     }
     if !quiet {
         written.iter().for_each(|p| remark(&format!("written: {}", p.display())));

@@ -1,12 +1,13 @@
 //! `weir reproduce`.
 
-use crate::args::ReproduceArgs;
+use crate::args::{FigureFormat, ReproduceArgs};
 use crate::compare::{finish, report_of, run_all, write_report};
 use crate::output::{print, print_json};
 use crate::session::Session;
 use crate::{Done, tables};
 use std::num::NonZeroU32;
 use weir_lab::measure::compare::Repeat;
+use weir_lab::publish::figures::Format;
 use weir_lab::publish::papers::PaperData;
 
 /// Runs of each scenario if neither the user nor the paper states a number.
@@ -29,7 +30,12 @@ pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
     }
     if let Some(folder) = &args.out {
         let report = report_of(&data.paper.title, &outcome, Some(reproduction));
-        write_report(&report, Some(&data), &outcome, folder, args.work.quiet)?;
+        let format = |f: &FigureFormat| match f {
+            FigureFormat::Svg => Format::Svg,
+            FigureFormat::Pdf => Format::Pdf,
+        };
+        let formats: Vec<Format> = args.figures.iter().map(format).collect();
+        write_report(&report, Some(&data), &outcome, (folder, &formats), args.work.quiet)?;
     }
     finish(outcome)
 }

@@ -32,8 +32,8 @@ function clipOf(chart, view) {
   const values = view.lines.filter(l => l.style >= 0).flatMap(l => [...l.values, ...(l.high ?? [])]).filter(v => v != null).sort((a, b) => a - b);
   const capacity = Math.max(0, ...view.lines.filter(l => l.style < 0).flatMap(l => l.values).filter(v => v != null));
   if (!values.length) return null;
-  const most = quantile(values, 0.98) * 1.25, highest = values[values.length - 1];
-  return most > 0 && highest > 2 * most && highest > capacity * 1.5 ? { at: Math.max(most, capacity * 1.06), highest } : null;
+  const most = quantile(values, 0.95) * 1.4, highest = values[values.length - 1];
+  return most > 0 && highest > 1.8 * most && highest > capacity * 1.5 ? { at: Math.max(most, capacity * 1.06), highest } : null;
 }
 function bounds(chart, view, clip) {
   const values = view.lines.flatMap(l => [...l.values, ...(l.high ?? [])]).filter(v => v != null);
@@ -280,7 +280,7 @@ document.querySelectorAll(".charts").forEach(host => {
     const table = dataTable(own);
     tables.push(table);
     host.append(element("div", { class: "group" }, element("div", { class: "group-head" }, element("h3", {}, group.title), legend),
-      element("div", { class: small % 3 === 0 && small % 2 === 1 ? "grid three" : "grid" }, ...own.map(p => p.figure)), table));
+      element("div", { class: small > 0 && small % 3 === 0 ? "grid three" : "grid" }, ...own.map(p => p.figure)), table));
     own.forEach(p => p.show(zoom.runs));
     all.push(...own);
   });

@@ -163,5 +163,5 @@ fn show(
     let Some(folder) = &args.out else { return Ok(()) };
     let mut report = report_of("In real time", outcome, None);
     report.summary = format!("{} runs in real time, over an emulated network.", outcome.runs().count());
-    write_report(&report, None, outcome, folder, args.quiet)
+    write_report(&report, None, outcome, (folder, &[]), args.quiet)
 }

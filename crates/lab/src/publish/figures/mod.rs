@@ -1,9 +1,11 @@
-//! Figures as SVG files: a paper's plots over time, drawn from runs.
+//! Figures as SVG and PDF files: a paper's plots over time, drawn from runs.
 //!
-//! The files need nothing beside them, follow the reader's light or dark setting, tell lines apart by dashes as well as by
+//! SVG files need nothing beside them, follow the reader's light or dark setting, tell lines apart by dashes as well as by
 //! colour, and carry a title and a description for readers who do not see them.
 
+mod drawing;
 mod kinds;
+mod pdf;
 mod plot;
 mod runs;
 mod svg;
@@ -91,10 +93,32 @@ pub fn over_time(quantity: Quantity, runs: &[&RunResult]) -> Vec<Plot> {
     plots
 }
 
+/// What a figure's file is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// SVG, for pages: it follows the reader's light or dark setting.
+    Svg,
+    /// PDF, for papers: dark on white, with Helvetica, which is not embedded.
+    Pdf,
+}
+
+impl Format {
+    /// The ending of a file's name.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Pdf => "pdf",
+        }
+    }
+}
+
 /// Draws panels below one another into a file, which comes into being whole.
-pub fn write(path: &Path, title: &str, plots: &[Plot]) -> io::Result<()> {
-    let text = svg::draw(title, plots);
-    write_atomically(path, |out| out.write_all(text.as_bytes()))
+pub fn write(path: &Path, title: &str, plots: &[Plot], format: Format) -> io::Result<()> {
+    let bytes = match format {
+        Format::Svg => svg::draw(title, plots).into_bytes(),
+        Format::Pdf => pdf::draw(title, plots),
+    };
+    write_atomically(path, |out| out.write_all(&bytes))
 }
 
 fn label(run: &RunResult, flow: &str, controller: &str) -> String {

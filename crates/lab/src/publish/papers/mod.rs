@@ -177,7 +177,12 @@ impl PaperData {
 
     /// Draws its figures from runs with time series, as `figN.svg` in a folder; those without any such run are left out.
     /// Gives the paths. Errors are those of the file system; each file comes into being whole or not at all.
-    pub fn write_figures(&self, runs: &[&RunResult], folder: &Path) -> io::Result<Vec<PathBuf>> {
+    pub fn write_figures(
+        &self,
+        runs: &[&RunResult],
+        folder: &Path,
+        formats: &[figures::Format],
+    ) -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for f in &self.figures {
             let overlays: Vec<Overlay> = f.curves.iter().filter_map(|c| self.overlay(c)).collect();
@@ -185,9 +190,11 @@ impl PaperData {
             if plots.is_empty() {
                 continue;
             }
-            let path = folder.join(format!("fig{}.svg", f.figure));
-            figures::write(&path, &format!("Figure {}: {}", f.figure, f.title), &plots)?;
-            paths.push(path);
+            for &format in formats {
+                let path = folder.join(format!("fig{}.{}", f.figure, format.extension()));
+                figures::write(&path, &format!("Figure {}: {}", f.figure, f.title), &plots, format)?;
+                paths.push(path);
+            }
         }
         Ok(paths)
     }

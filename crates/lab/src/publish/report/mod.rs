@@ -47,7 +47,7 @@ pub const MAX_POINTS: usize = 2_000;
 /// Bytes that the lines of the plotted runs together may take, so that the file stays below 3 MB.
 const DATA_BUDGET: usize = 1_100_000;
 /// Bytes that the lines of all runs together may take.
-const RUNS_BUDGET: usize = 800_000;
+const RUNS_BUDGET: usize = 1_200_000;
 /// Largest scenario file that a page carries whole.
 const MAX_SCENARIO: usize = 64 << 10;
 
