@@ -202,7 +202,7 @@ fn of_pictures(
     OUTLINE_QUANTILES.iter().filter_map(|q| percent.get((q * 100.0).round() as usize).copied()).collect()
 }
 
-/// The distributions of a scenario, the shares at [`OUTLINE_QUANTILES`]; of several flows the mean of each quantile.
+/// The distributions of a scenario, the shares at [`OUTLINE_QUANTILES`]; several flows are taken as one, each with the same weight.
 pub(super) fn distributions(s: &ScenarioReport, room: Room, styles: &[String]) -> Vec<Cdf> {
     let of = |&(title, unit, scale, quantiles): &(&'static str, &'static str, f64, Quantiles)| {
         let lines = s.controllers.iter().flat_map(|c| {
@@ -216,11 +216,30 @@ pub(super) fn distributions(s: &ScenarioReport, room: Room, styles: &[String]) -
     DISTRIBUTIONS.iter().map(of).filter(|c| !c.lines.is_empty()).collect()
 }
 
+/// The quantiles of several distributions taken as one, each with the same weight.
+fn joined(all: &[Vec<f64>]) -> Vec<f64> {
+    const SAMPLES: usize = 400;
+    let value = |quantiles: &[f64], share: f64| -> Option<f64> {
+        let upper = OUTLINE_QUANTILES.partition_point(|s| *s < share).max(1);
+        let (from, to) = (OUTLINE_QUANTILES[upper - 1], *OUTLINE_QUANTILES.get(upper)?);
+        let (low, high) = (*quantiles.get(upper - 1)?, *quantiles.get(upper)?);
+        Some(low + (high - low) * (share - from) / (to - from))
+    };
+    let shares = || (0..SAMPLES).map(|i| i as f64 / (SAMPLES - 1) as f64);
+    let mut values: Vec<f64> = all.iter().flat_map(|q| shares().filter_map(|s| value(q, s))).collect();
+    values.sort_by(f64::total_cmp);
+    let at = |s: &f64| values.get((s * values.len().saturating_sub(1) as f64).round() as usize).copied();
+    OUTLINE_QUANTILES.iter().map(|s| at(s).unwrap_or(f64::NAN)).collect()
+}
+
 fn distribution(c: &ControllerRuns, room: Room, scale: f64, flows: &[usize], quantiles: Quantiles) -> Option<AllRuns> {
     let of_run = |run: &RunResult| -> Option<Vec<f64>> {
         let all: Vec<Vec<f64>> = flows.iter().map(|&i| quantiles(run, i)).filter(|q| !q.is_empty()).collect();
-        let length = all.first()?.len();
-        Some((0..length).map(|k| mean(all.iter().filter_map(|q| q.get(k).copied()))).collect())
+        match &all[..] {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(joined(several)),
+        }
     };
     let (mut seeds, mut all): (Vec<u64>, Vec<Vec<f64>>) =
         c.runs().filter_map(|run| Some((run.seed, of_run(run)?))).unzip();
@@ -246,5 +265,16 @@ mod tests {
         let many: Vec<f64> = (0..=10).map(f64::from).collect();
         assert_eq!(band(many), [5.0, 1.0, 9.0]);
         assert!(band(vec![f64::NAN]).iter().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn flows_apart_stay_apart_in_one_distribution() {
+        let flow = |low: f64| OUTLINE_QUANTILES.iter().map(|q| low + 10.0 * q).collect::<Vec<_>>();
+        let both = joined(&[flow(20.0), flow(200.0)]);
+        let at = |q: f64| both[OUTLINE_QUANTILES.iter().position(|s| *s == q).expect("a share")];
+        assert_eq!((at(0.0), at(1.0)), (20.0, 210.0));
+        // Half of all is the slower flow's.
+        assert!((at(0.25) - 25.0).abs() < 0.1 && (at(0.75) - 205.0).abs() < 0.1, "{both:?}");
+        assert!(at(0.45) < 30.0 && at(0.55) > 200.0);
     }
 }
