@@ -79,14 +79,14 @@ fn walk_block(block: &xr::Block<'_>) {
 /// A trace has no more packets than its range, and when rebuilt has the same content in no more chunks.
 fn walk_trace(trace: &xr::RleBlock<'_>) {
     let range = trace.end.wrapping_sub(trace.begin);
-    let mut told = 0;
+    let mut count = 0;
     for (sequence, _) in trace.packets() {
         assert!(sequence % (1 << trace.thinning) == 0 && sequence.wrapping_sub(trace.begin) < range);
-        told += 1;
+        count += 1;
     }
-    assert!(told <= trace.reported());
+    assert!(count <= trace.reported());
     // Short ones only, for speed.
-    if trace.thinning == 0 && told <= 1_000 {
+    if trace.thinning == 0 && count <= 1_000 {
         let mut chunks = Vec::new();
         let bits = trace.packets().map(|(_, bit)| bit);
         let again = xr::RleBlock::encode(trace.ssrc, trace.begin, 0, bits, usize::MAX, &mut chunks);

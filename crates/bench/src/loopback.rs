@@ -215,13 +215,13 @@ fn dccp<'s>(scope: Scope<'s, '_>, counts: &'s Counts, datagram: usize, ccid: u8)
         time_wait: TimeDelta::from_millis(10),
         ..Config::default()
     };
-    let (told, listening) = std::sync::mpsc::channel();
+    let (address, listening) = std::sync::mpsc::channel();
     let server = config.clone();
     let receiver = scope.spawn(move || {
         // The port's thread inherits the core.
         pin(1);
         let listener = DccpListener::bind(([127, 0, 0, 1], 0).into(), server)?;
-        let _ = told.send(listener.local_addr());
+        let _ = address.send(listener.local_addr());
         while !counts.is_over() {
             let Ok(socket) = listener.accept_timeout(TICK) else { continue };
             socket.set_read_timeout(Some(TICK));

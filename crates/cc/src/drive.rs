@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_built_in_controller_is_driven_and_tells_the_same_twice() {
+    fn every_built_in_controller_is_driven_and_repeats_itself() {
         let registry = Registry::builtin();
         for spec in registry.specs().iter().chain(registry.probing_specs()) {
             let run = |steps, one_lost_of| {

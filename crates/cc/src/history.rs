@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_each_fate_once_and_takes_losses_back() {
+    fn reports_each_fate_once_and_revokes_losses() {
         let mut h = SentHistory::new();
         (100..105).for_each(|s| h.on_sent(&sent(s)));
         let mut out = Vec::new();

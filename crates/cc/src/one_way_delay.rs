@@ -183,7 +183,7 @@ mod tests {
         Timestamp::from_secs(1_000) + TimeDelta::from_nanos(k * 1_000_000_000 / 30)
     }
     /// Meters frames with these one-way delays, starting at frame 0 with timestamp `first`.
-    fn told(meter: &mut OneWayDelayMeter, from: i64, first: u32, delays_ms: &[f64]) {
+    fn report(meter: &mut OneWayDelayMeter, from: i64, first: u32, delays_ms: &[f64]) {
         for (k, &d) in (from..).zip(delays_ms) {
             meter.on_packet(departure(k) + ms(d), first.wrapping_add(k as u32 * FRAME));
         }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_least_mean_and_last_over_half_the_least_round_trip() {
+    fn reports_min_mean_and_last_over_half_the_min_round_trip() {
         let mut m = OneWayDelayMeter::new(RATE);
         m.on_rtt(ms(130.0));
         m.on_rtt(ms(100.0));
@@ -203,14 +203,14 @@ mod tests {
         m.on_rtt(ms(0.0));
         m.on_rtt(ms(-5.0));
         // For any true delay and clock offset: the base is 50 ms, the rest is queuing.
-        told(&mut m, 0, 7, &[73.0, 93.0, 83.0, 75.0]);
+        report(&mut m, 0, 7, &[73.0, 93.0, 83.0, 75.0]);
         let d = m.take_interval().expect("four frames");
         near(d.min, 50.0);
         near(d.mean, 50.0 + (0.0 + 20.0 + 10.0 + 2.0) / 4.0);
         near(d.last, 52.0);
         assert_eq!(m.take_interval(), None);
         // The base is kept across intervals.
-        told(&mut m, 4, 7, &[103.0]);
+        report(&mut m, 4, 7, &[103.0]);
         let d = m.take_interval().expect("one frame");
         near(d.min, 80.0);
         assert_eq!((d.min, d.mean), (d.last, d.last));
@@ -220,10 +220,10 @@ mod tests {
     fn counts_the_first_packet_of_a_frame_and_none_that_was_overtaken() {
         let mut m = OneWayDelayMeter::new(RATE);
         m.on_rtt(ms(100.0));
-        told(&mut m, 0, 0, &[20.0]);
+        report(&mut m, 0, 0, &[20.0]);
         // The frame's other packets, and frame 0 after frame 1.
         m.on_packet(departure(0) + ms(25.0), 0);
-        told(&mut m, 1, 0, &[30.0]);
+        report(&mut m, 1, 0, &[30.0]);
         m.on_packet(departure(1) + ms(35.0), FRAME);
         m.on_packet(departure(1) + ms(40.0), 0);
         let d = m.take_interval().expect("two frames");
@@ -234,13 +234,13 @@ mod tests {
     #[test]
     fn waits_for_a_round_trip_time_and_then_does_without() {
         let mut m = OneWayDelayMeter::new(RATE);
-        told(&mut m, 0, 0, &[20.0; 90]);
+        report(&mut m, 0, 0, &[20.0; 90]);
         // 89 frames after the first: 2,967 ms.
         assert_eq!(m.take_interval(), None);
-        told(&mut m, 90, 0, &[29.0]);
+        report(&mut m, 90, 0, &[29.0]);
         near(m.take_interval().expect("3 s are over").last, 59.0);
         m.on_rtt(ms(24.0));
-        told(&mut m, 91, 0, &[20.0]);
+        report(&mut m, 91, 0, &[20.0]);
         near(m.take_interval().expect("known").last, 12.0);
     }
 
@@ -249,12 +249,12 @@ mod tests {
         let mut m = OneWayDelayMeter::new(RATE);
         m.on_rtt(ms(100.0));
         let first = u32::MAX - 5 * FRAME;
-        told(&mut m, 0, first, &[20.0; 20]);
-        let d = m.take_interval().expect("told");
+        report(&mut m, 0, first, &[20.0; 20]);
+        let d = m.take_interval().expect("reported");
         near(d.min, 50.0);
         near(d.mean, 50.0);
-        told(&mut m, 20, first, &[33.0]);
-        near(m.take_interval().expect("told").last, 63.0);
+        report(&mut m, 20, first, &[33.0]);
+        near(m.take_interval().expect("reported").last, 63.0);
     }
 
     #[test]
@@ -265,8 +265,8 @@ mod tests {
             let mut worst = (0.0f64, f64::MAX);
             for k in 0..30 * 600 {
                 let drift = ppm * 1e-6 * (k as f64 / 30.0) * 1e3;
-                told(&mut m, k, 0, &[20.0 + drift]);
-                let error = m.take_interval().expect("told").last.as_millis_f64() - 50.0;
+                report(&mut m, k, 0, &[20.0 + drift]);
+                let error = m.take_interval().expect("reported").last.as_millis_f64() - 50.0;
                 worst = (worst.0.max(error), if k > 30 * 60 { worst.1.min(error) } else { worst.1 });
             }
             assert!(worst.0 <= most_ms, "{ppm} ppm: {worst:?}");
@@ -279,13 +279,13 @@ mod tests {
     fn a_lower_path_is_followed_at_once_and_a_longer_one_after_the_window() {
         let mut m = OneWayDelayMeter::new(RATE);
         m.on_rtt(ms(40.0));
-        told(&mut m, 0, 0, &[70.0; 30]);
-        told(&mut m, 30, 0, &[30.0]);
-        near(m.take_interval().expect("told").last, 20.0);
+        report(&mut m, 0, 0, &[70.0; 30]);
+        report(&mut m, 30, 0, &[30.0]);
+        near(m.take_interval().expect("reported").last, 20.0);
         let mut last = TimeDelta::ZERO;
         for k in 31..31 + 30 * 61 {
-            told(&mut m, k, 0, &[60.0]);
-            last = m.take_interval().expect("told").last;
+            report(&mut m, k, 0, &[60.0]);
+            last = m.take_interval().expect("reported").last;
             if k < 31 + 30 * 49 {
                 near(last, 50.0);
             }
@@ -298,24 +298,24 @@ mod tests {
         for jump in [900_000 + FRAME, 0u32.wrapping_sub(950_000), 1 << 31] {
             let mut m = OneWayDelayMeter::new(RATE);
             m.on_rtt(ms(100.0));
-            told(&mut m, 0, 0, &[20.0; 30]);
+            report(&mut m, 0, 0, &[20.0; 30]);
             m.take_interval();
-            told(&mut m, 30, jump, &[20.0, 25.0]);
-            let d = m.take_interval().expect("told");
+            report(&mut m, 30, jump, &[20.0, 25.0]);
+            let d = m.take_interval().expect("reported");
             near(d.min, 50.0);
             near(d.last, 55.0);
         }
         // Less than 10 s is delay.
         let mut m = OneWayDelayMeter::new(RATE);
         m.on_rtt(ms(100.0));
-        told(&mut m, 0, 0, &[20.0; 30]);
-        told(&mut m, 30, 0, &[9_990.0]);
-        near(m.take_interval().expect("told").last, 10_020.0);
+        report(&mut m, 0, 0, &[20.0; 30]);
+        report(&mut m, 30, 0, &[9_990.0]);
+        near(m.take_interval().expect("reported").last, 10_020.0);
     }
 
     proptest! {
         #[test]
-        fn nothing_makes_it_panic_or_tell_less_than_the_base(
+        fn never_panics_and_never_reports_less_than_the_base(
             rate in prop_oneof![Just(0), Just(1), Just(RATE), any::<u32>()],
             packets in prop::collection::vec((0i64..3_000_000_000, any::<u32>(), any::<i64>()), 1..200),
         ) {

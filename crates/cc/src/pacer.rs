@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_rate_drains_the_bucket_anew() {
+    fn a_new_rate_applies_to_what_the_bucket_holds() {
         let mut p = pacer(8, 0);
         p.on_sent(Timestamp::ZERO, KB, false, 0);
         assert_eq!(p.poll(Timestamp::ZERO, true), PacerDecision::Wait(Timestamp::from_secs(1)));

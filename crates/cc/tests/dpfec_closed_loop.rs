@@ -54,7 +54,7 @@ fn beside_a_tcp_flow_that_loses_seldom_most_of_the_repair_stays() {
 }
 
 #[test]
-fn where_repair_itself_is_lost_the_window_stays_small() {
+fn lost_repair_keeps_the_window_small() {
     // 7 Mbit/s for 6 of media: room for 18 packets in 127.
     let t = alone(&LinkPlan { capacity: vec![(0, 7_000)], ..plan() }, &[]);
     within("rate", t.sent_kbps(20, 60), 6_700.0..=7_300.0);

@@ -45,7 +45,7 @@ impl Run {
         (self.lost + self.discarded) as f64 / self.sent as f64
     }
     fn metric(&self, name: &str) -> f64 {
-        self.metrics.iter().find(|m| m.0 == name).expect("told").1
+        self.metrics.iter().find(|m| m.0 == name).expect("reported").1
     }
     fn frcc(&self) -> f64 {
         (self.metric("fec_raised") + self.metric("fec_kept")) / self.metric("fec_enabled")
@@ -259,8 +259,8 @@ impl Flow<'_> {
                     was_lost: false,
                 };
                 let packets: Vec<_> = report.packets.iter().map(result).collect();
-                let told = packets.iter().fold(DataSize::ZERO, |sum, p| sum + p.size);
-                self.in_flight = self.in_flight.saturating_sub(told);
+                let reported = packets.iter().fold(DataSize::ZERO, |sum, p| sum + p.size);
+                self.in_flight = self.in_flight.saturating_sub(reported);
                 let bytes_in_flight = self.in_flight;
                 let feedback = TransportFeedback { now, packets: &packets, bytes_in_flight, rtt };
                 self.sender.on_cue(&Cue::TransportFeedback(feedback));

@@ -45,7 +45,7 @@ fn follows_the_capacity_down_and_up() {
 }
 
 #[test]
-fn a_late_comer_takes_more_but_starves_nobody() {
+fn a_late_comer_takes_more_but_starves_no_flow() {
     let plan = LinkPlan { seconds: 160, ..LinkPlan::default() };
     for v in VARIANTS {
         let t = run(&plan, &[FlowPlan::new(v, 0, 150), FlowPlan::new(v, 40, 150)]);

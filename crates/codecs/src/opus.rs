@@ -158,7 +158,7 @@ impl Decoder {
         let (inner, room) = (&mut self.inner, &mut pcm[start..]);
         // The library is plain Rust: if a packet makes it panic, only that packet is lost.
         let made = catch_unwind(AssertUnwindSafe(|| inner.decode(packet, room, mode)));
-        let told = match made {
+        let decoded = match made {
             Ok(Ok(n)) => Ok((n as u32).min(samples)),
             Ok(Err(e)) => Err(e.to_string()),
             Err(_) => {
@@ -166,8 +166,8 @@ impl Decoder {
                 Err("the library panicked".into())
             }
         };
-        pcm.truncate(start + told.as_ref().map_or(0, |n| *n as usize) * count);
-        told.map_err(|what| AudioError::Packet { codec: AudioCodec::Opus, length: packet.len(), what })
+        pcm.truncate(start + decoded.as_ref().map_or(0, |n| *n as usize) * count);
+        decoded.map_err(|what| AudioError::Packet { codec: AudioCodec::Opus, length: packet.len(), what })
     }
 }
 

@@ -51,7 +51,7 @@ fn snr(original: &[i16], decoded: &[i16]) -> f64 {
 }
 
 #[test]
-fn what_is_decoded_is_what_was_encoded() {
+fn decoded_audio_matches_the_encoded() {
     let pcm = clip(4);
     for (rate, least) in [(16, 5.0), (32, 5.0), (128, 11.0)] {
         let (mut d, mut out) = (decoder(), vec![]);
@@ -160,8 +160,8 @@ fn everything_can_be_changed_while_it_runs() {
         (AudioEncoderConfig { channels: Channels::Stereo, ..config(kbps(24)) }, "channels is Stereo"),
     ] {
         let before = *e.config();
-        let told = e.set_config(&wrong).unwrap_err().to_string();
-        assert!(told.contains(field) && told.contains("expected"), "{told}");
+        let error = e.set_config(&wrong).unwrap_err().to_string();
+        assert!(error.contains(field) && error.contains("expected"), "{error}");
         assert_eq!(e.config(), &before);
     }
     assert!(e.encode(&pcm[..7], &mut coded).unwrap_err().to_string().contains("pcm is 7"));
@@ -194,7 +194,7 @@ fn the_same_samples_give_the_same_bytes() {
 }
 
 #[test]
-fn hostile_packets_give_errors_and_the_decoder_goes_on() {
+fn hostile_packets_give_errors_and_the_decoder_continues() {
     let pcm = clip(3);
     let packets = encode(&AudioEncoderConfig { in_band_fec: true, expected_loss: 20, ..config(kbps(24)) }, &pcm);
     let mut state = 1u64;

@@ -58,7 +58,7 @@ fn after_damage_and_loss_the_next_key_frame_brings_the_picture_back() {
 }
 
 #[test]
-fn what_has_arrived_of_a_frame_is_shown_where_the_codec_allows_it() {
+fn partial_frames_are_shown_if_the_codec_allows_it() {
     for (library, codec) in encoders() {
         let mut config =
             EncoderConfig { may_drop: false, bit_rate: DataRate::from_kbps(800), ..EncoderConfig::live(640, 480) };

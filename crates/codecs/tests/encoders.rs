@@ -45,7 +45,7 @@ fn the_bit_rate_changes_without_a_key_frame() {
 }
 
 #[test]
-fn a_restart_begins_anew_with_a_key_frame() {
+fn a_restart_begins_with_a_key_frame() {
     for (library, codec) in encoders() {
         let restart = EncoderConfig { rate_change: RateChange::Restart, ..config(320, 240, 400) };
         let mut chain = Chain::new(library, codec, &restart).unwrap();
@@ -147,9 +147,9 @@ fn sizes_from_tiny_to_hd_and_odd_ones() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_field_value_and_way_out() {
+fn invalid_settings_are_refused_with_field_value_and_remedy() {
     for (library, codec) in encoders() {
-        let told = |c: &EncoderConfig| encoder_of(library, codec, c).err().map(|e| e.to_string()).unwrap_or_default();
+        let error = |c: &EncoderConfig| encoder_of(library, codec, c).err().map(|e| e.to_string()).unwrap_or_default();
         let live = EncoderConfig::live(320, 240);
         for (config, field) in [
             (EncoderConfig { width: 0, ..live }, "size is 0x240"),
@@ -160,10 +160,10 @@ fn what_cannot_be_is_refused_with_field_value_and_way_out() {
             (EncoderConfig { bit_rate: DataRate::from_bps(0), ..live }, "bit_rate is 0"),
             (EncoderConfig { slice_size: Some(DataSize::from_bytes(10)), ..live }, "slice_size is 10"),
         ] {
-            let told = told(&config);
+            let error = error(&config);
             assert!(
-                told.contains(field) && told.contains("expected"),
-                "{codec} by {library}: {told:?} lacks {field:?}"
+                error.contains(field) && error.contains("expected"),
+                "{codec} by {library}: {error:?} lacks {field:?}"
             );
         }
         let mut encoder = encoder_of(library, codec, &live).unwrap();
@@ -180,7 +180,7 @@ fn what_cannot_be_is_refused_with_field_value_and_way_out() {
 }
 
 #[test]
-fn every_codec_is_listed_and_what_is_not_built_in_says_how_to_have_it() {
+fn every_codec_is_listed_and_missing_ones_state_how_to_build_them() {
     for codec in VideoCodec::ALL {
         let all: Vec<_> = list().into_iter().filter(|l| l.codec == codec).collect();
         assert!(all.iter().any(|l| l.encodes) && all.iter().any(|l| l.decodes), "{codec}");

@@ -57,16 +57,16 @@ fn layer_of(frame: &CodedFrame) -> LayerInfo {
 }
 
 #[test]
-fn every_frame_says_its_layer() {
+fn every_frame_states_its_layer() {
     for (library, codec, modes) in modes() {
         for mode in modes {
             let layering: Layering = mode.parse().unwrap();
             let pictures = code(library, codec, &config(&mode, 600), 24, 12);
             for (n, frames) in pictures.iter().enumerate() {
                 let step = layering.step(n as u64 % 12);
-                let told: Vec<_> = frames.iter().map(|f| layer_of(f).id).collect();
+                let found: Vec<_> = frames.iter().map(|f| layer_of(f).id).collect();
                 let expected: Vec<_> = (0..layering.spatial()).map(|s| LayerId::new(s, step.temporal)).collect();
-                assert_eq!(told, expected, "{codec} by {library} {mode}: {n}");
+                assert_eq!(found, expected, "{codec} by {library} {mode}: {n}");
                 assert!(
                     frames.iter().all(|f| f.key == (n % 12 == 0) && f.picture_id == n as u64),
                     "{codec} {mode} {n}"
@@ -349,11 +349,11 @@ fn upper_layers_stop_as_the_share_falls_and_come_back() {
 fn layers_that_cannot_be_are_refused() {
     for (library, codec) in encoders() {
         let most = encoder_of(library, codec, &EncoderConfig::live(320, 240)).unwrap().most_layers();
-        let told = |c: &EncoderConfig| encoder_of(library, codec, c).err().map(|e| e.to_string()).unwrap_or_default();
+        let found = |c: &EncoderConfig| encoder_of(library, codec, c).err().map(|e| e.to_string()).unwrap_or_default();
         if most.spatial() == 1 {
-            assert!(told(&config("L2T1", 500)).contains("layering is L2T1"), "{codec} by {library}");
+            assert!(found(&config("L2T1", 500)).contains("layering is L2T1"), "{codec} by {library}");
         }
         let both = EncoderConfig { reference_selection: true, ..config("L1T2", 500) };
-        assert!(told(&both).contains("layering is L1T2"), "{codec} by {library}");
+        assert!(found(&both).contains("layering is L1T2"), "{codec} by {library}");
     }
 }

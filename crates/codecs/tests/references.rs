@@ -120,7 +120,7 @@ fn a_selected_picture_costs_less_than_a_key_frame_and_looks_like_the_rest() {
 }
 
 #[test]
-fn where_nothing_is_kept_it_says_so() {
+fn without_kept_references_selection_fails() {
     for (library, codec) in encoders() {
         let without = EncoderConfig { reference_selection: false, ..config() };
         let mut chain = Chain::new(library, codec, &without).unwrap();

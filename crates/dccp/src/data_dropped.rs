@@ -101,8 +101,8 @@ mod tests {
     fn the_example_of_the_rfc() {
         // RFC 4340, section 11.7: acknowledgement number 100, blocks 0, 160, 3, 162. Its last line says 95 to 93,
         // although 95 has just been reported received: by its own encoding it is 94 to 92.
-        let told = decoded(100, &[0, 160, 3, 162]);
-        assert_eq!(told, [(100, 100, None), (99, 99, Some(2)), (98, 95, None), (94, 92, Some(2))]);
+        let reported = decoded(100, &[0, 160, 3, 162]);
+        assert_eq!(reported, [(100, 100, None), (99, 99, Some(2)), (98, 95, None), (94, 92, Some(2))]);
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pushed_comes_out_in_as_few_blocks_as_can_be() {
+    fn pushed_packets_use_the_fewest_blocks() {
         let mut out = vec![];
         for (code, len) in [(None, 100), (None, 60), (Some(2), 15), (Some(2), 3), (Some(3), 1), (None, 0), (None, 128)]
         {

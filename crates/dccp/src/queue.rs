@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_past_its_deadline_goes() {
+    fn expired_datagrams_are_dropped() {
         let mut q = queue(2, QueuePolicy::Refuse);
         assert!(push(&mut q, 0, 1, 0, Some(10)) && push(&mut q, 0, 2, 0, Some(20)));
         assert!(!push(&mut q, 10, 3, 0, None));
@@ -290,7 +290,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_has_one_fate_and_what_costs_least_goes(
+        fn everything_has_one_fate_and_the_least_important_is_dropped(
             drops in any::<bool>(),
             ops in prop::collection::vec(op(), 1..300),
         ) {

@@ -351,7 +351,7 @@ fn copies_change_nothing() {
 }
 
 #[test]
-fn other_ports_are_nobodys() {
+fn packets_for_other_ports_are_refused() {
     for state in [PartOpen, Open, Closing] {
         for packet_type in T::ALL {
             let mut bench = Bench::new(false, state);

@@ -376,7 +376,7 @@ impl Search {
         if self.path.len() < self.depth {
             for event in EVENTS {
                 self.path.push(event);
-                let _told = Told(self.path.clone());
+                let _trace = Trace(self.path.clone());
                 self.path.pop();
                 let mut world = self.replay();
                 let happens = world.play(event);
@@ -396,7 +396,7 @@ impl Search {
     /// Plays the sequence to its end.
     fn run_on(&mut self) {
         self.sequences += 1;
-        let _told = Told(self.path.clone());
+        let _trace = Trace(self.path.clone());
         let mut world = self.replay();
         world.run_on();
         world.has_ended_well();
@@ -405,9 +405,9 @@ impl Search {
 }
 
 /// Prints a sequence of events when a test fails within it.
-struct Told(Vec<Event>);
+struct Trace(Vec<Event>);
 
-impl Drop for Told {
+impl Drop for Trace {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("after {:?}", self.0);

@@ -25,7 +25,7 @@ fn step() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
     #[test]
-    fn time_goes_on_whatever_happens(flags: [u8; 3], steps in prop::collection::vec(step(), 0..200)) {
+    fn time_advances_after_any_events(flags: [u8; 3], steps in prop::collection::vec(step(), 0..200)) {
         // The handshake, in most cases.
         let open = [1, 0, 1, 0, 1, 0].repeat(2);
         play(&flags, &open, &steps);

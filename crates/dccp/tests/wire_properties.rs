@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn blocks_tell_what_was_pushed(runs in vec((proptest::option::of(0u8..8), 0u64..400), 0..20), acknowledged in 0u64..1 << 48) {
+    fn blocks_report_what_was_pushed(runs in vec((proptest::option::of(0u8..8), 0u64..400), 0..20), acknowledged in 0u64..1 << 48) {
         let mut bytes = vec![];
         let mut packets = vec![];
         for (code, len) in runs {
@@ -181,13 +181,13 @@ proptest! {
             packets.extend((0..len).map(|_| code));
         }
         let mut at = Seq48::new(acknowledged);
-        let mut told = vec![];
+        let mut reported = vec![];
         for b in data_dropped::blocks(at, &bytes) {
             prop_assert_eq!(b.newest, at);
-            told.extend((0..b.len).map(|_| b.code.map(DropCode::bits)));
+            reported.extend((0..b.len).map(|_| b.code.map(DropCode::bits)));
             at = b.oldest().sub(1);
         }
-        prop_assert_eq!(told, packets);
+        prop_assert_eq!(reported, packets);
     }
 
     #[test]

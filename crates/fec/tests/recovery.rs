@@ -195,7 +195,7 @@ fn run(protection: Protection, seed: u64, loss: f64, reach: u64) -> Result<(), T
 
 proptest! {
     #[test]
-    fn what_is_recovered_is_what_was_sent(scheme in scheme(), seed: u64, loss in 0.0..0.7_f64) {
+    fn recovered_packets_equal_the_sent_ones(scheme in scheme(), seed: u64, loss in 0.0..0.7_f64) {
         run(Protection::Equal(scheme), seed, loss, 0)?;
     }
 

@@ -150,7 +150,7 @@ fn a_raised_flag_stops_the_run() {
 }
 
 #[test]
-fn transfers_are_told_for_flows_that_make_several() {
+fn transfers_are_reported_for_flows_with_several() {
     let text = r#"
         title = "Web traffic"
         duration = "60 s"

@@ -40,7 +40,7 @@ struct End {
     srtp: Option<SrtpSession>,
     peer: std::net::SocketAddr,
     /// The latest time passed to the session.
-    told: Timestamp,
+    last_now: Timestamp,
 }
 
 impl End {
@@ -60,7 +60,7 @@ impl End {
                         &opened[..]
                     }
                 };
-                self.endpoint.handle_datagram(self.told, &Datagram::new(bytes, ecn));
+                self.endpoint.handle_datagram(self.last_now, &Datagram::new(bytes, ecn));
                 received += 1;
             }
             if count < 32 {
@@ -69,10 +69,10 @@ impl End {
         }
         // The receiving end's buffer has to hold the packets sent in a turn.
         while sent < 256 {
-            let due = self.endpoint.poll_timeout(self.told).filter(|t| *t <= now);
-            self.told = due.unwrap_or(now).max(self.told);
-            self.endpoint.handle_timeout(self.told);
-            while let Some(t) = self.endpoint.poll_transmit(self.told, out) {
+            let due = self.endpoint.poll_timeout(self.last_now).filter(|t| *t <= now);
+            self.last_now = due.unwrap_or(now).max(self.last_now);
+            self.endpoint.handle_timeout(self.last_now);
+            while let Some(t) = self.endpoint.poll_transmit(self.last_now, out) {
                 out.resize(out.len() + t.payload as usize, 0);
                 match &mut self.srtp {
                     None => self.port.send(self.peer, t.ecn, out),
@@ -85,7 +85,7 @@ impl End {
             }
         }
         self.port.flush();
-        while self.endpoint.poll_playout(self.told).is_some() {}
+        while self.endpoint.poll_playout(self.last_now).is_some() {}
         (sent, received)
     }
 }
@@ -109,7 +109,7 @@ fn ends(rate: DataRate, suite: Option<Suite>, clock: &Clock, seed: u64) -> [End;
     let mut ports = ports.into_iter();
     endpoints.map(|endpoint| {
         let srtp = keys.as_ref().map(|k| SrtpSession::new(&k[i], &k[1 - i]).expect("keys"));
-        let end = End { port: ports.next().expect("two"), endpoint, srtp, peer: at[i], told: now };
+        let end = End { port: ports.next().expect("two"), endpoint, srtp, peer: at[i], last_now: now };
         i += 1;
         end
     })

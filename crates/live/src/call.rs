@@ -81,7 +81,7 @@ pub enum CallError {
     Sdp(#[from] crate::sdp::SdpError),
     /// The other end does not send the feedback that the controller needs.
     #[error(
-        "controller `{controller}` wants {wants}, which the other end does not have: choose another with --controller"
+        "controller `{controller}` needs {wants}, which the other end does not send: choose another with --controller"
     )]
     Unfit {
         /// The controller.
@@ -91,7 +91,7 @@ pub enum CallError {
     },
     /// The controller is for DCCP, and the call runs over plain datagrams.
     #[error(
-        "controller `{controller}` is for DCCP, and the call goes over plain datagrams: say --transport dccp --no-srtp, or \
+        "controller `{controller}` is for DCCP, and the call uses plain datagrams: use --transport dccp --no-srtp, or \
          choose another with --controller"
     )]
     OnlyOverDccp {
@@ -99,7 +99,7 @@ pub enum CallError {
         controller: String,
     },
     /// There is no SRTP over DCCP.
-    #[error("there is no SRTP over DCCP: say --no-srtp at both ends to call in the clear")]
+    #[error("there is no SRTP over DCCP: use --no-srtp at both ends for an unencrypted call")]
     DccpInTheClear,
     /// Media would be sent to another machine unencrypted.
     #[error("media to {to} would go in the clear: protect them with SRTP at both ends, or allow it by --insecure")]

@@ -94,8 +94,8 @@ mod tests {
         let clock = Clock::of_day();
         let r = clock.reading();
         assert!(r.now >= Timestamp::ZERO && r.now < Timestamp::from_secs(2), "{}", r.now);
-        let told = clock.unix(r.now);
-        assert!(told.abs_diff(r.unix) < Duration::from_millis(20), "{told:?} {:?}", r.unix);
+        let found = clock.unix(r.now);
+        assert!(found.abs_diff(r.unix) < Duration::from_millis(20), "{found:?} {:?}", r.unix);
         // 2026 to 2036 in NTP's first era.
         assert!((3_976_214_400..=u32::MAX).contains(&clock.ntp_epoch()), "{}", clock.ntp_epoch());
         let zero = clock.unix(Timestamp::ZERO);

@@ -291,14 +291,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_told_with_its_package() {
+    fn a_missing_program_is_reported_with_its_package() {
         let e = Namespace::command("no-such-program-here").expect_err("missing");
         assert!(e.to_string().contains("no-such-program-here"), "{e}");
         assert_eq!(package("iperf3"), Some("iperf3"));
     }
 
     #[test]
-    fn privilege_is_told_with_the_way_out() {
+    fn missing_privilege_is_reported_with_the_remedy() {
         let e = SetupError::new("cannot make a network namespace", nix::Error::EPERM.into());
         assert!(e.is_privilege());
         let text = e.to_string();

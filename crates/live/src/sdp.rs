@@ -71,7 +71,7 @@ pub enum SdpError {
         way_out: &'static str,
     },
     /// The two ends have nothing in common.
-    #[error("the other end and this one share no {what}: it has {theirs}, this end has {ours}")]
+    #[error("no common {what}: the other end has {theirs}, this end has {ours}")]
     NothingShared {
         /// The kind of property.
         what: &'static str,

@@ -333,14 +333,14 @@ mod tests {
     /// master key is known, so this checks the rest: lengths and the unencrypted header.
     #[test]
     fn names_lengths_and_overheads_are_those_of_the_rfcs() {
-        let told: Vec<_> = Suite::ALL.iter().map(|s| (s.name(), s.key_len(), s.rtp_overhead())).collect();
+        let found: Vec<_> = Suite::ALL.iter().map(|s| (s.name(), s.key_len(), s.rtp_overhead())).collect();
         let expected = [
             ("AEAD_AES_128_GCM", 28, 16),
             ("AES_CM_128_HMAC_SHA1_80", 30, 10),
             ("AEAD_AES_256_GCM", 44, 16),
             ("AES_CM_128_HMAC_SHA1_32", 30, 4),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
         for suite in Suite::ALL {
             assert_eq!(Suite::by_name(suite.name()), Some(suite));
         }

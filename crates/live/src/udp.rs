@@ -269,7 +269,7 @@ impl UdpPort {
         self.counters.send_calls += 1;
         match self.state.try_send((&self.socket).into(), &t) {
             // An earlier datagram's error, reported once instead of sending this one.
-            Err(e) if self.errors && error::is_told_by_icmp(&e) => self.state.try_send((&self.socket).into(), &t),
+            Err(e) if self.errors && error::is_reported_by_icmp(&e) => self.state.try_send((&self.socket).into(), &t),
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
                 // Interrupted or not, the second try decides.

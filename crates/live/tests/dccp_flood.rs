@@ -147,7 +147,7 @@ fn a_flood_of_handshakes_keeps_no_honest_sender_out() {
             std::thread::sleep(Duration::from_millis(100));
             let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
             let plan = SendPlan { size: Some(DataSize::from_bytes(2_000_000)), ..SendPlan::default() };
-            send_all(&client, &plan, &|| false, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () })
+            send_all(&client, &plan, &|| false, LONG, Looks { every: TimeDelta::from_secs(1), report_to: &mut |_| () })
                 .unwrap()
         });
         while !hostile.iter().all(|h| h.is_finished()) {
@@ -210,7 +210,7 @@ fn an_honest_sender_keeps_its_rate_beside_a_hundred_thousand_handshakes_a_minute
             let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
             let (duration, rate) = (Some(TimeDelta::from_secs(SECONDS)), Some(DataRate::from_mbps(1)));
             let plan = SendPlan { duration, rate, ..SendPlan::default() };
-            send_all(&client, &plan, &|| false, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () })
+            send_all(&client, &plan, &|| false, LONG, Looks { every: TimeDelta::from_secs(1), report_to: &mut |_| () })
                 .unwrap()
         });
         let hostile = SOURCES.map(|from| scope.spawn(move || paced_flood(from, at, requests, pause)));
@@ -249,7 +249,7 @@ fn one_thread_receives_from_many_at_once() {
             scope.spawn(move || {
                 let client = DccpSocket::connect_timeout(at, config(0), LONG).unwrap();
                 let plan = SendPlan { size: Some(DataSize::from_bytes(300_000)), ..SendPlan::default() };
-                let looks = Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () };
+                let looks = Looks { every: TimeDelta::from_secs(1), report_to: &mut |_| () };
                 send_all(&client, &plan, &|| false, LONG, looks).unwrap()
             })
         });

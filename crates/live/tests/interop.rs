@@ -352,8 +352,8 @@ fn receive(codec: VideoCodec, socket: UdpSocket, record: &Path, program: &mut Ru
     let receive = ReceiveConfig { playout_deadline: Some(PATIENCE), content: true, ..ReceiveConfig::default() };
     let endpoint = Endpoint::new(config, None, Some(receive), clock.now());
     // Destination of reports, until the sender is heard.
-    let nobody = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let peer = Peer::Follow(nobody.local_addr().expect("an address"));
+    let unused = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let peer = Peer::Follow(unused.local_addr().expect("an address"));
     let mut end = LiveEnd::new(socket, UdpConfig::default(), peer, endpoint).expect("a socket");
     let waker = Arc::new(Waker::new().expect("a descriptor"));
     end.set_waker(Some(waker.clone()));

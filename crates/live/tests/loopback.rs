@@ -159,7 +159,7 @@ fn a_call_goes_over_dccp_and_closes() {
 }
 
 #[test]
-fn nobody_answers_a_call_over_dccp_until_it_is_stopped() {
+fn an_unanswered_call_over_dccp_lasts_until_it_is_stopped() {
     let config = CallConfig { controller: "ccid2".into(), ..CallConfig::default() };
     let (registry, stop) = (Registry::builtin(), AtomicBool::new(false));
     assert_eq!(config.transport(&registry), Transport::Dccp { ccid: 2 });
@@ -199,7 +199,7 @@ fn a_raised_flag_ends_both_ends_at_once() {
 }
 
 #[test]
-fn an_unknown_controller_is_told_by_its_name() {
+fn an_unknown_controller_is_reported_by_name() {
     let config = CallConfig { controller: "nobody".into(), ..CallConfig::default() };
     let stop = AtomicBool::new(false);
     let ends = (&mut Unobserved, &mut Unobserved);

@@ -22,8 +22,8 @@ const RETURN: TimeDelta = TimeDelta::from_secs(2);
 const PLAYOUT: TimeDelta = TimeDelta::from_millis(300);
 
 fn misbehaviour() -> TimeDelta {
-    let told = std::env::var("WEIR_SURVIVAL_SECONDS").ok().and_then(|s| s.parse().ok());
-    TimeDelta::from_secs_f64(told.unwrap_or(1.5))
+    let given = std::env::var("WEIR_SURVIVAL_SECONDS").ok().and_then(|s| s.parse().ok());
+    TimeDelta::from_secs_f64(given.unwrap_or(1.5))
 }
 
 /// The path's effect on each datagram while it misbehaves.
@@ -296,7 +296,7 @@ fn media_return_within_two_seconds_of_the_path() {
 }
 
 #[test]
-fn a_sender_that_begins_anew_is_taken_up_with_and_without_a_goodbye() {
+fn a_restarted_sender_is_accepted_with_and_without_a_bye() {
     std::thread::scope(|scope| {
         for goodbye in [true, false] {
             scope.spawn(move || {
@@ -325,8 +325,9 @@ fn a_sender_that_begins_anew_is_taken_up_with_and_without_a_goodbye() {
                         sender.run(clock_, &first, &mut Unobserved).expect("the first sender runs");
                         let (config, send) = sending(77, clock_.now(), clock_);
                         let endpoint = Endpoint::new(config, Some(send), None, clock_.now());
-                        let mut anew = LiveEnd::new(socket, UdpConfig::default(), peer, endpoint).expect("a socket");
-                        anew.run(clock_, &second, &mut Unobserved).expect("the second sender runs");
+                        let mut second_end =
+                            LiveEnd::new(socket, UdpConfig::default(), peer, endpoint).expect("a socket");
+                        second_end.run(clock_, &second, &mut Unobserved).expect("the second sender runs");
                     });
                     e.receiver.run(&clock, &run(end), &mut played).expect("the receiver survives");
                     stop.store(true, Ordering::Relaxed);

@@ -58,8 +58,8 @@ pub struct EncodedStats {
 /// |---|---|---|
 /// | `min_bit_rate`, `max_bit_rate` | bit/s, between which targets are kept | yes |
 /// | `slice_size` | bytes, 0 for one slice a frame | where the encoder has slices |
-/// | `frame_rate` | frames a second | no |
-/// | `key_interval` | frames between key frames that nobody asked for, 0 for none | no |
+/// | `frame_rate` | frames per second | no |
+/// | `key_interval` | frames between unrequested key frames, 0 for none | no |
 /// | `rate_change` | `seamless` or `restart` | no |
 /// | `size` | as `640x480` | no |
 /// | `library` | the library behind the encoder | no |

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_hold_what_they_say() {
+    fn patterns_have_the_stated_layers() {
         let temporal = |t, n: u64| (0..n).map(|i| Layering::new(1, t).unwrap().step(i).temporal).collect::<Vec<_>>();
         assert_eq!(
             (temporal(1, 3), temporal(2, 5), temporal(3, 9)),

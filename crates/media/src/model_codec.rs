@@ -31,8 +31,8 @@ const STATISTICAL: [&str; 9] = [
 ///
 /// | name | of | unit |
 /// |---|---|---|
-/// | `frame_rate` | all | frames a second, 1 to 240 |
-/// | `key_interval` | statistical | seconds between key frames that nobody asked for, 0 for none |
+/// | `frame_rate` | all | frames per second, 1 to 240 |
+/// | `key_interval` | statistical | seconds between unrequested key frames, 0 for none |
 /// | `reaction` | statistical | seconds without following a new target (tau_v of RFC 8593) |
 /// | `burst_frames`, `burst_size` | statistical | frames and bytes (K_d and K_B of RFC 8593) |
 /// | `size_scale`, `interval_scale` | statistical | 0 to 1 (SCALE_B and SCALE_t of RFC 8593) |
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_encoder_gives_follows_what_it_is_asked_for() {
+    fn the_encoders_output_follows_its_target() {
         for (name, low, high) in [("perfect", 795.0, 805.0), ("statistical", 700.0, 900.0), ("trace", 500.0, 1_100.0)] {
             let mut c = ModelCodec::by_name(name, 25.0, Timestamp::ZERO, 1).unwrap();
             assert_eq!(c.bit_rate(Timestamp::ZERO), DataRate::ZERO);

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_carry_what_the_rate_says() {
+    fn frames_carry_the_target_rate() {
         let mut s = PerfectCodec::frames(TimeDelta::from_micros(33_333), ms(0));
         s.on_target(kbps(1_000), ms(0));
         let frames = until(&mut s, ms(10_000));

@@ -165,10 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn wrong_sizes_are_told_with_what_is_right() {
-        let told = |r: Result<Picture, MediaError>| r.unwrap_err().to_string();
-        assert!(told(Picture::new(0, 3)).contains("picture: width"));
-        assert!(told(Picture::new(3, MAX_SIDE + 1)).contains("16384"));
-        assert!(told(Picture::from_i420(4, 4, vec![0; 23])).contains("24 for 4x4"));
+    fn wrong_sizes_are_refused_with_the_right_ones() {
+        let error_of = |r: Result<Picture, MediaError>| r.unwrap_err().to_string();
+        assert!(error_of(Picture::new(0, 3)).contains("picture: width"));
+        assert!(error_of(Picture::new(3, MAX_SIDE + 1)).contains("16384"));
+        assert!(error_of(Picture::from_i420(4, 4, vec![0; 23])).contains("24 for 4x4"));
     }
 }

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_follows_the_target_between_what_material_wants_and_the_coarsest_quantiser() {
+    fn the_mean_follows_the_target_between_the_materials_need_and_the_coarsest_quantiser() {
         // The conference's rate is 17.4 to 27.4 Mbit/s: 100 is more than it uses, 0.1 less than its minimum.
         for (target, expected) in [(100.0, 22.4), (6.0, 6.0), (2.5, 2.5), (0.1, 22.4 * 0.05)] {
             let mut s = source(MaterialConfig::conference(), |_| {});
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_target_begins_anew_or_is_followed_without_an_i_frame() {
+    fn a_new_target_restarts_with_an_i_frame_or_is_followed_without_one() {
         let i_frames = |change: RateChange| {
             let mut s = source(MaterialConfig::conference(), |c| c.rate_change = change);
             s.on_target(mbps(4.0), Timestamp::ZERO);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_frame_comes_when_asked_for_and_zero_pauses() {
+    fn a_requested_key_frame_is_coded_and_zero_pauses() {
         let mut s = source(MaterialConfig::conference(), |c| c.key_interval = None);
         assert_eq!(s.next_frame_at(), None);
         s.on_target(mbps(5.0), Timestamp::from_millis(100));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn steady_state_fluctuates_as_the_laplacian_says() {
+    fn steady_state_fluctuation_is_laplacian() {
         let mut s = source(|c| c.burst_frames = 0);
         s.on_target(kbps(1_000), Timestamp::ZERO);
         let frames = until(&mut s, Timestamp::from_secs(3_000));

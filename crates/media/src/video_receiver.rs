@@ -83,7 +83,7 @@ pub struct VideoReceiver {
     depacketiser: Depacketiser,
     decoder: Box<dyn VideoDecoder>,
     on_damage: OnDamage,
-    decoder_tells: bool,
+    decoder_reports_missing: bool,
     chain: Chain,
     before: Before,
     layers: LayerChain,
@@ -151,7 +151,7 @@ impl VideoReceiver {
         let picture = || Picture::new(1, 1).expect("a picture may have one sample");
         Self {
             depacketiser: Depacketiser::new(codec),
-            decoder_tells: codec == VideoCodec::H264,
+            decoder_reports_missing: codec == VideoCodec::H264,
             decoder,
             on_damage,
             chain: Chain::Unstarted,
@@ -170,8 +170,8 @@ impl VideoReceiver {
     /// Whether the decoder itself detects missing references, so that a complete frame that it reports intact repairs
     /// the chain; by default as usual for the codec.
     #[must_use]
-    pub const fn with_decoder_that_tells(mut self, tells: bool) -> Self {
-        self.decoder_tells = tells;
+    pub const fn with_decoder_that_reports(mut self, reports: bool) -> Self {
+        self.decoder_reports_missing = reports;
         self
     }
     /// The codec.
@@ -235,7 +235,7 @@ impl VideoReceiver {
             if !complete && !upper {
                 self.break_chain(frame.at);
             }
-        } else if missing > 0 && (certain || !self.decoder_tells) {
+        } else if missing > 0 && (certain || !self.decoder_reports_missing) {
             self.stats.missing += u64::from(missing) * u64::from(certain);
             self.break_chain(frame.at);
         }
@@ -244,7 +244,7 @@ impl VideoReceiver {
             data => self.decoder.decode(data, unpacked.whole, &mut self.decoded),
         };
         let sound = unpacked.whole && decoded == Decoded::Intact;
-        if sound && (unpacked.key || self.decoder_tells || self.restoring == Some(frame.rtp_timestamp)) {
+        if sound && (unpacked.key || self.decoder_reports_missing || self.restoring == Some(frame.rtp_timestamp)) {
             self.chain = Chain::Whole;
         }
         if self.restoring.is_some_and(|t| frame.rtp_timestamp.wrapping_sub(t) as i32 >= 0) {

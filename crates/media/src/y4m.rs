@@ -160,10 +160,16 @@ impl<R: Read> Y4mReader<R> {
                 return Err(wrong(
                     "first line",
                     &start,
-                    "YUV4MPEG2 and parameters; raw video needs its size to be told",
+                    "YUV4MPEG2 and parameters; raw video has no header: state its size",
                 ));
             }
-            _ => return Err(wrong("first line", "", "YUV4MPEG2 and parameters; raw video needs its size to be told")),
+            _ => {
+                return Err(wrong(
+                    "first line",
+                    "",
+                    "YUV4MPEG2 and parameters; raw video has no header: state its size",
+                ));
+            }
         };
         let (mut width, mut height, mut rate) = (None, None, None);
         for (tag, value) in parameters(&line) {
@@ -343,12 +349,12 @@ mod tests {
         Ok(out)
     }
 
-    fn told(bytes: &[u8]) -> String {
+    fn error_of(bytes: &[u8]) -> String {
         open(bytes).and_then(|mut r| all(&mut r)).unwrap_err().to_string()
     }
 
     #[test]
-    fn what_is_written_is_read_again_and_again() {
+    fn written_clips_are_read_back_repeatedly() {
         let pictures = [picture(5, 3, 1), picture(5, 3, 2), picture(5, 3, 3)];
         let mut w = Y4mWriter::new(vec![], (5, 3), FrameRate::new(30_000, 1_001).unwrap()).unwrap();
         pictures.iter().for_each(|p| w.write(p).unwrap());
@@ -392,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where_what_and_the_way_out() {
+    fn errors_name_place_value_and_remedy() {
         for (bytes, parts) in [
             (&b""[..], ["file.y4m", "YUV4MPEG2"]),
             (b"RIFF1234\n", ["\"RIFF1234\"", "YUV4MPEG2"]),
@@ -412,11 +418,11 @@ mod tests {
             (b"YUV4MPEG2 W2 H2 F25:1\nFRAME\n1234567FRAME\n", ["picture 1", "FRAME"]),
             (b"YUV4MPEG2 W2 H2 F25:1\nFRAME Itxx\n123456", ["interlacing", "txx"]),
         ] {
-            let e = told(bytes);
+            let e = error_of(bytes);
             assert!(parts.iter().all(|p| e.contains(p)), "{parts:?} in {e}");
         }
         let long = [b"YUV4MPEG2 X".to_vec(), vec![b'x'; 5_000], b"\n".to_vec()].concat();
-        assert!(told(&long).contains("first line"));
+        assert!(error_of(&long).contains("first line"));
     }
 
     #[test]

@@ -132,8 +132,8 @@ fn ffmpeg_measures_the_same() {
 
         let said = ffmpeg(folder, &both[1..], "siti,metadata=print:file=siti.log");
         let log = std::fs::read_to_string(folder.join("siti.log")).expect(&said);
-        let told = |word: &str| -> Vec<f64> { log.lines().filter_map(|l| number(l, word)).collect() };
-        let (si, ti) = (told("siti.si="), told("siti.ti="));
+        let values = |word: &str| -> Vec<f64> { log.lines().filter_map(|l| number(l, word)).collect() };
+        let (si, ti) = (values("siti.si="), values("siti.ti="));
         assert_eq!((si.len() as u64, ti.len() as u64), (PICTURES, PICTURES));
         for (i, a) in activity.iter().enumerate() {
             near("SI", a.si, si[i], 0.011);

@@ -81,7 +81,7 @@ pub const ALL: [Preset; 19] = [
         summary: "192, 96 and 128 kbit/s in turn, 20 s each, 60 ms: figure 4.2 of Singh's dissertation",
         make: umts::slow_link,
     },
-    Preset { name: "outage", summary: "rmcat that stands still for 2 s in every 10 s", make: outage },
+    Preset { name: "outage", summary: "rmcat with an outage of 2 s in every 10 s", make: outage },
 ];
 
 /// The preset of this name.

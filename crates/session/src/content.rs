@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_bounded_in_packets_bytes_and_age() {
+    fn untaken_content_is_bounded_in_packets_bytes_and_age() {
         let (mut s, now) = (ContentStore::new(TimeDelta::from_millis(200)), Timestamp::ZERO);
         for sequence in 0..10_000 {
             put(&mut s, now, sequence, sequence as u32, &[1; 10]);

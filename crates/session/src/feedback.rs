@@ -77,26 +77,26 @@ pub(crate) struct FeedbackReader {
     offset: TimeDelta,
     /// The last report's time, and when it was received.
     last: Option<(RemoteTimestamp, Timestamp)>,
-    anew: bool,
+    restarted: bool,
     reporter: Option<u32>,
 }
 
 impl FeedbackReader {
     /// Another end reports from now on, with its own clock.
-    pub(crate) fn begin_anew(&mut self) {
-        (self.twcc_clock, self.ccfb_clock, self.anew) = Default::default();
-        self.anew = true;
+    pub(crate) fn restart(&mut self) {
+        (self.twcc_clock, self.ccfb_clock, self.restarted) = Default::default();
+        self.restarted = true;
     }
 
     /// Sets the source of reports; a new one has another clock.
     fn on_reporter(&mut self, ssrc: u32) {
         if self.reporter.replace(ssrc).is_some_and(|before| before != ssrc) {
-            self.begin_anew();
+            self.restart();
         }
     }
 
     fn continued(&mut self, at: RemoteTimestamp, now: Timestamp) -> RemoteTimestamp {
-        if core::mem::take(&mut self.anew) {
+        if core::mem::take(&mut self.restarted) {
             self.offset = self.last.map_or(TimeDelta::ZERO, |(last, came)| last + now.saturating_since(came) - at);
         }
         let at = at + self.offset;

@@ -181,8 +181,8 @@ impl FrameLedger {
 
     fn note(&mut self, now: Timestamp, sequence: u64, media: Option<FramePart>, state: State) {
         let end = self.end();
-        let anew = sequence + RESTART < end || sequence.saturating_sub(end) > MAX_PACKETS as u64;
-        if end == 0 || (anew && state != State::Recovered) {
+        let restarted = sequence + RESTART < end || sequence.saturating_sub(end) > MAX_PACKETS as u64;
+        if end == 0 || (restarted && state != State::Recovered) {
             self.restart(sequence);
         }
         self.expect(now, sequence);

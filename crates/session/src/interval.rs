@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_is_told_once_with_what_became_of_it() {
+    fn each_packet_is_reported_once_with_its_fate() {
         let mut log = IntervalLog::default();
         // 65,534 is received, 65,535 lost and repaired, 0 discarded, 1 lost, 2 received.
         log.on_packet(131_070, false);
@@ -213,18 +213,18 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_next_and_memory_is_bounded() {
+    fn overflow_is_reported_in_the_next_interval_and_memory_is_bounded() {
         let mut log = IntervalLog::default();
         // No runs: 154 chunks of 15 packets.
         (0..5_000u64).for_each(|s| log.on_packet(100_000 + s * 2 - s % 7 / 5, s % 3 == 0));
-        let mut told = 0;
+        let mut reported = 0;
         while !log.range().is_empty() {
             let [loss, discard, post] = written(&mut log, true).map(Option::unwrap_or_default);
             assert!((2_000..3_000).contains(&loss.len()) || log.range().is_empty(), "{}", loss.len());
             assert!(loss.len() == discard.len() && post.len() == loss.len());
-            told += loss.len() as u64;
+            reported += loss.len() as u64;
         }
-        assert_eq!(told, 9_999);
+        assert_eq!(reported, 9_999);
         (0..100_000u64).for_each(|s| log.on_packet(200_000 + s, false));
         assert_eq!(log.range(), 300_000 - MAX_PACKETS as u64..300_000);
         // A restarted source, forwards or backwards.

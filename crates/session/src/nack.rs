@@ -236,12 +236,12 @@ impl Nacker {
             if self.take(sequence).is_some() {
                 self.counters.reordered += 1;
             } else if highest.sequence - sequence > MAX_GAP {
-                self.begin_anew(packet);
+                self.restart(packet);
             }
             return;
         }
         if sequence - highest.sequence > MAX_GAP {
-            self.begin_anew(packet);
+            self.restart(packet);
             return;
         }
         self.highest = Some(packet);
@@ -287,7 +287,7 @@ impl Nacker {
         }
     }
 
-    fn begin_anew(&mut self, packet: Arrived) {
+    fn restart(&mut self, packet: Arrived) {
         self.counters.given_up += self.missing.len() as u64;
         self.missing.clear();
         (self.highest, self.next, self.repair) = (Some(packet), None, None);

@@ -160,7 +160,7 @@ mod tests {
     proptest! {
         /// For any losses, recovered packets are byte for byte those sent, and a group with one loss is recovered.
         #[test]
-        fn what_is_recovered_is_what_was_sent(
+        fn recovered_packets_equal_the_sent_ones(
             shape in (2u8..20, 1u8..8, any::<bool>()),
             lens in proptest::collection::vec(0usize..1_300, 60),
             lost in proptest::collection::vec(any::<bool>(), 60),

@@ -32,12 +32,12 @@ pub(crate) struct Room {
     extra: u64,
     mean: f64,
     /// The share applied to the source.
-    told: f64,
+    applied: f64,
 }
 
 impl Room {
     pub(crate) fn new(now: Timestamp) -> Self {
-        Self { since: now, media: 0, extra: 0, mean: 0.0, told: 0.0 }
+        Self { since: now, media: 0, extra: 0, mean: 0.0, applied: 0.0 }
     }
 
     #[inline]
@@ -53,16 +53,16 @@ impl Room {
         let share = self.extra as f64 / (self.media + self.extra) as f64;
         self.mean += WEIGHT * (share - self.mean);
         (self.since, self.media, self.extra) = (now, 0, 0);
-        let changed = (self.mean - self.told).abs() > STEP;
+        let changed = (self.mean - self.applied).abs() > STEP;
         if changed {
-            self.told = self.mean.min(MOST);
+            self.applied = self.mean.min(MOST);
         }
         changed
     }
 
     /// The rate left for media.
     pub(crate) fn within(&self, rate: DataRate) -> DataRate {
-        DataRate::from_bps_f64(rate.as_bps_f64() * (1.0 - self.told))
+        DataRate::from_bps_f64(rate.as_bps_f64() * (1.0 - self.applied))
     }
 }
 

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_leaves_once_with_its_number_in_front() {
+    fn requested_packets_are_sent_once_with_the_original_number_first() {
         let mut r = sent(RetransmissionConfig::default(), 20, 50);
         r.on_rtt(TimeDelta::from_millis(100));
         // 65,535 and 1, across the wrap; one that was never sent, and one twice.

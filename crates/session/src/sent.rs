@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_media_packet_is_told_once() {
+    fn every_media_packet_is_reported_once() {
         // Stream numbers from 65,530 on; 65,534 is padding, and a packet of another stream precedes each.
         let mut s = SentStream::new(65_530, true);
         (0..12u64).for_each(|n| _ = s.on_sent(packet(200_001 + 2 * n, n == 4)));
@@ -209,7 +209,7 @@ mod tests {
             discard: Some(trace(65_530, &[x, o, o, o, o, o], &mut b)),
             post_repair: Some(trace(65_530, &[x, x, x, o, x, x], &mut c)),
         };
-        let told = all.resolve(&s, &traces).to_vec();
+        let reported = all.resolve(&s, &traces).to_vec();
         let want = [
             (200_001, Fate::Discarded, false),
             (200_003, Fate::Lost, true),
@@ -217,12 +217,12 @@ mod tests {
             (200_007, Fate::Lost, false),
             (200_011, Fate::Received, false),
         ];
-        assert_eq!(told.iter().map(|p| (p.sequence, p.fate, p.repaired)).collect::<Vec<_>>(), want);
-        assert_eq!(told[1].departure, Timestamp::from_millis(200_003));
+        assert_eq!(reported.iter().map(|p| (p.sequence, p.fate, p.repaired)).collect::<Vec<_>>(), want);
+        assert_eq!(reported[1].departure, Timestamp::from_millis(200_003));
         // Repeated, and continued across the wrap, past what was sent.
         assert_eq!(all.resolve(&s, &traces), []);
         let next = Traces { loss: Some(trace(65_535, &[x; 20], &mut a)), ..Traces::default() };
-        let told: Vec<_> = all.resolve(&s, &next).iter().map(|p| p.sequence).collect();
-        assert_eq!((told, all.unknown), ((0..6).map(|n| 200_013 + 2 * n).collect(), 1));
+        let reported: Vec<_> = all.resolve(&s, &next).iter().map(|p| p.sequence).collect();
+        assert_eq!((reported, all.unknown), ((0..6).map(|n| 200_013 + 2 * n).collect(), 1));
     }
 }

@@ -32,14 +32,14 @@ pub struct StationConfig {
 pub struct Station {
     config: StationConfig,
     rate: Option<DataRate>,
-    told: Option<DataRate>,
-    told_at: Timestamp,
+    announced: Option<DataRate>,
+    announced_at: Timestamp,
 }
 
 impl Station {
     /// A station without knowledge of its link.
     pub fn new(config: StationConfig) -> Self {
-        Self { config, rate: None, told: None, told_at: Timestamp::ZERO }
+        Self { config, rate: None, announced: None, announced_at: Timestamp::ZERO }
     }
 
     /// Sets the link's current capacity and queue.
@@ -54,20 +54,20 @@ impl Station {
 
     /// When a notice is due even without a change.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        self.rate.is_some().then(|| self.told_at + self.config.interval)
+        self.rate.is_some().then(|| self.announced_at + self.config.interval)
     }
 
     /// Writes the notice due at `now` into `out`; returns whether there is one.
     pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> bool {
         let Some(rate) = self.rate else { return false };
-        let changed = self.told.is_none_or(|told| {
-            let (now, told) = (rate.as_bps_f64(), told.as_bps_f64());
-            (now - told).abs() > self.config.threshold * told
+        let changed = self.announced.is_none_or(|announced| {
+            let (now, announced) = (rate.as_bps_f64(), announced.as_bps_f64());
+            (now - announced).abs() > self.config.threshold * announced
         });
         if !changed && self.poll_timeout().is_none_or(|at| at > now) {
             return false;
         }
-        (self.told, self.told_at) = (Some(rate), now);
+        (self.announced, self.announced_at) = (Some(rate), now);
         let c = &self.config;
         let ssrc = c.ssrc;
         ReceiverReport { ssrc, blocks: Default::default(), extension: &[] }.write_into(out);
@@ -97,7 +97,7 @@ mod tests {
         })
     }
     /// The rate announced at this time in kbit/s.
-    fn told(s: &mut Station, ms: i64) -> Option<u64> {
+    fn announced(s: &mut Station, ms: i64) -> Option<u64> {
         let mut out = Vec::new();
         s.poll_transmit(Timestamp::from_millis(ms), &mut out).then(|| {
             let packets: Vec<_> = parse_compound(&out).map(|p| p.expect("sound")).collect();
@@ -111,16 +111,16 @@ mod tests {
     }
 
     #[test]
-    fn tells_changes_at_once_and_else_once_an_interval() {
+    fn announces_changes_at_once_and_else_once_per_interval() {
         let mut s = station(None);
-        assert_eq!((told(&mut s, 0), s.poll_timeout()), (None, None));
+        assert_eq!((announced(&mut s, 0), s.poll_timeout()), (None, None));
         s.observe(DataRate::from_kbps(400), DataSize::from_bytes(9_000));
-        assert_eq!(told(&mut s, 20), Some(200));
+        assert_eq!(announced(&mut s, 20), Some(200));
         s.observe(DataRate::from_kbps(430), DataSize::ZERO);
-        assert_eq!((told(&mut s, 40), told(&mut s, 1_019)), (None, None));
-        assert_eq!(told(&mut s, 1_020), Some(215));
+        assert_eq!((announced(&mut s, 40), announced(&mut s, 1_019)), (None, None));
+        assert_eq!(announced(&mut s, 1_020), Some(215));
         s.observe(DataRate::ZERO, DataSize::ZERO);
-        assert_eq!(told(&mut s, 1_040), Some(0));
+        assert_eq!(announced(&mut s, 1_040), Some(0));
     }
 
     #[test]
@@ -128,8 +128,8 @@ mod tests {
         let mut s = station(Some(TimeDelta::from_millis(500)));
         // Half of 12,500 bytes in 500 ms are 100 kbit/s of the flow's 200.
         s.observe(DataRate::from_kbps(400), DataSize::from_bytes(12_500));
-        assert_eq!(told(&mut s, 0), Some(100));
+        assert_eq!(announced(&mut s, 0), Some(100));
         s.observe(DataRate::from_kbps(400), DataSize::from_bytes(1_000_000));
-        assert_eq!(told(&mut s, 20), Some(0));
+        assert_eq!(announced(&mut s, 20), Some(0));
     }
 }

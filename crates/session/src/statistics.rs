@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_again_is_no_loss() {
+    fn a_recovered_packet_is_no_loss() {
         let mut s = ReceiveStatistics::new(90_000);
         for n in [10, 12, 13, 15] {
             s.on_sequence(n);

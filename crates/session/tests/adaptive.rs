@@ -125,7 +125,7 @@ fn a_path_longer_than_the_longest_delay_is_followed_for_good() {
 }
 
 #[test]
-fn a_source_that_begins_anew_is_played_adaptively_too() {
+fn a_restarted_source_is_played_adaptively_too() {
     let mut c = call(&Setting { adaptive: ADAPTIVE, synchronised: false, repairs: false }, |_, _| Fate::Pass);
     play(&mut c, at(5_000));
     // The sending end is restarted, with new numbers and timestamps.

@@ -102,7 +102,7 @@ fn every_frame_of_a_clean_call_arrives_byte_for_byte() {
 }
 
 #[test]
-fn what_is_whole_is_as_it_was_sent_over_a_lossy_path() {
+fn complete_frames_equal_the_sent_ones_over_a_lossy_path() {
     let mut r = room(Toy::new(ms(40)), &Recorder::new(800), RepairChoice::default(), 1, lose(20));
     r.run_until(Timestamp::from_secs(40));
     let (made, whole) = r.counts();

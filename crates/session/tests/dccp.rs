@@ -38,7 +38,7 @@ fn media_and_reports_share_a_connection_under_each_congestion_control() {
         // The transport reports its rate with each frame: up to the link's 10 Mbit/s, smoothed or not.
         let rates = recorder.rates.lock().unwrap();
         assert!((600..=751).contains(&rates.len()), "{ccid}: {}", rates.len());
-        let last = rates.last().expect("told");
+        let last = rates.last().expect("reported");
         let floor = if ccid == 4 { 780.0 } else { 900.0 };
         assert!(last.rate.as_kbps_f64() > floor && last.smoothed.as_kbps_f64() > floor, "{ccid}: {last:?}");
         assert!(last.rtt.is_some_and(|t| (40..80).contains(&t.as_millis())), "{ccid}: {last:?}");
@@ -98,17 +98,17 @@ fn the_queue_grows_with_frames_and_shrinks_after_a_thousand() {
 }
 
 #[test]
-fn refused_packets_are_told_once_a_frame_and_lost() {
+fn refused_packets_are_reported_once_per_frame_and_lost() {
     // 4 Mbit/s over 1: most packets are refused.
     let (recorder, source) = constant(4_000);
     let mut c = Call::new(sending(source, recorder.sender()), 2, DccpConfig::default(), Link::new(1_000, 20));
     c.run_until(at(20_000));
     let counters = c.a.counters();
-    let told = recorder.rejected.lock().unwrap();
-    assert!((300..=500).contains(&told.len()), "{}", told.len());
-    assert_eq!(told.len() as u64, counters.frames_rejected);
-    assert_eq!(told.iter().map(|r| u64::from(r.packets)).sum::<u64>(), counters.rejected);
-    assert!(told.windows(2).all(|w| w[1].now - w[0].now >= TimeDelta::from_millis(40)), "{told:?}");
+    let reported = recorder.rejected.lock().unwrap();
+    assert!((300..=500).contains(&reported.len()), "{}", reported.len());
+    assert_eq!(reported.len() as u64, counters.frames_rejected);
+    assert_eq!(reported.iter().map(|r| u64::from(r.packets)).sum::<u64>(), counters.rejected);
+    assert!(reported.windows(2).all(|w| w[1].now - w[0].now >= TimeDelta::from_millis(40)), "{reported:?}");
     assert!(counters.rejected * 2 > counters.accepted, "{counters:?}");
     // Their numbers are gaps at the receiver.
     let sequences: Vec<u16> = c.sent.iter().filter_map(|p| p.rtp_sequence()).collect();
@@ -266,21 +266,21 @@ fn the_same_call_gives_the_same_bytes() {
 }
 
 #[test]
-fn paced_frames_are_told_once_too() {
+fn paced_frames_are_reported_once_too() {
     let (mut recorder, source) = constant(4_000);
     recorder.pacing = DataRate::from_kbps(6_000);
     let sizing = QueueSizing { max: 20, ..QueueSizing::default() };
     let dccp = DccpConfig { sizing: Some(sizing), ..DccpConfig::default() };
     let mut c = Call::new(sending(source, recorder.sender()), 3, dccp, Link::new(1_000, 20));
     c.run_until(at(10_000));
-    let told = recorder.rejected.lock().unwrap();
+    let reported = recorder.rejected.lock().unwrap();
     let counters = c.a.counters();
-    assert!(told.len() > 100 && told.len() as u64 <= counters.frames, "{} {counters:?}", told.len());
-    assert_eq!(told.iter().map(|r| u64::from(r.packets)).sum::<u64>(), counters.rejected);
+    assert!(reported.len() > 100 && reported.len() as u64 <= counters.frames, "{} {counters:?}", reported.len());
+    assert_eq!(reported.iter().map(|r| u64::from(r.packets)).sum::<u64>(), counters.rejected);
 }
 
 #[test]
-fn what_expires_in_the_queue_is_told_as_well() {
+fn packets_that_expire_in_the_queue_are_reported_too() {
     // A queue long enough to refuse nothing, and frames that expire after 100 ms.
     let (recorder, source) = constant(4_000);
     let queue = QueueConfig { capacity: 10_000, policy: QueuePolicy::Refuse };
@@ -288,8 +288,8 @@ fn what_expires_in_the_queue_is_told_as_well() {
     let dccp = DccpConfig { max_wait: Some(TimeDelta::from_millis(100)), ..DccpConfig::default() };
     let mut c = Call::with(sending(source, recorder.sender()), config, dccp, Link::new(1_000, 20));
     c.run_until(at(10_000));
-    let (told, counters) = (recorder.rejected.lock().unwrap(), c.sending().queue().counters());
-    let packets = told.iter().map(|r| u64::from(r.packets)).sum::<u64>();
+    let (reported, counters) = (recorder.rejected.lock().unwrap(), c.sending().queue().counters());
+    let packets = reported.iter().map(|r| u64::from(r.packets)).sum::<u64>();
     assert!(counters.expired > 1_000 && c.a.counters().rejected == 0, "{counters:?}");
     // All except those since the last frame.
     assert!((counters.expired - 60..=counters.expired).contains(&packets), "{packets} of {}", counters.expired);
@@ -304,7 +304,7 @@ fn what_expires_in_the_queue_is_told_as_well() {
 }
 
 #[test]
-fn whatever_comes_the_call_goes_on() {
+fn the_call_survives_any_input() {
     let (recorder, source) = constant(1_000);
     let mut c = Call::new(sending(source, recorder.sender()), 2, DccpConfig::default(), Link::new(10_000, 20));
     let mut x = 88_172_645_463_325_252u64;

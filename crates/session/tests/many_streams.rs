@@ -6,7 +6,7 @@ mod common;
 
 use common::{Call, Fate, Link, Recorder};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_cc::cue::Fate as Told;
+use weir_cc::cue::Fate as Recorded;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, ReportPlan};
 use weir_media::{PerfectCodec, Source};
 use weir_session::allocation::{Demand, MediaKind};
@@ -74,18 +74,18 @@ fn run_lengths_of_all_streams_of_a_compound_reach_the_controller() {
         assert_eq!(most, count, "one compound reports on all of them");
         let sources = sources(&c, &recorder);
         let lost: BTreeSet<_> = c.there.lost.iter().copied().collect();
-        let mut told = BTreeMap::<u32, u32>::new();
+        let mut recorded = BTreeMap::<u32, u32>::new();
         for report in recorder.intervals() {
             assert!(report.1.windows(2).all(|w| w[0].sequence < w[1].sequence), "in the order of sending");
             for packet in report.1 {
                 let source = sources[&packet.sequence];
-                assert_eq!(packet.fate == Told::Lost, lost.contains(&source), "{source:?}");
-                *told.entry(source.0).or_default() += 1;
+                assert_eq!(packet.fate == Recorded::Lost, lost.contains(&source), "{source:?}");
+                *recorded.entry(source.0).or_default() += 1;
             }
         }
-        // 20 frames a second; about the last second is not yet reported.
-        assert_eq!(told.len(), count);
-        assert!(told.values().all(|n| (80..=120).contains(n)), "{count} streams: {told:?}");
+        // 20 frames per second; about the last second is not yet reported.
+        assert_eq!(recorded.len(), count);
+        assert!(recorded.values().all(|n| (80..=120).contains(n)), "{count} streams: {recorded:?}");
     }
 }
 
@@ -131,10 +131,11 @@ fn per_packet_feedback_and_report_blocks_cover_all_streams() {
     assert_eq!((counters.unknown, c.a.counters().unknown_source), (0, 0), "{counters:?}");
     // Lost first packets of a stream are in no report.
     assert!(counters.unreported <= 6, "{counters:?}");
-    // 32 streams of 20 packets a second; packets in flight are not yet reported.
-    let told: usize = recorder.told().iter().map(|t| if let common::Told::Feedback(p) = t { p.len() } else { 0 }).sum();
+    // 32 streams of 20 packets per second; packets in flight are not yet reported.
+    let recorded: usize =
+        recorder.recorded().iter().map(|t| if let common::Recorded::Feedback(p) = t { p.len() } else { 0 }).sum();
     let sent = recorder.sent().len();
-    assert!(sent >= 3_600 && told <= sent && told + 300 >= sent, "{told} of {sent}");
+    assert!(sent >= 3_600 && recorded <= sent && recorded + 300 >= sent, "{recorded} of {sent}");
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn feedback_on_pictures_of_all_streams_of_a_compound_is_followed() {
 }
 
 #[test]
-fn a_compound_that_repeats_itself_is_told_once() {
+fn a_repeated_compound_is_reported_once() {
     let recorder = Recorder::new(40 * MAX_STREAMS as u64);
     let mut c = call(MAX_STREAMS, &recorder, None, 1_000_000);
     c.run_until(Timestamp::from_secs(5));
@@ -176,9 +177,9 @@ fn a_compound_that_repeats_itself_is_told_once() {
     }
     let bytes = bytes.repeat(60_000 / bytes.len());
     c.a.handle_datagram(c.now, &Datagram::new(&bytes, Ecn::NotEct));
-    let told = recorder.intervals().split_off(reports);
-    assert_eq!(told.len(), 1);
-    let numbers: BTreeSet<_> = told[0].1.iter().map(|p| p.sequence).collect();
-    assert!(numbers.len() >= MAX_STREAMS && numbers.len() == told[0].1.len(), "nothing twice: {}", numbers.len());
+    let recorded = recorder.intervals().split_off(reports);
+    assert_eq!(recorded.len(), 1);
+    let numbers: BTreeSet<_> = recorded[0].1.iter().map(|p| p.sequence).collect();
+    assert!(numbers.len() >= MAX_STREAMS && numbers.len() == recorded[0].1.len(), "nothing twice: {}", numbers.len());
     assert!(numbers.iter().all(|n| sources.contains_key(n)), "nothing that was not sent");
 }

@@ -38,12 +38,12 @@ fn call(picture: PictureFeedback, back: impl FnMut(u64, &[u8]) -> Fate + 'static
 
 /// When messages of a kind were sent by the receiver.
 fn sent(c: &Call, is: impl Fn(&Packet<'_>) -> bool) -> Vec<Timestamp> {
-    let told = |bytes: &[u8]| parse_compound(bytes).flatten().any(|p| is(&p));
-    c.sent[1].iter().filter(|s| told(&s.1)).map(|s| s.0).collect()
+    let counted = |bytes: &[u8]| parse_compound(bytes).flatten().any(|p| is(&p));
+    c.sent[1].iter().filter(|s| counted(&s.1)).map(|s| s.0).collect()
 }
 
 /// Sends this message to the sender.
-fn tell(c: &mut Call, message: impl Fn(&mut Vec<u8>)) {
+fn deliver(c: &mut Call, message: impl Fn(&mut Vec<u8>)) {
     let mut bytes = vec![];
     message(&mut bytes);
     c.a.handle_datagram(c.now, &Datagram::new(&bytes, Ecn::NotEct));
@@ -71,8 +71,8 @@ fn a_key_frame_request_leaves_early_and_is_repeated_until_answered() {
     let before = left.len();
     c.run_until(at(8_000));
     assert_eq!(sent(&c, |p| matches!(p, Packet::Pli(_))).len(), before);
-    let (told, heard) = (c.b.picture_counters(), c.a.picture_counters());
-    assert_eq!((told.pli_sent, heard.key_requests, told.fir_sent), (before as u64, before as u64, 0));
+    let (counted, heard) = (c.b.picture_counters(), c.a.picture_counters());
+    assert_eq!((counted.pli_sent, heard.key_requests, counted.fir_sent), (before as u64, before as u64, 0));
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn a_request_survives_the_loss_of_feedback_and_falls_back_to_fir() {
     c.run_until(at(2_000));
     c.b.request_key_frame_from_peer(c.now);
     c.run_until(at(5_000));
-    let told = c.b.picture_counters();
-    assert_eq!(told.pli_sent, 2);
+    let counted = c.b.picture_counters();
+    assert_eq!(counted.pli_sent, 2);
     // One FIR was lost, the others arrive as repetitions of one command.
-    assert!(told.fir_sent >= 4, "{told:?}");
+    assert!(counted.fir_sent >= 4, "{counted:?}");
     let first = key_requests(&life)[0];
     assert!((at(2_800)..at(3_400)).contains(&first), "{first}");
     let heard = c.a.picture_counters();
-    assert_eq!(heard.key_requests, told.fir_sent - 1);
+    assert_eq!(heard.key_requests, counted.fir_sent - 1);
     assert_eq!(heard.key_requests_granted, key_requests(&life).len() as u64);
 }
 
@@ -103,7 +103,7 @@ fn requests_are_granted_no_faster_than_the_least_interval_and_fir_by_its_number(
     let (mut c, life) = call(PictureFeedback::default(), |_, _| Fate::Pass);
     c.run_until(at(1_000));
     for _ in 0..20 {
-        tell(&mut c, |out| Pli { sender_ssrc: 22, media_ssrc: 11 }.write_into(out));
+        deliver(&mut c, |out| Pli { sender_ssrc: 22, media_ssrc: 11 }.write_into(out));
         let end = c.now + ms(50);
         c.run_until(end);
     }
@@ -117,23 +117,23 @@ fn requests_are_granted_no_faster_than_the_least_interval_and_fir_by_its_number(
         }
     };
     let before = key_requests(&life).len();
-    tell(&mut c, fir(7));
+    deliver(&mut c, fir(7));
     assert_eq!(key_requests(&life).len(), before + 1);
     // The round-trip time is 100 ms: two of them after the key frame, a repetition counts again.
     c.run_until(at(4_150));
-    tell(&mut c, fir(7));
+    deliver(&mut c, fir(7));
     assert_eq!(key_requests(&life).len(), before + 1);
     // A new command is delayed until another key frame is allowed.
-    tell(&mut c, fir(8));
+    deliver(&mut c, fir(8));
     assert_eq!(key_requests(&life).len(), before + 1);
     c.run_until(at(4_500));
     assert_eq!(key_requests(&life).len(), before + 2);
     c.run_until(at(5_200));
-    tell(&mut c, fir(8));
+    deliver(&mut c, fir(8));
     assert_eq!(key_requests(&life).len(), before + 3);
     // Addressed to another source.
     c.run_until(at(6_000));
-    tell(&mut c, |out| Pli { sender_ssrc: 22, media_ssrc: 12 }.write_into(out));
+    deliver(&mut c, |out| Pli { sender_ssrc: 22, media_ssrc: 12 }.write_into(out));
     assert_eq!(key_requests(&life).len(), before + 3);
 }
 
@@ -171,10 +171,10 @@ fn references_and_acknowledgements_reach_the_source_by_its_own_timestamps() {
         assert!((2..=4).contains(&wanted.len()), "{wanted:?}");
         let first = (damaged_at.unwrap() - Timestamp::ZERO).as_millis() - 200 - 40;
         assert!((i64::from(wanted[0]) / 90 - first).abs() <= 80, "{} {first}", wanted[0] / 90);
-        let (told, heard) = (c.b.picture_counters(), c.a.picture_counters());
+        let (counted, heard) = (c.b.picture_counters(), c.a.picture_counters());
         assert_eq!(
-            (told.references_sent, heard.references, heard.unknown),
-            (wanted.len() as u64, told.references_sent, 0)
+            (counted.references_sent, heard.references, heard.unknown),
+            (wanted.len() as u64, counted.references_sent, 0)
         );
         assert_eq!(acknowledged.len() as u64, heard.acknowledgements);
         if acknowledge {
@@ -182,7 +182,7 @@ fn references_and_acknowledgements_reach_the_source_by_its_own_timestamps() {
             assert!(acknowledged.iter().all(|t| decoded.iter().any(|d| d.1 == *t)));
             assert!(sent(&c, |p| matches!(p, Packet::Sli(_))).len() >= wanted.len());
         } else {
-            assert_eq!((acknowledged.len(), told.acknowledgements_sent), (0, 0));
+            assert_eq!((acknowledged.len(), counted.acknowledgements_sent), (0, 0));
         }
     }
 }
@@ -195,14 +195,14 @@ fn an_sli_alone_goes_back_to_what_was_acknowledged_or_asks_for_a_key_frame() {
     };
     let (mut c, life) = call(PictureFeedback { acknowledge: true, ..Default::default() }, |_, _| Fate::Pass);
     c.run_until(at(1_000));
-    tell(&mut c, sli);
+    deliver(&mut c, sli);
     assert_eq!((key_requests(&life).len(), life.lock().unwrap().feedback.len()), (1, 0));
     let mut frame = weir_media::ReceivedFrame::default();
     let e = c.b.poll_playout(c.now).unwrap();
     assert!(c.b.take_frame(&e, &mut frame));
     c.b.on_decoded(frame.rtp_timestamp, true, c.now);
     c.run_until(at(1_300));
-    tell(&mut c, sli);
+    deliver(&mut c, sli);
     let expected = [SourceFeedback::Decoded { rtp_timestamp: 0 }, SourceFeedback::ReferenceWanted { rtp_timestamp: 0 }];
     assert_eq!((key_requests(&life).len(), &life.lock().unwrap().feedback[..]), (1, &expected[..]));
     assert!(c.a.set_slice_size(Some(DataSize::from_bytes(400)), c.now));

@@ -154,7 +154,7 @@ fn the_source_that_is_there_stays_and_so_it_does_without_latching() {
 }
 
 #[test]
-fn a_source_that_says_goodbye_and_goes_on_begins_anew() {
+fn a_source_that_continues_after_bye_restarts() {
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(EndpointConfig { latch: None, ..config(22, 11, 2) }), link());
     played(&mut c, &life, at(2_000));
@@ -166,7 +166,7 @@ fn a_source_that_says_goodbye_and_goes_on_begins_anew() {
         all.iter()
             .all(|p| !matches!(p, Packet::ReceiverReport(r) if r.blocks.iter().next().is_some_and(|b| b.ssrc == 11)))
     });
-    assert!(quiet, "nothing is told of a source that has left");
+    assert!(quiet, "a source that has left is not reported");
     let (a, life) = sender(config(11, 22, 50), at(6_000));
     c.a = a;
     let frames = played(&mut c, &life, at(8_000));
@@ -175,7 +175,7 @@ fn a_source_that_says_goodbye_and_goes_on_begins_anew() {
 }
 
 #[test]
-fn a_source_that_begins_anew_without_a_word_is_played_at_once() {
+fn a_source_that_restarts_without_bye_is_played_at_once() {
     // The same identifier, with new numbers and timestamps.
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
@@ -191,7 +191,7 @@ fn a_source_that_begins_anew_without_a_word_is_played_at_once() {
 }
 
 #[test]
-fn who_has_this_ends_identifier_makes_it_take_another_once() {
+fn a_colliding_identifier_is_replaced_once() {
     let (a, life) = sender(config(11, 22, 1), Timestamp::ZERO);
     let mut c = Call::new(a, receiver(config(22, 11, 2)), link());
     played(&mut c, &life, at(2_000));
@@ -251,7 +251,7 @@ fn controlled(name: &str, seed: u64, start: Timestamp) -> ([Endpoint; 2], Arc<Mu
 }
 
 #[test]
-fn calls_go_on_when_either_end_is_started_anew_under_every_controller() {
+fn calls_survive_a_restart_of_either_end_under_every_controller() {
     for spec in Registry::builtin().specs().iter().filter(|s| s.is_interactive()) {
         let ([a, b], life) = controlled(&spec.name, 1, Timestamp::ZERO);
         let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(2), |_, _| Fate::Pass));
@@ -289,7 +289,7 @@ fn a_path_that_becomes_longer_is_followed() {
 }
 
 #[test]
-fn whatever_comes_memory_is_bounded_and_good_media_is_played() {
+fn memory_is_bounded_and_good_media_is_played_after_any_input() {
     let (a, life) = sender(EndpointConfig { latch: None, ..config(11, 22, 1) }, Timestamp::ZERO);
     let mut n = 0;
     // The network duplicates and reorders; every tenth datagram is 30 ms late.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Call, Fate as Way, Link, Recorder, Told, plan};
+use common::{Call, Fate as Way, Link, Recorded, Recorder, plan};
 use std::collections::BTreeMap;
 use weir_cc::cue::Fate;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
@@ -103,9 +103,9 @@ fn every_single_loss_of_a_parity_group_is_recovered() {
         let p = c.b.playout_stats().unwrap();
         assert_eq!((p.incomplete, p.late, p.discarded), (0, 0, 0), "{p:?}");
         // Receive statistics and run lengths report the loss before repair.
-        let told: Vec<_> = recorder.intervals().into_iter().flat_map(|i| i.1).collect();
+        let recorded: Vec<_> = recorder.intervals().into_iter().flat_map(|i| i.1).collect();
         let (mut fates, mut not_repaired) = (0, 0);
-        for (i, p) in told.iter().enumerate() {
+        for (i, p) in recorded.iter().enumerate() {
             assert_eq!(p.fate == Fate::Lost, which(i as u64), "{i}");
             assert!(p.fate == Fate::Lost || !p.repaired);
             fates += u64::from(p.fate == Fate::Lost);
@@ -113,9 +113,9 @@ fn every_single_loss_of_a_parity_group_is_recovered() {
         }
         // Losses at the end of an interval may wait for their repair packet.
         assert!(fates > 50 && not_repaired <= recorder.intervals().len() as u64, "{not_repaired} of {fates}");
-        let told = recorder.told();
-        let loss = told.iter().filter_map(|t| match t {
-            Told::Block(b) => Some(b.fraction_lost),
+        let recorded = recorder.recorded();
+        let loss = recorded.iter().filter_map(|t| match t {
+            Recorded::Block(b) => Some(b.fraction_lost),
             _ => None,
         });
         let mean = loss.clone().sum::<f64>() / loss.count() as f64;
@@ -218,7 +218,7 @@ fn an_end_without_repair_takes_repair_packets_for_strangers() {
 }
 
 #[test]
-fn per_packet_feedback_tells_both_streams() {
+fn per_packet_feedback_reports_both_streams() {
     for format in [FeedbackFormat::TransportWide, FeedbackFormat::CongestionControl] {
         let recorder = with_repair(800, RepairPlan::Parity { interval: 3 });
         let mut c = call(&recorder, Some(format), RepairReception::WhenSeen, |n, bytes| {
@@ -233,8 +233,8 @@ fn per_packet_feedback_tells_both_streams() {
         // The transport-wide numbers lost by the link, by the order in which datagrams were sent.
         let rtp: Vec<_> = c.sent[0].iter().filter(|s| s.2.is_rtp()).collect();
         let mut resolved = BTreeMap::new();
-        for t in recorder.told() {
-            let Told::Feedback(packets) = t else { continue };
+        for t in recorder.recorded() {
+            let Recorded::Feedback(packets) = t else { continue };
             for p in packets {
                 assert_eq!((p.departure, p.size), (sent[&p.sequence].now, sent[&p.sequence].size), "{format:?}");
                 assert!(resolved.insert(p.sequence, p.arrival.is_some()).is_none(), "{format:?}");
@@ -282,7 +282,8 @@ fn the_repair_stream_has_reports_of_its_own() {
     assert!(last.cumulative_lost > 8 && (0..=1).contains(&unreported), "{last:?}");
     assert!(last.last_sr != 0 && blocks.len() > 10);
     // The controller receives the media only.
-    let media = recorder.told().iter().filter(|t| matches!(t, Told::Block(b) if b.cumulative_lost != 0)).count();
+    let media =
+        recorder.recorded().iter().filter(|t| matches!(t, Recorded::Block(b) if b.cumulative_lost != 0)).count();
     assert_eq!(media, 0);
 }
 
@@ -330,7 +331,7 @@ fn the_same_seed_gives_the_same_bytes_with_repair() {
         let format = Some(FeedbackFormat::CongestionControl);
         let mut c = call(&recorder, format, RepairReception::Always, lose_media(|n| n % 9 == 1));
         c.run_until(Timestamp::from_secs(4));
-        (c.sent, recorder.told(), c.b.recovery_stats())
+        (c.sent, recorder.recorded(), c.b.recovery_stats())
     };
     assert_eq!(run(), run());
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Call, Fate as Way, Link, Recorder, Told, Watcher, plan};
+use common::{Call, Fate as Way, Link, Recorded, Recorder, Watcher, plan};
 use std::collections::BTreeMap;
 use weir_cc::cue::{Fate, FramePlayout};
 use weir_cc::{Limits, ReportPlan};
@@ -46,7 +46,7 @@ fn call(
 }
 
 #[test]
-fn every_packet_is_told_with_its_fate() {
+fn every_packet_is_reported_with_its_fate() {
     let recorder = Recorder::new(800);
     // Media by count: every 17th is lost, every 23rd arrives 120 ms late.
     let mut media = 0u64;
@@ -64,11 +64,11 @@ fn every_packet_is_told_with_its_fate() {
     assert_eq!(by_number.len(), rtp.len());
     let first = *by_number.keys().next().unwrap();
     let intervals = recorder.intervals();
-    let told: Vec<_> = intervals.iter().flat_map(|i| i.1.clone()).collect();
+    let recorded: Vec<_> = intervals.iter().flat_map(|i| i.1.clone()).collect();
     // All except those in flight, in order, each once.
-    assert!(rtp.len() - told.len() < 40, "{} of {}", told.len(), rtp.len());
+    assert!(rtp.len() - recorded.len() < 40, "{} of {}", recorded.len(), rtp.len());
     let mut counts = [0; 3];
-    for (i, p) in told.iter().enumerate() {
+    for (i, p) in recorded.iter().enumerate() {
         assert_eq!(p.sequence, first + i as u64);
         let (at, bytes, t) = rtp[i];
         assert_eq!((p.departure, p.size), (*at, t.size));
@@ -108,16 +108,16 @@ fn reports_are_two_round_trips_apart_and_behind_their_block() {
         assert!((ms(200)..ms(235)).contains(&(pair[1] - pair[0])), "{pair:?}");
     }
     c.sent[1].iter().for_each(|s| check_compound(&s.1).expect("a compound by RFC 3550"));
-    let told = recorder.told();
-    for (i, t) in told.iter().enumerate().filter(|(_, t)| matches!(t, Told::Interval(..))) {
-        assert!(matches!(told[i - 1], Told::Block(_)), "{t:?}");
+    let recorded = recorder.recorded();
+    for (i, t) in recorded.iter().enumerate().filter(|(_, t)| matches!(t, Recorded::Interval(..))) {
+        assert!(matches!(recorded[i - 1], Recorded::Block(_)), "{t:?}");
     }
     let share = c.b.counters().rtcp_bytes as f64 * 8.0 / 10.0 / 2e6;
     assert!(share < 0.025, "{share} of the session for one of two members");
 }
 
 #[test]
-fn a_loss_is_told_early_and_the_next_report_left_out() {
+fn a_loss_is_reported_early_and_the_next_report_omitted() {
     let early = |early| {
         let recorder = Recorder::new(800);
         let mut c = call(&recorder, None, ReportPlan { early, ..plan() }, |n, bytes| {
@@ -139,7 +139,7 @@ fn a_loss_is_told_early_and_the_next_report_left_out() {
 }
 
 #[test]
-fn what_is_played_next_reaches_the_sender_and_playout_the_receiver_half() {
+fn next_played_reaches_the_sender_and_playout_the_receiver_half() {
     let recorder = Recorder::new(800);
     let watcher = Watcher::every(ms(300));
     let mut c = call(&recorder, Some(&watcher), plan(), |n, bytes| match bytes[1] & 0x7f {
@@ -148,16 +148,16 @@ fn what_is_played_next_reaches_the_sender_and_playout_the_receiver_half() {
         _ => Way::Pass,
     });
     c.run_until(Timestamp::from_secs(10));
-    let told = recorder.told();
+    let recorded = recorder.recorded();
     let sent: BTreeMap<u64, Timestamp> = recorder.sent().into_iter().map(|p| (p.sequence, p.now)).collect();
     let mut units = 0;
-    for (i, t) in told.iter().enumerate() {
-        let Told::Unit(u) = t else { continue };
+    for (i, t) in recorded.iter().enumerate() {
+        let Recorded::Unit(u) = t else { continue };
         units += 1;
         assert!(
-            matches!(&told[i - 1], Told::Estimate(e) if e.rate.as_kbps_f64().round() == 700.0),
+            matches!(&recorded[i - 1], Recorded::Estimate(e) if e.rate.as_kbps_f64().round() == 700.0),
             "{:?}",
-            told[i - 1]
+            recorded[i - 1]
         );
         let delay = u.playout_delay.expect("frames wait");
         // Captured 150 ms before playout; the report took 50 ms; NADU has a resolution of milliseconds.
@@ -191,7 +191,7 @@ fn the_same_seed_gives_the_same_reports() {
                 if n % 30 == 0 { Way::Lose } else { Way::Pass }
             });
             c.run_until(Timestamp::from_secs(5));
-            (c.sent, recorder.told())
+            (c.sent, recorder.recorded())
         };
     assert_eq!(run(), run());
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::toy::Toy;
-use common::{Call, Fate, Link, Recorder, Told};
+use common::{Call, Fate, Link, Recorded, Recorder};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use weir_cc::{FeedbackFormat, FeedbackPlan, Limits, RepairPlan};
@@ -93,7 +93,7 @@ fn since(s: RecoveryStats, before: RecoveryStats) -> [u64; 4] {
 
 /// With time for k requests, a packet is finally lost if it and k retransmissions are lost.
 #[test]
-fn what_is_left_of_the_loss_is_its_power() {
+fn the_residual_loss_is_a_power_of_the_loss() {
     for (i, (rtt, share)) in [20, 100, 300].into_iter().flat_map(|r| [(r, 0.01), (r, 0.05), (r, 0.2)]).enumerate() {
         for requests in 0..3 {
             // The loss is detected with the next frame, at most 20 ms later, or after 10 ms; a response counts if it
@@ -135,8 +135,9 @@ fn reports_count_retransmissions_on_request() {
         // Time for one request.
         let mut c = Setup { nack, ..Setup::new(100, 245) }.call(&recorder, lose_rtp(0.1, 3));
         c.run_until(Timestamp::from_secs(100));
-        let told = recorder.told.lock().unwrap();
-        let block = told.iter().rev().find_map(|t| if let Told::Block(b) = t { Some(*b) } else { None }).unwrap();
+        let recorded = recorder.recorded.lock().unwrap();
+        let block =
+            recorded.iter().rev().find_map(|t| if let Recorded::Block(b) = t { Some(*b) } else { None }).unwrap();
         let (lost, packets) = (block.cumulative_lost as f64, c.a.send_counters().packets as f64);
         let expected = packets * share;
         assert!((lost - expected).abs() < 4.0 * expected.sqrt() + 10.0, "{count_retransmissions}: {lost} of {packets}");
@@ -206,20 +207,22 @@ fn feedback_and_controllers_know_retransmissions_from_originals() {
         assert_eq!(again.len() as u64, c.a.retransmission_counters().packets);
         assert!(again.len() > 100 && sent.iter().all(|p| !p.is_repair && !p.is_padding));
         assert!(sent.windows(2).all(|w| w[1].sequence == w[0].sequence + 1));
-        let (mut told, mut lost) = (0, 0);
-        for results in recorder.told().iter().filter_map(|t| if let Told::Feedback(f) = t { Some(f) } else { None }) {
+        let (mut recorded, mut lost) = (0, 0);
+        for results in
+            recorder.recorded().iter().filter_map(|t| if let Recorded::Feedback(f) = t { Some(f) } else { None })
+        {
             for p in results {
                 let departure = sent[(p.sequence - sent[0].sequence) as usize].now;
                 assert_eq!(departure, p.departure);
                 if again.binary_search(&p.sequence).is_ok() {
-                    told += 1;
+                    recorded += 1;
                     lost += u64::from(p.arrival.is_none());
                 }
             }
         }
         // Each may be lost like any other packet.
-        assert!(told as f64 > 0.97 * again.len() as f64, "{told} of {}", again.len());
-        assert!((0.04..0.18).contains(&(lost as f64 / told as f64)), "{lost} of {told}");
+        assert!(recorded as f64 > 0.97 * again.len() as f64, "{recorded} of {}", again.len());
+        assert!((0.04..0.18).contains(&(lost as f64 / recorded as f64)), "{lost} of {recorded}");
         assert_eq!((c.a.counters().unknown_source, c.b.counters().unknown_source), (0, 0));
     }
 }

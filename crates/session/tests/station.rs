@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Recorder, Told};
+use common::{Recorded, Recorder};
 use weir_cc::cue::{CapacityNotice, EstimateKind, ReceiverEstimate};
 use weir_cc::{Limits, Registry, Setup};
 use weir_media::PerfectCodec;
@@ -46,14 +46,14 @@ fn a_sender_heeds_its_own_station_alone() {
     let mut end = Endpoint::new(config, Some(send), None, Timestamp::ZERO);
     let rate = DataRate::from_kbps(400);
     hear(&mut end, &notice(7, 1));
-    assert_eq!(recorder.told(), [Told::Notice(CapacityNotice { now: NOW, rate })]);
+    assert_eq!(recorder.recorded(), [Recorded::Notice(CapacityNotice { now: NOW, rate })]);
     // For another source: ignored and counted.
     hear(&mut end, &notice(7, 3));
-    assert_eq!((recorder.told().len(), end.counters().unknown_source), (1, 1));
+    assert_eq!((recorder.recorded().len(), end.counters().unknown_source), (1, 1));
     // The same message from another sender is an ordinary request.
     hear(&mut end, &notice(2, 1));
     let estimate = ReceiverEstimate { now: NOW, rate, kind: EstimateKind::Tmmbr };
-    assert_eq!(recorder.told().last(), Some(&Told::Estimate(estimate)));
+    assert_eq!(recorder.recorded().last(), Some(&Recorded::Estimate(estimate)));
     assert_eq!(end.counters().malformed, 0);
 }
 

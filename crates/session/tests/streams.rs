@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Call, Fate, Link, Recorder, Told};
+use common::{Call, Fate, Link, Recorded, Recorder};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weir_cc::{FeedbackFormat, Limits, Registry, ReportPlan, Setup};
@@ -362,8 +362,9 @@ fn controllers_that_go_by_reports_hear_of_all_streams_at_once() {
     let mut c = Call::new(a, b, Link::new(kbps(4_000), rule));
     add(&mut c);
     run(&mut c, 30);
-    let told = recorder.told();
-    let blocks: Vec<_> = told.iter().filter_map(|t| if let Told::Block(b) = t { Some(*b) } else { None }).collect();
+    let recorded = recorder.recorded();
+    let blocks: Vec<_> =
+        recorded.iter().filter_map(|t| if let Recorded::Block(b) = t { Some(*b) } else { None }).collect();
     let reports = recorder.intervals();
     assert!(blocks.len() >= 40 && blocks.len().abs_diff(reports.len()) <= 1, "{} {}", blocks.len(), reports.len());
     assert!(blocks.windows(2).all(|w| w[0].now < w[1].now), "one block a compound");

@@ -299,7 +299,7 @@ fn an_early_report_leaves_at_once_and_costs_the_next() {
 }
 
 #[test]
-fn rapid_synchronisation_tells_capture_times_before_any_sender_report() {
+fn rapid_synchronisation_gives_capture_times_before_any_sender_report() {
     for rapid in [RapidSynchronisation::Off, RapidSynchronisation::Ntp64(4), RapidSynchronisation::Ntp56(5)] {
         let params = SessionParams { rapid_synchronisation: rapid, ..SessionParams::default() };
         let mut s = system(Preferences { frame_rate: 25.0, ..Preferences::default() });

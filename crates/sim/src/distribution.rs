@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pareto_tail_falls_as_its_shape_says() {
+    fn a_pareto_tail_falls_with_its_shape() {
         let d = Distribution::Pareto { minimum: 1.0, shape: 1.5 };
         let mut random = Random::new(9);
         let n = 200_000;

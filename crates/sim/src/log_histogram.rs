@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_counted() {
+    fn out_of_range_values_are_counted() {
         let mut h = LogHistogram::default();
         for t in [TimeDelta::from_secs(-1), TimeDelta::ZERO, TimeDelta::MAX] {
             h.add(t);

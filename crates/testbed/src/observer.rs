@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_of_a_packet() {
+    fn sizes_counted_of_a_packet() {
         let size = |n| DataSize::from_bytes(n);
         // A TCP header of 32 bytes, then data or none.
         let mut segment = vec![0; 32];

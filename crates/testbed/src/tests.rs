@@ -135,8 +135,8 @@ fn pictures_of_a_real_encoder_are_shown() {
     assert!(psnr > 28.0 && (psnr - simulated_psnr).abs() < 3.0, "{psnr} {simulated_psnr}");
     let generated = live.flows[0].rates.generated_bps;
     assert!((0.1e6..=0.26e6).contains(&generated), "{generated}");
-    let told = live.series.as_ref().expect("asked for").flows[0].internals.iter().any(|i| i.0 == "psnr_db");
-    assert!(told, "the series lacks psnr_db");
+    let measured = live.series.as_ref().expect("asked for").flows[0].internals.iter().any(|i| i.0 == "psnr_db");
+    assert!(measured, "the series lacks psnr_db");
     let difference = Difference::new("pictures", &live, &simulated);
     assert_eq!(difference.flows[0].psnr_db, (Some(psnr), Some(simulated_psnr)));
     assert!(difference.to_string().contains(&format!("PSNR {psnr:.1} / {simulated_psnr:.1}")), "{difference}");
@@ -209,7 +209,7 @@ fn a_stop_ends_a_run_soon() {
 }
 
 #[test]
-fn what_cannot_run_live_is_told() {
+fn what_cannot_run_live_is_reported() {
     let refused = |text: &str| match run_live(&scenario(text), 1, &options(&Registry::builtin())) {
         Err(LiveError::Cannot { what }) => what,
         other => panic!("{other:?}"),

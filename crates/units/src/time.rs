@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn since_never_goes_below_zero() {
+    fn since_saturates_at_zero() {
         let (a, b) = (Timestamp::from_millis(5), Timestamp::from_millis(9));
         assert_eq!(b.saturating_since(a), TimeDelta::from_millis(4));
         assert_eq!(a.saturating_since(b), TimeDelta::ZERO);

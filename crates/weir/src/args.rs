@@ -79,7 +79,7 @@ Examples:
   weir run my-link.toml --json
   weir run responsiveness --controller gcc --series out")]
     Run(RunArgs),
-    /// List what there is: controllers, scenarios, papers or codecs
+    /// List controllers, scenarios, papers, codecs or disciplines
     #[command(after_help = "\
 Examples:
   weir list scenarios
@@ -102,11 +102,11 @@ Examples:
   weir pcap random-loss --variant 5% --at sender --out sent.pcapng
   weir pcap responsiveness --controller nada --out nada.pcapng && tshark -r nada.pcapng -Y rtcp")]
     Pcap(PcapArgs),
-    /// Emulate a link in real time between two network namespaces, for programs of your own
+    /// Emulate a link in real time between two network namespaces, for any programs
     #[command(after_help = "\
 The programs run in two namespaces, left (10.0.0.1, fd77:6569:72::1) and right (10.1.0.1, fd77:6569:72::1:1), that the
-link joins; WEIR_HERE and WEIR_PEER tell each its own address and the other's. It ends with the left program, or, where
-there is none, with the right one, after --for, or at Ctrl-C, and prints how accurate it was. Nothing is left behind.
+link joins; WEIR_HERE and WEIR_PEER are the address of each side and that of the other. It ends with the left program or, if there
+is none, with the right one, after --for, or at Ctrl-C, and prints its accuracy. Nothing is left behind.
 Needs Linux with /dev/net/tun, and root or user namespaces; programs: util-linux, iproute2.
 
 Examples:
@@ -137,8 +137,8 @@ Examples:
     Dccp(OnLinuxArgs),
     /// Measure the quality of video against its reference: PSNR, SSIM, detail and motion
     #[command(after_help = "\
-Files are YUV4MPEG2 (.y4m) or, with --size, raw I420; - is standard input. A built-in clip may stand for its file. PSNR of
-equal pictures is told as 100 dB. ssim_tiled has 8x8 windows side by side, ssim_overlapped is what ffmpeg's filter tells of
+Files are YUV4MPEG2 (.y4m) or, with --size, raw I420; - is standard input. A built-in clip may replace a file. PSNR of
+equal pictures is reported as 100 dB. ssim_tiled has adjacent 8x8 windows, ssim_overlapped is that of ffmpeg's filter for
 luma, ssim_gaussian that of Wang et al. 2004. SI and TI are those of ITU-T P.910.
 
 Examples:
@@ -149,7 +149,7 @@ Examples:
     Quality(QualityArgs),
     /// Write a built-in clip as YUV4MPEG2
     #[command(after_help = "\
-Clips: talking-head (a news reader, the camera still), hand-held (somebody talking, the camera in a hand, a building),
+Clips: talking-head (a news reader, the camera still), hand-held (a person talking, the camera in a hand, a building),
 sports (players, a fast camera, a crowd), movie (cuts between such scenes, titles). The same arguments give the same bytes on every machine.
 
 Examples:
@@ -160,7 +160,7 @@ Examples:
     /// Run a scenario in real time: real sockets, kernel TCP, an emulated bottleneck
     #[command(after_help = "\
 The scenario's RTP flows are calls over real sockets, its TCP flows the kernel's (by iperf3), and its links are emulated
-between two network namespaces. A run takes as long as the scenario says. Nothing is left behind, however it ends.
+between two network namespaces. A run takes as long as the scenario's duration. Nothing is left behind, however it ends.
 Needs Linux with /dev/net/tun, and root or user namespaces; programs: util-linux, iproute2, iperf3.
 
 Examples:
@@ -170,9 +170,9 @@ Examples:
     Testbed(TestbedArgs),
     /// Measure Weir's speed on this machine, and that of ns-3 if it is installed
     #[command(after_help = "\
-Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are got in the same way, in the
+Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are measured in the same way, in the
 same call, by benches/compare in Weir's repository, and need g++ and libns3-dev (apt-get install g++ libns3-dev);
-where there are none, '-' stands. Last come DCCP over UDP, UDP and kernel TCP on the loopback device, by the clock. Use a
+without them '-' is printed. DCCP over UDP, UDP and kernel TCP on the loopback device follow, in wall-clock time. Use a
 release build: cargo run --release -- bench
 
 Examples:

@@ -47,7 +47,7 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
     progress.finish();
     let summary = summary.map_err(Failure::work)?;
     if let Some(v) = summary.video.as_ref().filter(|_| !args.output.quiet) {
-        video::tell_record(&args.media, v.received.recorded, v.received.record_error.as_deref());
+        video::report_record(&args.media, v.received.recorded, v.received.record_error.as_deref());
     }
     if args.output.json {
         print_json(&summary)?

@@ -61,7 +61,7 @@ impl Input {
         let source: Box<dyn PictureSource> = match args.size {
             Some(size) if !y4m => Box::new(RawReader::new(place, reader, size, args.rate)?),
             None if !y4m => {
-                let expected = "YUV4MPEG2; raw I420 needs its size to be told: --size 640x480";
+                let expected = "YUV4MPEG2; raw I420 has no header: state its size by --size 640x480";
                 return Err(MediaError::new(place, "beginning", "something else", expected));
             }
             _ => Box::new(Y4mReader::new(place, reader)?),

@@ -102,7 +102,7 @@ fn bench_measures_the_simulator_sessions_and_controllers() {
 }
 
 #[test]
-fn lists_what_there_is() {
+fn lists_everything() {
     let controllers = good(&["list", "controllers"]);
     assert!(["fixed", "gcc", "gcc-remb", "nada", "scream"].iter().all(|c| controllers.contains(c)), "{controllers}");
     assert!(good(&["list", "controllers", "--params"]).contains("xref"));

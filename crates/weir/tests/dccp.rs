@@ -81,12 +81,12 @@ fn ccid_3_carries_data_over_a_lossy_link_and_all_of_it_is_counted() {
     transfer("3");
 }
 
-fn told(out: &Output) -> String {
+fn stderr_of(out: &Output) -> String {
     String::from_utf8_lossy(&out.stderr).into_owned()
 }
 
 #[test]
-fn what_is_wrong_is_told_with_the_way_out() {
+fn errors_are_reported_with_the_remedy() {
     let run = |args: &[&str]| weir(&[&["dccp"], args].concat()).output().expect("weir runs");
     let cases: [(&[&str], i32, &str); 9] = [
         (&["send", "127.0.0.1", "--ccid", "77"], 2, "there is no such CCID"),
@@ -101,7 +101,7 @@ fn what_is_wrong_is_told_with_the_way_out() {
     ];
     for (args, code, text) in cases {
         let out = run(args);
-        assert!(out.status.code() == Some(code) && told(&out).contains(text), "{args:?}: {}", told(&out));
+        assert!(out.status.code() == Some(code) && stderr_of(&out).contains(text), "{args:?}: {}", stderr_of(&out));
     }
     let list: Value = serde_json::from_slice(&run(&["list", "--json"]).stdout).expect("JSON");
     let numbers: Vec<u64> =
@@ -133,10 +133,10 @@ fn interrupt(child: &Child) {
 }
 
 #[test]
-fn ctrl_c_closes_in_order_and_tells_the_whole() {
+fn ctrl_c_closes_in_order_and_prints_the_summary() {
     let port = free();
     let (server, mut remarks) = serve(port);
-    let told_on = std::thread::spawn(move || {
+    let stderr_reader = std::thread::spawn(move || {
         let mut rest = String::new();
         remarks.read_to_string(&mut rest).map(|_| rest)
     });
@@ -146,10 +146,10 @@ fn ctrl_c_closes_in_order_and_tells_the_whole() {
     std::thread::sleep(Duration::from_millis(1_500));
     interrupt(&client);
     let out = client.wait_with_output().expect("its end");
-    assert!(out.status.success(), "{}", told(&out));
+    assert!(out.status.success(), "{}", stderr_of(&out));
     let sent: Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert!(sent["closed"] == true && sent["datagrams"].as_u64().is_some_and(|n| n > 10), "{sent}");
-    assert!(told(&out).contains("Mbit/s of"), "progress: {}", told(&out));
+    assert!(stderr_of(&out).contains("Mbit/s of"), "progress: {}", stderr_of(&out));
     // A second client is there when the server is stopped.
     let other = weir(&["dccp", "send", &to, "--json", "--rate", "1Mbit", "--quiet"])
         .stdout(Stdio::piped())
@@ -158,7 +158,7 @@ fn ctrl_c_closes_in_order_and_tells_the_whole() {
     std::thread::sleep(Duration::from_millis(700));
     interrupt(&server);
     let served = server.wait_with_output().expect("its end");
-    let remarks = told_on.join().expect("no panic").expect("text");
+    let remarks = stderr_reader.join().expect("no panic").expect("text");
     assert!(served.status.success() && remarks.contains("has connected"), "{remarks}");
     let all: Value = serde_json::from_slice(&served.stdout).expect("JSON alone");
     let first = &all["connections"][0];

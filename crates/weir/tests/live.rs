@@ -45,16 +45,16 @@ fn programs_see_the_emulated_link() {
 }
 
 #[test]
-fn what_is_wrong_on_the_command_line_is_told() {
-    let told = |args: &[&str]| {
+fn errors_on_the_command_line_are_reported() {
+    let error_of = |args: &[&str]| {
         let out = weir(args).output().expect("weir runs");
         assert!(!out.status.success());
         String::from_utf8_lossy(&out.stderr).into_owned()
     };
-    assert!(told(&["emulate", "--rate", "2 furlongs"]).contains("expected a rate"));
-    assert!(told(&["emulate", "--loss", "200%"]).contains("--loss"));
-    assert!(told(&["emulate", "quick", "--link", "none"]).contains("no link `none`, but bottleneck"));
-    assert!(told(&["testbed", "no-such-scenario"]).contains("neither a built-in scenario nor a file"));
+    assert!(error_of(&["emulate", "--rate", "2 furlongs"]).contains("expected a rate"));
+    assert!(error_of(&["emulate", "--loss", "200%"]).contains("--loss"));
+    assert!(error_of(&["emulate", "quick", "--link", "none"]).contains("no link `none`, but bottleneck"));
+    assert!(error_of(&["testbed", "no-such-scenario"]).contains("neither a built-in scenario nor a file"));
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_clip_is_written_the_same_every_time_and_to_standard_output() {
 }
 
 #[test]
-fn quality_is_told_as_a_table_as_json_and_by_picture() {
+fn quality_is_reported_as_a_table_as_json_and_by_picture() {
     let folder = folder();
     let path = folder.path();
     let table = good(path, &["quality", "clip.y4m", "worse.y4m"]);

@@ -18,7 +18,7 @@ fn reproduction(measured: &str, holds: bool) -> String {
 }
 
 #[test]
-fn what_differs_is_printed_and_is_the_exit_code() {
+fn differences_are_printed_and_set_the_exit_code() {
     if Command::new("python3").arg("--version").output().is_err() {
         return println!("skipped: no python3 (Debian package: python3)");
     }

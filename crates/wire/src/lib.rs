@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_rtp_from_rtcp() {
+    fn distinguishes_rtp_from_rtcp() {
         assert_eq!(kind_of(&[0x80, 200]), Some(DatagramKind::Rtcp));
         assert_eq!(kind_of(&[0x80, 96 | 0x80]), Some(DatagramKind::Rtp));
         assert_eq!(kind_of(&[0x80, 191]), Some(DatagramKind::Rtp));

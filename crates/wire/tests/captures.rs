@@ -84,7 +84,7 @@ fn xr_blocks_are_typed() {
 }
 
 #[test]
-fn compound_rule_tells_reduced_size_apart() {
+fn compound_rule_detects_reduced_size() {
     let (mut compound, mut reduced) = (0, 0);
     for (call, bytes) in rtcp_datagrams() {
         let types: Vec<u8> = rtcp::raw_packets(&bytes).map(|p| p.unwrap().packet_type()).collect();

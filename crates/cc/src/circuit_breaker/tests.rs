@@ -104,7 +104,7 @@ fn reports_and_feedback_put_the_rtcp_timeout_off() {
 }
 
 #[test]
-fn who_does_not_send_waits_for_no_report() {
+fn a_receiver_only_end_waits_for_no_report() {
     for (idle, trips) in [(ms(4_900), true), (ms(5_100), false)] {
         let mut c = Call::final_trips();
         c.send(SECOND * 15 - idle);

@@ -195,56 +195,56 @@ mod tests {
     }
     /// Frames of 1,000 bytes at 30 a second, each `late` ms late; returns the kbit/s reported after each, if any.
     fn run(r: &mut CnaduReceiver, frames: core::ops::Range<u64>, late: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for k in frames {
             let sent = k as f64 * 100.0 / 3.0;
             let arrival = sent + 50.0 + late(k);
             r.on_packet_received(&packet(k, sent, arrival, 1_000, true));
             if let Some(report) = r.poll_report(Timestamp::from_secs_f64(arrival * 1e-3)) {
                 let Report::NextDataUnit { rate } = report else { panic!("{report:?} is no NADU") };
-                told.push((k, rate.as_kbps_f64()));
+                reported.push((k, rate.as_kbps_f64()));
             }
         }
-        told
+        reported
     }
 
     #[test]
     fn raises_while_frames_are_on_time() {
         let mut r = receiver();
-        let told = run(&mut r, 0..150, |k| if k % 7 == 0 { 30.0 } else { 0.0 });
-        assert!(told.windows(2).all(|w| (5..=8).contains(&(w[1].0 - w[0].0))), "every 200 ms: {told:?}");
+        let reported = run(&mut r, 0..150, |k| if k % 7 == 0 { 30.0 } else { 0.0 });
+        assert!(reported.windows(2).all(|w| (5..=8).contains(&(w[1].0 - w[0].0))), "every 200 ms: {reported:?}");
         // 5 % a second for 5 s, less the time to measure the incoming rate; jitter below the margin has no effect.
-        let last = told.last().expect("told").1;
+        let last = reported.last().expect("reported").1;
         assert!((240.0 * 1.05f64.powf(4.5)..=240.0 * 1.05f64.powi(5)).contains(&last), "{last}");
         // No further than 1.5 times the incoming rate.
-        let last = run(&mut r, 150..600, |_| 0.0).last().expect("told").1;
+        let last = run(&mut r, 150..600, |_| 0.0).last().expect("reported").1;
         assert!((355.0..=375.0).contains(&last), "{last}");
     }
 
     #[test]
     fn a_late_frame_or_two_are_no_congestion() {
         let mut r = receiver();
-        let told = run(&mut r, 0..150, |k| if k % 30 < 2 { 30.0 * (k % 30 + 1) as f64 } else { 0.0 });
-        assert!(told.windows(2).all(|w| w[1].1 >= w[0].1), "{told:?}");
+        let reported = run(&mut r, 0..150, |k| if k % 30 < 2 { 30.0 * (k % 30 + 1) as f64 } else { 0.0 });
+        assert!(reported.windows(2).all(|w| w[1].1 >= w[0].1), "{reported:?}");
     }
 
     #[test]
     fn lowers_on_the_third_late_frame_and_comes_back_after_the_queue() {
         let mut r = receiver();
-        let before = run(&mut r, 0..90, |_| 0.0).last().expect("told").1;
+        let before = run(&mut r, 0..90, |_| 0.0).last().expect("reported").1;
         assert!((270.0..=279.0).contains(&before));
         // From frame 90 on each is 20 ms later than its predecessor: at frame 93 or 94 the third is beyond 40 ms.
-        let told = run(&mut r, 90..96, |k| 20.0 * (k - 89) as f64);
-        let &(k, low) = told.last().expect("told");
-        assert!((93..=94).contains(&k), "{told:?}");
+        let reported = run(&mut r, 90..96, |k| 20.0 * (k - 89) as f64);
+        let &(k, low) = reported.last().expect("reported");
+        assert!((93..=94).contains(&k), "{reported:?}");
         // The incoming rate is 240 kbit/s over the window and falling; 0.9 of it.
-        assert!((185.0..=217.0).contains(&low), "{told:?}");
+        assert!((185.0..=217.0).contains(&low), "{reported:?}");
         // It holds while the queue shrinks, and returns to 0.9 of the incoming rate once it is empty.
-        let told = run(&mut r, 96..102, |k| (120.0 - 15.0 * (k - 95) as f64).max(0.0));
-        assert!(told.iter().all(|t| t.1 <= low + 1e-9), "{told:?}");
-        let told = run(&mut r, 102..140, |_| 0.0);
-        let last = told.last().expect("told").1;
-        assert!((low..=280.0).contains(&last) && last > 200.0, "{told:?}");
+        let reported = run(&mut r, 96..102, |k| (120.0 - 15.0 * (k - 95) as f64).max(0.0));
+        assert!(reported.iter().all(|t| t.1 <= low + 1e-9), "{reported:?}");
+        let reported = run(&mut r, 102..140, |_| 0.0);
+        let last = reported.last().expect("reported").1;
+        assert!((low..=280.0).contains(&last) && last > 200.0, "{reported:?}");
     }
 
     #[test]
@@ -253,9 +253,9 @@ mod tests {
         run(&mut r, 0..90, |_| 0.0);
         // 1 s of queue at once, to drain in 2 s: half of the incoming rate, measured from three frames in two
         // intervals.
-        let told = run(&mut r, 90..96, |_| 1_000.0);
-        let low = told.iter().map(|t| t.1).fold(f64::MAX, f64::min);
-        assert!((175.0..=185.0).contains(&low), "{told:?}");
+        let reported = run(&mut r, 90..96, |_| 1_000.0);
+        let low = reported.iter().map(|t| t.1).fold(f64::MAX, f64::min);
+        assert!((175.0..=185.0).contains(&low), "{reported:?}");
 
         let mut r = receiver();
         run(&mut r, 0..90, |_| 0.0);
@@ -266,7 +266,7 @@ mod tests {
         assert!(run(&mut r, 90..92, |_| 0.0).iter().all(|t| t.1 > 270.0), "missing, and not for being late");
         frame.discarded = 2;
         r.on_playout(&frame);
-        let low = run(&mut r, 92..94, |_| 0.0).last().expect("told at once").1;
+        let low = run(&mut r, 92..94, |_| 0.0).last().expect("reported at once").1;
         assert!((180.0..=205.0).contains(&low), "0.8 of 240: {low}");
     }
 }

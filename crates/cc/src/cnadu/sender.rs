@@ -49,7 +49,7 @@ pub struct Cnadu {
     /// In bit/s, between the limits.
     rate: f64,
     /// The receiver's last reported estimate in bit/s.
-    told: Option<f64>,
+    requested: Option<f64>,
     losses: LossIntervals,
     /// Upper bound after discards, in bit/s.
     discard_bound: Option<f64>,
@@ -81,7 +81,7 @@ impl Cnadu {
             pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
             limits: start.limits,
             rate: start.limits.clamp(start.rate).as_bps_f64(),
-            told: None,
+            requested: None,
             losses: LossIntervals::default(),
             discard_bound: None,
             tcp: None,
@@ -198,14 +198,14 @@ impl Cnadu {
 
     /// Sets the rate between the estimates that the level allows. Idempotent.
     fn choose(&mut self) {
-        let (low, high) = match (self.own(), self.told) {
+        let (low, high) = match (self.own(), self.requested) {
             (None, None) => return,
             (Some(own), None) => (own.min(self.rate), own.min(self.rate)),
             // No loss or late packet so far: the sender has no bound of its own.
-            (None, Some(told)) => (told, told),
-            (Some(own), Some(told)) => {
-                let own = own.min(self.config.sender_bound * told);
-                (own.min(told), own.max(told))
+            (None, Some(requested)) => (requested, requested),
+            (Some(own), Some(requested)) => {
+                let own = own.min(self.config.sender_bound * requested);
+                (own.min(requested), own.max(requested))
             }
         };
         let starved = self.has_played && self.playout_delay.is_none();
@@ -247,7 +247,7 @@ impl Controller for Cnadu {
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
             Cue::ReceiverEstimate(estimate) => {
-                self.told = Some(estimate.rate.as_bps_f64());
+                self.requested = Some(estimate.rate.as_bps_f64());
                 self.choose();
             }
             Cue::ReportBlock(block) => self.on_block(block),
@@ -276,7 +276,7 @@ impl Controller for Cnadu {
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let ms = |t: Option<TimeDelta>| t.map_or(f64::NAN, TimeDelta::as_millis_f64);
-        out("receiver_bps", self.told.unwrap_or(f64::NAN));
+        out("receiver_bps", self.requested.unwrap_or(f64::NAN));
         out("sender_bps", self.own().unwrap_or(f64::NAN));
         out("tcp_bps", self.tcp.unwrap_or(f64::NAN));
         out("loss_event_rate", self.losses.mean(true).map_or(0.0, f64::recip));

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_interval_is_no_impact_and_nothing_sent_tells_nothing() {
+    fn a_longer_interval_is_no_impact_and_nothing_sent_gives_no_estimate() {
         let config = Config::default();
         assert_eq!(impact(&config, ms(100), ms(100), 2_500.0), 0.0);
         assert_eq!(impact(&config, ms(100), ms(200), 2_500.0), 0.0);

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_tells_recent_from_stale() {
+    fn the_position_separates_recent_from_stale() {
         let l = |fates: &str| {
             let l = Losses::of(&packets(0, fates), 0.5);
             (l.any_lost, l.recent_lost, l.any_discarded, l.recent_discarded)

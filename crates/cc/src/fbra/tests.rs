@@ -369,7 +369,7 @@ fn keeps_to_the_limits() {
 }
 
 #[test]
-fn waits_for_repair_packets_where_it_is_told_to() {
+fn waits_for_repair_packets_if_configured() {
     let mut c = Call::with(&[("high_rate_multiple", 2.0), ("min_repair_packets", 2.0)]);
     near(c.clean(), PROBE, 1_000.0);
     c.send(true);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_of_the_receivers_clock_starts_anew() {
+    fn a_jump_of_the_receivers_clock_restarts() {
         let mut g = InterArrival::new(TimeDelta::from_millis(5));
         let mut seen = vec![];
         for (i, jump) in [0, 0, 0, 10_000, 10_000, 10_000, 10_000, 10_000].into_iter().enumerate() {

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn few_packets_tell_no_share() {
+    fn few_packets_give_no_loss_fraction() {
         let mut r = rule(1_000);
         r.on_packets(10, 19, 0, Timestamp::ZERO);
         assert_eq!(r.share(), 0.0);

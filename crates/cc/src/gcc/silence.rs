@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_nothing_misses_nothing() {
+    fn an_idle_sender_misses_no_report() {
         let mut s = Silence::new(TimeDelta::from_secs(3), TimeDelta::from_secs(1), at(0));
         s.on_sent(at(0));
         assert!(!s.step(at(60_000)));

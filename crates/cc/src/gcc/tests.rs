@@ -333,7 +333,7 @@ fn version_2_tells_random_loss_from_congestion() {
 }
 
 /// Packets of 1,000 bytes every 8 ms, 1 Mbit/s, reported `many` at a time; `arrival` in ms by index.
-fn tell(c: &mut Gcc, from: u64, to: u64, many: u64, arrival: fn(u64) -> i64) {
+fn report_packets(c: &mut Gcc, from: u64, to: u64, many: u64, arrival: fn(u64) -> i64) {
     for first in (from..to).step_by(many as usize) {
         let packets = (first..(first + many).min(to))
             .map(|i| {
@@ -354,26 +354,26 @@ fn tell(c: &mut Gcc, from: u64, to: u64, many: u64, arrival: fn(u64) -> i64) {
 fn packets_that_overtook_each_other_are_taken_in_the_order_of_arrival() {
     let mut c = gcc(&[]);
     // Every second packet arrives 10 ms late, after its successor.
-    tell(&mut c, 0, 500, 10, |i| 8 * i as i64 + 50 + if i % 2 == 0 { 10 } else { 0 });
+    report_packets(&mut c, 0, 500, 10, |i| 8 * i as i64 + 50 + if i % 2 == 0 { 10 } else { 0 });
     assert_between("acknowledged", c.acked.rate().expect("measured").as_kbps_f64(), 950.0, 1_050.0);
     assert_eq!(c.detector.usage(), Usage::Normal);
 }
 
 #[test]
-fn a_pause_of_two_seconds_starts_the_delay_filter_anew() {
+fn a_pause_of_two_seconds_restarts_the_delay_filter() {
     let mut c = gcc(&[]);
-    tell(&mut c, 0, 200, 10, |i| 8 * i as i64 + 50);
+    report_packets(&mut c, 0, 200, 10, |i| 8 * i as i64 + 50);
     assert!(c.trendline.count() > 60);
-    tell(&mut c, 440, 450, 10, |i| 8 * i as i64 + 950);
+    report_packets(&mut c, 440, 450, 10, |i| 8 * i as i64 + 950);
     assert!(c.trendline.count() > 60, "1.92 s after the last feedback");
-    tell(&mut c, 710, 720, 10, |i| 8 * i as i64 + 50);
+    report_packets(&mut c, 710, 720, 10, |i| 8 * i as i64 + 50);
     assert!(c.trendline.count() < 10, "2.16 s after it");
 }
 
 #[test]
 fn a_low_probe_result_takes_the_rate_no_lower_than_what_arrives() {
     let mut c = gcc(&[]);
-    tell(&mut c, 0, 1_200, 10, |i| 8 * i as i64 + 50);
+    report_packets(&mut c, 0, 1_200, 10, |i| 8 * i as i64 + 50);
     let before = c.target().media_rate;
     assert!(before > KBPS(900), "{before}");
     c.update_delay_based(Some(KBPS(100)), false, Timestamp::from_secs(10));
@@ -410,7 +410,7 @@ fn call() -> impl Strategy<Value = Call> {
 
 proptest! {
     #[test]
-    fn nothing_that_it_is_told_breaks_it(calls in vec(call(), 1..200), v2 in 0u8..2) {
+    fn no_input_breaks_it(calls in vec(call(), 1..200), v2 in 0u8..2) {
         let mut c = gcc(&[("loss_v2", f64::from(v2)), ("probe_recovery", f64::from(v2))]);
         let mut limits = Limits { floor: KBPS(50), ceiling: KBPS(10_000) };
         let mut now = Timestamp::ZERO;

@@ -207,6 +207,6 @@ mod tests {
         // 0.95 * 1000 + 0.05 * 1040 = 1002; error 38: 0.95 * 0.4 + 0.05 * 38^2 / 1002.
         assert!(near(c.average, 1_002.0) && near(c.variance, 0.38 + 0.05 * 1_444.0 / 1_002.0));
         run(&mut r, 2_000, OveruseSignal::Overuse, 500e3);
-        assert!(near(r.convergence.expect("anew").average, 500.0));
+        assert!(near(r.convergence.expect("restarted").average, 500.0));
     }
 }

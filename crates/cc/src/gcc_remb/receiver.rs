@@ -140,28 +140,28 @@ mod tests {
     }
 
     #[test]
-    fn tells_each_second_and_at_once_when_it_falls() {
+    fn reports_every_second_and_at_once_after_a_decrease() {
         let mut r = receiver();
         assert_eq!(r.poll_timeout(), None);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         // 1 Mbit/s arrives as it was sent for 3 s; afterwards the delay grows by 2 ms with each packet of 10 ms.
         for k in 0..600 {
             let departure = 10.0 * f64::from(k);
             let arrival = departure + 50.0 + 2.0 * f64::from((k - 300).max(0));
             arrive(&mut r, departure, arrival);
             if let Some(kbps) = rate(r.poll_report(Timestamp::from_secs_f64(arrival * 1e-3))) {
-                told.push((arrival, kbps));
+                reported.push((arrival, kbps));
                 assert_eq!(r.poll_timeout(), None);
             }
         }
-        let times: Vec<_> = told.iter().take(3).map(|t| t.0).collect();
+        let times: Vec<_> = reported.iter().take(3).map(|t| t.0).collect();
         assert_eq!(times, [1_000.0, 2_000.0, 3_000.0]);
         // At most 8 % a second.
-        assert!((1_200.0..=1_260.0).contains(&told[2].1), "{told:?}");
-        let (at, kbps) = told[3];
-        assert!((3_060.0..=3_400.0).contains(&at), "{told:?}");
-        assert!((800.0..=850.0).contains(&kbps), "{told:?}");
-        assert!(told.iter().skip(3).all(|t| (600.0..=860.0).contains(&t.1)), "{told:?}");
+        assert!((1_200.0..=1_260.0).contains(&reported[2].1), "{reported:?}");
+        let (at, kbps) = reported[3];
+        assert!((3_060.0..=3_400.0).contains(&at), "{reported:?}");
+        assert!((800.0..=850.0).contains(&kbps), "{reported:?}");
+        assert!(reported.iter().skip(3).all(|t| (600.0..=860.0).contains(&t.1)), "{reported:?}");
     }
 
     #[test]

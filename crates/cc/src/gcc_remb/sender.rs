@@ -101,7 +101,7 @@ impl Algorithm for GccRemb {
             params: Config::params(),
             ..Spec::new(
                 "gcc-remb",
-                "Google congestion control, Kalman filter at the receiver, told by REMB",
+                "Google congestion control, Kalman filter at the receiver, reported by REMB",
                 "draft-ietf-rmcat-gcc-02",
             )
         }]
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn never_exceeds_what_the_receiver_tells() {
+    fn never_exceeds_the_receivers_estimate() {
         let mut s = sender();
         assert_eq!(remb(&mut s, 400), 400.0);
         assert_eq!(report(&mut s, 0, 0.0, 100), 400.0);

@@ -61,7 +61,7 @@ pub struct Linphone {
     last_change: Option<Timestamp>,
     last_reject: Option<Timestamp>,
     last_sample: Option<Timestamp>,
-    told_bps: f64,
+    transport_bps: f64,
     decreases: u64,
     increases: u64,
     rejects: u64,
@@ -91,7 +91,7 @@ impl Linphone {
             last_change: None,
             last_reject: None,
             last_sample: None,
-            told_bps: f64::NAN,
+            transport_bps: f64::NAN,
             decreases: 0,
             increases: 0,
             rejects: 0,
@@ -153,7 +153,7 @@ impl Linphone {
     }
 
     fn on_transport_rate(&mut self, rate: DataRate, now: Timestamp) {
-        self.told_bps = rate.as_bps_f64();
+        self.transport_bps = rate.as_bps_f64();
         if self.last_sample.is_some_and(|t| now.saturating_since(t) < self.config.sample_interval) {
             return;
         }
@@ -163,7 +163,7 @@ impl Linphone {
         }
         (self.state, self.stable) = (State::Stable, 0);
         let before = self.driver.nominal;
-        if self.driver.follow(self.told_bps, &self.config) {
+        if self.driver.follow(self.transport_bps, &self.config) {
             self.last_change = Some(now);
             self.decreases += u64::from(self.driver.nominal < before);
             self.increases += u64::from(self.driver.nominal > before);
@@ -196,7 +196,7 @@ const VARIANTS: [Variant; 6] = [
         name: "ccid3",
         ccid: Some(3),
         over: Over::Rate,
-        summary: "video over DCCP, TFRC: follows the rate that the transport tells",
+        summary: "video over DCCP, TFRC: follows the rate that the transport allows",
     },
     Variant { name: "ccid4", ccid: Some(4), over: Over::Rate, summary: "as ccid3, with TFRC for small packets" },
     Variant { name: "ccid5", ccid: Some(5), over: Over::Window, summary: "as ccid2, with CUBIC" },
@@ -252,9 +252,9 @@ impl Controller for Linphone {
                     self.step(now);
                 }
             }
-            Cue::TransportRate(told) if self.over != Over::Udp && self.config.follow_rate => {
-                let rate = if self.config.follow_smoothed { told.smoothed } else { told.rate };
-                self.on_transport_rate(rate, told.now);
+            Cue::TransportRate(allowed) if self.over != Over::Udp && self.config.follow_rate => {
+                let rate = if self.config.follow_smoothed { allowed.smoothed } else { allowed.rate };
+                self.on_transport_rate(rate, allowed.now);
             }
             _ => {}
         }
@@ -269,7 +269,7 @@ impl Controller for Linphone {
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("nominal_bps", self.driver.nominal);
         out("encoder_bps", self.encoder_bps.unwrap_or(f64::NAN));
-        out("transport_bps", self.told_bps);
+        out("transport_bps", self.transport_bps);
         out("state", f64::from(self.state as u8));
         out("decreases", self.decreases as f64);
         out("increases", self.increases as f64);

@@ -36,7 +36,7 @@ fn reject(c: &mut Linphone, ms: i64) -> f64 {
     kbps(c)
 }
 
-fn told(c: &mut Linphone, ms: i64, rate_kbps: u64) -> f64 {
+fn transport(c: &mut Linphone, ms: i64, rate_kbps: u64) -> f64 {
     let rate = DataRate::from_kbps(rate_kbps);
     c.on_cue(&Cue::TransportRate(TransportRate { now: at(ms), rate, smoothed: rate * HALF, rtt: None }));
     kbps(c)
@@ -198,14 +198,15 @@ fn without_an_update_interval_the_rate_oscillates() {
 #[test]
 fn follows_nine_tenths_of_the_rate_after_four_samples() {
     let mut c = make(Over::Rate, &[AT_ONE]);
-    let run = |c: &mut Linphone, from: i64, rate| (0..5).map(|k| told(c, (from + k) * 1_001, rate)).collect::<Vec<_>>();
+    let run =
+        |c: &mut Linphone, from: i64, rate| (0..5).map(|k| transport(c, (from + k) * 1_001, rate)).collect::<Vec<_>>();
     // Four samples are ignored, the fifth has an effect: 0.9 of 2,000.
     assert_eq!(run(&mut c, 1, 2_000), [1_000.0, 1_000.0, 1_000.0, 1_000.0, 1_800.0]);
     // 10 % less and 20 % more have an effect, less does not.
     assert_eq!(run(&mut c, 6, 1_800), [1_800.0; 5]);
     assert_eq!(run(&mut c, 11, 2_400), [1_800.0; 5]);
     // The hold has expired long ago.
-    assert_eq!(told(&mut c, 17_000, 2_500), 2_250.0);
+    assert_eq!(transport(&mut c, 17_000, 2_500), 2_250.0);
     assert_eq!(run(&mut c, 18, 100), [2_250.0, 2_250.0, 2_250.0, 2_250.0, 90.0]);
     // The floor holds.
     assert_eq!(run(&mut c, 23, 1).last(), Some(&64.0));
@@ -214,15 +215,15 @@ fn follows_nine_tenths_of_the_rate_after_four_samples() {
 #[test]
 fn samples_between_do_not_count_and_rejections_do() {
     let mut c = make(Over::Rate, &[AT_ONE]);
-    (0..100).for_each(|k| assert_eq!(told(&mut c, k * 40, 5_000), 1_000.0));
-    assert_eq!(told(&mut c, 4_000, 5_000), 4_500.0);
+    (0..100).for_each(|k| assert_eq!(transport(&mut c, k * 40, 5_000), 1_000.0));
+    assert_eq!(transport(&mut c, 4_000, 5_000), 4_500.0);
     close(reject(&mut c, 5_001), 3_150.0);
     close(reject(&mut c, 5_900), 3_150.0);
     close(reject(&mut c, 6_100), 2_205.0);
     // Samples keep the count of good reports at zero.
     let before = kbps(&c);
     for k in 0..30 {
-        told(&mut c, 10_000 + k * 5_000, 2_450);
+        transport(&mut c, 10_000 + k * 5_000, 2_450);
         report(&mut c, 10_001 + k * 5_000, 0.0, 0, 60);
     }
     assert_eq!(kbps(&c), before);
@@ -232,7 +233,7 @@ fn samples_between_do_not_count_and_rejections_do() {
 fn a_window_may_be_followed_by_its_rate_and_the_smoothed_one() {
     let follow = |params: &[(&str, f64)]| {
         let mut c = make(Over::Window, params);
-        (1..10).for_each(|k| _ = told(&mut c, k * 4_000, 3_000));
+        (1..10).for_each(|k| _ = transport(&mut c, k * 4_000, 3_000));
         kbps(&c)
     };
     assert_eq!(follow(&[AT_ONE]), 1_000.0);

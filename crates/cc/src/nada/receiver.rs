@@ -123,19 +123,19 @@ mod tests {
     fn reports_every_100_ms_while_packets_arrive() {
         let mut r = receiver();
         assert_eq!((r.poll_timeout(), r.poll_report(Timestamp::from_secs(2))), (None, None));
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for k in 0..100 {
             let now = Timestamp::from_millis(2_000 + 10 * k);
             arrive(&mut r, 2_000 + 10 * k, k as u64, 30 + k);
             if let Some(Report::Nada { mode, aggregate_delay, receive_rate }) = r.poll_report(now) {
-                told.push((k, mode, aggregate_delay, receive_rate));
+                reported.push((k, mode, aggregate_delay, receive_rate));
                 assert!(r.poll_timeout().is_none());
             }
         }
-        assert_eq!(told.iter().map(|t| t.0).collect::<Vec<_>>(), [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]);
+        assert_eq!(reported.iter().map(|t| t.0).collect::<Vec<_>>(), [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]);
         // The minimum of the last 15 delays: 90 - 14 above the baseline.
         let expected = (90, NadaMode::GradualUpdate, TimeDelta::from_millis(76), DataRate::from_kbps(800));
-        assert_eq!(told[9], expected);
+        assert_eq!(reported[9], expected);
         assert_eq!(r.poll_timeout(), Some(Timestamp::from_millis(3_000)));
         assert!(r.poll_report(Timestamp::from_millis(2_999)).is_none());
         assert!(r.poll_report(Timestamp::from_millis(3_000)).is_some());

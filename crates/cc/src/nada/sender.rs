@@ -175,17 +175,17 @@ impl Controller for Nada {
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let s = &self.last;
-        let told_here = |v: f64| if self.aggregator.is_some() { v } else { f64::NAN };
+        let at_sender = |v: f64| if self.aggregator.is_some() { v } else { f64::NAN };
         out("r_ref_bps", self.rate.bps());
         out("x_curr_ms", s.x_curr);
         out("rmode", mode_number(s.mode));
         out("r_recv_bps", s.receive_rate);
         out("rtt_ms", self.rate.rtt().as_millis_f64());
-        out("d_queue_ms", told_here(s.d_queue));
-        out("d_tilde_ms", told_here(s.d_tilde));
-        out("p_loss", told_here(s.p_loss));
-        out("p_mark", told_here(s.p_mark));
-        out("loss_interval", told_here(s.loss_interval));
+        out("d_queue_ms", at_sender(s.d_queue));
+        out("d_tilde_ms", at_sender(s.d_tilde));
+        out("p_loss", at_sender(s.p_loss));
+        out("p_mark", at_sender(s.p_mark));
+        out("loss_interval", at_sender(s.loss_interval));
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_by_the_queue_told_last() {
+    fn shapes_by_the_last_reported_queue() {
         let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
         n.on_packet_sent(&sent(0, 1_000));
         assert_eq!(n.target().media_rate, DataRate::from_kbps(976));

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn another_clock_starts_anew() {
+    fn another_clock_restarts() {
         let c = Config::default();
         let mut a = Aggregator::new();
         (0..50).for_each(|k| a.on_arrival(arrival(k * 10, 5), &c));

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_power_whatever_was_asked_before() {
+    fn is_the_power_independent_of_previous_calls() {
         let mut g = Growth::new();
         for (per_second, seconds) in
             [(1.05, 0.033), (1.05, 0.033), (1.05, 0.034), (1.08, 0.034), (1.0, 0.0), (1.05, 0.033)]

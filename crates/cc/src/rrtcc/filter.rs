@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_capacity_from_queue() {
+    fn separates_capacity_from_queue() {
         let c = Config::default();
         let mut f = ChannelFilter::new(&c);
         // Alternating frames of 2,000 and 4,000 bytes over 1 Mbit/s, 0.008 ms per byte, with 0.5 ms more delay each

@@ -124,38 +124,38 @@ mod tests {
     fn receiver(params: &[(&str, f64)]) -> RrtccReceiver {
         Kbps { floor: 32, start: 240, ceiling: 3_000 }.receiver::<super::super::Rrtcc>(params)
     }
-    /// 240 kbit/s at 30 frames a second; from 5 s on each frame takes 3 ms longer. Times in ms and reported kbit/s.
-    fn told(r: &mut RrtccReceiver) -> Vec<(f64, f64)> {
-        let mut told = Vec::new();
+    /// 240 kbit/s at 30 frames per second; from 5 s on each frame takes 3 ms longer. Times in ms and reported kbit/s.
+    fn reported(r: &mut RrtccReceiver) -> Vec<(f64, f64)> {
+        let mut reported = Vec::new();
         for k in 0..300 {
             let sent = f64::from(k) * 100.0 / 3.0;
             let arrival = sent + 50.0 + 3.0 * f64::from((k - 150).max(0));
             r.on_packet_received(&packet(k as u64, sent, arrival, 1_000, true));
             if let Some(Report::Tmmbr { rate }) = r.poll_report(Timestamp::from_secs_f64(arrival * 1e-3)) {
-                told.push((arrival, rate.as_kbps_f64()));
+                reported.push((arrival, rate.as_kbps_f64()));
             }
         }
-        told
+        reported
     }
 
     #[test]
-    fn tells_each_second_what_the_frames_say() {
+    fn reports_every_second() {
         let mut r = receiver(&[]);
         assert_eq!(r.poll_timeout(), None);
-        let told = told(&mut r);
+        let reported = reported(&mut r);
         // Once a second, rounded up to the next frame.
-        assert!(told.windows(2).all(|w| (999.0..=1_040.0).contains(&(w[1].0 - w[0].0))), "{told:?}");
+        assert!(reported.windows(2).all(|w| (999.0..=1_040.0).contains(&(w[1].0 - w[0].0))), "{reported:?}");
         // About 3.5 % and 1 kbit/s a second up, except for the first 62 ms.
-        assert!((246.0..=250.5).contains(&told[0].1) && (281.0..=290.0).contains(&told[4].1), "{told:?}");
+        assert!((246.0..=250.5).contains(&reported[0].1) && (281.0..=290.0).contains(&reported[4].1), "{reported:?}");
         // Frames every 36.3 ms: 220 kbit/s incoming; 0.9 of it, then about 0.95 of 0.9.
-        let last = told.last().expect("told").1;
-        assert!((185.0..=215.0).contains(&last), "{told:?}");
+        let last = reported.last().expect("reported").1;
+        assert!((185.0..=215.0).contains(&last), "{reported:?}");
     }
 
     #[test]
-    fn may_tell_a_decrease_at_once() {
-        let late = told(&mut receiver(&[])).iter().find(|t| t.1 < 230.0).expect("a decrease").0;
-        let early = told(&mut receiver(&[("early", 1.0)])).iter().find(|t| t.1 < 230.0).expect("a decrease").0;
+    fn may_report_a_decrease_at_once() {
+        let late = reported(&mut receiver(&[])).iter().find(|t| t.1 < 230.0).expect("a decrease").0;
+        let early = reported(&mut receiver(&[("early", 1.0)])).iter().find(|t| t.1 < 230.0).expect("a decrease").0;
         assert!((5_100.0..=5_800.0).contains(&early) && early <= late && late <= early + 1_040.0, "{early} {late}");
     }
 }

@@ -33,7 +33,7 @@ pub struct Rrtcc {
     /// As in bit/s, between the limits.
     own: f64,
     /// A as last reported by the receiver.
-    told: Option<DataRate>,
+    requested: Option<DataRate>,
     /// Mean packet in bytes.
     size: MeanSize,
     rtt: Option<TimeDelta>,
@@ -51,7 +51,7 @@ impl Rrtcc {
             pacing: Gain::new(config.pacing_factor).unwrap_or(Gain::ONE),
             limits: start.limits,
             own: start.limits.clamp(start.rate).as_bps_f64(),
-            told: None,
+            requested: None,
             size: MeanSize::default(),
             rtt: None,
             loss: f64::NAN,
@@ -66,7 +66,7 @@ impl Rrtcc {
 
     /// As is at most A, so that it need not first fall to A when packets are lost.
     fn clip(&mut self) {
-        let ceiling = self.told.map_or(self.limits.ceiling, |t| t.min(self.limits.ceiling));
+        let ceiling = self.requested.map_or(self.limits.ceiling, |t| t.min(self.limits.ceiling));
         self.own = self.own.min(ceiling.as_bps_f64()).max(self.limits.floor.as_bps_f64());
     }
 
@@ -120,7 +120,7 @@ impl Controller for Rrtcc {
     fn on_cue(&mut self, cue: &Cue<'_>) {
         match cue {
             Cue::ReceiverEstimate(estimate) => {
-                self.told = Some(estimate.rate);
+                self.requested = Some(estimate.rate);
                 self.clip();
             }
             Cue::ReportBlock(block) => {
@@ -148,7 +148,7 @@ impl Controller for Rrtcc {
     }
     fn metrics(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("as_bps", self.own);
-        out("a_hat_bps", self.told.map_or(f64::NAN, DataRate::as_bps_f64));
+        out("a_hat_bps", self.requested.map_or(f64::NAN, DataRate::as_bps_f64));
         out("tfrc_bps", self.tfrc.map_or(f64::NAN, DataRate::as_bps_f64));
         out("loss", self.loss);
         out("rtt_ms", self.rtt.map_or(f64::NAN, TimeDelta::as_millis_f64));

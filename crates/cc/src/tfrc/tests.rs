@@ -76,9 +76,9 @@ impl Pipe {
     }
 
     fn feedback(&mut self) {
-        let told = self.now - self.one_way * 2 - self.late;
+        let reported = self.now - self.one_way * 2 - self.late;
         let mut packets = Vec::new();
-        while let Some(&(sequence, departure, fate)) = self.flying.front().filter(|f| f.1 <= told) {
+        while let Some(&(sequence, departure, fate)) = self.flying.front().filter(|f| f.1 <= reported) {
             self.flying.pop_front();
             let at = RemoteTimestamp::ZERO + (departure - Timestamp::ZERO) + self.one_way;
             packets.push(PacketResult {

@@ -117,7 +117,7 @@ impl Algorithm for TmmbrA {
     fn specs() -> Vec<Spec> {
         vec![Spec {
             params: AssistedConfig::params(),
-            ..Spec::new("tmmbr-a", "Network-assisted: base stations tell both ends their links' capacity", SOURCE)
+            ..Spec::new("tmmbr-a", "Network-assisted: base stations signal to both ends their links' capacity", SOURCE)
         }]
     }
     fn make(name: &str, setup: &Setup) -> Result<Pair<Self, AssistedReceiver>, SetupError> {
@@ -177,7 +177,7 @@ impl Algorithm for TmmbrB {
             params: AssistedConfig::params(),
             ..Spec::new(
                 "tmmbr-b",
-                "Network-assisted: a base station tells the receiver its link's capacity; the sender has C-NADU's \
+                "Network-assisted: a base station signals to the receiver its link's capacity; the sender has C-NADU's \
                       estimate",
                 SOURCE,
             )
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn b_is_not_told_and_takes_the_lesser_of_its_estimate_and_the_request() {
+    fn b_gets_no_notice_and_takes_the_lesser_of_its_estimate_and_the_request() {
         let mut b: TmmbrB = KBPS.sender(&[]);
         b.on_cue(&Cue::CapacityNotice(notice(40)));
         assert_eq!(kbps(&b), 128.0);

@@ -146,62 +146,62 @@ mod tests {
     /// Frames at 30 a second, 1,000 bytes by default, each `late` ms late. Returns times in ms and reported kbit/s.
     fn run(frames: u64, late: impl Fn(u64) -> f64, size: impl Fn(u64) -> u64) -> Vec<(f64, f64)> {
         let mut r = receiver();
-        let mut told = Vec::new();
+        let mut requested = Vec::new();
         for k in (0..frames).filter(|&k| size(k) > 0) {
             let sent = k as f64 * 100.0 / 3.0;
             let arrival = sent + 50.0 + late(k);
             r.on_packet_received(&packet(k, sent, arrival, size(k), true));
             if let Some(Report::Tmmbr { rate }) = r.poll_report(Timestamp::from_secs_f64(arrival * 1e-3)) {
-                told.push((arrival, rate.as_kbps_f64()));
+                requested.push((arrival, rate.as_kbps_f64()));
             }
         }
-        told
+        requested
     }
 
     #[test]
-    fn asks_for_more_while_frames_come_as_expected() {
-        let told = run(150, |_| 0.0, |_| 1_000);
-        assert!(told.windows(2).all(|w| (999.0..=1_040.0).contains(&(w[1].0 - w[0].0))), "{told:?}");
-        let last = told.last().expect("told").1;
-        assert!((240.0 * 1.08f64.powf(3.4)..=240.0 * 1.08f64.powf(5.1)).contains(&last), "{told:?}");
+    fn requests_more_while_frames_arrive_as_expected() {
+        let requested = run(150, |_| 0.0, |_| 1_000);
+        assert!(requested.windows(2).all(|w| (999.0..=1_040.0).contains(&(w[1].0 - w[0].0))), "{requested:?}");
+        let last = requested.last().expect("requested").1;
+        assert!((240.0 * 1.08f64.powf(3.4)..=240.0 * 1.08f64.powf(5.1)).contains(&last), "{requested:?}");
         // Early frames have no other effect: 1 ms more with each frame, at first late.
         let early = run(150, |k| 150.0 - k as f64, |_| 1_000);
-        assert!(early.last().expect("told").1 >= 0.96 * last, "{early:?}");
+        assert!(early.last().expect("requested").1 >= 0.96 * last, "{early:?}");
     }
 
     #[test]
     fn asks_for_less_when_frames_stay_late_for_two_periods() {
         // 10 % late: 3.3 ms more with each frame, from 3 s on.
         let late = |k: u64| 3.34 * k.saturating_sub(90) as f64;
-        let told = run(180, late, |_| 1_000);
-        let &(at, kbps) = told.iter().find(|t| t.1 < 240.0).expect("a decrease");
-        assert!((4_000.0..=4_700.0).contains(&at), "{told:?}");
+        let requested = run(180, late, |_| 1_000);
+        let &(at, kbps) = requested.iter().find(|t| t.1 < 240.0).expect("a decrease");
+        assert!((4_000.0..=4_700.0).contains(&at), "{requested:?}");
         // 0.75 of 240 / 1.1 kbit/s, measured over a second.
-        assert!((160.0..=176.0).contains(&kbps), "{told:?}");
+        assert!((160.0..=176.0).contains(&kbps), "{requested:?}");
         // Late for 0.4 s and then on time: a transient. And 4 % is no over-use.
-        for told in [
+        for requested in [
             run(180, |k| 3.34 * k.clamp(90, 102).saturating_sub(90) as f64, |_| 1_000),
             run(180, |k| 1.3 * k.saturating_sub(90) as f64, |_| 1_000),
         ] {
-            assert!(told.windows(2).all(|w| w[1].1 >= w[0].1), "{told:?}");
+            assert!(requested.windows(2).all(|w| w[1].1 >= w[0].1), "{requested:?}");
         }
     }
 
     #[test]
-    fn an_i_frame_and_what_follows_it_do_not_count() {
+    fn an_i_frame_and_the_frames_after_it_do_not_count() {
         // Every second an I-frame of six times the size, 100 ms late; the next 20 frames are less and less late.
         let late = |k: u64| if k > 0 { 100.0 - 5.0 * (k % 30).min(20) as f64 } else { 0.0 };
         let size = |k: u64| if k.is_multiple_of(30) { 6_000 } else { 1_000 };
-        let told = run(300, late, size);
-        assert!(told.windows(2).all(|w| w[1].1 >= w[0].1), "{told:?}");
-        assert!(told.last().expect("told").1 > 300.0, "{told:?}");
+        let requested = run(300, late, size);
+        assert!(requested.windows(2).all(|w| w[1].1 >= w[0].1), "{requested:?}");
+        assert!(requested.last().expect("requested").1 > 300.0, "{requested:?}");
     }
 
     #[test]
     fn missing_packets_make_the_mean_longer() {
-        let told = run(300, |_| 0.0, |k| if k > 100 && k.is_multiple_of(5) { 0 } else { 1_000 });
-        let last = told.last().expect("told").1;
+        let requested = run(300, |_| 0.0, |k| if k > 100 && k.is_multiple_of(5) { 0 } else { 1_000 });
+        let last = requested.last().expect("requested").1;
         // 192 kbit/s still arrive.
-        assert!((135.0..=150.0).contains(&last), "{told:?}");
+        assert!((135.0..=150.0).contains(&last), "{requested:?}");
     }
 }

@@ -32,7 +32,7 @@ impl Algorithm for Tmmbr {
             params: Config::params(),
             ..Spec::new(
                 "tmmbr",
-                "Receiver-driven: mean time between frames, told by TMMBR and followed blindly",
+                "Receiver-driven: mean time between frames, reported by TMMBR and followed blindly",
                 "Singh's dissertation (Aalto, 2015), section 4.1.2",
             )
         }]
@@ -72,8 +72,8 @@ mod tests {
     fn follows_between_the_limits() {
         let mut s: Tmmbr = Kbps { floor: 32, start: 8, ceiling: 3_000 }.sender(&[]);
         assert_eq!(s.target().media_rate, DataRate::from_kbps(32));
-        for (told, kbps) in [(500, 500), (9_000, 3_000), (0, 32)] {
-            s.on_cue(&estimate(told, EstimateKind::Tmmbr));
+        for (requested, kbps) in [(500, 500), (9_000, 3_000), (0, 32)] {
+            s.on_cue(&estimate(requested, EstimateKind::Tmmbr));
             assert_eq!(s.target().media_rate, DataRate::from_kbps(kbps));
         }
     }

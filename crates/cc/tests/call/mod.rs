@@ -89,7 +89,7 @@ struct Packet {
 #[derive(Clone)]
 enum Message {
     Regular { packets: std::ops::Range<u64>, lost: u64, rtt: TimeDelta },
-    Told { report: Report, next: (u64, Option<TimeDelta>) },
+    Interval { report: Report, next: (u64, Option<TimeDelta>) },
 }
 
 struct Call<'a> {
@@ -201,7 +201,7 @@ impl Call<'_> {
                     self.reported = highest + 1;
                     let lost = packets.clone().filter(|&s| self.packets[s as usize].fate == Fate::Lost).count() as u64;
                     let rtt = self.forward + self.plan.one_way;
-                    self.tell(now, Message::Regular { packets, lost, rtt });
+                    self.send_message(now, Message::Regular { packets, lost, rtt });
                     if let Some(r) = &mut self.receiver {
                         r.on_rtt(rtt, now);
                     }
@@ -309,11 +309,11 @@ impl Call<'_> {
             self.play(now);
             let next = self.playing.front().map(|&(at, s)| (s, Some(at - now)));
             let next = next.unwrap_or((self.highest.map_or(0, |h| h + 1), None));
-            self.tell(now, Message::Told { report, next });
+            self.send_message(now, Message::Interval { report, next });
         }
     }
 
-    fn tell(&mut self, now: Timestamp, message: Message) {
+    fn send_message(&mut self, now: Timestamp, message: Message) {
         self.messages.push(message);
         self.at(now + self.plan.one_way, What::Deliver(self.messages.len() - 1));
     }
@@ -342,7 +342,7 @@ impl Call<'_> {
                     self.sender.on_cue(&Cue::IntervalReport(report));
                 }
             }
-            Message::Told { report, next: (next_sequence, playout_delay) } => {
+            Message::Interval { report, next: (next_sequence, playout_delay) } => {
                 let (rate, kind, with_unit) = match report {
                     Report::Remb { rate } => (rate, EstimateKind::Remb, false),
                     Report::Tmmbr { rate } => (rate, EstimateKind::Tmmbr, false),

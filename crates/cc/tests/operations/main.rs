@@ -288,7 +288,7 @@ struct Harness {
     flight: BTreeMap<u64, (Timestamp, u64)>,
     next: u64,
     /// First packet that no true report has covered.
-    untold: u64,
+    first_unreported: u64,
     last_reports: Vec<ReportedPacket>,
     /// Media packets not covered by an interval report, and those of the last one.
     unreported: Vec<IntervalPacket>,

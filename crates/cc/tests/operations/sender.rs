@@ -12,7 +12,7 @@ impl Harness {
             history: SentHistory::new(),
             flight: BTreeMap::new(),
             next: setup.seed % 100_000,
-            untold: setup.seed % 100_000,
+            first_unreported: setup.seed % 100_000,
             last_reports: Vec::new(),
             unreported: Vec::new(),
             last_interval: Vec::new(),
@@ -72,8 +72,8 @@ impl Harness {
             }
             Op::Transport { bps, smoothed, rtt } => {
                 let (rate, smoothed) = (DataRate::from_bps(bps), DataRate::from_bps(smoothed));
-                let told = TransportRate { now: self.now, rate, smoothed, rtt: self.rtt(rtt) };
-                self.controller.on_cue(&Cue::TransportRate(told));
+                let reported = TransportRate { now: self.now, rate, smoothed, rtt: self.rtt(rtt) };
+                self.controller.on_cue(&Cue::TransportRate(reported));
             }
             Op::Rejected { packets } => {
                 self.controller.on_cue(&Cue::SendRejected(SendRejected { now: self.now, packets }));
@@ -175,9 +175,9 @@ impl Harness {
         };
         let batch: Vec<_> = match reports {
             Reports::True | Reports::Reordered => {
-                let told = (self.untold..self.next).zip(0u64..);
-                let mut all: Vec<_> = told.map(|(s, i)| report(i, s, self.now)).collect();
-                self.untold = self.next;
+                let reported = (self.first_unreported..self.next).zip(0u64..);
+                let mut all: Vec<_> = reported.map(|(s, i)| report(i, s, self.now)).collect();
+                self.first_unreported = self.next;
                 if matches!(reports, Reports::Reordered) {
                     all.reverse();
                 }

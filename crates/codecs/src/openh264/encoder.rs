@@ -110,7 +110,7 @@ impl Handle {
     }
 
     /// Reports to the library what the receiver has or has lost.
-    fn tell(&mut self, word: Word) -> Result<(), VideoError> {
+    fn report(&mut self, word: Word) -> Result<(), VideoError> {
         match word {
             Word::Marked { frame_num, idr_pic_id, success } => {
                 let kind = if success { sys::LTR_MARKING_SUCCESS } else { sys::LTR_MARKING_FAILED };
@@ -343,7 +343,7 @@ impl VideoEncoder for Encoder {
             && let Some(word) = self.long_term.acknowledge(picture_id)
         {
             // If the call fails the mark stays unconfirmed, which only loses that picture as a reference.
-            let _ = self.handle.tell(word);
+            let _ = self.handle.report(word);
         }
     }
 
@@ -351,9 +351,9 @@ impl VideoEncoder for Encoder {
         if self.reopen {
             return false;
         }
-        let told = self.long_term.select(picture_id).is_some_and(|word| self.handle.tell(word).is_ok());
-        self.selected |= told;
-        told
+        let accepted = self.long_term.select(picture_id).is_some_and(|word| self.handle.report(word).is_ok());
+        self.selected |= accepted;
+        accepted
     }
 
     fn encode(&mut self, picture: &Picture, ticks: u64, out: &mut CodedFrame) -> Result<(), VideoError> {
@@ -381,7 +381,7 @@ impl VideoEncoder for Encoder {
             {
                 out.from_selected = core::mem::take(&mut self.selected) && slice.from_long_term;
                 if let Some(word) = self.long_term.coded(self.next_id, slice) {
-                    self.handle.tell(word)?;
+                    self.handle.report(word)?;
                 }
             }
             self.next_id += 1;

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_tell_their_number_their_reference_and_what_they_mark() {
+    fn slices_state_their_number_reference_and_marking() {
         let mut reader = SliceReader::default();
         let idr = unit(0x65, "1 0001000 1 0000 00110 0 0");
         assert_eq!(reader.read(&idr), None, "without a sequence parameter set");

@@ -100,7 +100,7 @@ impl Handle {
         change(&mut self.config);
         // SAFETY: the context is valid and the configuration is copied.
         let answer = unsafe { sys::vpx_codec_enc_config_set(&mut *self.context.raw, &self.config) };
-        self.context.told("vpx_codec_enc_config_set", answer).inspect_err(|_| self.config = before)
+        self.context.check("vpx_codec_enc_config_set", answer).inspect_err(|_| self.config = before)
     }
 
     /// Encodes a picture and appends it to `out`; returns the flags of the frame.
@@ -134,20 +134,20 @@ impl Handle {
             let (flags, deadline) = (flags.into(), sys::VPX_DL_REALTIME.into());
             sys::vpx_codec_encode(&mut *self.context.raw, &image, pts, duration as _, flags, deadline)
         };
-        self.context.told("vpx_codec_encode", answer)?;
-        let (mut iterator, mut told) = (ptr::null(), 0);
+        self.context.check("vpx_codec_encode", answer)?;
+        let (mut iterator, mut flags_out) = (ptr::null(), 0);
         loop {
             // SAFETY: the context is valid; the packet is valid until the next encoding call.
             let Some(packet) = (unsafe { sys::vpx_codec_get_cx_data(&mut *self.context.raw, &mut iterator).as_ref() })
             else {
-                return Ok(told);
+                return Ok(flags_out);
             };
             if packet.kind == sys::vpx_codec_cx_pkt_kind::VPX_CODEC_CX_FRAME_PKT {
                 // SAFETY: packets of this kind have this member, with `sz` bytes at `buf`.
                 unsafe {
                     let frame = packet.data.frame;
                     out.extend_from_slice(core::slice::from_raw_parts(frame.buf.cast::<u8>(), frame.sz as usize));
-                    told |= frame.flags;
+                    flags_out |= frame.flags;
                 }
             }
         }
@@ -230,7 +230,7 @@ impl Encoder {
     }
 
     /// Sets the frame's layer, and keeps its upper spatial layers.
-    fn tell_layers(&mut self, plan: LayerPlan, out: &mut CodedFrame) -> Result<(), VideoError> {
+    fn state_layers(&mut self, plan: LayerPlan, out: &mut CodedFrame) -> Result<(), VideoError> {
         let layering = self.config.layering;
         let top = layering.temporal() - 1;
         match plan {
@@ -240,12 +240,13 @@ impl Encoder {
                 (out.layer, out.discardable) = (Some(info), step.discardable);
             }
             LayerPlan::Vp9 => {
-                let (temporal, told) = self.handle.context.svc_told()?;
+                let (temporal, references) = self.handle.context.svc_frame_layers()?;
                 let id = |s| LayerId::new(s, if out.key { 0 } else { temporal });
                 let frames = header::vp9_frames(&out.data).zip(0..layering.spatial());
                 let (buffers, picture, key) = (&mut self.buffers, self.next_id, out.key);
-                let mut all: Vec<_> =
-                    frames.map(|(f, s)| (f.to_vec(), buffers.coded(picture, key, id(s), layering, &told))).collect();
+                let mut all: Vec<_> = frames
+                    .map(|(f, s)| (f.to_vec(), buffers.coded(picture, key, id(s), layering, &references)))
+                    .collect();
                 all.reverse();
                 // Lower spatial layers of a picture are references of upper ones.
                 let single = layering.spatial() == 1;
@@ -334,14 +335,14 @@ impl VideoEncoder for Encoder {
         }
         self.pts += gap as i64;
         self.last_ticks = Some(ticks);
-        let told = self.handle.encode(picture, self.pts, frame, flags, &mut out.data)?;
-        out.key = told & sys::VPX_FRAME_IS_KEY != 0;
-        out.discardable = told & sys::VPX_FRAME_IS_DROPPABLE != 0;
+        let flags_out = self.handle.encode(picture, self.pts, frame, flags, &mut out.data)?;
+        out.key = flags_out & sys::VPX_FRAME_IS_KEY != 0;
+        out.discardable = flags_out & sys::VPX_FRAME_IS_DROPPABLE != 0;
         out.picture_id = self.next_id;
         (out.from_selected, out.layer, out.more_layers) = (false, None, false);
         self.upper.clear();
         if !out.data.is_empty() {
-            self.tell_layers(layer_plan, out)?;
+            self.state_layers(layer_plan, out)?;
             out.from_selected = plan.from_selected && !out.key;
             self.references.coded(self.next_id, out.key, plan);
             if out.key {

@@ -75,16 +75,16 @@ impl Context {
             let control = sys::vp8e_enc_control_id::VP9E_SET_SVC_PARAMETERS as i32;
             sys::vpx_codec_control_(&mut *self.raw, control, &raw mut extra)
         };
-        self.told("VP9E_SET_SVC_PARAMETERS", answer)
+        self.check("VP9E_SET_SVC_PARAMETERS", answer)
     }
 
     /// The temporal layer of the last coded picture, and the buffers that each of its spatial layers read and wrote.
-    pub(super) fn svc_told(&mut self) -> Result<(u8, sys::vpx_svc_ref_frame_config), VideoError> {
+    pub(super) fn svc_frame_layers(&mut self) -> Result<(u8, sys::vpx_svc_ref_frame_config), VideoError> {
         let mut id = MaybeUninit::<sys::vpx_svc_layer_id>::zeroed();
         let mut references = MaybeUninit::<sys::vpx_svc_ref_frame_config>::zeroed();
         // SAFETY: the context is valid; both controls write structs of these types, for which zeros are valid in any
         // case.
-        let (told, id, references) = unsafe {
+        let (answer, id, references) = unsafe {
             let control = sys::vp8e_enc_control_id::VP9E_GET_SVC_LAYER_ID as i32;
             let mut answer = sys::vpx_codec_control_(&mut *self.raw, control, id.as_mut_ptr());
             if answer == sys::VPX_CODEC_OK {
@@ -93,7 +93,7 @@ impl Context {
             }
             (answer, id.assume_init(), references.assume_init())
         };
-        self.told("VP9E_GET_SVC_REF_FRAME_CONFIG", told)?;
+        self.check("VP9E_GET_SVC_REF_FRAME_CONFIG", answer)?;
         Ok((u8::try_from(id.temporal_layer_id).unwrap_or(0), references))
     }
 }
@@ -164,7 +164,7 @@ impl Buffers {
         key: bool,
         id: LayerId,
         layering: Layering,
-        told: &sys::vpx_svc_ref_frame_config,
+        config: &sys::vpx_svc_ref_frame_config,
     ) -> LayerInfo {
         let s = usize::from(id.spatial);
         let mut info = LayerInfo {
@@ -180,9 +180,9 @@ impl Buffers {
             return info;
         }
         let read = [
-            (told.reference_last[s], told.lst_fb_idx[s]),
-            (told.reference_golden[s], told.gld_fb_idx[s]),
-            (told.reference_alt_ref[s], told.alt_fb_idx[s]),
+            (config.reference_last[s], config.lst_fb_idx[s]),
+            (config.reference_golden[s], config.gld_fb_idx[s]),
+            (config.reference_alt_ref[s], config.alt_fb_idx[s]),
         ];
         let mut back: Vec<u8> = Vec::new();
         for (_, buffer) in read.iter().filter(|r| r.0 != 0) {
@@ -200,7 +200,7 @@ impl Buffers {
             back.iter().zip(references).for_each(|(from, to)| *to = *from);
         }
         for (n, buffer) in self.0.iter_mut().enumerate() {
-            if told.update_buffer_slot[s] & 1 << n != 0 {
+            if config.update_buffer_slot[s] & 1 << n != 0 {
                 *buffer = Some((picture, id.spatial));
             }
         }

@@ -89,7 +89,7 @@ impl Context {
     }
 
     /// Converts the library's return value to a result.
-    fn told(&mut self, what: &'static str, answer: sys::vpx_codec_err_t) -> Result<(), VideoError> {
+    fn check(&mut self, what: &'static str, answer: sys::vpx_codec_err_t) -> Result<(), VideoError> {
         if answer == sys::VPX_CODEC_OK {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Context {
     fn set(&mut self, control: sys::vp8e_enc_control_id, value: i32) -> Result<(), VideoError> {
         // SAFETY: the context is valid, and callers pass controls with an `int` or `unsigned` value.
         let answer = unsafe { sys::vpx_codec_control_(&mut *self.raw, control as i32, value) };
-        self.told("vpx_codec_control", answer)
+        self.check("vpx_codec_control", answer)
     }
 }
 

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn one_buffer_always_holds_what_the_receiver_has() {
+    fn one_buffer_always_holds_a_received_picture() {
         let mut r = References::default();
         let steps = run(&mut r, 0..40, Some(6));
         assert_eq!((steps[0], steps[5], steps[6]), ([Some(0), Some(0)], [Some(0), Some(0)], [Some(6), Some(0)]));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_outlives_what_was_lost() {
+    fn acknowledged_pictures_outlive_lost_ones() {
         let mut r = References::default();
         run(&mut r, 0..6, None);
         r.acknowledge(0);

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_is_told() {
+    fn duplicates_are_reported() {
         let mut seen = Seen::new();
         assert!(!seen.note(n(5)) && seen.note(n(5)) && !seen.note(n(9)) && !seen.note(n(7)));
         assert!(seen.note(n(7)) && seen.note(n(9)) && !seen.note(n(8)));

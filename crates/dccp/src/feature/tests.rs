@@ -59,7 +59,7 @@ impl End {
         Ok(())
     }
     /// Options of one received packet, with the next sequence number.
-    fn told(&mut self, options: &[DccpOption<'_>], mandatory: bool) -> Result<(), ResetCause> {
+    fn receive(&mut self, options: &[DccpOption<'_>], mandatory: bool) -> Result<(), ResetCause> {
         let sequence = self.heard.map_or(Seq48::new(5_000), Seq48::next);
         self.heard = Some(sequence);
         self.features.begin_packet(PacketType::Ack, sequence, Some(self.sequence));
@@ -97,7 +97,7 @@ fn cause(code: ResetCode, data: [u8; 3]) -> Result<(), ResetCause> {
 /// Options with which a server with these CCIDs answers one option of a client.
 fn answer(server: &Config, option: DccpOption<'_>) -> Vec<u8> {
     let mut s = End::new(server, true);
-    s.told(&[option], false).expect("no reset");
+    s.receive(&[option], false).expect("no reset");
     options(&s.send(PacketType::Ack))
 }
 
@@ -168,9 +168,9 @@ fn a_handshake_agrees_on_what_both_ends_want() {
     }
     assert!(c.features.is_stable() && s.features.is_stable());
     assert_eq!(c.features.poll_timeout(), None);
-    let told: Vec<_> = std::iter::from_fn(|| c.features.poll_changed()).collect();
-    assert!(told.contains(&Changed { number: FeatureNumber::SEQUENCE_WINDOW, location: Location::Remote }));
-    assert!(told.iter().all(|t| told.iter().filter(|u| u == &t).count() == 1));
+    let receive: Vec<_> = std::iter::from_fn(|| c.features.poll_changed()).collect();
+    assert!(receive.contains(&Changed { number: FeatureNumber::SEQUENCE_WINDOW, location: Location::Remote }));
+    assert!(receive.iter().all(|t| receive.iter().filter(|u| u == &t).count() == 1));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn no_shared_value_leaves_the_old_one() {
     assert_eq!(answer(&server, DccpOption::ChangeR(CCID, &[9, 8])), [33, 5, 1, 2, 2]);
     // Values of two and more are reserved for Booleans; a list may contain them.
     let mut s = End::new(&server, true);
-    s.told(&[DccpOption::ChangeR(FeatureNumber::SEND_NDP_COUNT, &[7, 1, 0])], true).expect("0 is shared");
+    s.receive(&[DccpOption::ChangeR(FeatureNumber::SEND_NDP_COUNT, &[7, 1, 0])], true).expect("0 is shared");
     assert_eq!(s.features.local(FeatureNumber::SEND_NDP_COUNT), 0);
 }
 
@@ -223,13 +223,13 @@ fn invalid_changes_get_empty_confirms() {
         let mut s = End::new(&server, true);
         let (DccpOption::ChangeL(f, v) | DccpOption::ChangeR(f, v)) = option else { panic!("a Change") };
         assert_eq!(
-            s.told(&[option], true),
+            s.receive(&[option], true),
             cause(ResetCode::MANDATORY_ERROR, [option.number(), f.0, v.first().copied().unwrap_or(0)])
         );
     }
     for (least, bytes) in [(32, [0, 0, 0, 0, 0, 32]), ((1 << 46) - 1, [0x3f, 0xff, 0xff, 0xff, 0xff, 0xff])] {
         let mut s = End::new(&server, true);
-        s.told(&[DccpOption::ChangeL(window, &bytes)], true).expect("valid");
+        s.receive(&[DccpOption::ChangeL(window, &bytes)], true).expect("valid");
         assert_eq!(s.features.remote(window), least);
     }
 }
@@ -238,15 +238,16 @@ fn invalid_changes_get_empty_confirms() {
 fn unknown_features_are_counted_and_bounded() {
     let mut s = End::new(&with_ccids(&[2], &[2]), true);
     for number in 10..=127 {
-        s.told(&[DccpOption::ChangeL(FeatureNumber(number), &[1])], false).expect("no reset");
+        s.receive(&[DccpOption::ChangeL(FeatureNumber(number), &[1])], false).expect("no reset");
     }
     assert_eq!(s.features.unknown_features(), 118);
     assert_eq!(options(&s.send(PacketType::Ack)).len(), 3 * MAX_UNKNOWN);
     assert!(options(&s.send(PacketType::Ack)).is_empty());
-    let r = s.told(&[DccpOption::ChangeR(FeatureNumber(77), &[1, 2])], true);
+    let r = s.receive(&[DccpOption::ChangeR(FeatureNumber(77), &[1, 2])], true);
     assert_eq!(r, cause(ResetCode::MANDATORY_ERROR, [34, 77, 1]));
     // Confirms of unknown features are ignored (section 6.6.7), as are those of no negotiation (6.6.8).
-    s.told(&[DccpOption::ConfirmL(FeatureNumber(77), &[1]), DccpOption::ConfirmR(CCID, &[9])], true).expect("ignored");
+    s.receive(&[DccpOption::ConfirmL(FeatureNumber(77), &[1]), DccpOption::ConfirmR(CCID, &[9])], true)
+        .expect("ignored");
     assert_eq!(s.features.local(CCID), 2);
 }
 
@@ -263,24 +264,24 @@ fn wrong_confirms_reset_the_connection() {
     // know.
     for bytes in [&[2, 3, 2][..], &[9, 3, 9], &[9], &[]] {
         let first = bytes.first().copied().unwrap_or(0);
-        let r = changing().told(&[DccpOption::ConfirmR(CCID, bytes)], false);
+        let r = changing().receive(&[DccpOption::ConfirmR(CCID, bytes)], false);
         assert_eq!(r, cause(ResetCode::OPTION_ERROR, [35, 1, first]), "{bytes:?}");
     }
     for (bytes, value) in [(&[3, 3, 2][..], 3), (&[2, 2, 3], 2), (&[2, 9], 2), (&[3], 3)] {
         let mut c = changing();
-        c.told(&[DccpOption::ConfirmR(CCID, bytes)], false).expect("valid");
+        c.receive(&[DccpOption::ConfirmR(CCID, bytes)], false).expect("valid");
         assert_eq!(c.features.local(CCID), value, "{bytes:?}");
     }
     // An optional feature may be refused: the value stays (section 6.6.7).
     let config = Config { data_checksum: true, ..with_ccids(&[2], &[2]) };
     let mut c = End::new(&config, false);
     c.send(PacketType::Request);
-    c.told(&[DccpOption::ConfirmL(FeatureNumber::CHECK_DATA_CHECKSUM, &[])], false).expect("not required");
+    c.receive(&[DccpOption::ConfirmL(FeatureNumber::CHECK_DATA_CHECKSUM, &[])], false).expect("not required");
     assert_eq!(c.features.remote(FeatureNumber::CHECK_DATA_CHECKSUM), 0);
     c.send(PacketType::Request);
     let mut c = End::new(&Config { sequence_window: 200, ..config }, false);
     c.send(PacketType::Request);
-    let r = c.told(&[DccpOption::ConfirmR(FeatureNumber::SEQUENCE_WINDOW, &[0, 0, 0, 0, 0, 201])], false);
+    let r = c.receive(&[DccpOption::ConfirmR(FeatureNumber::SEQUENCE_WINDOW, &[0, 0, 0, 0, 0, 201])], false);
     assert_eq!(r, cause(ResetCode::OPTION_ERROR, [35, 3, 0]));
 }
 
@@ -313,7 +314,7 @@ fn a_confirm_of_an_older_change_is_ignored() {
     let first = c.sequence;
     assert!(c.features.change(Location::Local, CCID, &[2, 3]), "a new list while CHANGING");
     // UNSTABLE: everything about it is ignored until the new list was sent.
-    c.told(&[DccpOption::ConfirmR(CCID, &[3, 3, 2]), DccpOption::ChangeR(CCID, &[3])], false).expect("ignored");
+    c.receive(&[DccpOption::ConfirmR(CCID, &[3, 3, 2]), DccpOption::ChangeR(CCID, &[3])], false).expect("ignored");
     assert_eq!(c.features.local(CCID), 2);
     let again = c.send(PacketType::Ack);
     assert!(options(&again).starts_with(&[32, 5, 1, 2, 3]));
@@ -380,7 +381,7 @@ fn answers_alone_are_not_sent_more_than_once_a_round_trip() {
     let mut sent = 0;
     for i in 0..1_000u64 {
         let ratio = (i as u16 + 1).to_be_bytes();
-        s.told(&[DccpOption::ChangeL(FeatureNumber::ACK_RATIO, &ratio)], false).expect("valid");
+        s.receive(&[DccpOption::ChangeL(FeatureNumber::ACK_RATIO, &ratio)], false).expect("valid");
         if s.features.pending(s.now) {
             assert!(!options(&s.send(PacketType::Ack)).is_empty());
             sent += 1;
@@ -392,7 +393,7 @@ fn answers_alone_are_not_sent_more_than_once_a_round_trip() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused() {
+fn invalid_requests_are_refused() {
     let mut n = Negotiation::new(&Config::default(), false);
     assert!(!n.change(Location::Remote, FeatureNumber::SEQUENCE_WINDOW, &[100]));
     assert!(!n.change(Location::Local, FeatureNumber::SEQUENCE_WINDOW, &[31]));
@@ -414,7 +415,7 @@ fn features_of_a_ccid_are_known_with_it_only() {
     c.take(&s.send(PacketType::Ack)).expect("valid");
     assert_eq!((c.features.remote(rate), c.features.local(rate)), (1, 0));
     // With another CCID it restarts.
-    s.told(&[DccpOption::ChangeL(CCID, &[2])], false).expect("valid");
+    s.receive(&[DccpOption::ChangeL(CCID, &[2])], false).expect("valid");
     assert_eq!((s.features.remote(CCID), s.features.local(rate)), (2, 0));
 }
 

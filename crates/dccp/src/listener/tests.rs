@@ -233,7 +233,7 @@ fn cookies_begin_when_many_are_half_open() {
 }
 
 #[test]
-fn what_is_not_offered_is_refused() {
+fn services_not_offered_are_refused() {
     let code = |l: &mut Listener, service, port| {
         reset_code(reply(l, at(0), PEER, &packet(PacketType::Request, service, port)))
     };
@@ -341,7 +341,7 @@ fn responses_are_no_amplifiers() {
 }
 
 #[test]
-fn initial_numbers_are_nobody_elses() {
+fn initial_numbers_are_unique() {
     let number = |l: &mut Listener, peer| {
         let request = packet(PacketType::Request, SERVICE, 5_004);
         let response = reply(l, at(0), peer, &request).expect("a Response");

@@ -134,9 +134,9 @@ fn where_options_may_stand() {
 fn what_may_not_stand_there_is_passed_over() {
     let bytes = [38, 3, 0, 2, 1, 32, 4, 9, 7, 2];
     let passed_over = bad(32, [9, 7], F::NotPermitted);
-    let told = read(&bytes, PacketType::Data);
+    let reported = read(&bytes, PacketType::Data);
     assert_eq!(
-        told,
+        reported,
         [bad(38, [0, 0], F::NotPermitted), Ok(DccpOption::SlowReceiver), passed_over, Ok(DccpOption::SlowReceiver)]
     );
     // Mandatory is ignored on Data, so nothing there can reset a connection (section 7.5.5).

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_refused() {
+    fn invalid_codes_are_refused() {
         for text in [
             "",
             "RTPV",

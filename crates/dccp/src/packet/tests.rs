@@ -100,7 +100,7 @@ fn header_len(t: PacketType, short: bool) -> usize {
 }
 
 #[test]
-fn what_is_no_packet_is_told_why() {
+fn invalid_packets_are_refused_with_a_reason() {
     for number in 10..16 {
         assert_eq!(parse(&bytes(number, 1, 4, &[0; 16]), 0).err(), Some(PacketError::ReservedType(number)));
     }
@@ -140,7 +140,7 @@ fn coverage_past_the_data_is_no_packet() {
 }
 
 #[test]
-fn headers_end_at_what_data_offset_can_tell() {
+fn headers_end_at_the_maximum_of_data_offset() {
     let header = Header {
         source_port: 1,
         destination_port: 2,

@@ -68,7 +68,7 @@ fn a_source_that_comes_late_frees_the_other() {
 }
 
 #[test]
-fn what_arrived_is_not_handed_out() {
+fn received_packets_are_not_returned() {
     let mut window = run(Scheme::Parity { interval: 4 }, 4, &[1], &[]);
     window.on_source(NOW, 1, padded(1));
     assert_eq!(recovered(&mut window), []);

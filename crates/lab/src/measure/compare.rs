@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_by_variant_and_controller_whatever_the_threads() {
+    fn groups_by_variant_and_controller_for_any_number_of_threads() {
         let (one, two) = (outcome(1, false), outcome(2, false));
         let json = |o: &Outcome| serde_json::to_string(&o.json()).expect("JSON");
         assert_eq!(json(&one), json(&two));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_leaves_what_has_finished() {
+    fn a_stop_keeps_finished_runs() {
         let o = outcome(1, true);
         assert!(
             o.stopped && o.failures.is_empty() && o.runs().count() == 0 && o.groups().all(|(_, runs)| runs.is_empty())

@@ -134,7 +134,7 @@ impl ReceivingVideo {
     ) -> Result<Self, CallError> {
         let captures = captures.unwrap_or_default();
         let (frames, to_decode) = sync_channel(MAX_WAITING);
-        let (told, verdicts) = channel();
+        let (verdict_sender, verdicts) = channel();
         let work = Work {
             library: video.decoder.library(),
             receiver: VideoReceiver::new(video.decoder, video.on_damage),
@@ -144,7 +144,7 @@ impl ReceivingVideo {
             clock,
             waker,
             frames: to_decode,
-            verdicts: told,
+            verdicts: verdict_sender,
         };
         let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work.run());
         let thread = Some(thread.map_err(CallError::socket("starting the decoder's thread"))?);

@@ -81,7 +81,7 @@ pub struct LiveEnd {
     waker: Option<Arc<Waker>>,
     out: Vec<u8>,
     /// The latest time passed to the session.
-    told: Timestamp,
+    last_now: Timestamp,
     started: Option<Timestamp>,
     failures: u32,
     counters: EndCounters,
@@ -113,7 +113,7 @@ impl LiveEnd {
             srtp: None,
             waker: None,
             out: Vec::with_capacity(2_048),
-            told: Timestamp::ZERO,
+            last_now: Timestamp::ZERO,
             started: None,
             failures: 0,
             counters: EndCounters::default(),
@@ -174,7 +174,7 @@ impl LiveEnd {
         let mut leaving = None;
         loop {
             self.cpu.enter(Part::Session);
-            let now = self.tell(clock.now());
+            let now = self.advance(clock.now());
             let end = self.end_by(until, now).or_else(|| self.check_liveness(until, now, observer));
             if let Some(end) = end.filter(|_| leaving.is_none()) {
                 self.carrier.leave(&end);
@@ -256,9 +256,9 @@ impl LiveEnd {
     }
 
     /// The session's time never decreases.
-    fn tell(&mut self, now: Timestamp) -> Timestamp {
-        self.told = self.told.max(now);
-        self.told
+    fn advance(&mut self, now: Timestamp) -> Timestamp {
+        self.last_now = self.last_now.max(now);
+        self.last_now
     }
 
     fn transmit<O: CallObserver>(&mut self, now: Timestamp, observer: &mut O) -> u32 {
@@ -314,8 +314,8 @@ impl LiveEnd {
             let reading = clock.reading();
             for index in 0..count {
                 let Some(d) = self.port.datagram(index) else { continue };
-                let at = reading.arrival(d.kernel_time).max(self.told);
-                self.told = at;
+                let at = reading.arrival(d.kernel_time).max(self.last_now);
+                self.last_now = at;
                 if d.from != self.peer.addr() && matches!(self.peer, Peer::At(_)) {
                     self.counters.strangers += 1;
                     continue;

@@ -54,9 +54,9 @@ impl std::fmt::Display for EndReason {
         match self {
             Self::Duration => f.write_str("its time was over"),
             Self::Stopped => f.write_str("stopped here"),
-            Self::MediaEnded => f.write_str("the media came to their end"),
-            Self::Goodbye { reason: None } => f.write_str("the other end said goodbye"),
-            Self::Goodbye { reason: Some(reason) } => write!(f, "the other end said goodbye: {reason}"),
+            Self::MediaEnded => f.write_str("the media ended"),
+            Self::Goodbye { reason: None } => f.write_str("the other end ended the call"),
+            Self::Goodbye { reason: Some(reason) } => write!(f, "the other end ended the call: {reason}"),
             Self::Silence { seconds, unauthentic: 0 } => {
                 write!(f, "nothing was received from the other end for {seconds:.1} s")
             }
@@ -108,7 +108,7 @@ fn rule(reason: Reason) -> &'static str {
         Reason::RtcpTimeout => "no RTCP was received",
         Reason::MediaTimeout => "the other end reports no media received",
         Reason::Congestion => "the rate is more than ten times that of TCP",
-        Reason::MediaUsability => "what arrives is of no use",
+        Reason::MediaUsability => "the received media is unusable",
     }
 }
 

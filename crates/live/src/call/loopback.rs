@@ -126,8 +126,8 @@ pub(crate) fn join(
     let address = if config.v6 { "[::1]:0" } else { "127.0.0.1:0" };
     let bind = || UdpSocket::bind(address).map_err(CallError::socket(format!("binding a UDP socket to {address}")));
     let (socket_a, socket_b) = (bind()?, bind()?);
-    let told = |s: &UdpSocket| s.local_addr().map_err(CallError::socket("asking for a socket's address"));
-    let (at_a, at_b) = (told(&socket_a)?, told(&socket_b)?);
+    let address = |s: &UdpSocket| s.local_addr().map_err(CallError::socket("asking for a socket's address"));
+    let (at_a, at_b) = (address(&socket_a)?, address(&socket_b)?);
     if let Transport::Dccp { ccid } = config.transport(registry) {
         let [own, theirs] = [(); 2].map(|()| over_dccp(config, Ccids::both(ccid), config.v6));
         let (own, theirs) = (own?, theirs?);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_told_by_parts() {
+    fn processor_time_is_reported_by_parts() {
         let mut m = CpuMeter::default();
         m.enter(Part::Session);
         assert_eq!(m.shares(TimeDelta::from_secs(1)), None);

@@ -157,7 +157,7 @@ pub fn loopback_streams<A: CallObserver>(
     run_both((&mut a, &mut watched), (&mut b, &mut receiving), &clock, &until)?;
     let ends = summary(&a, &b, clock.now(), None);
     let mut encoders = encoders.into_iter();
-    let mut told = Vec::new();
+    let mut summaries = Vec::new();
     for ((s, sent), player) in streams.into_iter().zip(watched.1.streams).zip(receiving.players) {
         let incoming = b.endpoint().incoming_stats(s.ids.1);
         let (expected, received) = incoming.map_or((0, 0), |i| (i.expected, i.received));
@@ -168,7 +168,7 @@ pub fn loopback_streams<A: CallObserver>(
                 (None, Some(VideoSummary { sent, received: video.finish()? }))
             }
         };
-        told.push(StreamSummary {
+        summaries.push(StreamSummary {
             name: s.name,
             sent_packets: sent.packets,
             sent_rate_bps: sent.rate_bps(ends.sender.duration_s),
@@ -181,7 +181,7 @@ pub fn loopback_streams<A: CallObserver>(
     Ok(StreamsSummary {
         sender: ends.sender,
         receiver: ends.receiver,
-        streams: told,
+        streams: summaries,
         lips: receiving.lips.and_then(Lips::summary),
     })
 }

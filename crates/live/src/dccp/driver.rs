@@ -94,7 +94,7 @@ impl Driver {
             if sent {
                 self.shared.outlet.flush();
             }
-            self.tell();
+            self.notify();
             if self.shared.closing.load(Ordering::SeqCst) && lock(&self.shared.table).links.is_empty() {
                 return Ok(());
             }
@@ -109,7 +109,7 @@ impl Driver {
         }
     }
 
-    fn tell(&mut self) {
+    fn notify(&mut self) {
         let mut c = lock(&self.shared.counters);
         c.turns += 1;
         c.received = self.inlet.counters();

@@ -28,7 +28,7 @@ pub enum DccpError {
     #[error("{0}")]
     Config(String),
     /// The operation would block, or its timeout has expired.
-    #[error("it would block: congestion control holds data back, or nothing has come")]
+    #[error("it would block: congestion control holds data back, or nothing was received")]
     WouldBlock,
     /// The other end has not answered in time.
     #[error("{peer} has not answered within {seconds} s: is a DCCP-UDP server there, and is UDP let through to it?")]
@@ -39,7 +39,7 @@ pub enum DccpError {
         seconds: f64,
     },
     /// A host or router refuses, by ICMP.
-    #[error("{peer} cannot be reached ({kind}): nothing listens on this UDP port, or the way there is shut")]
+    #[error("{peer} cannot be reached ({kind}): nothing listens on this UDP port, or the path is blocked")]
     Unreachable {
         /// The other end.
         peer: SocketAddr,
@@ -55,7 +55,7 @@ pub enum DccpError {
         max: DataSize,
     },
     /// The connection has ended.
-    #[error("{}", told(.0))]
+    #[error("{}", describe(.0))]
     Ended(EndReason),
     /// This end has closed.
     #[error("the connection or port is closed")]
@@ -68,7 +68,7 @@ pub enum DccpError {
     Driver(String),
 }
 
-fn told(reason: &EndReason) -> String {
+fn describe(reason: &EndReason) -> String {
     match reason {
         EndReason::Closed => "the connection has been closed".into(),
         EndReason::ResetByPeer(code, _) => format!("the other end has reset the connection: {code}"),

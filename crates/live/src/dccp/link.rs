@@ -58,7 +58,7 @@ pub(super) struct Link {
 pub(super) struct Inner {
     pub(super) connection: Connection,
     /// The time of the connection's last call.
-    told: Timestamp,
+    last_now: Timestamp,
     /// The earliest deadline known to the driver.
     registered: Timestamp,
     /// Buffer for packets.
@@ -111,7 +111,7 @@ impl Link {
         let inner = Inner {
             state: connection.state(),
             connection,
-            told: now,
+            last_now: now,
             registered: Timestamp::MAX,
             packet: Vec::new(),
             scratch: Vec::new(),
@@ -160,8 +160,8 @@ impl Link {
         if inner.broken.is_some() {
             return (None, Outcome { is_over: true, ..Outcome::default() });
         }
-        let now = inner.told.max(at);
-        inner.told = now;
+        let now = inner.last_now.max(at);
+        inner.last_now = now;
         let done = catch_unwind(AssertUnwindSafe(|| {
             let result = act(&mut inner.connection, now);
             let sent = self.transmit(inner, outlet, now);

@@ -159,7 +159,7 @@ fn many_connections_share_a_port_at_either_end() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_told_apart() {
+fn unreachable_peers_are_distinguished() {
     // An unused UDP port: reported by ICMP.
     let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let e = DccpSocket::connect(gone, config()).unwrap_err();
@@ -370,15 +370,16 @@ fn a_transfer_is_counted_whole() {
     let plan = SendPlan { size: Some(DataSize::from_bytes(3_000_001)), ..SendPlan::default() };
     let never = || false;
     let (sent, received) = thread::scope(|s| {
-        let receiver =
-            s.spawn(|| receive_all(&server, &never, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () }));
+        let receiver = s.spawn(|| {
+            receive_all(&server, &never, LONG, Looks { every: TimeDelta::from_secs(1), report_to: &mut |_| () })
+        });
         let mut looks = 0;
         let sent = send_all(
             &client,
             &plan,
             &never,
             LONG,
-            Looks { every: TimeDelta::from_millis(10), tell: &mut |_| looks += 1 },
+            Looks { every: TimeDelta::from_millis(10), report_to: &mut |_| looks += 1 },
         )
         .unwrap();
         assert!(looks >= 1);
@@ -397,8 +398,11 @@ fn a_transfer_is_counted_whole() {
     let duration = Some(TimeDelta::from_millis(300));
     let plan = SendPlan { rate, duration, datagram: Some(DataSize::from_bytes(500)), ..SendPlan::default() };
     let sent = thread::scope(|s| {
-        s.spawn(|| receive_all(&server, &never, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () }));
-        send_all(&client, &plan, &never, LONG, Looks { every: TimeDelta::from_secs(1), tell: &mut |_| () }).unwrap()
+        s.spawn(|| {
+            receive_all(&server, &never, LONG, Looks { every: TimeDelta::from_secs(1), report_to: &mut |_| () })
+        });
+        send_all(&client, &plan, &never, LONG, Looks { every: TimeDelta::from_secs(1), report_to: &mut |_| () })
+            .unwrap()
     });
     assert!((15_000..=78_000).contains(&sent.bytes), "{sent:?}");
 }

@@ -90,7 +90,7 @@ pub struct Looks<'a> {
     /// Time between reports; there is another one at the end.
     pub every: TimeDelta,
     /// Receives each report.
-    pub tell: &'a mut dyn FnMut(&Look),
+    pub report_to: &'a mut dyn FnMut(&Look),
 }
 
 fn rate(bytes: u64, seconds: f64) -> f64 {
@@ -120,7 +120,7 @@ pub fn send_all(
     plan: &SendPlan,
     stop: &dyn Fn() -> bool,
     patience: Duration,
-    Looks { every, tell }: Looks<'_>,
+    Looks { every, report_to }: Looks<'_>,
 ) -> Result<SendReport, DccpError> {
     let longest = socket.max_packet_size();
     let size = plan.datagram.unwrap_or(longest);
@@ -140,7 +140,7 @@ pub fn send_all(
         let now = socket.now();
         let time = now - begin;
         if now >= look {
-            tell(&look_of(socket, time, number, bytes));
+            report_to(&look_of(socket, time, number, bytes));
             look = now + every;
         }
         let left = plan.size.map_or(u64::MAX, |s| s.as_bytes().saturating_sub(bytes));
@@ -197,7 +197,7 @@ pub fn send_all(
             break;
         }
         if now >= look {
-            tell(&look_of(socket, now - begin, number, bytes));
+            report_to(&look_of(socket, now - begin, number, bytes));
             look = now + every;
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -213,7 +213,7 @@ pub fn send_all(
             false
         }
     };
-    tell(&look_of(socket, time, number, bytes));
+    report_to(&look_of(socket, time, number, bytes));
     let (c, seconds) = (socket.counters(), time.as_secs_f64());
     Ok(SendReport {
         seconds,

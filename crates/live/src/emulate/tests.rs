@@ -153,7 +153,7 @@ fn congestion_is_marked_in_the_header() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn impossible_configurations_are_refused() {
     let link = LinkConfig::constant(DataRate::from_mbps(1), TimeDelta::ZERO);
     let none = Config { flows: vec![], ..point_to_point(link.clone()) };
     assert!(matches!(Emulator::new(&none, ()), Err(EmulatorError::Flows { flows: 0 })));

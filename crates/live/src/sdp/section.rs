@@ -155,12 +155,12 @@ fn read_feedback(block: &Block<'_>, payloads: &[(u8, Payload)]) -> Vec<Feedback>
         let of = |pt: u8| payloads.iter().any(|(n, p)| *n == pt && p.codec().is_some());
         which == "*" || which.parse().is_ok_and(of)
     };
-    let told: Vec<&str> = (block.attributes("rtcp-fb"))
+    let feedback: Vec<&str> = (block.attributes("rtcp-fb"))
         .filter_map(|(_, v)| v.split_once(' '))
         .filter(|(which, _)| is_media(which))
         .map(|(_, value)| value.trim())
         .collect();
-    let has = |value: &str| told.iter().any(|t| t.eq_ignore_ascii_case(value));
+    let has = |value: &str| feedback.iter().any(|t| t.eq_ignore_ascii_case(value));
     Feedback::ALL.into_iter().filter(|(_, value)| has(value)).map(|(f, _)| f).collect()
 }
 

@@ -160,8 +160,8 @@ fn several_streams_are_agreed_on_and_some_refused() {
     assert!(text.contains("a=simulcast:recv 1;0") && text.contains("m=video 6004 "), "{text}");
     let a = offer.accept(&parsed(&answer)).unwrap();
     for (agreed, direction) in [(&a, Direction::Send), (&b, Direction::Receive)] {
-        let told: Vec<_> = agreed.streams.iter().map(|s| (s.own, s.codec.name(), s.payload_type)).collect();
-        assert_eq!(told, [(0, "opus", 111), (1, "H264", 96), (2, "H264", 96)]);
+        let stated: Vec<_> = agreed.streams.iter().map(|s| (s.own, s.codec.name(), s.payload_type)).collect();
+        assert_eq!(stated, [(0, "opus", 111), (1, "H264", 96), (2, "H264", 96)]);
         assert!(agreed.streams.iter().all(|s| s.direction == direction), "{agreed:?}");
         assert_eq!([Extension::Mid, Extension::Rid].map(|e| agreed.extension(e)), [Some(9), Some(10)]);
         assert_eq!((agreed.extension(Extension::AbsSendTime), agreed.refused.len()), (None, 0));
@@ -323,11 +323,11 @@ fn both_ends_see_the_same_agreement() {
 }
 
 #[test]
-fn odd_peers_are_told_what_is_wrong() {
+fn odd_peers_are_refused_with_a_reason() {
     let refused = |offer: &Description, local: &Description| local.answer(offer).unwrap_err().to_string();
     let vp9 = with(end(1), |m| m.payloads = vec![(96, Payload::Video(VideoCodec::Vp9, None))]);
-    let told = refused(&vp9, &end(2));
-    assert!(told.contains("VP9") && told.contains("H264, VP8"), "{told}");
+    let stated = refused(&vp9, &end(2));
+    assert!(stated.contains("VP9") && stated.contains("H264, VP8"), "{stated}");
     let clear = with_transport(end(1), |t| t.keys.clear());
     assert!(refused(&clear, &end(2)).contains("--no-srtp"));
     assert!(refused(&end(2), &clear).contains("--no-srtp"));
@@ -363,22 +363,22 @@ fn odd_peers_are_told_what_is_wrong() {
 
 #[test]
 fn too_much_is_refused() {
-    let told = |text: &str| Description::parse(text).unwrap_err().to_string();
-    assert!(told(&"a".repeat(MAX_LENGTH + 1)).contains("65536"));
-    assert!(told("hello").contains("line 1"));
-    assert!(told("v=0\r\n").contains("too short"));
+    let stated = |text: &str| Description::parse(text).unwrap_err().to_string();
+    assert!(stated(&"a".repeat(MAX_LENGTH + 1)).contains("65536"));
+    assert!(stated("hello").contains("line 1"));
+    assert!(stated("v=0\r\n").contains("too short"));
     let text = end(5_004).to_sdp();
-    assert!(told(&format!("{text}a=x:{}\r\n", "y".repeat(MAX_LINE))).contains("4096"));
+    assert!(stated(&format!("{text}a=x:{}\r\n", "y".repeat(MAX_LINE))).contains("4096"));
     let section = &text[text.find("m=").unwrap()..];
     let many = format!("{text}{}", section.repeat(MAX_SECTIONS));
-    assert!(told(&many).contains("number of sections (m=) is \"17\": expected 16 at most"), "{}", told(&many));
+    assert!(stated(&many).contains("number of sections (m=) is \"17\": expected 16 at most"), "{}", stated(&many));
     let rids: String = (0..=MAX_ENCODINGS).map(|n| format!("a=rid:{n} send\r\n")).collect();
-    assert!(told(&format!("{text}{rids}")).contains("number of encodings (a=rid)"));
+    assert!(stated(&format!("{text}{rids}")).contains("number of encodings (a=rid)"));
     let list = ["a"; MAX_ENCODINGS + 1].join(";");
     let again = format!("{text}a=rid:a send\r\na=simulcast:send {list}\r\n");
-    assert!(told(&again).contains("a=simulcast"), "{}", told(&again));
+    assert!(stated(&again).contains("a=simulcast"), "{}", stated(&again));
     let twice = format!("{text}a=mid:x\r\n{section}a=mid:x\r\n");
-    assert!(told(&twice).contains("a=mid"), "{}", told(&twice));
+    assert!(stated(&twice).contains("a=mid"), "{}", stated(&twice));
 }
 
 /// An offer in the style of browsers, except for keys: unknown lines are ignored.

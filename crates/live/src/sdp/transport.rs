@@ -57,7 +57,7 @@ pub(super) fn read_transport(
     let (line, connection) = block.first(b'c').or(session.first(b'c')).ok_or(SdpError::Missing {
         field: "a connection address (c=)",
         line: block.line,
-        way_out: "say where to send to",
+        way_out: "state the destination",
     })?;
     let host = connection.split(' ').nth(2).and_then(|a| a.split('/').next()).unwrap_or_default();
     let ip = host.parse().map_err(|_| wrong("connection address (c=)", line, host, "an IPv4 or IPv6 address"))?;
@@ -217,9 +217,9 @@ fn no_suite(ours: &MediaTransport, theirs: &MediaTransport) -> SdpError {
 
 fn protection(ours_is_clear: bool) -> SdpError {
     if ours_is_clear {
-        wrong("protocol (m=)", 0, "SRTP", "RTP in the clear, as this end is configured: leave out --no-srtp")
+        wrong("protocol (m=)", 0, "SRTP", "unencrypted RTP, as this end is configured: omit --no-srtp")
     } else {
-        let expected = "SRTP (RTP/SAVPF with a=crypto): say --no-srtp to go without";
+        let expected = "SRTP (RTP/SAVPF with a=crypto): use --no-srtp for an unencrypted call";
         wrong("protocol (m=)", 0, "RTP in the clear", expected)
     }
 }

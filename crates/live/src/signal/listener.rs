@@ -133,7 +133,7 @@ impl Door {
                     return Ok(Some((Exchange::wire(p.wire, who), offer)));
                 }
                 Ok(None) if now >= p.until => {
-                    format!("{who}: no whole offer within {} s", OFFER_DEADLINE.as_secs())
+                    format!("{who}: no complete offer within {} s", OFFER_DEADLINE.as_secs())
                 }
                 Ok(None) => {
                     at += 1;
@@ -166,7 +166,7 @@ impl Door {
             let oldest = if crowded { self.pending.iter().position(same) } else { None };
             if let Some(oldest) = oldest.or((self.pending.len() >= MAX_PENDING).then_some(0)) {
                 let who = self.pending.remove(oldest).from.to_string();
-                let why = format!("{who}: closed for newer connections before its offer was whole");
+                let why = format!("{who}: closed for newer connections before its offer was complete");
                 refused(&Refused { who, why });
             }
             match Wire::accepted(stream, self.identity.as_ref()) {

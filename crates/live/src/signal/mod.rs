@@ -95,19 +95,19 @@ pub enum SignalError {
     Fingerprint(String),
     /// Plain TCP to another machine.
     #[error(
-        "{0} is reached by plain TCP, which shows the SRTP keys to anybody on the way: use tls:HOST:PORT, or allow it by \
+        "{0} is reached by plain TCP, which exposes the SRTP keys on the path: use tls:HOST:PORT, or allow it by \
          --insecure"
     )]
     Plain(String),
     /// TLS without anything to recognise the listener by.
     #[error(
-        "nothing to recognise the listener at {0} by: give --fingerprint with what `weir call listen` prints there, or allow \
+        "the listener at {0} cannot be verified: give --fingerprint as `weir call listen` prints it there, or allow \
          any certificate by --insecure"
     )]
     Unpinned(String),
     /// Another certificate than expected: another listener, or a man in the middle.
     #[error(
-        "the listener's certificate has the fingerprint {seen}, and {expected} was expected: it is another listener, or somebody is between"
+        "the listener's certificate has the fingerprint {seen}, and {expected} was expected: it is another listener, or a man in the middle"
     )]
     WrongFingerprint {
         /// The listener's.

@@ -47,7 +47,7 @@ impl<'a> Patience<'a> {
             return Err(SignalError::Stopped);
         }
         if instant() >= self.until {
-            let what = format!("no whole description within {} s", self.total.as_secs());
+            let what = format!("no complete description within {} s", self.total.as_secs());
             return Err(SignalError::Peer { who: who.into(), what });
         }
         Ok(())

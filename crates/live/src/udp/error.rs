@@ -48,7 +48,7 @@ pub(super) fn enable(socket: &UdpSocket) -> io::Result<()> {
 }
 
 /// Whether a failure to send or receive is the reported error of an earlier datagram.
-pub(super) fn is_told_by_icmp(e: &io::Error) -> bool {
+pub(super) fn is_reported_by_icmp(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable)
         || e.raw_os_error() == Some(nix::libc::EPROTO)
 }
@@ -66,11 +66,11 @@ pub(super) fn poll(socket: &UdpSocket) -> Option<PathError> {
         let mut slices = [IoSliceMut::new(&mut quoted)];
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         // No pending error is the usual failure; after any other there is nothing to read either.
-        let told =
+        let reported =
             recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(spare(&mut control)), flags).ok()?;
-        let to = told.address.as_ref().and_then(address);
-        let length = told.bytes.min(QUOTED);
-        let reason = told.cmsgs().ok().and_then(|mut all| {
+        let to = reported.address.as_ref().and_then(address);
+        let length = reported.bytes.min(QUOTED);
+        let reason = reported.cmsgs().ok().and_then(|mut all| {
             all.find_map(|c| match c {
                 ControlMessageOwned::Ipv4RecvErr(e, _) | ControlMessageOwned::Ipv6RecvErr(e, _) => Some(e),
                 _ => None,

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn delay_and_loss_cost_what_the_equations_say() {
+    fn delay_and_loss_impair_as_in_the_equations() {
         assert_eq!(delay_impairment(ms(100)), 0.0);
         // At 200 ms x is 1: 25 (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2).
         let by_hand = 25.0 * (2f64.powf(1.0 / 6.0) - 3.0 * (1.0 + 1.0 / 729.0f64).powf(1.0 / 6.0) + 2.0);

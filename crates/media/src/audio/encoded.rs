@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_skips_what_was_not_listened_to() {
+    fn a_pause_skips_samples_not_captured() {
         let mut s = source(ToyAudioEncoder::default());
         s.on_target(DataRate::from_kbps(24), Timestamp::ZERO);
         assert_eq!(until(&mut s, 41).len(), 2);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn reported_loss_reaches_the_encoder_and_what_it_refuses_changes_nothing() {
+    fn reported_loss_reaches_the_encoder_and_refused_values_change_nothing() {
         let mut s = source(ToyAudioEncoder::default());
         s.on_target(DataRate::from_kbps(24), Timestamp::ZERO);
         assert!(s.on_feedback(SourceFeedback::FractionLost(26), Timestamp::ZERO));

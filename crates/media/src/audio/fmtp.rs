@@ -166,14 +166,14 @@ mod tests {
             ("stereo", "parameter"),
             ("maxptime=1000", "ptime"),
         ] {
-            let told = text.parse::<OpusParams>().unwrap_err().to_string();
-            assert!(told.contains(field) && told.contains("expected"), "{text}: {told}");
+            let error = text.parse::<OpusParams>().unwrap_err().to_string();
+            assert!(error.contains(field) && error.contains("expected"), "{text}: {error}");
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(
+        fn written_values_are_read_back(
             rates in (proptest::option::of(8_000u32..=48_000), proptest::option::of(6_000u32..=510_000)),
             flags in proptest::array::uniform5(proptest::option::of(any::<bool>())),
         ) {

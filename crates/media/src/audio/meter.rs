@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_heard_is_counted_and_memory_is_bounded() {
+    fn unplayed_audio_is_counted_and_memory_is_bounded() {
         let mut m = AudioMeter::new(Channels::Mono);
         for n in 0..2_000u32 {
             m.on_original(n * 960, &[9_000; 960]);

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_byte_says_mode_bandwidth_and_length() {
+    fn the_first_byte_states_mode_bandwidth_and_length() {
         let read = |config| {
             let t = OpusToc::new(toc(config, false, 0));
             (t.mode(), t.bandwidth(), t.frame_samples())
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_told_in_four_ways() {
+    fn frames_are_framed_in_four_ways() {
         assert_eq!(lens(&with(&[toc(1, false, 0)], 30)), Ok(vec![30]));
         assert_eq!(lens(&with(&[toc(1, false, 1)], 30)), Ok(vec![15, 15]));
         assert_eq!(lens(&with(&[toc(1, false, 2), 10], 30)), Ok(vec![10, 20]));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_requirement_is_refused() {
+    fn packets_that_break_a_requirement_are_refused() {
         for (data, rule) in [
             (vec![], "R1"),
             (with(&[toc(1, false, 0)], 1_276), "R2"),
@@ -325,8 +325,8 @@ mod tests {
             (with(&[toc(1, false, 3), 0x83, 20, 20], 30), "R7"),
             (vec![0; 70_000], "datagram"),
         ] {
-            let told = lens(&data).unwrap_err();
-            assert!(told.contains(rule), "{rule}: {told}");
+            let error = lens(&data).unwrap_err();
+            assert!(error.contains(rule), "{rule}: {error}");
         }
         let mut out = Payloads::default();
         let max = DataSize::from_bytes(20);

@@ -148,7 +148,7 @@ mod tests {
     use weir_units::TimeDelta;
 
     #[test]
-    fn packets_are_decoded_and_what_cannot_be_is_concealed() {
+    fn packets_are_decoded_or_concealed() {
         let playout = AudioPlayout::new(AudioDelay::fixed(TimeDelta::from_millis(60)));
         let mut r = AudioReceiver::new(playout, Box::new(ToyAudioDecoder { poison: Some(3) }));
         r.playout_mut().set_capture_time(0, Timestamp::ZERO);

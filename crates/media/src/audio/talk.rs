@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_does_not_depend_on_when_it_is_asked() {
+    fn speech_does_not_depend_on_the_time_of_the_query() {
         let make = || TalkSpurts::new(TalkConfig::CONVERSATION, Timestamp::ZERO, 7).unwrap();
         let (mut often, mut seldom) = (make(), make());
         for ms in 0..60_000 {

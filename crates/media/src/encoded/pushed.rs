@@ -17,7 +17,7 @@ struct Shared {
     numbering: Numbering,
     target: DataRate,
     /// The target last set on the encoder.
-    told: DataRate,
+    announced: DataRate,
     key_wanted: bool,
     feedback: VecDeque<SourceFeedback>,
     sent: SentPictures,
@@ -82,15 +82,15 @@ impl FramePusher {
             let layers = s.layers.get_or_insert_with(|| LayerSelection::new(config.layering, size));
             let before = layers.top();
             if layers.follow(s.target, now) {
-                s.told = DataRate::ZERO;
+                s.announced = DataRate::ZERO;
                 // A spatial layer that has not been sent has no reference.
                 if layers.top().spatial > before.spatial {
                     encoder.request_key_frame();
                 }
             }
         }
-        if s.target != s.told && s.target > DataRate::ZERO {
-            s.told = s.target;
+        if s.target != s.announced && s.target > DataRate::ZERO {
+            s.announced = s.target;
             return match &s.layers {
                 Some(layers) => encoder.set_layer_rates(&layers.share_out(s.target)),
                 None => encoder.set_bit_rate(s.target),

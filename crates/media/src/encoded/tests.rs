@@ -25,7 +25,7 @@ fn run(s: &mut EncodedSource, frames: usize) -> Vec<Frame> {
 }
 
 #[test]
-fn frames_come_on_the_grid_with_the_target_and_the_clip_goes_round() {
+fn frames_are_on_the_grid_at_the_target_and_the_clip_repeats() {
     let mut s = source(h264(), Counting::new(4));
     assert_eq!(s.next_frame_at(), None);
     s.on_target(DataRate::from_kbps(480), START);
@@ -69,7 +69,7 @@ fn payloads_of_a_frame_decode_to_its_picture() {
 }
 
 #[test]
-fn a_dropped_picture_and_a_failure_give_no_frame_and_time_goes_on() {
+fn a_dropped_picture_and_a_failure_give_no_frame_and_time_continues() {
     let encoder = ToyEncoder { drops: vec![2, 3], fails: vec![6], ..h264() };
     let mut s = source(encoder, Counting { broken: Some(8), ..Counting::new(100) });
     s.on_target(DataRate::from_kbps(480), START);

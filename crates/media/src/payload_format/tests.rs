@@ -73,7 +73,7 @@ fn slices_share_packets_unless_they_are_to_stay_apart() {
 }
 
 #[test]
-fn what_nothing_is_predicted_from_is_marked() {
+fn non_reference_frames_are_marked() {
     let frame = |discardable, data| CodedFrame { discardable, ..coded(data, false) };
     let marks =
         |codec: VideoCodec, f: &CodedFrame| payloads(codec.into(), f, 400).iter().map(|p| p.1).collect::<Vec<_>>();
@@ -222,7 +222,7 @@ fn the_interleaved_mode_is_refused_and_reserved_types_are_ignored() {
 }
 
 #[test]
-fn broken_payloads_are_counted_and_what_can_be_read_is_kept() {
+fn broken_payloads_are_counted_and_readable_parts_kept() {
     for broken in [&[24, 0][..], &[24, 0, 9, 0x41], &[24, 0, 0, 0x41], &[28], &[], &[0xc1, 1]] {
         let (unpacked, out, stats) = frame_of(VideoCodec::H264, &[&[0x09, 0xf0], broken, &[0x41, 0x88]]);
         assert_eq!((unpacked.whole, stats.malformed), (false, 1), "{broken:x?}");
@@ -236,7 +236,7 @@ fn broken_payloads_are_counted_and_what_can_be_read_is_kept() {
 }
 
 #[test]
-fn a_frame_is_whole_in_front_where_its_packets_or_the_frame_before_tell() {
+fn the_start_of_a_frame_is_known_from_its_packets_or_the_frame_before() {
     let one = |sequence, bytes: &[u8], marker| ReceivedFrame {
         packets: vec![ReceivedPayload { sequence, marker, repaired: false, bytes: bytes.to_vec() }],
         ..ReceivedFrame::default()

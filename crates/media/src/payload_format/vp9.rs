@@ -43,19 +43,19 @@ pub(super) fn packetise(frame: &CodedFrame, max: usize, out: &mut Payloads) {
     let mut fields =
         vec![high, low, layer.id.temporal << TID | up | layer.id.spatial << SID | u8::from(layer.inter_layer)];
     if !frame.key {
-        let told = layer.references.unwrap_or_default();
-        let count = told.iter().position(|d| *d == 0).unwrap_or(MAX_P_DIFF).max(1);
+        let listed = layer.references.unwrap_or_default();
+        let count = listed.iter().position(|d| *d == 0).unwrap_or(MAX_P_DIFF).max(1);
         // A reference must be signalled: if none is known it is the previous picture.
-        fields.extend((0..count).map(|n| told[n].clamp(1, 127) << 1 | if n + 1 < count { MORE } else { 0 }));
+        fields.extend((0..count).map(|n| listed[n].clamp(1, 127) << 1 | if n + 1 < count { MORE } else { 0 }));
     }
     let structure = layer.spatial_layers.filter(|_| frame.key && layer.id.spatial == 0);
     // Every packet has room for the structure, so that all have the same size.
     for (piece, start, end) in pieces(&frame.data, max - 1 - fields.len() - usize::from(structure.is_some())) {
-        let told = structure.filter(|_| start).map(|s| [s.saturating_sub(1) << 5]);
+        let listed = structure.filter(|_| start).map(|s| [s.saturating_sub(1) << 5]);
         let first = I | predicted | L | F | if start { B } else { 0 } | if end { E } else { 0 };
-        let first = first | if told.is_some() { V } else { 0 };
-        let told = told.as_ref().map_or(&[][..], |t| t);
-        out.push(&[&[first], &fields, told, piece], frame.discardable);
+        let first = first | if listed.is_some() { V } else { 0 };
+        let listed = listed.as_ref().map_or(&[][..], |t| t);
+        out.push(&[&[first], &fields, listed, piece], frame.discardable);
     }
 }
 
@@ -82,9 +82,9 @@ fn join_references(made: &mut Assembled) {
         made.frames.iter().filter_map(|f| f.layer?.references).flatten().filter(|d| *d > 0).collect();
     all.sort_unstable();
     all.dedup();
-    if let Some(told) = made.unpacked.layer.as_mut().and_then(|l| l.references.as_mut()) {
-        *told = [0; MAX_P_DIFF];
-        all.iter().zip(told).for_each(|(from, to)| *to = *from);
+    if let Some(listed) = made.unpacked.layer.as_mut().and_then(|l| l.references.as_mut()) {
+        *listed = [0; MAX_P_DIFF];
+        all.iter().zip(listed).for_each(|(from, to)| *to = *from);
     }
     if let Some(layer) = &mut made.unpacked.layer {
         layer.spatial_layers = made.frames.iter().find_map(|f| f.layer?.spatial_layers);
@@ -129,20 +129,20 @@ pub(super) fn describe(bytes: &[u8]) -> Option<Described<'_>> {
         });
     }
     if flexible && first & P != 0 {
-        let mut told = [0; MAX_P_DIFF];
+        let mut listed = [0; MAX_P_DIFF];
         let mut more = true;
-        for to in &mut told {
+        for to in &mut listed {
             if more {
                 let difference = take(&mut rest)?;
                 (*to, more) = (difference >> 1, difference & MORE != 0);
             }
         }
         // Zero is invalid (section 4.2).
-        if more || told[0] == 0 {
+        if more || listed[0] == 0 {
             return None;
         }
         if let Some(layer) = &mut layer {
-            layer.references = Some(told);
+            layer.references = Some(listed);
         }
     }
     if first & V != 0 {

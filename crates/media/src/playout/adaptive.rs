@@ -224,7 +224,7 @@ impl Playout {
 
     /// The path has become longer than the deadline allows: delays are measured again from a packet with this timestamp
     /// that arrives now, ignoring known capture times. With a fixed delay, that packet counts as captured now.
-    pub fn begin_delays_anew(&mut self, now: Timestamp, rtp_timestamp: u32) {
+    pub fn restart_delays(&mut self, now: Timestamp, rtp_timestamp: u32) {
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.forget_delays();
         }

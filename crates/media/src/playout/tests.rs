@@ -111,7 +111,7 @@ fn padding_in_front_of_a_frame_is_no_loss() {
 }
 
 #[test]
-fn verdicts_tell_what_became_of_a_packet() {
+fn verdicts_state_the_fate_of_a_packet() {
     let mut p = Playout::new(DELAY);
     let list = packets(&[2, 1], false);
     p.set_capture_time(list[0].1.rtp_timestamp, ms(0));
@@ -137,7 +137,7 @@ fn order_and_copies_do_not_matter() {
 }
 
 #[test]
-fn a_frame_of_which_all_comes_too_late_is_counted() {
+fn a_frame_received_entirely_too_late_is_counted() {
     let (events, stats) = play(&packets(&[1, 2, 1, 1, 1, 1], true), |i| Some(if i == 1 || i == 2 { 150 } else { 10 }));
     // Its deadline is 140 ms; its packets arrive at 190 ms, when the next frame has been played.
     assert_eq!(played(&events), [true; 5]);
@@ -145,7 +145,7 @@ fn a_frame_of_which_all_comes_too_late_is_counted() {
 }
 
 #[test]
-fn a_gap_in_what_is_played_is_a_stall() {
+fn a_gap_in_playout_is_a_stall() {
     // At 40 ms per frame the bound is max(120, 190) ms: four lost frames make 200 ms, three make 160.
     for (lost, stalls, time) in [(3, 0, 0), (4, 1, 200)] {
         let (_, stats) = play(&packets(&[1; 60], true), |i| (!(20..20 + lost).contains(&i)).then_some(10));

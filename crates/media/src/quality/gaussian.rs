@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_way_gives_what_the_definition_gives() {
+    fn the_fast_path_equals_the_definition() {
         for (width, height) in [(11, 11), (19, 12), (40, 37)] {
             let a: Vec<u8> = (0..width * height).map(|i| ((i * i * 31 + i * 7) >> 3) as u8).collect();
             for strength in [0, 3, 40] {

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_figure_leaves_nothing_something_stands_in() {
+    fn a_rule_without_a_result_has_a_fallback() {
         let config = PolicyConfig { applicability: Applicability::default(), frame_rate: 15.0, ..figure() };
         let unable = PolicyConfig { capabilities: Capabilities::default(), ..config };
         // One retransmission at 10 % leaves too much loss, five leave little: 0.02^2 = p^6 is 27 %.
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pinned_stays_as_far_as_the_encoder_can() {
+    fn pinned_measures_stay_if_the_encoder_supports_them() {
         let choice = Choice::Pinned(Mechanisms::SLICES | Mechanisms::PROTECTION);
         let mut p = Policy::new(PolicyConfig { choice, ..figure() });
         for loss in [0.0, 0.05, 0.3, 0.05, 0.05, 0.05] {

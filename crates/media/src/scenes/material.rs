@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn invalid_material_is_named() {
         let wrong = |change: fn(&mut MaterialConfig)| {
             let mut c = MaterialConfig::movie();
             change(&mut c);

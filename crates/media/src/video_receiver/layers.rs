@@ -23,12 +23,12 @@ impl LayerChain {
         if unpacked.key {
             return true;
         }
-        if let Some((told, id)) = layer.references.zip(unpacked.picture_id) {
+        if let Some((listed, id)) = layer.references.zip(unpacked.picture_id) {
             let is_good = |back: u8| {
                 let refers = |good: &&(PictureId, u8)| id.since(good.0) == u16::from(back);
                 self.good.iter().rev().find(refers).is_some_and(|g| g.1 >= layer.id.spatial)
             };
-            return told.into_iter().filter(|d| *d > 0).all(is_good);
+            return listed.into_iter().filter(|d| *d > 0).all(is_good);
         }
         match (layer.tl0_pic_idx, self.base) {
             (Some(index), Some(base)) if layer.id.temporal == 0 => index.wrapping_sub(base) == 1,

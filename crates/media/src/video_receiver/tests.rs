@@ -104,7 +104,7 @@ fn damage_lasts_until_a_key_frame() {
 }
 
 #[test]
-fn a_frame_that_never_came_breaks_the_chain() {
+fn a_missing_frame_breaks_the_chain() {
     for codec in BOTH {
         let (mut s, mut r) = (Sender::new(codec), receiver(codec, OnDamage::Show));
         let mut outcomes = vec![];
@@ -180,7 +180,7 @@ fn nothing_can_be_shown_before_a_key_frame() {
 }
 
 #[test]
-fn what_nothing_refers_to_breaks_nothing() {
+fn a_lost_non_reference_frame_breaks_nothing() {
     let mut r = receiver(VideoCodec::Vp8, OnDamage::Show);
     let mut s = Sender::new(VideoCodec::Vp8);
     r.on_frame(&s.next(&[]));
@@ -211,7 +211,7 @@ fn a_frame_without_packets_is_not_counted_missing_twice() {
 proptest! {
     /// For any losses, frames reported intact are as coded, and each is counted once.
     #[test]
-    fn what_is_called_intact_is_as_coded(
+    fn frames_called_intact_are_as_coded(
         losses in proptest::collection::vec((0u8..10, 0usize..8), 1..120),
         h264: bool,
         freeze: bool,

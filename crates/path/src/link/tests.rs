@@ -358,14 +358,14 @@ proptest! {
         let mut plain = config();
         plain.capacity = c.capacity;
         let mut l = Link::new(&plain, 0).expect("sound");
-        let mut foretold = vec![];
+        let mut predicted = vec![];
         for (i, &bytes) in sizes.iter().enumerate() {
-            foretold.push(l.queue_delay(ms(0)));
+            predicted.push(l.queue_delay(ms(0)));
             prop_assert_eq!(l.push(ms(0), packet(DataSize::from_bytes(bytes), Ecn::NotEct, i as u32)), Verdict::Queued);
         }
         let out = delivered(&drain(&mut l));
         for d in &out {
-            let slack = d.queued_for - foretold[d.item as usize];
+            let slack = d.queued_for - predicted[d.item as usize];
             // Each time is rounded up to a nanosecond, which has a factor of 5,000 where the rate then falls by that.
             prop_assert!(!slack.is_negative() && slack.as_nanos() <= 5_000 * sizes.len() as i64, "{slack:?}");
         }

@@ -27,7 +27,7 @@ parameters! {
 
 impl Definition for Config {
     const NAME: &'static str = "codel";
-    const SUMMARY: &'static str = "drops at the head, ever more often, while packets wait longer than a target";
+    const SUMMARY: &'static str = "drops at the head, at an increasing rate, while packets wait longer than a target";
     const SOURCE: &'static str = "RFC 8289";
     type Queue<P> = Queue<P>;
     fn queue<P>(&self, setup: Setup) -> Queue<P> {

@@ -19,7 +19,7 @@ parameters! {
 
 impl Definition for Config {
     const NAME: &'static str = "drop-tail";
-    const SUMMARY: &'static str = "first in, first out; drops what comes when it is full";
+    const SUMMARY: &'static str = "first in, first out; drops arriving packets when it is full";
     const SOURCE: &'static str = "RFC 7567, section 2";
     type Queue<P> = Queue<P>;
     fn queue<P>(&self, setup: Setup) -> Queue<P> {

@@ -41,7 +41,7 @@ parameters! {
 
 impl Definition for Config {
     const NAME: &'static str = "pie";
-    const SUMMARY: &'static str = "drops what comes at random, with a probability that steers the delay to a target";
+    const SUMMARY: &'static str = "drops arriving packets at random, with a probability that controls the delay";
     const SOURCE: &'static str = "RFC 8033";
     type Queue<P> = Queue<P>;
     fn queue<P>(&self, setup: Setup) -> Queue<P> {

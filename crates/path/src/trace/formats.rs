@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_tells_its_format_where_it_can() {
+    fn the_format_is_detected_where_possible() {
         let of = TraceFormat::detect;
         assert_eq!(of("x.csv", "Timestamp,Speed,DL_bitrate\n"), TraceFormat::Ireland5g);
         assert_eq!(of("x.csv", "0,1\n"), TraceFormat::Table);

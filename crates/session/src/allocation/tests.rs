@@ -59,7 +59,7 @@ fn encodings_go_on_from_the_lowest_up_and_leave_what_they_cannot_use() {
 }
 
 #[test]
-fn what_was_off_goes_on_with_a_margin_and_after_a_while() {
+fn a_disabled_encoding_resumes_with_a_margin_and_after_a_while() {
     let demands = [encoding(50, 150), encoding(200, 500)];
     let mut shares = [Share::new(), Share::off()];
     let h = Hysteresis::default();
@@ -79,7 +79,7 @@ fn what_was_off_goes_on_with_a_margin_and_after_a_while() {
 }
 
 #[test]
-fn what_goes_off_again_soon_waits_twice_as_long_the_next_time() {
+fn an_encoding_disabled_soon_again_waits_twice_as_long() {
     let demands = [encoding(50, 150), encoding(200, 500)];
     let mut shares = [Share::new(), Share::off()];
     let mut waits = vec![];

@@ -135,7 +135,7 @@ impl Endpoint {
             && index == 0
             && let Some(s) = &mut self.sender
         {
-            s.path_mut().reader.begin_anew();
+            s.path_mut().reader.restart();
             s.streams.iter_mut().for_each(|s| s.on_new_peer(now));
         }
     }

@@ -15,7 +15,7 @@ impl Endpoint {
     pub(super) fn end_compound(&mut self, compound: &Compound<'_>, now: Timestamp) {
         let Some(sender) = &mut self.sender else { return };
         sender.end_compound(compound.path);
-        // After the report blocks of the same compound, whatever their order in it.
+        // After the report blocks of the same compound, in any order.
         let traces = compound.traces.as_slice();
         if traces.iter().any(|(_, t)| t.loss.is_some()) {
             sender.on_traces(compound.path, traces, compound.one_way_delay, self.rtt, now);

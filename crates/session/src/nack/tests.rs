@@ -67,7 +67,7 @@ fn nothing_is_asked_for_that_would_come_too_late() {
 }
 
 #[test]
-fn what_is_missing_has_the_deadline_of_its_frame() {
+fn missing_packets_have_the_deadline_of_their_frame() {
     let mut n = nacker(100);
     let mut at = 1_000;
     let mut add = |n: &mut Nacker, gap: u64, deadline, marker| {

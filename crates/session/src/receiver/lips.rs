@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lags_are_the_same_whatever_the_clocks_rate_and_offset() {
+    fn lags_do_not_depend_on_the_clocks_rate_and_offset() {
         let ms = Timestamp::from_millis;
         // Both streams are captured at 1,000 ms and 1,500 ms of a clock that is 10 s ahead, and arrive 40 ms later.
         for (rate, reference) in [(48_000u32, u32::MAX - 10), (90_000, 7)] {

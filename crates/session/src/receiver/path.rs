@@ -190,7 +190,7 @@ impl ReceivePath {
 
     /// Passes a packet to the controller's receiver half.
     #[inline]
-    pub(crate) fn tell_controller(&mut self, sequence: u64, packet: &Incoming, now: Timestamp) {
+    pub(crate) fn report_to_controller(&mut self, sequence: u64, packet: &Incoming, now: Timestamp) {
         let departure = packet.abs_send_time.map(|t| self.unwrap_departure(t));
         let received = ReceivedPacket {
             now,

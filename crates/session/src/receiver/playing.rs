@@ -71,7 +71,7 @@ impl IncomingStream {
         {
             self.late.0 = 0;
             self.from_fastest = self.adaptive.is_some();
-            playout.begin_delays_anew(now, rtp_timestamp);
+            playout.restart_delays(now, rtp_timestamp);
         }
     }
 

@@ -116,7 +116,7 @@ pub(crate) struct IncomingStream {
     /// Consecutive packets that were too late for playout, and when the first and the last of them arrived.
     pub(super) late: (u32, Timestamp, Timestamp),
     /// The number of this stream's newest packet passed to the controller's receiver half.
-    pub(super) told: Option<u64>,
+    pub(super) newest_reported: Option<u64>,
     pub(super) reception: RepairReception,
     pub(super) deadline: Option<TimeDelta>,
     pub(super) adaptive: Option<AdaptivePlayout>,
@@ -185,7 +185,7 @@ impl IncomingStream {
             goes_on_at: None,
             late: (0, now, now),
             newest: (0, now),
-            told: None,
+            newest_reported: None,
             picture: PictureRequests::new(config.picture, now),
             heard: SenderReports::default(),
             clock: SenderClock::default(),
@@ -290,14 +290,14 @@ impl IncomingStream {
             }
             let sequence = sequence.wrapping_add(self.ahead);
             let number = if self.is_single { sequence } else { self.joint_number(path, sequence) };
-            path.tell_controller(number, packet, now);
+            path.report_to_controller(number, packet, now);
         }
     }
 
     /// The path's number for a packet, if several streams use the path.
     fn joint_number(&mut self, path: &mut ReceivePath, sequence: u64) -> u64 {
-        let step = self.told.map_or(1, |newest| sequence.wrapping_sub(newest) as i64);
-        self.told = self.told.max(Some(sequence));
+        let step = self.newest_reported.map_or(1, |newest| sequence.wrapping_sub(newest) as i64);
+        self.newest_reported = self.newest_reported.max(Some(sequence));
         path.joint_number(step)
     }
 

@@ -15,7 +15,7 @@ use weir_wire::rtp::PacketView;
 
 /// An input of a [`Recorder`].
 #[derive(Clone, PartialEq, Debug)]
-pub enum Told {
+pub enum Recorded {
     Sent(SentPacket),
     Feedback(Vec<PacketResult>),
     Block(ReportBlock),
@@ -29,44 +29,47 @@ pub enum Told {
 #[derive(Clone)]
 pub struct Recorder {
     pub target: Arc<Mutex<Target>>,
-    pub told: Arc<Mutex<Vec<Told>>>,
+    pub recorded: Arc<Mutex<Vec<Recorded>>>,
 }
 
 impl Recorder {
     pub fn new(kbps: u64) -> Self {
         let rate = DataRate::from_kbps(kbps);
-        Self { target: Arc::new(Mutex::new(Target::paced(rate, DataRate::from_kbps(kbps * 4)))), told: Arc::default() }
+        Self {
+            target: Arc::new(Mutex::new(Target::paced(rate, DataRate::from_kbps(kbps * 4)))),
+            recorded: Arc::default(),
+        }
     }
     pub fn sender(&self) -> Sender {
         Sender::Custom(Box::new(self.clone()))
     }
-    pub fn told(&self) -> Vec<Told> {
-        self.told.lock().unwrap().clone()
+    pub fn recorded(&self) -> Vec<Recorded> {
+        self.recorded.lock().unwrap().clone()
     }
     pub fn sent(&self) -> Vec<SentPacket> {
-        self.told().into_iter().filter_map(|t| if let Told::Sent(p) = t { Some(p) } else { None }).collect()
+        self.recorded().into_iter().filter_map(|t| if let Recorded::Sent(p) = t { Some(p) } else { None }).collect()
     }
     pub fn intervals(&self) -> Vec<(Timestamp, Vec<IntervalPacket>, Option<OneWayDelay>, Option<TimeDelta>)> {
-        let only = |t| if let Told::Interval(now, p, d, rtt) = t { Some((now, p, d, rtt)) } else { None };
-        self.told().into_iter().filter_map(only).collect()
+        let only = |t| if let Recorded::Interval(now, p, d, rtt) = t { Some((now, p, d, rtt)) } else { None };
+        self.recorded().into_iter().filter_map(only).collect()
     }
 }
 
 impl Controller for Recorder {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
-        self.told.lock().unwrap().push(Told::Sent(*packet));
+        self.recorded.lock().unwrap().push(Recorded::Sent(*packet));
     }
     fn on_cue(&mut self, cue: &Cue<'_>) {
-        let told = match cue {
-            Cue::TransportFeedback(f) => Told::Feedback(f.packets.to_vec()),
-            Cue::ReportBlock(b) => Told::Block(*b),
-            Cue::IntervalReport(i) => Told::Interval(i.now, i.packets.to_vec(), i.one_way_delay, i.rtt),
-            Cue::NextDataUnit(n) => Told::Unit(*n),
-            Cue::ReceiverEstimate(e) => Told::Estimate(*e),
-            Cue::CapacityNotice(n) => Told::Notice(*n),
+        let recorded = match cue {
+            Cue::TransportFeedback(f) => Recorded::Feedback(f.packets.to_vec()),
+            Cue::ReportBlock(b) => Recorded::Block(*b),
+            Cue::IntervalReport(i) => Recorded::Interval(i.now, i.packets.to_vec(), i.one_way_delay, i.rtt),
+            Cue::NextDataUnit(n) => Recorded::Unit(*n),
+            Cue::ReceiverEstimate(e) => Recorded::Estimate(*e),
+            Cue::CapacityNotice(n) => Recorded::Notice(*n),
             other => panic!("{other:?}"),
         };
-        self.told.lock().unwrap().push(told);
+        self.recorded.lock().unwrap().push(recorded);
     }
     fn on_limits(&mut self, _: Limits, _: Timestamp) {}
     fn target(&self) -> Target {

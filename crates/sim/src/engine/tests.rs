@@ -74,7 +74,7 @@ fn every_packet_is_delivered_dropped_or_inside() {
 }
 
 #[test]
-fn what_a_link_duplicates_goes_on_twice() {
+fn a_duplicated_packet_is_forwarded_twice() {
     let mut sim = Simulator::new(3);
     let mut twice = link(2, 10, 50_000);
     twice.duplication = 0.5;
@@ -93,7 +93,7 @@ fn what_a_link_duplicates_goes_on_twice() {
 }
 
 #[test]
-fn memory_stays_as_time_goes_on() {
+fn memory_does_not_grow_with_time() {
     let (mut sim, _) = overload(1, ());
     let _ = sim.run_until(Timestamp::from_secs(10));
     let (slots, routes) = (sim.packets.len(), sim.routes.len());
@@ -225,7 +225,7 @@ impl Agent for Echo {
 }
 
 #[test]
-fn time_that_stands_still_is_told() {
+fn time_that_stands_still_is_reported() {
     let mut sim = Simulator::new(1);
     let mut wire = LinkConfig::constant(DataRate::ZERO, TimeDelta::ZERO);
     wire.capacity = weir_path::Capacity::Unlimited;
@@ -237,7 +237,7 @@ fn time_that_stands_still_is_told() {
 }
 
 #[test]
-fn an_agent_is_changed_from_outside_and_goes_on() {
+fn an_agent_is_changed_from_outside_and_continues() {
     let mut sim = Simulator::new(1);
     let route = point_to_point(&mut sim, &DuplexConfig::symmetric(link(8, 5, 50_000))).expect("valid");
     let (a, b) = (sim.add_agent(Echo(0), Timestamp::ZERO), sim.add_agent(Echo(0), Timestamp::ZERO));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_no_news() {
+    fn impossible_blocks_are_ignored() {
         let mut b = Scoreboard::default();
         for (start, end) in [(0, 10), (5, 5), (9, 3), (50, 101), (u64::MAX - 1, u64::MAX)] {
             assert_eq!(b.add(block(start, end), 0, 100), 0);

@@ -99,7 +99,7 @@ pub struct Sender {
     sample_at: u64,
     /// ECN: an echo below this is not new; and the next data segment signals the reduction.
     ecn_point: u64,
-    tell_reduced: bool,
+    signal_cwr: bool,
     syn_lost: bool,
     /// The next transfer: its time and size in bytes.
     coming: Option<(Timestamp, u64)>,
@@ -141,7 +141,7 @@ impl Sender {
             timed: None,
             sample_at: 0,
             ecn_point: 0,
-            tell_reduced: false,
+            signal_cwr: false,
             syn_lost: false,
             coming: None,
             began: Timestamp::ZERO,
@@ -345,7 +345,7 @@ impl Agent for Sender {
                 s.is_push = start + len == self.limit && self.stream.is_none();
                 if self.config.ecn && kind == Kind::New {
                     packet.ecn = Ecn::Ect0;
-                    s.is_cwr = std::mem::take(&mut self.tell_reduced);
+                    s.is_cwr = std::mem::take(&mut self.signal_cwr);
                 }
             }
         }

@@ -233,7 +233,7 @@ fn a_dead_path_makes_the_timer_back_off() {
 }
 
 #[test]
-fn after_a_timeout_what_arrived_is_not_sent_again() {
+fn after_a_timeout_received_data_is_not_retransmitted() {
     // Two in three of 30..60 are lost, and so are the retransmissions of the first: a timeout, then slow start.
     let limits = TcpConfig { initial_window: 30, initial_ssthresh: Some(DataSize::from_bytes(30 * MSS)), ..config() };
     let lost: Vec<_> = (30..60).filter(|k| k % 3 != 0 || *k == 30).chain(60..66).collect();
@@ -261,7 +261,7 @@ fn a_lost_syn_waits_and_starts_with_one_segment() {
 }
 
 #[test]
-fn the_receiver_reports_what_changed_last_first() {
+fn the_receiver_reports_the_latest_block_first() {
     let mut r = Receiver::new(config()).expect("valid");
     let mut ack = |first: u64| {
         let mut p = Packet::blank();

@@ -29,21 +29,21 @@ Examples:
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum DccpCommand {
-    /// Receive what others send, and tell rate and loss
+    /// Receive data, and report rate and loss
     #[command(after_help = "\
 Each connection is reported every second on standard error, and as a whole at its end on standard output. Ctrl-C closes those that
-are open and ends it. Any of the CCIDs given is taken for what arrives; the order of both ends' wishes decides. Connections are bounded
-in number, in all and from one source, and idle ones are reset; with many Requests under way, Init Cookies answer them without memory.
+are open and ends it. Any of the CCIDs given is accepted for received data, by the order of both ends' lists. Connections are limited
+in number, in total and per source, and idle ones are reset; many half-open ones are answered by Init Cookies, without memory.
 
 Examples:
   weir dccp serve
   weir dccp serve --listen '[::]:6600' --once --json
   weir dccp serve --ccid 3 --duration 60s")]
     Serve(ServeArgs),
-    /// Send data as fast as congestion control lets them, or at a rate
+    /// Send data as fast as congestion control permits, or at a rate
     #[command(after_help = "\
-Without --size and --duration it sends until Ctrl-C. The connection closes in order however it ends, and what became of it
-is told as a whole. Exit code 1 where the connection could not be had or was broken.
+Without --size and --duration it sends until Ctrl-C. The connection closes in order however it ends, and a summary
+is printed. Exit code 1 if the connection could not be opened or was broken.
 
 Examples:
   weir dccp send 192.0.2.7 --size 100MB

@@ -104,7 +104,7 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
         return Err(Failure::Work("--scale must lie above 0 and not above 1000".into()));
     }
     if cfg!(debug_assertions) && !args.quiet {
-        remark("this is a debug build: its speed says little; use cargo run --release -- bench");
+        remark("this is a debug build, whose speed is not representative; use cargo run --release -- bench");
     }
     let ns3 = match args.ns3 {
         Ns3::Never => Vec::new(),
@@ -114,7 +114,7 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
             Err(ns3::Trouble::Absent(why)) if when == Ns3::Always => return Err(Failure::Work(why)),
             Err(ns3::Trouble::Absent(why)) => {
                 if !args.quiet {
-                    remark(&format!("nothing is measured beside ns-3: {why}"));
+                    remark(&format!("ns-3 is not measured: {why}"));
                 }
                 Vec::new()
             }
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_narrow_and_says_which_goals_are_met() {
+    fn the_table_is_narrow_and_states_which_goals_are_met() {
         let row = |met| Row {
             name: "controller-nada-receiver".into(),
             summary: String::new(),

@@ -55,7 +55,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     progress.finish();
     let summary = summary.map_err(failure)?;
     if let Some(r) = summary.received.as_ref().filter(|_| !args.output.quiet) {
-        video::tell_record(&args.media, r.recorded, r.record_error.as_deref());
+        video::report_record(&args.media, r.recorded, r.record_error.as_deref());
     }
     if args.output.json {
         print_json(&summary)?

@@ -162,7 +162,7 @@ pub(super) fn picture_size(args: &MediaArgs) -> Result<(u32, u32), Failure> {
 }
 
 pub(super) fn video_codec(args: &MediaArgs) -> Result<VideoCodec, Failure> {
-    let none = || InputError::whole("--codec", "model: --streams wants h264, vp8 or vp9");
+    let none = || InputError::whole("--codec", "model: --streams needs h264, vp8 or vp9");
     Ok(args.codec.codec().ok_or_else(none)?)
 }
 

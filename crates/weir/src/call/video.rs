@@ -97,7 +97,7 @@ pub(super) fn receiving(
 }
 
 /// Reports the result of a file of pictures.
-pub(super) fn tell_record(args: &MediaArgs, recorded: u64, error: Option<&str>) {
+pub(super) fn report_record(args: &MediaArgs, recorded: u64, error: Option<&str>) {
     if let Some(path) = &args.record {
         remark(&format!("{recorded} pictures: {}", path.display()));
         if let Some(e) = error {

@@ -38,7 +38,7 @@ pub(super) fn send(session: &Session, args: &SendArgs) -> Done {
     }
     let mut progress = Progress::new(args, &plan);
     let every = if args.progress { LINE_EVERY } else { EVERY };
-    let looks = Looks { every, tell: &mut |look| progress.tell(look) };
+    let looks = Looks { every, report_to: &mut |look| progress.report_to(look) };
     let report = send_all(&socket, &plan, &|| session.stopped(), patience, looks);
     progress.bar.finish_and_clear();
     let report = report.map_err(|e| match e {
@@ -56,21 +56,22 @@ pub(super) fn send(session: &Session, args: &SendArgs) -> Done {
         Some(why) => Err(Failure::Work(format!("the transfer has ended early: {why}"))),
         None if !report.closed => {
             let what = "the other end has not agreed to close within";
-            Err(Failure::Work(format!("{what} {} s: give it longer by --patience", args.patience)))
+            Err(Failure::Work(format!("{what} {} s: allow more time by --patience", args.patience)))
         }
         None => Ok(()),
     }
 }
 
 fn table(r: &SendReport) -> String {
-    let told = |n: Option<u64>| n.map_or("as the receiver tells".into(), |n| format!("{n}, {}", percent(n, r.packets)));
+    let count =
+        |n: Option<u64>| n.map_or("as reported by the receiver".into(), |n| format!("{n}, {}", percent(n, r.packets)));
     lines(&[
         ("CCID", r.ccid.map_or("-".into(), |c| c.to_string())),
         ("time", format!("{:.2} s", r.seconds)),
         ("sent", format!("{} datagrams, {:.3} MB", r.datagrams, r.bytes as f64 / 1e6)),
         ("rate", mbit(r.rate_bps)),
-        ("lost", told(r.lost)),
-        ("marked", told(r.marked)),
+        ("lost", count(r.lost)),
+        ("marked", count(r.marked)),
         ("round trip", r.rtt_ms.map_or("-".into(), |x| format!("{x:.2} ms"))),
         ("closed", if r.closed { "in order".into() } else { "no".into() }),
     ])
@@ -108,7 +109,7 @@ impl Progress {
         Self { bar, lines: args.progress, bytes: plan.size.is_some(), before: Look::default() }
     }
 
-    fn tell(&mut self, look: &Look) {
+    fn report_to(&mut self, look: &Look) {
         let time = look.at_s - self.before.at_s;
         if time <= 0.0 {
             return;

@@ -178,7 +178,7 @@ pub(crate) fn with_privilege(quiet: bool) -> Result<(), Failure> {
         return Err(Failure::work(lacking));
     }
     if !quiet {
-        remark("without privilege: working in a user namespace of its own, where no real-time scheduling is to be had");
+        remark("without privilege: working in a user namespace of its own, without real-time scheduling");
     }
     let exe = std::env::current_exe().map_err(Failure::work)?;
     // Returns only if it fails.

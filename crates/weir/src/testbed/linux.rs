@@ -42,7 +42,7 @@ pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
         for seed in (0..u64::from(args.runs.get())).map(|i| first.wrapping_add(i)) {
             match one(session, args, scenario, seed, several) {
                 Ok((run, twin)) => {
-                    tell(args, scenario, &run)?;
+                    report(args, scenario, &run)?;
                     if let Some(twin) = twin {
                         differences.push(Difference::new(&scenario.label(), &run.result, &twin));
                         twins.push(twin);
@@ -127,7 +127,7 @@ fn numbered(path: &Path, scenario: &Scenario, seed: u64) -> PathBuf {
 }
 
 /// Reports a run at once, and keeps its series.
-fn tell(args: &TestbedArgs, scenario: &Scenario, run: &LiveRun) -> Done {
+fn report(args: &TestbedArgs, scenario: &Scenario, run: &LiveRun) -> Done {
     if !args.quiet {
         remark(run.accuracy.to_string().trim_end());
         run.result.live.iter().flat_map(|l| &l.remarks).for_each(|r| remark(r));

@@ -241,7 +241,7 @@ fn a_circle_is_found_whichever_way_it_is_written() {
 }
 
 #[test]
-fn what_is_no_circle_is_not_found() {
+fn non_circles_are_not_found() {
     let found = circles_in(&[
         ("lib.rs", "mod a;\nmod b;\n#[cfg(test)]\nmod tests;\npub struct Root;\n"),
         // Its parent, itself, comments, text and tests.

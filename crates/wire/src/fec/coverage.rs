@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_listed_is_contained(base: u16, bits: u128, step in 1u8.., count: u8) {
+        fn listed_values_are_contained(base: u16, bits: u128, step in 1u8.., count: u8) {
             for pattern in [Pattern::Mask(Mask::from_bits(bits)), Pattern::Every { step, count }] {
                 let c = Coverage { base, pattern };
                 let listed: Vec<u16> = c.sequences().collect();

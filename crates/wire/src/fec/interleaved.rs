@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_written(mut bytes in vec(any::<u8>(), 0..40), version: bool, zeros in 0u32..9) {
+        fn read_packets_are_written_back(mut bytes in vec(any::<u8>(), 0..40), version: bool, zeros in 0u32..9) {
             if let (true, Some(first)) = (version, bytes.first_mut()) {
                 *first = *first & 0x3f | 0x80;
             }

@@ -14,7 +14,7 @@
 //! let zeros = parity::protect_into(packet, &mut string)?;
 //! let (recovery, payload) = Recovery::split(Octets { bytes: &string, zeros }).expect("a whole prefix");
 //! assert_eq!((recovery.length, payload.len()), (1_000, 1_000));
-//! // Sequence number and SSRC are not protected: the repair packet's header tells them.
+//! // Sequence number and SSRC are not protected: the repair packet's header states them.
 //! let mut again = Vec::new();
 //! let zeros = parity::rebuild_into(Octets { bytes: &string, zeros }, 7, 1, &mut again)?;
 //! assert_eq!(Octets { bytes: &again, zeros }, packet);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rtp_is_not_protected() {
+    fn non_rtp_packets_are_not_protected() {
         let mut out = vec![];
         let short = protect_into(Octets { bytes: &[0x80; 11], zeros: 9 }, &mut out);
         assert_eq!(short, Err(Error::Truncated { field: "RTP fixed header", offset: 0, needed: 12, available: 11 }));

@@ -153,7 +153,7 @@ fn element() -> impl Strategy<Value = (u8, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_packets_are_read_back(
         fixed: (u8, bool, u16, u32, u32),
         csrcs in proptest::collection::vec(any::<u32>(), 0..16),
         transport: Option<(u8, u16)>,

@@ -8,7 +8,7 @@ fn sender() -> Cnadu {
     s.on_packet_sent(&SentPacket::media(Timestamp::ZERO, 0, DataSize::from_bytes(1_000)));
     s
 }
-fn told(s: &mut Cnadu, kbps: u64) -> f64 {
+fn requested(s: &mut Cnadu, kbps: u64) -> f64 {
     s.on_cue(&estimate(kbps, EstimateKind::Tmmbr));
     testing::kbps(s)
 }
@@ -33,14 +33,14 @@ fn near(a: f64, b: f64) -> bool {
 #[test]
 fn without_loss_it_takes_the_receivers_estimate() {
     let mut s = sender();
-    assert!(near(kbps(&s), 400.0) && near(told(&mut s, 500), 500.0) && near(told(&mut s, 300), 300.0));
-    assert!(near(report(&mut s, 0, 100, &[]), 300.0) && near(told(&mut s, 0), 32.0));
+    assert!(near(kbps(&s), 400.0) && near(requested(&mut s, 500), 500.0) && near(requested(&mut s, 300), 300.0));
+    assert!(near(report(&mut s, 0, 100, &[]), 300.0) && near(requested(&mut s, 0), 32.0));
 }
 
 #[test]
 fn with_loss_the_rate_lies_between_the_estimates() {
     let mut s = sender();
-    told(&mut s, 1_000);
+    requested(&mut s, 1_000);
     report(&mut s, 0, 100, &[]);
     // Two losses at most 100 ms apart are one event; a third, 300 ms later, is another: two events.
     let lost = Fate::Lost;
@@ -56,34 +56,34 @@ fn with_loss_the_rate_lies_between_the_estimates() {
     let own = s.tcp.expect("after a loss") * 1e-3;
     assert!(own >= tcp && near(rate, 0.5 * (own + 1_000.0)), "{rate}, {own}");
     // Where TCP would send far more than the receiver's estimate, the bound is a tenth above the latter.
-    assert!(near(told(&mut s, 200), 0.5 * (200.0 + 220.0)));
+    assert!(near(requested(&mut s, 200), 0.5 * (200.0 + 220.0)));
 }
 
 #[test]
 fn growing_round_trip_times_hold_the_rate_and_then_lower_it() {
     let mut s = sender();
-    told(&mut s, 400);
+    requested(&mut s, 400);
     (0..10).for_each(|n| assert!(near(report(&mut s, n, 100, &[]), 400.0)));
     // Beyond 1.1 times the 75th percentile: no raise.
     report(&mut s, 10, 111, &[]);
-    assert!(near(told(&mut s, 600), 400.0));
+    assert!(near(requested(&mut s, 600), 400.0));
     report(&mut s, 11, 100, &[]);
     assert!(near(kbps(&s), 600.0));
     // Beyond 1.3 times the 90th: no more than the lesser estimate, even where that rises.
     report(&mut s, 12, 160, &[]);
-    assert!(near(told(&mut s, 500), 500.0) && near(told(&mut s, 700), 500.0));
+    assert!(near(requested(&mut s, 500), 500.0) && near(requested(&mut s, 700), 500.0));
     assert_eq!(s.level, Level::Congested);
 }
 
 #[test]
 fn missed_playout_lowers_the_rate_for_a_while() {
     let mut s = sender();
-    told(&mut s, 400);
+    requested(&mut s, 400);
     report(&mut s, 0, 100, &[]);
     let discarded: Vec<_> = (40..60).map(|k| (k, Fate::Discarded)).collect();
     // A fifth of the packets is discarded: a tenth of the rate is taken off.
     assert!(near(report(&mut s, 1, 100, &discarded), 360.0));
-    assert!(near(told(&mut s, 500), 360.0));
+    assert!(near(requested(&mut s, 500), 360.0));
     // Then a fifth more each second, and half of the difference to the receiver's estimate.
     let own = 360.0 * 1.2;
     assert!(near(report(&mut s, 2, 100, &[]), 0.5 * (own + 500.0)));
@@ -99,23 +99,23 @@ fn missed_playout_lowers_the_rate_for_a_while() {
 #[test]
 fn an_empty_buffer_holds_the_rate() {
     let mut s = sender();
-    told(&mut s, 400);
+    requested(&mut s, 400);
     let unit =
         |playout_delay| Cue::NextDataUnit(NextDataUnit { now: Timestamp::ZERO, next_sequence: 1, playout_delay });
     // A session without playout reports no playout delay and is not held.
     s.on_cue(&unit(None));
-    assert!(near(told(&mut s, 450), 450.0));
+    assert!(near(requested(&mut s, 450), 450.0));
     s.on_cue(&unit(Some(TimeDelta::from_millis(20))));
     s.on_cue(&unit(None));
-    assert!(near(told(&mut s, 500), 450.0) && near(told(&mut s, 300), 300.0));
+    assert!(near(requested(&mut s, 500), 450.0) && near(requested(&mut s, 300), 300.0));
     s.on_cue(&unit(Some(TimeDelta::from_millis(20))));
-    assert!(near(told(&mut s, 500), 500.0));
+    assert!(near(requested(&mut s, 500), 500.0));
 }
 
 #[test]
 fn report_blocks_stand_in_for_run_lengths() {
     let mut s = sender();
-    told(&mut s, 2_000);
+    requested(&mut s, 2_000);
     let mut block = |n: i64, fraction_lost| {
         s.on_cue(&Cue::ReportBlock(ReportBlock {
             now: Timestamp::from_secs(n),
@@ -143,6 +143,6 @@ fn halves_the_rate_where_reports_stay_away() {
     s.on_timeout(Timestamp::from_secs(2));
     assert!(near(kbps(&s), 200.0));
     assert_eq!(s.poll_timeout().map(|t| t.0), Some(Timestamp::from_secs(4)));
-    told(&mut s, 300);
+    requested(&mut s, 300);
     assert_eq!(s.poll_timeout(), None);
 }

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_flight_is_acknowledged_lost_or_not() {
+    fn packets_that_leave_the_flight_are_acknowledged_lost_or_not() {
         let (mut n, c) = (Network::new(&Config::default(), at(0)), Config::default());
         n.on_packet_sent(&sent(0, 3_000));
         let o = n.on_feedback(&feedback(200, &[packet(1, 0, Some(100)), packet(2, 0, None)], 1_000, Some(200)), &c);

@@ -102,7 +102,7 @@ fn packets_arrive_as_in_appendix_a_1() {
 }
 
 #[test]
-fn marks_stick_and_duplicates_are_told() {
+fn marks_persist_and_duplicates_are_reported() {
     let mut b = example();
     assert_eq!(b.on_packet(seq(101), R), Arrival::Duplicate);
     assert_eq!(vector(&b)[3], run(M, 1));
@@ -205,10 +205,10 @@ fn long_gaps_are_bounded() {
         assert_eq!(b.on_packet(seq(7 + gap), R), Arrival::New { missing: gap });
         let bytes = vector(&b);
         assert!(bytes.len() <= MAX_BYTES);
-        let told: u64 = runs(seq(7 + gap), &bytes).map(|r| r.len).sum();
+        let reported: u64 = runs(seq(7 + gap), &bytes).map(|r| r.len).sum();
         let want = (gap + 3).min(MAX_PACKETS);
-        assert!(told <= want && told + 128 >= want, "{gap}: {told}");
-        assert_eq!(b.packets, told);
+        assert!(reported <= want && reported + 128 >= want, "{gap}: {reported}");
+        assert_eq!(b.packets, reported);
     }
 }
 
@@ -238,9 +238,9 @@ fn an_idle_buffer_keeps_little() {
         b.on_packet(seq(n), R);
         b.on_ack_sent(seq(n), seq(n));
     }
-    let told = vector(&b);
+    let reported = vector(&b);
     b.shrink();
-    assert_eq!(vector(&b), told);
+    assert_eq!(vector(&b), reported);
     assert!(b.records.capacity() + b.cells.capacity() <= 64);
     b.on_ack_of_ack(seq(4_999));
     assert_eq!(vector(&b), [run(R, 1)]);
@@ -278,7 +278,7 @@ proptest! {
     /// Compared with a plain map: reports are true, nothing is reported twice, and nothing is removed before the sender
     /// has it.
     #[test]
-    fn tells_what_came(steps in prop::collection::vec(step(), 1..400)) {
+    fn reports_received_packets(steps in prop::collection::vec(step(), 1..400)) {
         let mut b = Buffer::default();
         let mut model: BTreeMap<u64, AckState> = BTreeMap::new();
         let mut newest = 1u64 << 30;
@@ -308,17 +308,17 @@ proptest! {
                 }
                 Step::Ack => {
                     own += 1;
-                    let told = runs(seq(newest), &vector(&b))
+                    let reported = runs(seq(newest), &vector(&b))
                         .flat_map(|r| (0..r.len).map(move |i| (r.newest.get() - i, r.state)))
                         .filter(|(_, s)| s.came())
                         .collect();
-                    sent.push((own, told));
+                    sent.push((own, reported));
                     b.on_ack_sent(seq(own), seq(newest));
                 }
                 Step::AckOfAck(back) => {
                     let n = own.saturating_sub(back);
-                    if let Some((_, told)) = sent.iter().find(|(o, _)| *o == n) {
-                        for (&k, &v) in told {
+                    if let Some((_, reported)) = sent.iter().find(|(o, _)| *o == n) {
+                        for (&k, &v) in reported {
                             // The sender keeps marks too (RFC 4340, section 11.4.1).
                             known.entry(k).and_modify(|s| *s = if v == M { M } else { *s }).or_insert(v);
                         }
@@ -351,7 +351,7 @@ proptest! {
 
 #[test]
 fn the_other_ends_vector_acknowledges_vectors_too() {
-    let told = |bytes: &[u8]| {
+    let reported = |bytes: &[u8]| {
         let mut buffer = Buffer::default();
         for n in 100..=160 {
             buffer.on_packet(seq(n), if n % 2 == 0 { R } else { M });
@@ -364,11 +364,11 @@ fn the_other_ends_vector_acknowledges_vectors_too() {
         buffer.packets
     };
     // All of 165 to 152 were received, of which only 160 carried a vector: the newest packet stays.
-    assert_eq!(told(&[13]), 1);
+    assert_eq!(reported(&[13]), 1);
     // 165 to 155 were lost, 154 to 147 received, including 150: packets newer than it are reported again.
-    assert_eq!(told(&[0xc0 | 10, 7]), 10);
+    assert_eq!(reported(&[0xc0 | 10, 7]), 10);
     // None of the vectors was received, or nothing is reported of them.
-    assert_eq!(told(&[4, 0xc0, 8, 0xc0, 0x40 | 8, 0xc0]), 61);
-    assert_eq!(told(&[4]), 61);
-    assert_eq!(told(&[]), 61);
+    assert_eq!(reported(&[4, 0xc0, 8, 0xc0, 0x40 | 8, 0xc0]), 61);
+    assert_eq!(reported(&[4]), 61);
+    assert_eq!(reported(&[]), 61);
 }

@@ -16,12 +16,12 @@ pub(super) struct AckLoss {
     without_data: u64,
     /// The same: it has been judged.
     judged: u64,
-    tells_ndp: bool,
+    has_ndp: bool,
 }
 
 impl AckLoss {
     pub(super) const fn new(num_dup_ack: u32) -> Self {
-        Self { num_dup_ack, newest: None, seen: 0, without_data: 0, judged: u64::MAX, tells_ndp: false }
+        Self { num_dup_ack, newest: None, seen: 0, without_data: 0, judged: u64::MAX, has_ndp: false }
     }
 
     /// A packet of the other end was received. Returns the number of packets without data that are now known to be
@@ -48,7 +48,7 @@ impl AckLoss {
 
     fn note_ndp(&mut self, behind: u64, ndp_count: Option<u64>) {
         let Some(n) = ndp_count.filter(|&n| n > 0) else { return };
-        self.tells_ndp = true;
+        self.has_ndp = true;
         let ones = if n >= SPAN { u64::MAX } else { (1 << n) - 1 };
         self.without_data |= ones.checked_shl(behind as u32 + 1).unwrap_or(0);
     }
@@ -66,7 +66,7 @@ impl AckLoss {
         let older = u64::MAX.checked_shl(at + 1).unwrap_or(0);
         let lost = older & !self.seen & !self.judged;
         self.judged |= older;
-        (if self.tells_ndp { lost & self.without_data } else { lost }).count_ones()
+        (if self.has_ndp { lost & self.without_data } else { lost }).count_ones()
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_after_three_later_ones_and_told_once() {
+    fn lost_after_three_later_ones_and_reported_once() {
         let mut a = AckLoss::new(3);
         assert_eq!(plain(&mut a, &[10, 11, 13, 14, 15, 16, 17]), [0, 0, 0, 0, 1, 0, 0]);
         // Two in one gap; a late one is not lost.
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn ndp_counts_tell_data_from_acknowledgements() {
+    fn ndp_counts_distinguish_data_from_acknowledgements() {
         let mut a = AckLoss::new(3);
         // 11 carried data: 12 does not indicate a packet without data just before it.
         assert_eq!(feed(&mut a, &[(10, None), (12, None), (13, Some(1)), (14, Some(2)), (15, Some(3))]), [0; 5]);

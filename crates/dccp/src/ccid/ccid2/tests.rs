@@ -82,7 +82,7 @@ fn two_flows_share() {
 }
 
 #[test]
-fn marks_do_what_losses_do_without_loss() {
+fn marks_have_the_effect_of_losses_without_loss() {
     let mut f = flow(Config::default());
     f.ecn = Ecn::Ect0;
     let mut p = path(ms(50), vec![f]);

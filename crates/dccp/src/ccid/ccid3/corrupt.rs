@@ -24,7 +24,7 @@ impl CorruptEvents {
     }
 
     /// Splits the reported intervals where such events began. Both are newest first.
-    pub(super) fn part(&self, told: &[(Seq48, Interval)]) -> ([(Seq48, Interval); INTERVALS], usize) {
+    pub(super) fn part(&self, reported: &[(Seq48, Interval)]) -> ([(Seq48, Interval); INTERVALS], usize) {
         let mut parts = [(Seq48::default(), Interval::default()); INTERVALS];
         let mut count = 0;
         let mut push = |start: Seq48, interval: Interval| {
@@ -33,7 +33,7 @@ impl CorruptEvents {
                 count += 1;
             }
         };
-        for &(start, whole) in told {
+        for &(start, whole) in reported {
             let mut rest = whole;
             // Newest first, each beyond the lossy part.
             for &event in self.starts.iter().flatten() {
@@ -62,12 +62,12 @@ mod tests {
     fn intervals_are_parted_where_events_began() {
         let mut c = CorruptEvents::default();
         let rtt = TimeDelta::from_millis(100);
-        let told = [
+        let reported = [
             (Seq48::new(500), Interval { lossless: 90, lossy: 10, data: 95, dropped: 4 }),
             (Seq48::new(100), Interval { lossless: 400, lossy: 0, data: 30, dropped: 0 }),
         ];
         let parted = |c: &CorruptEvents| {
-            let (parts, n) = c.part(&told);
+            let (parts, n) = c.part(&reported);
             parts[..n].iter().map(|(s, i)| (s.get(), i.lossless, i.lossy, i.data)).collect::<Vec<_>>()
         };
         assert_eq!(parted(&c), [(500, 90, 10, 95), (100, 400, 0, 30)]);

@@ -173,9 +173,9 @@ mod tests {
         };
         let mut out = Vec::new();
         let mut writer = PacketWriter::new(&mut out, &header);
-        let (skip, told) = intervals.report(history);
-        assert!(options::write_intervals(&mut writer, skip, told.clone()));
-        assert!(options::write_dropped(&mut writer, told));
+        let (skip, reported) = intervals.report(history);
+        assert!(options::write_intervals(&mut writer, skip, reported.clone()));
+        assert!(options::write_dropped(&mut writer, reported));
         writer.finish();
         out
     }
@@ -187,36 +187,36 @@ mod tests {
         let (history, intervals) = run_by(2, "----------*--------***-*--------*-------a--*-", false);
         let out = bytes(&history, &intervals);
         let packet = parse(&out, 0).expect("a packet");
-        let told: Vec<_> = packet.options.iter().map(|o| o.expect("an option")).collect();
+        let reported: Vec<_> = packet.options.iter().map(|o| o.expect("an option")).collect();
         // Nonce echoes are zero, and L0 has no first number before it was seen.
         let expected = [
             2, 0, 0, 10, 0, 0, 1, 0, 0, 10, 0, 0, 8, 0, 0, 5, 0, 0, 13, 0, 0, 8, 0, 0, 1, 0, 0, 9, 0, 0, 10, 0, 0, 0,
             0, 0, 15,
         ];
-        assert_eq!(told[0], DccpOption::Ccid { number: 193, data: &expected });
+        assert_eq!(reported[0], DccpOption::Ccid { number: 193, data: &expected });
         let dropped = [0, 0, 1, 0, 0, 4, 0, 0, 1, 0, 0, 0];
-        assert_eq!(told[1], DccpOption::Ccid { number: 195, data: &dropped });
+        assert_eq!(reported[1], DccpOption::Ccid { number: 195, data: &dropped });
         let report = Report::read(Seq48::new(44), &packet.options);
         let starts: Vec<_> =
-            report.intervals().expect("told").iter().map(|(s, i)| (s.get(), i.data, i.dropped)).collect();
+            report.intervals().expect("reported").iter().map(|(s, i)| (s.get(), i.data, i.dropped)).collect();
         assert_eq!(starts, [(32, 10, 1), (19, 13, 4), (10, 9, 1), (0, 15, 0)]);
     }
 
     #[test]
     fn before_any_loss_there_is_one_interval_of_no_data() {
         let (history, intervals) = run("--------", false);
-        let told: Vec<_> = intervals.report(&history).1.collect();
-        assert_eq!(told, [Interval { lossless: 8, lossy: 0, data: 0, dropped: 0 }]);
+        let reported: Vec<_> = intervals.report(&history).1.collect();
+        assert_eq!(reported, [Interval { lossless: 8, lossy: 0, data: 0, dropped: 0 }]);
         assert_eq!(intervals.loss_event_rate(&history), 0.0);
     }
 
     #[test]
-    fn nine_intervals_are_told() {
+    fn nine_intervals_are_reported() {
         let pattern = "*-----------------------------".repeat(20) + "---";
         let (history, intervals) = run(&format!("-{pattern}"), false);
-        let told: Vec<_> = intervals.report(&history).1.collect();
-        assert_eq!(told.len(), 9);
-        assert!(told[1..].iter().all(|i| *i == Interval { lossless: 29, lossy: 1, data: 30, dropped: 1 }), "{told:?}");
+        let reported: Vec<_> = intervals.report(&history).1.collect();
+        assert_eq!(reported.len(), 9);
+        assert!(reported[1..].iter().all(|i| *i == Interval { lossless: 29, lossy: 1, data: 30, dropped: 1 }), "{reported:?}");
         // The open one has three more: (33 + 5 * 30) / 6.
         assert_eq!(intervals.loss_event_rate(&history), 6.0 / 183.0);
     }
@@ -247,8 +247,8 @@ mod tests {
     #[test]
     fn a_marked_first_packet_leaves_no_first_interval() {
         let (history, intervals) = run("m----", false);
-        let told: Vec<_> = intervals.report(&history).1.collect();
-        assert_eq!(told[0], Interval { lossless: 4, lossy: 1, data: 5, dropped: 1 });
-        assert_eq!(told[1], Interval { lossless: 0, lossy: 0, data: 15, dropped: 0 });
+        let reported: Vec<_> = intervals.report(&history).1.collect();
+        assert_eq!(reported[0], Interval { lossless: 4, lossy: 1, data: 5, dropped: 1 });
+        assert_eq!(reported[1], Interval { lossless: 0, lossy: 0, data: 15, dropped: 0 });
     }
 }

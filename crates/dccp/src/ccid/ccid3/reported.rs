@@ -45,29 +45,29 @@ impl ReportedIntervals {
         &mut self,
         now: Timestamp,
         rtt: TimeDelta,
-        told: &[(Seq48, Interval)],
+        reported: &[(Seq48, Interval)],
         synthetic: impl FnOnce() -> f64,
     ) -> bool {
-        let (told, count) = self.corrupt.part(told);
-        let told = &told[..count];
+        let (reported, count) = self.corrupt.part(reported);
+        let reported = &reported[..count];
         // Intervals that begin with a loss; the very first may follow them.
-        let events = told.iter().take_while(|(_, i)| i.lossy > 0).count();
-        let Some(&(start, open)) = told.first().filter(|_| events > 0) else { return false };
+        let events = reported.iter().take_while(|(_, i)| i.lossy > 0).count();
+        let Some(&(start, open)) = reported.first().filter(|_| events > 0) else { return false };
         let before = self.newest;
         let is_new = before.is_none_or(|(newest, _)| start.is_after(newest));
         let since = before.map_or(now, |b| if is_new { now } else { b.1 });
-        match before.and_then(|(newest, _)| told[..events].iter().position(|t| t.0 == newest)) {
+        match before.and_then(|(newest, _)| reported[..events].iter().position(|t| t.0 == newest)) {
             Some(new) => {
                 let lasted = before.map_or(TimeDelta::ZERO, |b| now - b.1);
                 for n in (1..=new).rev() {
                     // Intervals that are reported together lasted no longer than the time between reports.
                     let lasted = if n == new { lasted } else { TimeDelta::ZERO };
-                    let length = self.length(&told[n].1, lasted, rtt);
+                    let length = self.length(&reported[n].1, lasted, rtt);
                     self.lengths.on_event(0, Some(length), self.discounting);
                 }
             }
             // The first event, or the receiver has merged intervals, or more are new than it reports.
-            None => self.rebuild(told, events, rtt, synthetic),
+            None => self.rebuild(reported, events, rtt, synthetic),
         }
         self.newest = Some((start, since));
         let is_short = self.small_packets && now - since <= rtt * SHORT;
@@ -75,14 +75,14 @@ impl ReportedIntervals {
         is_new
     }
 
-    fn rebuild(&mut self, told: &[(Seq48, Interval)], events: usize, rtt: TimeDelta, synthetic: impl FnOnce() -> f64) {
+    fn rebuild(&mut self, reported: &[(Seq48, Interval)], events: usize, rtt: TimeDelta, synthetic: impl FnOnce() -> f64) {
         self.lengths = LossIntervals::new();
         // With nine intervals reported, the one before the oldest is not needed.
         if events < INTERVALS {
             let first = *self.first_length.get_or_insert_with(|| synthetic().max(1.0));
             self.lengths.on_event(0, Some(first), self.discounting);
         }
-        for (_, interval) in told[1..events].iter().rev() {
+        for (_, interval) in reported[1..events].iter().rev() {
             let length = self.length(interval, TimeDelta::MAX, rtt);
             self.lengths.on_event(0, Some(length), self.discounting);
         }
@@ -110,7 +110,7 @@ mod tests {
 
     /// A report of intervals of these data lengths, newest first and each preceded by a lost packet; the very first is
     /// last.
-    fn told(start: u64, lengths: &[u64]) -> Vec<(Seq48, Interval)> {
+    fn reported(start: u64, lengths: &[u64]) -> Vec<(Seq48, Interval)> {
         let mut end = Seq48::new(start).add(lengths[0]);
         let mut all = Vec::new();
         for (n, &data) in lengths.iter().enumerate() {
@@ -128,14 +128,14 @@ mod tests {
     #[test]
     fn the_first_interval_is_the_synthetic_one() {
         let mut r = ReportedIntervals::new(false, true);
-        assert!(!r.on_report(at(0), RTT, &told(1_000, &[500]), || unreachable!()), "no loss yet");
+        assert!(!r.on_report(at(0), RTT, &reported(1_000, &[500]), || unreachable!()), "no loss yet");
         assert_eq!(r.loss_event_rate(), 0.0);
-        assert!(r.on_report(at(100), RTT, &told(1_500, &[1, 500]), || 40.0));
+        assert!(r.on_report(at(100), RTT, &reported(1_500, &[1, 500]), || 40.0));
         assert_eq!(r.loss_event_rate(), 1.0 / 40.0);
         // The open one grows past it: I_0 alone of k = 1, then both.
-        assert!(!r.on_report(at(200), RTT, &told(1_500, &[60, 500]), || unreachable!()));
+        assert!(!r.on_report(at(200), RTT, &reported(1_500, &[60, 500]), || unreachable!()));
         assert_eq!(r.loss_event_rate(), 1.0 / 60.0);
-        assert!(r.on_report(at(300), RTT, &told(1_560, &[2, 60, 500]), || unreachable!()));
+        assert!(r.on_report(at(300), RTT, &reported(1_560, &[2, 60, 500]), || unreachable!()));
         assert_eq!(r.loss_event_rate(), 2.0 / 100.0);
     }
 
@@ -148,12 +148,12 @@ mod tests {
             each.on_report(
                 at(0),
                 RTT,
-                &told(9_000 - lengths.iter().skip(1).take(n).sum::<u64>(), &lengths[n..]),
+                &reported(9_000 - lengths.iter().skip(1).take(n).sum::<u64>(), &lengths[n..]),
                 || 80.0,
             );
         }
         let mut once = ReportedIntervals::new(false, false);
-        assert!(once.on_report(at(0), RTT, &told(9_000, &lengths), || unreachable!("nine are told")));
+        assert!(once.on_report(at(0), RTT, &reported(9_000, &lengths), || unreachable!("nine are reported")));
         // 10 + 20 + 30 + 40 + 0.8 * 50 + 0.6 * 60 + 0.4 * 70 + 0.2 * 80 = 220 over 6.
         assert!((once.loss_event_rate() - 6.0 / 220.0).abs() < 1e-12);
         assert!((each.loss_event_rate() - 6.0 / 220.0).abs() < 1e-12, "{}", each.loss_event_rate());
@@ -162,10 +162,10 @@ mod tests {
     #[test]
     fn joined_intervals_are_taken_as_they_are() {
         let mut r = ReportedIntervals::new(false, false);
-        r.on_report(at(0), RTT, &told(1_000, &[5, 50, 100]), || 100.0);
+        r.on_report(at(0), RTT, &reported(1_000, &[5, 50, 100]), || 100.0);
         assert_eq!(r.loss_event_rate(), 2.0 / 150.0);
         // The receiver has found the packet that began the newest.
-        assert!(!r.on_report(at(100), RTT, &told(950, &[55, 100]), || unreachable!()));
+        assert!(!r.on_report(at(100), RTT, &reported(950, &[55, 100]), || unreachable!()));
         assert_eq!(r.loss_event_rate(), 1.0 / 100.0);
     }
 
@@ -173,7 +173,7 @@ mod tests {
     fn short_intervals_of_small_packets_count_their_losses() {
         let mut r = ReportedIntervals::new(true, false);
         let with = |start, lengths: &[u64], dropped| {
-            let mut all = told(start, lengths);
+            let mut all = reported(start, lengths);
             all.iter_mut().filter(|(_, i)| i.lossy > 0).for_each(|(_, i)| (i.lossy, i.dropped) = (4, dropped));
             all
         };

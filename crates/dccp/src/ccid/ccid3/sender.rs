@@ -46,7 +46,7 @@ pub struct Sender<S = AnySize> {
     max_receive_rate: f64,
     was_limited: bool,
     /// p as computed by the receiver, if it reports that: for comparison (RFC 4342, section 9.2).
-    told: f64,
+    reported: f64,
     smoothed: Smoothed,
     acknowledged: Option<Seq48>,
     /// Packets dropped in a receive buffer, and whether the receiver was slow, since the last feedback.
@@ -95,7 +95,7 @@ impl<S: PacketSize> Sender<S> {
             receive_rate: 0.0,
             max_receive_rate: 0.0,
             was_limited: false,
-            told: f64::NAN,
+            reported: f64::NAN,
             smoothed: Smoothed::new(&config, now),
             acknowledged: None,
             dropped: 0,
@@ -284,12 +284,12 @@ impl<S: PacketSize> Sender<S> {
     }
 
     fn take_losses(&mut self, now: Timestamp, report: &Report) -> bool {
-        self.told =
+        self.reported =
             report.loss_event_rate.map_or(f64::NAN, |n| if n == u32::MAX { 0.0 } else { 1.0 / f64::from(n.max(1)) });
         let (rtt, tcp) = (self.r(), self.tcp());
         let greatest = DataRate::from_bps_f64(self.max_receive_rate);
         match (report.intervals(), report.loss_event_rate) {
-            (Some(told), _) => self.intervals.on_report(now, rtt, told, || tcp.first_loss_interval(greatest)),
+            (Some(reported), _) => self.intervals.on_report(now, rtt, reported, || tcp.first_loss_interval(greatest)),
             (None, Some(packets)) => self.intervals.on_rate(packets),
             (None, None) => false,
         }
@@ -322,8 +322,8 @@ impl<S: PacketSize> CcidSender for Sender<S> {
         // A sample with a hold time longer than the packet's absence is ignored; one below the units of time is taken
         // as the minimum.
         let sample = ack.echo_rtt.or(by_elapsed).filter(|s| *s >= TimeDelta::ZERO);
-        let tells_losses = report.intervals().is_some() || report.loss_event_rate.is_some();
-        if let (Some(receive_rate), Some(sample), true) = (report.receive_rate, sample, tells_losses) {
+        let reports_losses = report.intervals().is_some() || report.loss_event_rate.is_some();
+        if let (Some(receive_rate), Some(sample), true) = (report.receive_rate, sample, reports_losses) {
             self.on_feedback(ack, &report, receive_rate, sent, sample);
         }
         self.acknowledged = Some(ack.acknowledged);
@@ -378,7 +378,7 @@ impl<S: PacketSize> CcidSender for Sender<S> {
         out("recv_limit_bps", finite(2.0 * self.rate.max_receive_rate()));
         out("smoothed_bps", self.smoothed.get());
         out("loss_event_rate", self.rate.loss_event_rate());
-        out("told_loss_event_rate", self.told);
+        out("told_loss_event_rate", self.reported);
         out("rtt_ms", self.rtt.map_or(f64::NAN, |r| r.get().as_millis_f64()));
         out("data_limited", f64::from(u8::from(self.was_limited)));
         out("segment_bytes", self.segment);

@@ -71,12 +71,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_is_found_once_numbers_wrap() {
+    fn acknowledged_packets_are_found_after_numbers_wrap() {
         let mut log = SentLog::default();
         let start = Seq48::new((1 << 48) - 3);
         (0..10).for_each(|n| log.push(start.add(n), sent(n as i64)));
         assert_eq!(log.acknowledge(Seq48::new(2)), Some(sent(5)));
-        assert_eq!(log.acknowledge(Seq48::new(2)), Some(sent(5)), "told twice");
+        assert_eq!(log.acknowledge(Seq48::new(2)), Some(sent(5)), "reported twice");
         assert_eq!(log.acknowledge(Seq48::new(1)), None, "older");
         assert_eq!(log.acknowledge(Seq48::new(7)), None, "not sent");
         assert_eq!(log.acknowledge(Seq48::new(6)), Some(sent(9)));

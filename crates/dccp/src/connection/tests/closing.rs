@@ -94,7 +94,7 @@ fn time_wait_answers_by_resets_at_a_bounded_rate_and_ends() {
 }
 
 #[test]
-fn abort_resets_at_once_and_tells_the_other_end() {
+fn abort_resets_at_once_and_notifies_the_other_end() {
     let mut pair = Pair::open(config(), Link::default());
     for _ in 0..100 {
         let now = pair.now;
@@ -128,7 +128,7 @@ fn nothing_is_taken_after_close() {
 }
 
 #[test]
-fn what_waits_holds_a_close_back_no_longer_than_the_other_end_is_waited_for() {
+fn queued_data_delays_a_close_by_at_most_the_give_up_time() {
     let mut pair = Pair::open(config(), Link::default());
     pair.filter = |s| s.from == S;
     for _ in 0..1_000 {
@@ -151,8 +151,8 @@ fn an_application_that_stops_listening_stops_the_sender() {
     pair.send(C, b"one");
     pair.send(C, b"two");
     pair.run(TimeDelta::from_millis(100));
-    let told = pair.sent(S, T::Ack)[0].options().contains(&DccpOption::DataDropped(&[0x91]));
-    assert!(told, "{:?}", pair.sent(S, T::Ack)[0].options());
+    let reported = pair.sent(S, T::Ack)[0].options().contains(&DccpOption::DataDropped(&[0x91]));
+    assert!(reported, "{:?}", pair.sent(S, T::Ack)[0].options());
     assert!(pair.client.peer_has_stopped_receiving());
     assert_eq!(pair.client.send(pair.now, &Message { bytes: b"x", ..Message::default() }), Err(SendError::Closed));
     // The other direction continues.

@@ -151,7 +151,7 @@ fn init_cookies_come_back_on_all_packets_of_partopen() {
 }
 
 #[test]
-fn data_on_a_request_are_refused_and_that_is_told() {
+fn data_on_a_request_is_refused_and_reported() {
     let mut pair = Pair::new(config(), Link::default());
     let mut bytes = pair.forge(C, T::Request, Seq48::new(77), None);
     bytes.extend_from_slice(b"early data");
@@ -210,13 +210,13 @@ fn no_common_ccid_ends_the_connection_at_both_ends() {
 fn a_configuration_that_is_none_is_refused() {
     use super::super::Ccids;
     let now = Timestamp::ZERO;
-    let told = |c: Config| Connection::connect(c, now).map(|_| ()).map_err(|e| e.to_string());
-    assert_eq!(told(Config { ccids: Ccids::both(77), ..config() }), Err("no controller is named `CCID 77`".into()));
-    assert!(told(Config { sequence_window: 31, ..config() }).is_err_and(|e| e.contains("sequence_window")));
-    assert!(told(Config { checksum_coverage: 16, ..config() }).is_err_and(|e| e.contains("checksum_coverage")));
+    let refusal = |c: Config| Connection::connect(c, now).map(|_| ()).map_err(|e| e.to_string());
+    assert_eq!(refusal(Config { ccids: Ccids::both(77), ..config() }), Err("no controller is named `CCID 77`".into()));
+    assert!(refusal(Config { sequence_window: 31, ..config() }).is_err_and(|e| e.contains("sequence_window")));
+    assert!(refusal(Config { checksum_coverage: 16, ..config() }).is_err_and(|e| e.contains("checksum_coverage")));
     let params = vec![(2, "no such thing".to_owned(), 1.0)];
     assert!(
-        told(Config { ccids: Ccids { params, ..Ccids::both(2) }, ..config() })
+        refusal(Config { ccids: Ccids { params, ..Ccids::both(2) }, ..config() })
             .is_err_and(|e| e.contains("no such thing"))
     );
     let ack = [0, 1, 0, 2, 6, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];

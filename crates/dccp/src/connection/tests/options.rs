@@ -52,7 +52,7 @@ fn mandatory_resets_where_it_must() {
 }
 
 #[test]
-fn ndp_counts_tell_packets_without_data() {
+fn ndp_counts_report_packets_without_data() {
     let mut pair = Pair::open(config(), Link::default());
     // Data in one direction only: the server's Acks are without data.
     for i in 0..40u8 {
@@ -64,11 +64,11 @@ fn ndp_counts_tell_packets_without_data() {
     for side in [C, S] {
         let mut run = None;
         for s in pair.log.iter().filter(|s| s.from == side) {
-            let told = s.options().iter().find_map(|o| if let O::NdpCount(n) = o { Some(*n) } else { None });
+            let reported = s.options().iter().find_map(|o| if let O::NdpCount(n) = o { Some(*n) } else { None });
             if let Some(run) = run {
-                assert_eq!(told.unwrap_or(0), run, "{side:?} {}", s.sequence);
+                assert_eq!(reported.unwrap_or(0), run, "{side:?} {}", s.sequence);
             }
-            run = Some(if s.packet_type.is_data() { 0 } else { run.or(told).unwrap_or(0) + 1 });
+            run = Some(if s.packet_type.is_data() { 0 } else { run.or(reported).unwrap_or(0) + 1 });
         }
     }
 }
@@ -100,7 +100,7 @@ fn acknowledgements_say_how_long_they_were_held() {
 }
 
 #[test]
-fn data_that_do_not_fit_the_receive_queue_are_told_dropped() {
+fn data_that_does_not_fit_the_receive_queue_is_reported_dropped() {
     let mut pair = Pair::with(
         config(),
         Config { local_port: 2_002, remote_port: 1_001, receive_capacity: 4, ..config() },
@@ -125,7 +125,7 @@ fn data_that_do_not_fit_the_receive_queue_are_told_dropped() {
 }
 
 #[test]
-fn slow_receiver_is_told_while_it_lasts() {
+fn slow_receiver_is_signalled_while_it_lasts() {
     let mut pair = Pair::open(config(), Link::default());
     pair.server().set_slow_receiver(true);
     pair.send(C, b"1");
@@ -301,7 +301,7 @@ fn data_wait_while_the_other_end_may_not_take_them() {
     let (seq, ack) = (pair.server().sequences.gss.add(1), pair.client.sequences.gss);
     let bytes = pair.forge_with(S, T::Ack, seq, Some(ack), &[O::DataDropped(&[0x80])]);
     pair.deliver(C, &bytes, 0, Ecn::NotEct);
-    let told = pair.now;
+    let reported = pair.now;
     pair.log.clear();
     pair.send(C, b"later");
     assert!(pair.sent(C, T::Data).is_empty());
@@ -311,11 +311,11 @@ fn data_wait_while_the_other_end_may_not_take_them() {
     pair.deliver(C, &bytes, 0, Ecn::NotEct);
     pair.run(TimeDelta::from_millis(100));
     let left = pair.log.iter().find(|s| s.from == C && s.packet_type.is_data()).expect("data");
-    assert_eq!(left.at.saturating_since(told), pair.client.rtt().expect("measured"));
+    assert_eq!(left.at.saturating_since(reported), pair.client.rtt().expect("measured"));
 }
 
 #[test]
-fn applications_may_say_what_they_could_not_use() {
+fn applications_may_report_unusable_data() {
     use crate::data_dropped::DropCode;
     let mut pair = Pair::open(config(), Link::default());
     let (seq, now) = (pair.client.sequences.gss, pair.now);
@@ -337,7 +337,7 @@ fn applications_may_say_what_they_could_not_use() {
 }
 
 #[test]
-fn vectors_stay_short_whatever_the_rhythm() {
+fn vectors_stay_short_for_any_pattern() {
     use super::super::Ccids;
     // Which packets acknowledge depends on the timing of both ends; no pattern may leave vectors that are never
     // acknowledged.

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn playout_that_never_goes_on_is_a_stall() {
+    fn playout_that_never_resumes_is_a_stall() {
         let mut m = FrameMeter::new();
         for i in 0..10 {
             let t = Timestamp::from_millis(40 * i);

@@ -211,12 +211,12 @@ fn queue_delay_is_weighted_by_time() {
     r.link(0, ms(9_000), DataSize::from_bytes(25_000), d(200));
     let result = r.finish(Timestamp::from_secs(10));
     let q = result.queue.as_ref().expect("a link");
-    let delay = q.delay_ms.expect("told");
+    let delay = q.delay_ms.expect("measured");
     // 5 s of 0, 4 s of 100 ms, 1 s of 200 ms.
     assert!((delay.mean - 60.0).abs() < 1e-9 && delay.p50 == 0.0 && delay.max == 200.0);
     assert!((delay.p95 - 200.0).abs() < 0.8);
-    assert!((q.bytes.expect("told").mean - 7_500.0).abs() < 1e-6);
-    assert!((result.windows[0].queue_delay_ms[0].expect("told") - 150.0).abs() < 1e-9);
+    assert!((q.bytes.expect("measured").mean - 7_500.0).abs() < 1e-6);
+    assert!((result.windows[0].queue_delay_ms[0].expect("measured") - 150.0).abs() < 1e-9);
     let link = &result.series.as_ref().expect("asked for").links[0];
     assert!(link.queue_delay_ms[49] == 0.0 && (link.queue_delay_ms[50] - 100.0).abs() < 1e-9);
     assert!(link.capacity_bps.iter().all(|c| (c - 1e6).abs() < 1e-3));
@@ -237,7 +237,7 @@ fn states_at_a_row_end_belong_to_it() {
     }
     let result = r.finish(Timestamp::from_secs(1));
     // 0.1 s at each of 1 to 9 kbit/s; nothing before the first.
-    assert!((result.flows[0].rates.target_bps.expect("told") - 5_000.0).abs() < 1e-6);
+    assert!((result.flows[0].rates.target_bps.expect("measured") - 5_000.0).abs() < 1e-6);
     let series = result.series.as_ref().expect("asked for");
     let f = &series.flows[0];
     assert_eq!(series.time_s.len(), 10);
@@ -250,7 +250,7 @@ fn states_at_a_row_end_belong_to_it() {
 }
 
 #[test]
-fn digests_tell_results_apart() {
+fn digests_distinguish_results() {
     let run = |every: i64, series| {
         let cap = Capacity::constant(DataRate::from_mbps(2));
         play(config(vec![flow("a", FlowKind::Rtp, 0)], cap, 5, series), |_, _| every)

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_forgotten_and_what_is_no_rtp_is_ignored() {
+    fn the_oldest_is_dropped_and_non_rtp_is_ignored() {
         let mut packets = FirstPackets::default();
         for frame in 0..=MAX_KEPT as u32 {
             packets.on_sent(&rtp(1, frame as u16, frame));

@@ -129,7 +129,7 @@ fn add_stations<O: FlowObserver>(
         let Some(rtp) = flow.rtp() else { continue };
         let ssrcs = Ssrcs::of(flow_seed(seed, i));
         for (&l, assist) in flow.forward.iter().filter_map(|l| Some((l, s.links[*l].assist?))) {
-            let reports_to = [(assist.tells_sender, ends.sender), (assist.tells_receiver, ends.receiver)];
+            let reports_to = [(assist.to_sender, ends.sender), (assist.to_receiver, ends.receiver)];
             for (end, (_, to)) in reports_to.into_iter().enumerate().filter(|(_, (reports, _))| *reports) {
                 let station = Station::new(StationConfig {
                     ssrc: ssrcs.stations[end],

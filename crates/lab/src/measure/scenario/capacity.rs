@@ -183,7 +183,7 @@ fn resolve_steps(text: &Text, raw: &At<Vec<At<RawStep>>>, repeat: Option<&At<Tim
     let mut steps: Vec<Step> = Vec::with_capacity(raw.value.len());
     for step in &raw.value {
         if steps.last().is_some_and(|last| last.at >= step.value.at.0) {
-            return Err(text.error(step.span.clone(), "every step must come later than the one before"));
+            return Err(text.error(step.span.clone(), "every step must be later than the previous one"));
         }
         steps.push(Step { at: step.value.at.0, rate: step.value.rate.0 });
     }

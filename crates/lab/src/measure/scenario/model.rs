@@ -107,9 +107,9 @@ pub struct Link {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Assist {
     /// Whether it reports to media senders.
-    pub tells_sender: bool,
+    pub to_sender: bool,
     /// Whether it reports to media receivers.
-    pub tells_receiver: bool,
+    pub to_receiver: bool,
     /// Interval of notices while the capacity changes little.
     pub interval: TimeDelta,
     /// Relative change of the rate since the last report that is reported at once.

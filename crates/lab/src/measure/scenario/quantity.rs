@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_state_the_fault() {
         let has = |r: Result<DataRate, String>, part: &str| {
             let e = r.expect_err(part);
             assert!(e.contains(part), "{e}");

@@ -81,7 +81,7 @@ fn resolve_links(text: &Text, raw: &RawScenario, traces: &mut Traces) -> Result<
     if !several && given.len() > 1 {
         return Err(text
             .error(given[1].0.span.clone(), "only a parking lot or a network has more than one link")
-            .help("say topology = \"parking-lot\" or \"network\", or describe the other direction in `reverse`"));
+            .help("use topology = \"parking-lot\" or \"network\", or describe the other direction in `reverse`"));
     }
     if given.len() > MAX_LINKS {
         return Err(whole(format!("more than {MAX_LINKS} links")));

@@ -38,7 +38,7 @@ impl Flows<'_> {
                 // Other controllers of a comparison may use it.
                 Some(raw) if f.controller.value != super::resolve_flow::PLACEHOLDER => Err(self
                     .text
-                    .error(raw.span.clone(), format!("the controller `{}` goes over UDP", spec.name))
+                    .error(raw.span.clone(), format!("the controller `{}` runs over UDP", spec.name))
                     .help("over DCCP go those such as \"ccid2\" and \"ccid3\"")),
                 _ => Ok(None),
             };

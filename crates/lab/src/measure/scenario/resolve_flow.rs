@@ -137,7 +137,7 @@ impl Flows<'_> {
             return Err(self
                 .text
                 .error(at, "only flows of a dumbbell have access links")
-                .help("say topology = \"dumbbell\""));
+                .help("use topology = \"dumbbell\""));
         }
         let access_rate = c.access_rate.as_ref().or(access.and_then(|a| a.rate.as_ref()));
         if let Some(zero) = access_rate.filter(|r| r.value.0.as_bps() == 0) {
@@ -175,7 +175,7 @@ impl Flows<'_> {
                     return Err(self
                         .text
                         .error(name.span.clone(), "a path names neighbouring links in the order of the file")
-                        .help("for the other direction say direction = \"reverse\""));
+                        .help("for the other direction use direction = \"reverse\""));
                 }
                 hops.push(hop);
             }
@@ -364,7 +364,7 @@ impl Flows<'_> {
         if let Some(t) = &raw.max_interval {
             plan.max_interval = positive(self.text, t)?;
             if plan.max_interval < plan.min_interval {
-                let message = format!("expected no less than the least interval, {}", plan.min_interval);
+                let message = format!("expected at least the minimum interval, {}", plan.min_interval);
                 return Err(self.text.error(t.span.clone(), message));
             }
         }

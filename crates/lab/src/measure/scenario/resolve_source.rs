@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_scenes_cannot_have_is_told_at_its_place() {
+    fn invalid_scene_options_are_reported_at_their_position() {
         for (options, word) in [
             ("{ model = \"scenes\", material = \"cartoon\" }", "cartoon"),
             ("{ model = \"scenes\", titles = 3 }", "between 0 and 1"),
@@ -180,8 +180,8 @@ mod tests {
             ("{ model = \"scenes\", burst_frames = 3 }", "has no option `burst_frames`"),
             ("{ model = \"statistical\", peak = \"1 Mbps\" }", "has no option `peak`"),
         ] {
-            let told = source(options).expect_err(word).to_string();
-            assert!(told.contains(word), "{told}");
+            let error = source(options).expect_err(word).to_string();
+            assert!(error.contains(word), "{error}");
         }
     }
 }

@@ -88,11 +88,11 @@ impl Flows<'_> {
             }
             (_, _, _, Some(rate)) => Err(self
                 .text
-                .error(rate.span.clone(), "a live source's `rate` goes with none of `size`, `idle` and `arrivals`")
+                .error(rate.span.clone(), "a live source's `rate` excludes `size`, `idle` and `arrivals`")
                 .help("leave `rate` out, or the others")),
             (_, Some(_), Some(arrivals), _) => Err(self
                 .text
-                .error(arrivals.span.clone(), "`idle` makes one source's objects, `arrivals` flows that come and go")
+                .error(arrivals.span.clone(), "`idle` is for one source's objects, `arrivals` for short flows")
                 .help("leave one of them out")),
             (None, _, Some(arrivals), _) => Err(self
                 .text
@@ -101,7 +101,7 @@ impl Flows<'_> {
             _ => Err(self
                 .text
                 .error(span.clone(), "an on-off flow needs both `size` and `idle`")
-                .help("short flows that come and go have `size` and `arrivals`")),
+                .help("short flows have `size` and `arrivals`")),
         }
     }
 

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_encoder_cannot_have_is_told_at_its_place() {
+    fn invalid_encoder_options_are_reported_at_their_position() {
         for (options, word) in [
             ("{ model = \"encoder\", codec = \"H265\" }", "no codec is named"),
             ("{ model = \"encoder\", clip = \"talking-had\" }", "talking-had"),
@@ -128,8 +128,8 @@ mod tests {
             ("{ model = \"encoder\", slice_size = \"1 B\" }", "bytes in a slice"),
             ("{ model = \"trace\", file = \"x\", clip = \"sports\" }", "has no option `clip`"),
         ] {
-            let told = source(options).expect_err(word).to_string();
-            assert!(told.contains(word), "{told}");
+            let error = source(options).expect_err(word).to_string();
+            assert!(error.contains(word), "{error}");
         }
     }
 

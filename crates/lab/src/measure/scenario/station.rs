@@ -45,8 +45,8 @@ pub(super) enum RawTells {
 pub(super) fn resolve(text: &Text, raw: &RawAssist) -> Result<Assist, InputError> {
     let time = |t: &Option<At<Time>>| t.as_ref().map(|t| positive(text, t)).transpose();
     Ok(Assist {
-        tells_sender: raw.tells != RawTells::Receiver,
-        tells_receiver: raw.tells != RawTells::Sender,
+        to_sender: raw.tells != RawTells::Receiver,
+        to_receiver: raw.tells != RawTells::Sender,
         interval: time(&raw.interval)?.unwrap_or(TimeDelta::from_secs(1)),
         threshold: raw.threshold.as_ref().map_or(Ok(0.05), |p| probability(text, p))?,
         delay: raw.delay.map_or(TimeDelta::from_millis(20), |t| t.0),
@@ -57,12 +57,12 @@ pub(super) fn resolve(text: &Text, raw: &RawAssist) -> Result<Assist, InputError
 /// An end accepts reports of one station.
 pub(super) fn check_stations(text: &Text, links: &[Link], flows: &[Flow]) -> Result<(), InputError> {
     for f in flows.iter().filter(|f| f.rtp().is_some()) {
-        let told = |tells: fn(&Assist) -> bool| {
+        let reporting = |tells: fn(&Assist) -> bool| {
             f.forward.iter().filter(|l| links[**l].assist.is_some_and(|a| tells(&a))).count()
         };
-        for (end, count) in [("sender", told(|a| a.tells_sender)), ("receiver", told(|a| a.tells_receiver))] {
+        for (end, count) in [("sender", reporting(|a| a.to_sender)), ("receiver", reporting(|a| a.to_receiver))] {
             if count > 1 {
-                let message = format!("{count} links on the way of `{}` tell its {end}; one may", f.name);
+                let message = format!("{count} links on the path of `{}` report to its {end}; at most one may", f.name);
                 return Err(InputError::whole(&text.file, message).field("links"));
             }
         }

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_was_meant() {
+    fn finds_the_intended_name() {
         let known = ["gcc", "gcc-remb", "nada", "scream"];
         assert_eq!(nearest("naba", known), Some("nada"));
         assert_eq!(nearest("SCREAM", known), Some("scream"));

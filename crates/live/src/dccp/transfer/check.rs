@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_late_and_double_datagrams_are_told_apart() {
+    fn lost_late_and_duplicate_datagrams_are_distinguished() {
         let mut c = Checker::default();
         for n in [0, 1, 4, 3, 3, 1, 5] {
             c.take(&datagram(n, 40), Ecn::NotEct);

@@ -117,7 +117,7 @@ impl Receiving {
         if now >= self.next_look {
             self.next_look = now + looks.every;
             self.ccid = socket.ccids().map(|c| c.1).or(self.ccid);
-            (looks.tell)(&self.state(socket));
+            (looks.report_to)(&self.state(socket));
         }
     }
 
@@ -136,8 +136,8 @@ impl Receiving {
     }
 
     /// The report at the end, after a last progress report.
-    pub(super) fn report(self, socket: &DccpSocket, tell: &mut dyn FnMut(&Look)) -> ReceiveReport {
-        tell(&self.state(socket));
+    pub(super) fn report(self, socket: &DccpSocket, report_to: &mut dyn FnMut(&Look)) -> ReceiveReport {
+        report_to(&self.state(socket));
         let tally = self.checker.tally();
         let seconds = self.first.map_or(0.0, |f| (self.last - f).as_secs_f64());
         let expected = tally.datagrams + tally.lost;
@@ -175,5 +175,5 @@ pub fn receive_all(
             break;
         }
     }
-    receiving.report(socket, looks.tell)
+    receiving.report(socket, looks.report_to)
 }

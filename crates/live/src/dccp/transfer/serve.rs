@@ -53,8 +53,8 @@ impl Open {
             if !had_data {
                 observer.on_data(&self.socket);
             }
-            let tell = &mut |look: &Look| observer.on_look(&self.socket, look);
-            self.receiving.look(&self.socket, &mut Looks { every, tell });
+            let report_to = &mut |look: &Look| observer.on_look(&self.socket, look);
+            self.receiving.look(&self.socket, &mut Looks { every, report_to });
         }
         progress
     }

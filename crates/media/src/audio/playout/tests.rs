@@ -105,7 +105,7 @@ fn a_pause_is_silence_and_no_loss() {
 }
 
 #[test]
-fn what_is_lost_behind_a_pause_is_counted() {
+fn losses_after_a_pause_are_counted() {
     let mut p = AudioPlayout::new(AudioDelay::fixed(delta(60)));
     p.set_capture_time(FIRST, ms(0));
     p.on_packet(ms(20), &AudioPacket { silence: true, ..packet(0) });
@@ -118,7 +118,7 @@ fn what_is_lost_behind_a_pause_is_counted() {
 }
 
 #[test]
-fn an_adaptive_delay_settles_at_what_packets_need() {
+fn an_adaptive_delay_settles_at_the_required_delay() {
     let mut p = AudioPlayout::new(AudioDelay::up_to(delta(400)));
     let mut slots = vec![];
     // 20 ms of packet time, 30 ms of path, 0 to 28 ms of jitter; every 50th packet is quiet.
@@ -204,7 +204,7 @@ fn the_length_of_packets_is_learnt_from_timestamps() {
 }
 
 #[test]
-fn a_stream_that_ends_goes_quiet_and_another_begins() {
+fn a_stream_ends_in_silence_and_another_begins() {
     let mut p = AudioPlayout::new(AudioDelay::fixed(delta(60)));
     p.on_packet(ms(0), &packet(0));
     let slots = heard(&mut p, 60_000);
@@ -222,13 +222,13 @@ fn a_stream_that_ends_goes_quiet_and_another_begins() {
 proptest! {
     /// For any input time advances without gaps, memory is bounded, and counts add up.
     #[test]
-    fn whatever_arrives_is_played_in_order(
+    fn any_arrivals_are_played_in_order(
         steps in proptest::collection::vec(
             (0i64..60, -30i64..30, -40i64..40, proptest::option::of(1u32..6_000), any::<[bool; 3]>()), 1..300),
-        min in 0i64..100, range in 0i64..500, told: bool,
+        min in 0i64..100, range in 0i64..500, synchronised: bool,
     ) {
         let mut p = AudioPlayout::new(AudioDelay { min: delta(min), max: delta(min + range) });
-        if told {
+        if synchronised {
             p.set_capture_time(FIRST, ms(0));
         }
         let (mut now, mut n, mut end, mut played, mut taken) = (0, 100i64, None::<Timestamp>, 0u64, 0u64);

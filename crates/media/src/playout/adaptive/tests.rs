@@ -52,7 +52,7 @@ fn play(p: &mut Playout, list: &[(Timestamp, MediaPacket)]) -> Vec<Played> {
             while let Some(e) = p.poll(at) {
                 events.push(((e.rtp_timestamp.wrapping_add(50_000) / (33 * 90)) as usize, e));
             }
-            assert!(events.len() > before, "an event that is told comes");
+            assert!(events.len() > before, "an announced event occurs");
         }
     };
     for (at, packet) in list {
@@ -103,7 +103,7 @@ fn on_a_quiet_path_little_is_added() {
 }
 
 #[test]
-fn playout_waits_for_what_nearly_all_frames_need() {
+fn playout_delay_covers_nearly_all_frames() {
     for synchronised in [false, true] {
         let mut r = rng();
         let mut jitter = 0.0;
@@ -145,7 +145,7 @@ fn a_longer_path_moves_playout_at_once_and_a_shorter_one_slowly() {
 }
 
 #[test]
-fn what_comes_behind_the_deadline_is_discarded() {
+fn frames_after_the_deadline_are_discarded() {
     for (delay, played) in [(398.0, true), (398.1, false)] {
         let mut p = adaptive(true);
         let list = arrivals(60, |frame, _, at| Some(at + ms(if frame == 30 { delay } else { 40.0 })));
@@ -226,7 +226,7 @@ fn clocks_that_drift_do_not_matter() {
 }
 
 #[test]
-fn capture_times_that_are_told_late_change_nothing_on_the_screen() {
+fn late_capture_times_change_nothing_on_the_screen() {
     let list = arrivals(200, |frame, _, at| Some(at + ms(40.0 + (frame % 7) as f64)));
     let mut p = adaptive(false);
     let first = play(&mut p, &list[..300]);
@@ -241,7 +241,7 @@ fn capture_times_that_are_told_late_change_nothing_on_the_screen() {
 }
 
 #[test]
-fn a_path_longer_than_the_deadline_is_followed_once_delays_begin_anew() {
+fn a_path_longer_than_the_deadline_is_followed_after_a_restart_of_delays() {
     for synchronised in [false, true] {
         let mut p = adaptive(synchronised);
         // Half a second longer from frame 100 on: everything is discarded until delays are measured again at frame 120.
@@ -250,7 +250,7 @@ fn a_path_longer_than_the_deadline_is_followed_once_delays_begin_anew() {
         let first = play(&mut p, &list[..360]);
         assert_eq!(first.iter().filter(|e| e.1.delay.is_some()).count(), 100);
         assert_eq!((p.stats().played, p.stats().discarded), (100, 60));
-        p.begin_delays_anew(list[360].0, list[360].1.rtp_timestamp);
+        p.restart_delays(list[360].0, list[360].1.rtp_timestamp);
         let second = play(&mut p, &list[360..]);
         assert_eq!((second.len(), p.stats().played, p.stats().discarded), (180, 280, 60));
         assert!(second[1..].iter().all(|e| (542.0..542.2).contains(&latency(e))), "{synchronised}");
@@ -297,7 +297,7 @@ proptest! {
     fn anything_may_arrive(
         list in proptest::collection::vec((0i64..20, 0u64..60_000, any::<u32>(), 0u8..12, 0u64..3_000), 1..300),
         wild: bool,
-        told: bool,
+        synchronised: bool,
         clocks in proptest::collection::vec((0usize..300, 0i64..500), 0..4),
         patience in proptest::option::of(0i64..200),
         min in 0i64..150,
@@ -309,11 +309,11 @@ proptest! {
         };
         let mut p = Playout::adaptive(config);
         let mut now = Timestamp::from_secs(1);
-        if told {
+        if synchronised {
             p.set_capture_time(now.as_millis() as u32 * 90, now);
         }
         // A clock that is set back can make frames late that arrived in time.
-        let moving = !told || wild || !clocks.is_empty();
+        let moving = !synchronised || wild || !clocks.is_empty();
         let (mut total, mut events, mut last) = (0, 0, NEVER);
         for (i, (gap, sequence, timestamp, flags, size)) in list.into_iter().enumerate() {
             now += TimeDelta::from_millis(gap);

@@ -70,7 +70,7 @@ fn nothing_is_scored_before_anything_is_shown() {
 }
 
 #[test]
-fn what_comes_late_twice_or_from_nowhere_is_counted() {
+fn late_duplicate_and_unknown_frames_are_counted() {
     let mut m = meter(90);
     m.on_received(5, Decoded::Intact, &flat(1));
     for i in 0..4 {
@@ -90,7 +90,7 @@ fn what_comes_late_twice_or_from_nowhere_is_counted() {
 }
 
 #[test]
-fn what_waits_is_bounded() {
+fn waiting_frames_are_bounded() {
     let mut m = meter(3);
     for i in 0..1_000 {
         m.on_reference(i * STEP, &flat(i as u8));

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_comes_to_lie_between_alpha_and_beta() {
+    fn the_queue_settles_between_alpha_and_beta() {
         for start in [30, 60] {
             let mut w = Window { cwnd: start * MSS, ssthresh: 2 * MSS, mss: MSS };
             let seen = rounds(&mut w, 40.0, 60);

@@ -30,7 +30,7 @@ impl Sender {
         self.reduce(Congestion::Ecn);
         self.window.cwnd = self.window.ssthresh;
         self.ecn_point = self.high;
-        self.tell_reduced = true;
+        self.signal_cwr = true;
     }
 
     /// RFC 6675, section 5, step 4; RFC 6582, section 3.2, steps 2 and 3.

@@ -43,7 +43,7 @@ impl Sender {
             self.window = initial_window(&self.config);
             self.avoidance = Avoidance::new(self.config.variant);
             self.rto = Rto::new(self.config.min_rto);
-            self.tell_reduced = false;
+            self.signal_cwr = false;
         }
         let opens = self.config.handshake && !goes_on;
         self.board.clear();

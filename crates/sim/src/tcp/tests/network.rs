@@ -210,7 +210,7 @@ fn vegas_keeps_one_to_three_segments_in_the_queue() {
 }
 
 #[test]
-fn a_stream_goes_at_its_rate_and_catches_up_after_a_gap() {
+fn a_stream_keeps_its_rate_and_catches_up_after_a_gap() {
     // Full segments of 1,000 bytes at 80 kbit/s: one every 100 ms.
     let mut w = Wire::new(config(), Workload::Stream { rate: DataRate::from_kbps(80) }, &[]);
     w.run(Timestamp::from_millis(10_050));
@@ -261,8 +261,8 @@ fn a_persistent_connection_keeps_its_window_until_it_is_idle_for_long() {
 }
 
 #[test]
-fn data_over_the_active_time_tells_what_a_source_gets_while_it_sends() {
-    // 125 kB a second for at most a second, then 9 s of silence.
+fn data_over_the_active_time_is_the_rate_while_a_source_sends() {
+    // 125 kB per second for at most a second, then 9 s of silence.
     let workload = Workload::OnOff {
         size: Distribution::Constant { value: 125_000.0 },
         off: Distribution::Constant { value: 9.0 },

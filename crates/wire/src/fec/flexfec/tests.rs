@@ -145,7 +145,7 @@ fn malformed_payloads() {
 }
 
 #[test]
-fn what_the_format_cannot_tell_is_not_written() {
+fn what_the_format_cannot_express_is_not_written() {
     let grid = Block { ssrc: 1, base: 0, shape: Shape::Grid { columns: 1, rows: 0 } };
     let empty = Block { shape: Shape::Grid { columns: 0, rows: 2 }, ..grid };
     for (blocks, fine) in [
@@ -179,7 +179,7 @@ fn any_blocks() -> impl Strategy<Value = Vec<Block>> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(blocks in any_blocks(), flags in 0u16..0x4000, timestamp: u32, length: u16, bytes in vec(any::<u8>(), 0..20), zeros in 0u32..1_000) {
+    fn written_packets_are_read_back(blocks in any_blocks(), flags in 0u16..0x4000, timestamp: u32, length: u16, bytes in vec(any::<u8>(), 0..20), zeros in 0u32..1_000) {
         let repair = Repair { recovery: Recovery { flags, timestamp, length }, blocks: Blocks::Own(&blocks), payload: Octets { bytes: &bytes, zeros } };
         let ssrcs: Vec<u32> = blocks.iter().map(|b| b.ssrc).collect();
         let mut out = vec![];

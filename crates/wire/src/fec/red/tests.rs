@@ -90,7 +90,7 @@ fn malformed_payloads() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_packets_are_read_back(
         blocks in vec((0u8..128, 0u16..0x4000, vec(any::<u8>(), 0..20), 0u32..1_000), 0..5),
         payload_type in 0u8..128, bytes in vec(any::<u8>(), 0..20), zeros in 0u32..2_000,
     ) {

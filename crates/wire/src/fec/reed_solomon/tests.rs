@@ -21,7 +21,7 @@ fn the_two_formats_of_the_figures() {
 }
 
 #[test]
-fn what_a_field_can_tell() {
+fn ranges_of_fields() {
     assert_eq!([1, 17].map(Field::new), [None, None]);
     assert_eq!([2, 4, 8, 16].map(|m| field(m).max_symbols()), [3, 15, 255, 65_535]);
     assert_eq!(Field::default(), field(8));

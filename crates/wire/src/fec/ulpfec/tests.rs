@@ -135,7 +135,7 @@ fn the_long_mask_is_taken_where_needed() {
 }
 
 #[test]
-fn what_the_format_cannot_tell_is_not_written() {
+fn what_the_format_cannot_express_is_not_written() {
     let level = |bits, zeros| Level { mask: Mask::from_bits(bits), payload: Octets { bytes: &[], zeros } };
     for (levels, fine) in [
         (vec![], false),
@@ -175,7 +175,7 @@ fn malformed_payloads() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_packets_are_read_back(
         flags in 0u16..0x4000, timestamp: u32, length: u16, base: u16,
         parts in vec((1u64..1 << 48, any::<bool>(), vec(any::<u8>(), 0..20), 0u32..30), 1..5),
     ) {

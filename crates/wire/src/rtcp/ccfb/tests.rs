@@ -102,7 +102,7 @@ fn metric() -> impl Strategy<Value = Metric> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_packets_are_read_back(
         sender: u32,
         rts: u32,
         streams in proptest::collection::vec((any::<u32>(), any::<u16>(), proptest::collection::vec(metric(), 0..60)), 0..5),

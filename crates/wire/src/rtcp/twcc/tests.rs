@@ -168,7 +168,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u16, Option<i64>)>> {
 
 proptest! {
     #[test]
-    fn what_is_built_is_read(base: u16, steps in arrivals(), start in -1_000_000_000i64..1_000_000_000_000) {
+    fn built_packets_are_read_back(base: u16, steps in arrivals(), start in -1_000_000_000i64..1_000_000_000_000) {
         let mut b = Builder::new(1, 2, 3, base, Timestamp::from_micros(start)).with_max_size(60_000);
         let (mut sequence, mut us, mut want) = (base, start, vec![]);
         for (gap, step) in steps {

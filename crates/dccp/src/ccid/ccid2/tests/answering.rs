@@ -115,12 +115,12 @@ fn lost_and_marked_acknowledgements_raise_ack_ratio() {
 
 #[test]
 fn data_of_the_other_end_are_no_lost_acknowledgements() {
-    let run = |told: bool| {
+    let run = |reported: bool| {
         let mut d = with(plain()).grown_to(45);
         for _ in 0..6 {
             // A DCCP-Data takes a number before each window's acknowledgements.
             d.own += 1;
-            if told {
+            if reported {
                 d.s.on_unacknowledging_packet(d.now, Seq48::new(d.own), None);
             }
             d.round();

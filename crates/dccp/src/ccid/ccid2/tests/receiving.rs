@@ -103,7 +103,7 @@ fn marks_at_once_but_once_a_round_trip() {
 }
 
 #[test]
-fn tells_how_long_it_has_waited() {
+fn reports_how_long_it_has_waited() {
     for (held, want) in [(0, None), (200_000, Some(20_000)), (999, None), (1_000, Some(100))] {
         let mut r = receiver();
         r.on_packet(&packet(0, 1));
@@ -124,10 +124,10 @@ fn tells_how_long_it_has_waited() {
         r.write_options(at(1_000) + TimeDelta::from_micros(held), &mut w);
         w.finish();
         let packet = parse(&out, 0).expect("our own");
-        let told = packet.options.iter().find_map(|o| match o {
+        let reported = packet.options.iter().find_map(|o| match o {
             Ok(DccpOption::ElapsedTime(t)) => Some(t),
             _ => None,
         });
-        assert_eq!(told, want, "{held} us");
+        assert_eq!(reported, want, "{held} us");
     }
 }

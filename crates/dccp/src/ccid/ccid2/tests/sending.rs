@@ -134,7 +134,7 @@ fn the_window_is_halved_down_to_one() {
 }
 
 #[test]
-fn a_mark_is_a_loss_that_came() {
+fn a_mark_is_a_loss_of_a_received_packet() {
     let mut d = with(plain()).grown_to(20);
     d.fill();
     let n = d.sent;

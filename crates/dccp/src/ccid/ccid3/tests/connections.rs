@@ -55,7 +55,7 @@ fn ccid_3_takes_the_rate_of_the_equation() {
 }
 
 #[test]
-fn feedback_comes_once_a_round_trip_with_all_that_it_needs() {
+fn feedback_is_sent_once_per_round_trip_with_all_options() {
     let mut p = pair(Ccids::both(3), Link::default());
     // No loss, so a low limit on the input.
     for _ in 0..500 {

@@ -107,10 +107,10 @@ proptest! {
                 prop_assert!(!receiver.wants_ack(now));
                 let packet = crate::packet::parse(&bytes, 0).expect("our own");
                 let report = Report::read(acknowledged, &packet.options);
-                let told = report.intervals().expect("intervals");
-                prop_assert!(report.receive_rate.is_some() && !told.is_empty());
+                let reported = report.intervals().expect("intervals");
+                prop_assert!(report.receive_rate.is_some() && !reported.is_empty());
                 // In order and without gaps, all of them before the packet acknowledged.
-                for pair in told.windows(2) {
+                for pair in reported.windows(2) {
                     prop_assert_eq!(pair[0].0.since(pair[1].0), (pair[1].1.lossless + pair[1].1.lossy) as i64);
                     prop_assert!(pair[0].1.lossy > 0);
                 }

@@ -219,7 +219,7 @@ fn the_smoothed_rate_follows_slowly_up_and_faster_down() {
 }
 
 #[test]
-fn packets_told_corrupt_count_as_marked() {
+fn packets_reported_corrupt_count_as_marked() {
     let mut n = Net::new(3, &[]);
     n.run(600, clean);
     assert_eq!(n.metric("loss_event_rate"), 0.0);

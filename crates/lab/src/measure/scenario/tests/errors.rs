@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn says_where_what_and_how() {
+fn errors_state_position_fault_and_remedy() {
     let add = |lines: &str| format!("{SMALL}{lines}\n");
     let tcp = |fields: &str| add(&format!("[tcp.x]\nalgorithm = \"vegas\"\n{fields}"));
     let change = |from: &str, to: &str| {
@@ -58,7 +58,7 @@ fn says_where_what_and_how() {
                 "\"2 Mbps\"",
                 "{ steps = [{ at = \"0 s\", rate = \"1 Mbps\" }, { at = \"0 s\", rate = \"1 Mbps\" }] }",
             ),
-            &["links.bottleneck.rate.steps[1]", "later than the one before"],
+            &["links.bottleneck.rate.steps[1]", "later than the previous one"],
         ),
         (
             change("\"2 Mbps\"", "{ steps = [{ at = \"0 s\", rate = \"1 Mbps\" }], repeat = \"0 s\" }"),

@@ -164,9 +164,9 @@ fn an_end_heeds_one_base_station() {
     let file = parse(&text("receiver")).unwrap_or_else(|e| panic!("{e}"));
     let s = file.scenario(None, Some("fixed"), &registry).expect("resolves");
     let assist = s.links[2].assist.expect("a station");
-    assert_eq!((assist.tells_sender, assist.tells_receiver), (false, true));
+    assert_eq!((assist.to_sender, assist.to_receiver), (false, true));
     assert_eq!((assist.interval, assist.drain), (TimeDelta::from_secs(1), Some(TimeDelta::from_secs(1))));
-    assert!(s.links[0].assist.is_some_and(|a| a.tells_sender) && s.links[1].assist.is_none());
+    assert!(s.links[0].assist.is_some_and(|a| a.to_sender) && s.links[1].assist.is_none());
     let e = parse(&text("both")).expect_err("two stations");
-    assert!(e.to_string().contains("2 links on the way of `video` tell its sender"), "{e}");
+    assert!(e.to_string().contains("2 links on the path of `video` report to its sender"), "{e}");
 }

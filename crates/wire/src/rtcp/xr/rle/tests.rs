@@ -138,9 +138,9 @@ proptest! {
         }
         let mut chunks = vec![];
         let trace = RleBlock::encode(3, begin, thinning, bits.iter().copied(), 100_000, &mut chunks);
-        let told = bits.len().min(MAX_RANGE.into());
-        prop_assert_eq!(usize::from(trace.end.wrapping_sub(begin)), told);
-        let want: Vec<_> = bits[..told].iter().enumerate().map(|(i, bit)| (begin.wrapping_add(i as u16), *bit))
+        let covered = bits.len().min(MAX_RANGE.into());
+        prop_assert_eq!(usize::from(trace.end.wrapping_sub(begin)), covered);
+        let want: Vec<_> = bits[..covered].iter().enumerate().map(|(i, bit)| (begin.wrapping_add(i as u16), *bit))
             .filter(|(s, _)| s % (1 << thinning) == 0).collect();
         prop_assert_eq!(usize::from(trace.reported()), want.len());
         prop_assert!(trace.packets().eq(want.iter().copied()));
@@ -156,11 +156,11 @@ proptest! {
         let mut chunks = vec![];
         let trace = RleBlock::encode(3, begin, 0, pattern.iter().copied(), size, &mut chunks);
         prop_assert!(written(Block::LossRle(trace)).len() <= size.max(RLE_HEADER));
-        let told = usize::from(trace.reported());
-        prop_assert!(trace.packets().map(|p| p.1).eq(pattern[..told].iter().copied()));
+        let covered = usize::from(trace.reported());
+        prop_assert!(trace.packets().map(|p| p.1).eq(pattern[..covered].iter().copied()));
         // It stopped for lack of room only: one more bit would have needed one more chunk than fits.
         let most = size.saturating_sub(RLE_HEADER) / 4 * 2;
-        prop_assert!(told == pattern.len() || fewest(&pattern[..=told]) > most);
+        prop_assert!(covered == pattern.len() || fewest(&pattern[..=covered]) > most);
     }
 
     #[test]
