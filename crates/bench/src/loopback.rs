@@ -6,6 +6,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -37,7 +38,7 @@ pub enum Transport {
 }
 
 /// The result of a measurement.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Speed {
     /// Application data received, bit/s.
     pub goodput_bps: f64,

@@ -169,7 +169,8 @@ impl Namespace {
     pub fn command(program: &str) -> Result<Command, SetupError> {
         for needed in [program, "setpriv", "unshare"] {
             if !is_program(needed) {
-                let hint = package(needed).map_or(String::new(), |p| format!(" (Debian package: {p})"));
+                let package = package(needed).map_or(String::new(), |p| format!(" (Debian package: {p})"));
+                let hint = format!("{package}{}", path_hint());
                 let source = io::ErrorKind::NotFound.into();
                 return Err(SetupError::Program { program: needed.to_owned(), source, hint });
             }
@@ -181,8 +182,11 @@ impl Namespace {
 
     /// Starts a [`Self::command`] in the namespace. Errors: the system refused.
     pub fn start(&self, mut command: Command) -> Result<Process, SetupError> {
+        let program = command.get_program().to_string_lossy().into_owned();
         let child = self.run(move || command.spawn())?;
-        Ok(Process { child: child.map_err(|e| SetupError::new("cannot start a program", e))? })
+        // Refused where no program of that name in PATH may be executed: no privilege of ours would help.
+        let failed = |source| SetupError::Program { program, source, hint: path_hint() };
+        Ok(Process { child: child.map_err(failed)? })
     }
 }
 
@@ -194,6 +198,12 @@ impl Drop for Namespace {
             let _ = thread.join();
         }
     }
+}
+
+/// Where programs are looked for, as an addition to a message.
+fn path_hint() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("; programs are looked for in PATH, which is \"{path}\"")
 }
 
 /// Whether a program is there to be started.

@@ -1,5 +1,6 @@
 //! A live run compared with its simulated twin.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use weir_lab::measure::results::{FlowKind, RunResult};
@@ -10,7 +11,7 @@ const UTILISATION: f64 = 0.10;
 const QUEUE_DELAY_MS: f64 = 20.0;
 
 /// One flow, live and simulated.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct FlowDifference {
     /// Its name.
     pub name: String,
@@ -25,7 +26,7 @@ pub struct FlowDifference {
 }
 
 /// Both runs of one scenario and seed; pairs are live and simulated.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Difference {
     /// Scenario, variant and controller.
     pub label: String,

@@ -8,7 +8,7 @@ use weir_live::emulate::flow_of;
 use weir_live::tun::Side;
 use weir_path::DropReason;
 use weir_sim::{AgentId, LinkId, Observer, Packet, Place};
-use weir_units::{DataSize, Timestamp};
+use weir_units::{DataSize, Ecn, Timestamp};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -126,7 +126,12 @@ impl Observer for LiveObserver {
     }
     fn on_delivered(&mut self, now: Timestamp, _: AgentId, from: AgentId, packet: &Packet) {
         match self.carried(from, packet) {
-            Some((flow, Carried::Media(size))) => self.recorder.received(flow, now, packet.sent, size),
+            Some((flow, Carried::Media(size))) => {
+                self.recorder.received(flow, now, packet.sent, size);
+                if packet.ecn == Ecn::Ce {
+                    self.recorder.received_marked(flow);
+                }
+            }
             Some((flow, Carried::Repair(_))) => self.recorder.repair_received(flow, now),
             None => {}
         }

@@ -6,15 +6,16 @@ pub(crate) mod call;
 pub(crate) mod dccp;
 mod emulate;
 mod pcap;
+mod quality;
 
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use pcap::{At, PcapArgs};
+pub(crate) use quality::{ClipArgs, Luma, QualityArgs};
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use weir_media::FrameRate;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,8 +28,8 @@ Examples:
   weir scenario show quick > mine.toml  a scenario to start from
 
 Exit codes: 0 all went well; 1 a run or a write failed; 2 the command line or a file that it names is wrong;
-130 interrupted by Ctrl-C (files that are there are whole).
-Environment: NO_COLOR turns colours off.";
+130 interrupted by Ctrl-C or SIGTERM (files that are there are whole).
+Environment: NO_COLOR turns colours off; COLUMNS sets the width of tables.";
 
 #[cfg(target_os = "linux")]
 #[derive(clap::Args, Debug)]
@@ -58,6 +59,10 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run scenarios under several controllers, print a table and write a report
     #[command(after_help = "\
+Ctrl-C or SIGTERM shows what has finished, over as many runs of one controller as of another, and says what is missing.
+Durations: without arguments some 4 s on one core; a run of 300 s of one call takes 20 to 100 ms, with a real encoder up to
+a minute. Progress says how long the rest takes. Up to 1000000 runs; of more than 10000 the statistics alone are kept.
+
 Examples:
   weir compare
   weir compare --scenario responsiveness --scenario my-link.toml --runs 10 --out results
@@ -65,8 +70,12 @@ Examples:
     Compare(CompareArgs),
     /// Run a paper's experiments and compare its numbers with the measured ones
     #[command(after_help = "\
+Durations: rmcat-comparison some seconds; the others minutes, up to an hour with all their runs on one core (fbra's and
+dccp-video's have real encoders). --runs 1 is a first look; progress says how long the rest takes.
+
 Examples:
   weir reproduce rmcat-comparison
+  weir reproduce fbra --runs 1 --out fbra
   weir reproduce rmcat-comparison --table 2 --json --runs 20
   weir reproduce rmcat-comparison --out paper --figures svg,pdf
   weir reproduce papers/my-paper        a folder with a reproduce.toml")]
@@ -77,12 +86,15 @@ Examples:
   weir run quick
   weir run random-loss --variant 5% --controller nada --seed 3
   weir run my-link.toml --json
-  weir run responsiveness --controller gcc --series out")]
+  weir run quick --json | jq '.flows[] | {name, loss, delay: .one_way_delay_ms.p95}'
+  weir run responsiveness --controller gcc --series out
+A run of 300 s of one call takes 20 to 100 ms on one core, with a real encoder up to a minute.")]
     Run(RunArgs),
     /// List controllers, scenarios, papers, codecs or disciplines
     #[command(after_help = "\
 Examples:
   weir list scenarios
+  weir list scenarios --json | jq -r '.scenarios[].name'
   weir list controllers --params        every parameter with its unit, range and default")]
     List(ListArgs),
     /// Check, show and describe scenario files
@@ -94,6 +106,16 @@ Examples:
     Scenario {
         #[command(subcommand)]
         command: ScenarioCommand,
+    },
+    /// Print the JSON schema of what a command prints with --json
+    #[command(after_help = "\
+Examples:
+  weir schema run > run.schema.json
+  weir schema compare | jq '.properties | keys'")]
+    Schema {
+        /// The command: compare, run, reproduce, quality, list, bench, emulate or testbed
+        #[arg(value_name = "COMMAND")]
+        command: String,
     },
     /// Write the packets of one run as pcapng, for Wireshark and tshark
     #[command(after_help = "\
@@ -138,7 +160,8 @@ Examples:
     /// Measure the quality of video against its reference: PSNR, SSIM, detail and motion
     #[command(after_help = "\
 Files are YUV4MPEG2 (.y4m) or, with --size, raw I420; - is standard input. A built-in clip may replace a file. PSNR of
-equal pictures is reported as 100 dB. ssim_tiled has adjacent 8x8 windows, ssim_overlapped is that of ffmpeg's filter for
+equal pictures is reported as 100 dB. With libvmaf (--features vmaf) VMAF is measured too, by the model vmaf_v0.6.1.
+ssim_tiled has adjacent 8x8 windows, ssim_overlapped is that of ffmpeg's filter for
 luma, ssim_gaussian that of Wang et al. 2004. SI and TI are those of ITU-T P.910.
 
 Examples:
@@ -173,7 +196,7 @@ Examples:
 Each figure is CPU time of one thread: one run to warm up, then the best of 3. ns-3's are measured in the same way, in the
 same call, by benches/compare in Weir's repository, and need g++ and libns3-dev (apt-get install g++ libns3-dev);
 without them '-' is printed. DCCP over UDP, UDP and kernel TCP on the loopback device follow, in wall-clock time. Use a
-release build: cargo run --release -- bench
+release build: cargo run --release -- bench. It takes some minutes, with ns-3 more.
 
 Examples:
   weir bench
@@ -317,6 +340,9 @@ pub(crate) struct ListArgs {
     /// With controllers and disciplines: their parameters as well
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) params: bool,
+    /// Print one JSON object instead of a table, parameters included
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(clap::Args, Debug)]
@@ -380,68 +406,4 @@ pub(crate) enum Ns3 {
     Always,
     /// Leave it out
     Never,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct QualityArgs {
-    /// The reference: a file, - or a built-in clip
-    #[arg(value_name = "REFERENCE", value_hint = ValueHint::FilePath)]
-    pub(crate) reference: String,
-    /// The distorted video: a file or -
-    #[arg(value_name = "DISTORTED", value_hint = ValueHint::FilePath)]
-    pub(crate) distorted: String,
-    /// Size of raw I420, and of a clip without one
-    #[arg(long, value_name = "WxH", value_parser = crate::values::size)]
-    pub(crate) size: Option<(u32, u32)>,
-    /// Pictures a second of raw I420, and of a clip without one
-    #[arg(long, value_name = "R", default_value = "30", value_parser = crate::values::frame_rate)]
-    pub(crate) rate: FrameRate,
-    /// The luma measured by SI and TI: as stored, or stretched from 16..235 to 0..255 as in ffmpeg's siti
-    #[arg(long, value_name = "RANGE", value_enum, default_value = "stored")]
-    pub(crate) luma: Luma,
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write each picture's numbers as CSV
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) frames: Option<PathBuf>,
-    /// Write the cumulative distributions as CSV
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) cdf: Option<PathBuf>,
-    /// No progress bar and no remarks on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Luma {
-    /// As it is stored
-    Stored,
-    /// Stretched from 16..235 to 0..255
-    Stretched,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct ClipArgs {
-    /// Its name, with an optional size and rate: NAME:640x480@15
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    /// Size; 640x480 if absent
-    #[arg(long, value_name = "WxH", value_parser = crate::values::size)]
-    pub(crate) size: Option<(u32, u32)>,
-    /// Pictures a second; 30 if absent
-    #[arg(long, value_name = "R", value_parser = crate::values::frame_rate)]
-    pub(crate) rate: Option<FrameRate>,
-    /// How many pictures; 300 if absent
-    #[arg(long, value_name = "N")]
-    pub(crate) frames: Option<u64>,
-    /// Seed of texture, motion and grain
-    #[arg(long, value_name = "S", default_value = "1")]
-    pub(crate) seed: u64,
-    /// The file to write, - for standard output; NAME.y4m if absent
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) out: Option<PathBuf>,
-    /// No progress bar and no remarks on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }

@@ -1,6 +1,7 @@
 //! `weir call`.
 
 mod ending;
+mod feed;
 mod party;
 mod party_args;
 mod party_streams;
@@ -12,6 +13,8 @@ use crate::Done;
 use crate::args::call::{CallCommand, LoopbackArgs};
 use crate::output::{Failure, print, print_json};
 use crate::session::Session;
+use crate::tables::pairs;
+use feed::Feed;
 use progress::Progress;
 use weir_live::call::{CpuShares, LoopbackSummary, Times, Unobserved, loopback, loopback_video};
 
@@ -29,9 +32,10 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
     }
     let mut config = args.media.config(&session.registry)?;
     let duration = args.media.duration();
+    let feed = Feed::new(session);
     let video = match args.media.codec.codec() {
         Some(codec) => {
-            let send = video::sending(&args.media, codec)?;
+            let send = video::sending(&args.media, codec, &feed)?;
             config.frame_rate = send.camera.rate().as_f64();
             let receive = video::receiving(&args.media, codec, send.camera.rate(), args.quality)?;
             Some((send, receive))
@@ -39,6 +43,7 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
         None => None,
     };
     let mut progress = Progress::new(args.output.quiet);
+    feed.call_begins(duration);
     let ends = (&mut progress, &mut Unobserved);
     let summary = match video {
         Some(video) => loopback_video(&config, video, &session.registry, duration, &session.stop, ends),
@@ -46,15 +51,11 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
     };
     progress.finish();
     let summary = summary.map_err(Failure::work)?;
-    if let Some(v) = summary.video.as_ref().filter(|_| !args.output.quiet) {
-        video::report_record(&args.media, v.received.recorded, v.received.record_error.as_deref());
-    }
-    if args.output.json {
-        print_json(&summary)?
-    } else {
-        print(&table(&summary))?
-    }
-    ending::outcome(&summary.sender)
+    let recorded = summary.video.as_ref().map_or(Ok(()), |v| {
+        video::recorded(&args.media, args.output.quiet, v.received.recorded, v.received.record_error.as_deref())
+    });
+    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }?;
+    ending::outcome(&summary.sender).and(recorded).and(feed.check())
 }
 
 fn table(s: &LoopbackSummary) -> String {
@@ -109,5 +110,5 @@ fn table(s: &LoopbackSummary) -> String {
         ]);
     }
     rows.extend(ending::rows(&s.receiver));
-    rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
+    pairs(&rows)
 }

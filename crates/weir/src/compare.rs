@@ -1,13 +1,14 @@
 //! `weir compare`, and `weir` alone.
 
 use crate::args::{CompareArgs, WorkArgs};
-use crate::output::{Failure, print, print_json, remark};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::{Session, threads};
-use crate::{Done, tables};
+use crate::{Done, result_tables};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use weir_lab::measure::compare::{Outcome, OutcomeJson, Plan, Repeat};
-use weir_lab::measure::scenario::ScenarioFile;
+use weir_lab::measure::compare::{KEPT_FLOWS, KEPT_RUNS, Outcome, OutcomeJson, Plan, Repeat};
+use weir_lab::measure::scenario::Scenario;
 use weir_lab::publish::figures::Format;
 use weir_lab::publish::papers::PaperData;
 use weir_lab::publish::report::{self, Report};
@@ -16,22 +17,32 @@ use weir_lab::publish::reproduce::{Cell, Claim, Reproduction, reproduce};
 /// Compared when no scenario is named.
 const DEFAULT_PAPER: &str = "rmcat-comparison";
 
-#[derive(Serialize)]
-struct Json<'a> {
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
     #[serde(flatten)]
     outcome: OutcomeJson<'a>,
+    /// Where a paper's scenarios were run: its numbers beside those measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     cells: Option<&'a [Cell]>,
+    /// Likewise its claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<&'a [Claim]>,
 }
 
 pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
-    let paper = if args.scenario.is_empty() { Some(PaperData::open(DEFAULT_PAPER)?) } else { None };
+    let paper = if args.scenario.is_empty() { Some(session.open_paper(DEFAULT_PAPER)?) } else { None };
     let names = paper.as_ref().map_or_else(|| args.scenario.clone(), PaperData::scenarios);
     let repeat = Repeat { runs: args.runs.get(), own: false, seed: args.seed };
-    let outcome = run_all(session, &names, args.controllers.as_deref(), repeat, &args.work)?;
-
+    let plan = plan(session, &names, args.controllers.as_deref(), repeat)?;
+    let outcome = run_all(session, &plan, &args.work)?;
+    if !plan.keeps_runs() && !args.work.quiet {
+        remark(&format!(
+            "more than {KEPT_RUNS} runs, or {KEPT_FLOWS} flows in them: statistics alone are kept, and the first run of each \
+             scenario and controller; paper and figures are left out"
+        ));
+    }
+    let paper = paper.filter(|_| plan.keeps_runs());
     let reproduction = paper.as_ref().map(|p| {
         let runs: Vec<_> = outcome.runs().cloned().collect();
         let mut r = reproduce(&p.paper, &runs);
@@ -43,44 +54,67 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
     if args.json {
         let r = reproduction.as_ref();
         let (cells, claims) = (r.map(|r| &r.cells[..]), r.map(|r| &r.claims[..]));
-        print_json(&Json { outcome: outcome.json(), cells, claims })?;
+        print_report("compare", &Json { outcome: outcome.json(), cells, claims })?;
     } else {
-        print(&tables::outcome(&outcome))?;
+        print(&stopped(&outcome))?;
+        print(&result_tables::outcome(&outcome))?;
         if let Some(r) = &reproduction {
-            print(&tables::reproduction(r))?;
+            print(&result_tables::reproduction(r))?;
         }
     }
-    let report = report_of("Congestion controllers compared", &outcome, reproduction);
-    write_report(&report, paper.as_ref(), &outcome, (&args.out, &[Format::Svg]), args.work.quiet)?;
+    if outcome.count() > 0 {
+        let report = report_of("Congestion controllers compared", &outcome, reproduction);
+        write_report(&report, paper.as_ref(), &outcome, (&args.out, &[Format::Svg]), args.work.quiet)?;
+    }
     finish(outcome)
 }
 
-/// Runs scenarios by name or file under the controllers given, or those that each compares.
-pub(crate) fn run_all(
+/// Plans scenarios by name or file under the controllers given, or those that each compares.
+pub(crate) fn plan(
     session: &Session,
     names: &[String],
     controllers: Option<&[String]>,
     repeat: Repeat,
-    work: &WorkArgs,
-) -> Result<Outcome, Failure> {
-    let open = |name: &String| ScenarioFile::open(name, &session.registry);
-    let files = names.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let plan = Plan::new(&files, controllers, repeat, &session.registry)?;
-    let outcome = session.with_progress(work.quiet, true, |options| plan.run(threads(work.threads), options));
-    if outcome.runs().next().is_none() {
+) -> Result<Plan, Failure> {
+    let files = names.iter().map(|name| session.open(name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Plan::new(&files, controllers, repeat, &session.registry)?)
+}
+
+/// Makes all runs of a plan.
+pub(crate) fn run_all(session: &Session, plan: &Plan, work: &WorkArgs) -> Result<Outcome, Failure> {
+    let outcome = session.with_progress(work.quiet, true, |options, progress| {
+        let begun = |s: &Scenario, seed: u64| progress.doing(format!("{}, seed {seed}", s.label()));
+        plan.run(threads(work.threads), options, &begun)
+    });
+    if outcome.count() == 0 && outcome.stopped.is_none() {
         finish(outcome)?;
         return Err(Failure::Work("no run has finished".into()));
     }
     Ok(outcome)
 }
 
+/// What stands above the tables where a stop cut the runs short.
+pub(crate) fn stopped(outcome: &Outcome) -> String {
+    outcome.stopped.as_ref().map_or_else(String::new, |s| format!("{s}\n\n"))
+}
+
 pub(crate) fn report_of(title: &str, outcome: &Outcome, reproduction: Option<Reproduction>) -> Report {
     let args: Vec<String> = std::env::args().skip(1).map(|a| report::shell_word(&a)).collect();
+    let mut summary = format!("{} simulated runs.", outcome.count());
+    if let Some(stopped) = &outcome.stopped {
+        summary.push_str(&format!("\n\nIncomplete: {stopped}"));
+    }
+    if outcome.failed > 0 {
+        summary.push_str(&format!("\n\n{} runs failed: {}", outcome.failed, outcome.failures.join("; ")));
+    }
     Report {
         title: title.into(),
-        summary: format!("{} simulated runs.", outcome.runs().count()),
+        summary,
         command: format!("weir {}", args.join(" ")).trim_end().into(),
-        stopped: None,
+        stopped: outcome
+            .stopped
+            .as_ref()
+            .map(|s| report::Stopped { done: s.finished as usize, asked: s.planned as usize }),
         reproduction,
         scenarios: report::sections(outcome),
     }
@@ -109,10 +143,16 @@ pub(crate) fn write_report(
     Ok(())
 }
 
-/// Reports failures, after all results have been shown.
+/// Says what failed, once everything that did not has been shown.
 pub(crate) fn finish(outcome: Outcome) -> Done {
-    if outcome.stopped {
+    if let Some(stopped) = &outcome.stopped {
+        remark(&stopped.to_string());
         return Err(Failure::Interrupted);
     }
-    if outcome.failures.is_empty() { Ok(()) } else { Err(Failure::Work(outcome.failures.join("\n"))) }
+    let unnamed = outcome.failed - outcome.failures.len() as u64;
+    let mut failures = outcome.failures;
+    if unnamed > 0 {
+        failures.push(format!("and {unnamed} more"));
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Work(failures.join("\n"))) }
 }

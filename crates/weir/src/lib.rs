@@ -5,6 +5,7 @@ mod args;
 mod bench;
 #[cfg(target_os = "linux")]
 mod call;
+mod clip;
 mod compare;
 #[cfg(target_os = "linux")]
 mod dccp;
@@ -12,10 +13,14 @@ mod emulate;
 mod list;
 mod output;
 mod pcap;
+mod progress;
 mod quality;
+mod reading;
 mod reproduce;
+mod result_tables;
 mod run;
 mod scenario;
+mod schema;
 mod session;
 mod tables;
 mod testbed;
@@ -50,6 +55,7 @@ pub fn main(registry: Registry) -> ExitCode {
             ScenarioCommand::Show { name } => scenario::show(&session, &name),
             ScenarioCommand::Schema => scenario::schema(),
         },
+        Some(Command::Schema { command }) => schema::print_schema(&command),
         Some(Command::Pcap(a)) => pcap::pcap(&session, &a),
         Some(Command::Emulate(a)) => emulate::emulate(&session, &a),
         #[cfg(target_os = "linux")]
@@ -61,7 +67,7 @@ pub fn main(registry: Registry) -> ExitCode {
         #[cfg(not(target_os = "linux"))]
         Some(Command::Dccp(_)) => output::needs_linux("weir dccp", "the kernel's packet timestamps and eventfd"),
         Some(Command::Quality(a)) => quality::quality(&session, &a),
-        Some(Command::Clip(a)) => quality::clip(&session, &a),
+        Some(Command::Clip(a)) => clip::clip(&session, &a),
         Some(Command::Testbed(a)) => testbed::testbed(&session, &a),
         Some(Command::Bench(a)) => bench::bench(&session, &a),
     };

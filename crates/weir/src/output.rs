@@ -19,9 +19,11 @@ pub(crate) enum Failure {
     Input(InputError),
     /// The work failed.
     Work(String),
-    /// Ctrl-C.
+    /// Ctrl-C or SIGTERM.
     Interrupted,
-    /// Standard output was closed, as by `head`: there is no reader.
+    /// The same while a read waited for what is named.
+    Reading(String),
+    /// Standard output was closed, as by `head`: there is nobody to tell.
     Closed,
 }
 
@@ -42,6 +44,11 @@ impl Failure {
             Self::Closed => ExitCode::SUCCESS,
             Self::Interrupted => {
                 remark("interrupted");
+                ExitCode::from(INTERRUPTED)
+            }
+            Self::Reading(what) => {
+                let what = if what == "-" { "standard input" } else { &what };
+                remark(&format!("interrupted while reading {what}"));
                 ExitCode::from(INTERRUPTED)
             }
             Self::Work(what) => {
@@ -81,6 +88,25 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Err(Failure::Closed),
         other => other.map_err(Failure::work),
     }
+}
+
+/// Version of the schemas of `--json`. It goes up where a field changes its meaning or disappears; new fields leave it as it is.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The name that an output gives its schema by.
+pub(crate) fn schema_id(of: &str) -> String {
+    format!("weir:{of}:{SCHEMA_VERSION}")
+}
+
+/// Prints a value as JSON, led by the name of the schema that it follows.
+pub(crate) fn print_report(of: &str, value: &impl serde::Serialize) -> Result<(), Failure> {
+    #[derive(serde::Serialize)]
+    struct Named<'a, T> {
+        schema: String,
+        #[serde(flatten)]
+        value: &'a T,
+    }
+    print_json(&Named { schema: schema_id(of), value })
 }
 
 /// Prints a value as JSON.

@@ -19,7 +19,10 @@ pub(crate) fn pcap(session: &Session, args: &PcapArgs) -> Done {
     };
     let what = CaptureOptions { at, zeros: args.zeros };
     let packets = session
-        .with_progress(args.one.quiet, false, |options| capture::write(&scenario, seed, options, &out, what))
+        .with_progress(args.one.quiet, false, |options, progress| {
+            progress.doing(format!("{}, seed {seed}", scenario.label()));
+            capture::write(&scenario, seed, options, &out, what)
+        })
         .map_err(|e| match e {
             CaptureError::Run(e) => failure(*e),
             e => Failure::work(e),

@@ -1,132 +1,76 @@
-//! `weir quality` and `weir clip`.
+//! `weir quality`.
 
-use crate::args::{ClipArgs, QualityArgs};
-use crate::output::{Failure, print, print_json, remark};
+mod input;
+mod vmaf;
+
+pub(crate) use input::wrong;
+
+use crate::args::QualityArgs;
+use crate::output::{Failure, print, print_report, remark};
+use crate::progress::Progress;
 use crate::session::Session;
 use crate::{Done, tables};
-use indicatif::{ProgressBar, ProgressStyle};
+use input::Input;
+use schemars::JsonSchema;
 use serde::Serialize;
-use std::fs::File;
-use std::io::{self, BufWriter, Cursor, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
+use vmaf::Vmaf;
 use weir_lab::measure::scenario::InputError;
 use weir_lab::publish::atomic_write::write_atomically;
-use weir_media::clip::{Character, Clip, ClipSpec};
+use weir_media::Picture;
 use weir_media::quality::{Activity, Comparer, Comparison, Distribution, LumaRange, Measures, PlaneErrors, SiTi};
-use weir_media::y4m::{RawReader, Unseekable, Y4mReader, Y4mWriter};
-use weir_media::{MediaError, Picture, PictureSource};
-
-/// Pictures of `weir clip` by default: ten seconds at the usual rate.
-const CLIP_PICTURES: u64 = 300;
-
-/// A file or a clip, and its number of pictures if that can be known.
-struct Input {
-    name: String,
-    source: Box<dyn PictureSource>,
-    pictures: Option<u64>,
-}
-
-fn wrong(name: &str, e: impl std::fmt::Display) -> Failure {
-    Failure::Input(InputError::whole(name, e.to_string()))
-}
-
-impl Input {
-    fn open(name: &str, args: &QualityArgs) -> Result<Self, Failure> {
-        if name != "-" && !Path::new(name).exists() {
-            return Self::clip(name, args);
-        }
-        let (reader, length): (Box<dyn Read>, _) = if name == "-" {
-            (Box::new(io::stdin()), None)
-        } else {
-            let file = File::open(name).map_err(|e| wrong(name, format!("cannot be read: {e}")))?;
-            let length = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
-            (Box::new(file), length)
-        };
-        Self::read(name, reader, length, args).map_err(|e| wrong(name, e))
-    }
-
-    fn read(
-        name: &str,
-        mut reader: Box<dyn Read>,
-        length: Option<u64>,
-        args: &QualityArgs,
-    ) -> Result<Self, MediaError> {
-        // The first bytes distinguish YUV4MPEG2 from raw video.
-        let mut start = Vec::new();
-        let read = reader.by_ref().take(9).read_to_end(&mut start);
-        read.map_err(|e| MediaError::new(name, "reading", e, "bytes"))?;
-        let y4m = start == b"YUV4MPEG2";
-        let reader = Unseekable(Cursor::new(start).chain(reader));
-        let place = if name == "-" { "standard input" } else { name };
-        let source: Box<dyn PictureSource> = match args.size {
-            Some(size) if !y4m => Box::new(RawReader::new(place, reader, size, args.rate)?),
-            None if !y4m => {
-                let expected = "YUV4MPEG2; raw I420 has no header: state its size by --size 640x480";
-                return Err(MediaError::new(place, "beginning", "something else", expected));
-            }
-            _ => Box::new(Y4mReader::new(place, reader)?),
-        };
-        let (width, height) = source.size();
-        let each = Picture::len_of(width, height)? as u64 + if y4m { 6 } else { 0 };
-        Ok(Self { name: name.to_owned(), source, pictures: length.map(|n| n / each) })
-    }
-
-    fn clip(name: &str, args: &QualityArgs) -> Result<Self, Failure> {
-        let known = name.split([':', '@']).next().and_then(Character::by_name).is_some();
-        if !known {
-            let names = Character::ALL.map(Character::name).join(", ");
-            let help = format!("a file, - for standard input, or a built-in clip: {names}");
-            return Err(InputError::whole(name, "there is no such file").help(help).into());
-        }
-        let mut spec: ClipSpec = name.parse().map_err(|e| wrong(name, e))?;
-        if let (Some((width, height)), false) = (args.size, name.contains(':')) {
-            (spec.width, spec.height) = (width, height);
-        }
-        if !name.contains('@') {
-            spec.rate = args.rate;
-        }
-        let clip = Clip::new(spec).map_err(|e| wrong(name, e))?;
-        Ok(Self { name: name.to_owned(), source: Box::new(clip), pictures: None })
-    }
-
-    fn next(&mut self, picture: &mut Picture) -> Result<bool, Failure> {
-        self.source.next_picture(picture).map_err(|e| wrong(&self.name, e))
-    }
-}
 
 /// A measure over all pictures.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Measure")]
 struct Summary {
+    /// The measure by name.
     metric: &'static str,
+    /// Its unit; nothing where it has none.
     unit: &'static str,
+    /// Mean over the pictures.
     mean: Option<f64>,
+    /// Their standard deviation.
     sigma: Option<f64>,
+    /// The smallest.
     min: Option<f64>,
+    /// The 5th percentile.
     p5: Option<f64>,
+    /// The median.
     median: Option<f64>,
+    /// The largest.
     max: Option<f64>,
     #[serde(skip)]
     spread: Distribution,
 }
 
-/// The object printed by `--json`.
-#[derive(Serialize)]
-struct Report {
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// What it should be.
     reference: String,
+    /// What has come of it.
     distorted: String,
+    /// Width of the pictures.
     width: u32,
+    /// Their height.
     height: u32,
+    /// Pictures compared.
     pictures: u64,
     /// Which of the two has more pictures, if one has.
     longer: Option<&'static str>,
     /// Pictures that are equal to their reference, whose PSNR is given as 100 dB.
     equal: u64,
-    /// PSNR of the mean squared error of all pictures, in dB.
+    /// PSNR of the mean squared error of luma over all pictures, in dB.
     psnr_of_mse_y: f64,
+    /// The same over all samples, luma and chroma, in dB.
     psnr_of_mse_average: f64,
+    /// The measures.
     metrics: Vec<Summary>,
 }
 
+/// Name and unit of each measure of a picture; VMAF follows where it is measured.
 const METRICS: [(&str, &str); 12] = [
     ("psnr_y", "dB"),
     ("psnr_u", "dB"),
@@ -152,7 +96,10 @@ fn values(c: &Comparison, reference: SiTi, distorted: SiTi) -> [Option<f64>; MET
     [y, u, v, average, weighted, tiled, overlapped, c.gaussian, Some(r.si), r.ti, Some(d.si), d.ti]
 }
 
+const VMAF: (&str, &str) = ("vmaf", "");
+
 struct Measured {
+    metrics: Vec<(&'static str, &'static str)>,
     spreads: Vec<Distribution>,
     errors: PlaneErrors,
     pictures: u64,
@@ -169,28 +116,34 @@ fn measure(
     mut csv: Option<&mut dyn Write>,
 ) -> Result<Measured, Failure> {
     let total = [reference.pictures, distorted.pictures].into_iter().flatten().min();
-    let bar = progress(args.quiet, total);
+    let progress = Progress::pictures(args.quiet, total);
+    let mut vmaf = Vmaf::new(reference.source.size());
+    let metrics: Vec<_> = METRICS.into_iter().chain(vmaf.is_some().then_some(VMAF)).collect();
     let mut comparer = Comparer::new(Measures::ALL);
     let mut activity = [Activity::new(args.luma.into()), Activity::new(args.luma.into())];
-    let spreads = METRICS.iter().map(|(name, _)| match name.split('_').next() {
+    let spreads = metrics.iter().map(|(name, _)| match name.split('_').next() {
         Some("psnr") => Distribution::of_decibels(),
         Some("ssim") => Distribution::of_similarity(),
+        Some("vmaf") => Distribution::new(0.0, 0.01, 10_001),
         _ => Distribution::of_activity(),
     });
-    let mut m =
-        Measured { spreads: spreads.collect(), errors: PlaneErrors::default(), pictures: 0, equal: 0, longer: None };
+    let spreads = spreads.collect();
+    let errors = PlaneErrors::default();
+    let mut m = Measured { metrics, spreads, errors, pictures: 0, equal: 0, longer: None };
+    // VMAF comes when all pictures have been seen: until then their lines wait.
+    let mut waiting: Vec<String> = Vec::new();
     let black = || Picture::new(1, 1).map_err(Failure::work);
     let (mut a, mut b) = (black()?, black()?);
     let write_failed = |e: io::Error| Failure::work(format!("{}: {e}", shown(args.frames.as_deref())));
     if let Some(out) = &mut csv {
-        let names: Vec<_> = METRICS.iter().map(|m| m.0).collect();
+        let names: Vec<_> = m.metrics.iter().map(|m| m.0).collect();
         writeln!(out, "picture,{}", names.join(",")).map_err(write_failed)?;
     }
     loop {
         if session.stopped() {
             return Err(Failure::Interrupted);
         }
-        match (reference.next(&mut a)?, distorted.next(&mut b)?) {
+        match (reference.next(session, &mut a)?, distorted.next(session, &mut b)?) {
             (true, true) => {}
             (false, false) => break,
             (more, _) => {
@@ -203,18 +156,35 @@ fn measure(
         m.spreads.iter_mut().zip(row).for_each(|(spread, v)| v.into_iter().for_each(|v| spread.add(v)));
         m.errors.add(&compared.errors);
         m.equal += u64::from(compared.errors.squared == [0; 3]);
+        if let Some(vmaf) = &mut vmaf {
+            vmaf.push(&a, &b).map_err(Failure::work)?;
+        }
         if let Some(out) = &mut csv {
             let cells: Vec<_> = row.iter().map(|v| v.map_or(String::new(), |v| format!("{v:.6}"))).collect();
-            writeln!(out, "{},{}", m.pictures, cells.join(",")).map_err(write_failed)?;
+            let line = format!("{},{}", m.pictures, cells.join(","));
+            if vmaf.is_some() {
+                waiting.push(line);
+            } else {
+                writeln!(out, "{line}").map_err(write_failed)?;
+            }
         }
         m.pictures += 1;
-        bar.set_position(m.pictures);
+        progress.set(m.pictures);
     }
-    bar.finish_and_clear();
+    if let (Some(vmaf), true) = (vmaf, m.pictures > 0) {
+        let scores = vmaf.finish().map_err(Failure::work)?;
+        let spread = m.spreads.last_mut();
+        spread.into_iter().for_each(|spread| scores.iter().for_each(|score| spread.add(*score)));
+        if let Some(out) = &mut csv {
+            for (line, score) in waiting.iter().zip(&scores) {
+                writeln!(out, "{line},{score:.6}").map_err(write_failed)?;
+            }
+        }
+    }
     Ok(m)
 }
 
-fn shown(path: Option<&Path>) -> String {
+pub(crate) fn shown(path: Option<&Path>) -> String {
     path.map_or_else(String::new, |p| p.display().to_string())
 }
 
@@ -222,7 +192,8 @@ pub(crate) fn quality(session: &Session, args: &QualityArgs) -> Done {
     if args.reference == "-" && args.distorted == "-" {
         return Err(wrong("-", "only one of the two can come from standard input"));
     }
-    let (mut reference, mut distorted) = (Input::open(&args.reference, args)?, Input::open(&args.distorted, args)?);
+    let (mut reference, mut distorted) =
+        (Input::open(session, &args.reference, args)?, Input::open(session, &args.distorted, args)?);
     let (r, d) = (reference.source.size(), distorted.source.size());
     if r != d {
         let message = format!("its pictures are {}x{}, those of {} are {}x{}", d.0, d.1, args.reference, r.0, r.1);
@@ -247,11 +218,11 @@ pub(crate) fn quality(session: &Session, args: &QualityArgs) -> Done {
             remark(&format!("{name} has more pictures than the other: {} compared", report.pictures));
         }
     }
-    if args.json { print_json(&report) } else { print(&table(&report)) }
+    if args.json { print_report("quality", &report) } else { print(&table(&report)) }
 }
 
-/// Writes a file that is created completely or not at all.
-fn whole<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<T, Failure>) -> Result<T, Failure> {
+/// Writes a file that comes into being whole or not at all, whatever fails.
+pub(crate) fn whole<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<T, Failure>) -> Result<T, Failure> {
     let mut done = None;
     let written = write_atomically(path, |out| {
         let result = fill(out);
@@ -290,7 +261,7 @@ fn report(args: &QualityArgs, (width, height): (u32, u32), m: Measured) -> Repor
         equal: m.equal,
         psnr_of_mse_y: psnr.y,
         psnr_of_mse_average: psnr.average,
-        metrics: METRICS.into_iter().zip(m.spreads).map(summary).collect(),
+        metrics: m.metrics.into_iter().zip(m.spreads).map(summary).collect(),
     }
 }
 
@@ -314,72 +285,11 @@ fn table(r: &Report) -> String {
         t.add_row([vec![format!("{}{unit}", m.metric)], numbers.to_vec()].concat());
     }
     let equal = if r.equal == 0 { String::new() } else { format!(", {} equal (100 dB)", r.equal) };
-    format!(
-        "{} beside {}: {} pictures of {}x{}{equal}\n{t}\nPSNR of the mean squared error: luma {:.2} dB, all samples {:.2} dB\n",
-        r.distorted, r.reference, r.pictures, r.width, r.height, r.psnr_of_mse_y, r.psnr_of_mse_average
-    )
-}
-
-/// A bar for this many pictures, or a count of them.
-fn progress(quiet: bool, total: Option<u64>) -> ProgressBar {
-    let bar = match (quiet, total) {
-        (true, _) => ProgressBar::hidden(),
-        (_, Some(n)) => ProgressBar::new(n),
-        _ => ProgressBar::no_length(),
-    };
-    let template = match total {
-        Some(_) => "{bar:40} {pos}/{len} pictures {elapsed} (about {eta} left)",
-        None => "{pos} pictures {elapsed}",
-    };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
-}
-
-pub(crate) fn clip(session: &Session, args: &ClipArgs) -> Done {
-    let mut spec: ClipSpec = args.name.parse().map_err(|e| wrong(&args.name, e))?;
-    if let Some((width, height)) = args.size {
-        (spec.width, spec.height) = (width, height);
-    }
-    spec.rate = args.rate.unwrap_or(spec.rate);
-    spec.pictures = Some(args.frames.unwrap_or(CLIP_PICTURES));
-    spec.seed = args.seed;
-    let mut clip = Clip::new(spec).map_err(|e| wrong(&args.name, e))?;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.y4m", spec.character)));
-    if out.as_os_str() == "-" {
-        let stdout = BufWriter::new(io::stdout().lock());
-        return draw(session, args, &mut clip, stdout).map(|_| ());
-    }
-    let pictures = whole(&out, |file| draw(session, args, &mut clip, file))?;
-    if !args.quiet {
-        let (w, h) = (spec.width, spec.height);
-        remark(&format!("{pictures} pictures of {w}x{h} at {} a second: {}", spec.rate, out.display()));
-    }
-    Ok(())
-}
-
-fn draw(session: &Session, args: &ClipArgs, clip: &mut Clip, out: impl Write) -> Result<u64, Failure> {
-    let failed = |e: io::Error| match e.kind() {
-        ErrorKind::BrokenPipe => Failure::Closed,
-        _ => Failure::work(format!("cannot write {}: {e}", shown(args.out.as_deref()))),
-    };
-    let spec = *clip.spec();
-    let bar = progress(args.quiet, spec.pictures);
-    let mut picture = Picture::new(spec.width, spec.height).map_err(Failure::work)?;
-    let mut writer = Y4mWriter::new(out, clip.size(), spec.rate).map_err(failed)?;
-    let mut pictures = 0;
-    while clip.next_picture(&mut picture).map_err(Failure::work)? {
-        if session.stopped() {
-            return Err(Failure::Interrupted);
-        }
-        writer.write(&picture).map_err(failed)?;
-        pictures += 1;
-        bar.set_position(pictures);
-    }
-    writer.finish().map_err(failed)?;
-    bar.finish_and_clear();
-    Ok(pictures)
+    let heading =
+        format!("{} beside {}: {} pictures of {}x{}{equal}", r.distorted, r.reference, r.pictures, r.width, r.height);
+    let (luma, all) = (r.psnr_of_mse_y, r.psnr_of_mse_average);
+    let note = format!("PSNR of the mean squared error: luma {luma:.2} dB, all samples {all:.2} dB");
+    format!("{}\n{t}\n{}\n", tables::fold(&heading), tables::fold(&note))
 }
 
 impl From<crate::args::Luma> for LumaRange {

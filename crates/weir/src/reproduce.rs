@@ -1,34 +1,57 @@
 //! `weir reproduce`.
 
 use crate::args::{FigureFormat, ReproduceArgs};
-use crate::compare::{finish, report_of, run_all, write_report};
-use crate::output::{print, print_json};
+use crate::compare::{finish, plan, report_of, run_all, stopped, write_report};
+use crate::output::{print, print_report};
 use crate::session::Session;
-use crate::{Done, tables};
+use crate::{Done, result_tables};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::num::NonZeroU32;
-use weir_lab::measure::compare::Repeat;
+use weir_lab::measure::compare::{KEPT_FLOWS, KEPT_RUNS, Repeat, Stopped};
+use weir_lab::measure::scenario::InputError;
 use weir_lab::publish::figures::Format;
-use weir_lab::publish::papers::PaperData;
+use weir_lab::publish::reproduce::Reproduction;
 
 /// Runs of each scenario if neither the user nor the paper states a number.
 const DEFAULT_RUNS: u32 = 5;
 
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
+    /// What a stop left undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<&'a Stopped>,
+    #[serde(flatten)]
+    reproduction: &'a Reproduction,
+}
+
 pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
-    let mut data = PaperData::open(&args.paper)?;
+    let mut data = session.open_paper(&args.paper)?;
     if let Some(table) = &args.table {
         data = data.with_table(table)?;
     }
     let runs = args.runs.map_or(data.runs.unwrap_or(DEFAULT_RUNS), NonZeroU32::get);
     let repeat = Repeat { runs, own: args.runs.is_none(), seed: args.seed };
-    let outcome = run_all(session, &data.scenarios(), None, repeat, &args.work)?;
+    let plan = plan(session, &data.scenarios(), None, repeat)?;
+    if !plan.keeps_runs() {
+        let message = format!(
+            "{} runs: a paper's numbers need each run's result, and those of {KEPT_RUNS} runs and {KEPT_FLOWS} flows in them \
+             are kept",
+            plan.runs()
+        );
+        return Err(InputError::whole("--runs", message).help("fewer --runs, or one --table").into());
+    }
+    let outcome = run_all(session, &plan, &args.work)?;
     let runs: Vec<_> = outcome.runs().cloned().collect();
     let reproduction = weir_lab::publish::reproduce::reproduce(&data.paper, &runs);
     if args.json {
-        print_json(&reproduction)?;
+        print_report("reproduce", &Json { stopped: outcome.stopped.as_ref(), reproduction: &reproduction })?;
     } else {
-        print(&tables::reproduction(&reproduction))?;
+        print(&stopped(&outcome))?;
+        print(&result_tables::reproduction(&reproduction))?;
     }
-    if let Some(folder) = &args.out {
+    if let Some(folder) = args.out.as_ref().filter(|_| outcome.count() > 0) {
         let report = report_of(&data.paper.title, &outcome, Some(reproduction));
         let format = |f: &FigureFormat| match f {
             FigureFormat::Svg => Format::Svg,

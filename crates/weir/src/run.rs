@@ -1,21 +1,23 @@
 //! `weir run`.
 
 use crate::args::RunArgs;
-use crate::output::{Failure, print, print_json, remark};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
-use crate::{Done, tables};
+use crate::{Done, result_tables};
 use weir_lab::measure::run::RunError;
 use weir_lab::publish::series_files::write_series;
 
 pub(crate) fn run(session: &Session, args: &RunArgs) -> Done {
     let (scenario, seed) = session.one(&args.one)?;
     let series = args.series.is_some();
-    let result = session
-        .with_progress(args.one.quiet, series, |o| weir_lab::measure::run::run(&scenario, seed, o).map_err(failure))?;
+    let result = session.with_progress(args.one.quiet, series, |options, progress| {
+        progress.doing(format!("{}, seed {seed}", scenario.label()));
+        weir_lab::measure::run::run(&scenario, seed, options).map_err(failure)
+    })?;
     if args.json {
-        print_json(&result)?;
+        print_report("run", &result)?;
     } else {
-        print(&tables::run(&scenario.label(), &result))?;
+        print(&result_tables::run(&scenario.label(), &result))?;
     }
     if let Some(folder) = &args.series {
         let paths = write_series(&result, folder, &stem(&scenario.label())).map_err(Failure::work)?;

@@ -3,20 +3,20 @@
 use crate::Done;
 use crate::output::print;
 use crate::session::Session;
-use weir_lab::measure::scenario::ScenarioFile;
+use crate::tables::fold;
 
 pub(crate) fn check(session: &Session, files: &[String]) -> Done {
     for name in files {
-        let file = ScenarioFile::open(name, &session.registry)?;
+        let file = session.open(name)?;
         let count = file.scenarios(None, &session.registry)?.len();
         let runs = if count == 1 { "1 run".into() } else { format!("{count} runs") };
-        print(&format!("{name}: good, {runs} ({})\n", file.title()))?;
+        print(&fold(&format!("{name}: good, {runs} ({})\n", file.title())))?;
     }
     Ok(())
 }
 
 pub(crate) fn show(session: &Session, name: &str) -> Done {
-    print(ScenarioFile::open(name, &session.registry)?.text())
+    print(session.open(name)?.text())
 }
 
 pub(crate) fn schema() -> Done {

@@ -1,17 +1,16 @@
-//! Shared by all commands: controllers, the stop flag and a progress bar.
+//! What every command works with: controllers, the stop flag, files and progress.
 
 use crate::args::OneArgs;
 use crate::output::{Failure, remark};
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::progress::Progress;
+use crate::reading::heeding;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cc::Registry;
 use weir_lab::measure::run::RunOptions;
 use weir_lab::measure::scenario::{Scenario, ScenarioFile};
-
-/// Steps of the progress bar.
-const STEPS: u64 = 1_000;
+use weir_lab::publish::papers::PaperData;
 
 pub(crate) struct Session {
     pub(crate) registry: Registry,
@@ -33,22 +32,34 @@ impl Session {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Works with a progress bar on standard error, if that is a terminal.
-    pub(crate) fn with_progress<T>(&self, quiet: bool, series: bool, work: impl FnOnce(&RunOptions<'_>) -> T) -> T {
-        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(STEPS) };
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} % {elapsed} (about {eta} left)") {
-            bar.set_style(style);
-        }
-        let progress = |share: f64| bar.set_position((share * STEPS as f64) as u64);
+    /// Works while its progress is shown, unless it is to be quiet.
+    pub(crate) fn with_progress<T>(
+        &self,
+        quiet: bool,
+        series: bool,
+        work: impl FnOnce(&RunOptions<'_>, &Progress) -> T,
+    ) -> T {
+        let shown = Progress::share(quiet);
+        let progress = |share: f64| shown.set_share(share);
         let options = RunOptions { registry: &self.registry, series, stop: &self.stop, progress: &progress };
-        let result = work(&options);
-        bar.finish_and_clear();
-        result
+        work(&options, &shown)
+    }
+
+    /// A scenario by its name or file; reading it ends at the stop flag.
+    pub(crate) fn open(&self, name: &str) -> Result<ScenarioFile, Failure> {
+        let (given, registry) = (name.to_owned(), self.registry.clone());
+        Ok(heeding(&self.stop, name, move || ScenarioFile::open(&given, &registry))??)
+    }
+
+    /// A paper by its name or folder; reading it ends at the stop flag.
+    pub(crate) fn open_paper(&self, name: &str) -> Result<PaperData, Failure> {
+        let given = name.to_owned();
+        Ok(heeding(&self.stop, name, move || PaperData::open(&given))??)
     }
 
     /// The one scenario that the arguments name, and its seed.
     pub(crate) fn one(&self, args: &OneArgs) -> Result<(Scenario, u64), Failure> {
-        let file = ScenarioFile::open(&args.scenario, &self.registry)?;
+        let file = self.open(&args.scenario)?;
         let variant = args.variant.as_deref().or_else(|| file.variants().first().copied().flatten());
         let controller = args.controller.as_deref().or_else(|| file.controllers().first().map(String::as_str));
         if args.controller.is_some() && file.controllers().is_empty() && !args.quiet {

@@ -1,168 +1,286 @@
-//! Tables for people.
+//! Tables for people, as wide as the terminal.
 
 use comfy_table::presets::UTF8_BORDERS_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-use std::collections::BTreeMap;
-use weir_lab::measure::compare::Outcome;
-use weir_lab::measure::results::{Aggregate, FlowKind, RunResult, Stat};
-use weir_lab::publish::reproduce::Reproduction;
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
+use std::fmt::Display;
 
-/// Maximum flows of a run shown in a table; the others are counted.
-const MAX_FLOWS: usize = 12;
-/// Maximum streams of a run shown in a table.
-const MAX_STREAMS: usize = 48;
+/// Width where neither the terminal nor COLUMNS says one.
+const WIDTH: u16 = 80;
+/// Bounds of a width that is given.
+const WIDTHS: std::ops::RangeInclusive<u16> = 40..=500;
+/// Width down to which a column of text is broken into lines before columns go into a second table.
+const NARROW: usize = 10;
+/// Width up to which the column that names a row is not broken, so that names can be copied.
+const NAME: usize = 52;
+/// What a column adds to its text.
+const PADDING: usize = 3;
+/// What a table adds to its columns.
+const BORDER: usize = 1;
+
+/// Columns of the terminal: COLUMNS where it is set, else what the terminal says, else 80.
+pub(crate) fn width() -> u16 {
+    let given = std::env::var("COLUMNS").ok().and_then(|c| c.trim().parse().ok());
+    let asked = || terminal_size::terminal_size().map(|(w, _)| w.0);
+    given.or_else(asked).unwrap_or(WIDTH).clamp(*WIDTHS.start(), *WIDTHS.end())
+}
+
+/// Text broken at blanks into lines of at most the terminal's width; line ends stay, and further lines are indented as the
+/// first one is.
+pub(crate) fn fold(text: &str) -> String {
+    fold_to(text, usize::from(width()))
+}
+
+/// Names and values side by side, values broken into lines.
+#[cfg(target_os = "linux")]
+pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
+    const VALUES: usize = 15;
+    let room = usize::from(width()) - VALUES;
+    let gap = format!("\n{:VALUES$}", "");
+    let line =
+        |(name, value): &(&str, String)| format!("{name:<0$}{1}\n", VALUES, fold_to(value, room).replace('\n', &gap));
+    rows.iter().map(line).collect()
+}
+
+fn fold_to(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let indent = &line[..line.len() - line.trim_start_matches(' ').len()];
+        let mut at = indent.len();
+        out.push_str(indent);
+        for (i, word) in line.trim_matches([' ', '\n']).split(' ').enumerate() {
+            let length = word.chars().count();
+            if i > 0 && at + 1 + length > width {
+                out.push('\n');
+                out.push_str(indent);
+                at = indent.len();
+            } else if i > 0 {
+                out.push(' ');
+                at += 1;
+            }
+            out.push_str(word);
+            at += length;
+        }
+        if line.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// A table of texts and numbers. Shown, it is as wide as the terminal at most: texts are broken into lines, numbers that do not
+/// fit side by side follow in a table below, which begins with the first columns again, and rows of text alone become paragraphs.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    /// Columns that name a row, and begin each part.
+    keys: usize,
+    rows: Vec<Vec<String>>,
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    name: String,
+    text: bool,
+}
 
 /// A table with a heading row; all columns but the first `texts` are numbers.
 pub(crate) fn table(header: &[&str], texts: usize) -> Table {
-    let mut t = Table::new();
-    t.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
-    for column in t.column_iter_mut().skip(texts) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    t
+    let columns = header.iter().enumerate().map(|(i, name)| Column { name: (*name).to_owned(), text: i < texts });
+    Table { columns: columns.collect(), keys: texts.min(1), rows: Vec::new() }
 }
 
-type Metrics = BTreeMap<String, Stat>;
-
-/// Mean and, over several runs, the half-width of its 95 % confidence interval.
-fn number(metrics: &Metrics, name: &str, scale: f64, digits: usize) -> String {
-    let Some(s) = metrics.get(name) else { return "-".into() };
-    let mean = format!("{:.digits$}", s.mean * scale);
-    match s.ci95 {
-        Some(ci) if ci * scale >= 0.5 * 10f64.powi(-(digits as i32)) => format!("{mean} ±{:.digits$}", ci * scale),
-        _ => mean,
+impl Table {
+    /// So many columns name a row.
+    pub(crate) fn keys(mut self, keys: usize) -> Self {
+        self.keys = keys;
+        self
     }
-}
 
-const HEADER: [&str; 12] = [
-    "controller",
-    "flow",
-    "use %",
-    "sent kbit/s",
-    "goodput kbit/s",
-    "delay ms",
-    "p95 ms",
-    "loss %",
-    "late %",
-    "queue p95 ms",
-    "Jain",
-    "TCP share",
-];
-
-fn rows(t: &mut Table, a: &Aggregate) {
-    for (i, f) in a.flows.iter().take(MAX_FLOWS).enumerate() {
-        let flow = |name, scale, digits| number(&f.metrics, name, scale, digits);
-        let run = |name, digits| if i == 0 { number(&a.metrics, name, 1.0, digits) } else { String::new() };
-        t.add_row([
-            f.controller.clone(),
-            f.name.clone(),
-            // A TCP flow's wish is unknown: the data received is shown instead.
-            flow(if f.kind == FlowKind::Rtp { "utilisation" } else { "utilisation_goodput" }, 100.0, 1),
-            flow("sent_bps", 1e-3, 0),
-            flow("goodput_bps", 1e-3, 0),
-            flow("one_way_delay_mean_ms", 1.0, 0),
-            flow("one_way_delay_p95_ms", 1.0, 0),
-            flow("loss", 100.0, 2),
-            flow("discard", 100.0, 2),
-            run("queue_delay_p95_ms", 0),
-            run("jain_end", 3),
-            run("tcp_share", 2),
-        ]);
-    }
-    if a.flows.len() > MAX_FLOWS {
-        t.add_row(["".to_owned(), format!("... {} more", a.flows.len() - MAX_FLOWS)]);
-    }
-}
-
-/// One table for each scenario and variant.
-pub(crate) fn outcome(outcome: &Outcome) -> String {
-    let mut sections: Vec<(String, Table)> = Vec::new();
-    for (scenario, a) in outcome.aggregates() {
-        let variant = scenario.variant.as_ref().map(|v| format!(" [{v}]")).unwrap_or_default();
-        let runs = if a.seeds.len() == 1 { String::new() } else { format!(", {} runs", a.seeds.len()) };
-        let heading = format!("{}{variant}: {}{runs}", scenario.name, scenario.title);
-        if sections.last().is_none_or(|s| s.0 != heading) {
-            sections.push((heading, table(&HEADER, 2)));
+    /// The last column is text too.
+    pub(crate) fn last_is_text(mut self) -> Self {
+        if let Some(last) = self.columns.last_mut() {
+            last.text = true;
         }
-        if let Some((_, t)) = sections.last_mut() {
-            rows(t, &a);
-        }
+        self
     }
-    sections.iter().map(|(heading, t)| format!("{heading}\n{t}\n\n")).collect()
+
+    pub(crate) fn add_row<T: Display>(&mut self, row: impl IntoIterator<Item = T>) {
+        self.rows.push(row.into_iter().map(|cell| cell.to_string()).collect());
+    }
+
+    fn cell<'a>(&self, row: &'a [String], column: usize) -> &'a str {
+        row.get(column).map_or("", String::as_str)
+    }
+
+    /// The width of a column's contents, without its name.
+    fn content(&self, column: usize) -> usize {
+        self.rows.iter().flat_map(|r| self.cell(r, column).lines()).map(chars).max().unwrap_or(0)
+    }
+
+    /// A column's name, in lines no wider than they need be.
+    fn name(&self, column: usize) -> String {
+        let c = &self.columns[column];
+        if c.text {
+            return c.name.clone();
+        }
+        let word = c.name.split(' ').map(chars).max().unwrap_or(0);
+        fold_to(&c.name, self.content(column).max(word))
+    }
+
+    /// The width of a column, and that down to which it can be broken into lines.
+    fn widths(&self, column: usize) -> (usize, usize) {
+        let name = self.name(column).lines().map(chars).max().unwrap_or(0);
+        let whole = self.content(column).max(name);
+        (whole, if self.is_whole(column, whole) { whole } else { whole.min(NARROW) })
+    }
+
+    /// Whether a column of this width is never broken into lines.
+    fn is_whole(&self, column: usize, width: usize) -> bool {
+        !self.columns[column].text || (self.keys == 1 && column == 0 && width <= NAME)
+    }
+
+    /// The columns of each part that fits. Numbers of which there are none are left out.
+    fn parts(&self, width: usize) -> Vec<Vec<usize>> {
+        let is_there =
+            |c: &usize| self.columns[*c].text || self.rows.iter().any(|r| !matches!(self.cell(r, *c), "" | "-"));
+        let least = |columns: &[usize]| columns.iter().map(|c| self.widths(*c).1 + PADDING).sum::<usize>() + BORDER;
+        let keys: Vec<usize> = (0..self.keys).collect();
+        let mut parts = vec![keys.clone()];
+        for column in (self.keys..self.columns.len()).filter(is_there) {
+            let mut wider = parts.last().cloned().unwrap_or_default();
+            wider.push(column);
+            if least(&wider) <= width || wider.len() == keys.len() + 1 {
+                parts.pop();
+                parts.push(wider);
+            } else {
+                parts.push([&keys[..], &[column]].concat());
+            }
+        }
+        parts
+    }
+
+    fn part(&self, columns: &[usize], width: usize) -> String {
+        let mut t = comfy_table::Table::new();
+        t.load_style(UTF8_BORDERS_ONLY).set_header(columns.iter().map(|c| self.name(*c)).collect::<Vec<_>>());
+        for row in &self.rows {
+            t.add_row(columns.iter().map(|c| self.cell(row, *c)).collect::<Vec<_>>());
+        }
+        let whole: usize = columns.iter().map(|c| self.widths(*c).0 + PADDING).sum::<usize>() + BORDER;
+        let wraps = whole > width;
+        t.set_content_arrangement(if wraps { ContentArrangement::Dynamic } else { ContentArrangement::Disabled });
+        t.set_width(u16::try_from(width).unwrap_or(WIDTH));
+        for (column, c) in t.column_iter_mut().zip(columns) {
+            if !self.columns[*c].text {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            if wraps && self.is_whole(*c, self.widths(*c).0) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        t.to_string()
+    }
+
+    /// Each row as a paragraph.
+    fn paragraphs(&self, width: usize) -> String {
+        let mut out = Vec::new();
+        for row in &self.rows {
+            out.push(self.cell(row, 0).to_owned());
+            for (i, column) in self.columns.iter().enumerate().skip(1) {
+                let cell = self.cell(row, i);
+                if !cell.is_empty() {
+                    out.push(fold_to(&format!("    {}: {cell}", column.name), width));
+                }
+            }
+        }
+        out.join("\n")
+    }
+
+    /// The table in lines of at most this width. Where it is text alone, rows that are too narrow to be read become paragraphs.
+    pub(crate) fn fit(&self, width: u16) -> String {
+        let width = usize::from(width);
+        let parts = self.parts(width);
+        if parts.len() > 1 && self.columns.iter().all(|c| c.text) {
+            return self.paragraphs(width);
+        }
+        parts.iter().map(|columns| self.part(columns, width)).collect::<Vec<_>>().join("\n")
+    }
 }
 
-/// The table of one run.
-pub(crate) fn run(label: &str, run: &RunResult) -> String {
-    let mut t = table(&HEADER, 2);
-    if let Some(a) = weir_lab::measure::results::aggregate(std::slice::from_ref(run)) {
-        rows(&mut t, &a);
+impl Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.fit(width()))
     }
-    format!("{label}, seed {}\n{t}\n{}", run.seed, streams(run))
 }
 
-/// The streams of the flows that have several; empty if none has.
-fn streams(run: &RunResult) -> String {
-    let header = ["flow", "stream", "share kbit/s", "sent kbit/s", "on %", "switches", "loss %", "concealed %"];
-    let mut t = table(&header, 2);
-    let mut all = run.flows.iter().flat_map(|f| f.streams.iter().map(move |s| (f, s))).take(MAX_STREAMS).peekable();
-    if all.peek().is_none() {
-        return String::new();
-    }
-    for (flow, s) in all {
-        t.add_row([
-            flow.name.clone(),
-            s.name.clone(),
-            format!("{:.0}", s.share_bps * 1e-3),
-            format!("{:.0}", s.sent_bps * 1e-3),
-            format!("{:.1}", s.on * 100.0),
-            s.switches.to_string(),
-            format!("{:.2}", s.loss * 100.0),
-            s.concealed.map_or("-".into(), |c| format!("{:.2}", c * 100.0)),
-        ]);
-    }
-    format!("{t}\n")
+fn chars(text: &str) -> usize {
+    text.chars().count()
 }
 
-/// A paper's numbers and claims.
-pub(crate) fn reproduction(r: &Reproduction) -> String {
-    let mut out = format!("{}: published beside measured\n", r.paper);
-    let mut tables: Vec<&str> = r.cells.iter().map(|c| c.table.as_str()).collect();
-    tables.dedup();
-    for number in tables {
-        let title = r.tables.iter().find(|t| t.table == number).map_or("", |t| t.title.as_str());
-        let mut t =
-            table(&["algorithm", "condition", "metric", "published", "measured", "sigma", "difference", "runs"], 3);
-        for c in r.cells.iter().filter(|c| c.table == number) {
-            let show = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-            t.add_row([
-                c.algorithm.clone(),
-                c.condition.clone(),
-                format!("{} ({})", c.metric, c.unit),
-                show(Some(c.published)),
-                show(c.measured),
-                show(c.measured_sigma),
-                c.measured.map_or("-".to_owned(), |m| format!("{:+.2}", m - c.published)),
-                c.runs.to_string(),
-            ]);
-        }
-        out.push_str(&format!("\nTable {number}: {title}\n{t}\n"));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn widest(text: &str) -> usize {
+        text.lines().map(chars).max().unwrap_or(0)
     }
-    let a = r.agreement;
-    out.push_str(&format!(
-        "\n{} of {} numbers measured: {} within 20 % or inside the bound, {} of {} orders between algorithms kept\n",
-        a.measured, a.cells, a.near, a.orders_kept, a.orders
-    ));
-    if !r.claims.is_empty() {
-        let mut t = table(&["holds", "claim", "source"], 3);
-        for c in &r.claims {
-            let holds = match c.holds {
-                Some(true) => "yes",
-                Some(false) => "NO",
-                None => "not measured",
-            };
-            t.add_row([holds, &c.statement, &c.source]);
-        }
-        out.push_str(&format!("\nThe paper's claims\n{t}\n"));
+
+    fn numbers() -> Table {
+        let names = ["controller", "flow", "sent kbit/s", "delay ms", "Jain", "loss %", "late %", "TCP share"];
+        let mut t = table(&names, 2).keys(2);
+        t.add_row(["gcc-remb", "video-1", "1234 ±123", "123 ±12", "-", "0.12 ±0.34", "1.00 ±0.01", "0.50 ±0.11"]);
+        t.add_row(["nada", "tcp", "12", "1234", "-", "0.1", "", "0.4"]);
+        t
     }
-    out
+
+    #[test]
+    fn numbers_that_do_not_fit_follow_below_with_their_rows_names() {
+        let t = numbers();
+        for width in [40, 60, 80] {
+            let shown = t.fit(width);
+            assert!(widest(&shown) <= usize::from(width), "{width}:\n{shown}");
+            for part in ["1234 ±123", "123 ±12", "0.12 ±0.34", "1.00 ±0.01", "0.50 ±0.11", "kbit/s"] {
+                assert_eq!(shown.matches(part).count(), 1, "{part} at {width}:\n{shown}");
+            }
+            let parts = shown.matches('┌').count().max(1);
+            assert_eq!(shown.matches("gcc-remb").count(), parts, "{width}:\n{shown}");
+            assert!(!shown.contains("Jain"), "nothing is known of it:\n{shown}");
+        }
+        assert!(t.fit(40).matches('┌').count() > 1);
+        assert_eq!(t.fit(200).matches('┌').count(), 1);
+    }
+
+    #[test]
+    fn texts_are_broken_into_lines_and_use_what_room_there_is() {
+        let mut t = table(&["name", "unit", "default", "what it is"], 2).last_is_text();
+        let long =
+            "a text that says at some length what this parameter does to the controller and why it has this value";
+        t.add_row(["a-name-without-any-blank-that-is-much-too-long", "ms", "12.5", long]);
+        for width in [40, 80, 120] {
+            let shown = t.fit(width);
+            assert!(widest(&shown) <= usize::from(width), "{width}:\n{shown}");
+            assert!(shown.contains("12.5"), "{shown}");
+        }
+        assert!(t.fit(80).lines().count() < t.fit(40).lines().count());
+        assert!(widest(&t.fit(300)) > 120);
+        assert!(t.fit(300).contains(long));
+    }
+
+    #[test]
+    fn rows_of_text_stack_where_columns_have_no_room_and_their_names_stay_whole() {
+        let mut t = table(&["scenario", "what it is", "variants", "compares"], 4);
+        let name = "a-folder/a-scenario-with-a-very-long-name-indeed";
+        t.add_row([name, "what it shows, at some length that a narrow terminal has no room for", "a; b", ""]);
+        let shown = t.fit(80);
+        assert!(widest(&shown) <= 80 && shown.starts_with(name), "{shown}");
+        assert!(shown.contains("    what it is: what it shows") && shown.contains("    variants: a; b"), "{shown}");
+        assert!(!shown.contains("compares"), "nothing is known of it: {shown}");
+        assert!(t.fit(200).contains("compares"));
+    }
+
+    #[test]
+    fn lines_are_folded_at_blanks_under_their_indent() {
+        assert_eq!(fold_to("one two three\n  four five\n", 9), "one two\nthree\n  four\n  five\n");
+        assert_eq!(fold_to("averylongword on", 4), "averylongword\non");
+        assert_eq!(fold_to("", 10), "");
+    }
 }

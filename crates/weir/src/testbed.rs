@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::testbed;
+pub(crate) use linux::{Json, testbed};
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn testbed(_: &crate::session::Session, _: &crate::args::TestbedArgs) -> crate::Done {

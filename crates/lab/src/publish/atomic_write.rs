@@ -5,8 +5,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Writes a file under a temporary name beside `path` and renames it when it is complete, so that whatever stops the
-/// program, `path` is absent, as it was, or whole. Errors are those of the file system and of `fill`.
+/// program, `path` is absent, as it was, or whole. A device or a pipe is written to as it is. Errors are those of the file
+/// system and of `fill`.
 pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        let mut out = BufWriter::new(fs::OpenOptions::new().write(true).open(path)?);
+        fill(&mut out)?;
+        return out.flush();
+    }
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?;
     let mut part = name.to_owned();
     // WebAssembly has no processes, and no files either: there the next line says so.
@@ -42,5 +48,15 @@ mod tests {
         assert!(failed.is_err());
         assert_eq!(fs::read_to_string(&path).expect("there"), "first");
         assert_eq!(fs::read_dir(dir.path()).expect("there").count(), 1);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_stays_one_and_its_error_is_the_systems() {
+        let full = Path::new("/dev/full");
+        let e = write_atomically(full, |out| out.write_all(&[0; 100])).expect_err("no room");
+        assert_eq!(e.kind(), io::ErrorKind::StorageFull);
+        assert!(!fs::metadata(full).expect("there").is_file());
+        write_atomically(Path::new("/dev/null"), |out| out.write_all(b"gone")).expect("written");
     }
 }

@@ -4,6 +4,7 @@ use crate::measure::run::{Capture, CapturePoint, CapturedPacket, RunError, RunOp
 use crate::measure::scenario::Scenario;
 use crate::publish::atomic_write::write_atomically;
 use crate::publish::pcap::{Announcement, Datagram, Direction, PacketKind, Payload, PcapFileError, PcapWriter};
+use pcap_file::PcapError;
 use std::io;
 use std::path::Path;
 use weir_units::Timestamp;
@@ -59,7 +60,10 @@ pub fn write(
     let payload = if what.zeros { Payload::Zeros } else { Payload::Snapped };
     let mut packets = 0;
     let mut stopped = None;
-    let fail = |e: PcapFileError| io::Error::other(e.to_string());
+    let fail = |e: PcapFileError| match e {
+        PcapFileError::Write(PcapError::IoError(e)) => e,
+        e => io::Error::other(e.to_string()),
+    };
     let written = write_atomically(path, |out| {
         let (interface, seen) = described(what.at, scenario);
         let comment = format!("{}, seed {seed}; {seen}", scenario.label());

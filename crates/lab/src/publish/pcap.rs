@@ -94,12 +94,20 @@ pub struct Announcement<'a> {
     pub payload_type: u8,
 }
 
+/// What the system said, where it is its error: the library's own text is about reading.
+fn cause(e: &PcapError) -> String {
+    match e {
+        PcapError::IoError(e) => e.to_string(),
+        e => e.to_string(),
+    }
+}
+
 /// Why a capture could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcapFileError {
     /// The writer beneath failed.
-    #[error("cannot write the capture: {0}")]
+    #[error("cannot write the capture: {}", cause(.0))]
     Write(#[from] PcapError),
     /// A payload that no IP packet holds.
     #[error("a datagram of {length} bytes does not fit into an IP packet (at most {max})")]

@@ -1,6 +1,7 @@
 //! Accuracy of an emulated run.
 
 use super::exit::Saturated;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use weir_path::LinkStats;
@@ -8,7 +9,7 @@ use weir_sim::LogHistogram;
 use weir_units::TimeDelta;
 
 /// How much later than planned packets were sent, in ms. None is early.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct DelayError {
     /// Mean.
     pub mean_ms: f64,
@@ -36,7 +37,7 @@ impl DelayError {
 }
 
 /// One link over a run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct LinkAccuracy {
     /// Its name.
     pub name: String,
@@ -85,7 +86,7 @@ impl LinkAccuracy {
 }
 
 /// One side's device.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
 pub struct SideCounts {
     /// Packets read.
     pub read: u64,
@@ -100,7 +101,7 @@ pub struct SideCounts {
 }
 
 /// Accuracy of a run of the emulator.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Accuracy {
     /// Time by the clock, in s.
     pub seconds: f64,

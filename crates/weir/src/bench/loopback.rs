@@ -3,7 +3,8 @@
 
 use crate::output::Failure;
 use crate::session::Session;
-use crate::tables::table;
+use crate::tables::{fold, table};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 use weir_bench::loopback::{Speed, Transport, speed};
@@ -13,8 +14,11 @@ const SECONDS: f64 = 3.0;
 /// Bytes of a datagram.
 const DATAGRAM: usize = 1_400;
 
-#[derive(Serialize)]
+/// One transport over the loopback device.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Loopback")]
 pub(super) struct Row {
+    /// The transport.
     name: &'static str,
     #[serde(flatten)]
     speed: Speed,
@@ -57,8 +61,7 @@ pub(super) fn show(rows: &[Row]) -> String {
             format!("{:.2}", r.times_tcp),
         ]);
     }
-    format!(
-        "{t}\nBy the clock, one after the other: the sender's threads on one core, the receiver's on another. CPU is of both and the\n\
-         kernel; of TCP beside the kernel's with segments of 1400 bytes.\n"
-    )
+    let note = "By the clock, one after the other: the sender's threads on one core, the receiver's on another. CPU is of both \
+                and the kernel; of TCP beside the kernel's with segments of 1400 bytes.";
+    format!("{t}\n{}\n", fold(note))
 }

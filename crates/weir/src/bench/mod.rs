@@ -7,11 +7,12 @@ mod ns3;
 
 use crate::Done;
 use crate::args::{BenchArgs, Ns3};
-use crate::output::{Failure, print, print_json, remark};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
-use crate::tables::table;
+use crate::tables::{fold, table};
 use cpu_time::ThreadTime;
 use ns3::Beside;
+use schemars::JsonSchema;
 use serde::Serialize;
 use weir_bench::call::bare_call;
 use weir_bench::simulator::SCENARIOS;
@@ -41,7 +42,7 @@ const SESSION_SPEED: f64 = 10_000.0;
 const CONTROLLER_NS: [(&str, f64); 3] = [("nada", 60.0), ("scream", 250.0), ("gcc", 300.0)];
 
 /// The unit of a row's speed.
-#[derive(Clone, Copy, PartialEq, Serialize)]
+#[derive(Clone, Copy, PartialEq, Serialize, JsonSchema)]
 enum Unit {
     #[serde(rename = "simulated_s_per_cpu_s")]
     Seconds,
@@ -61,40 +62,60 @@ impl Unit {
     }
 }
 
-#[derive(Serialize)]
+/// What a speed should come to.
+#[derive(Serialize, JsonSchema)]
 struct Goal {
     /// In the row's unit, or times ns-3.
     value: f64,
+    /// Whether it is in times ns-3's speed.
     times_ns3: bool,
     /// Absent if ns-3 was not measured.
     met: Option<bool>,
 }
 
-#[derive(Serialize)]
+/// One benchmark.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Benchmark")]
 struct Row {
+    /// Its name.
     name: String,
+    /// What it does.
     summary: String,
     /// In `unit`.
     speed: f64,
+    /// What the speed counts.
     unit: Unit,
+    /// Simulated time in s.
     simulated_s: f64,
+    /// Least CPU time of the runs in s.
     cpu_s: f64,
+    /// The first over the second.
     simulated_s_per_cpu_s: f64,
+    /// Packets that the simulation sent a second of CPU time.
     packets_per_cpu_s: Option<f64>,
     /// Memory of the process per call, without metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_call: Option<u64>,
+    /// What the speed should come to.
     goal: Option<Goal>,
+    /// The same in ns-3, where it was measured.
     ns3: Option<Beside>,
 }
 
-#[derive(Serialize)]
-struct Report {
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Weir's version.
     version: &'static str,
+    /// Whether this is a debug build, whose speed says little.
     debug_build: bool,
+    /// Share of the usual simulated time.
     scale: f64,
+    /// Runs of which the fastest counts.
     best_of: u32,
+    /// The benchmarks.
     rows: Vec<Row>,
+    /// Datagrams over the loopback device, by the clock.
     #[cfg(target_os = "linux")]
     loopback: Vec<loopback::Row>,
 }
@@ -131,15 +152,18 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
     if args.json {
         let version = env!("CARGO_PKG_VERSION");
         let debug_build = cfg!(debug_assertions);
-        return print_json(&Report {
-            version,
-            debug_build,
-            scale: args.scale,
-            best_of: TRIES,
-            rows,
-            #[cfg(target_os = "linux")]
-            loopback,
-        });
+        return print_report(
+            "bench",
+            &Report {
+                version,
+                debug_build,
+                scale: args.scale,
+                best_of: TRIES,
+                rows,
+                #[cfg(target_os = "linux")]
+                loopback,
+            },
+        );
     }
     print(&show(&rows))?;
     #[cfg(target_os = "linux")]
@@ -322,10 +346,11 @@ fn show(rows: &[Row]) -> String {
             ns3(|b| format!("{:.0}x", b.times_flow_monitor)),
         ]);
     }
-    format!(
-        "{t}\nCPU time of one thread, the best of {TRIES} after a warm-up. Beside ns-3: the same unit, bare and with its flow\n\
-         monitor, measured just now. session: RTP and RTCP bytes, no metrics; run: with metrics; --json says more.\n"
-    )
+    let note = format!(
+        "CPU time of one thread, the best of {TRIES} after a warm-up. Beside ns-3: the same unit, bare and with its flow \
+         monitor, measured just now. session: RTP and RTCP bytes, no metrics; run: with metrics; --json says more."
+    );
+    format!("{t}\n{}\n", fold(&note))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::output::remark;
 use crate::session::Session;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,11 +30,15 @@ pub(super) struct Figures {
 }
 
 /// ns-3's figures in the unit of the row, and Weir's speed as a multiple of them.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Beside {
+    /// Without a flow monitor.
     pub(super) bare: f64,
+    /// Weir's speed over that.
     pub(super) times_bare: f64,
+    /// With its flow monitor.
     pub(super) flow_monitor: f64,
+    /// Weir's speed over that.
     pub(super) times_flow_monitor: f64,
 }
 

@@ -1,5 +1,6 @@
 //! `weir call listen` and `weir call connect`.
 
+use super::feed::Feed;
 use super::party_args::{direction, failure, join, trust};
 use super::progress::Progress;
 use super::{ending, party_streams, video};
@@ -7,6 +8,7 @@ use crate::Done;
 use crate::args::call::PartyArgs;
 use crate::output::{print, print_json, remark};
 use crate::session::Session;
+use crate::tables::pairs;
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{Party, PartyMedia, PartySummary, VideoCall, run_party};
 use weir_media::{EncoderConfig, VideoCodec};
@@ -21,8 +23,9 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
         return Err(InputError::whole("--codec", what).into());
     };
     let direction = direction(args, listens);
-    // The encoder has to exist before the call is offered; received video may be in any codec that is built in.
-    let send = if direction.sends() { Some(video::sending(&args.media, preferred)?) } else { None };
+    // The encoder has to be there before the call is offered; what is received may be in any codec that is built in.
+    let feed = Feed::new(session);
+    let send = if direction.sends() { Some(video::sending(&args.media, preferred, &feed)?) } else { None };
     let (width, height) = send.as_ref().map_or((1_280, 720), |s| s.camera.size());
     let rate = match &send {
         Some(s) => s.camera.rate(),
@@ -51,18 +54,16 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
     let mut progress = Progress::new(args.output.quiet);
     let video = VideoCall { send, receive };
     let duration = args.media.duration();
+    feed.call_begins(duration);
     let summary = run_party(joined, &party.call, &session.registry, video, duration, &session.stop, &mut progress);
     progress.finish();
     let summary = summary.map_err(failure)?;
-    if let Some(r) = summary.received.as_ref().filter(|_| !args.output.quiet) {
-        video::report_record(&args.media, r.recorded, r.record_error.as_deref());
-    }
-    if args.output.json {
-        print_json(&summary)?
-    } else {
-        print(&table(&summary))?
-    }
-    ending::outcome(&summary.end)
+    let recorded = summary
+        .received
+        .as_ref()
+        .map_or(Ok(()), |r| video::recorded(&args.media, args.output.quiet, r.recorded, r.record_error.as_deref()));
+    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }?;
+    ending::outcome(&summary.end).and(recorded).and(feed.check())
 }
 
 fn table(s: &PartySummary) -> String {
@@ -85,5 +86,5 @@ fn table(s: &PartySummary) -> String {
         rows.push(("not shown", format!("{} undecodable, {} missed", v.undecodable, v.missed)));
     }
     rows.extend(ending::rows(&s.end));
-    rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
+    pairs(&rows)
 }

@@ -1,15 +1,17 @@
 //! Cameras, encoders and decoders as the command line names them.
 
+use super::feed::Feed;
 use crate::args::call::{CodecName, MediaArgs};
 use crate::output::{Failure, remark};
+use crate::{Done, reading};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, stdin};
+use std::io::{BufReader, BufWriter};
 use std::path::Path;
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{Camera, VideoReceive, VideoSend};
 use weir_media::clip::{Character, Clip, ClipSpec, parse_size};
 use weir_media::y4m::{Unseekable, Y4mReader};
-use weir_media::{EncoderConfig, FrameRate, MediaError, OnDamage, VideoCodec, VideoError};
+use weir_media::{EncoderConfig, FrameRate, MediaError, OnDamage, Picture, PictureSource, VideoCodec, VideoError};
 use weir_units::DataRate;
 
 /// Bytes read ahead of a file.
@@ -35,14 +37,17 @@ pub(super) fn clip_error(e: impl ToString) -> Failure {
     InputError::whole("--clip", e.to_string()).into()
 }
 
-/// Opens the camera; clips are drawn now.
-fn camera(args: &MediaArgs) -> Result<Camera, Failure> {
+/// Opens the camera; what is drawn, is drawn now.
+fn camera(args: &MediaArgs, feed: &Feed) -> Result<Camera, Failure> {
     let rate = args.frame_rate()?;
-    if args.clip == "-" {
-        let reader = BufReader::with_capacity(BUFFER, stdin());
-        let reader = Y4mReader::new("standard input", Unseekable(reader)).map_err(clip_error)?;
+    if args.clip == "-" || is_pipe(&args.clip) {
+        let (reader, _) =
+            reading::open(&args.clip, feed.flags()).map_err(|e| clip_error(format!("{}: {e}", args.clip)))?;
+        let place = if args.clip == "-" { "standard input" } else { &args.clip };
+        let reader = BufReader::with_capacity(BUFFER, reader);
+        let reader = Y4mReader::new(place, Unseekable(reader)).map_err(|e| feed.header_failed(&e))?;
         let rate = reader.frame_rate();
-        return Ok(Camera::live(Box::new(reader), rate));
+        return Ok(Camera::live(Box::new(feed.watch(reader)), rate));
     }
     let Some(character) = Character::by_name(&args.clip) else {
         let path = Path::new(&args.clip);
@@ -53,9 +58,15 @@ fn camera(args: &MediaArgs) -> Result<Camera, Failure> {
         }
         let file = File::open(path).map_err(|e| clip_error(format!("{}: {e}", args.clip)))?;
         let reader = BufReader::with_capacity(BUFFER, file);
-        let reader = Y4mReader::new(args.clip.clone(), reader).map_err(clip_error)?;
+        let mut reader = Y4mReader::new(args.clip.clone(), reader).map_err(clip_error)?;
+        // The first picture is read before anybody is called.
+        let mut first = Picture::new(1, 1).map_err(clip_error)?;
+        if !reader.next_picture(&mut first).map_err(clip_error)? {
+            return Err(clip_error(MediaError::new(&args.clip, "number of pictures", 0, "one or more")));
+        }
+        reader.rewind().map_err(clip_error)?;
         let rate = reader.frame_rate();
-        return Ok(Camera::file(Box::new(reader), rate, args.duration.is_some()));
+        return Ok(Camera::file(Box::new(feed.watch(reader)), rate, args.duration.is_some()));
     };
     let (width, height) = parse_size(&args.size).map_err(|e| InputError::whole("--size", e.to_string()))?;
     let made = Clip::new(ClipSpec::new(character, width, height, rate));
@@ -63,9 +74,14 @@ fn camera(args: &MediaArgs) -> Result<Camera, Failure> {
     Ok(reel.map_err(|e: MediaError| InputError::whole("--clip, --size", e.to_string()))?)
 }
 
-/// The video sent.
-pub(super) fn sending(args: &MediaArgs, codec: VideoCodec) -> Result<VideoSend, Failure> {
-    let camera = camera(args)?;
+/// Whether a file is none that can be read from its beginning again, such as a pipe or a device.
+fn is_pipe(path: &str) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
+/// What is sent. `feed` is what the camera reads by.
+pub(super) fn sending(args: &MediaArgs, codec: VideoCodec, feed: &Feed) -> Result<VideoSend, Failure> {
+    let camera = camera(args, feed)?;
     let (width, height) = camera.size();
     let config = EncoderConfig {
         frame_rate: camera.rate().as_f64(),
@@ -96,12 +112,11 @@ pub(super) fn receiving(
     Ok(VideoReceive { decoder, on_damage: OnDamage::Show, record, quality })
 }
 
-/// Reports the result of a file of pictures.
-pub(super) fn report_record(args: &MediaArgs, recorded: u64, error: Option<&str>) {
-    if let Some(path) = &args.record {
+/// Says what became of a file of pictures. Errors: it is not whole.
+pub(super) fn recorded(args: &MediaArgs, quiet: bool, recorded: u64, error: Option<&str>) -> Done {
+    let Some(path) = &args.record else { return Ok(()) };
+    if !quiet {
         remark(&format!("{recorded} pictures: {}", path.display()));
-        if let Some(e) = error {
-            remark(&format!("writing {} ended early: {e}", path.display()));
-        }
     }
+    error.map_or(Ok(()), |e| Err(Failure::work(format!("writing {} ended early: {e}", path.display()))))
 }

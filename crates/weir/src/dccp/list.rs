@@ -58,10 +58,7 @@ pub(super) fn list(args: &ListArgs) -> Done {
     }
     let mut out = format!("{t}\n");
     for c in ccids.iter().filter(|c| !c.params.is_empty()) {
-        let mut t = table(&["parameter", "unit", "default", "from", "to", "what it is"], 2);
-        if let Some(last) = t.column_mut(5) {
-            last.set_cell_alignment(comfy_table::CellAlignment::Left);
-        }
+        let mut t = table(&["parameter", "unit", "default", "from", "to", "what it is"], 2).last_is_text();
         for p in &c.params {
             let numbers = [p.default, p.min, p.max].map(|n| n.to_string());
             let [default, min, max] = &numbers;

@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::args::{EmulateArgs, OneArgs};
-use crate::output::{Failure, print, print_json, remark};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use crate::values::{queue, rate, share};
 use std::os::unix::process::CommandExt;
@@ -77,7 +77,7 @@ pub(crate) fn emulate(session: &Session, args: &EmulateArgs) -> Done {
         started.and(accuracy).map(|a| (a, ended))
     })?;
     if args.json {
-        print_json(&accuracy)?;
+        print_report("emulate", &accuracy)?;
     } else {
         print(&accuracy.to_string())?;
     }
@@ -159,8 +159,16 @@ fn failure(e: EmulatorError) -> Failure {
     Failure::work(e)
 }
 
-/// Ensures that namespaces can be created: if the process lacks the privilege and the kernel allows user namespaces, it
-/// restarts itself in one.
+/// A program that namespaces need cannot be started.
+fn not_started(program: &str, e: &std::io::Error) -> Failure {
+    let path = std::env::var("PATH").unwrap_or_default();
+    Failure::Work(format!(
+        "cannot start `{program}`: {e}. It is looked for in PATH, which is \"{path}\"; Debian has it in the package util-linux"
+    ))
+}
+
+/// Makes sure that namespaces can be made: where the process lacks the privilege and the kernel lets users have
+/// namespaces of their own, it starts itself again in one.
 pub(crate) fn with_privilege(quiet: bool) -> Result<(), Failure> {
     let lacking = match Namespace::new("probe") {
         Ok(_) => return Ok(()),
@@ -174,8 +182,12 @@ pub(crate) fn with_privilege(quiet: bool) -> Result<(), Failure> {
     };
     let mut probe = unshare();
     probe.arg("true").stderr(Stdio::null());
-    if std::env::var_os(MARK).is_some() || !probe.status().is_ok_and(|s| s.success()) {
-        return Err(Failure::work(lacking));
+    match probe.status() {
+        _ if std::env::var_os(MARK).is_some() => return Err(Failure::work(lacking)),
+        // A lack of the program is none of privilege.
+        Err(e) => return Err(not_started("unshare", &e)),
+        Ok(status) if !status.success() => return Err(Failure::work(lacking)),
+        Ok(_) => {}
     }
     if !quiet {
         remark("without privilege: working in a user namespace of its own, without real-time scheduling");

@@ -3,10 +3,11 @@
 use crate::args::{OneArgs, TestbedArgs};
 use crate::compare::{finish, report_of, write_report};
 use crate::emulate::with_privilege;
-use crate::output::{Failure, print, print_json, remark};
+use crate::output::{Failure, print, print_report, remark};
 use crate::run::stem;
 use crate::session::Session;
-use crate::{Done, tables};
+use crate::{Done, result_tables};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weir_lab::measure::compare::{Outcome, OutcomeJson};
@@ -17,8 +18,8 @@ use weir_lab::publish::series_files::write_series;
 use weir_live::emulate::Accuracy;
 use weir_testbed::{Difference, LiveError, LiveOptions, LiveRun, run_live};
 
-#[derive(Serialize)]
-struct Json<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json<'a> {
     #[serde(flatten)]
     outcome: OutcomeJson<'a>,
     /// Accuracy of the emulator, run by run.
@@ -100,7 +101,8 @@ fn one(
     if !args.quiet {
         remark(&format!("{}, seed {seed}: {:.0} s in real time", scenario.label(), scenario.duration.as_secs_f64()));
     }
-    let live = session.with_progress(args.quiet, series, |o| {
+    let live = session.with_progress(args.quiet, series, |o, progress| {
+        progress.doing(format!("{}, seed {seed}", scenario.label()));
         let options = LiveOptions { run: *o, congestion: args.tcp.as_deref(), capture: capture.as_deref() };
         run_live(scenario, seed, &options)
     });
@@ -113,7 +115,7 @@ fn one(
     }
     let twin = args.compare.then(|| {
         session
-            .with_progress(true, false, |o| weir_lab::measure::run::run(scenario, seed, o))
+            .with_progress(true, false, |o, _| weir_lab::measure::run::run(scenario, seed, o))
             .map_err(crate::run::failure)
     });
     Ok((live, twin.transpose()?))
@@ -151,12 +153,15 @@ fn show(
 ) -> Done {
     if args.json {
         let differences = args.compare.then_some(differences);
-        print_json(&Json { outcome: outcome.json(), accuracy, differences, simulated: twins.runs().collect() })?;
+        print_report(
+            "testbed",
+            &Json { outcome: outcome.json(), accuracy, differences, simulated: twins.runs().collect() },
+        )?;
     } else {
-        print(&tables::outcome(outcome))?;
+        print(&result_tables::outcome(outcome))?;
         if args.compare {
             print("simulated twins\n")?;
-            print(&tables::outcome(twins))?;
+            print(&result_tables::outcome(twins))?;
             differences.iter().try_for_each(|d| print(&d.to_string()))?;
         }
     }

@@ -15,11 +15,12 @@ pub(super) struct LinkMeter {
     now: Option<(Timestamp, DataSize, TimeDelta)>,
     /// Duration of the current values, in ns, not yet included in the histograms.
     unrecorded: u64,
-    /// Integral of the delay in ms times s, and the time it covers in s.
+    /// Integral of the delay in ms times s, and the time it covers in s: that in which the queue had an end in sight.
     pub(super) area: (f64, f64),
-    bytes_area: f64,
+    /// Integral of the bytes times s, and the time it covers in s.
+    bytes_area: (f64, f64),
     row_area: (f64, f64),
-    row_bytes_area: f64,
+    row_bytes_area: (f64, f64),
     pub(super) changes: Vec<(Timestamp, DataRate)>,
     pub(super) series: Option<LinkSeries>,
 }
@@ -32,14 +33,14 @@ impl LinkMeter {
             now: None,
             unrecorded: 0,
             area: (0.0, 0.0),
-            bytes_area: 0.0,
+            bytes_area: (0.0, 0.0),
             row_area: (0.0, 0.0),
-            row_bytes_area: 0.0,
+            row_bytes_area: (0.0, 0.0),
             changes: l.capacity.lasting_changes(LASTING),
             series: series.then(|| LinkSeries { name: l.name.clone(), ..<_>::default() }),
         }
     }
-    /// The queue's bytes and delay from `now` on.
+    /// The queue's bytes and delay from `now` on; [`TimeDelta::MAX`] is no delay, but a capacity that stays zero.
     #[inline]
     pub(super) fn set(&mut self, now: Timestamp, bytes: DataSize, delay: TimeDelta) {
         self.hold(now);
@@ -52,7 +53,9 @@ impl LinkMeter {
     pub(super) fn record(&mut self) {
         let weight = std::mem::take(&mut self.unrecorded);
         if let Some((_, bytes, delay)) = self.now {
-            self.delay.record_weighted(delay.as_nanos().max(0).unsigned_abs(), weight);
+            if delay < TimeDelta::MAX {
+                self.delay.record_weighted(delay.as_nanos().max(0).unsigned_abs(), weight);
+            }
             self.bytes.record_weighted(bytes.as_bytes(), weight);
         }
     }
@@ -66,27 +69,28 @@ impl LinkMeter {
         }
         self.unrecorded += held.as_nanos().unsigned_abs();
         let held_s = seconds(held);
-        self.area.1 += held_s;
+        self.bytes_area.1 += held_s;
+        if delay < TimeDelta::MAX {
+            self.area.1 += held_s;
+        }
         // An empty queue adds nothing.
         if !bytes.is_zero() || delay != TimeDelta::ZERO {
-            self.area.0 += delay.as_millis_f64() * held_s;
-            self.bytes_area += bytes.as_bytes() as f64 * held_s;
+            self.bytes_area.0 += bytes.as_bytes() as f64 * held_s;
+            if delay < TimeDelta::MAX {
+                self.area.0 += delay.as_millis_f64() * held_s;
+            }
         }
         self.now = Some((now, bytes, delay));
     }
     /// Mean delay in the row that ends now, in ms, NaN where it is not known; call before [`Self::end_row`].
     pub(super) fn row_delay_ms(&mut self, end: Timestamp) -> f64 {
         self.hold(end);
-        self.row_mean(self.area.0 - self.row_area.0)
-    }
-    fn row_mean(&self, area: f64) -> f64 {
-        let covered = self.area.1 - self.row_area.1;
-        if covered > 0.0 { area / covered } else { f64::NAN }
+        mean(self.area, self.row_area)
     }
     pub(super) fn end_row(&mut self, info: &LinkInfo, start: Timestamp, end: Timestamp) {
         self.hold(end);
-        let delay = self.row_mean(self.area.0 - self.row_area.0);
-        let bytes = self.row_mean(self.bytes_area - self.row_bytes_area);
+        let delay = mean(self.area, self.row_area);
+        let bytes = mean(self.bytes_area, self.row_bytes_area);
         if let Some(series) = &mut self.series {
             series.capacity_bps.push(info.capacity.bits(start, end) / seconds(end - start));
             series.queue_delay_ms.push(delay);
@@ -94,4 +98,10 @@ impl LinkMeter {
         }
         (self.row_area, self.row_bytes_area) = (self.area, self.bytes_area);
     }
+}
+
+/// The mean between two readings of an integral and the time that it covers; NaN where that is none.
+fn mean(now: (f64, f64), before: (f64, f64)) -> f64 {
+    let covered = now.1 - before.1;
+    if covered > 0.0 { (now.0 - before.0) / covered } else { f64::NAN }
 }

@@ -158,6 +158,11 @@ impl Recorder {
         self.event(now);
         self.meters[flow].totals.packets.marked += 1;
     }
+    /// The packet last counted by [`Self::received`] was marked CE.
+    #[inline]
+    pub fn received_marked(&mut self, flow: usize) {
+        self.meters[flow].totals.packets.ce_received += 1;
+    }
     /// A packet that arrived was of no use: too late for playout.
     #[inline]
     pub fn discarded(&mut self, flow: usize, now: Timestamp, size: DataSize) {

@@ -1,11 +1,12 @@
 //! Runs of one scenario that differ by seed, joined.
 
 use super::{FlowKind, FlowSummary, RunResult, student_t_975};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Mean and spread of one metric over runs.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Stat {
     /// Mean.
     pub mean: f64,
@@ -45,7 +46,7 @@ impl Stat {
 }
 
 /// One flow over all runs.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FlowAggregate {
     /// Name in the scenario.
     pub name: String,
@@ -58,7 +59,7 @@ pub struct FlowAggregate {
 }
 
 /// All runs of one scenario under one controller.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Aggregate {
     /// Scenario by name.
     pub scenario: String,

@@ -1,6 +1,7 @@
 //! The result of one run: a summary that serialises to JSON, and its time series.
 
 mod aggregate;
+mod joiner;
 mod live;
 mod outline;
 mod picture_quantiles;
@@ -10,6 +11,7 @@ mod student;
 mod transfers;
 
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
+pub use joiner::Joiner;
 pub use live::Live;
 pub use outline::{FlowOutline, FlowRow, OUTLINE_QUANTILES, Outline};
 pub use picture_quantiles::PictureQuantiles;
@@ -21,12 +23,13 @@ pub use transfers::TransferSummary;
 
 use crate::measure::histogram::Histogram;
 use crate::measure::series::Series;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Kind of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowKind {
     /// Media under a congestion controller.
@@ -40,7 +43,7 @@ pub enum FlowKind {
 }
 
 /// Shape of a distribution. Quantiles are within 0.4 %, the rest is exact.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// Mean.
     pub mean: f64,
@@ -72,7 +75,7 @@ impl Distribution {
 }
 
 /// Mean rates over a flow's active time, in bit/s.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     /// The controller's target, constant between changes; `None` for flows without one.
     pub target_bps: Option<f64>,
@@ -99,7 +102,7 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 /// Packet counts. Repair packets are counted in [`RepairSummary`] only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PacketCounts {
     /// Packets sent.
     pub sent: u64,
@@ -112,6 +115,9 @@ pub struct PacketCounts {
     /// Marked CE by links on the path; omitted if none is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub marked: u64,
+    /// Arrived marked CE; left out where none did.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ce_received: u64,
     /// Lost on the channel (random loss).
     pub dropped_channel: u64,
     /// Dropped by the sender before they were sent; neither part of `sent` nor of the loss.
@@ -121,7 +127,7 @@ pub struct PacketCounts {
 }
 
 /// Frames of a media flow.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FrameSummary {
     /// Frames with a known fate.
     pub frames: u64,
@@ -142,7 +148,7 @@ pub struct FrameSummary {
 }
 
 /// Forward error correction of a media flow.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RepairSummary {
     /// Repair packets sent.
     pub sent: u64,
@@ -163,7 +169,7 @@ pub struct RepairSummary {
 }
 
 /// Frames made by a media flow's source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CodedFrames {
     /// All of them.
     pub frames: u64,
@@ -181,7 +187,7 @@ impl CodedFrames {
 }
 
 /// Pictures of a flow with content, as displayed by the receiver, against the coded ones.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct QualitySummary {
     /// Pictures compared: all captured with a playout time before the end. One that was not displayed is compared with
     /// the last that was.
@@ -210,7 +216,7 @@ pub struct QualitySummary {
 }
 
 /// How often forward error correction was used to probe, and how it ended.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Probing {
     /// Times that it was enabled.
     pub enabled: u64,
@@ -225,7 +231,7 @@ pub struct Probing {
 }
 
 /// A flow's reaction to one change of its bottleneck's capacity.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Settling {
     /// When the capacity changed, in s.
     pub at_s: f64,
@@ -240,7 +246,7 @@ fn adapts() -> bool {
 }
 
 /// One flow over one run. [`crate::measure::metrics`] defines every metric.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSummary {
     /// Name in the scenario.
     pub name: String,
@@ -317,7 +323,7 @@ pub struct FlowSummary {
 }
 
 /// One link over one run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LinkSummary {
     /// Name in the scenario.
     pub name: String,
@@ -330,7 +336,7 @@ pub struct LinkSummary {
 }
 
 /// How the flows shared.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fairness {
     /// Jain's index of the RTP flows, mean over time; `None` with fewer than two.
     pub jain_mean: Option<f64>,
@@ -355,7 +361,7 @@ pub struct Fairness {
 }
 
 /// One flow in one window of time.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FlowWindow {
     /// Name of the flow.
     pub name: String,
@@ -374,7 +380,7 @@ pub struct FlowWindow {
 }
 
 /// One named window of time.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WindowSummary {
     /// Its label, as a table's condition ("20-40s").
     pub label: String,
@@ -389,7 +395,7 @@ pub struct WindowSummary {
 }
 
 /// The whole result of one run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// Scenario by name.
     pub scenario: String,

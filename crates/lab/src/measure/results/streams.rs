@@ -1,9 +1,10 @@
 //! Streams of a call in a result.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One stream of a flow that has several.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StreamSummary {
     /// Name in the scenario.
     pub name: String,

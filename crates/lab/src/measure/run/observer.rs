@@ -6,7 +6,7 @@ use super::first_packets::FirstPackets;
 use crate::measure::metrics::{DropCause, Recorder};
 use weir_path::DropReason;
 use weir_sim::{AgentId, Body, LinkId, Observer, Packet, Place};
-use weir_units::{DataSize, TimeDelta, Timestamp};
+use weir_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 /// The flow of an agent, and whether it sends the flow's media or data.
 #[derive(Clone, Copy)]
@@ -178,7 +178,12 @@ impl Observer for RunObserver<'_> {
     fn on_delivered(&mut self, now: Timestamp, to: AgentId, from: AgentId, packet: &Packet) {
         self.on_run(to);
         match self.carried(from, packet) {
-            Some(Carried::Media(flow, size)) => self.recorder.received(flow, now, packet.sent, size),
+            Some(Carried::Media(flow, size)) => {
+                self.recorder.received(flow, now, packet.sent, size);
+                if packet.ecn == Ecn::Ce {
+                    self.recorder.received_marked(flow);
+                }
+            }
             Some(Carried::Repair(flow, _)) => self.recorder.repair_received(flow, now),
             None => {}
         }

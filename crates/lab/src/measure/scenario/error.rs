@@ -14,6 +14,8 @@ struct Inner {
     file: String,
     source: Option<NamedSource<Arc<str>>>,
     span: Option<Range<usize>>,
+    /// Where the text is not shown.
+    line: Option<usize>,
     field: Option<String>,
     message: String,
     help: Option<String>,
@@ -23,7 +25,7 @@ impl InputError {
     /// An error about a whole file, or about a name if there is no file.
     pub fn whole(file: impl Into<String>, message: impl Into<String>) -> Self {
         let (file, message) = (file.into(), message.into());
-        Self(Box::new(Inner { file, source: None, span: None, field: None, message, help: None }))
+        Self(Box::new(Inner { file, source: None, span: None, line: None, field: None, message, help: None }))
     }
     /// An error at a place in a file; `span` is in bytes.
     pub fn at(file: &str, text: &Arc<str>, span: Range<usize>, message: impl Into<String>) -> Self {
@@ -33,6 +35,12 @@ impl InputError {
         let end = floor_char(text, span.end.max(start));
         e.0.span = Some(start..end);
         e.0.source = Some(NamedSource::new(file, text.clone()));
+        e
+    }
+    /// An error in a line, from 1, of a file whose text is not shown: it may be anything, as a file that a scenario names may be.
+    pub fn at_line(file: impl Into<String>, line: usize, message: impl Into<String>) -> Self {
+        let mut e = Self::whole(file, message);
+        e.0.line = Some(line);
         e
     }
     /// With the field's path, such as `links.bottleneck.rate`.
@@ -54,6 +62,9 @@ impl InputError {
     }
     /// Line and column of the place, both from 1, the column in characters.
     pub fn position(&self) -> Option<(usize, usize)> {
+        if let Some(line) = self.0.line {
+            return Some((line, 1));
+        }
         let (source, span) = (self.0.source.as_ref()?, self.0.span.as_ref()?);
         let before = source.inner().get(..span.start)?;
         let line = before.matches('\n').count() + 1;

@@ -20,7 +20,8 @@ use weir_cc::Registry;
 
 /// Compared if a file has the placeholder and no list of controllers.
 const DEFAULT_COMPARE: [&str; 3] = ["gcc", "nada", "scream"];
-const MAX_SCENARIO: usize = 4 << 20;
+/// Greatest size of a scenario file, in bytes.
+pub(crate) const MAX_SCENARIO: u64 = 4 << 20;
 
 /// A scenario file that has been read and checked as a whole.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl ScenarioFile {
     /// A scenario file from disk. Errors: it cannot be read, or see [`Self::parse`].
     pub fn read(path: &Path, registry: &Registry) -> Result<Self, InputError> {
         let shown = path.display().to_string();
-        let text = read_text(path).map_err(|why| InputError::whole(&shown, why))?;
+        let text = read_text(path, MAX_SCENARIO).map_err(|why| InputError::whole(&shown, why))?;
         let name = path.file_stem().map_or(shown.clone(), |s| s.to_string_lossy().into_owned());
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         Self::load(name, Text { file: shown, text }, Folder::Disk(folder), registry)
@@ -92,7 +93,7 @@ impl ScenarioFile {
     }
 
     fn load(name: String, text: Text, folder: Folder, registry: &Registry) -> Result<Self, InputError> {
-        if text.text.len() > MAX_SCENARIO {
+        if text.text.len() as u64 > MAX_SCENARIO {
             return Err(InputError::whole(&text.file, format!("larger than {} MiB", MAX_SCENARIO >> 20)));
         }
         let source: Arc<str> = text.text.clone();

@@ -61,10 +61,12 @@ mod tree;
 pub use builtin::scenarios as builtin_scenarios;
 pub use dccp::{DccpFlow, DccpSettings};
 pub use error::InputError;
+pub(crate) use file::MAX_SCENARIO;
 pub use file::ScenarioFile;
 pub use media::*;
 pub use model::*;
 pub use schema::schema;
+pub(crate) use traces::read_text;
 
 #[cfg(test)]
 mod tests;

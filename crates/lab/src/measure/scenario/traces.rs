@@ -5,13 +5,17 @@ use super::spanned::At;
 use super::suggest;
 use super::tree::Text;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use weir_path::{Capacity, TraceError, TraceFormat};
 use weir_units::DataSize;
 
-/// Greatest size of a file that is read, in bytes.
-pub(super) const MAX_FILE: u64 = 256 << 20;
+/// Greatest size of a trace or clip that is read, in bytes.
+const MAX_FILE: u64 = 256 << 20;
+/// Most characters of a trace that an error repeats.
+const MAX_SHOWN: usize = 40;
 
 /// The location of the files that a scenario names.
 #[derive(Clone, Debug)]
@@ -54,7 +58,11 @@ impl Traces {
             return Ok(known.clone());
         }
         let capacity = format.parse(&content, &file.value);
-        let capacity = capacity.map_err(|e| trace_error(&content, &e))?;
+        let capacity = capacity.map_err(|e| trace_error(&e))?;
+        if matches!(&capacity, Capacity::Schedule(s) if s.steps().iter().all(|s| s.rate.as_bps() == 0)) {
+            let message = "all rates are zero: nothing would ever leave the link; expected one above zero";
+            return Err(InputError::whole(&file.value, message));
+        }
         self.capacities.insert(key, capacity.clone());
         Ok(capacity)
     }
@@ -66,22 +74,17 @@ impl Traces {
         }
         let content = self.text(text, file)?;
         let mut sizes = Vec::new();
-        let mut at = 0;
-        for line in content.split_inclusive('\n') {
-            let trimmed = line.trim();
-            if !trimmed.is_empty() && !trimmed.starts_with(['#', '%']) {
-                let bytes = trimmed.parse::<u32>().ok().filter(|b| *b > 0).ok_or_else(|| {
-                    let span = at..at + line.trim_end().len();
-                    InputError::at(
-                        &file.value,
-                        &content,
-                        span,
-                        "expected a frame size in bytes, a whole number above zero",
-                    )
-                })?;
-                sizes.push(DataSize::from_bytes(bytes.into()));
+        for (i, line) in content.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with(['#', '%']) {
+                continue;
             }
-            at += line.len();
+            let bytes = line.parse::<u32>().ok().filter(|b| *b > 0).ok_or_else(|| {
+                let found = found(line);
+                let message = format!("expected a frame size in bytes, a whole number above zero, found {found}");
+                InputError::at_line(&file.value, i + 1, message)
+            })?;
+            sizes.push(DataSize::from_bytes(bytes.into()));
         }
         if sizes.is_empty() {
             return Err(InputError::whole(&file.value, "expected at least one frame size"));
@@ -106,7 +109,7 @@ impl Traces {
             }
         };
         let error = |why: String| text.error(file.span.clone(), format!("{}: {why}", path.display()));
-        let read: Arc<[u8]> = read_bytes(&path).map_err(error)?.into();
+        let read: Arc<[u8]> = read_limited(&path, MAX_FILE).map_err(error)?.into();
         self.files.insert(file.value.clone(), read.clone());
         Ok(read)
     }
@@ -118,7 +121,8 @@ impl Traces {
         let read: Arc<str> = match &self.folder {
             Folder::Disk(folder) => {
                 let path = folder.join(&file.value);
-                read_text(&path).map_err(|why| text.error(file.span.clone(), format!("{}: {why}", path.display())))?
+                read_text(&path, MAX_FILE)
+                    .map_err(|why| text.error(file.span.clone(), format!("{}: {why}", path.display())))?
             }
             Folder::Given(files) => {
                 let bytes = given(files, text, file)?.to_vec();
@@ -147,37 +151,50 @@ fn given<'a>(files: &'a BTreeMap<String, Vec<u8>>, text: &Text, file: &At<String
     })
 }
 
-fn trace_error(content: &Arc<str>, e: &TraceError) -> InputError {
-    let mut start = 0;
-    let mut span = 0..0;
-    for (i, line) in content.split_inclusive('\n').enumerate().take(e.line) {
-        if i + 1 == e.line {
-            span = start..start + line.trim_end().len();
-        }
-        start += line.len();
-    }
-    InputError::at(&e.file, content, span, format!("expected {}, found \"{}\"", e.expected, e.value)).field(&e.field)
+fn trace_error(e: &TraceError) -> InputError {
+    let message = format!("expected {}, found {}", e.expected, found(&e.value));
+    InputError::at_line(&e.file, e.line, message).field(&e.field)
 }
 
-/// A file of reasonable size. Errors: why not, in words.
-fn read_bytes(path: &std::path::Path) -> Result<Vec<u8>, String> {
+/// What a trace has in place of what is expected. A scenario may name any file that its reader may read: what is no number
+/// is not repeated.
+fn found(value: &str) -> String {
+    let numeric = |c: char| c.is_ascii_digit() || " \t,;.:+-_eE".contains(c);
+    match value {
+        "" => "nothing".into(),
+        _ if value.len() <= MAX_SHOWN && value.chars().all(numeric) => format!("\"{value}\""),
+        _ => "text that is no such number: is this file a trace?".into(),
+    }
+}
+
+/// A file of at most `limit` bytes; the limit holds while reading, since a device has no size and need not end. Errors: why
+/// not, in words.
+fn read_limited(path: &std::path::Path, limit: u64) -> Result<Vec<u8>, String> {
     let say = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => e.to_string(),
     };
-    let meta = std::fs::metadata(path).map_err(say)?;
+    let file = File::open(path).map_err(say)?;
+    let meta = file.metadata().map_err(say)?;
     if meta.is_dir() {
         return Err("this is a folder, not a file".into());
     }
-    if meta.len() > MAX_FILE {
-        return Err(format!("the file is larger than {} MiB", MAX_FILE >> 20));
+    let mib = limit >> 20;
+    if meta.len() > limit {
+        let size = meta.len().div_ceil(1 << 20);
+        return Err(format!("the file has {size} MiB, and at most {mib} MiB are read"));
     }
-    std::fs::read(path).map_err(say)
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(say)?;
+    if bytes.len() as u64 > limit {
+        return Err(format!("it has no end within {mib} MiB, and at most {mib} MiB are read"));
+    }
+    Ok(bytes)
 }
 
-/// A text file of reasonable size. Errors: why not, in words.
-pub(super) fn read_text(path: &std::path::Path) -> Result<Arc<str>, String> {
-    decode(read_bytes(path)?)
+/// A text file of at most `limit` bytes. Errors: why not, in words.
+pub(crate) fn read_text(path: &std::path::Path, limit: u64) -> Result<Arc<str>, String> {
+    decode(read_limited(path, limit)?)
 }
 
 fn decode(bytes: Vec<u8>) -> Result<Arc<str>, String> {

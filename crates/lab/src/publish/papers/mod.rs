@@ -1,7 +1,7 @@
 //! The papers that Weir reproduces, as data: published numbers, figures and claims, and the scenarios behind them.
 
 use crate::measure::results::RunResult;
-use crate::measure::scenario::{InputError, suggest};
+use crate::measure::scenario::{InputError, MAX_SCENARIO, read_text, suggest};
 use crate::publish::figures::{self, Overlay};
 use crate::publish::reproduce::{ClaimSpec, Note, Paper, Place, Published, TableTitle};
 use serde::Deserialize;
@@ -97,9 +97,9 @@ impl PaperData {
         }
         let read = |file: &Path| -> Result<(String, Arc<str>), InputError> {
             let shown = file.display().to_string();
-            match std::fs::read_to_string(file) {
-                Ok(text) => Ok((shown, text.into())),
-                Err(e) => Err(InputError::whole(shown, e.to_string())),
+            match read_text(file, MAX_SCENARIO) {
+                Ok(text) => Ok((shown, text)),
+                Err(why) => Err(InputError::whole(shown, why)),
             }
         };
         let (shown, description) = read(&folder.join(DESCRIPTION))?;

@@ -12,7 +12,7 @@ pub fn shell_word(word: &str) -> String {
 pub(super) fn repeat(outcome: &Outcome, scenario: &str) -> String {
     let Some(source) = outcome.text_of(scenario) else { return String::new() };
     let mut controllers: Vec<&str> = Vec::new();
-    for name in outcome.groups().filter(|(s, _)| s.name == scenario).filter_map(|(s, _)| s.controller.as_deref()) {
+    for name in outcome.scenarios().filter(|s| s.name == scenario).filter_map(|s| s.controller.as_deref()) {
         if !controllers.contains(&name) {
             controllers.push(name);
         }

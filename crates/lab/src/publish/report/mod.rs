@@ -94,8 +94,9 @@ pub struct ScenarioReport {
 /// One section for each scenario and variant that has a finished run, in the order of the plan.
 pub fn sections(outcome: &Outcome) -> Vec<ScenarioReport> {
     let mut sections: Vec<((&str, Option<&str>), ScenarioReport)> = Vec::new();
-    for (scenario, runs) in outcome.groups() {
-        let Some(controller) = ControllerRuns::new(runs.to_vec()) else { continue };
+    for (scenario, runs, aggregate) in outcome.groups() {
+        let Some((shown, others)) = runs.split_first() else { continue };
+        let controller = ControllerRuns { shown: shown.clone(), others: others.to_vec(), aggregate };
         let key = (scenario.name.as_str(), scenario.variant.as_deref());
         match sections.iter_mut().find(|s| s.0 == key) {
             Some((_, section)) => section.controllers.push(controller),

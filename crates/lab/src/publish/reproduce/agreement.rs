@@ -1,6 +1,7 @@
 //! How far measured numbers agree with published ones, in two shares.
 
 use super::Cell;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A number within this part of the published one counts as near.
@@ -8,7 +9,7 @@ const NEAR: f64 = 0.2;
 
 /// Shares of numbers near the published ones and of orders between algorithms kept. Bounds (metrics that end in
 /// `_at_least` and `_at_most`) count as near where they hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// Published numbers.
     pub cells: usize,

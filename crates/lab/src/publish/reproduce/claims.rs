@@ -2,10 +2,11 @@
 
 use super::measure;
 use crate::measure::results::{RunResult, Stat};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A claim as a paper's data files state it: it holds where every check does.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimSpec {
     /// Short name.
     pub id: String,
@@ -20,7 +21,7 @@ pub struct ClaimSpec {
 }
 
 /// A bound on the mean over runs of one metric.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// Scenario, as in a published cell.
@@ -47,7 +48,7 @@ pub struct Check {
 }
 
 /// A number behind a claim.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// Controller.
     pub controller: String,
@@ -64,7 +65,7 @@ pub struct Measured {
 }
 
 /// A claim and what the runs say to it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// The paper by name.
     pub paper: String,

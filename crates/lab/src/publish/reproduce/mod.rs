@@ -17,6 +17,7 @@ pub use place::Place;
 use place::{Reduce, split};
 
 use crate::measure::results::{FlowKind, FlowSummary, RunResult, Stat, WindowSummary};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One number as published: a row of a paper's table file.
@@ -43,7 +44,7 @@ pub struct Published {
 }
 
 /// One number published beside measured.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The paper by name.
     pub paper: String,
@@ -72,7 +73,7 @@ pub struct Cell {
 }
 
 /// What is to be said about a result, such as what does not reproduce and what was tried.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// Heading.
     pub title: String,
@@ -81,7 +82,7 @@ pub struct Note {
 }
 
 /// A table of the paper by number.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TableTitle {
     /// The paper's own number of the table.
     pub table: String,
@@ -90,7 +91,7 @@ pub struct TableTitle {
 }
 
 /// A paper beside Weir.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Reproduction {
     /// The paper by name.
     pub paper: String,

@@ -1,0 +1,192 @@
+//! Results as tables.
+
+use crate::tables::{Table, fold, table};
+use std::collections::BTreeMap;
+use weir_lab::measure::compare::Outcome;
+use weir_lab::measure::results::{Aggregate, FlowKind, RunResult, Stat};
+use weir_lab::publish::reproduce::Reproduction;
+
+/// Flows of a run that a table shows; the others are counted.
+const MAX_FLOWS: usize = 12;
+/// Streams of a run that a table shows.
+const MAX_STREAMS: usize = 48;
+
+type Metrics = BTreeMap<String, Stat>;
+
+/// Mean and, over several runs, the half-width of its 95 % confidence interval.
+fn number(metrics: &Metrics, name: &str, scale: f64, digits: usize) -> String {
+    let Some(s) = metrics.get(name) else { return "-".into() };
+    let mean = format!("{:.digits$}", s.mean * scale);
+    match s.ci95 {
+        Some(ci) if ci * scale >= 0.5 * 10f64.powi(-(digits as i32)) => format!("{mean} ±{:.digits$}", ci * scale),
+        _ => mean,
+    }
+}
+
+const HEADER: [&str; 12] = [
+    "controller",
+    "flow",
+    "use %",
+    "sent kbit/s",
+    "goodput kbit/s",
+    "delay ms",
+    "p95 ms",
+    "loss %",
+    "late %",
+    "queue p95 ms",
+    "Jain",
+    "TCP share",
+];
+
+fn rows(t: &mut Table, a: &Aggregate) {
+    for (i, f) in a.flows.iter().take(MAX_FLOWS).enumerate() {
+        let flow = |name, scale, digits| number(&f.metrics, name, scale, digits);
+        let run = |name, digits| if i == 0 { number(&a.metrics, name, 1.0, digits) } else { String::new() };
+        t.add_row([
+            f.controller.clone(),
+            f.name.clone(),
+            // Nothing says what a TCP flow would have liked to send: what arrived stands for it.
+            flow(if f.kind == FlowKind::Rtp { "utilisation" } else { "utilisation_goodput" }, 100.0, 1),
+            flow("sent_bps", 1e-3, 0),
+            flow("goodput_bps", 1e-3, 0),
+            flow("one_way_delay_mean_ms", 1.0, 0),
+            flow("one_way_delay_p95_ms", 1.0, 0),
+            flow("loss", 100.0, 2),
+            flow("discard", 100.0, 2),
+            run("queue_delay_p95_ms", 0),
+            run("jain_end", 3),
+            run("tcp_share", 2),
+        ]);
+    }
+    if a.flows.len() > MAX_FLOWS {
+        t.add_row([String::new(), format!("... {} more", a.flows.len() - MAX_FLOWS)]);
+    }
+}
+
+/// What the columns of [`HEADER`] mean; `several` runs have an interval.
+fn legend(several: bool, mixed: bool) -> String {
+    let mut text = String::from(
+        "use %: media that an RTP flow made, or what arrived of a TCP or UDP flow, over the capacity while the flow was active",
+    );
+    text.push_str(if mixed {
+        "; each flow is set against the whole capacity, so that the flows of a run do not add up to 100. Above 100, a flow made \
+         more than the link carries. "
+    } else {
+        "; above 100, more was made than the link carries. "
+    });
+    text.push_str("delay: mean one-way delay of the packets that arrived; p95: its 95th percentile. ");
+    if several {
+        text.push_str("Numbers are means over the runs; ±: half-width of the 95 % confidence interval of the mean. ");
+    }
+    text.push_str("`weir schema run` and docs/results.md explain every number.\n");
+    text
+}
+
+fn is_mixed(flows: impl Iterator<Item = FlowKind>) -> bool {
+    let mut kinds: Vec<FlowKind> = flows.collect();
+    kinds.dedup();
+    kinds.len() > 1
+}
+
+/// One table for each scenario and variant.
+pub(crate) fn outcome(outcome: &Outcome) -> String {
+    let mut sections: Vec<(String, Table)> = Vec::new();
+    let (mut several, mut mixed) = (false, false);
+    for (scenario, a) in outcome.aggregates() {
+        several |= a.seeds.len() > 1;
+        mixed |= is_mixed(a.flows.iter().map(|f| f.kind));
+        let variant = scenario.variant.as_ref().map(|v| format!(" [{v}]")).unwrap_or_default();
+        let runs = if a.seeds.len() == 1 { String::new() } else { format!(", {} runs", a.seeds.len()) };
+        let heading = format!("{}{variant}: {}{runs}", scenario.name, scenario.title);
+        if sections.last().is_none_or(|s| s.0 != heading) {
+            sections.push((heading, table(&HEADER, 2).keys(2)));
+        }
+        if let Some((_, t)) = sections.last_mut() {
+            rows(t, &a);
+        }
+    }
+    let mut out: String = sections.iter().map(|(heading, t)| format!("{}\n{t}\n\n", fold(heading))).collect();
+    if !sections.is_empty() {
+        out.push_str(&fold(&legend(several, mixed)));
+    }
+    out
+}
+
+/// The table of one run.
+pub(crate) fn run(label: &str, run: &RunResult) -> String {
+    let mut t = table(&HEADER, 2).keys(2);
+    if let Some(a) = weir_lab::measure::results::aggregate(std::slice::from_ref(run)) {
+        rows(&mut t, &a);
+    }
+    let legend = legend(false, is_mixed(run.flows.iter().map(|f| f.kind)));
+    format!("{}\n{t}\n{}{}", fold(&format!("{label}, seed {}", run.seed)), streams(run), fold(&legend))
+}
+
+/// The streams of the flows that have several; nothing where none has.
+fn streams(run: &RunResult) -> String {
+    let header = ["flow", "stream", "share kbit/s", "sent kbit/s", "on %", "switches", "loss %", "concealed %"];
+    let mut t = table(&header, 2).keys(2);
+    let mut all = run.flows.iter().flat_map(|f| f.streams.iter().map(move |s| (f, s))).take(MAX_STREAMS).peekable();
+    if all.peek().is_none() {
+        return String::new();
+    }
+    for (flow, s) in all {
+        t.add_row([
+            flow.name.clone(),
+            s.name.clone(),
+            format!("{:.0}", s.share_bps * 1e-3),
+            format!("{:.0}", s.sent_bps * 1e-3),
+            format!("{:.1}", s.on * 100.0),
+            s.switches.to_string(),
+            format!("{:.2}", s.loss * 100.0),
+            s.concealed.map_or("-".into(), |c| format!("{:.2}", c * 100.0)),
+        ]);
+    }
+    format!("{t}\n")
+}
+
+/// A paper's numbers and claims.
+pub(crate) fn reproduction(r: &Reproduction) -> String {
+    let mut out = format!("{}: published beside measured\n", r.paper);
+    let mut tables: Vec<&str> = r.cells.iter().map(|c| c.table.as_str()).collect();
+    tables.dedup();
+    for number in tables {
+        let title = r.tables.iter().find(|t| t.table == number).map_or("", |t| t.title.as_str());
+        let mut t =
+            table(&["algorithm", "condition", "metric", "published", "measured", "sigma", "difference", "runs"], 3)
+                .keys(3);
+        for c in r.cells.iter().filter(|c| c.table == number) {
+            let show = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
+            t.add_row([
+                c.algorithm.clone(),
+                c.condition.clone(),
+                format!("{} ({})", c.metric, c.unit),
+                show(Some(c.published)),
+                show(c.measured),
+                show(c.measured_sigma),
+                c.measured.map_or("-".to_owned(), |m| format!("{:+.2}", m - c.published)),
+                c.runs.to_string(),
+            ]);
+        }
+        out.push_str(&format!("\n{}\n{t}\n", fold(&format!("Table {number}: {title}"))));
+    }
+    let a = r.agreement;
+    out.push_str(&fold(&format!(
+        "\nmeasured: mean over the runs; sigma: their standard deviation; difference: measured less published.\n\
+         {} of {} numbers measured: {} within 20 % or inside the bound, {} of {} orders between algorithms kept\n",
+        a.measured, a.cells, a.near, a.orders_kept, a.orders
+    )));
+    if !r.claims.is_empty() {
+        let mut t = table(&["holds", "claim", "source"], 3);
+        for c in &r.claims {
+            let holds = match c.holds {
+                Some(true) => "yes",
+                Some(false) => "NO",
+                None => "not measured",
+            };
+            t.add_row([holds, &c.statement, &c.source]);
+        }
+        out.push_str(&format!("\nThe paper's claims\n{t}\n"));
+    }
+    out
+}

@@ -1,0 +1,94 @@
+//! JSON schemas of what `--json` prints, and the tables of fields in docs/results.md.
+
+use crate::output::{Failure, print, schema_id};
+use crate::{Done, bench, compare, list, quality, reproduce};
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+use weir_lab::measure::results::RunResult;
+use weir_lab::measure::scenario::InputError;
+
+/// Commands whose output has a schema, and a line about each.
+const COMMANDS: &[(&str, &str)] = &[
+    ("compare", "weir compare --json"),
+    ("run", "weir run --json"),
+    ("reproduce", "weir reproduce --json"),
+    ("quality", "weir quality --json"),
+    ("list", "weir list --json"),
+    ("bench", "weir bench --json"),
+    #[cfg(target_os = "linux")]
+    ("emulate", "weir emulate --json"),
+    #[cfg(target_os = "linux")]
+    ("testbed", "weir testbed --json"),
+];
+
+/// The schema of a command's output.
+fn schema(of: &str) -> Option<Schema> {
+    let title = COMMANDS.iter().find(|c| c.0 == of)?.1;
+    let mut schema = match of {
+        "compare" => generate::<compare::Json<'_>>(),
+        "run" => generate::<RunResult>(),
+        "reproduce" => generate::<reproduce::Json<'_>>(),
+        "quality" => generate::<quality::Report>(),
+        "list" => generate::<list::Listed>(),
+        "bench" => generate::<bench::Report>(),
+        #[cfg(target_os = "linux")]
+        "emulate" => generate::<weir_live::emulate::Accuracy>(),
+        #[cfg(target_os = "linux")]
+        "testbed" => generate::<crate::testbed::Json<'_>>(),
+        _ => return None,
+    };
+    let id = schema_id(of);
+    let name = json!({ "description": "The schema that this object follows.", "const": id });
+    // A list's object is one of several.
+    let forms = schema.get("oneOf").and_then(Value::as_array).cloned();
+    if let Some(mut forms) = forms {
+        forms.iter_mut().for_each(|form| add_name(form.as_object_mut(), &name));
+        schema.insert("oneOf".into(), Value::Array(forms));
+    } else {
+        add_name(schema.as_object_mut(), &name);
+    }
+    schema.insert("$id".into(), id.into());
+    schema.insert("title".into(), title.into());
+    Some(schema)
+}
+
+fn add_name(object: Option<&mut Map<String, Value>>, name: &Value) {
+    let Some(object) = object else { return };
+    if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert("schema".into(), name.clone());
+    }
+    if let Some(required) = object.entry("required").or_insert(json!([])).as_array_mut() {
+        required.insert(0, "schema".into());
+    }
+}
+
+fn generate<T: JsonSchema>() -> Schema {
+    let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
+    // What is printed has no other fields.
+    RecursiveTransform(|schema: &mut Schema| {
+        if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
+            schema.insert("additionalProperties".into(), false.into());
+        }
+        // Formats say how a number is kept, not what it is.
+        schema.remove("format");
+    })
+    .transform(&mut schema);
+    schema
+}
+
+fn text(schema: &Schema) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(schema).map_err(Failure::work)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// `weir schema`.
+pub(crate) fn print_schema(of: &str) -> Done {
+    let Some(schema) = schema(of) else {
+        let names: Vec<&str> = COMMANDS.iter().map(|c| c.0).collect();
+        return Err(InputError::whole(of, "no command with this name has a schema").help(names.join(", ")).into());
+    };
+    print(&text(&schema)?)
+}

@@ -1,0 +1,289 @@
+//! What `--json` prints follows the schemas in `schemas/`, which have no field that is not printed anywhere.
+#![cfg(target_os = "linux")]
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Commands whose output has a schema.
+const COMMANDS: [&str; 8] = ["compare", "run", "reproduce", "quality", "list", "bench", "emulate", "testbed"];
+
+const MIXED: &str = r#"
+title = "A call that is marked, beside TCP"
+duration = "10 s"
+compare = ["fixed", "nada"]
+[links.bottleneck]
+rate = "1 Mbps"
+delay = "20 ms"
+loss = 0.01
+queue = { discipline = "codel", ecn = true }
+[rtp.video]
+controller = "$controller"
+start_rate = "1200 kbps"
+ecn = true
+[tcp.transfer]
+algorithm = "newreno"
+start = "2 s"
+[[windows]]
+name = "0-5s"
+from = "0 s"
+to = "5 s"
+"#;
+
+fn printed(folder: &Path, args: &[&str]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let o = command.current_dir(folder).args(args).arg("--json").output().expect("starts");
+    assert!(o.status.success(), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
+    serde_json::from_slice(&o.stdout).expect("JSON")
+}
+
+fn schema(of: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schemas/{of}.json"));
+    serde_json::from_slice(&std::fs::read(path).expect("a schema")).expect("JSON")
+}
+
+fn follows(of: &str, value: &Value) {
+    let schema = schema(of);
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> =
+        validator.iter_errors(value).take(5).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{of}: {errors:#?}");
+    assert_eq!(value["schema"], schema["$id"], "{of} says which schema it follows");
+}
+
+#[test]
+fn what_is_printed_follows_its_schema() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    std::fs::write(path.join("mixed.toml"), MIXED).expect("written");
+    let clip = ["clip", "sports", "--size", "64x48", "--frames", "3", "-q"];
+    let made = Command::new(env!("CARGO_BIN_EXE_weir")).current_dir(path).args(clip).status().expect("starts");
+    assert!(made.success());
+    for (of, args) in [
+        ("run", &["run", "mixed.toml", "-q"][..]),
+        ("run", &["run", "calls/three-calls", "-q"]),
+        ("run", &["run", "queue-disciplines", "-q"]),
+        ("compare", &["compare", "--scenario", "mixed.toml", "--runs", "2", "-q"]),
+        ("reproduce", &["reproduce", "rmcat-comparison", "--table", "2", "--runs", "1", "-q"]),
+        ("quality", &["quality", "sports.y4m", "sports.y4m", "-q"]),
+        ("list", &["list", "controllers"]),
+        ("list", &["list", "scenarios"]),
+        ("list", &["list", "papers"]),
+        ("list", &["list", "codecs"]),
+        ("list", &["list", "disciplines"]),
+        ("bench", &["bench", "--scale", "0.001", "--ns3", "never", "-q"]),
+    ] {
+        follows(of, &printed(path, args));
+    }
+    let emulate = ["emulate", "--rate", "1mbps", "--for", "0.3s", "-q", "--json"];
+    let o = Command::new(env!("CARGO_BIN_EXE_weir")).args(emulate).output().expect("starts");
+    match serde_json::from_slice(&o.stdout) {
+        Ok(value) => follows("emulate", &value),
+        Err(_) => println!("skipped: {}", String::from_utf8_lossy(&o.stderr)),
+    }
+}
+
+#[test]
+fn a_schema_refuses_what_is_not_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    std::fs::write(path.join("mixed.toml"), MIXED).expect("written");
+    let run = printed(path, &["run", "mixed.toml", "-q"]);
+    let schema = schema("run");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    assert!(validator.is_valid(&run));
+    let mut more = run.clone();
+    more["flows"][0]["goodput"] = 1.0.into();
+    assert!(!validator.is_valid(&more), "a field that no schema has");
+    let mut less = run.clone();
+    less["flows"][0].as_object_mut().expect("a flow").remove("loss");
+    assert!(!validator.is_valid(&less), "a field that is missing");
+    let mut other = run;
+    other["schema"] = "weir:run:99".into();
+    assert!(!validator.is_valid(&other), "another version");
+}
+
+#[test]
+fn marks_are_counted_where_they_were_made_and_where_they_arrived() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    std::fs::write(path.join("mixed.toml"), MIXED).expect("written");
+    let run = printed(path, &["run", "mixed.toml", "--controller", "fixed", "-q"]);
+    let packets = &run["flows"][0]["packets"];
+    let (marked, arrived) = (packets["marked"].as_u64().unwrap_or(0), packets["ce_received"].as_u64().unwrap_or(0));
+    assert!(marked > 0 && arrived > 0 && arrived <= marked, "{packets}");
+    // Where nothing marks, there is no such field.
+    std::fs::write(path.join("plain.toml"), MIXED.replace("ecn = true }", "ecn = false }")).expect("written");
+    let packets = printed(path, &["run", "plain.toml", "-q"])["flows"][0]["packets"].clone();
+    assert!(packets.get("marked").is_none() && packets.get("ce_received").is_none(), "{packets}");
+}
+
+fn printed_text(args: &[&str]) -> String {
+    let o = Command::new(env!("CARGO_BIN_EXE_weir")).args(args).output().expect("starts");
+    assert!(o.status.success(), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
+    String::from_utf8(o.stdout).expect("UTF-8")
+}
+
+/// The schema as the program has it.
+fn program(of: &str) -> Value {
+    serde_json::from_str(&printed_text(&["schema", of])).expect("JSON")
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Compares a file with what it should hold, or writes it where WEIR_BLESS is set.
+fn check(path: &Path, wanted: &str) {
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, wanted).expect("written");
+    }
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        there == wanted,
+        "{} does not agree with the program: WEIR_BLESS=1 cargo test -p weir --test schemas writes it",
+        path.display()
+    );
+}
+
+/// A schema's type in a word or two.
+fn kind(schema: &Value, root: &Value) -> String {
+    let s = resolved(schema, root);
+    if let Some(value) = s.get("const") {
+        return value.to_string();
+    }
+    if let Some(values) = s.get("enum").and_then(Value::as_array) {
+        return values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
+    }
+    for any in ["anyOf", "oneOf"] {
+        if let Some(forms) = s.get(any).and_then(Value::as_array) {
+            let mut kinds: Vec<String> = forms.iter().map(|f| kind(f, root)).collect();
+            kinds.dedup();
+            return kinds.join(" or ");
+        }
+    }
+    match s.get("type") {
+        Some(Value::String(t)) if t == "array" => match s.get("items").or(s.get("prefixItems")) {
+            Some(items @ Value::Object(_)) => format!("list of {}", kind(items, root)),
+            Some(Value::Array(items)) => {
+                let kinds: Vec<String> = items.iter().map(|i| kind(i, root)).collect();
+                format!("pair of {}", kinds.join(" and "))
+            }
+            _ => "list".into(),
+        },
+        Some(Value::String(t)) => t.clone(),
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        _ => "any".into(),
+    }
+}
+
+fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    let Some(name) = schema.get("$ref").and_then(Value::as_str) else { return schema };
+    &root["$defs"][name.trim_start_matches("#/$defs/")]
+}
+
+/// The object types that a value may be, by name.
+fn objects(schema: &Value, root: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(name) = map.get("$ref").and_then(Value::as_str) {
+                let name = name.trim_start_matches("#/$defs/").to_owned();
+                if !found.contains(&name) {
+                    found.push(name.clone());
+                    objects(&root["$defs"][&name], root, found);
+                }
+            }
+            map.iter().filter(|(key, _)| *key != "$defs").for_each(|(_, v)| objects(v, root, found));
+        }
+        Value::Array(all) => all.iter().for_each(|v| objects(v, root, found)),
+        _ => {}
+    }
+}
+
+fn rows(object: &Value, root: &Value, out: &mut String) {
+    let required: BTreeSet<&str> =
+        object["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    out.push_str("| field | type | what it is |\n|---|---|---|\n");
+    for (name, field) in object["properties"].as_object().into_iter().flatten() {
+        let about = field.get("description").or(resolved(field, root).get("description"));
+        let about = about.and_then(Value::as_str).unwrap_or_default().replace('\n', " ").replace('|', "\\|");
+        let optional = if required.contains(name.as_str()) { "" } else { ", may be absent" };
+        let kind = named(field, root);
+        out.push_str(&format!("| `{name}` | {kind}{optional} | {about} |\n"));
+    }
+    out.push('\n');
+}
+
+/// As [`kind`], with objects by their names.
+fn named(field: &Value, root: &Value) -> String {
+    let mut names = Vec::new();
+    objects(field, root, &mut names);
+    let first = names.iter().find(|n| root["$defs"][n.as_str()].get("properties").is_some());
+    let kind = kind(field, root);
+    first.map_or(kind.clone(), |name| kind.replacen("object", &format!("[{name}](#{})", name.to_lowercase()), 1))
+}
+
+/// The tables of all fields: first each command's object, then the objects inside.
+fn fields() -> String {
+    let (mut out, mut inside) = (String::new(), Vec::<(String, Value, Value)>::new());
+    for of in COMMANDS {
+        let root = program(of);
+        let (title, id) = (root["title"].as_str().expect("a title"), root["$id"].as_str().expect("a name"));
+        out.push_str(&format!("### {title}\n\nSchema `{id}`, `crates/weir/schemas/{of}.json`.\n\n"));
+        match root.get("oneOf").and_then(Value::as_array) {
+            Some(forms) => forms.iter().for_each(|form| rows(form, &root, &mut out)),
+            None => rows(&root, &root, &mut out),
+        }
+        let mut names = Vec::new();
+        objects(&root, &root, &mut names);
+        for name in names {
+            let object = root["$defs"][&name].clone();
+            if object.get("properties").is_some() && !inside.iter().any(|i| i.0 == name) {
+                inside.push((name, object, root.clone()));
+            }
+        }
+    }
+    out.push_str("## Objects inside\n\n");
+    for (name, object, root) in &inside {
+        let about = object["description"].as_str().unwrap_or_default();
+        out.push_str(&format!("### {name}\n\n{about}\n\n"));
+        rows(object, root, &mut out);
+    }
+    out
+}
+
+#[test]
+fn the_files_are_the_programs_schemas() {
+    for of in COMMANDS {
+        let path = repository().join(format!("crates/weir/schemas/{of}.json"));
+        let printed = printed_text(&["schema", of]);
+        check(&path, &printed);
+    }
+}
+
+#[test]
+fn the_documentation_has_every_field() {
+    const BEGIN: &str = "<!-- fields: written by the test of crates/weir/tests/schemas.rs -->\n";
+    let path = repository().join("docs/results.md");
+    let there = std::fs::read_to_string(&path).expect("docs/results.md");
+    let (before, _) = there.split_once(BEGIN).expect("the mark of the tables");
+    check(&path, &format!("{before}{BEGIN}\n{}\n", fields().trim_end()));
+}
+
+#[test]
+fn every_field_is_explained() {
+    for of in COMMANDS {
+        let root = program(of);
+        let mut names = Vec::new();
+        objects(&root, &root, &mut names);
+        let all = names.iter().map(|n| &root["$defs"][n.as_str()]).chain([&root]);
+        for object in all {
+            for (name, field) in object["properties"].as_object().into_iter().flatten() {
+                let about = field.get("description").or(resolved(field, &root).get("description"));
+                assert!(about.is_some(), "{of}: `{name}` has no explanation");
+            }
+        }
+    }
+}
