@@ -127,23 +127,30 @@ impl Table {
         fold_to(&c.name, self.content(column).max(word))
     }
 
-    /// The width of a column, and that down to which it can be broken into lines.
-    fn widths(&self, column: usize) -> (usize, usize) {
+    /// The width of a column, and that down to which it can be broken into lines, in a table of this width.
+    fn widths(&self, column: usize, width: usize) -> (usize, usize) {
         let name = self.name(column).lines().map(chars).max().unwrap_or(0);
         let whole = self.content(column).max(name);
-        (whole, if self.is_whole(column, whole) { whole } else { whole.min(NARROW) })
+        (whole, if self.is_whole(column, whole, width) { whole } else { whole.min(NARROW) })
     }
 
-    /// Whether a column of this width is never broken into lines.
-    fn is_whole(&self, column: usize, width: usize) -> bool {
-        !self.columns[column].text || (self.keys == 1 && column == 0 && width <= NAME)
+    /// Whether a column whose widest text is so long is never broken into lines in a table of this width. Where it takes more
+    /// than half of it, numbers beside it need the room; rows of text alone become paragraphs instead.
+    fn is_whole(&self, column: usize, longest: usize, width: usize) -> bool {
+        let names_rows = self.keys == 1 && column == 0 && longest <= NAME;
+        !self.columns[column].text || (names_rows && (self.is_text() || 2 * longest <= width))
+    }
+
+    fn is_text(&self) -> bool {
+        self.columns.iter().all(|c| c.text)
     }
 
     /// The columns of each part that fits. Numbers of which there are none are left out.
     fn parts(&self, width: usize) -> Vec<Vec<usize>> {
         let is_there =
             |c: &usize| self.columns[*c].text || self.rows.iter().any(|r| !matches!(self.cell(r, *c), "" | "-"));
-        let least = |columns: &[usize]| columns.iter().map(|c| self.widths(*c).1 + PADDING).sum::<usize>() + BORDER;
+        let least =
+            |columns: &[usize]| columns.iter().map(|c| self.widths(*c, width).1 + PADDING).sum::<usize>() + BORDER;
         let keys: Vec<usize> = (0..self.keys).collect();
         let mut parts = vec![keys.clone()];
         for column in (self.keys..self.columns.len()).filter(is_there) {
@@ -165,7 +172,7 @@ impl Table {
         for row in &self.rows {
             t.add_row(columns.iter().map(|c| self.cell(row, *c)).collect::<Vec<_>>());
         }
-        let whole: usize = columns.iter().map(|c| self.widths(*c).0 + PADDING).sum::<usize>() + BORDER;
+        let whole: usize = columns.iter().map(|c| self.widths(*c, width).0 + PADDING).sum::<usize>() + BORDER;
         let wraps = whole > width;
         t.set_content_arrangement(if wraps { ContentArrangement::Dynamic } else { ContentArrangement::Disabled });
         t.set_width(u16::try_from(width).unwrap_or(WIDTH));
@@ -173,7 +180,7 @@ impl Table {
             if !self.columns[*c].text {
                 column.set_cell_alignment(CellAlignment::Right);
             }
-            if wraps && self.is_whole(*c, self.widths(*c).0) {
+            if wraps && self.is_whole(*c, self.widths(*c, width).0, width) {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
@@ -199,7 +206,7 @@ impl Table {
     pub(crate) fn fit(&self, width: u16) -> String {
         let width = usize::from(width);
         let parts = self.parts(width);
-        if parts.len() > 1 && self.columns.iter().all(|c| c.text) {
+        if parts.len() > 1 && self.is_text() {
             return self.paragraphs(width);
         }
         parts.iter().map(|columns| self.part(columns, width)).collect::<Vec<_>>().join("\n")
