@@ -390,7 +390,7 @@ mod tests {
     fn errors_name_place_value_and_remedy() {
         for (bytes, parts) in [
             (&b""[..], ["file.y4m", "YUV4MPEG2"]),
-            (b"RIFF1234\n", ["\"RIFF1234\"", "YUV4MPEG2"]),
+            (b"RIFF1234\n", ["first line", "YUV4MPEG2"]),
             (b"YUV4MPEG2X W1 H1 F1:1\n", ["first line", "YUV4MPEG2"]),
             (b"YUV4MPEG2 W2 H2 F25:1", ["first line", "YUV4MPEG2"]),
             (b"YUV4MPEG2 W2 F25:1\n", ["height (H)", "samples"]),
@@ -410,6 +410,7 @@ mod tests {
             let e = error_of(bytes);
             assert!(parts.iter().all(|p| e.contains(p)), "{parts:?} in {e}");
         }
+        assert!(!error_of(b"RIFF1234\n").contains("RIFF"), "what another kind of file holds is not printed");
         let long = [b"YUV4MPEG2 X".to_vec(), vec![b'x'; 5_000], b"\n".to_vec()].concat();
         assert!(error_of(&long).contains("first line"));
     }
