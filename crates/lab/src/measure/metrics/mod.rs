@@ -50,6 +50,7 @@
 //! precision.
 
 mod capacity;
+mod fairness;
 mod frames;
 mod links;
 mod meter;

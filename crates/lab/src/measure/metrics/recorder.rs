@@ -1,13 +1,12 @@
 //! The recorder: processes events and returns the result.
 
+use super::fairness::FairnessMeter;
 use super::links::LinkMeter;
 use super::meter::{Meter, RowContext, TRAILING, Totals};
 use super::outline::OutlineMeter;
 use super::rates_over_time::{RatesOverTimeMeter, RowGoodput};
 use super::{DropCause, FlowEnd, FrameRecord, RecorderConfig, Window, frames::FrameMeter, instant, seconds};
-use crate::measure::results::{
-    Distribution, Fairness, FlowKind, FlowSummary, FlowWindow, LinkSummary, RunResult, WindowSummary,
-};
+use crate::measure::results::{Distribution, Fairness, FlowKind, FlowWindow, LinkSummary, RunResult, WindowSummary};
 use crate::measure::series::Series;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -55,20 +54,6 @@ struct WindowMeter {
     summary: Option<WindowSummary>,
 }
 
-#[derive(Debug, Default)]
-struct FairnessMeter {
-    jain_sum: f64,
-    jain_rows: u64,
-    jain_min: Option<f64>,
-    /// Goodput bytes of a mean RTP and of a mean TCP flow while both kinds were active.
-    rtp: f64,
-    tcp: f64,
-    /// Scratch: RTP and TCP flows that share each link, and UDP bytes on it.
-    sharing: Vec<(u64, u64)>,
-    /// Scratch: the fair share of a flow at each link.
-    fair_bps: Vec<f64>,
-}
-
 impl Recorder {
     /// A recorder of one run that begins at time zero.
     pub fn new(config: RecorderConfig) -> Self {
@@ -94,7 +79,7 @@ impl Recorder {
             jain: Vec::new(),
             rates_over_time: RatesOverTimeMeter::default(),
             outline: OutlineMeter::new(config.flows.len()),
-            fairness: FairnessMeter { sharing: vec![(0, 0); config.links.len()], ..<_>::default() },
+            fairness: FairnessMeter::new(config.links.len()),
             config,
         };
         recorder.set_boundary();
@@ -424,40 +409,6 @@ impl Recorder {
         if self.config.series {
             self.time_s.push(instant(end));
             self.jain.push(jain.unwrap_or(f64::NAN));
-        }
-    }
-}
-
-impl FairnessMeter {
-    fn on_jain(&mut self, jain: Option<f64>) {
-        let Some(j) = jain else { return };
-        self.jain_sum += j;
-        self.jain_rows += 1;
-        self.jain_min = Some(self.jain_min.map_or(j, |m| m.min(j)));
-    }
-    fn finish(&self, flows: &[FlowSummary], tail: Timestamp) -> Fairness {
-        let tails: Vec<f64> = (flows.iter())
-            .filter(|f| {
-                matches!(f.kind, FlowKind::Rtp | FlowKind::Dccp)
-                    && f.adapts
-                    && f.start_s <= instant(tail)
-                    && f.stop_s > instant(tail)
-            })
-            .map(|f| f.tail_goodput_bps)
-            .collect();
-        let several = tails.len() >= 2;
-        let (sum, squares) = tails.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
-        let (low, high) = tails.iter().fold((f64::INFINITY, 0.0f64), |(l, h), &x| (l.min(x), h.max(x)));
-        let both = self.rtp + self.tcp;
-        Fairness {
-            jain_mean: (self.jain_rows > 0).then(|| self.jain_sum / self.jain_rows as f64),
-            jain_min: self.jain_min,
-            jain_end: (several && squares > 0.0).then(|| sum * sum / (tails.len() as f64 * squares)),
-            end_ratio: (several && low > 0.0).then(|| high / low),
-            tcp_share: (both > 0.0).then(|| self.rtp / both),
-            tcp_throughput_bps: None,
-            tcp_goodput_bps: None,
-            tcp_fair_share: None,
         }
     }
 }

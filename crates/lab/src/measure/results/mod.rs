@@ -3,6 +3,7 @@
 mod aggregate;
 mod joiner;
 mod live;
+mod media;
 mod outline;
 mod picture_quantiles;
 mod rates_over_time;
@@ -13,6 +14,7 @@ mod transfers;
 pub use aggregate::{Aggregate, FlowAggregate, Stat, aggregate};
 pub use joiner::Joiner;
 pub use live::Live;
+pub use media::{CodedFrames, FrameSummary, Probing, QualitySummary, RepairSummary};
 pub use outline::{FlowOutline, FlowRow, OUTLINE_QUANTILES, Outline};
 pub use picture_quantiles::PictureQuantiles;
 pub(crate) use picture_quantiles::{QUANTILES, quantiles};
@@ -124,110 +126,6 @@ pub struct PacketCounts {
     pub dropped_sender: u64,
     /// Arrived too late for playout.
     pub discarded: u64,
-}
-
-/// Frames of a media flow.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct FrameSummary {
-    /// Frames with a known fate.
-    pub frames: u64,
-    /// Played.
-    pub played: u64,
-    /// Complete, but after their playout time.
-    pub late: u64,
-    /// Never complete, or not before playout had proceeded.
-    pub lost: u64,
-    /// Capture to completion in ms, of complete frames.
-    pub delay_ms: Option<Distribution>,
-    /// Number of stalls.
-    pub stalls: u64,
-    /// Time in stalls, in s.
-    pub stalled_s: f64,
-    /// The longest stall, in s.
-    pub longest_stall_s: f64,
-}
-
-/// Forward error correction of a media flow.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct RepairSummary {
-    /// Repair packets sent.
-    pub sent: u64,
-    /// Repair packets that arrived.
-    pub received: u64,
-    /// Media packets recovered.
-    pub recovered: u64,
-    /// Frames completed by repair.
-    pub frames_recovered: u64,
-    /// Frames that were protected, lost packets and were not completed.
-    pub frames_unrecovered: u64,
-    /// Frames recovered over frames lost under protection (FFRE, Nagy and others 2014, section 5.1).
-    pub ffre: Option<f64>,
-    /// Media packets lost and not recovered, as a share of those sent.
-    pub residual_loss: f64,
-    /// Media packets recovered over those lost.
-    pub recovery: Option<f64>,
-}
-
-/// Frames made by a media flow's source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct CodedFrames {
-    /// All of them.
-    pub frames: u64,
-    /// Key frames among them.
-    pub key: u64,
-    /// Those whose first packet, which contains the frame's header, was refused by the transport or lost on the path.
-    pub headless: u64,
-}
-
-impl CodedFrames {
-    /// This number as a share of all.
-    pub fn share(&self, part: u64) -> Option<f64> {
-        (self.frames > 0).then(|| part as f64 / self.frames as f64)
-    }
-}
-
-/// Pictures of a flow with content, as displayed by the receiver, against the coded ones.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct QualitySummary {
-    /// Pictures compared: all captured with a playout time before the end. One that was not displayed is compared with
-    /// the last that was.
-    pub pictures: u64,
-    /// Pictures shown.
-    pub shown: u64,
-    /// Of them, those of which parts were guessed.
-    pub concealed: u64,
-    /// Frames that were received and yielded no picture.
-    pub undecodable: u64,
-    /// Pictures replaced by the last one.
-    pub frozen: u64,
-    /// Freezes (W3C webrtc-stats).
-    pub freezes: u64,
-    /// Their time together, in s.
-    pub frozen_s: f64,
-    /// Key frames coded.
-    pub key_frames: u64,
-    /// PSNR of luma in dB.
-    pub psnr_db: Option<Distribution>,
-    /// Structural similarity of luma over 8 x 8 windows (Wang and others 2004).
-    pub ssim: Option<Distribution>,
-    /// Share of the pictures with a PSNR below 20 dB, which Jero, 2013, section 3.4.1, calls unwatchable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub below_20_db: Option<f64>,
-}
-
-/// How often forward error correction was used to probe, and how it ended.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Probing {
-    /// Times that it was enabled.
-    pub enabled: u64,
-    /// Times that the rate went up after it.
-    pub raised: u64,
-    /// Number of times that the rate was kept.
-    pub kept: u64,
-    /// Times that congestion ended it.
-    pub failed: u64,
-    /// (raised + kept) / enabled (FRCC, Nagy and others 2014, section 5.1).
-    pub frcc: Option<f64>,
 }
 
 /// A flow's reaction to one change of its bottleneck's capacity.
