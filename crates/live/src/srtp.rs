@@ -145,7 +145,7 @@ impl SrtpKey {
 }
 
 /// Counters of protected packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct SrtpCounters {
     /// Packets that were authenticated.
     pub accepted: u64,

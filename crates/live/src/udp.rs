@@ -47,7 +47,7 @@ impl Default for UdpConfig {
 }
 
 /// Counters of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct UdpCounters {
     /// Datagrams given to the kernel.
     pub sent: u64,

@@ -113,7 +113,7 @@ Examples:
   weir schema run > run.schema.json
   weir schema compare | jq '.properties | keys'")]
     Schema {
-        /// The command: compare, run, reproduce, quality, list, bench, emulate or testbed
+        /// The command: compare, run, reproduce, quality, list, bench, emulate, testbed, call or dccp
         #[arg(value_name = "COMMAND")]
         command: String,
     },

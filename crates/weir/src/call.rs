@@ -6,16 +6,18 @@ mod party;
 mod party_args;
 mod party_streams;
 mod progress;
+mod report;
 mod streams;
 mod video;
 
 use crate::Done;
 use crate::args::call::{CallCommand, LoopbackArgs};
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, print, print_report};
 use crate::session::Session;
 use crate::tables::pairs;
 use feed::Feed;
 use progress::Progress;
+pub(crate) use report::Report;
 use weir_live::call::{CpuShares, LoopbackSummary, Times, Unobserved, loopback, loopback_video};
 
 pub(crate) fn call(session: &Session, command: &CallCommand) -> Done {
@@ -54,7 +56,7 @@ fn over_loopback(session: &Session, args: &LoopbackArgs) -> Done {
     let recorded = summary.video.as_ref().map_or(Ok(()), |v| {
         video::recorded(&args.media, args.output.quiet, v.received.recorded, v.received.record_error.as_deref())
     });
-    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }?;
+    if args.output.json { print_report("call", &Report::Loopback(&summary)) } else { print(&table(&summary)) }?;
     ending::outcome(&summary.sender).and(recorded).and(feed.check())
 }
 

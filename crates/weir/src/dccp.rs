@@ -8,7 +8,22 @@ use crate::Done;
 use crate::args::dccp::DccpCommand;
 use crate::output::Failure;
 use crate::session::Session;
+use schemars::JsonSchema;
+use serde::Serialize;
 use weir_live::dccp::DccpError;
+use weir_live::dccp::transfer::SendReport;
+
+/// What `weir dccp --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Report<'a> {
+    /// `weir dccp serve`, at its end.
+    Serve(serve::ServeReport),
+    /// `weir dccp send`.
+    Send(&'a SendReport),
+    /// `weir dccp list`.
+    List(list::CcidList),
+}
 
 pub(crate) fn dccp(session: &Session, command: &DccpCommand) -> Done {
     match command {

@@ -106,12 +106,7 @@ pub(crate) fn print_report(of: &str, value: &impl serde::Serialize) -> Result<()
         #[serde(flatten)]
         value: &'a T,
     }
-    print_json(&Named { schema: schema_id(of), value })
-}
-
-/// Prints a value as JSON.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
+    let mut text = serde_json::to_string_pretty(&Named { schema: schema_id(of), value }).map_err(Failure::work)?;
     text.push('\n');
     print(&text)
 }

@@ -21,6 +21,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("emulate", "weir emulate --json"),
     #[cfg(target_os = "linux")]
     ("testbed", "weir testbed --json"),
+    #[cfg(target_os = "linux")]
+    ("call", "weir call --json"),
+    #[cfg(target_os = "linux")]
+    ("dccp", "weir dccp --json"),
 ];
 
 /// The schema of a command's output.
@@ -37,17 +41,28 @@ fn schema(of: &str) -> Option<Schema> {
         "emulate" => generate::<weir_live::emulate::Accuracy>(),
         #[cfg(target_os = "linux")]
         "testbed" => generate::<crate::testbed::Json<'_>>(),
+        #[cfg(target_os = "linux")]
+        "call" => generate::<crate::call::Report<'_>>(),
+        #[cfg(target_os = "linux")]
+        "dccp" => generate::<crate::dccp::Report<'_>>(),
         _ => return None,
     };
     let id = schema_id(of);
     let name = json!({ "description": "The schema that this object follows.", "const": id });
-    // A list's object is one of several.
-    let forms = schema.get("oneOf").and_then(Value::as_array).cloned();
-    if let Some(mut forms) = forms {
+    let object = schema.ensure_object();
+    // The object may be one of several: of forms, or of definitions that nothing else refers to.
+    let definitions: Vec<String> = (object.get("anyOf").and_then(Value::as_array).into_iter().flatten())
+        .filter_map(|form| form["$ref"].as_str()?.strip_prefix("#/$defs/").map(str::to_owned))
+        .collect();
+    if let Some(Value::Array(forms)) = object.get_mut("oneOf") {
         forms.iter_mut().for_each(|form| add_name(form.as_object_mut(), &name));
-        schema.insert("oneOf".into(), Value::Array(forms));
-    } else {
-        add_name(schema.as_object_mut(), &name);
+    } else if definitions.is_empty() {
+        add_name(Some(object), &name);
+    }
+    let mut all = object.get_mut("$defs").and_then(Value::as_object_mut);
+    for definition in definitions {
+        let definition = all.as_mut().and_then(|all| all.get_mut(&definition)?.as_object_mut());
+        add_name(definition, &name);
     }
     schema.insert("$id".into(), id.into());
     schema.insert("title".into(), title.into());

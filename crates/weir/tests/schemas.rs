@@ -3,11 +3,13 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 8] = ["compare", "run", "reproduce", "quality", "list", "bench", "emulate", "testbed"];
+const COMMANDS: [&str; 10] =
+    ["compare", "run", "reproduce", "quality", "list", "bench", "emulate", "testbed", "call", "dccp"];
 
 const MIXED: &str = r#"
 title = "A call that is marked, beside TCP"
@@ -81,6 +83,93 @@ fn what_is_printed_follows_its_schema() {
     match serde_json::from_slice(&o.stdout) {
         Ok(value) => follows("emulate", &value),
         Err(_) => println!("skipped: {}", String::from_utf8_lossy(&o.stderr)),
+    }
+}
+
+#[test]
+fn calls_in_one_process_follow_their_schema() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let call = |more: &[&str]| {
+        let args = [&["call", "loopback", "--duration", "1", "-q"], more].concat();
+        let value = printed(folder.path(), &args);
+        follows("call", &value);
+        value
+    };
+    let small = ["--size", "160x120", "--quality"];
+    let picture = call(&small);
+    assert!(picture["video"]["received"]["psnr_y_db"].is_number(), "{picture}");
+    let model = call(&["--codec", "model"]);
+    assert!(model["video"].is_null() && model["sender"]["ended"]["why"] == "duration", "{model}");
+    let dccp = call(&["--codec", "model", "--transport", "dccp", "--ccid", "3"]);
+    assert_eq!(dccp["sender"]["dccp"]["ccid"], 3, "{dccp}");
+    let streams = call(&["--streams", "audio,camera", "--size", "160x120"]);
+    assert_eq!(streams["streams"].as_array().map(Vec::len), Some(2), "{streams}");
+}
+
+#[test]
+fn calls_between_processes_follow_their_schema() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for streams in [&[][..], &["--streams", "audio,camera"]] {
+        let args = |verb, signal| {
+            let common = ["call", verb, "--signal", signal, "--size", "160x120", "--json"];
+            [&common[..], streams].concat()
+        };
+        let listener = Listening::start(folder.path(), &args("listen", "tcp:127.0.0.1:0"), "waiting at ");
+        let signal = format!("tcp:{}", listener.address);
+        let args = [&args("connect", &signal)[..], &["-q", "--duration", "1"]].concat();
+        let caller = weir(folder.path(), &args).output().expect("starts");
+        for end in [caller, listener.end()] {
+            assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
+            let value: Value = serde_json::from_slice(&end.stdout).expect("JSON");
+            follows("call", &value);
+            let received = &value["end"]["received"]["rtcp_packets"];
+            assert!(received.as_u64().is_some_and(|n| n > 0), "{value}");
+        }
+    }
+}
+
+#[test]
+fn transfers_by_dccp_follow_their_schema() {
+    let folder = tempfile::tempdir().expect("a folder");
+    follows("dccp", &printed(folder.path(), &["dccp", "list"]));
+    let serve = ["dccp", "serve", "--listen", "127.0.0.1:0", "--once", "--json"];
+    let server = Listening::start(folder.path(), &serve, "receiving at ");
+    let sent = printed(folder.path(), &["dccp", "send", &server.address, "--size", "100kB", "-q"]);
+    let received: Value = serde_json::from_slice(&server.end().stdout).expect("JSON");
+    follows("dccp", &sent);
+    follows("dccp", &received);
+    assert_eq!(sent["bytes"], received["connections"][0]["bytes"], "{sent} {received}");
+}
+
+fn weir(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.current_dir(folder).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A process that listens at a port that the system chose.
+struct Listening {
+    child: Child,
+    address: String,
+    errors: BufReader<ChildStderr>,
+}
+
+impl Listening {
+    /// Waits for the line of standard error that gives the address, after `prefix`.
+    fn start(folder: &Path, args: &[&str], prefix: &str) -> Self {
+        let mut child = weir(folder, args).spawn().expect("starts");
+        let mut errors = BufReader::new(child.stderr.take().expect("piped"));
+        let mut line = String::new();
+        errors.read_line(&mut line).expect("a line");
+        let address = line.strip_prefix(prefix).and_then(|l| l.split([',', '\n']).next());
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, address, errors }
+    }
+
+    fn end(mut self) -> Output {
+        let mut stderr = Vec::new();
+        self.errors.read_to_end(&mut stderr).expect("read");
+        Output { stderr, ..self.child.wait_with_output().expect("ends") }
     }
 }
 
@@ -202,12 +291,41 @@ fn objects(schema: &Value, root: &Value, found: &mut Vec<String>) {
     }
 }
 
+fn about<'a>(field: &'a Value, root: &'a Value) -> Option<&'a Value> {
+    field.get("description").or(resolved(field, root).get("description"))
+}
+
+/// The forms that a value may have, if there are several; they may be references.
+fn forms(schema: &Value) -> &[Value] {
+    let forms = ["oneOf", "anyOf"].iter().find_map(|any| schema.get(any)?.as_array());
+    forms.map_or(&[], Vec::as_slice)
+}
+
+/// Whether a schema is an object's, or that of objects of several forms.
+fn is_object(schema: &Value) -> bool {
+    let has_fields = |s: &Value| s.get("properties").is_some();
+    has_fields(schema) || forms(schema).iter().any(has_fields)
+}
+
+/// The tables of an object's fields: one for each of its forms, if there are several.
+fn tables(schema: &Value, root: &Value, out: &mut String) {
+    if schema.get("properties").is_some() {
+        return rows(schema, root, out);
+    }
+    for form in forms(schema) {
+        if let Some(about) = about(form, root).and_then(Value::as_str) {
+            out.push_str(&format!("{about}\n\n"));
+        }
+        rows(resolved(form, root), root, out);
+    }
+}
+
 fn rows(object: &Value, root: &Value, out: &mut String) {
     let required: BTreeSet<&str> =
         object["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     out.push_str("| field | type | what it is |\n|---|---|---|\n");
     for (name, field) in object["properties"].as_object().into_iter().flatten() {
-        let about = field.get("description").or(resolved(field, root).get("description"));
+        let about = about(field, root);
         let about = about.and_then(Value::as_str).unwrap_or_default().replace('\n', " ").replace('|', "\\|");
         let optional = if required.contains(name.as_str()) { "" } else { ", may be absent" };
         let kind = named(field, root);
@@ -220,7 +338,7 @@ fn rows(object: &Value, root: &Value, out: &mut String) {
 fn named(field: &Value, root: &Value) -> String {
     let mut names = Vec::new();
     objects(field, root, &mut names);
-    let first = names.iter().find(|n| root["$defs"][n.as_str()].get("properties").is_some());
+    let first = names.iter().find(|n| is_object(&root["$defs"][n.as_str()]));
     let kind = kind(field, root);
     first.map_or(kind.clone(), |name| kind.replacen("object", &format!("[{name}](#{})", name.to_lowercase()), 1))
 }
@@ -232,16 +350,19 @@ fn fields() -> String {
         let root = program(of);
         let (title, id) = (root["title"].as_str().expect("a title"), root["$id"].as_str().expect("a name"));
         out.push_str(&format!("### {title}\n\nSchema `{id}`, `crates/weir/schemas/{of}.json`.\n\n"));
-        match root.get("oneOf").and_then(Value::as_array) {
-            Some(forms) => forms.iter().for_each(|form| rows(form, &root, &mut out)),
-            None => rows(&root, &root, &mut out),
-        }
+        tables(&root, &root, &mut out);
         let mut names = Vec::new();
         objects(&root, &root, &mut names);
+        // A form of the whole is shown above.
+        let shown: Vec<&Value> = forms(&root).iter().map(|form| resolved(form, &root)).collect();
         for name in names {
-            let object = root["$defs"][&name].clone();
-            if object.get("properties").is_some() && !inside.iter().any(|i| i.0 == name) {
-                inside.push((name, object, root.clone()));
+            let object = &root["$defs"][&name];
+            if !is_object(object) || shown.contains(&object) {
+                continue;
+            }
+            match inside.iter().find(|i| i.0 == name) {
+                Some(same) => assert_eq!(&same.1, object, "{of}: two objects with the name {name}"),
+                None => inside.push((name, object.clone(), root.clone())),
             }
         }
     }
@@ -249,7 +370,7 @@ fn fields() -> String {
     for (name, object, root) in &inside {
         let about = object["description"].as_str().unwrap_or_default();
         out.push_str(&format!("### {name}\n\n{about}\n\n"));
-        rows(object, root, &mut out);
+        tables(object, root, &mut out);
     }
     out
 }
@@ -279,9 +400,10 @@ fn every_field_is_explained() {
         let mut names = Vec::new();
         objects(&root, &root, &mut names);
         let all = names.iter().map(|n| &root["$defs"][n.as_str()]).chain([&root]);
-        for object in all {
+        for object in all.flat_map(|schema| forms(schema).iter().chain([schema])) {
             for (name, field) in object["properties"].as_object().into_iter().flatten() {
-                let about = field.get("description").or(resolved(field, &root).get("description"));
+                // A form of one field, or with a tag, is explained as a whole.
+                let about = about(field, &root).or(object.get("description"));
                 assert!(about.is_some(), "{of}: `{name}` has no explanation");
             }
         }

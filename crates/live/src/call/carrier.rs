@@ -2,6 +2,7 @@
 
 use crate::call::config::CallConfig;
 use crate::call::{CallError, random};
+use schemars::JsonSchema;
 use serde::Serialize;
 use weir_dccp::connection::{Ccids, Config, Connection, Datagram as DccpDatagram, EndReason};
 use weir_dccp::packet::parse;
@@ -48,7 +49,7 @@ pub(super) struct Outgoing {
 }
 
 /// Statistics of a call's DCCP connection, units in the names.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct DccpSummary {
     /// Congestion control of the data sent by this end.
     pub ccid: Option<u8>,

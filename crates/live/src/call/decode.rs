@@ -5,6 +5,7 @@ use crate::call::stats::{TimeSeries, Times, thread_time};
 use crate::call::{CallError, CallObserver};
 use crate::clock::Clock;
 use crate::udp::Waker;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ impl std::fmt::Debug for VideoReceive {
 }
 
 /// Statistics of the decoder.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct DecodeSummary {
     /// The codec.
     pub codec: String,

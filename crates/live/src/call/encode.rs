@@ -6,6 +6,7 @@ use crate::call::stats::{TimeSeries, Times, thread_time};
 use crate::call::{CallError, CallObserver, LivePacket};
 use crate::clock::Clock;
 use crate::udp::Waker;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +31,7 @@ impl std::fmt::Debug for VideoSend {
 }
 
 /// Statistics of camera and encoder.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct EncodeSummary {
     /// The codec.
     pub codec: String,

@@ -1,5 +1,6 @@
 //! Whether the other end is alive, and why a call has ended.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use weir_cc::circuit_breaker::{Reason, Trip};
 use weir_units::{TimeDelta, Timestamp};
@@ -11,7 +12,7 @@ const UNAUTHENTIC: TimeDelta = TimeDelta::from_millis(1_500);
 const MAX_STOPS: u32 = 3;
 
 /// Why a call has ended.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EndReason {
@@ -224,6 +225,56 @@ mod tests {
         l.on_packet(at(0));
         l.on_unauthentic(at(10));
         assert_eq!(l.look(at(5_000), LIMIT, None), Step::None);
+    }
+
+    /// Random events: at one instant a few looks lead to one that asks for nothing, or to the call's end, and the end stays.
+    #[test]
+    fn no_instant_has_more_than_a_few_steps() {
+        let mut state = 1u64;
+        let mut random = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        let (mut ends, mut restarts) = (0, 0);
+        for _ in 0..2_000 {
+            let (mut l, mut now, mut trip) = (Liveness::default(), at(0), None);
+            for _ in 0..50 {
+                now += TimeDelta::from_millis(random(2_000).cast_signed());
+                match random(6) {
+                    0 => l.begin(now),
+                    1 | 2 => l.on_packet(now),
+                    3 => l.on_unauthentic(now),
+                    4 => {
+                        let reason = [Reason::Congestion, Reason::RtcpTimeout][random(2) as usize];
+                        let pause = TimeDelta::from_millis(random(3_000).cast_signed());
+                        trip = Some(Trip { reason, at: now, sending_rate: None, tcp_rate: None, pause });
+                    }
+                    _ => trip = None,
+                }
+                for looks in 0.. {
+                    assert!(looks <= 3, "{l:?} at {now}");
+                    match l.look(now, LIMIT, trip) {
+                        Step::None => break,
+                        Step::Notice(_) => {}
+                        Step::Restart => {
+                            // The breaker allows it; while it does not, the call goes on and asks at its next turn.
+                            l.on_restarted();
+                            (trip, restarts) = (None, restarts + 1);
+                        }
+                        end @ Step::End(EndReason::Silence { .. }) => {
+                            assert_eq!(l.look(now, LIMIT, trip), end);
+                            ends += 1;
+                            break;
+                        }
+                        Step::End(_) => {
+                            ends += 1;
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(ends > 100 && restarts > 100, "{ends} ends, {restarts} restarts");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::call::{CallError, random};
 use crate::clock::Clock;
 use crate::srtp::{SrtpKey, SrtpSession};
 use crate::udp::Waker;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ const LINGER: TimeDelta = TimeDelta::from_millis(200);
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Statistics of camera, encoder and decoder.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct VideoSummary {
     /// At the sending end.
     pub sent: EncodeSummary,
@@ -38,7 +39,7 @@ pub struct VideoSummary {
 }
 
 /// Statistics of both ends.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct LoopbackSummary {
     /// The sending end.
     pub sender: EndSummary,

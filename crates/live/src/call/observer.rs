@@ -5,6 +5,7 @@ use crate::call::liveness::{EndReason, Notice};
 use crate::call::stats::CpuShares;
 use crate::srtp::SrtpCounters;
 use crate::udp::UdpCounters;
+use schemars::JsonSchema;
 use serde::Serialize;
 use weir_session::Endpoint;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -122,7 +123,7 @@ impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
 }
 
 /// Sums of one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct PacketTotals {
     /// RTP datagrams.
     pub rtp_packets: u64,
@@ -152,7 +153,7 @@ impl PacketTotals {
 }
 
 /// Counters of the loop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct EndCounters {
     /// Turns of the loop.
     pub turns: u64,
@@ -169,7 +170,7 @@ pub struct EndCounters {
 }
 
 /// Statistics of an end's call, units in the names.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct EndSummary {
     /// How long it ran.
     pub duration_s: f64,

@@ -12,6 +12,7 @@ use crate::call::sending::{Sending, SendingStream};
 use crate::call::streams_summary::{AudioSummary, LipSummary, Lips};
 use crate::clock::Clock;
 use crate::udp::Waker;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -52,7 +53,7 @@ pub enum PartyReceive {
 }
 
 /// An end's report on a call of several streams with another process.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct PartyStreamsSummary {
     /// Packets.
     pub end: EndSummary,
@@ -67,7 +68,7 @@ pub struct PartyStreamsSummary {
 }
 
 /// One stream sent by an end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct SentStream {
     /// Its name.
     pub name: String,
@@ -82,7 +83,7 @@ pub struct SentStream {
 }
 
 /// One stream received by an end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct ReceivedStream {
     /// Its section, and the name of its encoding.
     pub name: String,

@@ -9,6 +9,7 @@ use crate::call::joined::{Joined, PlannedSource};
 use crate::call::observer::{CallObserver, EndSummary};
 use crate::clock::Clock;
 use crate::udp::Waker;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,7 +28,7 @@ pub struct VideoCall {
 }
 
 /// An end's report on a call with another process.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct PartySummary {
     /// Packets.
     pub end: EndSummary,

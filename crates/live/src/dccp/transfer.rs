@@ -13,6 +13,7 @@ pub use serve::{ServeObserver, ServePlan, serve};
 
 use super::error::DccpError;
 use super::socket::{DccpSocket, Interest};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 use weir_dccp::connection::State;
@@ -59,7 +60,7 @@ pub struct Look {
 }
 
 /// A sender's report at the end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct SendReport {
     /// Seconds from the first datagram until the queue is empty.
     pub seconds: f64,

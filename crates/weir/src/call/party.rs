@@ -3,10 +3,11 @@
 use super::feed::Feed;
 use super::party_args::{direction, failure, join, trust};
 use super::progress::Progress;
+use super::report::Report;
 use super::{ending, party_streams, video};
 use crate::Done;
 use crate::args::call::PartyArgs;
-use crate::output::{print, print_json, remark};
+use crate::output::{print, print_report, remark};
 use crate::session::Session;
 use crate::tables::pairs;
 use weir_lab::measure::scenario::InputError;
@@ -62,7 +63,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, listens: bool) -> Done {
         .received
         .as_ref()
         .map_or(Ok(()), |r| video::recorded(&args.media, args.output.quiet, r.recorded, r.record_error.as_deref()));
-    if args.output.json { print_json(&summary) } else { print(&table(&summary)) }?;
+    if args.output.json { print_report("call", &Report::Party(&summary)) } else { print(&table(&summary)) }?;
     ending::outcome(&summary.end).and(recorded).and(feed.check())
 }
 

@@ -3,12 +3,13 @@
 use super::ending;
 use super::party_args::{direction, failure, join, trust};
 use super::progress::Progress;
+use super::report::Report;
 use super::streams::{
     Wanted, audio_demand, checked, filming, heard, hearing, lip_offset, picture_size, showing, speech, video_codec,
 };
 use crate::Done;
 use crate::args::call::PartyArgs;
-use crate::output::{Failure, print, print_json, remark};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use weir_live::call::{
     IncomingPlan, Party, PartyCoding, PartyMedia, PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary,
@@ -103,11 +104,7 @@ pub(super) fn call(session: &Session, args: &PartyArgs, list: &str, listens: boo
     let summary = run_party_streams(joined, run, &mut progress);
     progress.finish();
     let summary = summary.map_err(failure)?;
-    if args.output.json {
-        print_json(&summary)?
-    } else {
-        print(&table(&summary))?
-    }
+    if args.output.json { print_report("call", &Report::PartyStreams(&summary)) } else { print(&table(&summary)) }?;
     ending::outcome(&summary.end)
 }
 

@@ -1,10 +1,11 @@
 //! `weir call loopback --streams`: several streams under one controller.
 
 use super::progress::Progress;
+use super::report::Report;
 use super::video::{clip_error, codec_error};
 use crate::Done;
 use crate::args::call::{LoopbackArgs, MediaArgs};
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, print, print_report};
 use crate::session::Session;
 use weir_cc::Transport;
 use weir_lab::measure::scenario::InputError;
@@ -215,11 +216,7 @@ pub(super) fn call(session: &Session, args: &LoopbackArgs, list: &str) -> Done {
     let summary = loopback_streams(&config, streams, &session.registry, duration, &session.stop, &mut progress);
     progress.finish();
     let summary = summary.map_err(Failure::work)?;
-    if args.output.json {
-        print_json(&summary)?
-    } else {
-        print(&table(&summary))?
-    }
+    if args.output.json { print_report("call", &Report::LoopbackStreams(&summary)) } else { print(&table(&summary)) }?;
     super::ending::outcome(&summary.sender)
 }
 

@@ -1,33 +1,50 @@
 //! `weir dccp list`.
 
+use super::Report;
 use crate::Done;
 use crate::args::dccp::ListArgs;
-use crate::output::{print, print_json};
+use crate::output::{print, print_report};
 use crate::tables::table;
+use schemars::JsonSchema;
 use serde::Serialize;
 use weir_dccp::ccid::Registry;
 
-#[derive(Serialize)]
-struct Param {
+/// A parameter of a CCID.
+#[derive(Serialize, JsonSchema)]
+struct CcidParam {
+    /// Name in `--param`.
     name: &'static str,
+    /// Unit.
     unit: &'static str,
+    /// The value if none is given.
     default: f64,
+    /// Minimum.
     min: f64,
+    /// Maximum.
     max: f64,
+    /// Its effect.
     doc: &'static str,
 }
 
-#[derive(Serialize)]
+/// A congestion control of DCCP.
+#[derive(Serialize, JsonSchema)]
 struct Ccid {
+    /// Its number.
     ccid: u8,
+    /// Its name.
     name: &'static str,
+    /// What it is.
     summary: &'static str,
+    /// The document that it follows.
     source: &'static str,
-    params: Vec<Param>,
+    /// Its parameters.
+    params: Vec<CcidParam>,
 }
 
-#[derive(Serialize)]
-struct All {
+/// The CCIDs.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct CcidList {
+    /// The CCIDs, in the order of their numbers.
     ccids: Vec<Ccid>,
 }
 
@@ -44,13 +61,20 @@ pub(super) fn list(args: &ListArgs) -> Done {
             params: s
                 .params
                 .iter()
-                .map(|p| Param { name: p.name, unit: p.unit, default: p.default, min: p.min, max: p.max, doc: p.doc })
+                .map(|p| CcidParam {
+                    name: p.name,
+                    unit: p.unit,
+                    default: p.default,
+                    min: p.min,
+                    max: p.max,
+                    doc: p.doc,
+                })
                 .collect(),
         })
         .collect();
     ccids.sort_by_key(|c| c.ccid);
     if args.json {
-        return print_json(&All { ccids });
+        return print_report("dccp", &Report::List(CcidList { ccids }));
     }
     let mut t = table(&["CCID", "name", "what it is", "source"], 4);
     for c in &ccids {

@@ -1,9 +1,9 @@
 //! `weir dccp send`.
 
-use super::{failure, lines, mbit, percent};
+use super::{Report, failure, lines, mbit, percent};
 use crate::Done;
 use crate::args::dccp::{SendArgs, address};
-use crate::output::{Failure, print, print_json, remark};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
@@ -47,11 +47,7 @@ pub(super) fn send(session: &Session, args: &SendArgs) -> Done {
         }
         e => failure(e),
     })?;
-    if args.output.json {
-        print_json(&report)?
-    } else {
-        print(&table(&report))?
-    }
+    if args.output.json { print_report("dccp", &Report::Send(&report)) } else { print(&table(&report)) }?;
     match &report.ended_by {
         Some(why) => Err(Failure::Work(format!("the transfer has ended early: {why}"))),
         None if !report.closed => {

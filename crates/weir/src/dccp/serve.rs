@@ -1,10 +1,11 @@
 //! `weir dccp serve`.
 
-use super::{failure, lines, mbit, percent};
+use super::{Report, failure, lines, mbit, percent};
 use crate::Done;
 use crate::args::dccp::{ServeArgs, address};
-use crate::output::{Failure, print, print_json, remark};
+use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -24,23 +25,27 @@ const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
 /// Maximum connections whose reports are kept for the end; the oldest are omitted first.
 const MAX_KEPT: usize = 1_000;
 
-#[derive(Serialize)]
-struct Ended {
-    /// The other end's address and UDP port.
+/// A connection that has ended.
+#[derive(Serialize, JsonSchema)]
+struct ServedConnection {
+    /// Address and UDP port of the other end.
     peer: String,
-    /// Its DCCP port.
+    /// DCCP port of the other end.
     dccp_port: u16,
     #[serde(flatten)]
     report: ReceiveReport,
 }
 
-#[derive(Serialize)]
-struct All {
+/// A server's report at its end.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ServeReport {
+    /// Address and UDP port at which it received.
     listen: String,
-    /// The last 1,000.
-    connections: VecDeque<Ended>,
-    /// Connections before these.
+    /// The last 1,000 connections with data, in the order of their ends.
+    connections: VecDeque<ServedConnection>,
+    /// Number of connections before these.
     omitted: u64,
+    /// Number of connections that were reset because too many were open or waited to be accepted.
     turned_away: u64,
 }
 
@@ -72,7 +77,9 @@ pub(super) fn serve(session: &Session, args: &ServeArgs) -> Done {
     let Seen { ended: connections, omitted, .. } = seen;
     let failed = connections.iter().any(|c| c.report.ended_by.is_some());
     if args.output.json {
-        print_json(&All { listen: at.to_string(), connections, omitted, turned_away: port.counters().turned_away })?;
+        let turned_away = port.counters().turned_away;
+        let report = ServeReport { listen: at.to_string(), connections, omitted, turned_away };
+        print_report("dccp", &Report::Serve(report))?;
     }
     done?;
     if args.once {
@@ -91,7 +98,7 @@ struct Seen<'a> {
     port: &'a DccpPort,
     /// The last report on each connection with data.
     looks: BTreeMap<SocketId, Look>,
-    ended: VecDeque<Ended>,
+    ended: VecDeque<ServedConnection>,
     omitted: u64,
 }
 
@@ -132,7 +139,7 @@ impl ServeObserver for Seen<'_> {
             self.ended.pop_front();
             self.omitted += 1;
         }
-        self.ended.push_back(Ended { peer: peer.to_string(), dccp_port: socket.dccp_ports().1, report });
+        self.ended.push_back(ServedConnection { peer: peer.to_string(), dccp_port: socket.dccp_ports().1, report });
     }
 }
 

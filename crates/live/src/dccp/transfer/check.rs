@@ -1,5 +1,6 @@
 //! Datagrams that can be verified, and statistics of those received.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use weir_units::Ecn;
 
@@ -54,7 +55,7 @@ pub fn read_datagram(datagram: &[u8]) -> Option<u64> {
 }
 
 /// Counters of such datagrams received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct Tally {
     /// Datagrams received intact, each once.
     pub datagrams: u64,

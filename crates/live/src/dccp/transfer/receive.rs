@@ -4,6 +4,7 @@ use super::check::{Checker, Tally};
 use super::{LOOK, Look, Looks, rate};
 use crate::dccp::error::DccpError;
 use crate::dccp::socket::DccpSocket;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 use weir_units::{TimeDelta, Timestamp};
@@ -12,7 +13,7 @@ use weir_units::{TimeDelta, Timestamp};
 const MAX_AT_ONCE: usize = 256;
 
 /// A receiver's report at the end.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct ReceiveReport {
     /// Seconds from the first datagram to the last.
     pub seconds: f64,
