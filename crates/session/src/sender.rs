@@ -144,8 +144,15 @@ impl Sender {
         if let [only] = &mut self.streams[..]
             && only.demand == Demand::default()
         {
+            // It may have been off, or waited to be switched on, beside streams that have been removed since.
+            if !only.share.is_on {
+                only.share = Share::new();
+                only.want_key_frame(now);
+            }
             only.share.rate = target;
             only.set_rate(target, now);
+            self.share_again = None;
+            self.paths[0].fill_up_to(None, now);
             return;
         }
         self.demands.clear();

@@ -6,7 +6,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use weir_dccp::ccid::Registry;
 use weir_dccp::connection::{Ccids, Config, Connection, Datagram, State};
+use weir_dccp::data_dropped::DropCode;
+use weir_dccp::feature::Location;
 use weir_dccp::listener::{Cookies, Listener, ListenerConfig, ListenerEvent};
+use weir_dccp::option::FeatureNumber;
 use weir_dccp::packet::{Header, PacketType, PacketWriter, ResetCode, ServiceCode, WireSequence, parse};
 use weir_dccp::queue::{Message, QueueConfig, QueuePolicy};
 use weir_units::{Ecn, Seq48, TimeDelta, Timestamp};
@@ -135,6 +138,26 @@ impl Link {
         self.pump();
     }
 
+    /// Time passes without a turn, as while the process does not run; then everything due is handled.
+    fn oversleep(&mut self, span: TimeDelta) {
+        self.now += span;
+        for turn in 0.. {
+            self.client.handle_timeout(self.now);
+            if let Some(server) = &mut self.server {
+                server.handle_timeout(self.now);
+            }
+            self.listener.handle_timeout(self.now);
+            self.pump();
+            let now = self.now;
+            let server = self.server.as_mut().and_then(|s| s.poll_timeout(now));
+            let next = [self.client.poll_timeout(now), server, self.listener.poll_timeout()];
+            if next.into_iter().flatten().all(|t| t > now) {
+                break;
+            }
+            assert!(turn < MAX_TURNS_AT_ONCE, "time stands still after a pause: {next:?} at {now:?}");
+        }
+    }
+
     /// Advances time, running timers. Time always advances: an end whose timeout was handled and whose packets were
     /// sent requests a later one, except for a few turns at one instant that each change its state.
     fn advance(&mut self, span: TimeDelta) {
@@ -191,6 +214,13 @@ impl Link {
         bytes.extend_from_slice(options);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes[4] = (bytes.len() / 4) as u8;
+        if from_client && packet_type == PacketType::Request && op[4] & 1 != 0 {
+            // Of a stranger, whose connection stays half open.
+            let datagram = Datagram { bytes: &bytes, payload: 0, ecn: Ecn::NotEct };
+            let event = self.listener.handle_datagram(self.now, u64::from(op[4]), &datagram, &mut self.buffer);
+            assert!(!matches!(event, ListenerEvent::Accepted(_)), "a Request opens no connection");
+            return;
+        }
         self.deliver(!from_client, &Flying { bytes, beyond: op[4].into(), ecn: Ecn::from_bits(op[3]) });
     }
 
@@ -235,8 +265,9 @@ impl Link {
                 }
             }
             11 | 12 => {
-                let span = TimeDelta::from_micros(1 << (take(1).first().map_or(0, |b| b % 26)));
-                self.advance(span);
+                let byte = take(1).first().copied().unwrap_or(0);
+                let span = TimeDelta::from_micros(1 << (byte % 26));
+                if byte < 208 { self.advance(span) } else { self.oversleep(span) }
             }
             13 | 14 => {
                 let [len, importance] = take(2) else { return };
@@ -262,6 +293,15 @@ impl Link {
                     1 => end.abort(self.now),
                     2 => end.stop_receiving(),
                     3 => end.set_slow_receiver(what & 8 == 0),
+                    5 => {
+                        let location = if what & 8 == 0 { Location::Local } else { Location::Remote };
+                        let values: &[u64] = if what & 16 == 0 { &[1, 0] } else { &[0, 100, 5_000] };
+                        end.change_feature(location, FeatureNumber(what >> 4), values);
+                    }
+                    6 => {
+                        let newest = self.newest[usize::from(side)];
+                        end.report_dropped(newest, DropCode::RECEIVE_BUFFER);
+                    }
                     _ => {
                         let mut came = 0;
                         while end.receive(&mut self.buffer).is_some() {
