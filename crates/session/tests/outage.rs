@@ -5,12 +5,11 @@
 mod common;
 
 use common::toy::{Life, Toy, byte};
-use common::{Call, Fate, Link};
+use common::{Call, Fate, Link, call_plan};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use weir_cc::{FeedbackFormat, Limits, Registry, Setup};
+use weir_cc::Limits;
 use weir_media::{ReceivedFrame, Source};
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 fn at(ms: i64) -> Timestamp {
@@ -36,35 +35,13 @@ impl Losing {
 
 /// A call of 2 Mbit/s under a controller.
 fn call(controller: &str, losing: &Losing) -> (Call, Arc<Mutex<Life>>) {
-    let (registry, now) = (Registry::builtin(), Timestamp::ZERO);
     let limits = Limits { floor: DataRate::from_kbps(150), ceiling: DataRate::from_mbps(3) };
-    let setup = Setup { limits, start_rate: DataRate::from_kbps(500), now, seed: 1, params: vec![] };
-    let pair = registry.make(controller, &setup).unwrap();
-    let spec = registry.get(controller).unwrap();
     let toy = Toy::new(TimeDelta::from_millis(40));
     let life = toy.life.clone();
-    let send = SendConfig {
-        per_packet_feedback: spec.feedback.is_some(),
-        reports: spec.reports,
-        ..SendConfig::new(Source::Custom(Box::new(toy)), pair.sender, limits)
-    };
-    let receive = ReceiveConfig {
-        feedback: spec.feedback,
-        reports: spec.reports,
-        controller: pair.receiver,
-        playout_deadline: Some(TimeDelta::from_millis(400)),
-        content: true,
-        ..ReceiveConfig::default()
-    };
-    let config = EndpointConfig {
-        ssrc: 11,
-        remote_ssrc: 22,
-        abs_send_time: receive.controller.is_some(),
-        transport_sequence: spec.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-        ..EndpointConfig::default()
-    };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
-    let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let source = Source::Custom(Box::new(toy));
+    let mut plan = call_plan(controller, limits, DataRate::from_kbps(500), source);
+    (plan.receive.playout_deadline, plan.receive.content) = (Some(TimeDelta::from_millis(400)), true);
+    let (a, b) = plan.into_ends(Timestamp::ZERO);
     let mut c = Call::new(a, b, Link::new(DataRate::from_mbps(2), losing.rule(1)));
     c.back = Link::new(DataRate::from_mbps(10), losing.rule(2));
     (c, life)

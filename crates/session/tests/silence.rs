@@ -4,13 +4,12 @@
 
 mod common;
 
-use common::{Call, Fate, Link};
+use common::{Call, Fate, Link, call_plan};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_cc::feedback_guard::Config;
-use weir_cc::{FeedbackFormat, Limits, Registry, Setup, Transport};
+use weir_cc::{Limits, Registry, Transport};
 use weir_media::PerfectCodec;
-use weir_session::{Endpoint, EndpointConfig, ReceiveConfig, SendConfig};
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
 /// When feedback stops: several reports by RTCP's own timing have gone by.
@@ -19,33 +18,11 @@ const FLOOR: DataRate = DataRate::from_kbps(100);
 
 /// A call of 2 Mbit/s whose way back can be cut.
 fn call(name: &str, cut: &Arc<AtomicBool>) -> Call {
-    let (registry, now) = (Registry::builtin(), Timestamp::ZERO);
     let limits = Limits { floor: FLOOR, ceiling: DataRate::from_mbps(3) };
-    let setup = Setup { limits, start_rate: DataRate::from_kbps(800), now, seed: 1, params: vec![] };
-    let pair = registry.make(name, &setup).unwrap();
-    let spec = registry.get(name).unwrap();
-    let source = PerfectCodec::frames(TimeDelta::from_millis(33), now).into();
-    let send = SendConfig {
-        per_packet_feedback: spec.feedback.is_some(),
-        reports: spec.reports,
-        feedback_guard: Some(Config::to_floor(FLOOR)),
-        ..SendConfig::new(source, pair.sender, limits)
-    };
-    let receive = ReceiveConfig {
-        feedback: spec.feedback,
-        reports: spec.reports,
-        controller: pair.receiver,
-        ..ReceiveConfig::default()
-    };
-    let config = EndpointConfig {
-        ssrc: 11,
-        remote_ssrc: 22,
-        abs_send_time: receive.controller.is_some(),
-        transport_sequence: spec.feedback.is_some_and(|f| f.format == FeedbackFormat::TransportWide),
-        ..EndpointConfig::default()
-    };
-    let other = EndpointConfig { ssrc: 22, remote_ssrc: 11, seed: 2, ..config.clone() };
-    let (a, b) = (Endpoint::new(config, Some(send), None, now), Endpoint::new(other, None, Some(receive), now));
+    let source = PerfectCodec::frames(TimeDelta::from_millis(33), Timestamp::ZERO).into();
+    let mut plan = call_plan(name, limits, DataRate::from_kbps(800), source);
+    plan.send.feedback_guard = Some(Config::to_floor(FLOOR));
+    let (a, b) = plan.into_ends(Timestamp::ZERO);
     let mut call = Call::new(a, b, Link::new(DataRate::from_mbps(2), |_, _| Fate::Pass));
     let cut = cut.clone();
     call.back = Link::new(

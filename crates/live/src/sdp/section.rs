@@ -4,8 +4,8 @@ use super::lines::Block;
 use super::simulcast::read_simulcast;
 use super::transport::{Protocol, read_transport};
 use super::{
-    Direction, Extension, Feedback, MediaSection, Payload, RefusedSection, SdpError, Section, Sources, StreamCodec,
-    wrong,
+    Description, Direction, Extension, Feedback, MediaSection, MediaTransport, Payload, RefusedSection, SdpError,
+    Section, Sources, StreamCodec, wrong,
 };
 use weir_media::audio::AudioCodec;
 use weir_media::{AUDIO_CLOCK_HZ, RTP_CLOCK_HZ, VideoCodec};
@@ -14,6 +14,32 @@ use weir_session::allocation::MediaKind;
 
 /// Payload types that are read; more are ignored.
 const MAX_FORMATS: usize = 64;
+
+impl MediaSection {
+    /// A stream with this transport and these payload types, and nothing else.
+    pub fn new(kind: MediaKind, transport: MediaTransport, direction: Direction, payloads: Vec<(u8, Payload)>) -> Self {
+        Self {
+            kind,
+            mid: None,
+            transport: Some(transport),
+            direction,
+            payloads,
+            feedback: Vec::new(),
+            extensions: Vec::new(),
+            sources: Sources::default(),
+            send: Vec::new(),
+            receive: Vec::new(),
+        }
+    }
+}
+
+impl Description {
+    /// A description of one stream, without a bundle.
+    pub fn of_stream(session: u64, section: MediaSection) -> Self {
+        let sections = vec![Section::Media(Box::new(section))];
+        Self { session, cname: None, controller: None, bundle: Vec::new(), is_bundle_only: false, sections }
+    }
+}
 
 /// The name of a section (RFC 5888, section 4).
 ///

@@ -1,25 +1,14 @@
 use super::*;
-use crate::sdp::{Direction, MediaSection, MediaTransport, Payload, Section, Sources};
+use crate::sdp::{Direction, MediaSection, MediaTransport, Payload};
 use std::thread;
 use weir_media::VideoCodec;
 use weir_session::allocation::MediaKind;
 
 fn description(port: u16) -> Description {
     let address = ([127, 0, 0, 1], port).into();
-    let section = MediaSection {
-        kind: MediaKind::Video,
-        mid: None,
-        transport: Some(MediaTransport { address, keys: vec![], dccp: None, rtcp_mux: true }),
-        direction: Direction::SendReceive,
-        payloads: vec![(96, Payload::Video(VideoCodec::Vp8, None))],
-        feedback: vec![],
-        extensions: vec![],
-        sources: Sources::default(),
-        send: vec![],
-        receive: vec![],
-    };
-    let sections = vec![Section::Media(Box::new(section))];
-    Description { session: 1, cname: None, controller: None, bundle: vec![], is_bundle_only: false, sections }
+    let transport = MediaTransport { address, keys: vec![], dccp: None, rtcp_mux: true };
+    let payloads = vec![(96, Payload::Video(VideoCodec::Vp8, None))];
+    Description::of_stream(1, MediaSection::new(MediaKind::Video, transport, Direction::SendReceive, payloads))
 }
 
 /// A listener at a free port of the loopback device, and the means to reach it.

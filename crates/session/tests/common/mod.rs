@@ -8,8 +8,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use weir_cc::cue::{CapacityNotice, PacketResult, ReceiverEstimate};
 use weir_cc::cue::{FramePlayout, IntervalPacket, NextDataUnit, OneWayDelay, ReceivedPacket, ReportBlock, SentPacket};
-use weir_cc::{Controller, Cue, Limits, Receiver, ReceiverController, Report, ReportPlan, Sender, Target};
-use weir_session::{Datagram, Endpoint, Transmit};
+use weir_cc::{
+    Controller, Cue, Limits, Receiver, ReceiverController, Registry, Report, ReportPlan, Sender, Setup, Target,
+};
+use weir_media::Source;
+use weir_session::{CallPlan, Control, Datagram, EndName, Endpoint, EndpointConfig, Transmit};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use weir_wire::rtp::PacketView;
 
@@ -215,6 +218,14 @@ impl Call {
             }
         }
     }
+}
+
+/// A one-way call under a built-in controller, with all that the controller requires.
+pub fn call_plan(controller: &str, limits: Limits, start_rate: DataRate, source: Source) -> CallPlan {
+    let setup = Setup { limits, start_rate, now: Timestamp::ZERO, seed: 1, params: vec![] };
+    let control = Control::new(&Registry::builtin(), controller, &setup).unwrap();
+    let sender = EndpointConfig { ssrc: 11, remote_ssrc: 22, ..EndpointConfig::default() };
+    CallPlan::new(control, source, sender, EndName { cname: "weir".into(), seed: 2 })
 }
 
 /// A plan of reports with everything in them.

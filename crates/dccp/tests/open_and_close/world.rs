@@ -1,25 +1,9 @@
-//! A model check of opening and closing: a client and a server with its listener, and a network that drops, duplicates
-//! and reorders. All sequences of events up to a depth are played, except from states seen before; then each continues
-//! over a network without faults and has to end well.
-//!
-//! Invariants at every step:
-//! - nothing panics, and no end sends endlessly;
-//! - an end is in OPEN only after the other was opening: no end talks to one that never existed;
-//! - no data is delivered that was not sent, and none twice;
-//!
-//! and at the end:
-//! - if neither end has closed, both are in OPEN and none was reset;
-//! - if either has closed or given up, both ends are gone.
+//! Both ends, the network between them and the events that may occur.
 
-//!
-//! With the depths below that is 28,000 states and 21,000 sequences played to the end; `all_of_it_deeper` covers
-//! 800,000 states and 600,000 sequences.
-
-mod support;
-
+use crate::support::{PEER, client_config, datagram, drain, server_config};
+use Side::{Client, Server};
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use support::{PEER, client_config, datagram, drain, server_config};
 use weir_dccp::connection::{Config, Connection, EndReason, State};
 use weir_dccp::listener::{Cookies, Listener, ListenerConfig, ListenerEvent};
 use weir_dccp::packet::ResetCode;
@@ -28,16 +12,14 @@ use weir_units::{TimeDelta, Timestamp};
 
 /// An end, or the direction away from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
+pub(super) enum Side {
     Client,
     Server,
 }
 
-use Side::{Client, Server};
-
 /// The next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Event {
+pub(super) enum Event {
     /// The oldest packet sent by this side arrives.
     Deliver(Side),
     /// The newest arrives before the others.
@@ -56,7 +38,7 @@ enum Event {
     Wait,
 }
 
-const EVENTS: [Event; 15] = [
+pub(super) const EVENTS: [Event; 15] = [
     Event::Deliver(Client),
     Event::Deliver(Server),
     Event::Wait,
@@ -76,15 +58,15 @@ const EVENTS: [Event; 15] = [
 
 /// Maximum number of faults in one sequence.
 #[derive(Clone, Copy, Debug)]
-struct Budget {
-    losses: u32,
-    repeats: u32,
-    reorderings: u32,
-    sends: u32,
-    closes: u32,
-    aborts: u32,
+pub(super) struct Budget {
+    pub(super) losses: u32,
+    pub(super) repeats: u32,
+    pub(super) reorderings: u32,
+    pub(super) sends: u32,
+    pub(super) closes: u32,
+    pub(super) aborts: u32,
     /// Timers that expire before anything arrives: the network's delay is shorter than the time before an end gives up.
-    waits: u32,
+    pub(super) waits: u32,
 }
 
 /// Time between two events.
@@ -101,9 +83,9 @@ fn timed(config: Config, budget: Budget) -> Config {
     }
 }
 
-struct World {
+pub(super) struct World {
     now: Timestamp,
-    client: Connection,
+    pub(super) client: Connection,
     listener: Listener,
     server: Option<Connection>,
     /// Packets in flight, by the side that sent them.
@@ -115,11 +97,11 @@ struct World {
     server_was: HashSet<State>,
     ended: bool,
     /// The ends of servers' connections that are gone.
-    server_ends: Vec<EndReason>,
+    pub(super) server_ends: Vec<EndReason>,
 }
 
 impl World {
-    fn new(cookies: Cookies, budget: Budget) -> Self {
+    pub(super) fn new(cookies: Cookies, budget: Budget) -> Self {
         let now = Timestamp::from_secs(10);
         let listener = ListenerConfig {
             cookies,
@@ -152,7 +134,7 @@ impl World {
     }
 
     /// Plays an event; returns `false` if it cannot occur.
-    fn play(&mut self, event: Event) -> bool {
+    pub(super) fn play(&mut self, event: Event) -> bool {
         let budget = match event {
             Event::Lose(_) => &mut self.budget.losses,
             Event::Repeat(_) => &mut self.budget.repeats,
@@ -293,7 +275,7 @@ impl World {
     }
 
     /// Identifies this state; the internals of congestion control are not included.
-    fn fingerprint(&self) -> u64 {
+    pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         format!("{:?}", self.client).hash(&mut hasher);
         format!("{:?}", self.server).hash(&mut hasher);
@@ -304,7 +286,7 @@ impl World {
     }
 
     /// Continues over a network without faults until no event is left.
-    fn run_on(&mut self) {
+    pub(super) fn run_on(&mut self) {
         self.budget.waits = u32::MAX;
         let until = self.now + TimeDelta::from_secs(180);
         let (mut quiet, mut steps) = (0, 0);
@@ -329,7 +311,7 @@ impl World {
         }
     }
 
-    fn has_ended_well(&self) {
+    pub(super) fn has_ended_well(&self) {
         let server = self.server.as_ref().map(Connection::state);
         if self.ended {
             assert!(self.is_over(), "closed, but {:?} and {server:?}, {:?}", self.client.state(), self.client.end());
@@ -349,138 +331,5 @@ impl World {
             };
             assert!(fine, "{reason:?}");
         }
-    }
-}
-
-struct Search {
-    cookies: Cookies,
-    budget: Budget,
-    depth: usize,
-    seen: HashSet<u64>,
-    path: Vec<Event>,
-    sequences: usize,
-    ends: HashSet<String>,
-}
-
-impl Search {
-    fn replay(&self) -> World {
-        let mut world = World::new(self.cookies, self.budget);
-        for event in &self.path {
-            assert!(world.play(*event), "what could happen can happen again: {:?}", self.path);
-        }
-        world
-    }
-
-    fn search(&mut self) {
-        let mut goes_on = false;
-        if self.path.len() < self.depth {
-            for event in EVENTS {
-                self.path.push(event);
-                let _trace = Trace(self.path.clone());
-                self.path.pop();
-                let mut world = self.replay();
-                let happens = world.play(event);
-                goes_on |= happens;
-                if happens && self.seen.insert(world.fingerprint()) {
-                    self.path.push(event);
-                    self.search();
-                    self.path.pop();
-                }
-            }
-        }
-        if !goes_on {
-            self.run_on();
-        }
-    }
-
-    /// Plays the sequence to its end.
-    fn run_on(&mut self) {
-        self.sequences += 1;
-        let _trace = Trace(self.path.clone());
-        let mut world = self.replay();
-        world.run_on();
-        world.has_ended_well();
-        self.ends.insert(format!("{:?} {:?}", world.client.end(), world.server_ends));
-    }
-}
-
-/// Prints a sequence of events when a test fails within it.
-struct Trace(Vec<Event>);
-
-impl Drop for Trace {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("after {:?}", self.0);
-        }
-    }
-}
-
-/// Searches from the state after `before`, to this depth; returns the number of states seen.
-fn check(cookies: Cookies, budget: Budget, before: &[Event], depth: usize) -> usize {
-    let mut search = Search {
-        cookies,
-        budget,
-        depth: before.len() + depth,
-        seen: HashSet::new(),
-        path: before.to_vec(),
-        sequences: 0,
-        ends: HashSet::new(),
-    };
-    search.search();
-    println!(
-        "{cookies:?}, {budget:?}, {depth} events behind {}: {} states, {} sequences played to the end, {} ways to end",
-        before.len(),
-        search.seen.len(),
-        search.sequences,
-        search.ends.len()
-    );
-    search.seen.len()
-}
-
-const NONE: Budget = Budget { losses: 0, repeats: 0, reorderings: 0, sends: 0, closes: 0, aborts: 0, waits: 3 };
-const BAD_NETWORK: Budget = Budget { losses: 2, repeats: 1, reorderings: 1, ..NONE };
-/// The handshake; both ends are in OPEN.
-const OPENING: [Event; 4] =
-    [Event::Deliver(Client), Event::Deliver(Server), Event::Deliver(Client), Event::Deliver(Server)];
-
-#[test]
-fn opening_over_a_bad_network() {
-    for cookies in [Cookies::Never, Cookies::Always] {
-        assert!(check(cookies, Budget { sends: 1, ..BAD_NETWORK }, &[], 5) > 2_000);
-    }
-}
-
-#[test]
-fn closing_while_opening() {
-    for cookies in [Cookies::Never, Cookies::Always] {
-        assert!(check(cookies, Budget { losses: 1, closes: 2, ..NONE }, &[], 7) > 2_000);
-    }
-}
-
-#[test]
-fn closing_when_open() {
-    assert!(check(Cookies::Never, Budget { closes: 2, sends: 1, ..BAD_NETWORK }, &OPENING, 5) > 4_000);
-}
-
-#[test]
-fn ending_in_every_way() {
-    let budget = Budget { losses: 1, closes: 1, aborts: 1, sends: 1, ..NONE };
-    assert!(check(Cookies::Always, budget, &[], 5) > 500);
-    assert!(check(Cookies::Never, budget, &OPENING, 5) > 2_000);
-}
-
-/// The same, deeper, which takes minutes: `WEIR_DEEP=1 cargo test --release -p weir-dccp --test open_and_close --
-/// --nocapture`.
-#[test]
-fn all_of_it_deeper() {
-    if std::env::var_os("WEIR_DEEP").is_none() {
-        println!("not searched deeper: set WEIR_DEEP=1 for that, it takes minutes");
-        return;
-    }
-    for cookies in [Cookies::Never, Cookies::Always] {
-        check(cookies, Budget { sends: 1, ..BAD_NETWORK }, &[], 7);
-        check(cookies, Budget { losses: 1, closes: 2, ..NONE }, &[], 10);
-        check(cookies, Budget { closes: 2, sends: 1, ..BAD_NETWORK }, &OPENING, 7);
-        check(cookies, Budget { losses: 1, closes: 1, aborts: 1, sends: 1, ..NONE }, &[], 7);
     }
 }
