@@ -63,7 +63,7 @@ pub(crate) fn compare(session: &Session, args: &CompareArgs) -> Done {
         }
     }
     if outcome.count() > 0 {
-        let report = report_of("Congestion controllers compared", &outcome, reproduction);
+        let report = report_of("Congestion controllers compared", &outcome, SIMULATED, reproduction);
         write_report(&report, paper.as_ref(), &outcome, (&args.out, &[Format::Svg]), args.work.quiet)?;
     }
     finish(outcome)
@@ -98,14 +98,24 @@ pub(crate) fn stopped(outcome: &Outcome) -> String {
     outcome.stopped.as_ref().map_or_else(String::new, |s| format!("{s}\n\n"))
 }
 
-pub(crate) fn report_of(title: &str, outcome: &Outcome, reproduction: Option<Reproduction>) -> Report {
+/// Words before and after "runs" in a report's first sentence.
+pub(crate) const SIMULATED: [&str; 2] = ["simulated ", ""];
+
+/// A number of runs, in words.
+fn runs(count: u64, [before, after]: [&str; 2]) -> String {
+    format!("{count} {before}run{}{after}", if count == 1 { "" } else { "s" })
+}
+
+/// The report of these runs; `made` is put before and after the word "runs".
+pub(crate) fn report_of(title: &str, outcome: &Outcome, made: [&str; 2], reproduction: Option<Reproduction>) -> Report {
     let args: Vec<String> = std::env::args().skip(1).map(|a| report::shell_word(&a)).collect();
-    let mut summary = format!("{} simulated runs.", outcome.count());
+    let mut summary = runs(outcome.count(), made) + ".";
     if let Some(stopped) = &outcome.stopped {
         summary.push_str(&format!("\n\nIncomplete: {stopped}"));
     }
     if outcome.failed > 0 {
-        summary.push_str(&format!("\n\n{} runs failed: {}", outcome.failed, outcome.failures.join("; ")));
+        let failed = runs(outcome.failed, ["", " failed"]);
+        summary.push_str(&format!("\n\n{failed}: {}", outcome.failures.join("; ")));
     }
     Report {
         title: title.into(),
@@ -155,4 +165,16 @@ pub(crate) fn finish(outcome: Outcome) -> Done {
         failures.push(format!("and {unnamed} more"));
     }
     if failures.is_empty() { Ok(()) } else { Err(Failure::Work(failures.join("\n"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_run_is_a_run_and_two_are_runs() {
+        assert_eq!(runs(1, SIMULATED), "1 simulated run");
+        assert_eq!(runs(2, SIMULATED), "2 simulated runs");
+        assert_eq!(runs(0, ["", " failed"]), "0 runs failed");
+    }
 }

@@ -1,7 +1,7 @@
 //! `weir reproduce`.
 
 use crate::args::{FigureFormat, ReproduceArgs};
-use crate::compare::{finish, plan, report_of, run_all, stopped, write_report};
+use crate::compare::{SIMULATED, finish, plan, report_of, run_all, stopped, write_report};
 use crate::output::{print, print_report};
 use crate::session::Session;
 use crate::{Done, result_tables};
@@ -52,7 +52,7 @@ pub(crate) fn reproduce(session: &Session, args: &ReproduceArgs) -> Done {
         print(&result_tables::reproduction(&reproduction))?;
     }
     if let Some(folder) = args.out.as_ref().filter(|_| outcome.count() > 0) {
-        let report = report_of(&data.paper.title, &outcome, Some(reproduction));
+        let report = report_of(&data.paper.title, &outcome, SIMULATED, Some(reproduction));
         let format = |f: &FigureFormat| match f {
             FigureFormat::Svg => Format::Svg,
             FigureFormat::Pdf => Format::Pdf,

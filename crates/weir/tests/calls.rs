@@ -4,6 +4,7 @@
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -103,6 +104,33 @@ fn a_dead_peer_ends_the_call_with_a_reason() {
     assert!(said(&out).contains("nothing was received from the other end for 3."), "{}", said(&out));
     let end = &results(&out)["end"]["ended"];
     assert_eq!(end["why"], "silence", "{end}");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long the connections take")]
+fn refusals_make_ten_lines_a_second_and_the_rest_is_counted() {
+    const STRANGERS: u64 = 300;
+    let home = tempfile::tempdir().expect("a folder");
+    let listener = Listener::start("tcp:127.0.0.1:0", &[], home.path());
+    let begin = Instant::now();
+    for _ in 0..STRANGERS {
+        drop(TcpStream::connect(&listener.address).expect("accepted"));
+    }
+    // All are refused before the end.
+    std::thread::sleep(Duration::from_secs(1));
+    let id = listener.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().is_ok_and(|s| s.success()));
+    let (_, _, said) = listener.finish();
+    let seconds = begin.elapsed().as_secs() + 1;
+    let (mut lines, mut counted) = (0, 0);
+    for line in said.lines().filter_map(|l| l.strip_prefix("refused ")) {
+        match line.strip_suffix(" more") {
+            Some(n) => counted += n.parse::<u64>().expect("a number"),
+            None => lines += 1,
+        }
+    }
+    assert!(lines >= 10 && lines <= 10 * seconds, "{lines} lines in {seconds} s");
+    assert_eq!(lines + counted, STRANGERS, "{said}");
 }
 
 /// Another key in each line of SDES, of the same length.

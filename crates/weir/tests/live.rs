@@ -5,6 +5,7 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -154,4 +155,42 @@ fn an_interrupt_cleans_up_and_says_so() {
     let out = child.wait_with_output().expect("ended");
     assert_eq!(out.status.code(), Some(130), "{}", String::from_utf8_lossy(&out.stderr));
     nothing_is_left(&all);
+}
+
+#[test]
+fn a_testbed_that_is_stopped_compares_equal_numbers_of_runs() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("short.toml");
+    let text = "title = \"Short\"\nduration = \"1 s\"\ncompare = [\"fixed\", \"nada\"]\n[links.bottleneck]\n\
+                rate = \"1 Mbps\"\ndelay = \"5 ms\"\n[rtp.video]\ncontroller = \"$controller\"\nstart_rate = \"300 kbps\"\n";
+    fs::write(&file, text).expect("written");
+    let args =
+        ["testbed", file.to_str().expect("UTF-8"), "--controller", "fixed,nada", "--runs", "5", "--compare", "--json"];
+    let mut child = weir(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let (mut begun, mut said) = (0, String::new());
+    while begun < 4
+        && let Some(line) = lines.next()
+    {
+        begun += u32::from(line.ends_with("s in real time"));
+        said += &line;
+        said.push('\n');
+    }
+    if begun < 4 {
+        let out = Output { stderr: said.into_bytes(), ..child.wait_with_output().expect("ended") };
+        assert!(lacks(&out), "{}", String::from_utf8_lossy(&out.stderr));
+        return;
+    }
+    // The fourth run is the second of the second set.
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
+    let out = child.wait_with_output().expect("ended");
+    let rest = reader.join().expect("no panic");
+    assert!(kill.success() && out.status.code() == Some(130), "{rest:?}");
+    let json: Value = serde_json::from_slice(&out.stdout).expect("JSON alone");
+    let counts = ["finished", "planned", "sets", "used"].map(|name| json["stopped"][name].as_u64());
+    assert_eq!(counts, [Some(3), Some(10), Some(1), Some(2)], "{rest:?}");
+    for list in ["runs", "accuracy", "differences", "simulated", "aggregates"] {
+        assert_eq!(json[list].as_array().map(Vec::len), Some(2), "{list}");
+    }
 }

@@ -1,5 +1,6 @@
 //! What a terminal of 80 columns shows, and what one sees without a terminal.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -127,6 +128,19 @@ fn lists_are_json_too() {
     assert!(names(&json("papers")["papers"]).contains(&"rmcat-comparison".to_owned()));
     assert!(names(&json("codecs")["codecs"]).contains(&"openh264".to_owned()));
     assert!(names(&json("disciplines")["disciplines"]).contains(&"codel".to_owned()));
+}
+
+#[test]
+fn benchmarks_without_a_terminal_say_how_far_they_are() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let command = command.args(["bench", "--ns3", "never"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let line = lines.find(|l| l.contains("10 s: "));
+    child.kill().expect("it runs");
+    child.wait().expect("ends");
+    let line = line.expect("a line after ten seconds");
+    assert!(line.contains(" %") && line.contains("; "), "{line}");
 }
 
 #[cfg(unix)]

@@ -1,8 +1,8 @@
 //! DCCP over UDP on the loopback device, beside UDP without congestion control and the kernel's TCP, in wall-clock
 //! time.
 
+use super::Work;
 use crate::output::Failure;
-use crate::session::Session;
 use crate::tables::{fold, table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(super) struct Row {
     times_tcp: f64,
 }
 
-const TRANSPORTS: [(&str, Transport); 6] = [
+pub(super) const TRANSPORTS: [(&str, Transport); 6] = [
     ("kernel TCP", Transport::Tcp { segment: None }),
     ("kernel TCP, segments of 1400", Transport::Tcp { segment: Some(DATAGRAM as u32) }),
     ("UDP without control", Transport::Udp),
@@ -35,13 +35,11 @@ const TRANSPORTS: [(&str, Transport); 6] = [
     ("DCCP-UDP, CCID 5", Transport::Dccp { ccid: 5 }),
 ];
 
-pub(super) fn measure(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
-    let time = Duration::from_secs_f64((SECONDS * scale).clamp(0.1, 600.0));
+pub(super) fn measure(work: &Work<'_>) -> Result<Vec<Row>, Failure> {
+    let time = Duration::from_secs_f64((SECONDS * work.scale).clamp(0.1, 600.0));
     let mut all = Vec::new();
     for (name, transport) in TRANSPORTS {
-        if session.stopped() {
-            return Err(Failure::Interrupted);
-        }
+        work.begin(name)?;
         all.push((name, speed(transport, DATAGRAM, time).map_err(Failure::work)?));
     }
     let tcp = all[1].1.goodput_bps.max(1.0);

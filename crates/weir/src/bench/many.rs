@@ -1,8 +1,7 @@
 //! Cost of a packet by the number of calls.
 
-use super::{Goal, Row, Unit, best};
+use super::{Goal, Row, Unit, Work, best};
 use crate::output::Failure;
-use crate::session::Session;
 use weir_bench::many::{NUMBERS, bytes_a_call, packets, scenario};
 use weir_lab::measure::run::{RunError, RunOptions};
 use weir_units::TimeDelta;
@@ -24,23 +23,24 @@ fn resident() -> Option<u64> {
 }
 
 /// A row for each number of calls. To be called first: memory that was freed and is reused does not count as allocated.
-pub(super) fn calls(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
-    let registry = &session.registry;
+pub(super) fn calls(work: &Work<'_>) -> Result<Vec<Row>, Failure> {
+    let (registry, scale) = (&work.session.registry, work.scale);
     let (count, seconds) = MEMORY;
     let held = scenario(count, TimeDelta::from_secs(seconds), registry)?;
     let bytes = bytes_a_call(&held, registry, resident).map_err(Failure::work)?;
-    let options = RunOptions { registry, series: false, stop: &session.stop, progress: &|_| {} };
+    let options = RunOptions { registry, series: false, stop: &work.session.stop, progress: &|_| {} };
     let row = |calls: u32| {
         let simulated_s = (CALL_SECONDS * scale / f64::from(calls)).max(LEAST_SECONDS * scale.min(1.0));
         let scenario = scenario(calls, TimeDelta::from_secs_f64(simulated_s), registry)?;
-        let (sent, cpu_s) = best(session, || match packets(&scenario, &options) {
+        let name = format!("calls-{calls}");
+        let (sent, cpu_s) = best(work, &name, || match packets(&scenario, &options) {
             Err(RunError::Stopped { .. }) => Err(Failure::Interrupted),
             other => other.map_err(Failure::work),
         })?;
         let speed = cpu_s * 1e9 / sent.max(1) as f64;
         let goal = PACKET_NS.iter().find(|g| g.0 == calls).map(|g| g.1);
         Ok(Row {
-            name: format!("calls-{calls}"),
+            name,
             summary: format!("{calls} calls of 500 kbit/s under gcc over one link, metrics included, for each packet"),
             speed,
             unit: Unit::Nanoseconds,

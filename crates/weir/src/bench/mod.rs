@@ -8,12 +8,14 @@ mod ns3;
 use crate::Done;
 use crate::args::{BenchArgs, Ns3};
 use crate::output::{Failure, print, print_report, remark};
+use crate::progress::Progress;
 use crate::session::Session;
 use crate::tables::{fold, table};
 use cpu_time::ThreadTime;
 use ns3::Beside;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cell::Cell;
 use weir_bench::call::bare_call;
 use weir_bench::simulator::SCENARIOS;
 use weir_cc::drive::{Drive, PACKETS_PER_STEP};
@@ -141,14 +143,16 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
             }
         },
     };
+    let work = Work::new(session, args);
     // First, while the process has no memory to reuse.
-    let many = many::calls(session, args.scale)?;
-    let mut rows = simulator(session, args.scale, &ns3)?;
-    rows.extend(sessions(session, args.scale)?);
+    let many = many::calls(&work)?;
+    let mut rows = simulator(&work, &ns3)?;
+    rows.extend(sessions(&work)?);
     rows.extend(many);
-    rows.extend(controllers(session, args.scale)?);
+    rows.extend(controllers(&work)?);
     #[cfg(target_os = "linux")]
-    let loopback = loopback::measure(session, args.scale)?;
+    let loopback = loopback::measure(&work)?;
+    drop(work);
     if args.json {
         let version = env!("CARGO_PKG_VERSION");
         let debug_build = cfg!(debug_assertions);
@@ -171,28 +175,62 @@ pub(crate) fn bench(session: &Session, args: &BenchArgs) -> Done {
     Ok(())
 }
 
-/// The result of the work and its minimum CPU time.
-fn best<T>(session: &Session, mut work: impl FnMut() -> Result<T, Failure>) -> Result<(T, f64), Failure> {
-    let mut made = work()?;
+/// What all benchmarks are measured with.
+struct Work<'a> {
+    session: &'a Session,
+    /// Share of the usual simulated time.
+    scale: f64,
+    progress: Progress,
+    /// Benchmarks that have begun, and all.
+    begun: Cell<usize>,
+    planned: usize,
+}
+
+impl<'a> Work<'a> {
+    fn new(session: &'a Session, args: &BenchArgs) -> Self {
+        let mut planned = weir_bench::many::NUMBERS.len() + SCENARIOS.len() + 2 * SESSION_CONTROLLERS.len();
+        planned += session.registry.specs().len();
+        #[cfg(target_os = "linux")]
+        {
+            planned += loopback::TRANSPORTS.len();
+        }
+        Self { session, scale: args.scale, progress: Progress::share(args.quiet), begun: Cell::new(0), planned }
+    }
+
+    /// The next benchmark begins. Errors: Ctrl-C.
+    fn begin(&self, name: &str) -> Done {
+        let begun = self.begun.replace(self.begun.get() + 1);
+        self.progress.set_share(begun as f64 / self.planned as f64);
+        self.progress.doing(name.into());
+        self.check()
+    }
+
+    fn check(&self) -> Done {
+        if self.session.stopped() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// The result of a benchmark and its minimum CPU time.
+fn best<T>(work: &Work<'_>, name: &str, mut once: impl FnMut() -> Result<T, Failure>) -> Result<(T, f64), Failure> {
+    work.begin(name)?;
+    let mut made = once()?;
     let mut least = f64::INFINITY;
     for _ in 0..TRIES {
-        if session.stopped() {
-            return Err(Failure::Interrupted);
-        }
+        work.check()?;
         let start = ThreadTime::now();
-        made = work()?;
+        made = once()?;
         least = least.min(start.elapsed().as_secs_f64());
     }
     Ok((made, least.max(1e-9)))
 }
 
-fn simulator(session: &Session, scale: f64, ns3: &[ns3::Figures]) -> Result<Vec<Row>, Failure> {
+fn simulator(work: &Work<'_>, ns3: &[ns3::Figures]) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for s in SCENARIOS {
         let gigabit = s.name == "gigabit";
-        let seconds = scale * if gigabit { 5.0 } else { 10_000.0 };
-        let (work, cpu_s) = best(session, || Ok((s.run)(TimeDelta::from_secs_f64(seconds))))?;
-        let packets = work.packets as f64 / cpu_s;
+        let seconds = work.scale * if gigabit { 5.0 } else { 10_000.0 };
+        let (done, cpu_s) = best(work, s.name, || Ok((s.run)(TimeDelta::from_secs_f64(seconds))))?;
+        let packets = done.packets as f64 / cpu_s;
         let (speed, unit) = if gigabit { (packets, Unit::Packets) } else { (seconds / cpu_s, Unit::Seconds) };
         let beside = Beside::new(ns3, s.name, speed, unit == Unit::Packets);
         let goal = if gigabit {
@@ -219,13 +257,13 @@ fn simulator(session: &Session, scale: f64, ns3: &[ns3::Figures]) -> Result<Vec<
 }
 
 /// One RTP call, both ends, with real RTP and RTCP bytes: first without metrics, then with all of them.
-fn sessions(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
-    let registry = &session.registry;
+fn sessions(work: &Work<'_>) -> Result<Vec<Row>, Failure> {
+    let registry = &work.session.registry;
     let file = ScenarioFile::open(SESSION, registry)?;
     let variant = file.variants().first().copied().flatten();
     let lasting = |controller: &str, seconds: f64| -> Result<Scenario, Failure> {
         let mut s = file.scenario(variant, Some(controller), registry)?;
-        s.duration = TimeDelta::from_secs_f64(seconds * scale);
+        s.duration = TimeDelta::from_secs_f64(seconds * work.scale);
         s.flows.iter_mut().for_each(|f| f.stop = s.duration);
         Ok(s)
     };
@@ -252,39 +290,36 @@ fn sessions(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for controller in SESSION_CONTROLLERS {
         let scenario = lasting(controller, SESSION_SECONDS)?;
-        let (call, cpu) = best(session, || bare_call(&scenario, 1, registry).map_err(Failure::work))?;
+        let name = format!("session-{controller}");
+        let (call, cpu) = best(work, &name, || bare_call(&scenario, 1, registry).map_err(Failure::work))?;
         let summary = format!("one RTP session under {controller} over 2 Mbit/s and 100 ms, without metrics");
-        rows.push(row(
-            format!("session-{controller}"),
-            summary,
-            &scenario,
-            cpu,
-            Some(call.packets),
-            Some(SESSION_SPEED),
-        ));
+        rows.push(row(name, summary, &scenario, cpu, Some(call.packets), Some(SESSION_SPEED)));
     }
     for controller in SESSION_CONTROLLERS {
         let scenario = lasting(controller, RUN_SECONDS)?;
-        let options = RunOptions { registry, series: false, stop: &session.stop, progress: &|_| {} };
-        let ((), cpu) = best(session, || match run(&scenario, 1, &options) {
+        let options = RunOptions { registry, series: false, stop: &work.session.stop, progress: &|_| {} };
+        let name = format!("run-{controller}");
+        let ((), cpu) = best(work, &name, || match run(&scenario, 1, &options) {
             Err(RunError::Stopped { .. }) => Err(Failure::Interrupted),
             Err(e) => Err(Failure::work(e)),
             Ok(_) => Ok(()),
         })?;
         let summary = format!("the session under {controller} as weir run does it, metrics included");
-        rows.push(row(format!("run-{controller}"), summary, &scenario, cpu, None, None));
+        rows.push(row(name, summary, &scenario, cpu, None, None));
     }
     Ok(rows)
 }
 
 /// Controllers with only the sent history around them.
-fn controllers(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
-    let steps = (DRIVE_STEPS * scale).ceil() as u64;
+fn controllers(work: &Work<'_>) -> Result<Vec<Row>, Failure> {
+    let registry = &work.session.registry;
+    let steps = (DRIVE_STEPS * work.scale).ceil() as u64;
     let packets = (steps * PACKETS_PER_STEP) as f64;
     let mut rows = Vec::new();
-    for spec in session.registry.specs() {
-        let mut drive = Drive::new(&session.registry, &spec.name, None).map_err(Failure::work)?;
-        let ((), cpu_s) = best(session, || {
+    for spec in registry.specs() {
+        let mut drive = Drive::new(registry, &spec.name, None).map_err(Failure::work)?;
+        let name = format!("controller-{}", spec.name);
+        let ((), cpu_s) = best(work, &name, || {
             (0..steps).for_each(|_| drive.step());
             Ok(())
         })?;
@@ -293,7 +328,7 @@ fn controllers(session: &Session, scale: f64) -> Result<Vec<Row>, Failure> {
         let goal = CONTROLLER_NS.iter().find(|g| g.0 == spec.name).map(|g| g.1);
         let simulated_s = steps as f64 * 0.1;
         rows.push(Row {
-            name: format!("controller-{}", spec.name),
+            name,
             summary: format!("{} and the sent history alone, for each media packet, feedback included", spec.name),
             speed,
             unit: Unit::Nanoseconds,

@@ -1,7 +1,7 @@
 //! The command on Linux.
 
 use crate::args::{OneArgs, TestbedArgs};
-use crate::compare::{finish, report_of, write_report};
+use crate::compare::{finish, report_of, stopped, write_report};
 use crate::emulate::with_privilege;
 use crate::output::{Failure, print, print_report, remark};
 use crate::run::stem;
@@ -35,40 +35,54 @@ pub(crate) struct Json<'a> {
 pub(crate) fn testbed(session: &Session, args: &TestbedArgs) -> Done {
     let scenarios = scenarios(session, args)?;
     with_privilege(args.quiet)?;
-    let several = scenarios.len() > 1 || args.runs.get() > 1;
-    let (mut groups, mut simulated, mut accuracy, mut differences) = (vec![], vec![], vec![], vec![]);
-    let mut failed = None;
-    'all: for (scenario, first) in &scenarios {
-        let (mut live, mut twins) = (vec![], vec![]);
-        for seed in (0..u64::from(args.runs.get())).map(|i| first.wrapping_add(i)) {
-            match one(session, args, scenario, seed, several) {
-                Ok((run, twin)) => {
-                    report(args, scenario, &run)?;
-                    if let Some(twin) = twin {
-                        differences.push(Difference::new(&scenario.label(), &run.result, &twin));
-                        twins.push(twin);
-                    }
-                    accuracy.push(run.accuracy);
-                    live.push(run.result);
+    let planned = u64::from(args.runs.get());
+    let several = scenarios.len() > 1 || planned > 1;
+    let mut made: Vec<Vec<(LiveRun, Option<RunResult>)>> = scenarios.iter().map(|_| Vec::new()).collect();
+    let mut ended = None;
+    // Set by set, so that a stop leaves as many runs of one controller as of another.
+    'all: for run in 0..planned {
+        for ((scenario, first), made) in scenarios.iter().zip(&mut made) {
+            match one(session, args, scenario, first.wrapping_add(run), several) {
+                Ok((live, twin)) => {
+                    report(args, scenario, &live)?;
+                    made.push((live, twin));
                 }
-                Err(e) => failed = Some(e),
-            }
-            if failed.is_some() {
-                break;
+                Err(e) => {
+                    ended = Some(e);
+                    break 'all;
+                }
             }
         }
-        groups.push((scenario.clone(), live));
+    }
+    let is_stopped = matches!(ended, Some(Failure::Interrupted));
+    let sets = made.iter().map(Vec::len).min().unwrap_or(0);
+    let (mut groups, mut simulated, mut accuracy, mut differences) = (vec![], vec![], vec![], vec![]);
+    for ((scenario, _), made) in scenarios.into_iter().zip(made) {
+        let (mut live, mut twins) = (vec![], vec![]);
+        for (i, (run, twin)) in made.into_iter().enumerate() {
+            // After a stop, runs of the last set are counted alone.
+            if !is_stopped || i < sets {
+                differences.extend(twin.as_ref().map(|t| Difference::new(&scenario.label(), &run.result, t)));
+                twins.extend(twin);
+                accuracy.push(run.accuracy);
+            }
+            live.push(run.result);
+        }
         simulated.push((scenario.clone(), twins));
-        if failed.is_some() {
-            break 'all;
-        }
+        groups.push((scenario, live));
+    }
+    let twins = Outcome::of(simulated);
+    if is_stopped {
+        let outcome = Outcome::stopped(groups, planned);
+        show(args, &outcome, &twins, &accuracy, &differences)?;
+        return finish(outcome);
     }
     // Finished runs are shown and kept, even if a later one fails.
-    let (outcome, twins) = (Outcome::of(groups), Outcome::of(simulated));
-    if outcome.runs().next().is_some() {
+    let outcome = Outcome::of(groups);
+    if outcome.count() > 0 {
         show(args, &outcome, &twins, &accuracy, &differences)?;
     }
-    failed.map_or_else(|| finish(outcome), Err)
+    ended.map_or_else(|| finish(outcome), Err)
 }
 
 /// The scenario under every requested controller, and the first seed.
@@ -158,15 +172,15 @@ fn show(
             &Json { outcome: outcome.json(), accuracy, differences, simulated: twins.runs().collect() },
         )?;
     } else {
+        print(&stopped(outcome))?;
         print(&result_tables::outcome(outcome))?;
-        if args.compare {
+        if args.compare && outcome.count() > 0 {
             print("simulated twins\n")?;
             print(&result_tables::outcome(twins))?;
             differences.iter().try_for_each(|d| print(&d.to_string()))?;
         }
     }
-    let Some(folder) = &args.out else { return Ok(()) };
-    let mut report = report_of("In real time", outcome, None);
-    report.summary = format!("{} runs in real time, over an emulated network.", outcome.runs().count());
+    let Some(folder) = args.out.as_ref().filter(|_| outcome.count() > 0) else { return Ok(()) };
+    let report = report_of("In real time", outcome, ["", " in real time, over an emulated network"], None);
     write_report(&report, None, outcome, (folder, &[]), args.quiet)
 }

@@ -167,3 +167,28 @@ fn nothing_that_is_built_in_lies_outside_the_project() {
     assert!(seen >= 8, "only {seen} paths found: the search has gone blind");
     assert!(!stays_inside(&root, &root.join("crates/lab"), "/../../../elsewhere/data.csv"));
 }
+
+/// Every limit of docs/security.md has a test that exists, or says that there is none.
+#[test]
+fn limits_name_their_tests() {
+    let text = fs::read_to_string(root().join("docs/security.md")).expect("docs/security.md");
+    let (_, table) = text.split_once("## Limits").expect("the limits");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .skip_while(|l| !l.starts_with("|---"))
+        .skip(1)
+        .take_while(|l| l.starts_with('|'))
+        .map(|l| l.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert!(rows.len() >= 12, "{rows:?}");
+    for row in rows {
+        let (what, tests) = (row[0], row[row.len() - 1]);
+        let mut named = 0;
+        for name in tests.split('`').skip(1).step_by(2) {
+            let path = if name.ends_with(".rs") { format!("crates/{name}") } else { format!("fuzz/targets/{name}.rs") };
+            assert!(root().join(&path).exists(), "{what}: there is no {path}");
+            named += 1;
+        }
+        assert!(named > 0 || tests == "the same" || tests.starts_with("none: "), "{what}: {tests}");
+    }
+}

@@ -10,6 +10,7 @@ pub use plan::{KEPT_FLOWS, KEPT_RUNS, MAX_RUNS, Plan, Repeat};
 
 #[cfg(test)]
 mod tests {
+    use super::outcome::Finished;
     use super::*;
     use crate::measure::results::Aggregate;
     use crate::measure::run::RunOptions;
@@ -112,6 +113,20 @@ mod tests {
             assert!(o.aggregates().all(|(_, a)| a.seeds == seeds), "{stopped:?}");
             assert_eq!(o.runs().count() as u64, stopped.used);
         }
+    }
+
+    #[test]
+    fn a_stop_of_runs_made_elsewhere_leaves_whole_sets_too() {
+        let all = outcome(&plan(TEXT, 3).expect("plans"), 2, 99);
+        let cut =
+            |(i, g): (usize, Finished)| (g.scenario, g.runs.into_iter().take(if i < 3 { 2 } else { 1 }).collect());
+        let groups: Vec<_> = all.groups.into_iter().enumerate().map(cut).collect();
+        let o = Outcome::stopped(groups, 3);
+        let s = o.stopped.as_ref().expect("stopped");
+        assert_eq!((s.finished, s.planned, s.used, s.sets, s.planned_sets), (7, 12, 4, 1, 3));
+        let missing: Vec<u64> = s.missing.iter().map(|m| m.finished).collect();
+        assert_eq!((missing, o.runs().count()), (vec![2, 2, 2, 1], 4));
+        assert!(o.aggregates().all(|(_, a)| a.seeds == [7]));
     }
 
     #[test]

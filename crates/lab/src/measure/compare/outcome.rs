@@ -100,6 +100,18 @@ pub struct Missing {
     pub planned: u64,
 }
 
+impl Missing {
+    pub(super) fn new(scenario: &Scenario, finished: u64, planned: u64) -> Self {
+        Self {
+            scenario: scenario.name.clone(),
+            condition: scenario.variant.clone().unwrap_or_default(),
+            controller: scenario.controller.clone().unwrap_or_default(),
+            finished,
+            planned,
+        }
+    }
+}
+
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.scenario)?;
@@ -155,6 +167,25 @@ impl Outcome {
     pub fn of(groups: Vec<(Scenario, Vec<RunResult>)>) -> Self {
         let finished = |(scenario, runs)| Finished { scenario, runs, joined: None };
         Self { groups: groups.into_iter().map(finished).collect(), ..Self::default() }
+    }
+
+    /// The same where a stop left runs undone: those of whole sets, the first runs of each scenario as many as all have. `planned`
+    /// is the number of runs of each scenario.
+    pub fn stopped(mut groups: Vec<(Scenario, Vec<RunResult>)>, planned: u64) -> Self {
+        let finished = |g: &(Scenario, Vec<RunResult>)| g.1.len() as u64;
+        let sets = groups.iter().map(finished).min().unwrap_or(0);
+        let missing = groups.iter().filter(|g| finished(g) < planned).map(|g| Missing::new(&g.0, finished(g), planned));
+        let count = groups.len() as u64;
+        let stopped = Stopped {
+            finished: groups.iter().map(finished).sum(),
+            planned: planned * count,
+            sets,
+            planned_sets: planned,
+            used: sets * count,
+            missing: missing.collect(),
+        };
+        groups.iter_mut().for_each(|g| g.1.truncate(sets as usize));
+        Self { stopped: Some(stopped), ..Self::of(groups) }
     }
 
     /// Every run that is kept, in order.

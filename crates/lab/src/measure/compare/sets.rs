@@ -82,13 +82,7 @@ impl<'p> Sets<'p> {
         let sets = self.planned.iter().map(|g| g.runs).max().unwrap_or(0);
         let missing = |(g, finished): (&Group, &u64)| {
             let planned = u64::from(g.runs);
-            (*finished < planned).then(|| Missing {
-                scenario: g.scenario.name.clone(),
-                condition: g.scenario.variant.clone().unwrap_or_default(),
-                controller: g.scenario.controller.clone().unwrap_or_default(),
-                finished: *finished,
-                planned,
-            })
+            (*finished < planned).then(|| Missing::new(&g.scenario, *finished, planned))
         };
         // A run that failed is none that a stop left undone.
         let stopped = self.set < sets;
