@@ -32,12 +32,14 @@ pub(crate) fn fold(text: &str) -> String {
 
 /// Names and values side by side, values broken into lines.
 #[cfg(target_os = "linux")]
-pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
-    const VALUES: usize = 15;
-    let room = usize::from(width()) - VALUES;
-    let gap = format!("\n{:VALUES$}", "");
-    let line =
-        |(name, value): &(&str, String)| format!("{name:<0$}{1}\n", VALUES, fold_to(value, room).replace('\n', &gap));
+pub(crate) fn pairs<N: AsRef<str>>(rows: &[(N, String)]) -> String {
+    // Values begin in one column, and have at least half of the width.
+    let widest = rows.iter().map(|(name, _)| name.as_ref().chars().count()).max().unwrap_or(0);
+    let column = (widest + 2).clamp(15, usize::from(width()) / 2);
+    let (room, gap) = (usize::from(width()) - column, format!("\n{:column$}", ""));
+    let line = |(name, value): &(N, String)| {
+        format!("{:<column$}{}\n", name.as_ref(), fold_to(value, room).replace('\n', &gap))
+    };
     rows.iter().map(line).collect()
 }
 

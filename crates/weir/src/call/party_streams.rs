@@ -11,6 +11,7 @@ use crate::Done;
 use crate::args::call::PartyArgs;
 use crate::output::{Failure, print, print_report, remark};
 use crate::session::Session;
+use crate::tables::pairs;
 use weir_live::call::{
     IncomingPlan, Party, PartyCoding, PartyMedia, PartyReceive, PartyRun, PartySend, PartySource, PartyStreamsSummary,
     ReceivedStream, SentStream, run_party_streams,
@@ -146,6 +147,5 @@ fn table(s: &PartyStreamsSummary) -> String {
         rows.push(("lip offset".into(), lip_offset(l)));
     }
     rows.extend(ending::rows(&s.end).into_iter().map(|(name, value)| (name.to_owned(), value)));
-    let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0);
-    rows.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+    pairs(&rows)
 }

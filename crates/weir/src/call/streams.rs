@@ -7,6 +7,7 @@ use crate::Done;
 use crate::args::call::{LoopbackArgs, MediaArgs};
 use crate::output::{Failure, print, print_report};
 use crate::session::Session;
+use crate::tables::pairs;
 use weir_cc::Transport;
 use weir_lab::measure::scenario::InputError;
 use weir_live::call::{
@@ -264,8 +265,7 @@ fn table(s: &StreamsSummary) -> String {
         rows.push(("lip offset", lip_offset(l)));
     }
     rows.extend(super::ending::rows(&s.receiver));
-    let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0);
-    rows.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+    pairs(&rows)
 }
 
 #[cfg(test)]

@@ -1,0 +1,159 @@
+//! Every command of README.md, as a user types it at a terminal of 80x24 characters.
+#![cfg(target_os = "linux")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Commands that are not run, by their beginning, each with the reason.
+const NOT_RUN: &[(&str, &str)] = &[
+    ("cargo run --release", "it builds; the table beside it is that of `weir compare --runs 1`, which is run"),
+    ("cargo install", "it installs"),
+    ("cargo build", "it builds"),
+    ("./test", "it runs this test"),
+    ("weir help COMMAND", "COMMAND is a placeholder; `weir help compare` is run"),
+    ("weir compare --scenario calls/three-calls", "20 s of CPU; tests/terminal.rs runs the scenario once"),
+    ("weir bench", "minutes of CPU; tests/terminal.rs has it at a small scale"),
+    ("weir reproduce rtp-cc-thesis", "minutes of CPU; tests/reproductions.rs has one at a small scale"),
+    ("weir reproduce fbra", "minutes of CPU, as stated"),
+    ("weir reproduce dccp-video", "minutes of CPU, as stated"),
+    ("weir call listen", "it listens at all addresses"),
+    ("weir call connect", "HOST and the fingerprint are placeholders"),
+    ("weir emulate", "needs namespaces and ping; tests/live.rs has it"),
+    ("weir testbed", "needs namespaces, and lasts 200 s; tests/live.rs has it"),
+    ("weir dccp serve", "it occupies DCCP's UDP port; tests/dccp.rs has it"),
+];
+
+/// Commands that last until Ctrl-C, by their beginning.
+const ENDLESS: &[&str] = &["weir call loopback"];
+/// When Ctrl-C is typed.
+const TYPED_AFTER: Duration = Duration::from_secs(2);
+
+/// Maximum time of a command in the dev profile on a slow machine.
+const MAX_TIME: Duration = Duration::from_secs(120);
+
+/// A command, and what README.md says beside it.
+#[derive(Debug)]
+struct Listed {
+    command: String,
+    remark: String,
+}
+
+fn readme() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    std::fs::read_to_string(path).expect("README.md")
+}
+
+fn is_command(text: &str) -> bool {
+    ["weir ", "cargo ", "./test"].iter().any(|c| text.starts_with(c))
+}
+
+/// The commands of indented lines, and those between backquotes that have arguments.
+fn listed(readme: &str) -> Vec<Listed> {
+    let mut all = Vec::new();
+    for line in readme.lines() {
+        if let Some(code) = line.strip_prefix("    ").filter(|c| is_command(c)) {
+            let (command, remark) = code.split_once(" #").unwrap_or((code, ""));
+            all.push(Listed { command: command.trim().into(), remark: remark.trim().into() });
+            continue;
+        }
+        for code in line.split('`').skip(1).step_by(2).filter(|c| is_command(c)) {
+            let has_arguments = code.split(' ').count() > 2;
+            if has_arguments {
+                all.push(Listed { command: code.into(), remark: String::new() });
+            }
+        }
+    }
+    all
+}
+
+/// Runs a command at a terminal, and returns its exit code and all that the terminal is sent. Where `interrupt` is set, Ctrl-C
+/// is typed after that time.
+fn at_terminal(folder: &Path, command: &str, interrupt: Option<Duration>) -> (Option<i32>, String) {
+    let programs = PathBuf::from(env!("CARGO_BIN_EXE_weir"));
+    let programs = programs.parent().expect("a folder");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let exec = if interrupt.is_some() { "exec " } else { "" };
+    let line = format!("stty cols 80 rows 24; {exec}{command}");
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
+    script.current_dir(folder).env("PATH", path).env("SHELL", "/bin/sh").env("TERM", "xterm").env_remove("COLUMNS");
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script, of util-linux");
+    let mut keys = child.stdin.take().expect("piped");
+    let typing = std::thread::spawn(move || {
+        if let Some(time) = interrupt {
+            std::thread::sleep(time);
+            keys.write_all(b"\x03").expect("typed");
+        }
+        keys
+    });
+    let out = child.wait_with_output().expect("ends");
+    drop(typing.join().expect("typed"));
+    (out.status.code(), String::from_utf8(out.stdout).expect("UTF-8"))
+}
+
+/// The text without control sequences.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            // ESC [ parameters final, with the final byte from @ to ~.
+            '\x1b' => drop(rest.by_ref().skip(1).find(|c| ('@'..='~').contains(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The widest line.
+fn widest(text: &str) -> &str {
+    text.split(['\n', '\r']).max_by_key(|line| line.chars().count()).unwrap_or_default()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long another process takes")]
+fn every_command_succeeds_within_80_columns_and_the_time_stated() {
+    let readme = readme();
+    let all = listed(&readme);
+    assert!(all.len() > 25, "{all:#?}");
+    for (start, _) in NOT_RUN {
+        assert!(all.iter().any(|l| l.command.starts_with(start)), "README.md has no `{start}` any more");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    // A file that the reader is assumed to have.
+    let clip = "weir clip talking-head --size 640x480 --rate 15 --frames 15 --out decoded.y4m -q";
+    assert_eq!(at_terminal(folder.path(), clip, None).0, Some(0));
+    let mut count = 0;
+    for Listed { command, remark } in &all {
+        if let Some((_, reason)) = NOT_RUN.iter().find(|n| command.starts_with(n.0)) {
+            println!("not run: {command}: {reason}");
+            continue;
+        }
+        let interrupt = ENDLESS.iter().any(|e| command.starts_with(e)).then_some(TYPED_AFTER);
+        let begin = Instant::now();
+        let (code, text) = at_terminal(folder.path(), command, interrupt);
+        let (took, text) = (begin.elapsed(), plain(&text));
+        println!("{:.1} s: {command}", took.as_secs_f64());
+        assert_eq!(code, Some(0), "{command}: {text}");
+        let wide = widest(&text);
+        assert!(wide.chars().count() <= 80, "{command}: {wide}");
+        assert!(!remark.contains("minutes") && took < MAX_TIME, "{command} took {took:?}, stated: {remark}");
+        count += 1;
+    }
+    assert!(count >= 12, "{count} commands were run");
+}
+
+#[test]
+fn the_table_shown_is_the_one_that_is_printed() {
+    let readme = readme();
+    let (_, after) = readme.split_once("(`weir compare --runs 1`)\n\n").expect("the command of the table");
+    let table: Vec<&str> = after.lines().map_while(|l| l.strip_prefix("    ")).collect();
+    assert!(table.len() > 5, "{table:?}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = "weir compare --runs 1 --scenario rmcat-comparison/responsiveness";
+    let (code, text) = at_terminal(folder.path(), command, None);
+    let text = plain(&text).replace('\r', "");
+    assert!(code == Some(0) && text.contains(&table.join("\n")), "{text}");
+}
