@@ -96,21 +96,25 @@ pub enum JitterShape {
     },
 }
 
-/// A share of packets is overtaken by later ones.
+/// A share of packets is held back, so that later ones overtake them. All others keep the order that they have without
+/// it: that of sending, unless jitter may reorder.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reordering {
     /// Share of packets, 0 to 1.
     pub share: f64,
-    /// Additional delay.
+    /// For how long they are held back, from the time at which they would have arrived.
     pub extra: TimeDelta,
 }
 
 /// The random draws for one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Draw {
+    /// Jitter.
     pub(crate) extra: TimeDelta,
     pub(crate) lost: bool,
     pub(crate) duplicated: bool,
+    /// Whether later packets overtake it, which then arrives [`Impairments::held_back_for`] later.
+    pub(crate) held_back: bool,
 }
 
 /// The random parts of a link's configuration.
@@ -203,13 +207,14 @@ impl Impairments {
                 draw.extra += deviation.mul_f64(bound + random.normal().clamp(-bound, bound));
             }
         }
-        if let Some(r) = self.model.reordering
-            && random.uniform() < r.share
-        {
-            draw.extra += r.extra;
-        }
+        draw.held_back = self.model.reordering.is_some_and(|r| random.uniform() < r.share);
         draw.duplicated = self.model.duplication > 0.0 && random.uniform() < self.model.duplication;
         draw
+    }
+
+    /// How much later packets that are held back arrive.
+    pub(crate) fn held_back_for(&self) -> TimeDelta {
+        self.model.reordering.map_or(TimeDelta::ZERO, |r| r.extra)
     }
 }
 
@@ -311,7 +316,7 @@ mod tests {
             c.duplication = 0.02;
         };
         let d = draws(change);
-        near(share(&d, |d| d.extra == extra), 0.1, 0.003);
+        near(share(&d, |d| d.held_back), 0.1, 0.003);
         near(share(&d, |d| d.duplicated), 0.02, 0.0015);
         assert_eq!(d, draws(change));
         let lists = [1, 2].map(|seed| list(model(change), seed, 1_000));

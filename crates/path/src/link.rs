@@ -94,7 +94,7 @@ struct Line<P> {
     delay: TimeDelta,
     impairments: Option<Box<Impairments>>,
     loss_position: LossPosition,
-    /// If jitter keeps packets in order: when the last one arrives.
+    /// If jitter keeps packets in order: when the last one arrives, or would without being held back.
     hold_behind: Option<Timestamp>,
     /// Whether the queue may drop queued packets, and whether it may be bypassed.
     drops_waiting: bool,
@@ -109,7 +109,7 @@ impl<P: Clone> Link<P> {
     pub fn new(config: &LinkConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let overtaking = config.jitter.is_some_and(|j| j.may_reorder) || config.reordering.is_some();
-        let held = config.jitter.is_some() && !overtaking;
+        let held = config.jitter.is_some_and(|j| !j.may_reorder);
         let room = Room::new(config.limit, config.capacity.clone());
         let queue = config.discipline.queue(Setup { room, random: Random::new(!seed) });
         let line = Line {
@@ -350,11 +350,14 @@ impl<P: Clone> Line<P> {
         let (start, end) = self.server.serve(arrived, bytes);
         let mut at = end + self.delay;
         let mut lost = None;
-        if self.impairments.is_some() {
+        if let Some(impairments) = &self.impairments {
             at += draw.extra;
             if let Some(last) = &mut self.hold_behind {
                 at = at.max(*last + (end - start));
                 *last = at;
+            }
+            if draw.held_back {
+                at += impairments.held_back_for();
             }
             lost = draw.lost.then_some(DropReason::RandomLoss);
         }

@@ -155,6 +155,35 @@ fn an_overtaking_packet_is_announced_in_time() {
 }
 
 #[test]
+fn only_packets_held_back_leave_the_order_that_jitter_keeps() {
+    let shape = JitterShape::Uniform { max: millis(40) };
+    let jitter = Some(Jitter { shape, may_reorder: false });
+    let extra = millis(60_000);
+    let plain = {
+        let mut l = link(|c| c.jitter = jitter);
+        taken(&mut l, ms(0), 500);
+        delivered(&drain(&mut l))
+    };
+    for share in [0.0, 0.2, 1.0] {
+        let mut l = link(|c| (c.jitter, c.reordering) = (jitter, Some(Reordering { share, extra })));
+        taken(&mut l, ms(0), 500);
+        let out = delivered(&drain(&mut l));
+        assert!(out.windows(2).all(|w| w[0].at <= w[1].at));
+        // All else is over after 2.1 s.
+        let (in_order, late): (Vec<_>, Vec<_>) = out.iter().partition(|d| d.at < ms(60_000));
+        assert_eq!(in_order.len() + late.len(), plain.len());
+        assert!((late.len() as f64 / 500.0 - share).abs() < 0.06, "{}", late.len());
+        // Both keep the order and the spacing of their own kind, and those held back are late by their extra delay.
+        for kind in [&in_order, &late] {
+            assert!(
+                kind.windows(2).all(|w: &[&Delivery<u32>]| w[0].item < w[1].item && w[1].at - w[0].at >= millis(4))
+            );
+        }
+        assert!(late.iter().all(|d| (0..=40).contains(&(d.at - ms(60_054 + 4 * i64::from(d.item))).as_millis())));
+    }
+}
+
+#[test]
 fn a_copy_arrives_right_behind() {
     let mut l = link(|c| c.duplication = 1.0);
     taken(&mut l, ms(0), 3);
@@ -319,7 +348,8 @@ proptest! {
             let least = pushed[d.item as usize] + d.queued_for + c.delay;
             prop_assert!(d.at >= least && !d.queued_for.is_negative());
         }
-        if c.reordering.is_none() && !c.jitter.is_some_and(|j| j.may_reorder) {
+        let held_back = c.reordering.is_some_and(|r| r.share > 0.0 && r.extra > TimeDelta::ZERO);
+        if !held_back && !c.jitter.is_some_and(|j| j.may_reorder) {
             prop_assert!(arrivals.windows(2).all(|w| w[0].item <= w[1].item), "overtaken");
         }
     }
