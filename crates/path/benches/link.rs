@@ -10,8 +10,21 @@ use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 const PACKETS: u64 = 10_000;
 
+/// The flow and the ECN field of a packet.
+type Kind = fn(u64) -> (u32, Ecn);
+
+/// All packets of one flow.
+fn alike(_: u64) -> (u32, Ecn) {
+    (0, Ecn::Ect0)
+}
+
+/// Four flows, one of each ECN field.
+fn mixed(i: u64) -> (u32, Ecn) {
+    (i as u32 % 4, Ecn::from_bits(i as u8 % 4))
+}
+
 /// Packets at `load` times 2 Mbit/s, each popped when it is due.
-fn run(link: &mut Link<u32>, load: f64) -> u64 {
+fn run(link: &mut Link<u32>, load: f64, kind: Kind) -> u64 {
     let size = DataSize::from_bytes(1_000);
     let gap = TimeDelta::from_millis(4).mul_f64(1.0 / load);
     let (mut now, mut sum) = (Timestamp::ZERO, 0);
@@ -20,7 +33,8 @@ fn run(link: &mut Link<u32>, load: f64) -> u64 {
         while let Some(at) = link.next_event().filter(|&at| at <= now) {
             sum += u64::from(link.pop(at).is_some());
         }
-        let packet = Packet { item: i as u32, size, ecn: Ecn::Ect0, flow: 0 };
+        let (flow, ecn) = kind(i);
+        let packet = Packet { item: i as u32, size, ecn, flow };
         sum += u64::from(link.push(now, packet) == Verdict::Queued);
     }
     sum
@@ -42,7 +56,7 @@ fn bench(c: &mut Criterion) {
         Schedule::new((0..n).map(step).collect(), Some(TimeDelta::from_millis(100 * n))).expect("sound")
     };
     let trace = Opportunities::new((0..1_000).map(|i| 6 * i + 5).collect()).expect("sound");
-    let cases = [
+    let mut cases: Vec<(String, LinkConfig, f64, Kind)> = [
         ("light", plain(), 0.9),
         ("overload", plain(), 1.2),
         ("codel_light", changed(&|c| c.discipline = Discipline::CoDel(codel::Config::default())), 0.9),
@@ -50,13 +64,21 @@ fn bench(c: &mut Criterion) {
         ("schedule", changed(&|c| c.capacity = Capacity::Schedule(steps(600))), 0.95),
         ("opportunities", changed(&|c| c.capacity = Capacity::Opportunities(trace.clone())), 0.9),
         ("bursty_loss", changed(&|c| c.loss = Loss::GilbertElliott(GilbertElliott::bursts(0.02, 3.0))), 0.9),
-    ];
+    ]
+    .map(|(name, config, load)| (name.to_owned(), config, load, alike as Kind))
+    .into();
+    for discipline in Discipline::all() {
+        for (name, load) in [("light", 0.9), ("overload", 1.2)] {
+            let config = changed(&|c| c.discipline = discipline);
+            cases.push((format!("{}_{name}_mixed", discipline.name()), config, load, mixed));
+        }
+    }
     let mut group = c.benchmark_group("link");
     group.throughput(Throughput::Elements(PACKETS));
-    for (name, config, load) in cases {
+    for (name, config, load, kind) in cases {
         group.bench_function(name, |b| {
             let fresh = || Link::new(&config, 1).expect("sound");
-            b.iter_batched_ref(fresh, |link| black_box(run(link, load)), BatchSize::SmallInput);
+            b.iter_batched_ref(fresh, |link| black_box(run(link, load, kind)), BatchSize::SmallInput);
         });
     }
     group.finish();

@@ -87,8 +87,9 @@ pub struct Link<P> {
 #[derive(Clone, Debug)]
 struct Line<P> {
     now: Timestamp,
-    /// Arrival of the next packet that the queue will handle, or of an earlier one; [`NOTHING`] if none is queued.
-    /// Cached, since each packet reads it several times.
+    /// Arrival of a queued packet, or of one queued before; [`NOTHING`] if none is queued. Which one does not matter: a
+    /// packet is only queued while the transmitter is busy until after its arrival. Cached, since each packet reads it
+    /// several times.
     head: Timestamp,
     server: Server,
     delay: TimeDelta,

@@ -31,7 +31,9 @@ pub trait Queue<P> {
         false
     }
 
-    /// Arrival of the packet that [`Self::dequeue`] will handle first; `None` if the queue is empty.
+    /// Arrival of the packet that [`Self::dequeue`] will handle first, or of another queued one: the link only needs to
+    /// know that something waits, since all packets queued together may begin their transmission at the same time.
+    /// `None` if the queue is empty.
     fn head_arrival(&self) -> Option<Timestamp>;
 
     /// Packets queued.

@@ -4,7 +4,16 @@ use super::queued::Queued;
 use crate::capacity::Capacity;
 use crate::limit::Limit;
 use std::collections::VecDeque;
-use weir_units::Timestamp;
+use weir_units::{DataRate, Timestamp};
+
+/// An amount of queued data.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
 
 /// Packets in order of arrival, and their total size.
 #[derive(Clone, Debug)]
@@ -38,6 +47,11 @@ impl<P> Fifo<P> {
     pub fn head_arrival(&self) -> Option<Timestamp> {
         self.packets.front().map(|p| p.arrived)
     }
+    /// Number of packets and their bytes.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len(), bytes: self.bytes }
+    }
     /// Number of packets.
     #[inline]
     pub fn packets(&self) -> usize {
@@ -50,20 +64,24 @@ impl<P> Fifo<P> {
     }
 }
 
-/// Implements the accessors of [`Queue`](super::Queue) for a queue whose packets are all in its field `fifo`.
+/// Implements the accessors of [`Queue`](super::Queue) for a queue whose packets are all in one [`Fifo`]: its field
+/// `fifo`, or the one named.
 macro_rules! held_in_fifo {
     () => {
+        held_in_fifo!(fifo);
+    };
+    ($($field:ident).+) => {
         #[inline]
         fn head_arrival(&self) -> Option<Timestamp> {
-            self.fifo.head_arrival()
+            self.$($field).+.head_arrival()
         }
         #[inline]
         fn packets(&self) -> usize {
-            self.fifo.packets()
+            self.$($field).+.packets()
         }
         #[inline]
         fn bytes(&self) -> u64 {
-            self.fifo.bytes()
+            self.$($field).+.bytes()
         }
     };
 }
@@ -82,23 +100,37 @@ impl Room {
         Self { limit, capacity }
     }
 
+    /// The link's capacity at a time, or in an outage the last one above zero.
+    pub fn capacity_at(&self, at: Timestamp) -> DataRate {
+        self.capacity.above_zero_at(at)
+    }
+
     /// Whether a packet that arrives at `now` would exceed the link's limit.
     #[inline]
     pub fn is_exceeded<P>(&self, now: Timestamp, waiting: &Fifo<P>, packet: &Queued<P>) -> bool {
         self.exceeds(self.limit, now, waiting, packet)
     }
 
+    /// As [`Self::is_exceeded`], for a queue of several parts.
+    #[inline]
+    pub fn is_exceeded_behind<P>(&self, now: Timestamp, waiting: Backlog, packet: &Queued<P>) -> bool {
+        self.exceeds_behind(self.limit, now, waiting, packet)
+    }
+
     /// Whether the queued packets plus one that arrives at `now` would exceed `limit`.
     #[inline]
     pub fn exceeds<P>(&self, limit: Limit, now: Timestamp, waiting: &Fifo<P>, packet: &Queued<P>) -> bool {
+        self.exceeds_behind(limit, now, waiting.backlog(), packet)
+    }
+
+    #[inline]
+    fn exceeds_behind<P>(&self, limit: Limit, now: Timestamp, waiting: Backlog, packet: &Queued<P>) -> bool {
         let after = waiting.bytes + u64::from(packet.bytes);
         match limit {
             Limit::Unlimited => false,
             Limit::Size(s) => after > s.as_bytes(),
-            Limit::Packets(n) => waiting.packets() >= n as usize,
-            Limit::Time(t) => {
-                !waiting.packets.is_empty() && after > self.capacity.above_zero_at(now).size_in(t).as_bytes()
-            }
+            Limit::Packets(n) => waiting.packets >= n as usize,
+            Limit::Time(t) => waiting.packets > 0 && after > self.capacity.above_zero_at(now).size_in(t).as_bytes(),
         }
     }
 }

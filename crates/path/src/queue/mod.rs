@@ -17,13 +17,16 @@
 pub mod codel;
 mod discipline;
 pub mod drop_tail;
+pub mod dualpi2;
 mod fifo;
+pub mod fq_codel;
 mod parameter;
 pub mod pie;
 mod queued;
+pub mod red;
 
 pub use discipline::{Definition, Queue, Setup};
-pub use fifo::{Fifo, Room};
+pub use fifo::{Backlog, Fifo, Room};
 pub use parameter::{Parameter, Parameters, Setting, Value};
 pub(crate) use queued::Discarded;
 pub use queued::{Ledger, Queued};
@@ -145,6 +148,9 @@ disciplines! {
     DropTail(drop_tail),
     CoDel(codel),
     Pie(pie),
+    DualPi2(dualpi2),
+    FqCoDel(fq_codel),
+    Red(red),
 }
 
 impl Default for Discipline {

@@ -86,7 +86,7 @@ impl<P> Queue<P> {
             let periods = late.as_nanos() / self.config.t_update.as_nanos() - MAX_MISSED;
             self.next_update += self.config.t_update * periods;
         }
-        while self.next_update <= now {
+        while self.next_update <= now && self.next_update < Timestamp::MAX {
             self.update();
             self.next_update += self.config.t_update;
         }

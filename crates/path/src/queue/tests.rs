@@ -167,14 +167,14 @@ proptest! {
         prop_assert_eq!(first, run(discipline, limit, &arrivals, seed)?);
     }
 
-    /// Packets of one flow keep their order.
+    /// Packets of one flow and one kind keep their order: a dual queue lets those with ECT(1) or CE go first.
     #[test]
     fn no_packet_overtakes_another_of_its_flow(
         discipline in any_discipline(), limit in any_limit(), arrivals in any_arrivals(),
     ) {
         let fates = run(discipline, limit, &arrivals, 1)?;
-        for flow in 0..3 {
-            let sent = fates.iter().zip(&arrivals).filter(|(_, a)| a.flow == flow);
+        for (flow, l4s) in (0..3).flat_map(|flow| [(flow, 0), (flow, 1)]) {
+            let sent = fates.iter().zip(&arrivals).filter(|(_, a)| (a.flow, a.ecn.bits() % 2) == (flow, l4s));
             let times: Vec<_> = sent.filter_map(|(f, _)| if let Fate::Sent { at, .. } = f { Some(at) } else { None }).collect();
             prop_assert!(times.is_sorted(), "{times:?}");
         }

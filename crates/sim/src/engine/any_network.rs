@@ -6,7 +6,7 @@ use crate::observer::StreamHash;
 use crate::tcp::{Receiver, Sender, TcpConfig, Variant, Workload};
 use crate::{Distribution, Endpoint, Route, udp};
 use proptest::prelude::*;
-use weir_path::queue::{codel, drop_tail};
+use weir_path::queue::drop_tail;
 use weir_path::{Capacity, Discipline, Jitter, JitterShape, Limit, Loss, LossPosition, Reordering, Schedule, Step};
 use weir_units::{DataRate, DataSize, TimeDelta};
 
@@ -39,7 +39,7 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
     let discipline = prop_oneof![
         3 => Just(Discipline::default()),
         1 => (1u32..100).prop_map(|n| Discipline::DropTail(drop_tail::Config { ecn_threshold: Limit::Packets(n) })),
-        3 => Just(Discipline::CoDel(codel::Config::default())),
+        4 => prop::sample::select(Discipline::all()),
     ];
     let chance = (loss, any::<bool>(), prop::option::weighted(0.3, jitter), prop::option::weighted(0.3, reordering));
     (capacity, limit, 0i64..200, rare(0.3), discipline, chance).prop_map(

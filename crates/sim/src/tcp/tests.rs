@@ -3,7 +3,7 @@ use super::*;
 use crate::topology::{DuplexConfig, point_to_point};
 use crate::{Agent, AgentId, Body, Distribution, Endpoint, Outcome, Packet, Simulator, StreamHash};
 use proptest::prelude::*;
-use weir_path::queue::{codel, drop_tail, pie};
+use weir_path::queue::{codel, drop_tail, dualpi2, fq_codel, pie, red};
 use weir_path::{Discipline, Limit, LinkConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 

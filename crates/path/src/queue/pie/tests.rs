@@ -69,6 +69,8 @@ fn a_pause_of_a_century_is_over_at_once() {
     assert!(q.dequeue(century, &mut ledger).is_some());
     assert!(q.next_update > century && q.next_update <= century + q.config.t_update);
     assert_eq!((q.next_update - Timestamp::ZERO).as_nanos() % q.config.t_update.as_nanos(), 0);
+    q.catch_up(Timestamp::MAX);
+    assert_eq!(q.next_update, Timestamp::MAX, "the end of time comes");
 }
 
 #[test]

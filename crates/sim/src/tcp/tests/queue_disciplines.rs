@@ -98,6 +98,50 @@ fn pie_keeps_the_delay_near_its_target_and_the_link_busy() {
 }
 
 #[test]
+fn dualpi2_keeps_classic_flows_near_its_target_and_the_link_busy() {
+    let discipline = Discipline::DualPi2(dualpi2::Config::default());
+    for (variant, share) in [(Variant::NewReno, 0.85..0.99), (Variant::Cubic, 0.95..1.0)] {
+        let dropped = run(discipline, 10, variant, false);
+        let marked = run(discipline, 10, variant, true);
+        for r in [&dropped, &marked] {
+            assert!(share.contains(&r.share), "{variant:?}: {r:?}");
+            // The target is 15 ms.
+            assert!((5.0..20.0).contains(&r.mean_wait) && (15.0..45.0).contains(&r.p95_wait), "{variant:?}: {r:?}");
+            assert_eq!(r.dropped_queue, 0, "{variant:?}: {r:?}");
+        }
+        assert!((10..1_000).contains(&dropped.dropped_aqm) && dropped.marked == 0, "{variant:?}: {dropped:?}");
+        // Only in slow start does the probability exceed its limit, above which capable packets are also dropped.
+        assert!((10..200).contains(&marked.marked) && marked.sender.recoveries <= 1, "{variant:?}: {marked:?}");
+    }
+}
+
+#[test]
+fn fq_codel_treats_a_single_flow_as_codel_does() {
+    let discipline = Discipline::FqCoDel(fq_codel::Config::default());
+    for ecn in [false, true] {
+        let (fair, single) = (run(discipline, 10, Variant::Cubic, ecn), run(CODEL, 10, Variant::Cubic, ecn));
+        assert_eq!(format!("{fair:?}"), format!("{single:?}"));
+    }
+}
+
+#[test]
+fn red_keeps_the_average_queue_between_its_thresholds() {
+    let config = red::Config { max_p: 0.1, ..red::Config::default() };
+    for gentle in [false, true] {
+        let discipline = Discipline::Red(red::Config { gentle, ..config });
+        let dropped = run(discipline, 10, Variant::NewReno, false);
+        let marked = run(discipline, 10, Variant::NewReno, true);
+        for r in [&dropped, &marked] {
+            // 5 and 15 packets are 6 and 18 ms, and the average follows the sawtooth slowly.
+            assert!((0.75..0.95).contains(&r.share) && (1.0..15.0).contains(&r.mean_wait), "{gentle}: {r:?}");
+            assert!((5.0..40.0).contains(&r.p95_wait) && r.dropped_queue == 0, "{gentle}: {r:?}");
+        }
+        assert!((10..500).contains(&dropped.dropped_aqm) && dropped.marked == 0, "{gentle}: {dropped:?}");
+        assert!((10..500).contains(&marked.marked), "{gentle}: {marked:?}");
+    }
+}
+
+#[test]
 fn codel_marks_a_capable_flow_and_drops_nothing() {
     let r = run(CODEL, 10, Variant::NewReno, true);
     assert!((0.75..0.9).contains(&r.share) && (0.5..5.0).contains(&r.mean_wait), "{r:?}");
