@@ -1,4 +1,4 @@
-//! The scenarios of queue disciplines: each variant runs and shows what it is for.
+//! The scenarios of queue disciplines, token buckets and faults: each variant runs and shows what it is for.
 
 use std::sync::atomic::AtomicBool;
 use weir_cc::Registry;
@@ -68,4 +68,51 @@ fn short_queues_spare_a_call_the_delay_of_downloads() {
     }
     // A queue of its own: little more than the packets of the others that are in transmission.
     assert!((0.0..5.0).contains(&delay("fq-codel")), "{got:?}");
+}
+
+#[test]
+fn a_policer_drops_where_a_shaper_delays() {
+    let all = variants("token-buckets", "gcc");
+    let [policer, shaper] = ["policer", "shaper"].map(|name| find(&all, name));
+    for r in [policer, shaper] {
+        let call = &r.flows[0];
+        eprintln!("{:?} {:.3} {:?}", call.packets, call.utilisation, r.links[0].delay_ms);
+        assert!((r.links[0].capacity_bps - 1.5e6).abs() < 1.0, "{}", r.links[0].capacity_bps);
+        assert!((0.3..1.02).contains(&call.utilisation_goodput), "{}", call.utilisation_goodput);
+    }
+    assert!(policer.flows[0].packets.dropped_aqm > 20 && queue_ms(policer) < 2.0);
+    assert!(shaper.flows[0].packets.dropped_aqm == 0 && queue_ms(shaper) > 2.0);
+}
+
+#[test]
+fn ecn_faults_change_what_reaches_the_receiver() {
+    let all = variants("ecn-faults", "nada");
+    let packets = |name: &str| find(&all, name).flows[0].packets;
+    for (name, r) in &all {
+        eprintln!("{name}: {:?} {:.3}", r.flows[0].packets, r.flows[0].utilisation);
+    }
+    let none = packets("none");
+    assert!(none.ce_received > 0 && none.dropped_aqm == 0, "{none:?}");
+    let before = packets("bleached before the queue");
+    assert!(before.ce_received == 0 && before.dropped_aqm > 0, "{before:?}");
+    for name in ["bleached behind the queue", "CE erased"] {
+        let p = packets(name);
+        assert!(p.ce_received == 0 && p.dropped_aqm == 0, "{name}: {p:?}");
+    }
+    let falsely = packets("2% marked falsely");
+    let share = falsely.ce_received as f64 / falsely.received as f64;
+    assert!((0.015..0.1).contains(&share), "{falsely:?}");
+}
+
+#[test]
+fn a_path_changes_in_steps() {
+    let all = variants("changing-path", "gcc");
+    let r = &all[0].1;
+    let window = |name: &str| &r.windows.iter().find(|w| w.label == name).expect("a window").flows[0];
+    let (longer, lossy) = (window("longer delay"), window("losses and jitter"));
+    eprintln!("{longer:?}\n{lossy:?}");
+    assert!(longer.one_way_delay_ms.expect("arrived") > 90.0 && longer.loss < 0.02, "{longer:?}");
+    // 0.005 / 0.255 of packets.
+    assert!((0.005..0.05).contains(&lossy.loss) && lossy.one_way_delay_ms.expect("arrived") > 44.0, "{lossy:?}");
+    assert!(r.flows[0].packets.dropped_channel > 0);
 }

@@ -1,5 +1,6 @@
 use crate::opportunities::{Opportunities, Place};
 use crate::schedule::{Cursor, Schedule};
+use crate::token_bucket::{Bucket, TokenBucket};
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// A link's transmission rate.
@@ -58,6 +59,18 @@ pub(crate) enum Server {
         trace: Opportunities,
         place: Place,
     },
+    Shaped(Box<Shaped>),
+}
+
+/// A transmitter behind a token bucket: a packet waits until the bucket is not below zero and then takes its tokens, even
+/// if it has fewer. A burst may thus be larger than the bucket by less than a packet, and the time of a transmission
+/// does not depend on which packet the queue selects.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaped {
+    line: Server,
+    bucket: Bucket,
+    /// When the bucket is not below zero.
+    ready_at: Timestamp,
 }
 
 impl Server {
@@ -74,6 +87,11 @@ impl Server {
         }
     }
 
+    /// This transmitter behind a token bucket.
+    pub(crate) fn shaped(self, bucket: &TokenBucket) -> Self {
+        Self::Shaped(Box::new(Shaped { line: self, bucket: Bucket::new(bucket), ready_at: Timestamp::ZERO }))
+    }
+
     /// When a packet that arrived at `arrived` and is at the head begins its transmission.
     #[inline]
     pub(crate) fn next_start(&mut self, arrived: Timestamp) -> Timestamp {
@@ -81,6 +99,7 @@ impl Server {
             Self::Unlimited => arrived,
             Self::Constant { free_at, .. } | Self::Schedule { free_at, .. } => arrived.max(*free_at),
             Self::Opportunities { trace, place } => trace.next_start(place, arrived),
+            Self::Shaped(shaped) => shaped.next_start(arrived),
         }
     }
 
@@ -104,6 +123,7 @@ impl Server {
                 (start, *free_at)
             }
             Self::Opportunities { trace, place } => trace.serve(place, arrived, u64::from(bytes)),
+            Self::Shaped(shaped) => shaped.serve(arrived, bytes),
         }
     }
 
@@ -124,6 +144,27 @@ impl Server {
                 }
                 trace.next_start(&mut place, now)
             }
+            Self::Shaped(shaped) => {
+                let mut bucket = shaped.bucket.clone();
+                bucket.charge(now, size.as_bytes());
+                shaped.line.start_behind(now, size).max(bucket.settled_at())
+            }
         }
+    }
+}
+
+// Out of line, so that it does not burden links without a shaper.
+impl Shaped {
+    #[inline(never)]
+    fn next_start(&mut self, arrived: Timestamp) -> Timestamp {
+        self.line.next_start(arrived.max(self.ready_at))
+    }
+
+    #[inline(never)]
+    fn serve(&mut self, arrived: Timestamp, bytes: u32) -> (Timestamp, Timestamp) {
+        let (start, end) = self.line.serve(arrived.max(self.ready_at), bytes);
+        self.bucket.charge(start, bytes.into());
+        self.ready_at = self.bucket.settled_at();
+        (start, end)
     }
 }

@@ -1,8 +1,11 @@
 use crate::capacity::Capacity;
+use crate::ecn_faults::EcnFaults;
 use crate::error::ConfigError;
-use crate::impairment::{Jitter, Loss, LossPosition, Model, Reordering};
+use crate::impairment::{Jitter, Loss, Model, Reordering, Variation};
 use crate::limit::Limit;
+use crate::position::LossPosition;
 use crate::queue::Discipline;
+use crate::token_bucket::TokenBucket;
 use weir_units::{DataRate, TimeDelta};
 
 /// Everything that a link does to packets.
@@ -27,6 +30,15 @@ pub struct LinkConfig {
     /// Share of packets duplicated, 0 to 1: the copy is made at the end of the link and arrives directly after the
     /// original.
     pub duplication: f64,
+    /// Impairments that change in time.
+    pub variation: Variation,
+    /// Changes of the ECN field that no router should make.
+    pub ecn: Option<EcnFaults>,
+    /// A token bucket before the queue; packets for which it has too few tokens are dropped.
+    pub policer: Option<TokenBucket>,
+    /// A token bucket behind the queue: packets wait until it has tokens, and are then transmitted at the capacity. Its
+    /// rate converts a queue limit in time. An unlimited capacity gives a link of its rate.
+    pub shaper: Option<TokenBucket>,
 }
 
 impl LinkConfig {
@@ -42,6 +54,10 @@ impl LinkConfig {
             jitter: None,
             reordering: None,
             duplication: 0.0,
+            variation: Variation::default(),
+            ecn: None,
+            policer: None,
+            shaper: None,
         }
     }
 
@@ -52,12 +68,15 @@ impl LinkConfig {
         }
         self.limit.check("limit")?;
         self.discipline.check()?;
-        self.random().check()
+        if let Some(shaper) = self.shaper {
+            shaper.check(["shaper.rate", "shaper.burst"])?;
+        }
+        self.model().check()
     }
 
-    /// Its random parts.
-    pub(crate) const fn random(&self) -> Model {
-        let Self { loss, jitter, reordering, duplication, .. } = *self;
-        Model { loss, jitter, reordering, duplication }
+    /// Its part that few links have.
+    pub(crate) fn model(&self) -> Model {
+        let Self { loss, jitter, reordering, duplication, ecn, policer, .. } = *self;
+        Model { loss, jitter, reordering, duplication, ecn, variation: self.variation.clone(), policer }
     }
 }

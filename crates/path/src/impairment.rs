@@ -1,8 +1,14 @@
-//! Random loss, jitter, reordering and duplication, drawn for each packet.
+//! What few links have: random loss, jitter, reordering, duplication and ECN faults, drawn for each packet; changes of
+//! these in time; a policer.
 
+use crate::checks::{check_delay, check_share};
+use crate::ecn_faults::{EcnDraw, EcnFaults};
 use crate::error::ConfigError;
+use crate::position::LossPosition;
 use crate::random::Random;
-use weir_units::TimeDelta;
+use crate::steps::Steps;
+use crate::token_bucket::{Bucket, TokenBucket};
+use weir_units::{TimeDelta, Timestamp};
 
 /// Random loss.
 ///
@@ -57,16 +63,6 @@ impl GilbertElliott {
     }
 }
 
-/// Where random losses occur.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum LossPosition {
-    /// At the receiving device: a lost packet has been queued and transmitted like any other.
-    #[default]
-    Exit,
-    /// Before the queue: a lost packet uses no capacity.
-    Entry,
-}
-
 /// Random delay added to each packet at the end of the link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Jitter {
@@ -115,83 +111,126 @@ pub(crate) struct Draw {
     pub(crate) duplicated: bool,
     /// Whether later packets overtake it, which then arrives [`Impairments::held_back_for`] later.
     pub(crate) held_back: bool,
+    pub(crate) ecn: EcnDraw,
 }
 
-/// The random parts of a link's configuration.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// Impairments that change at given times. Each replaces its constant counterpart in [`crate::LinkConfig`].
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Variation {
+    /// Which packets are lost at random, by the time at which they are offered. A Gilbert-Elliott chain begins in a state
+    /// drawn at its first packet.
+    pub loss: Option<Steps<Loss>>,
+    /// Propagation delay, by the end of a packet's transmission. Where it decreases, packets overtake those sent before,
+    /// as after a change of route, unless jitter keeps them in order.
+    pub delay: Option<Steps<TimeDelta>>,
+    /// Distribution of the jitter, by the time at which packets are offered. Needs a constant one, of which it replaces the
+    /// shape.
+    pub jitter: Option<Steps<JitterShape>>,
+}
+
+/// The part of a link's configuration that few links have.
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Model {
     pub(crate) loss: Loss,
     pub(crate) jitter: Option<Jitter>,
     pub(crate) reordering: Option<Reordering>,
     pub(crate) duplication: f64,
+    pub(crate) ecn: Option<EcnFaults>,
+    pub(crate) variation: Variation,
+    pub(crate) policer: Option<TokenBucket>,
 }
 
 impl Model {
     /// Rejects invalid shares and times.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        match self.loss {
-            Loss::None => {}
-            Loss::Independent { share } => check_share("loss.share", share)?,
-            Loss::GilbertElliott(g) => {
-                check_share("loss.to_bad", g.to_bad)?;
-                check_share("loss.to_good", g.to_good)?;
-                check_share("loss.loss_good", g.loss_good)?;
-                check_share("loss.loss_bad", g.loss_bad)?;
-            }
-        }
-        match self.jitter.map(|j| j.shape) {
-            None => {}
-            Some(JitterShape::Uniform { max }) => check_delay("jitter.max", max)?,
-            Some(JitterShape::Normal { deviation, bound }) => {
-                check_delay("jitter.deviation", deviation)?;
-                if !(bound > 0.0 && bound <= 10.0) {
-                    let expected = "a number of standard deviations above 0, 10 at most (RFC 8868: 3)";
-                    return Err(ConfigError::new("jitter.bound", bound, expected));
-                }
-            }
+        check_loss(&self.loss)?;
+        if let Some(j) = self.jitter {
+            check_shape(j.shape)?;
         }
         if let Some(r) = self.reordering {
             check_share("reordering.share", r.share)?;
             check_delay("reordering.extra", r.extra)?;
         }
+        if let Some(faults) = self.ecn {
+            faults.check()?;
+        }
+        if let Some(policer) = self.policer {
+            policer.check(["policer.rate", "policer.burst"])?;
+        }
+        let Variation { loss, delay, jitter } = &self.variation;
+        loss.iter().flat_map(Steps::values).try_for_each(check_loss)?;
+        delay.iter().flat_map(Steps::values).try_for_each(|&d| check_delay("delay.steps", d))?;
+        jitter.iter().flat_map(Steps::values).try_for_each(|&shape| check_shape(shape))?;
+        if jitter.is_some() && self.jitter.is_none() {
+            return Err(ConfigError::new("jitter", "absent", "a jitter whose distribution changes in steps"));
+        }
         check_share("duplication", self.duplication)
     }
 
-    /// Whether nothing is random.
+    /// Whether the link has none of this.
     fn is_empty(&self) -> bool {
-        self.loss == Loss::None && self.jitter.is_none() && self.reordering.is_none() && self.duplication <= 0.0
+        let Self { loss, jitter, reordering, duplication, ecn, variation, policer } = self;
+        let constant = *loss == Loss::None && jitter.is_none() && reordering.is_none() && *duplication <= 0.0;
+        constant && ecn.is_none() && policer.is_none() && *variation == Variation::default()
+    }
+
+    /// Whether packets may overtake each other.
+    pub(crate) fn may_overtake(&self) -> bool {
+        self.jitter.is_some_and(|j| j.may_reorder) || self.reordering.is_some() || self.variation.delay.is_some()
+    }
+
+    /// Whether jitter keeps packets in order.
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.jitter.is_some_and(|j| !j.may_reorder)
     }
 }
 
 /// Draws what happens to each packet: a link's only random source besides its queue discipline.
 ///
-/// For each offered packet, draws in this order, regardless of its outcome: loss, jitter, reordering, duplication. What
-/// is not configured draws nothing. A change of the queue therefore does not change which packets the loss model takes.
+/// For each offered packet, draws in this order, regardless of its outcome: loss, jitter, reordering, duplication, ECN
+/// faults. What is not configured draws nothing. A change of the queue therefore does not change which packets the loss
+/// model takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
     random: Random,
     model: Model,
+    /// The loss in force, and for a chain whether it is in the bad state.
+    loss: Loss,
     bad: bool,
+    policer: Option<Bucket>,
 }
 
 impl Impairments {
-    /// The draws of a link, or `None` if nothing is random.
+    /// The draws of a link, or `None` if it has no impairments.
     pub(crate) fn new(model: Model, seed: u64) -> Option<Self> {
         if model.is_empty() {
             return None;
         }
-        let mut random = Random::new(seed);
-        let bad = match model.loss {
-            Loss::GilbertElliott(g) => random.uniform() < g.share_bad(),
-            _ => false,
-        };
-        Some(Self { random, model, bad })
+        let loss = model.variation.loss.as_ref().map_or(model.loss, |steps| steps.at(Timestamp::ZERO));
+        let policer = model.policer.as_ref().map(Bucket::new);
+        let mut impairments = Self { random: Random::new(seed), model, loss, bad: false, policer };
+        impairments.begin_loss();
+        Some(impairments)
     }
 
-    pub(crate) fn draw(&mut self) -> Draw {
+    /// Draws the state in which a chain begins.
+    fn begin_loss(&mut self) {
+        self.bad = match self.loss {
+            Loss::GilbertElliott(g) => self.random.uniform() < g.share_bad(),
+            _ => false,
+        };
+    }
+
+    pub(crate) fn draw(&mut self, now: Timestamp) -> Draw {
+        if let Some(steps) = &self.model.variation.loss
+            && steps.at(now) != self.loss
+        {
+            self.loss = steps.at(now);
+            self.begin_loss();
+        }
         let random = &mut self.random;
         let mut draw = Draw::default();
-        match self.model.loss {
+        match self.loss {
             Loss::None => {}
             Loss::Independent { share } => draw.lost = random.uniform() < share,
             Loss::GilbertElliott(g) => {
@@ -200,7 +239,8 @@ impl Impairments {
                 self.bad ^= random.uniform() < leave;
             }
         }
-        match self.model.jitter.map(|j| j.shape) {
+        let shape = self.model.jitter.map(|j| j.shape);
+        match self.model.variation.jitter.as_ref().map(|steps| steps.at(now)).or(shape) {
             None => {}
             Some(JitterShape::Uniform { max }) => draw.extra += max.mul_f64(random.uniform()),
             Some(JitterShape::Normal { deviation, bound }) => {
@@ -209,6 +249,9 @@ impl Impairments {
         }
         draw.held_back = self.model.reordering.is_some_and(|r| random.uniform() < r.share);
         draw.duplicated = self.model.duplication > 0.0 && random.uniform() < self.model.duplication;
+        if let Some(faults) = &self.model.ecn {
+            draw.ecn = faults.draw(random);
+        }
         draw
     }
 
@@ -216,36 +259,67 @@ impl Impairments {
     pub(crate) fn held_back_for(&self) -> TimeDelta {
         self.model.reordering.map_or(TimeDelta::ZERO, |r| r.extra)
     }
-}
 
-fn check_share(field: &'static str, value: f64) -> Result<(), ConfigError> {
-    let expected = "a share between 0 and 1 (1 % is 0.01)";
-    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(ConfigError::new(field, value, expected)) }
-}
-
-fn check_delay(field: &'static str, value: TimeDelta) -> Result<(), ConfigError> {
-    let expected = "zero or a positive time, an hour at most";
-    if value.is_negative() || value > TimeDelta::from_secs(3_600) {
-        return Err(ConfigError::new(field, value, expected));
+    /// Where ECN faults are made, if the link has any.
+    pub(crate) fn ecn_position(&self) -> Option<LossPosition> {
+        self.model.ecn.map(|faults| faults.position)
     }
-    Ok(())
+
+    /// The propagation delay from a time on, if it changes.
+    pub(crate) fn delay_at(&self, time: Timestamp) -> Option<TimeDelta> {
+        self.model.variation.delay.as_ref().map(|steps| steps.at(time))
+    }
+
+    /// Whether the policer refuses a packet.
+    pub(crate) fn is_policed(&mut self, now: Timestamp, bytes: u32) -> bool {
+        self.policer.as_mut().is_some_and(|bucket| !bucket.take(now, bytes))
+    }
+}
+
+fn check_loss(loss: &Loss) -> Result<(), ConfigError> {
+    match *loss {
+        Loss::None => Ok(()),
+        Loss::Independent { share } => check_share("loss.share", share),
+        Loss::GilbertElliott(g) => {
+            check_share("loss.to_bad", g.to_bad)?;
+            check_share("loss.to_good", g.to_good)?;
+            check_share("loss.loss_good", g.loss_good)?;
+            check_share("loss.loss_bad", g.loss_bad)
+        }
+    }
+}
+
+fn check_shape(shape: JitterShape) -> Result<(), ConfigError> {
+    match shape {
+        JitterShape::Uniform { max } => check_delay("jitter.max", max),
+        JitterShape::Normal { deviation, bound } => {
+            check_delay("jitter.deviation", deviation)?;
+            if !(bound > 0.0 && bound <= 10.0) {
+                let expected = "a number of standard deviations above 0, 10 at most (RFC 8868: 3)";
+                return Err(ConfigError::new("jitter.bound", bound, expected));
+            }
+            Ok(())
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LinkConfig;
+    use weir_units::DataRate;
 
     const N: usize = 200_000;
 
     fn model(change: impl FnOnce(&mut Model)) -> Model {
-        let mut model = Model { loss: Loss::None, jitter: None, reordering: None, duplication: 0.0 };
+        let mut model = LinkConfig::constant(DataRate::ZERO, TimeDelta::ZERO).model();
         change(&mut model);
         model
     }
     fn list(model: Model, seed: u64, n: usize) -> Vec<Draw> {
         model.check().expect("sound");
         let mut c = Impairments::new(model, seed).expect("random");
-        (0..n).map(|_| c.draw()).collect()
+        (0..n as i64).map(|i| c.draw(Timestamp::from_millis(i))).collect()
     }
     fn draws(change: impl FnOnce(&mut Model)) -> Vec<Draw> {
         list(model(change), 7, N)
@@ -321,6 +395,33 @@ mod tests {
         assert_eq!(d, draws(change));
         let lists = [1, 2].map(|seed| list(model(change), seed, 1_000));
         assert_ne!(lists[0], lists[1]);
+    }
+
+    #[test]
+    fn loss_and_jitter_change_in_steps() {
+        let secs = TimeDelta::from_secs;
+        let burst = Loss::GilbertElliott(GilbertElliott { to_bad: 0.0, to_good: 0.0, loss_good: 0.0, loss_bad: 1.0 });
+        let loss = vec![(secs(0), Loss::None), (secs(50), Loss::Independent { share: 0.2 }), (secs(100), burst)];
+        let shape = |ms| JitterShape::Uniform { max: TimeDelta::from_millis(ms) };
+        let d = draws(|m| {
+            m.variation.loss = Some(Steps::new(loss, None).expect("sound"));
+            m.jitter = Some(Jitter { shape: shape(1_000), may_reorder: false });
+            m.variation.jitter =
+                Some(Steps::new(vec![(secs(0), shape(10)), (secs(30), shape(0))], Some(secs(40))).expect("sound"));
+        });
+        // A draw a millisecond.
+        let lost = |span: std::ops::Range<usize>| share(&d[span], |d| d.lost);
+        assert_eq!((lost(0..50_000), lost(100_000..N)), (0.0, 0.0));
+        near(lost(50_000..100_000), 0.2, 0.01);
+        let extra = |span: std::ops::Range<usize>| d[span].iter().map(|d| d.extra.as_millis_f64()).fold(0.0, f64::max);
+        for cycle in 0..5 {
+            near(extra(40_000 * cycle..40_000 * cycle + 30_000), 10.0, 0.01);
+            assert_eq!(extra(40_000 * cycle + 30_000..40_000 * (cycle + 1)), 0.0);
+        }
+        let shape = Steps::new(vec![(secs(0), shape(1))], None).expect("sound");
+        assert_eq!(model(|m| m.variation.jitter = Some(shape)).check().expect_err("no jitter").field, "jitter");
+        let loss = Steps::new(vec![(secs(0), Loss::Independent { share: 2.0 })], None).expect("in order");
+        assert_eq!(model(|m| m.variation.loss = Some(loss)).check().expect_err("above 1").field, "loss.share");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Links: capacity, queue, loss, delay, jitter, reordering, duplication and ECN marks.
+//! Links: capacity, queue, token buckets, loss, delay, jitter, reordering, duplication, ECN marks and faults.
 //!
 //! A [`Link`] accepts packets by [`Link::push`] and returns them by [`Link::pop`], at the times given by
 //! [`Link::next_event`]. It uses no clock and no socket: the simulator runs it on small handles, a live emulator on the
@@ -21,29 +21,38 @@
 //! ```
 
 mod capacity;
+mod checks;
 mod config;
+mod ecn_faults;
 mod error;
 mod flight;
 mod impairment;
 mod limit;
 mod link;
 mod opportunities;
+mod position;
 pub mod presets;
 pub mod queue;
 mod random;
 mod schedule;
 mod stats;
+mod steps;
+mod token_bucket;
 mod trace;
 
 pub use capacity::Capacity;
 pub use config::LinkConfig;
+pub use ecn_faults::EcnFaults;
 pub use error::ConfigError;
-pub use impairment::{GilbertElliott, Jitter, JitterShape, Loss, LossPosition, Reordering};
+pub use impairment::{GilbertElliott, Jitter, JitterShape, Loss, Reordering, Variation};
 pub use limit::Limit;
 pub use link::{Delivery, Departure, Dropped, Link, Packet, Verdict};
 pub use opportunities::{OPPORTUNITY, Opportunities};
+pub use position::LossPosition;
 pub use queue::Discipline;
 pub use random::Random;
 pub use schedule::{Schedule, Step};
 pub use stats::{Action, Count, DropReason, LinkStats};
+pub use steps::Steps;
+pub use token_bucket::TokenBucket;
 pub use trace::{TraceError, TraceFormat};

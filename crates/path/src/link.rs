@@ -2,10 +2,12 @@ use crate::capacity::{Capacity, Server};
 use crate::config::LinkConfig;
 use crate::error::ConfigError;
 use crate::flight::{Flight, InFlight};
-use crate::impairment::{Draw, Impairments, LossPosition};
+use crate::impairment::{Draw, Impairments};
+use crate::position::LossPosition;
 use crate::queue::{AnyQueue, Discarded, Ledger, Queue, Queued, Room, Setup, Visit};
 use crate::random::Random;
 use crate::stats::{Action, DropReason, LinkStats};
+use crate::steps::Steps;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// A packet for a link, and its properties used by the link.
@@ -92,6 +94,7 @@ struct Line<P> {
     /// several times.
     head: Timestamp,
     server: Server,
+    /// The propagation delay; if it changes, the least one.
     delay: TimeDelta,
     impairments: Option<Box<Impairments>>,
     loss_position: LossPosition,
@@ -109,21 +112,26 @@ impl<P: Clone> Link<P> {
     /// A new link; `seed` determines all random draws. Errors: see [`LinkConfig::check`].
     pub fn new(config: &LinkConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
-        let overtaking = config.jitter.is_some_and(|j| j.may_reorder) || config.reordering.is_some();
-        let held = config.jitter.is_some_and(|j| !j.may_reorder);
-        let room = Room::new(config.limit, config.capacity.clone());
+        let model = config.model();
+        let shaped = config.shaper.map(|bucket| Capacity::Constant(bucket.rate));
+        let room = Room::new(config.limit, shaped.unwrap_or_else(|| config.capacity.clone()));
         let queue = config.discipline.queue(Setup { room, random: Random::new(!seed) });
+        let server = Server::new(&config.capacity);
+        let delays = config.variation.delay.as_ref().map_or(&[][..], Steps::values);
         let line = Line {
             now: Timestamp::ZERO,
             head: NOTHING,
-            server: Server::new(&config.capacity),
-            delay: config.delay,
-            impairments: Impairments::new(config.random(), seed).map(Box::new),
+            server: match &config.shaper {
+                None => server,
+                Some(bucket) => server.shaped(bucket),
+            },
+            delay: delays.iter().copied().min().unwrap_or(config.delay),
             loss_position: config.loss_position,
-            hold_behind: held.then_some(Timestamp::ZERO),
+            hold_behind: model.keeps_order().then_some(Timestamp::ZERO),
             drops_waiting: queue.next_drop().is_some(),
             may_pass_by: queue.may_be_passed_by(),
-            flight: Flight::new(overtaking),
+            flight: Flight::new(model.may_overtake()),
+            impairments: Impairments::new(model, seed).map(Box::new),
             ledger: Ledger::default(),
             capacity: config.capacity.clone(),
         };
@@ -282,9 +290,15 @@ impl<P: Clone> Line<P> {
         self.ledger.stats.offered.add(bytes);
         let mut packet = Queued { item, arrived: self.now, bytes, flow, ecn, draw: Draw::default() };
         if let Some(impairments) = &mut self.impairments {
-            packet.draw = impairments.draw();
+            packet.draw = impairments.draw(self.now);
             if packet.draw.lost && self.loss_position == LossPosition::Entry {
                 return self.refuse(DropReason::RandomLoss, packet);
+            }
+            if impairments.is_policed(self.now, bytes) {
+                return self.refuse(DropReason::Policer, packet);
+            }
+            if impairments.ecn_position() == Some(LossPosition::Entry) {
+                packet.draw.ecn.apply(&mut packet.ecn, bytes, &mut self.ledger.stats);
             }
         }
         if let Err(reason) = queue.admit(self.now, &mut packet, &mut self.ledger) {
@@ -347,11 +361,14 @@ impl<P: Clone> Line<P> {
     // Not a call, so that the packet is not spilled to memory.
     #[inline(always)]
     fn transmit(&mut self, packet: Queued<P>) {
-        let Queued { item, arrived, bytes, ecn, draw, .. } = packet;
+        let Queued { item, arrived, bytes, mut ecn, draw, .. } = packet;
         let (start, end) = self.server.serve(arrived, bytes);
         let mut at = end + self.delay;
         let mut lost = None;
         if let Some(impairments) = &self.impairments {
+            if let Some(delay) = impairments.delay_at(end) {
+                at = end + delay;
+            }
             at += draw.extra;
             if let Some(last) = &mut self.hold_behind {
                 at = at.max(*last + (end - start));
@@ -359,6 +376,9 @@ impl<P: Clone> Line<P> {
             }
             if draw.held_back {
                 at += impairments.held_back_for();
+            }
+            if impairments.ecn_position() == Some(LossPosition::Exit) && !draw.lost {
+                draw.ecn.apply(&mut ecn, bytes, &mut self.ledger.stats);
             }
             lost = draw.lost.then_some(DropReason::RandomLoss);
         }

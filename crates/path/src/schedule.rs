@@ -1,4 +1,5 @@
 use crate::error::ConfigError;
+use crate::steps::check_times;
 use std::sync::Arc;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -37,19 +38,9 @@ impl Schedule {
     /// A schedule of steps that begin at zero in increasing order; with `period`, it repeats. Errors: no steps, a first
     /// step that is not at zero, steps out of order, or a period that ends before the last step begins.
     pub fn new(steps: Vec<Step>, period: Option<TimeDelta>) -> Result<Self, ConfigError> {
-        let Some(first) = steps.first() else {
-            return Err(ConfigError::new("capacity.steps", "empty", "at least one step"));
-        };
-        if first.at != TimeDelta::ZERO {
-            return Err(ConfigError::new("capacity.steps[0].at", first.at, "0: the first step holds from the start"));
-        }
-        if let Some(w) = steps.windows(2).find(|w| w[1].at <= w[0].at) {
-            return Err(ConfigError::new("capacity.steps.at", w[1].at, "a later time than that of the step before"));
-        }
-        let last = steps[steps.len() - 1].at;
-        if let Some(p) = period.filter(|&p| p <= last) {
-            return Err(ConfigError::new("capacity.period", p, "a longer time than that of the last step"));
-        }
+        let at: Vec<_> = steps.iter().map(|s| s.at).collect();
+        let fields = ["capacity.steps", "capacity.steps[0].at", "capacity.steps.at", "capacity.period"];
+        check_times(&at, period, fields)?;
         let period = period.map(TimeDelta::as_nanos);
         let ends = steps.iter().skip(1).map(|s| s.at.as_nanos()).chain(period);
         let work = steps.iter().zip(ends).map(|(s, e)| u128::from(s.rate.as_bps()) * span(s.at.as_nanos(), e)).sum();

@@ -9,6 +9,8 @@ pub enum DropReason {
     Aqm,
     /// Dropped by the loss model.
     RandomLoss,
+    /// Dropped by the policer.
+    Policer,
 }
 
 /// An action of a link on a packet, other than forwarding it unchanged.
@@ -21,6 +23,12 @@ pub enum Action {
     Dropped(DropReason),
     /// The packet is marked CE.
     Marked,
+    /// The packet is marked CE without a reason: see [`crate::EcnFaults::mark`].
+    MarkedFalsely,
+    /// The packet's CE becomes ECT(0): see [`crate::EcnFaults::erase`].
+    MarkErased,
+    /// The packet's codepoint becomes Not-ECT: see [`crate::EcnFaults::bleach`].
+    Bleached,
 }
 
 /// Packets and their bytes.
@@ -53,8 +61,16 @@ pub struct LinkStats {
     pub dropped_aqm: Count,
     /// Dropped by the loss model; counted when the packet leaves the link.
     pub dropped_random: Count,
-    /// Marked CE by this link; packets that arrived with the mark are not counted.
+    /// Dropped by the policer.
+    pub dropped_policer: Count,
+    /// Marked CE by this link's queue; packets that arrived with the mark are not counted.
     pub marked: Count,
+    /// Marked CE without a reason.
+    pub marked_falsely: Count,
+    /// Changed from CE to ECT(0).
+    pub marks_erased: Count,
+    /// Changed from any codepoint to Not-ECT.
+    pub bleached: Count,
     /// Extra copies made.
     pub duplicated: Count,
 }
@@ -66,12 +82,16 @@ impl LinkStats {
             Action::Dropped(DropReason::Queue) => self.dropped_queue.add(bytes),
             Action::Dropped(DropReason::Aqm) => self.dropped_aqm.add(bytes),
             Action::Dropped(DropReason::RandomLoss) => self.dropped_random.add(bytes),
+            Action::Dropped(DropReason::Policer) => self.dropped_policer.add(bytes),
             Action::Marked => self.marked.add(bytes),
+            Action::MarkedFalsely => self.marked_falsely.add(bytes),
+            Action::MarkErased => self.marks_erased.add(bytes),
+            Action::Bleached => self.bleached.add(bytes),
         }
     }
     /// Packets and bytes not delivered, for any reason.
     pub fn dropped(&self) -> Count {
-        let parts = [self.dropped_queue, self.dropped_aqm, self.dropped_random];
+        let parts = [self.dropped_queue, self.dropped_aqm, self.dropped_random, self.dropped_policer];
         Count { packets: parts.iter().map(|c| c.packets).sum(), size: parts.iter().map(|c| c.size).sum() }
     }
 }

@@ -51,8 +51,16 @@ pub struct LinkAccuracy {
     pub dropped_aqm: u64,
     /// Taken by the loss model.
     pub dropped_random: u64,
-    /// Marked CE.
+    /// Dropped by the policer.
+    pub dropped_policer: u64,
+    /// Marked CE by the queue.
     pub marked: u64,
+    /// Marked CE without a reason, as configured.
+    pub marked_falsely: u64,
+    /// Changed from CE to ECT(0).
+    pub marks_erased: u64,
+    /// Changed from ECN-capable or CE to Not-ECT.
+    pub bleached: u64,
     /// Copies made.
     pub duplicated: u64,
     /// Time in s during which packets waited for it, so that it should have run at capacity; for the last link of a
@@ -68,7 +76,19 @@ impl LinkAccuracy {
     pub(super) fn new(name: &str, stats: &LinkStats, s: &Saturated) -> Self {
         let rate = |time: TimeDelta| (s.bits > 0 && time > TimeDelta::ZERO).then(|| s.bits as f64 / time.as_secs_f64());
         // Without `..`, so that a new counter of the link has to be reported here too.
-        let LinkStats { offered, delivered, dropped_queue, dropped_aqm, dropped_random, marked, duplicated } = *stats;
+        let LinkStats {
+            offered,
+            delivered,
+            dropped_queue,
+            dropped_aqm,
+            dropped_random,
+            dropped_policer,
+            marked,
+            marked_falsely,
+            marks_erased,
+            bleached,
+            duplicated,
+        } = *stats;
         Self {
             name: name.to_owned(),
             offered: offered.packets,
@@ -76,7 +96,11 @@ impl LinkAccuracy {
             dropped_queue: dropped_queue.packets,
             dropped_aqm: dropped_aqm.packets,
             dropped_random: dropped_random.packets,
+            dropped_policer: dropped_policer.packets,
             marked: marked.packets,
+            marked_falsely: marked_falsely.packets,
+            marks_erased: marks_erased.packets,
+            bleached: bleached.packets,
             duplicated: duplicated.packets,
             saturated_s: s.actual.as_secs_f64(),
             saturated_bps: rate(s.actual),
@@ -143,7 +167,11 @@ impl fmt::Display for Accuracy {
             for (count, what) in [
                 (l.dropped_aqm, "dropped by active queue management"),
                 (l.dropped_random, "lost at random"),
+                (l.dropped_policer, "dropped by the policer"),
                 (l.marked, "marked CE"),
+                (l.marked_falsely, "marked CE without a reason"),
+                (l.marks_erased, "changed from CE to ECT(0)"),
+                (l.bleached, "changed to Not-ECT"),
                 (l.duplicated, "duplicated"),
             ] {
                 if count > 0 {

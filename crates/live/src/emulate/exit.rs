@@ -104,7 +104,7 @@ impl<O: Observer> Observer for Exit<O> {
     fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
         let has_taken_capacity = match place {
             Place::Link(link, DropReason::RandomLoss) => Some(link),
-            Place::Link(_, DropReason::Queue | DropReason::Aqm) | Place::Agent(_) => None,
+            Place::Link(_, DropReason::Queue | DropReason::Aqm | DropReason::Policer) | Place::Agent(_) => None,
         };
         if let Some(s) = has_taken_capacity.and_then(|link| self.saturated.get_mut(link.index())) {
             // Its departure was not observed, so the interval around it is unknown.

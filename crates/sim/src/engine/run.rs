@@ -7,7 +7,7 @@ use crate::observer::{Observer, Place};
 use crate::slab::Head;
 use std::ops::ControlFlow;
 use weir_path::{self as path, Delivery, Departure, Verdict};
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{Ecn, TimeDelta, Timestamp};
 
 /// Events at one time after which a run is stuck: far more than ten thousand agents make that start together, and still
 /// without a noticeable wait.
@@ -117,7 +117,9 @@ impl<A: Agent, O: Observer> Simulator<A, O> {
         let packet = self.packets.packet_mut(d.item);
         if packet.ecn != d.ecn {
             packet.ecn = d.ecn;
-            self.observer.on_marked(self.now, LinkId(index as u32), from, packet);
+            if d.ecn == Ecn::Ce {
+                self.observer.on_marked(self.now, LinkId(index as u32), from, packet);
+            }
         }
         self.observer.on_forwarded(self.now, LinkId(index as u32), from, packet, d.queued_for);
         match next {

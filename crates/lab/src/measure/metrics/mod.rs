@@ -144,7 +144,7 @@ pub struct RecorderConfig {
 pub enum DropCause {
     /// A full queue.
     Queue,
-    /// Active queue management.
+    /// Active queue management, or a policer.
     Aqm,
     /// The channel: random loss.
     Channel,

@@ -162,7 +162,7 @@ impl Observer for RunObserver<'_> {
     fn on_dropped(&mut self, now: Timestamp, place: Place, from: AgentId, packet: &Packet) {
         let cause = match place {
             Place::Link(_, DropReason::Queue) => DropCause::Queue,
-            Place::Link(_, DropReason::Aqm) => DropCause::Aqm,
+            Place::Link(_, DropReason::Aqm | DropReason::Policer) => DropCause::Aqm,
             Place::Link(_, DropReason::RandomLoss) => DropCause::Channel,
             // The receiver has left: no loss of the path.
             Place::Agent(_) => return,

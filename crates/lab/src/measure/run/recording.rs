@@ -7,16 +7,20 @@ use crate::measure::scenario::{self as sc, Flow, FlowKind, Scenario};
 use weir_path as path;
 use weir_units::{DataRate, TimeDelta, Timestamp};
 
-/// The capacity for the metrics: exact for steps, in rows of 100 ms for recorded traces.
+/// The capacity for the metrics, at most the rate of the link's token buckets: exact for steps, in rows of 100 ms for
+/// recorded traces.
 fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity {
+    let buckets = [link.config.policer, link.config.shaper];
+    let lasting = buckets.iter().flatten().map(|bucket| bucket.rate).min();
+    let capped = |rate: DataRate| lasting.map_or(rate, |lasting| rate.min(lasting));
     match &link.config.capacity {
-        path::Capacity::Unlimited => metrics::Capacity::constant(DataRate::ZERO),
-        path::Capacity::Constant(rate) => metrics::Capacity::constant(*rate),
+        path::Capacity::Unlimited => metrics::Capacity::constant(lasting.unwrap_or(DataRate::ZERO)),
+        path::Capacity::Constant(rate) => metrics::Capacity::constant(capped(*rate)),
         path::Capacity::Schedule(schedule) if link.trace.is_none() => {
             let mut all = Vec::new();
             let mut epoch = TimeDelta::ZERO;
             while epoch < duration {
-                all.extend(schedule.steps().iter().map(|s| (Timestamp::ZERO + epoch + s.at, s.rate)));
+                all.extend(schedule.steps().iter().map(|s| (Timestamp::ZERO + epoch + s.at, capped(s.rate))));
                 match schedule.period() {
                     Some(period) => epoch += period,
                     None => break,
@@ -24,7 +28,7 @@ fn measured_capacity(link: &sc::Link, duration: TimeDelta) -> metrics::Capacity 
             }
             metrics::Capacity::steps(all)
         }
-        recorded => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| recorded.rate_at(t)),
+        recorded => metrics::Capacity::sampled(duration, TimeDelta::from_millis(100), |t| capped(recorded.rate_at(t))),
     }
 }
 

@@ -4,13 +4,13 @@ use super::error::InputError;
 use super::quantity::{Rate, Time};
 use super::raw_choice::{Choice, choice};
 use super::spanned::At;
+use super::steps;
 use super::traces::Traces;
 use super::tree::Text;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::borrow::Cow;
 use weir_path::{Capacity, Schedule, Step};
-use weir_units::TimeDelta;
 
 /// A capacity.
 #[derive(Clone, Debug)]
@@ -174,26 +174,12 @@ pub(super) fn resolve(text: &Text, raw: &At<RawCapacity>, traces: &mut Traces) -
 }
 
 fn resolve_steps(text: &Text, raw: &At<Vec<At<RawStep>>>, repeat: Option<&At<Time>>) -> Result<Capacity, InputError> {
-    let Some(first) = raw.value.first() else {
-        return Err(text.error(raw.span.clone(), "expected at least one step"));
-    };
-    if first.value.at.0 != TimeDelta::ZERO {
-        return Err(text.error(first.span.clone(), "the first step must be at \"0 s\""));
-    }
-    let mut steps: Vec<Step> = Vec::with_capacity(raw.value.len());
-    for step in &raw.value {
-        if steps.last().is_some_and(|last| last.at >= step.value.at.0) {
-            return Err(text.error(step.span.clone(), "every step must be later than the previous one"));
-        }
-        steps.push(Step { at: step.value.at.0, rate: step.value.rate.0 });
-    }
+    let starts: Vec<_> = raw.value.iter().map(|s| At { value: s.value.at, span: s.span.clone() }).collect();
+    let period = steps::check(text, &raw.span, &starts, repeat)?;
+    let steps: Vec<Step> = raw.value.iter().map(|s| Step { at: s.value.at.0, rate: s.value.rate.0 }).collect();
     if steps.iter().all(|s| s.rate.as_bps() == 0) {
         return Err(text.error(raw.span.clone(), "at least one step must have a rate above zero"));
     }
-    let end = steps[steps.len() - 1].at;
-    if let Some(r) = repeat.filter(|r| r.value.0 <= end) {
-        return Err(text.error(r.span.clone(), format!("expected a time after the last step, which is at {end}")));
-    }
-    let schedule = Schedule::new(steps, repeat.map(|r| r.value.0));
+    let schedule = Schedule::new(steps, period);
     schedule.map(Capacity::Schedule).map_err(|e| text.error(raw.span.clone(), e.to_string()))
 }

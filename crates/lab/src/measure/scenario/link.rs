@@ -3,19 +3,20 @@
 use super::capacity::{self, RawCapacity};
 use super::error::InputError;
 use super::impairment::{self, RawJitter, RawLoss, RawLossPlace, RawReorder};
+use super::middlebox::{self, RawBucket, RawEcnFaults};
 use super::model::Link;
-use super::quantity::{Queue, Time};
+use super::quantity::Queue;
 use super::queue::{self, RawQueue};
 use super::resolve_checks::probability;
 use super::spanned::At;
 use super::station::{self, RawAssist};
+use super::steps::{self, RawDelay};
 use super::traces::Traces;
 use super::tree::Text;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ops::Range;
-use weir_path::{Capacity, Limit, LinkConfig, Loss, LossPosition};
-use weir_units::TimeDelta;
+use weir_path::{Capacity, Limit, LinkConfig, Loss, LossPosition, Variation};
 
 /// Generates the tables of both directions from one list of fields: serde can either refuse unknown fields or flatten
 /// one struct into another, not both. [`Direction`] is their common part.
@@ -29,7 +30,7 @@ macro_rules! directions {
             /// Capacity: a rate, "unlimited", steps or a trace file.
             rate: At<RawCapacity>,
             /// One-way propagation delay.
-            delay: Time,
+            delay: At<RawDelay>,
             $($(#[doc = $doc])+ $field: Option<$ty>,)+
             /// The other direction; unlimited and with the same delay if absent.
             reverse: Option<RawReverse>,
@@ -43,7 +44,7 @@ macro_rules! directions {
             /// Capacity; unlimited if absent.
             rate: Option<At<RawCapacity>>,
             /// One-way propagation delay; that of the forward direction if absent.
-            delay: Option<Time>,
+            delay: Option<At<RawDelay>>,
             $($(#[doc = $doc])+ $field: Option<$ty>,)+
         }
 
@@ -51,19 +52,19 @@ macro_rules! directions {
         struct Direction<'a> {
             span: &'a Range<usize>,
             rate: Option<&'a At<RawCapacity>>,
-            delay: TimeDelta,
+            delay: &'a RawDelay,
             $($field: Option<&'a $ty>,)+
         }
 
         impl RawLink {
             fn forward<'a>(&'a self, span: &'a Range<usize>) -> Direction<'a> {
-                Direction { span, rate: Some(&self.rate), delay: self.delay.0, $($field: self.$field.as_ref(),)+ }
+                Direction { span, rate: Some(&self.rate), delay: &self.delay.value, $($field: self.$field.as_ref(),)+ }
             }
         }
 
         impl RawReverse {
-            fn direction<'a>(&'a self, span: &'a Range<usize>, forward: Time) -> Direction<'a> {
-                let delay = self.delay.unwrap_or(forward).0;
+            fn direction<'a>(&'a self, span: &'a Range<usize>, forward: &'a RawDelay) -> Direction<'a> {
+                let delay = self.delay.as_ref().map_or(forward, |d| &d.value);
                 Direction { span, rate: self.rate.as_ref(), delay, $($field: self.$field.as_ref(),)+ }
             }
         }
@@ -85,6 +86,12 @@ directions! {
     reorder: At<RawReorder>,
     /// Probability that a packet arrives twice; 0 if absent.
     duplicate: At<f64>,
+    /// Changes of packets' ECN field that no router should make; none if absent.
+    ecn: At<RawEcnFaults>,
+    /// Drops packets beyond a rate and a burst before the queue; none if absent.
+    policer: At<RawBucket>,
+    /// Limits the transmission to a rate and a burst, which is sent at the link's own rate; none if absent.
+    shaper: At<RawBucket>,
     /// A base station at this direction of the link, which reports its capacity to RTP flows; none if absent.
     assist: At<RawAssist>,
 }
@@ -98,7 +105,7 @@ pub(super) fn resolve(
 ) -> Result<[Link; 2], InputError> {
     let forward = raw.value.forward(&raw.span).resolve(text, name.into(), traces)?;
     let absent = RawReverse::default();
-    let reverse = raw.value.reverse.as_ref().unwrap_or(&absent).direction(&raw.span, raw.value.delay);
+    let reverse = raw.value.reverse.as_ref().unwrap_or(&absent).direction(&raw.span, &raw.value.delay.value);
     Ok([forward, reverse.resolve(text, format!("{name}.reverse"), traces)?])
 }
 
@@ -108,21 +115,30 @@ impl Direction<'_> {
             Some(rate) => capacity::resolve(text, rate, traces)?,
             None => Capacity::Unlimited.into(),
         };
-        let is_unlimited = capacity == Capacity::Unlimited;
+        let shaper = self.shaper.map(|b| middlebox::bucket(text, b)).transpose()?;
+        let has_capacity = capacity != Capacity::Unlimited;
+        let is_unlimited = !has_capacity && shaper.is_none();
         let queue = queue::resolve(text, self.queue, self.ecn_threshold)?;
+        let delay = steps::delay(text, self.delay)?;
+        let loss = self.loss.map(|l| impairment::loss(text, l)).transpose()?;
+        let jitter = self.jitter.map_or(Ok(Default::default()), |j| impairment::jitter(text, j))?;
         let config = LinkConfig {
             limit: if is_unlimited { Limit::Unlimited } else { queue.limit },
             discipline: queue.discipline,
-            loss: self.loss.map_or(Ok(Loss::None), |l| impairment::loss(text, l))?,
+            loss: loss.as_ref().map_or(Loss::None, |l| l.first),
             loss_position: self.loss_place.map_or(LossPosition::Exit, |p| p.position()),
-            jitter: self.jitter.map(|j| impairment::jitter(text, j)).transpose()?,
+            jitter: jitter.first,
             reordering: self.reorder.map(|r| impairment::reordering(text, r)).transpose()?,
             duplication: self.duplicate.map_or(Ok(0.0), |p| probability(text, p))?,
+            variation: Variation { loss: loss.and_then(|l| l.steps), delay: delay.steps, jitter: jitter.steps },
+            ecn: self.ecn.map(|e| middlebox::ecn_faults(text, e)).transpose()?,
+            policer: self.policer.map(|b| middlebox::bucket(text, b)).transpose()?,
+            shaper,
             capacity,
-            delay: self.delay,
+            delay: delay.first,
         };
         let assist = self.assist.map(|a| station::resolve(text, &a.value)).transpose()?;
-        if let Some(a) = self.assist.filter(|_| is_unlimited) {
+        if let Some(a) = self.assist.filter(|_| !has_capacity) {
             return Err(text.error(a.span.clone(), "an unlimited link has no capacity to report"));
         }
         if let Some(threshold) = self.ecn_threshold.filter(|_| is_unlimited) {

@@ -155,6 +155,52 @@ fn errors_state_position_fault_and_remedy() {
             change("delay = ", "jitter = { max = \"10 ms\", sigma = \"0 ms\" }\ndelay = "),
             &["links.bottleneck.jitter", "sigma"],
         ),
+        (change("delay = ", "jitter = { }\ndelay = "), &["links.bottleneck.jitter", "missing field `max`"]),
+        (
+            change("delay = ", "jitter = { max = \"1 ms\", steps = [{ at = \"0 s\", max = \"1 ms\" }] }\ndelay = "),
+            &["links.bottleneck.jitter", "`max` or `steps`, not both"],
+        ),
+        (
+            change("delay = ", "jitter = { max = \"1 ms\", repeat = \"1 s\" }\ndelay = "),
+            &["links.bottleneck.jitter", "`repeat` belongs to `steps`"],
+        ),
+        (
+            change("\"50 ms\"", "{ steps = [{ at = \"1 s\", delay = \"50 ms\" }] }"),
+            &["links.bottleneck.delay.steps[0]", "the first step must be at \"0 s\""],
+        ),
+        (change("\"50 ms\"", "50"), &["links.bottleneck.delay", "a time such as \"50 ms\", or a table with `steps`"]),
+        (
+            change("delay = ", "loss = { steps = [{ at = \"0 s\", loss = 2 }] }\ndelay = "),
+            &["links.bottleneck.loss.steps[0].loss", "between 0 and 1, found 2"],
+        ),
+        (
+            change("delay = ", "loss = { steps = [{ at = \"0 s\", loss = { steps = [] } }] }\ndelay = "),
+            &["links.bottleneck.loss.steps[0].loss.steps", "no steps of its own"],
+        ),
+        (
+            change("delay = ", "loss = { good_to_bad = 0.1, steps = [] }\ndelay = "),
+            &["links.bottleneck.loss.good_to_bad", "a loss in each of them"],
+        ),
+        (
+            change("delay = ", "loss = { steps = [{ at = \"0 s\", loss = 0 }], repeat = \"0 s\" }\ndelay = "),
+            &["links.bottleneck.loss.repeat", "after the last step"],
+        ),
+        (
+            change("delay = ", "ecn = { bleach = 7 }\ndelay = "),
+            &["links.bottleneck.ecn.bleach", "between 0 and 1, found 7"],
+        ),
+        (
+            change("delay = ", "policer = { rate = \"0 bps\", burst = \"1 kB\" }\ndelay = "),
+            &["links.bottleneck.policer.rate", "above zero"],
+        ),
+        (
+            change("delay = ", "shaper = { rate = \"1 Mbps\", burst = \"0 B\" }\ndelay = "),
+            &["links.bottleneck.shaper.burst", "above zero"],
+        ),
+        (
+            change("delay = ", "shaper = { rate = \"1 Mbps\" }\ndelay = "),
+            &["links.bottleneck.shaper", "missing field `burst`"],
+        ),
         (
             change("$controller", "naba"),
             &["rtp.video.controller", "test.toml:9:14", "no controller is named `naba`", "did you mean `nada`?"],

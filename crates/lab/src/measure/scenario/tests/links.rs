@@ -2,7 +2,7 @@
 
 use super::*;
 use weir_path::queue::{Value, codel};
-use weir_path::{Discipline, Jitter, JitterShape, LossPosition, Reordering};
+use weir_path::{Discipline, EcnFaults, Jitter, JitterShape, LossPosition, Reordering, TokenBucket};
 
 #[test]
 fn every_field_of_a_link_reaches_the_path_model() {
@@ -36,6 +36,64 @@ fn every_field_of_a_link_reaches_the_path_model() {
     assert_eq!((back.loss, back.loss_position), (Loss::Independent { share: 0.01 }, LossPosition::Exit));
     assert_eq!(back.jitter, Some(Jitter { shape: JitterShape::Uniform { max: ms(4) }, may_reorder: true }));
     assert_eq!((back.reordering, back.duplication), (None, 0.0));
+}
+
+#[test]
+fn delay_loss_and_jitter_may_change_in_steps() {
+    let text = SMALL.replace(
+        "delay = \"50 ms\"",
+        r#"
+        delay = { steps = [{ at = "0 s", delay = "50 ms" }, { at = "5 s", delay = "10 ms" }], repeat = "8 s" }
+        loss.steps = [
+            { at = "0 s", loss = 0 },
+            { at = "2 s", loss = { good_to_bad = 0.1, bad_to_good = 0.2 } },
+            { at = "3 s", loss = 0.1 },
+        ]
+        jitter = { reordering = true, steps = [{ at = "0 s", max = "0 s" }, { at = "1 s", max = "30 ms", sigma = "5 ms" }] }
+        "#,
+    );
+    let s = only(&text);
+    let config = &s.links[0].config;
+    let ms = TimeDelta::from_millis;
+    let at = Timestamp::from_secs;
+    let delay = config.variation.delay.as_ref().expect("steps");
+    assert_eq!((config.delay, [0, 5, 7, 8, 13].map(|t| delay.at(at(t)))), (ms(50), [50, 10, 10, 50, 10].map(ms)));
+    let loss = config.variation.loss.as_ref().expect("steps");
+    let none = Loss::Independent { share: 0.0 };
+    assert_eq!((config.loss, loss.at(at(1)), loss.at(at(9))), (none, none, Loss::Independent { share: 0.1 }));
+    assert!(matches!(loss.at(at(2)), Loss::GilbertElliott(g) if (g.to_bad, g.to_good) == (0.1, 0.2)));
+    let jitter = config.variation.jitter.as_ref().expect("steps");
+    assert!(config.jitter.is_some_and(|j| j.may_reorder));
+    assert_eq!(
+        jitter.values(),
+        [JitterShape::Uniform { max: ms(0) }, JitterShape::Normal { deviation: ms(5), bound: 3.0 },]
+    );
+    // The reverse direction has the same delay, and nothing else.
+    let back = &s.links[1].config;
+    assert_eq!((&back.variation.delay, back.delay), (&config.variation.delay, ms(50)));
+    assert_eq!((&back.variation.loss, &back.variation.jitter, back.loss), (&None, &None, Loss::None));
+}
+
+#[test]
+fn a_link_may_have_token_buckets_and_ecn_faults() {
+    let text = SMALL.replace(
+        "delay = ",
+        r#"
+        policer = { rate = "1 Mbps", burst = "30 kB" }
+        ecn = { mark = 0.1, erase = 0.2, bleach = 0.3, place = "ingress" }
+        reverse = { shaper = { rate = "500 kbps", burst = "9 kB" }, ecn = { bleach = 1 }, queue = "50 kB" }
+        delay = "#,
+    );
+    let s = only(&text);
+    let bucket = |kbps, bytes| TokenBucket { rate: DataRate::from_kbps(kbps), burst: DataSize::from_bytes(bytes) };
+    let [there, back] = [&s.links[0].config, &s.links[1].config];
+    assert_eq!((there.policer, there.shaper), (Some(bucket(1_000, 30_000)), None));
+    let faults = EcnFaults { mark: 0.1, erase: 0.2, bleach: 0.3, position: LossPosition::Entry };
+    assert_eq!(there.ecn, Some(faults));
+    // A shaper makes a queue also where the link itself has no rate.
+    assert_eq!((back.policer, back.shaper, &back.capacity), (None, Some(bucket(500, 9_000)), &Capacity::Unlimited));
+    assert_eq!(back.limit, Limit::Size(DataSize::from_bytes(50_000)));
+    assert_eq!(back.ecn, Some(EcnFaults { mark: 0.0, erase: 0.0, bleach: 1.0, position: LossPosition::Exit }));
 }
 
 #[test]
