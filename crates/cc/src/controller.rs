@@ -47,7 +47,7 @@ pub enum RepairPlan {
 /// What a controller asks the session to do. Reading it changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// Rate for the encoder, between the limits.
+    /// Rate for the encoders, between the limits; `overhead` is part of it.
     pub media_rate: DataRate,
     /// Rate at which the pacer releases packets.
     pub pacing_rate: DataRate,
@@ -59,6 +59,9 @@ pub struct Target {
     pub max_queue_age: Option<TimeDelta>,
     /// Repair packets to send in addition to `media_rate`.
     pub repair: RepairPlan,
+    /// Bytes of headers in each packet, down to IP, that `media_rate` covers beside the payload; zero if `media_rate` is
+    /// the rate of the payload alone. The session subtracts them from the encoders' rates.
+    pub overhead: DataSize,
 }
 
 impl Target {
@@ -74,6 +77,7 @@ impl Target {
             window: None,
             max_queue_age: None,
             repair: RepairPlan::Off,
+            overhead: DataSize::ZERO,
         }
     }
 

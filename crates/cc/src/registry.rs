@@ -164,6 +164,7 @@ controllers! {
     RtcpAimd(crate::rtcp_aimd::RtcpAimd),
     RtcpThresholds(crate::rtcp_thresholds::RtcpThresholds),
     Scream(crate::scream::v1::Scream),
+    Scream2(crate::scream::v2::Scream),
     Tfrc(crate::tfrc::Tfrc),
     Tmmbr(crate::tmmbr::Tmmbr),
     TmmbrA(crate::tmmbr::TmmbrA),

@@ -31,7 +31,8 @@ fn six_times_the_time_takes_no_more_memory() {
             .bytes_max
         };
         let (short, long) = (most(500), most(3_000));
-        assert!(long <= short + 65_536, "{}: {short} bytes in 500 s, {long} in 3,000 s", spec.name);
+        // A buffer may double once, for the largest burst.
+        assert!(long <= short + 131_072, "{}: {short} bytes in 500 s, {long} in 3,000 s", spec.name);
     }
 }
 

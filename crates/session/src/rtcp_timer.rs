@@ -156,13 +156,16 @@ impl RtcpTimer {
         self.next = now + self.drawn.max(spacing);
     }
 
-    /// An early packet was sent: the next regular one is skipped (RFC 4585, section 3.5.2, step 6). With a plan the
-    /// planned one is skipped, so that there is at most one early packet every other interval.
+    /// An early packet was sent: the next regular one is skipped (RFC 4585, section 3.5.2, step 6). A plan's reports
+    /// are part of the controller and are not skipped, unless RTCP's bandwidth share spaces them: then the rule holds.
+    /// Either way there is at most one early packet between two regular ones.
     pub fn on_early_sent(&mut self, size: DataSize, rng: &mut impl Rng, now: Timestamp) {
         self.on_packet(size);
         let tn = self.last + self.interval(rng).max(self.planned()) * 2;
         self.early_allowed_at = tn.max(now);
-        self.next = self.next.max(tn);
+        if self.config.plan.is_none() || self.drawn > self.planned() {
+            self.next = self.next.max(tn);
+        }
     }
 
     /// An RTCP packet was received, or sent outside these rules: updates avg_rtcp_size.
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn early_packets_of_a_plan_come_every_other_interval() {
+    fn an_early_packet_leaves_the_next_planned_one() {
         let mut rng = Pcg64Mcg::seed_from_u64(5);
         let c = RtcpTimerConfig { plan: Some(plan()), ..config(960, false) };
         let mut t = RtcpTimer::new(c, &mut rng, Timestamp::ZERO);
@@ -233,10 +236,15 @@ mod tests {
         assert_eq!(t.next_regular(), at(200));
         assert!(t.may_send_early(at(50)));
         t.on_early_sent(DataSize::from_bytes(120), &mut rng, at(50));
-        assert_eq!(t.next_regular(), at(400));
-        assert!(!t.may_send_early(at(60)) && !t.may_send_early(at(399)));
-        t.on_regular_sent(DataSize::from_bytes(120), &mut rng, at(400));
-        assert!(t.may_send_early(at(410)));
+        assert_eq!(t.next_regular(), at(200));
+        assert!(!t.may_send_early(at(60)) && !t.may_send_early(at(199)));
+        t.on_regular_sent(DataSize::from_bytes(120), &mut rng, at(200));
+        assert!(t.may_send_early(at(210)));
+        // Where the bandwidth share spaces the reports, the next one is skipped.
+        let mut t = RtcpTimer::new(RtcpTimerConfig { plan: Some(plan()), ..config(8, false) }, &mut rng, start);
+        let first = t.next_regular();
+        t.on_early_sent(DataSize::from_bytes(120), &mut rng, start);
+        assert!(t.next_regular() > first);
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl Sender {
 
     /// Allocates the target to the streams, and sets the rate of each source whose share has changed.
     pub(crate) fn share_out(&mut self, now: Timestamp) {
-        let target = self.paths[0].target().media_rate;
+        let target = self.paths[0].payload_rate();
         if let [only] = &mut self.streams[..]
             && only.demand == Demand::default()
         {

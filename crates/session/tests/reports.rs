@@ -117,7 +117,7 @@ fn reports_are_two_round_trips_apart_and_behind_their_block() {
 }
 
 #[test]
-fn a_loss_is_reported_early_and_the_next_report_omitted() {
+fn a_loss_is_reported_early_and_the_next_planned_report_stays() {
     let early = |early| {
         let recorder = Recorder::new(800);
         let mut c = call(&recorder, None, ReportPlan { early, ..plan() }, |n, bytes| {
@@ -131,11 +131,11 @@ fn a_loss_is_reported_early_and_the_next_report_omitted() {
     let (gaps, regular, lost) = early(false);
     assert!(lost >= 4 && gaps.iter().all(|&g| g >= ms(200)));
     let (gaps, all, _) = early(true);
-    // From the previous report to the early one, and from that to the next: two intervals, or at least one.
+    // From the previous report to the early one, and from that to the planned one: an interval.
     let short: Vec<_> = gaps.windows(2).filter(|g| g[0] < ms(199)).map(|g| g[0] + g[1]).collect();
-    assert!((3..=lost).contains(&short.len()), "{short:?}");
-    assert!(short.iter().all(|&two| (ms(400)..ms(470)).contains(&two)), "{short:?}");
-    assert!(all <= regular + 1, "{all} instead of {regular}");
+    assert!(short.len() >= 3, "{short:?}");
+    assert!(short.iter().filter(|&&two| (ms(195)..ms(240)).contains(&two)).count() >= 3, "{short:?}");
+    assert!((regular + 3..=regular + lost + 1).contains(&all), "{all} instead of {regular}");
 }
 
 #[test]

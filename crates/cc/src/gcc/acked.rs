@@ -1,10 +1,12 @@
-//! Acknowledged bitrate: the arrival rate of packets, from feedback.
+//! Acknowledged bitrate: the arrival rate of packets, from feedback, by one of two estimators.
 //!
-//! A Bayesian filter over the rates of short windows; the further a sample lies from the estimate, the less its weight
-//! (libwebrtc, as of 2024: `BitrateEstimator`). The draft has a plain window of 0.5 to 1 s (draft-ietf-rmcat-gcc-02,
-//! section 5.5); libwebrtc is followed.
+//! [`RobustThroughput`] has a file of its own. The other is a Bayesian filter over the rates of short windows; the
+//! further a sample lies from the estimate, the less its weight (libwebrtc until 2023: `BitrateEstimator`). The draft
+//! has a plain window of 0.5 to 1 s (draft-ietf-rmcat-gcc-02, section 5.5); libwebrtc is followed.
 
-use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta};
+use super::config::Config;
+use super::robust::RobustThroughput;
+use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
 
 /// Uncertainty of a sample at a relative distance of 1 from the estimate, in kbit/s.
 const UNCERTAINTY: f64 = 10.0;
@@ -14,6 +16,49 @@ const INITIAL_VARIANCE: f64 = 50.0;
 const PROCESS_VARIANCE: f64 = 5.0;
 /// Variance added when a fast change is expected.
 const FAST_CHANGE_VARIANCE: f64 = 200.0;
+
+/// The acknowledged rate by the configured estimator.
+#[derive(Clone, Debug)]
+pub(super) enum Acknowledged {
+    Robust(RobustThroughput),
+    Filtered(AckedRate),
+}
+
+impl Acknowledged {
+    pub(super) fn new(config: &Config) -> Self {
+        if config.robust_throughput {
+            Self::Robust(RobustThroughput::default())
+        } else {
+            Self::Filtered(AckedRate::new(config.acked_first_window, config.acked_window))
+        }
+    }
+    /// Takes a packet, in the order of arrival.
+    pub(super) fn on_packet(&mut self, departure: Timestamp, arrival: RemoteTimestamp, size: DataSize) {
+        match self {
+            Self::Robust(e) => e.on_packet(departure, arrival, size),
+            Self::Filtered(e) => e.on_packet(arrival, size),
+        }
+    }
+    /// The packets of a feedback message are complete.
+    pub(super) fn update(&mut self) {
+        if let Self::Robust(e) = self {
+            e.update();
+        }
+    }
+    /// The estimate, once there are enough packets.
+    pub(super) fn rate(&self) -> Option<DataRate> {
+        match self {
+            Self::Robust(e) => e.rate(),
+            Self::Filtered(e) => e.rate(),
+        }
+    }
+    /// Expects the next samples to lie far from the estimate.
+    pub(super) fn expect_change(&mut self) {
+        if let Self::Filtered(e) = self {
+            e.expect_change();
+        }
+    }
+}
 
 /// Estimates the arrival rate. The kernel computes in kbit/s and ms.
 #[derive(Clone, Debug)]

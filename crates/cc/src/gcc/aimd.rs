@@ -34,6 +34,8 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AimdConfig {
     pub(super) beta: f64,
+    /// Subtracted after a reduction, in bit/s.
+    pub(super) offset: f64,
     /// Multiplicative increase per second, 0.08.
     pub(super) increase: f64,
     /// Whether the estimate is held while the application is limited.
@@ -148,6 +150,9 @@ impl Aimd {
 
     fn decrease(&mut self, now: Timestamp) {
         let mut rate = self.config.beta * self.acked;
+        if rate > self.config.offset {
+            rate -= self.config.offset;
+        }
         if rate > self.rate
             && let Some(capacity) = self.capacity.estimate()
         {
@@ -170,7 +175,7 @@ mod tests {
     const KBPS: fn(u64) -> DataRate = DataRate::from_kbps;
 
     fn aimd(start: u64) -> Aimd {
-        let config = AimdConfig { beta: 0.85, increase: 0.08, hold_in_alr: false };
+        let config = AimdConfig { beta: 0.85, offset: 0.0, increase: 0.08, hold_in_alr: false };
         let mut a = Aimd::new(config, KBPS(start), KBPS(10));
         a.set_rtt(TimeDelta::from_millis(200));
         a
@@ -210,6 +215,14 @@ mod tests {
         // Frames of 25,500 to 28,000 bits in 3 packets over twice 300 ms: 14.2 to 15.6 kbit/s each second, for 5 s.
         let grown = a.rate().as_kbps_f64() - 765.0;
         assert!((71.0..78.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn an_offset_is_taken_off_after_a_reduction() {
+        let mut a = aimd(1_000);
+        a.config.offset = 5e3;
+        a.update(Usage::Over, Some(KBPS(900)), false, at(0));
+        assert_eq!(a.rate(), KBPS(760));
     }
 
     #[test]

@@ -5,10 +5,11 @@ use super::alr::AlrConfig;
 use super::detector::DetectorConfig;
 use super::loss::LossConfig;
 use super::probe::ProbeConfig;
-use weir_units::TimeDelta;
+use weir_units::{DataRate, DataSize, TimeDelta};
 
 crate::tunables! {
-    /// Configuration of sender-side GCC. Defaults without another source are those of libwebrtc's `goog_cc` as of 2024.
+    /// Configuration of sender-side GCC. Defaults without another source are those of libwebrtc's `goog_cc` as of 2025
+    /// (its main branch in summer 2025, without field trials).
     pub struct Config {
         /// Packets sent within this time form a group (draft-ietf-rmcat-gcc-02, section 5.2).
         group_length: TimeDelta = 5.0, 0.0 => 100.0;
@@ -31,17 +32,24 @@ crate::tunables! {
         beta: f64 = 0.85, 0.5 => 0.99;
         /// Multiplicative increase per second away from the link's capacity (draft-ietf-rmcat-gcc-02, section 5.5).
         increase: f64 = 0.08, 0.0 => 1.0;
-        /// Window of the first sample of the acknowledged rate.
+        /// Subtracted from the rate after a reduction for overuse (draft-ietf-rmcat-gcc-02, section 5.5: 0).
+        decrease_offset: DataRate = 5.0, 0.0 => 1_000.0;
+        /// Whether the acknowledged rate is the lower of the rates sent and received over about a second
+        /// (`RobustThroughputEstimator`, libwebrtc's default since August 2023), rather than a Bayesian filter over
+        /// windows of arrivals (libwebrtc before). The filter can hold a rate for long after a large fall.
+        robust_throughput: bool = 1.0, 0.0 => 1.0;
+        /// Window of the first sample of the Bayesian filter.
         acked_first_window: TimeDelta = 500.0, 50.0 => 5_000.0;
-        /// Window of each further sample of the acknowledged rate.
+        /// Window of each further sample of the Bayesian filter.
         acked_window: TimeDelta = 150.0, 50.0 => 5_000.0;
         /// Loss share up to which the rate grows (draft-ietf-rmcat-gcc-02, section 6); 1 ignores loss.
         loss_low: f64 = 0.02, 0.0 => 1.0;
         /// Loss share above which the rate falls (draft-ietf-rmcat-gcc-02, section 6).
         loss_high: f64 = 0.1, 0.0 => 1.0;
         /// Whether losses are judged by libwebrtc's maximum-likelihood controller (`LossBasedBweV2`, its default
-        /// since 2023) instead of the rule of draft-ietf-rmcat-gcc-02, section 6, which published comparisons measured.
-        loss_v2: bool = 0.0, 0.0 => 1.0;
+        /// since December 2022) instead of the rule of draft-ietf-rmcat-gcc-02, section 6, which published comparisons
+        /// measured.
+        loss_v2: bool = 1.0, 0.0 => 1.0;
         /// Round-trip time above which the rate is lowered.
         silence_limit: TimeDelta = 3_000.0, 100.0 => 60_000.0;
         /// Interval between reductions while the round-trip time is above the limit.
@@ -78,8 +86,13 @@ crate::tunables! {
         probe_packets: u32 = 5.0, 2.0 => 100.0;
         /// Least duration of a cluster.
         probe_duration: TimeDelta = 15.0, 1.0 => 200.0;
-        /// Pacing rate as a multiple of the target.
-        pacing_factor: f64 = 2.5, 1.0 => 100.0;
+        /// Bytes of headers below RTP in each packet that the estimate counts: UDP and IPv4. The target then covers them,
+        /// and 20 bytes of RTP header and extensions, beside the payload; 0 counts RTP packets, and the target is that of
+        /// the payload (libwebrtc until 2021).
+        overhead: DataSize = 28.0, 0.0 => 1_000.0;
+        /// Pacing rate as a multiple of the target (libwebrtc's video streams since 2020: 1.1; audio alone, and before:
+        /// 2.5).
+        pacing_factor: f64 = 1.1, 1.0 => 100.0;
     }
 }
 
@@ -94,7 +107,12 @@ impl Config {
         }
     }
     pub(super) fn aimd(&self) -> AimdConfig {
-        AimdConfig { beta: self.beta, increase: self.increase, hold_in_alr: self.alr_hold }
+        AimdConfig {
+            beta: self.beta,
+            offset: self.decrease_offset.as_bps_f64(),
+            increase: self.increase,
+            hold_in_alr: self.alr_hold,
+        }
     }
     pub(super) fn loss(&self) -> LossConfig {
         LossConfig { low: self.loss_low, high: self.loss_high, silence_factor: self.silence_factor }

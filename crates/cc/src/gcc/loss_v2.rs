@@ -1,12 +1,12 @@
-//! Loss-based control by maximum likelihood (libwebrtc's default since 2023: `LossBasedBweV2`).
+//! Loss-based control by maximum likelihood (libwebrtc's default since December 2022: `LossBasedBweV2`).
 //!
 //! The model: a channel loses an inherent share p of the packets and everything above a bandwidth B. Among a few
 //! candidates for B, each with its most likely p, the one with the highest likelihood of the recent losses is chosen,
-//! with a bias towards more bandwidth. All constants are libwebrtc's defaults as of 2024.
+//! with a bias towards more bandwidth. All constants are libwebrtc's defaults as of 2025.
 
 use crate::controller::Limits;
 use crate::cue::PacketResult;
-use weir_units::{TimeDelta, Timestamp};
+use weir_units::{DataSize, TimeDelta, Timestamp};
 
 /// Number of observations used, and their least duration.
 const WINDOW: usize = 15;
@@ -90,6 +90,7 @@ pub(super) struct LossV2 {
     observations: [Observation; WINDOW],
     count: u64,
     weights: [f64; WINDOW],
+    overhead: u64,
     size: u64,
     lost: u64,
     /// Departure of the last packet of the newest observation.
@@ -107,7 +108,8 @@ pub(super) struct LossV2 {
 }
 
 impl LossV2 {
-    pub(super) fn new(limits: Limits) -> Self {
+    /// A controller that counts `overhead` bytes in each packet beside its size.
+    pub(super) fn new(limits: Limits, overhead: DataSize) -> Self {
         let mut weights = [1.0; WINDOW];
         for i in 1..WINDOW {
             weights[i] = weights[i - 1] * WEIGHT;
@@ -118,6 +120,7 @@ impl LossV2 {
             observations: [Observation::default(); WINDOW],
             count: 0,
             weights,
+            overhead: overhead.as_bytes(),
             size: 0,
             lost: 0,
             last_sent: None,
@@ -195,7 +198,7 @@ impl LossV2 {
     fn observe(&mut self, packets: &[PacketResult]) -> Option<Timestamp> {
         let (first, last) = (packets.first()?.departure, packets.last()?.departure);
         for p in packets {
-            let size = p.size.as_bytes();
+            let size = p.size.as_bytes() + self.overhead;
             match (p.arrival.is_some(), p.was_lost) {
                 (true, true) => self.lost = self.lost.saturating_sub(size),
                 (received, false) => {

@@ -2,9 +2,9 @@
 //!
 //! A delay-based estimate (groups, trendline, overuse detector, additive and multiplicative rate control) below a limit
 //! set by loss, with probing for capacity. It follows draft-ietf-rmcat-gcc-02 and, where the draft is silent or
-//! outdated, libwebrtc's `goog_cc` as of 2024. One file per stage:
+//! outdated, libwebrtc's `goog_cc` as of 2025. One file per stage:
 //!
-//! feedback → `acked` (acknowledged rate) and `probe_rate` (probe results);
+//! feedback → `acked` (acknowledged rate, by `robust` or a filter) and `probe_rate` (probe results);
 //! feedback → `inter_arrival` → `trendline` → `detector` → `aimd` (with `link_capacity`) → `loss` → target;
 //! sent packets → `alr` → `probe` → clusters; sent packets and feedback → `silence` → target.
 //!
@@ -25,6 +25,7 @@ mod loss;
 mod loss_v2;
 mod probe;
 mod probe_rate;
+mod robust;
 mod silence;
 mod trendline;
 
@@ -38,14 +39,16 @@ use crate::tunable::SetupError;
 pub use config::Config;
 use detector::Usage;
 use loss_v2::{LossState, LossV2};
-use weir_units::{DataRate, Gain, RemoteTimestamp, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Gain, RemoteTimestamp, TimeDelta, Timestamp};
 
-/// A longer pause in feedback restarts the delay filter (libwebrtc, as of 2024: `kStreamTimeOut`).
+/// A longer pause in feedback restarts the delay filter (libwebrtc, as of 2025: `kStreamTimeOut`).
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
-/// A probe result lowers the estimate at most to this share of the acknowledged rate (libwebrtc, as of 2024:
+/// A probe result lowers the estimate at most to this share of the acknowledged rate (libwebrtc, as of 2025:
 /// `kProbeDropThroughputFraction`).
 const PROBE_DROP: f64 = 0.85;
-/// Number of round-trip times averaged (libwebrtc, as of 2024: `kMaxFeedbackRttWindow`).
+/// RTP header with the extension for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
+const RTP_HEADER: DataSize = DataSize::from_bytes(20);
+/// Number of round-trip times averaged (libwebrtc, as of 2025: `kMaxFeedbackRttWindow`).
 const RTT_WINDOW: usize = 32;
 
 /// Sender-side GCC.
@@ -54,7 +57,7 @@ pub struct Gcc {
     grouping: inter_arrival::InterArrival,
     trendline: trendline::Trendline,
     detector: detector::Detector,
-    acked: acked::AckedRate,
+    acked: acked::Acknowledged,
     aimd: aimd::Aimd,
     loss: loss::LossRule,
     alr: alr::AlrDetector,
@@ -63,6 +66,8 @@ pub struct Gcc {
     silence: silence::Silence,
     rtt: MeanRtt,
     pacing: Gain,
+    /// Bytes below RTP that count in each packet.
+    overhead: DataSize,
     /// The current target, cached since it is read most often.
     target: Target,
     last_feedback: Option<Timestamp>,
@@ -81,12 +86,12 @@ impl Gcc {
         let (limits, now) = (start.limits, start.now);
         let start = limits.clamp(start.rate.max(loss::MIN_RATE));
         let pacing = Gain::new(config.pacing_factor).unwrap_or(Gain::ONE);
-        let v2 = config.loss_v2.then(|| LossV2::new(limits));
+        let v2 = config.loss_v2.then(|| LossV2::new(limits, config.overhead));
         Ok(Self {
             grouping: inter_arrival::InterArrival::new(config.group_length),
             trendline: trendline::Trendline::new(config.trendline_window, config.trendline_smoothing),
             detector: detector::Detector::new(config.detector()),
-            acked: acked::AckedRate::new(config.acked_first_window, config.acked_window),
+            acked: acked::Acknowledged::new(&config),
             aimd: aimd::Aimd::new(config.aimd(), start, limits.floor.max(loss::MIN_RATE)),
             loss: loss::LossRule::new(config.loss(), start, limits, v2),
             alr: alr::AlrDetector::new(config.alr(), start),
@@ -95,7 +100,8 @@ impl Gcc {
             silence: silence::Silence::new(config.silence_limit, config.silence_interval, now),
             rtt: MeanRtt::new(),
             pacing,
-            target: Target::paced(start, start * pacing),
+            overhead: config.overhead,
+            target: Target { overhead: covered(config.overhead), ..Target::paced(start, start * pacing) },
             last_feedback: None,
             was_in_alr: false,
             alr_ended: None,
@@ -122,6 +128,7 @@ impl Gcc {
         self.was_in_alr = in_alr.is_some();
 
         let seen = self.take_packets(f);
+        self.acked.update();
         self.loss.on_packets(seen.lost, seen.expected, seen.regained, now);
         if seen.received {
             self.update_delay_based(seen.probe, in_alr.is_some(), now);
@@ -182,9 +189,10 @@ impl Gcc {
             self.acked.expect_change();
             self.alr_ended = None;
         }
-        self.acked.on_packet(arrival, p.size);
+        let size = p.size + self.overhead;
+        self.acked.on_packet(p.departure, arrival, size);
         if p.probe != 0
-            && let Some(rate) = self.probe_rate.on_packet(p, arrival)
+            && let Some(rate) = self.probe_rate.on_packet(p, size, arrival)
         {
             seen.probe = Some(rate);
         }
@@ -247,12 +255,17 @@ impl Gcc {
     fn set_target(&mut self) {
         let rate = self.loss.rate();
         self.alr.set_target(rate);
-        self.target = Target::paced(rate, rate * self.pacing);
+        self.target = Target { overhead: self.target.overhead, ..Target::paced(rate, rate * self.pacing) };
         if self.loss.state() == LossState::Increasing {
             // Reached by version 2 only, which probes whether the higher rate arrives.
             self.target.padding_rate = rate;
         }
     }
+}
+
+/// Headers that the target covers if the estimate counts `below` bytes a packet below RTP.
+fn covered(below: DataSize) -> DataSize {
+    if below.is_zero() { DataSize::ZERO } else { below + RTP_HEADER }
 }
 
 /// The content of one feedback message.
@@ -301,7 +314,7 @@ impl Algorithm for Gcc {
         vec![Spec {
             feedback: Some(FeedbackPlan {
                 format: FeedbackFormat::TransportWide,
-                // libwebrtc, as of 2024: `kMinInterval`, `kMaxInterval` and `kBandwidthFraction` of the feedback.
+                // libwebrtc, as of 2025: `kMinInterval`, `kMaxInterval` and `kBandwidthFraction` of the feedback.
                 min_interval: TimeDelta::from_millis(50),
                 max_interval: TimeDelta::from_millis(250),
                 bandwidth_share: 0.05,
@@ -310,7 +323,7 @@ impl Algorithm for Gcc {
             ..Spec::new(
                 "gcc",
                 "Google congestion control at the sender, from transport-wide feedback",
-                "draft-ietf-rmcat-gcc-02; libwebrtc's goog_cc, as of 2024",
+                "draft-ietf-rmcat-gcc-02; libwebrtc's goog_cc, as of 2025",
             )
         }]
     }
@@ -321,7 +334,7 @@ impl Algorithm for Gcc {
 
 impl Controller for Gcc {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
-        self.alr.on_sent(packet.size, packet.now);
+        self.alr.on_sent(packet.size + self.overhead, packet.now);
         self.probes.set_alr(self.alr.since());
         self.silence.on_sent(packet.now);
         self.check_silence(packet.now);

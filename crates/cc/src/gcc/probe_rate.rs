@@ -51,8 +51,13 @@ impl ProbeRate {
         self.clusters[asked.id as usize % CLUSTERS] = Some(Cluster { asked, measured: None });
     }
 
-    /// Takes a packet of a cluster; returns a rate each time the cluster is complete enough.
-    pub(super) fn on_packet(&mut self, packet: &PacketResult, arrival: RemoteTimestamp) -> Option<DataRate> {
+    /// Takes a packet of a cluster, `size` as counted by the estimate; returns a rate each time the cluster is complete enough.
+    pub(super) fn on_packet(
+        &mut self,
+        packet: &PacketResult,
+        size: DataSize,
+        arrival: RemoteTimestamp,
+    ) -> Option<DataRate> {
         let slot = self.clusters[packet.probe as usize % CLUSTERS].as_mut();
         let cluster = slot.filter(|c| c.asked.id == packet.probe)?;
         let fresh = Measured {
@@ -60,8 +65,8 @@ impl ProbeRate {
             last_sent: packet.departure,
             first_arrival: arrival,
             last_arrival: arrival,
-            size_last_sent: packet.size,
-            size_first_arrival: packet.size,
+            size_last_sent: size,
+            size_first_arrival: size,
             size: DataSize::ZERO,
             packets: 0,
         };
@@ -71,13 +76,13 @@ impl ProbeRate {
         }
         m.first_sent = m.first_sent.min(packet.departure);
         if packet.departure > m.last_sent {
-            (m.last_sent, m.size_last_sent) = (packet.departure, packet.size);
+            (m.last_sent, m.size_last_sent) = (packet.departure, size);
         }
         if arrival < m.first_arrival {
-            (m.first_arrival, m.size_first_arrival) = (arrival, packet.size);
+            (m.first_arrival, m.size_first_arrival) = (arrival, size);
         }
         m.last_arrival = m.last_arrival.max(arrival);
-        m.size += packet.size;
+        m.size += size;
         m.packets += 1;
         let enough = f64::from(m.packets) >= (f64::from(cluster.asked.min_packets) * MIN_SHARE).floor()
             && m.size.as_bytes() as f64 >= cluster.asked.min_size.as_bytes() as f64 * MIN_SHARE;
@@ -128,7 +133,7 @@ mod tests {
                 probe: id,
                 was_lost: false,
             };
-            last = e.on_packet(&p, arrival);
+            last = e.on_packet(&p, p.size, arrival);
         }
         last.map(|r| r.as_kbps_f64())
     }

@@ -53,9 +53,10 @@ crate::tunables! {
         beta_v: f64 = 0.1, 0.0 => 10.0;
         /// ALPHA, smoothing of the loss and marking ratios (table 2: 0.1; equation 10).
         alpha: f64 = 0.1, 0.001 => 1.0;
-        /// Upper bound of the aggregated signal. The RFC's field of 15 bits of 100 us holds 3,276.7 ms (section 5.3);
-        /// draft -05 and ns3-rmcat bound it at 500 ms (XMAX).
-        xmax: TimeDelta = 3_276.7, 10.0 => 3_276.7;
+        /// XMAX, upper bound of the aggregated signal. The RFC has no bound but its field of 15 bits of 100 us, 3,276.7 ms
+        /// (section 5.3), with which heavy loss makes the rate swing between its bounds; draft -05 and ns3-rmcat have
+        /// 500 ms and are followed.
+        xmax: TimeDelta = 500.0, 10.0 => 3_276.7;
         /// Length of the minimum filter of the queuing delay in packets (section 5.1.1 and ns3-rmcat: 15).
         filter_taps: u32 = 15.0, 1.0 => 16_384.0;
         /// Upper bound of the minimum filter's duration, 0 for none. The RFC bounds it in packets only, though
@@ -74,6 +75,9 @@ crate::tunables! {
         /// Time without feedback, beyond the round-trip time, after which the rate is halved; 0 disables it, as in the
         /// RFC, which leaves this open (RFC 8083, section 4.1, has a circuit breaker instead).
         feedback_timeout: TimeDelta = 1_000.0, 0.0 => 60_000.0;
+        /// Age at which the RTP queue is discarded, 0 for never (the RFC leaves it open; ns3-rmcat: never). The default is
+        /// chosen here, as old as the worst congestion signal.
+        max_queue_age: TimeDelta = 500.0, 0.0 => 60_000.0;
         /// Pacing rate as a multiple of r_send (equation 14 alone: 1).
         pacing_factor: f64 = 1.0, 1.0 => 100.0;
     }

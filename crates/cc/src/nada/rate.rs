@@ -95,7 +95,11 @@ impl ReferenceRate {
             (self.r_ref - bound.min(config.beta_v * drain), r_send.min(self.limits.ceiling.as_bps_f64()))
         };
         let media = self.limits.clamp(DataRate::from_bps_f64(r_vin));
-        Target::paced(media, DataRate::from_bps_f64(r_send * config.pacing_factor).max(media))
+        let age = config.max_queue_age;
+        Target {
+            max_queue_age: (age > TimeDelta::ZERO).then_some(age),
+            ..Target::paced(media, DataRate::from_bps_f64(r_send * config.pacing_factor).max(media))
+        }
     }
 }
 
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn shapes_as_equations_11_to_14() {
-        let c = Config::default();
+        let c = Config { max_queue_age: TimeDelta::ZERO, ..Config::default() };
         let kbps = DataRate::from_kbps;
         let r = rate(2_000);
         assert_eq!(r.target(DataSize::ZERO, &c), Target::paced(kbps(2_000), kbps(2_000)));

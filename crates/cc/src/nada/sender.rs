@@ -23,6 +23,8 @@ pub struct Nada {
     aggregator: Option<Box<Aggregator>>,
     last: CongestionSignal,
     queued: DataSize,
+    /// The largest packet sent. One that waits for the pacer is no backlog.
+    largest: DataSize,
     /// Departure of the first packet since the last feedback.
     waiting_since: Option<Timestamp>,
 }
@@ -51,6 +53,7 @@ impl Nada {
                 ..CongestionSignal::default()
             },
             queued: DataSize::ZERO,
+            largest: DataSize::ZERO,
             waiting_since: None,
         })
     }
@@ -143,6 +146,7 @@ impl Algorithm for Nada {
 impl Controller for Nada {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.queued = packet.queued;
+        self.largest = self.largest.max(packet.size);
         if self.waiting_since.is_none() {
             self.waiting_since = Some(packet.now);
         }
@@ -168,7 +172,7 @@ impl Controller for Nada {
         }
     }
     fn target(&self) -> Target {
-        self.rate.target(self.queued, &self.config)
+        self.rate.target(self.queued.saturating_sub(self.largest), &self.config)
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {
         Some((self.waiting_since? + self.patience()?, TimeoutReason::FeedbackMissing))
@@ -273,6 +277,8 @@ mod tests {
     fn shapes_by_the_last_reported_queue() {
         let mut n = Nada::sender_side(Config::default(), &KBPS.start()).expect("valid");
         n.on_packet_sent(&sent(0, 1_000));
+        assert_eq!(n.target().media_rate, DataRate::from_kbps(1_000), "one packet waits for the pacer");
+        n.on_packet_sent(&sent(10, 2_000));
         assert_eq!(n.target().media_rate, DataRate::from_kbps(976));
         let queue = |queued| QueueState {
             now: Timestamp::ZERO,
@@ -280,7 +286,7 @@ mod tests {
             queued: DataSize::from_bytes(queued),
             oldest_age: TimeDelta::ZERO,
         };
-        n.on_queue(&queue(2_000));
+        n.on_queue(&queue(3_000));
         assert_eq!(n.target().media_rate, DataRate::from_kbps(952));
         n.on_queue(&queue(0));
         assert_eq!(n.target().media_rate, DataRate::from_kbps(1_000));

@@ -209,9 +209,9 @@ mod tests {
         let c = Config::default();
         // 7 + 2 * 0.5^2 + 10 * 3^2.
         assert!(near(aggregate(7.0, 0.005, 0.03, &c), 97.5));
-        assert!(near(aggregate(0.0, 0.0, 1.0, &c), 3_276.7));
-        let old = Config { xmax: TimeDelta::from_millis(500), ..c };
-        assert!(near(aggregate(0.0, 1.0, 0.0, &old), 500.0));
+        assert!(near(aggregate(0.0, 0.0, 1.0, &c), 500.0));
+        let wide = Config { xmax: TimeDelta::from_micros(3_276_700), ..c };
+        assert!(near(aggregate(0.0, 1.0, 0.0, &wide), 3_276.7));
     }
 
     #[test]

@@ -134,8 +134,9 @@ impl ReceivePath {
     /// Schedules feedback: a packet has arrived since the last message.
     pub(crate) fn schedule_feedback(&mut self, now: Timestamp) {
         let Some(plan) = self.plan else { return };
-        // The interval runs from the last message; after a silence it restarts with the first packet.
-        let silent = now.saturating_since(self.last_feedback) > plan.max_interval;
+        // The interval runs from the last message. For the first one, and after a silence, it starts with the packet.
+        let is_first = self.received_rate == DataRate::ZERO;
+        let silent = is_first || now.saturating_since(self.last_feedback) > plan.max_interval;
         let due = if silent { now + plan.min_interval } else { self.last_feedback + self.interval() };
         self.feedback_due = Some(due.max(now));
     }

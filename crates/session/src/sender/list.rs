@@ -75,7 +75,7 @@ impl Sender {
 
     pub(crate) fn set_source(&mut self, index: usize, source: Source, now: Timestamp) {
         let single = self.streams.len() == 1;
-        let target = self.target().media_rate;
+        let target = self.path().payload_rate();
         let s = &mut self.streams[index];
         let rate = if single && s.demand == Demand::default() { target } else { s.rate() };
         s.set_source(source, rate, now);

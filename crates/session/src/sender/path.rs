@@ -11,6 +11,11 @@ use weir_units::{DataRate, DataSize, Ecn, PathId, TimeDelta, Timestamp};
 const GIVE_UP_AFTER: TimeDelta = TimeDelta::from_secs(3);
 /// Most probe clusters taken from a controller at one time.
 const MAX_PROBES_AT_ONCE: u32 = 8;
+/// RTP header with one extension element for transport-wide numbers, in bytes (RFC 3550, RFC 8285).
+const RTP_HEADER: f64 = 20.0;
+/// Mean size of RTP packets before the first, in bytes, and the weight of each in it.
+const FIRST_PACKET_SIZE: f64 = 1_000.0;
+const PACKET_SIZE_WEIGHT: f64 = 1.0 / 16.0;
 
 /// Configuration of a path.
 pub(crate) struct PathConfig {
@@ -43,6 +48,8 @@ pub(crate) struct SendPath {
     pub history: SentHistory,
     /// The controller's target, and the one in force.
     wanted: Target,
+    /// Mean size of RTP packets in bytes, measured while the target covers headers.
+    packet_size: f64,
     /// Rate up to which padding is sent for streams that are off, so that the target can rise until they are switched
     /// on.
     fill: DataRate,
@@ -65,6 +72,7 @@ impl SendPath {
             ecn: config.ecn,
             pacer: Pacer::new(&target, now),
             fill: DataRate::ZERO,
+            packet_size: FIRST_PACKET_SIZE,
             wanted: target,
             target,
             results: Vec::new(),
@@ -78,6 +86,17 @@ impl SendPath {
 
     pub(crate) fn target(&self) -> &Target {
         &self.target
+    }
+    /// The part of the media rate that is left for payloads, if it covers headers.
+    pub(crate) fn payload_rate(&self) -> DataRate {
+        let rate = self.target.media_rate;
+        if self.target.overhead.is_zero() {
+            return rate;
+        }
+        // What lies below RTP is in the overhead, but not in the packet's size.
+        let overhead = self.target.overhead.as_bytes() as f64;
+        let payload = (self.packet_size - RTP_HEADER).max(1.0);
+        DataRate::from_bps_f64(rate.as_bps_f64() * payload / (payload + overhead))
     }
     /// The controller's target, not necessarily in force.
     pub(crate) fn wanted(&self) -> Target {
@@ -107,7 +126,9 @@ impl SendPath {
     /// returns the previous target if this changes it.
     pub(crate) fn apply(&mut self, wanted: Target, media_rate: DataRate, now: Timestamp) -> Option<Target> {
         self.wanted = wanted;
-        let target = self.breaker.within_cap(Target { media_rate, ..wanted });
+        // A rate set by the application is that of the payload.
+        let overhead = if media_rate == wanted.media_rate { wanted.overhead } else { DataSize::ZERO };
+        let target = self.breaker.within_cap(Target { media_rate, overhead, ..wanted });
         if target == self.target {
             return None;
         }
@@ -159,6 +180,9 @@ impl SendPath {
     /// A packet was sent.
     #[inline]
     pub(crate) fn on_sent(&mut self, mut sent: SentPacket) {
+        if !self.target.overhead.is_zero() && !sent.is_padding {
+            self.packet_size += PACKET_SIZE_WEIGHT * (sent.size.as_bytes() as f64 - self.packet_size);
+        }
         if self.remembers {
             self.history.on_sent(&sent);
         }

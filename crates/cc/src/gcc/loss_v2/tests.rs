@@ -2,7 +2,7 @@ use super::*;
 use weir_units::{DataRate, DataSize, Ecn, RemoteTimestamp};
 
 fn controller() -> LossV2 {
-    LossV2::new(Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(10_000) })
+    LossV2::new(Limits { floor: DataRate::from_kbps(50), ceiling: DataRate::from_kbps(10_000) }, DataSize::ZERO)
 }
 /// Feedback every 100 ms on ten packets with `rate` in all; every `nth` is lost.
 fn run(c: &mut LossV2, from_ms: i64, to_ms: i64, kbps: u64, nth: u64, delay_kbps: f64) {

@@ -60,8 +60,14 @@ crate::tunables! {
         /// RAMP_UP_SPEED: greatest increase of the media rate per second (RFC 8298, section 4.1.1.1, which names 1,000
         /// as a quick choice).
         ramp_up_speed: DataRate = 200.0, 1.0 => 1_000_000.0;
-        /// The same bound as a share of the media rate (RFC 8298, section 4.1.3: a half; C++ of 2019: 0.2).
-        ramp_up_scale: f64 = 0.5, 0.01 => 10.0;
+        /// The same bound as a share of the media rate (RFC 8298, section 4.1.3: a half; C++ of 2019, followed: 0.2).
+        ramp_up_scale: f64 = 0.2, 0.01 => 10.0;
+        /// Ratio of media rate to throughput above which the media rate does not grow, since the source is not limited
+        /// by it (C++ of 2019; RFC 8298: no such bound).
+        idle_ratio: f64 = 1.25, 1.0 => 1_000.0;
+        /// Least time between two changes of the inflection point for delay; for losses and marks fifteen times this
+        /// (C++ of 2019: 2,000 and 30,500; RFC 8298: 0). The first change may be made after this time.
+        inflection_interval: TimeDelta = 2_000.0, 0.0 => 60_000.0;
         /// PRE_CONGESTION_GUARD: how strongly the queue-delay trend limits the media rate (RFC 8298, section 4.1.1.1;
         /// C++: queueDelayGuard).
         pre_congestion_guard: f64 = 0.1, 0.0 => 1.0;
@@ -72,9 +78,9 @@ crate::tunables! {
         rtp_qdelay_th: TimeDelta = 20.0, 0.0 => 10_000.0;
         /// TARGET_RATE_SCALE_RTP_QDELAY: factor of that reduction (RFC 8298, section 4.1.1.1; C++: none, 1).
         target_rate_scale_rtp_qdelay: f64 = 0.95, 0.1 => 1.0;
-        /// RTP queue delay above which the media rate leaves fast increase (RFC 8298: no such bound; C++: 100, without
-        /// which a start rate far above the first window is kept while its queue is discarded).
-        fast_increase_rtp_qdelay: TimeDelta = 1_000_000.0, 0.0 => 1_000_000.0;
+        /// RTP queue delay above which the media rate leaves fast increase (RFC 8298: no such bound; C++, followed: 100,
+        /// without which a start rate far above the first window is kept while its queue is discarded).
+        fast_increase_rtp_qdelay: TimeDelta = 100.0, 0.0 => 1_000_000.0;
         /// Whether the media rate moves towards the throughput less the queue, rather than adding it (RFC 8298,
         /// section 4.1.3: see `Config`; C++: 1).
         follow_throughput: bool = 1, 0 => 1;

@@ -1,7 +1,7 @@
 //! Media rate control of one stream (RFC 8298, section 4.1.3).
 
 use super::config::Config;
-use super::loss::Congestion;
+use super::events::Congestion;
 use crate::controller::Limits;
 use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -10,6 +10,10 @@ const MEDIAN_SAMPLES: usize = 51;
 /// Least rate from which the rate can still rise, since increases are relative.
 const LEAST_RATE: f64 = 1_000.0;
 
+/// Inflection points remembered (C++).
+const PAST_MAX: usize = 3;
+/// Ratio of the intervals between changes of the inflection point for losses and for delay (C++).
+const LOSS_INTERVALS: i64 = 15;
 /// After this time without feedback rate_ack is zero: twice the longest interval (RFC 8298, section 4.2.2).
 const FEEDBACK_GONE: TimeDelta = TimeDelta::from_millis(800);
 /// A source below this share of its target is application-limited (C++) ...
@@ -78,6 +82,9 @@ pub(super) struct MediaRate {
     target: f64,
     /// target_bitrate_last_max, the inflection point.
     last_max: f64,
+    /// When it was last set, and its latest values (C++: the highest of three).
+    last_max_at: Timestamp,
+    past_max: [f64; PAST_MAX],
     was_fast_increase: bool,
     rates: Rates,
     median: Median,
@@ -90,6 +97,8 @@ impl MediaRate {
         Self {
             target: limits.clamp(start).as_bps_f64().max(LEAST_RATE),
             last_max: 1.0,
+            last_max_at: now,
+            past_max: [0.0; PAST_MAX],
             was_fast_increase: true,
             rates: Rates::default(),
             median: Median { samples: [0.0; MEDIAN_SAMPLES], filled: 0, next: 0 },
@@ -114,8 +123,8 @@ impl MediaRate {
     }
 
     /// Immediate reaction to a loss or an ECN mark.
-    pub(super) fn on_congestion(&mut self, event: Congestion, limits: &Limits, config: &Config) {
-        self.last_max = self.target;
+    pub(super) fn on_congestion(&mut self, event: Congestion, now: Timestamp, limits: &Limits, config: &Config) {
+        self.remember_max(config.inflection_interval * LOSS_INTERVALS, now);
         let factor = match event {
             Congestion::Loss => config.beta_r,
             Congestion::Ecn => config.beta_r_ecn,
@@ -146,14 +155,19 @@ impl MediaRate {
         let ramp_up = config.ramp_up_speed.as_bps_f64().min(self.target * config.ramp_up_scale) * interval;
         let current = self.rates.transmit.max(self.rates.acknowledged);
         let queue_bits = queue.as_bits() as f64;
-        let queue_exceeds = |delay: TimeDelta| queue_bits > current * delay.as_secs_f64();
+        // Before the first feedback there is no throughput to measure the queue by.
+        let is_known = self.rates.acknowledged_from.is_some();
+        let queue_exceeds = |delay: TimeDelta| is_known && queue_bits > current * delay.as_secs_f64();
         let fast_increase = network.fast_increase && !queue_exceeds(config.fast_increase_rtp_qdelay);
         if self.was_fast_increase && !fast_increase {
             // Congestion is what ended fast increase.
-            self.last_max = self.target;
+            self.remember_max(config.inflection_interval, now);
         }
         self.was_fast_increase = fast_increase;
         let scale = self.inflection_scale();
+        // An increase does nothing for a source that is not limited by the target.
+        let is_idle = self.target > config.idle_ratio * current;
+        let ramp_up = if is_idle { 0.0 } else { ramp_up };
         let mut target = self.target;
         if fast_increase {
             target += ramp_up * scale;
@@ -169,18 +183,33 @@ impl MediaRate {
             }
             if delta > 0.0 {
                 delta = (delta * scale).min(ramp_up);
+                // As in the C++, growth out of fast increase also ends in an inflection point.
+                self.was_fast_increase |= config.inflection_interval > TimeDelta::ZERO;
             }
             target += delta;
             if queue_exceeds(config.rtp_qdelay_th) {
                 target *= config.target_rate_scale_rtp_qdelay;
             }
         }
-        // Before the first feedback there is no throughput to limit the rate.
-        if self.rates.acknowledged_from.is_some() {
+        if is_known {
             let limit = current.max(self.rates.media).max(self.media_median);
             target = target.min(limit * (2.0 - network.trend_memory));
         }
         self.set(target, limits);
+    }
+
+    /// Sets the inflection point, unless it was set within `interval`.
+    fn remember_max(&mut self, interval: TimeDelta, now: Timestamp) {
+        if now - self.last_max_at < interval {
+            return;
+        }
+        self.last_max_at = now;
+        self.past_max.rotate_left(1);
+        // What the path has carried, where that is known.
+        let throughput = self.rates.transmit.max(self.rates.acknowledged);
+        let latest = if throughput > 0.0 { throughput.min(self.target) } else { self.target };
+        self.past_max[PAST_MAX - 1] = latest;
+        self.last_max = self.past_max.iter().copied().fold(latest, f64::max);
     }
 
     /// scale_t: slow near the last known congestion point, but never stuck at it.
@@ -227,6 +256,16 @@ mod tests {
     fn rate(kbps: u64) -> MediaRate {
         MediaRate::new(DataRate::from_kbps(kbps), limits(), at(0))
     }
+    /// The RFC's letter, without the bounds that the C++ adds.
+    fn rfc() -> Config {
+        Config {
+            ramp_up_scale: 0.5,
+            idle_ratio: 1_000.0,
+            inflection_interval: TimeDelta::ZERO,
+            fast_increase_rtp_qdelay: TimeDelta::from_secs(1_000),
+            ..Config::default()
+        }
+    }
     const CALM: NetworkState = NetworkState { fast_increase: false, trend: 0.0, trend_memory: 0.0 };
     const FAST: NetworkState = NetworkState { fast_increase: true, ..CALM };
 
@@ -243,7 +282,7 @@ mod tests {
 
     #[test]
     fn fast_increase_ramps_at_its_speed() {
-        let c = Config::default();
+        let c = rfc();
         // 200 kbit/s a second for 0.2 s; scale 1 far from the inflection point.
         assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 0, &c), 1_040.0);
         // Below 400 kbit/s half of the rate a second binds.
@@ -252,18 +291,18 @@ mod tests {
 
     #[test]
     fn a_long_rtp_queue_ends_fast_increase_where_a_bound_is_set() {
-        let c = Config { fast_increase_rtp_qdelay: TimeDelta::from_millis(100), ..Config::default() };
+        let c = Config { fast_increase_rtp_qdelay: TimeDelta::from_millis(100), ..rfc() };
         // 12,500 bytes at 1 Mbit/s are 100 ms, not more.
         assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 12_500, &c), 1_040.0);
         // A byte more: 1,000 - 100.008 - 1,000 and 5 % off.
         let slower = step(&mut rate(1_000), [1_000; 3], FAST, 12_501, &c);
         assert!((slower - 899.992 * 0.95).abs() < 1e-3, "{slower}");
-        assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 12_501, &Config::default()), 1_040.0);
+        assert_eq!(step(&mut rate(1_000), [1_000; 3], FAST, 12_501, &rfc()), 1_040.0);
     }
 
     #[test]
     fn near_the_inflection_point_it_goes_slowly() {
-        let c = Config::default();
+        let c = rfc();
         let mut m = rate(1_000);
         m.last_max = 1_000_000.0;
         assert_eq!(step(&mut m, [1_000; 3], FAST, 0, &c), 1_008.0, "0.2 of 40");
@@ -275,7 +314,7 @@ mod tests {
 
     #[test]
     fn out_of_fast_increase_the_rate_follows_throughput_less_trend_and_queue() {
-        let c = Config { tx_queue_size_factor: 0.2, ..Config::default() };
+        let c = Config { tx_queue_size_factor: 0.2, ..rfc() };
         let half = NetworkState { trend: 0.5, ..CALM };
         // 900 x (1 - 0.1 x 0.5) - 0.2 x 16 - 1,000 = -148.2; 17.8 ms of queue cause no reduction.
         assert!((step(&mut rate(1_000), [1_000, 900, 800], half, 2_000, &c) - 851.8).abs() < 1e-9);
@@ -294,7 +333,7 @@ mod tests {
 
     #[test]
     fn by_the_letter_the_throughput_itself_is_added() {
-        let c = Config { follow_throughput: false, ..Config::default() };
+        let c = Config { follow_throughput: false, ..rfc() };
         let mut m = rate(1_000);
         m.was_fast_increase = false;
         assert_eq!(step(&mut m, [1_000; 3], CALM, 2_000, &c), 1_040.0);
@@ -304,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_source_below_its_target_holds_it_back() {
-        let c = Config::default();
+        let c = rfc();
         // At most twice the throughput, once congestion has been seen.
         assert_eq!(step(&mut rate(1_000), [300, 200, 250], FAST, 0, &c), 600.0);
         let remembered = NetworkState { trend_memory: 1.0, ..FAST };
@@ -324,7 +363,7 @@ mod tests {
         let mut m = rate(1_000);
         let mut tick = |feedback: &[(i64, u64)], now: i64| {
             feedback.iter().for_each(|&(t, bytes)| m.on_acknowledged(DataSize::from_bytes(bytes), at(t)));
-            m.adjust(at(now), &CALM, DataSize::ZERO, &limits(), &Config::default());
+            m.adjust(at(now), &CALM, DataSize::ZERO, &limits(), &rfc());
             m.rates.acknowledged
         };
         // The first covers packets sent over an unknown time. Then one or two of 130 ms at 800 kbit/s.
@@ -338,13 +377,13 @@ mod tests {
 
     #[test]
     fn events_scale_the_rate_and_set_the_inflection_point() {
-        let c = Config { beta_r_ecn: 0.95, ..Config::default() };
+        let c = Config { beta_r_ecn: 0.95, ..rfc() };
         let mut m = rate(1_000);
-        m.on_congestion(Congestion::Loss, &limits(), &c);
+        m.on_congestion(Congestion::Loss, at(0), &limits(), &c);
         assert_eq!((m.target(), m.last_max), (DataRate::from_kbps(900), 1e6));
-        m.on_congestion(Congestion::Ecn, &limits(), &c);
+        m.on_congestion(Congestion::Ecn, at(0), &limits(), &c);
         assert_eq!(m.target(), DataRate::from_kbps(855));
-        (0..40).for_each(|_| m.on_congestion(Congestion::Loss, &limits(), &c));
+        (0..40).for_each(|_| m.on_congestion(Congestion::Loss, at(0), &limits(), &c));
         assert_eq!(m.target(), DataRate::from_kbps(100));
     }
 }

@@ -6,11 +6,10 @@
 //!
 //! [`Config`] gives the constants of the public C++ implementation where they differ. Features of it without a basis in
 //! the RFC are left out: window growth limited to 1.25 times the throughput and shrinkage to a quarter, pacing only
-//! above a queue-delay fraction of 0.02, the blend of peak and mean flight, the inflection point as the highest of
-//! three, and a base delay reset after 20 s.
+//! above a queue-delay fraction of 0.02, the blend of peak and mean flight, and a base delay reset after 20 s.
 
 mod config;
-mod loss;
+mod events;
 mod media_rate;
 mod network;
 mod rtp_queue;
@@ -24,7 +23,7 @@ use crate::controller::{Controller, Limits, RepairPlan, Target, TimeoutReason};
 use crate::cue::{Cue, QueueState, SentPacket};
 use crate::spec::{Algorithm, FeedbackFormat, FeedbackPlan, NoReceiver, Pair, Setup, Spec, Start};
 use crate::tunable::SetupError;
-use loss::Congestion;
+use events::Congestion;
 use media_rate::{MediaRate, NetworkState};
 use network::Network;
 use rtp_queue::RtpQueue;
@@ -104,6 +103,7 @@ impl Scream {
             window: Some(self.limit()),
             max_queue_age: (self.may_discard && age > TimeDelta::ZERO).then_some(age),
             repair: RepairPlan::Off,
+            overhead: DataSize::ZERO,
         };
     }
 
@@ -160,7 +160,7 @@ impl Controller for Scream {
                 Congestion::Loss => self.loss_events += 1,
                 Congestion::Ecn => self.ecn_events += 1,
             }
-            self.stream.on_congestion(event, &self.limits, &self.config);
+            self.stream.on_congestion(event, feedback.now, &self.limits, &self.config);
             // "exit": this reaction replaces the regular adjustment.
             self.next_adjust = feedback.now + self.config.rate_adjust_interval;
         }

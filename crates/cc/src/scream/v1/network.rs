@@ -1,8 +1,9 @@
 //! Network congestion control: from feedback to the window (RFC 8298, section 4.1.2), independent of streams.
 
 use super::super::base_delay::{BaseDelay, one_way_delay};
+use super::super::loss::LossDetector;
 use super::config::Config;
-use super::loss::{Congestion, EventGate, LossDetector};
+use super::events::{Congestion, EventGate};
 use super::target_delay::TargetDelay;
 use super::trend::QueueDelayTrend;
 use super::window::{Acknowledged, Window};

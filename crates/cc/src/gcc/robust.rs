@@ -1,0 +1,217 @@
+//! Acknowledged rate over a window of packets (libwebrtc, as of 2025: `RobustThroughputEstimator`, its default since
+//! August 2023).
+//!
+//! The lower of the rates at which the window's packets were sent and received, so that a burst that empties a queue
+//! does not count as capacity. The largest gap between arrivals is replaced by the second largest, so that a pause does
+//! not count as a low rate.
+
+use std::collections::VecDeque;
+use weir_units::{DataRate, DataSize, RemoteTimestamp, TimeDelta, Timestamp};
+
+/// The window has at least this many packets (`window_packets`) ...
+const WINDOW_PACKETS: usize = 20;
+/// ... and at least this duration (`min_window_duration`) ...
+const MIN_WINDOW: TimeDelta = TimeDelta::from_secs(1);
+/// ... but at most this many packets and this duration (`max_window_packets`, `max_window_duration`).
+const MAX_PACKETS: usize = 500;
+const MAX_WINDOW: TimeDelta = TimeDelta::from_secs(5);
+/// Packets required for a rate (`required_packets`).
+const REQUIRED_PACKETS: usize = 10;
+/// Arrivals that go back by more than this are from a clock that was set: the window starts again
+/// (`kMaxReorderingTime`).
+const MAX_REORDERING: TimeDelta = TimeDelta::from_secs(1);
+/// Durations count as at least this.
+const MIN_DURATION: TimeDelta = TimeDelta::from_millis(1);
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    departure: Timestamp,
+    arrival: RemoteTimestamp,
+    size: DataSize,
+}
+
+/// The packets of the window in the order of arrival.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RobustThroughput {
+    window: VecDeque<Packet>,
+    /// Latest departure of the packets that left the window: earlier ones in it were reordered, and say nothing about
+    /// the sending rate.
+    discarded_departure: Option<Timestamp>,
+    rate: Option<DataRate>,
+    /// Whether packets have come since `rate` was computed.
+    is_stale: bool,
+}
+
+impl RobustThroughput {
+    /// Takes a packet, in the order of arrival within a feedback message.
+    pub(super) fn on_packet(&mut self, departure: Timestamp, arrival: RemoteTimestamp, size: DataSize) {
+        self.is_stale = true;
+        if self.window.back().is_some_and(|last| last.arrival - arrival > MAX_REORDERING) {
+            self.window.clear();
+            self.discarded_departure = None;
+        }
+        let packet = Packet { departure, arrival, size };
+        let later = self.window.iter().rev().take_while(|p| p.arrival > arrival).count();
+        if later == 0 {
+            self.window.push_back(packet);
+        } else {
+            self.window.insert(self.window.len() - later, packet);
+        }
+        while self.is_oldest_outside() {
+            let Some(oldest) = self.window.pop_front() else { break };
+            self.discarded_departure = self.discarded_departure.max(Some(oldest.departure));
+        }
+    }
+
+    fn is_oldest_outside(&self) -> bool {
+        let (Some(first), Some(last)) = (self.window.front(), self.window.back()) else { return false };
+        let duration = last.arrival - first.arrival;
+        self.window.len() > MAX_PACKETS
+            || duration > MAX_WINDOW
+            || (self.window.len() > WINDOW_PACKETS && duration > MIN_WINDOW)
+    }
+
+    /// Computes [`Self::rate`] for the packets so far; call it after each feedback message.
+    pub(super) fn update(&mut self) {
+        if std::mem::take(&mut self.is_stale) {
+            self.rate = self.measure();
+        }
+    }
+
+    /// The rate at the last update; `None` with too few packets.
+    pub(super) fn rate(&self) -> Option<DataRate> {
+        self.rate
+    }
+
+    fn measure(&self) -> Option<DataRate> {
+        if self.window.len() < REQUIRED_PACKETS {
+            return None;
+        }
+        let (first, last) = (self.window.front()?, self.window.back()?);
+        let (mut largest, mut second) = (TimeDelta::ZERO, TimeDelta::ZERO);
+        let mut received = DataSize::ZERO;
+        let mut sent = Sent::default();
+        let mut before = first.arrival;
+        for p in &self.window {
+            let gap = p.arrival - before;
+            before = p.arrival;
+            if gap > largest {
+                (largest, second) = (gap, largest);
+            } else {
+                second = second.max(gap);
+            }
+            received += p.size;
+            if self.discarded_departure.is_none_or(|t| p.departure >= t) {
+                sent.add(p);
+            }
+        }
+        // The interval excludes the transmission of the first packet received, and of the last sent.
+        let duration = last.arrival - first.arrival - largest + second;
+        let received = DataRate::from_size_over(received.saturating_sub(first.size), duration.max(MIN_DURATION))?;
+        Some(sent.rate().map_or(received, |r| r.min(received)))
+    }
+}
+
+/// The window's packets by departure.
+#[derive(Default)]
+struct Sent {
+    count: usize,
+    size: DataSize,
+    first: Option<Timestamp>,
+    last: Option<(Timestamp, DataSize)>,
+}
+
+impl Sent {
+    fn add(&mut self, p: &Packet) {
+        self.count += 1;
+        self.size += p.size;
+        self.first = Some(self.first.map_or(p.departure, |t| t.min(p.departure)));
+        if self.last.is_none_or(|(t, _)| p.departure > t) {
+            self.last = Some((p.departure, p.size));
+        }
+    }
+    fn rate(&self) -> Option<DataRate> {
+        let ((last, size), first) = (self.last?, self.first?);
+        if self.count < REQUIRED_PACKETS {
+            return None;
+        }
+        DataRate::from_size_over(self.size.saturating_sub(size), (last - first).max(MIN_DURATION))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+    /// Packets of 1,250 bytes: sent and received at these times in ms.
+    fn rate(packets: impl IntoIterator<Item = (i64, i64)>) -> Option<f64> {
+        let mut e = RobustThroughput::default();
+        for (sent, arrived) in packets {
+            e.on_packet(at(sent), RemoteTimestamp::from_millis(arrived), DataSize::from_bytes(1_250));
+        }
+        e.update();
+        e.rate().map(DataRate::as_kbps_f64)
+    }
+
+    #[test]
+    fn ten_packets_give_the_first_rate() {
+        assert_eq!(rate((0..9).map(|i| (i * 10, i * 10))), None);
+        assert_eq!(rate((0..10).map(|i| (i * 10, i * 10))), Some(1_000.0), "nine packets in 90 ms");
+    }
+
+    #[test]
+    fn the_lower_of_the_rates_sent_and_received_counts() {
+        assert_eq!(rate((0..20).map(|i| (i * 10, i * 20))), Some(500.0));
+        assert_eq!(rate((0..20).map(|i| (i * 20, i * 10))), Some(500.0), "a queue that empties");
+    }
+
+    #[test]
+    fn a_pause_is_left_out_of_the_arrivals() {
+        // Twenty packets 10 ms apart with a pause of 500 ms in the path.
+        assert_eq!(rate((0..20).map(|i| (i * 10, i * 10 + if i < 10 { 0 } else { 500 }))), Some(1_000.0));
+    }
+
+    #[test]
+    fn a_fall_is_seen_within_its_window() {
+        // 50 Mbit/s for ten seconds, then 2 Mbit/s: after a second nothing of the past is left.
+        let fast = (0..1_000).map(|i| (i * 10, i * 10));
+        let mut e = RobustThroughput::default();
+        for (sent, arrived) in fast {
+            e.on_packet(at(sent), RemoteTimestamp::from_millis(arrived), DataSize::from_bytes(62_500));
+        }
+        e.update();
+        assert_eq!(e.rate(), Some(DataRate::from_mbps(50)));
+        for i in 0..=100 {
+            e.on_packet(
+                at(10_000 + i * 10),
+                RemoteTimestamp::from_millis(10_000 + i * 10),
+                DataSize::from_bytes(2_500),
+            );
+        }
+        e.update();
+        assert_eq!(e.rate(), Some(DataRate::from_mbps(2)));
+    }
+
+    #[test]
+    fn the_window_is_bounded_and_starts_again_with_a_new_clock() {
+        let mut e = RobustThroughput::default();
+        (0..2_000).for_each(|i| e.on_packet(at(i), RemoteTimestamp::from_micros(i * 100), DataSize::from_bytes(100)));
+        assert_eq!(e.window.len(), MAX_PACKETS);
+        e.on_packet(at(2_000), RemoteTimestamp::from_millis(-5_000), DataSize::from_bytes(100));
+        assert_eq!(e.window.len(), 1);
+        e.update();
+        assert_eq!(e.rate(), None);
+        e.on_packet(at(2_500), RemoteTimestamp::from_millis(9_000), DataSize::from_bytes(100));
+        assert_eq!(e.window.len(), 1, "the other is 14 s old");
+    }
+
+    #[test]
+    fn reordered_packets_are_sorted_by_arrival() {
+        let ordered = rate((0..20).map(|i| (i * 10, i * 10)));
+        let swapped = rate((0..20).map(|i| i ^ 1).map(|i| (i * 10, i * 10)));
+        assert_eq!(ordered, swapped);
+    }
+}
