@@ -1,4 +1,4 @@
-//! Lists the files of `scenarios/` and `papers/` to be embedded in the program: adding a file to a folder there is
+//! Lists the files of `scenarios/`, `papers/` and `twins/` to be embedded in the program: adding a file to a folder there is
 //! enough.
 
 use std::fmt::Write as _;
@@ -8,8 +8,8 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
-    for folder in ["scenarios", "papers"] {
-        // Links beside this file include both folders in a packaged archive. If links are not checked out, the root has
+    for folder in ["scenarios", "papers", "twins"] {
+        // Links beside this file include the folders in a packaged archive. If links are not checked out, the root has
         // them.
         let places = [package.join(folder), package.join("../..").join(folder)];
         let from = places.iter().find(|p| p.is_dir()).unwrap_or(&places[1]).canonicalize()?;

@@ -107,13 +107,26 @@ Examples:
         #[command(subcommand)]
         command: ScenarioCommand,
     },
+    /// Compare controllers with recordings of the authors' own programs
+    #[command(after_help = "\
+Examples:
+  weir twin list
+  weir twin run                        all of them, in a few seconds
+  weir twin run gcc/three scream2/single
+  weir twin run --json | jq '.scores[] | select(.near | not) | .twin'
+A twin is a recording of a program, such as libwebrtc's goog_cc, on a plain link, and the
+scenario that repeats it.")]
+    Twin {
+        #[command(subcommand)]
+        command: TwinCommand,
+    },
     /// Print the JSON schema of what a command prints with --json
     #[command(after_help = "\
 Examples:
   weir schema run > run.schema.json
   weir schema compare | jq '.properties | keys'")]
     Schema {
-        /// The command: compare, run, reproduce, quality, list, bench, emulate, testbed, call or dccp
+        /// The command: compare, run, reproduce, quality, list, twin, bench, emulate, testbed, call or dccp
         #[arg(value_name = "COMMAND")]
         command: String,
     },
@@ -282,6 +295,30 @@ pub(crate) struct ReproduceArgs {
     pub(crate) figures: Vec<FigureFormat>,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
+}
+
+#[derive(clap::Subcommand, Debug)]
+pub(crate) enum TwinCommand {
+    /// List the recordings, and the programs that made them
+    List,
+    /// Repeat recordings in the simulator and print how near the controllers come
+    Run(TwinRunArgs),
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct TwinRunArgs {
+    /// Twins by name (see `weir twin list`); all if none is given
+    #[arg(value_name = "TWIN")]
+    pub(crate) names: Vec<String>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the table in Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -24,9 +24,10 @@ mod schema;
 mod session;
 mod tables;
 mod testbed;
+mod twin;
 mod values;
 
-use args::{Args, Command, ScenarioCommand};
+use args::{Args, Command, ScenarioCommand, TwinCommand};
 use clap::Parser;
 use output::Failure;
 use session::Session;
@@ -54,6 +55,10 @@ pub fn main(registry: Registry) -> ExitCode {
             ScenarioCommand::Check { files } => scenario::check(&session, &files),
             ScenarioCommand::Show { name } => scenario::show(&session, &name),
             ScenarioCommand::Schema => scenario::schema(),
+        },
+        Some(Command::Twin { command }) => match command {
+            TwinCommand::List => twin::list(&session),
+            TwinCommand::Run(a) => twin::run_twins(&session, &a),
         },
         Some(Command::Schema { command }) => schema::print_schema(&command),
         Some(Command::Pcap(a)) => pcap::pcap(&session, &a),

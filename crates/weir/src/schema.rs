@@ -1,7 +1,7 @@
 //! JSON schemas of what `--json` prints, and the tables of fields in docs/results.md.
 
 use crate::output::{Failure, print, schema_id};
-use crate::{Done, bench, compare, list, quality, reproduce};
+use crate::{Done, bench, compare, list, quality, reproduce, twin};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -16,6 +16,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("reproduce", "weir reproduce --json"),
     ("quality", "weir quality --json"),
     ("list", "weir list --json"),
+    ("twin", "weir twin run --json"),
     ("bench", "weir bench --json"),
     #[cfg(target_os = "linux")]
     ("emulate", "weir emulate --json"),
@@ -36,6 +37,7 @@ fn schema(of: &str) -> Option<Schema> {
         "reproduce" => generate::<reproduce::Json<'_>>(),
         "quality" => generate::<quality::Report>(),
         "list" => generate::<list::Listed>(),
+        "twin" => generate::<twin::Json>(),
         "bench" => generate::<bench::Report>(),
         #[cfg(target_os = "linux")]
         "emulate" => generate::<weir_live::emulate::Accuracy>(),

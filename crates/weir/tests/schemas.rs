@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Commands whose output has a schema.
-const COMMANDS: [&str; 10] =
-    ["compare", "run", "reproduce", "quality", "list", "bench", "emulate", "testbed", "call", "dccp"];
+const COMMANDS: [&str; 11] =
+    ["compare", "run", "reproduce", "quality", "list", "twin", "bench", "emulate", "testbed", "call", "dccp"];
 
 const MIXED: &str = r#"
 title = "A call that is marked, beside TCP"
@@ -74,6 +74,7 @@ fn what_is_printed_follows_its_schema() {
         ("list", &["list", "papers"]),
         ("list", &["list", "codecs"]),
         ("list", &["list", "disciplines"]),
+        ("twin", &["twin", "run", "nada/single", "nada/steps-100ms", "-q"]),
         ("bench", &["bench", "--scale", "0.001", "--ns3", "never", "-q"]),
     ] {
         follows(of, &printed(path, args));

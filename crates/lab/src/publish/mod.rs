@@ -9,3 +9,4 @@ pub mod report;
 pub mod reproduce;
 pub mod series_files;
 mod smooth;
+pub mod twins;

@@ -1,0 +1,48 @@
+//! The table of docs/fidelity.md is the program's.
+
+use std::path::Path;
+use std::process::Command;
+
+const BEGIN: &str = "<!-- twins -->\n";
+const END: &str = "<!-- end -->";
+
+fn weir(args: &[&str]) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_weir")).args(args).output().expect("starts")
+}
+
+#[test]
+fn the_documentation_has_the_programs_table() {
+    let o = weir(&["twin", "run", "--markdown", "-q"]);
+    assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));
+    let table = String::from_utf8(o.stdout).expect("UTF-8");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity.md");
+    let text = std::fs::read_to_string(&path).expect("the page");
+    let (before, rest) = text.split_once(BEGIN).expect("where the table begins");
+    let (there, after) = rest.split_once(END).expect("where it ends");
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).expect("written");
+        return;
+    }
+    assert!(there == table, "docs/fidelity.md: WEIR_BLESS=1 cargo test -p weir --test twins writes\n{table}");
+}
+
+#[test]
+fn every_controller_of_the_recordings_is_near_on_most_of_its_links() {
+    let o = weir(&["twin", "run", "--json", "-q"]);
+    let report: serde_json::Value = serde_json::from_slice(&o.stdout).expect("JSON");
+    let scores = report["scores"].as_array().expect("scores");
+    for controller in ["gcc", "nada", "scream", "scream2"] {
+        let of: Vec<_> = scores.iter().filter(|s| s["controller"] == controller).collect();
+        let near = of.iter().filter(|s| s["near"] == true).count();
+        assert!(near * 3 >= of.len() * 2, "{controller}: {near} of {}", of.len());
+    }
+}
+
+#[test]
+fn twins_are_listed_and_unknown_ones_refused() {
+    let list = String::from_utf8(weir(&["twin", "list"]).stdout).expect("UTF-8");
+    assert!(list.contains("gcc/three") && list.lines().all(|l| l.chars().count() <= 80), "{list}");
+    let o = weir(&["twin", "run", "gcc/nothing"]);
+    let error = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(!o.status.success() && error.contains("no twin has this name"), "{error}");
+}
