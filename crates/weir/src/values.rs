@@ -20,6 +20,7 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// A rate's unit as scenario files spell it, however it is written on the command line.
+#[cfg(target_os = "linux")]
 pub(crate) fn rate(text: &str) -> String {
     let lower = text.trim().to_ascii_lowercase();
     for (given, spelt) in [("gbps", "Gbps"), ("mbps", "Mbps"), ("kbps", "kbps"), ("bps", "bps")] {
@@ -31,6 +32,7 @@ pub(crate) fn rate(text: &str) -> String {
 }
 
 /// A share on the command line: `1%` or `0.01`.
+#[cfg(target_os = "linux")]
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.trim().strip_suffix('%') {
         Some(n) => (n.trim(), 0.01),
@@ -53,6 +55,7 @@ pub(crate) fn frame_rate(text: &str) -> Result<FrameRate, String> {
 }
 
 /// A queue with its discipline as scenario files spell it, from `NAME[,PARAMETER=VALUE]...` on the command line.
+#[cfg(target_os = "linux")]
 pub(crate) fn queue(discipline: &str, limit: Option<&str>) -> String {
     let mut parts = discipline.split(',').map(str::trim);
     let mut fields = vec![format!("discipline = {:?}", parts.next().unwrap_or_default())];
@@ -69,7 +72,7 @@ pub(crate) fn queue(discipline: &str, limit: Option<&str>) -> String {
     format!("queue = {{ {} }}\n", fields.join(", "))
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
