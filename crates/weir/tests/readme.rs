@@ -75,8 +75,8 @@ fn at_terminal(folder: &Path, command: &str, interrupt: Option<Duration>) -> (Op
     let programs = programs.parent().expect("a folder");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
     let exec = if interrupt.is_some() { "exec " } else { "" };
-    // The terminal does not show the key itself, which is no output of the command.
-    let line = format!("stty cols 80 rows 24 -echoctl; {exec}{command}");
+    // The terminal does not echo the key, which is no output of the command.
+    let line = format!("stty cols 80 rows 24 -echo; {exec}{command}");
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
     script.current_dir(folder).env("PATH", path).env("SHELL", "/bin/sh").env("TERM", "xterm").env_remove("COLUMNS");
