@@ -5,8 +5,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod end;
+mod random;
+
+use end::End;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use random::{limits, params, playout, repair, source};
 use std::collections::VecDeque;
 use weir_cc::{Limits, Registry, Setup, Transport, circuit_breaker, feedback_guard};
 use weir_dccp::connection::{Config, Datagram as DccpDatagram};
@@ -44,62 +49,6 @@ struct Flying {
     ecn: Ecn,
 }
 
-/// An end over either carrier.
-enum End {
-    Udp(Box<Endpoint>),
-    Dccp(Box<DccpEnd>),
-}
-
-impl End {
-    fn endpoint(&mut self) -> &mut Endpoint {
-        match self {
-            Self::Udp(e) => e,
-            Self::Dccp(e) => e.endpoint_mut(),
-        }
-    }
-    fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
-        match self {
-            Self::Udp(e) => e.poll_timeout(now),
-            Self::Dccp(e) => e.poll_timeout(now),
-        }
-    }
-    fn handle_timeout(&mut self, now: Timestamp) {
-        match self {
-            Self::Udp(e) => e.handle_timeout(now),
-            Self::Dccp(e) => e.handle_timeout(now),
-        }
-    }
-    fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<(u32, Ecn)> {
-        match self {
-            Self::Udp(e) => e.poll_transmit(now, out).map(|t| (t.payload, t.ecn)),
-            Self::Dccp(e) => e.poll_transmit(now, out).map(|t| (t.transmit.payload, t.transmit.ecn)),
-        }
-    }
-    fn handle_datagram(&mut self, now: Timestamp, f: &Flying) {
-        match self {
-            Self::Udp(e) => {
-                e.handle_datagram(now, &Datagram { payload: f.payload, ..Datagram::new(&f.bytes, f.ecn) });
-            }
-            Self::Dccp(e) => {
-                let datagram = DccpDatagram { bytes: &f.bytes, payload: f.payload, ecn: f.ecn };
-                e.handle_datagram(now, &datagram);
-            }
-        }
-    }
-    fn set_paused(&mut self, paused: bool) {
-        match self {
-            Self::Udp(e) => e.set_paused(paused),
-            Self::Dccp(e) => e.set_paused(paused),
-        }
-    }
-    fn leave(&mut self) {
-        match self {
-            Self::Udp(e) => e.leave(),
-            Self::Dccp(e) => e.leave(),
-        }
-    }
-}
-
 struct Call {
     rng: Pcg64Mcg,
     /// What the call is, for messages.
@@ -114,48 +63,6 @@ struct Call {
     delay: Option<TimeDelta>,
     next_ssrc: u32,
     buffer: Vec<u8>,
-}
-
-fn source(rng: &mut Pcg64Mcg, now: Timestamp) -> (Source, MediaKind) {
-    match rng.random_range(0..4) {
-        0 => (PerfectCodec::packets(DataSize::from_bytes(1_000), now).into(), MediaKind::Video),
-        1 => (AudioSource::new(AudioConfig::default(), now, rng.random()).unwrap().into(), MediaKind::Audio),
-        n => (PerfectCodec::frames(TimeDelta::from_millis(10 * n), now).into(), MediaKind::Video),
-    }
-}
-
-fn limits(rng: &mut Pcg64Mcg) -> Limits {
-    let floor = DataRate::from_bps(rng.random_range(0..300_000));
-    Limits { floor, ceiling: floor + DataRate::from_bps(rng.random_range(0..8_000_000)) }
-}
-
-fn repair(rng: &mut Pcg64Mcg) -> RepairChoice {
-    let scheme = match rng.random_range(0..5) {
-        0 => Scheme::parity(5).unwrap(),
-        1 => Scheme::interleaved(4, 4).unwrap(),
-        2 => Scheme::reed_solomon(20, 5).unwrap(),
-        3 => return RepairChoice::Fixed(Protection::Off),
-        _ => return RepairChoice::Controller,
-    };
-    RepairChoice::Fixed(scheme.into())
-}
-
-fn params(rng: &mut Pcg64Mcg) -> SessionParams {
-    let interval = [None, Some(0), Some(20), Some(60_000)][rng.random_range(0..4)];
-    SessionParams {
-        profile: if rng.random_bool(0.3) { Profile::Avp } else { Profile::Avpf },
-        rtcp_interval: interval.map(TimeDelta::from_millis),
-        ..SessionParams::default()
-    }
-}
-
-fn playout(rng: &mut Pcg64Mcg) -> (Option<TimeDelta>, Option<AdaptivePlayout>) {
-    let most = TimeDelta::from_millis(rng.random_range(0..600));
-    match rng.random_range(0..3) {
-        0 => (None, None),
-        1 => (Some(most), None),
-        _ => (None, Some(AdaptivePlayout::up_to(most))),
-    }
 }
 
 impl Call {
