@@ -3,37 +3,37 @@
 use super::*;
 
 /// An end over either carrier.
-pub enum End {
+pub(crate) enum End {
     Udp(Box<Endpoint>),
     Dccp(Box<DccpEnd>),
 }
 
 impl End {
-    pub fn endpoint(&mut self) -> &mut Endpoint {
+    pub(crate) fn endpoint(&mut self) -> &mut Endpoint {
         match self {
             Self::Udp(e) => e,
             Self::Dccp(e) => e.endpoint_mut(),
         }
     }
-    pub fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn poll_timeout(&mut self, now: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Udp(e) => e.poll_timeout(now),
             Self::Dccp(e) => e.poll_timeout(now),
         }
     }
-    pub fn handle_timeout(&mut self, now: Timestamp) {
+    pub(crate) fn handle_timeout(&mut self, now: Timestamp) {
         match self {
             Self::Udp(e) => e.handle_timeout(now),
             Self::Dccp(e) => e.handle_timeout(now),
         }
     }
-    pub fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<(u32, Ecn)> {
+    pub(crate) fn poll_transmit(&mut self, now: Timestamp, out: &mut Vec<u8>) -> Option<(u32, Ecn)> {
         match self {
             Self::Udp(e) => e.poll_transmit(now, out).map(|t| (t.payload, t.ecn)),
             Self::Dccp(e) => e.poll_transmit(now, out).map(|t| (t.transmit.payload, t.transmit.ecn)),
         }
     }
-    pub fn handle_datagram(&mut self, now: Timestamp, f: &Flying) {
+    pub(crate) fn handle_datagram(&mut self, now: Timestamp, f: &Flying) {
         match self {
             Self::Udp(e) => {
                 e.handle_datagram(now, &Datagram { payload: f.payload, ..Datagram::new(&f.bytes, f.ecn) });
@@ -44,13 +44,13 @@ impl End {
             }
         }
     }
-    pub fn set_paused(&mut self, paused: bool) {
+    pub(crate) fn set_paused(&mut self, paused: bool) {
         match self {
             Self::Udp(e) => e.set_paused(paused),
             Self::Dccp(e) => e.set_paused(paused),
         }
     }
-    pub fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         match self {
             Self::Udp(e) => e.leave(),
             Self::Dccp(e) => e.leave(),

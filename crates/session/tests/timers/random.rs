@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub fn source(rng: &mut Pcg64Mcg, now: Timestamp) -> (Source, MediaKind) {
+pub(crate) fn source(rng: &mut Pcg64Mcg, now: Timestamp) -> (Source, MediaKind) {
     match rng.random_range(0..4) {
         0 => (PerfectCodec::packets(DataSize::from_bytes(1_000), now).into(), MediaKind::Video),
         1 => (AudioSource::new(AudioConfig::default(), now, rng.random()).unwrap().into(), MediaKind::Audio),
@@ -10,12 +10,12 @@ pub fn source(rng: &mut Pcg64Mcg, now: Timestamp) -> (Source, MediaKind) {
     }
 }
 
-pub fn limits(rng: &mut Pcg64Mcg) -> Limits {
+pub(crate) fn limits(rng: &mut Pcg64Mcg) -> Limits {
     let floor = DataRate::from_bps(rng.random_range(0..300_000));
     Limits { floor, ceiling: floor + DataRate::from_bps(rng.random_range(0..8_000_000)) }
 }
 
-pub fn repair(rng: &mut Pcg64Mcg) -> RepairChoice {
+pub(crate) fn repair(rng: &mut Pcg64Mcg) -> RepairChoice {
     let scheme = match rng.random_range(0..5) {
         0 => Scheme::parity(5).unwrap(),
         1 => Scheme::interleaved(4, 4).unwrap(),
@@ -26,7 +26,7 @@ pub fn repair(rng: &mut Pcg64Mcg) -> RepairChoice {
     RepairChoice::Fixed(scheme.into())
 }
 
-pub fn params(rng: &mut Pcg64Mcg) -> SessionParams {
+pub(crate) fn params(rng: &mut Pcg64Mcg) -> SessionParams {
     let interval = [None, Some(0), Some(20), Some(60_000)][rng.random_range(0..4)];
     SessionParams {
         profile: if rng.random_bool(0.3) { Profile::Avp } else { Profile::Avpf },
@@ -35,7 +35,7 @@ pub fn params(rng: &mut Pcg64Mcg) -> SessionParams {
     }
 }
 
-pub fn playout(rng: &mut Pcg64Mcg) -> (Option<TimeDelta>, Option<AdaptivePlayout>) {
+pub(crate) fn playout(rng: &mut Pcg64Mcg) -> (Option<TimeDelta>, Option<AdaptivePlayout>) {
     let most = TimeDelta::from_millis(rng.random_range(0..600));
     match rng.random_range(0..3) {
         0 => (None, None),
