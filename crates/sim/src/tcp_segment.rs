@@ -42,6 +42,8 @@ pub struct TcpSegment {
     pub len: u32,
     /// Distinguishes the connections between two agents, as ports do.
     pub connection: u32,
+    /// Accurate ECN: segments received with a CE mark, modulo 8 (the ACE field of RFC 9768, section 3.2.2).
+    pub ace: u8,
     /// Number of blocks used in [`Self::sack`].
     pub sack_count: u8,
     /// Opens a connection.
@@ -50,7 +52,7 @@ pub struct TcpSegment {
     pub is_ack: bool,
     /// Ends a transfer, and so is acknowledged at once.
     pub is_push: bool,
-    /// ECN-Echo (RFC 3168, section 6.1).
+    /// ECN-Echo (RFC 3168, section 6.1; of the last segment with DCTCP, RFC 8257, section 3.2).
     pub is_ece: bool,
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub is_cwr: bool,

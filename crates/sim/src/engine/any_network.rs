@@ -71,7 +71,13 @@ fn any_flow() -> impl Strategy<Value = Flow> {
 fn ends(flow: &Flow) -> (Endpoint, Endpoint) {
     let variant = Variant::ALL[flow.seed as usize % Variant::ALL.len()];
     let tcp = |workload| {
-        let c = TcpConfig { ecn: flow.seed & 2 == 0, sack: flow.seed & 12 != 0, ..TcpConfig::of(variant) };
+        let c = TcpConfig {
+            ecn: if flow.seed & 2 == 0 { variant.with_ecn() } else { variant.ecn() },
+            sack: flow.seed & 12 != 0 || variant.models_path(),
+            hystart: flow.seed & 64 == 0,
+            prr: flow.seed & 12 != 0 && flow.seed & 128 == 0,
+            ..TcpConfig::of(variant)
+        };
         let sender = Sender::new(c, workload).expect("valid");
         (Endpoint::TcpSender(Box::new(sender)), Endpoint::TcpReceiver(Receiver::new(c).expect("valid")))
     };

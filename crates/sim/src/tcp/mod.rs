@@ -3,13 +3,18 @@
 //! A connection carries data in one direction. The sender implements slow start, congestion avoidance, fast retransmit
 //! and fast recovery (RFC 5681) with loss recovery by SACK (RFC 6675) or without (RFC 6582), limited transmit
 //! (RFC 3042), a retransmission timer (RFC 6298), an initial window of ten segments (RFC 6928) and, optionally, ECN
-//! (RFC 3168). The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is one of those
-//! in [`avoidance`]. Short flows, each on its own connection, are handled by two agents in all ([`ShortFlows`]).
+//! (RFC 3168, RFC 8257 or RFC 9768: [`EcnFeedback`]), HyStart++ (RFC 9406) and proportional rate reduction (RFC 6937).
+//! The receiver delays its acknowledgements (RFC 5681, section 4.2). Congestion avoidance is one of those in
+//! [`avoidance`]; those that model the path also pace. Short flows, each on its own connection, are handled by two
+//! agents in all ([`ShortFlows`]).
 //!
-//! Left out: urgent data, flow control by a slow reader, Nagle's algorithm, D-SACK, path MTU changes, and bytes:
-//! segments carry ranges of sequence numbers only.
+//! Left out: urgent data, flow control by a slow reader, Nagle's algorithm, D-SACK, RACK-TLP (RFC 8985), path MTU
+//! changes, and bytes: segments carry ranges of sequence numbers only.
 
 pub mod avoidance;
+mod delivery;
+mod ecn;
+mod hystart;
 mod pool;
 mod receiver;
 mod rto;
@@ -22,6 +27,7 @@ mod workload;
 
 pub use crate::tcp_segment::{SackBlock, TcpSegment};
 pub use avoidance::Variant;
+pub use ecn::EcnFeedback;
 pub use receiver::{Receiver, ReceiverStats};
 pub use sender::{Sender, SenderStats};
 pub use short::{ShortFlows, ShortReceiver, ShortSender, ShortStats};
@@ -45,8 +51,14 @@ pub struct TcpConfig {
     pub sack: bool,
     /// Timestamps (RFC 7323): 12 more bytes per segment, and a round-trip time sample from each acknowledgement.
     pub timestamps: bool,
-    /// ECN (RFC 3168): data is sent as ECT(0), and marks halve the window.
-    pub ecn: bool,
+    /// ECN, and how the receiver reports marks.
+    pub ecn: EcnFeedback,
+    /// Whether slow start ends when the round-trip time rises (HyStart++, RFC 9406).
+    pub hystart: bool,
+    /// Whether the window falls in proportion to deliveries during fast recovery (RFC 6937).
+    pub prr: bool,
+    /// Seed of the random numbers of those algorithms that use any.
+    pub seed: u64,
     /// Whether each transfer begins with a SYN.
     pub handshake: bool,
     /// Segments per acknowledgement: 2, or 1 to acknowledge each (RFC 5681, section 4.2).
@@ -68,7 +80,10 @@ impl Default for TcpConfig {
             initial_ssthresh: None,
             sack: true,
             timestamps: true,
-            ecn: false,
+            ecn: EcnFeedback::Off,
+            hystart: false,
+            prr: false,
+            seed: 0,
             handshake: true,
             ack_every: 2,
             ack_delay: TimeDelta::from_millis(200),
@@ -97,9 +112,9 @@ impl fmt::Display for TcpConfigError {
 impl std::error::Error for TcpConfigError {}
 
 impl TcpConfig {
-    /// The defaults with another algorithm.
+    /// The defaults with another algorithm, and the ECN that it needs.
     pub fn of(variant: Variant) -> Self {
-        Self { variant, ..Self::default() }
+        Self { variant, ecn: variant.ecn(), ..Self::default() }
     }
 
     /// Checks every field. Errors: the first invalid one.
@@ -120,10 +135,24 @@ impl TcpConfig {
         if self.min_rto <= TimeDelta::ZERO || self.min_rto > TimeDelta::from_secs(60) {
             return error("min_rto", self.min_rto.to_string(), "above 0 and at most 60 s");
         }
+        if self.prr && !self.sack {
+            return error("prr", "true".into(), "false without SACK");
+        }
+        if self.variant.models_path() && !self.sack {
+            return error("sack", "false".into(), "true: the algorithm counts what was delivered");
+        }
+        if !self.ecn_fits() {
+            return error("ecn", format!("{:?}", self.ecn), "the feedback that the algorithm reads");
+        }
         let window = self.receive_window.as_bytes();
         if !(u64::from(self.mss)..=1 << 30).contains(&window) {
             return error("receive_window", self.receive_window.to_string(), "one segment to 1 GiB");
         }
         Ok(())
+    }
+
+    /// Whether the algorithm can use the configured feedback: scalable ones need that of their own.
+    fn ecn_fits(&self) -> bool {
+        [self.variant.ecn(), self.variant.with_ecn()].contains(&self.ecn)
     }
 }

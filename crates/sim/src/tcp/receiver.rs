@@ -1,5 +1,6 @@
 //! The receiving end: reassembly, acknowledgements and SACK blocks.
 
+use super::ecn::MarkEcho;
 use super::{TcpConfig, TcpConfigError};
 use crate::agent::Agent;
 use crate::packet::{Body, Packet};
@@ -25,8 +26,9 @@ pub struct Receiver {
     /// The timestamp to echo (RFC 7323, section 4.3).
     echo: Timestamp,
     last_ack: u64,
-    /// Whether a CE mark was received and the sender has not yet confirmed it (RFC 3168, section 6.1.3).
-    congestion: bool,
+    marks: MarkEcho,
+    /// DCTCP: what was waiting when the mark changed is acknowledged first, up to this byte and with this mark.
+    before: Option<(u64, bool)>,
     stats: ReceiverStats,
 }
 
@@ -61,7 +63,8 @@ impl Receiver {
             syn_ack: false,
             echo: Timestamp::ZERO,
             last_ack: 0,
-            congestion: false,
+            marks: MarkEcho::default(),
+            before: None,
             stats: ReceiverStats::default(),
         })
     }
@@ -161,12 +164,12 @@ impl Agent for Receiver {
         if segment.is_ack {
             return;
         }
-        if segment.is_cwr {
-            self.congestion = false;
-        }
-        if packet.ecn == Ecn::Ce {
-            self.stats.marked += 1;
-            self.congestion = true;
+        let is_marked = packet.ecn == Ecn::Ce;
+        self.stats.marked += u64::from(is_marked);
+        let previous = self.marks.is_congested();
+        if self.marks.on_segment(self.config.ecn, is_marked, segment.is_cwr) && self.waiting > 0 {
+            self.before = Some((self.next, previous));
+            (self.waiting, self.ack_at) = (0, None);
         }
         self.on_segment(now, segment);
     }
@@ -185,20 +188,21 @@ impl Agent for Receiver {
 
     #[inline]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
-        if !self.ack_now {
+        let before = self.before.take();
+        if before.is_none() && !self.ack_now {
             return false;
         }
         let mut s = TcpSegment {
-            ack: self.next,
+            ack: before.map_or(self.next, |(end, _)| end),
             timestamp: now,
             echo: self.echo,
             window: self.config.receive_window.as_bytes(),
             is_syn: self.syn_ack,
             is_ack: true,
-            is_ece: self.config.ecn && self.congestion,
             has_timestamps: self.config.timestamps,
             ..TcpSegment::default()
         };
+        self.marks.write(self.config.ecn, before.map(|(_, mark)| mark), &mut s);
         if self.config.sack && !self.ranges.is_empty() {
             let n = self.ranges.len().min(s.sack.len());
             s.sack[..n].copy_from_slice(&self.ranges[..n]);
@@ -206,12 +210,14 @@ impl Agent for Receiver {
         }
         packet.size = s.wire_size();
         packet.body = Body::Tcp(s);
-        self.ack_now = false;
-        self.syn_ack = false;
-        self.waiting = 0;
-        self.ack_at = None;
-        self.last_ack = self.next;
+        self.last_ack = s.ack;
         self.stats.acks += 1;
+        if before.is_none() {
+            self.ack_now = false;
+            self.syn_ack = false;
+            self.waiting = 0;
+            self.ack_at = None;
+        }
         true
     }
 }

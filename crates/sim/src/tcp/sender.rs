@@ -1,10 +1,15 @@
-//! The sending end: connections, acknowledgements and growth. Loss recovery is in `loss.rs`, transfers are in
-//! `transfer.rs`.
+//! The sending end: connections and acknowledgements. Growth is in `growth.rs`, loss recovery in `loss.rs` and `prr.rs`,
+//! what algorithms that model the path need in `model.rs`, transfers in `transfer.rs`.
 
+mod growth;
 mod loss;
+mod model;
+mod prr;
 mod transfer;
 
-use super::avoidance::{AckInfo, Avoidance, CongestionAvoidance, Window};
+use super::avoidance::{Avoidance, CongestionAvoidance, Window};
+use super::ecn::{EcnFeedback, MarkCount};
+use super::hystart::HyStart;
 use super::rto::Rto;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
 use super::workload::{Transfers, Workload};
@@ -13,8 +18,10 @@ use crate::agent::Agent;
 use crate::packet::{Body, Packet};
 use crate::tcp_segment::TcpSegment;
 use loss::Kind;
+use model::Model;
+use prr::Prr;
 use transfer::initial_window;
-use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// Counters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -100,6 +107,15 @@ pub struct Sender {
     /// ECN: an echo below this is not new; and the next data segment signals the reduction.
     ecn_point: u64,
     signal_cwr: bool,
+    /// Marks that the receiver has counted.
+    marks: MarkCount,
+    hystart: HyStart,
+    prr: Prr,
+    /// For algorithms that model the path.
+    model: Option<Box<Model>>,
+    /// The earliest time of the next segment, for algorithms that pace, and whether one waits for it.
+    next_send: Timestamp,
+    paced_until: Option<Timestamp>,
     syn_lost: bool,
     /// The next transfer: its time and size in bytes.
     coming: Option<(Timestamp, u64)>,
@@ -117,11 +133,12 @@ impl Sender {
     pub fn new(config: TcpConfig, workload: Workload) -> Result<Self, TcpConfigError> {
         config.check()?;
         let transfers = Transfers::new(workload)?;
+        let window = initial_window(&config);
         Ok(Self {
             stream: transfers.stream(),
             transfers,
-            window: initial_window(&config),
-            avoidance: Avoidance::new(config.variant),
+            window,
+            avoidance: Avoidance::new(config.variant, &window, Timestamp::ZERO, config.seed),
             rto: Rto::new(config.min_rto),
             config,
             phase: Phase::Idle,
@@ -142,6 +159,12 @@ impl Sender {
             sample_at: 0,
             ecn_point: 0,
             signal_cwr: false,
+            marks: MarkCount::default(),
+            hystart: HyStart::default(),
+            prr: Prr::default(),
+            model: None,
+            next_send: Timestamp::ZERO,
+            paced_until: None,
             syn_lost: false,
             coming: None,
             began: Timestamp::ZERO,
@@ -181,9 +204,11 @@ impl Sender {
             self.stats.ignored += 1;
             return;
         }
+        self.check_application();
         self.refill(now);
         let acked = s.ack - self.una;
         let was_limited = self.pipe + self.window.mss > self.window.cwnd;
+        let sacked_before = self.board.sacked();
         let mut news = 0;
         if self.config.sack {
             for &block in s.sack_blocks() {
@@ -203,7 +228,7 @@ impl Sender {
             }
             rtt = self.take_rtt(now, s);
             if self.phase == Phase::Opening {
-                self.open();
+                self.open(now);
                 self.timer = None;
                 self.pipe = 0;
                 return;
@@ -220,12 +245,25 @@ impl Sender {
         if news > 0 || (!self.config.sack && acked == 0 && !s.is_syn && self.una < self.high) {
             self.dup_acks += 1;
         }
-        // Once per window: the answer to the first segment after the reduction, which informs the receiver, arrives
-        // later.
-        let reduces = s.is_ece && self.config.ecn && self.una > self.ecn_point && self.phase == Phase::Open;
-        if reduces {
-            self.on_ecn_echo();
+        if self.model.is_some() {
+            return self.on_ack_by_model(now, s, was_limited);
         }
+        let delivered = (acked + self.board.sacked()).saturating_sub(sacked_before);
+        let reduces = match self.config.ecn {
+            EcnFeedback::Off => false,
+            // Once per window: the answer to the first segment after the reduction, which informs the receiver,
+            // arrives later.
+            EcnFeedback::Classic => {
+                let reduces = s.is_ece && self.una > self.ecn_point && self.phase == Phase::Open;
+                if reduces {
+                    self.on_ecn_echo();
+                }
+                reduces
+            }
+            EcnFeedback::Dctcp | EcnFeedback::Accurate => {
+                self.count_marks(s, delivered, &self.ack_info(now, acked, rtt, was_limited))
+            }
+        };
         match self.phase {
             Phase::Open => {
                 if self.dup_acks as usize >= DUP_THRESH || self.board.lost_below(self.window.mss) > self.una {
@@ -248,41 +286,8 @@ impl Sender {
             Phase::Idle | Phase::Opening => {}
         }
         self.count_pipe();
-    }
-
-    /// The round-trip time sample in an acknowledgement of new data; one per round trip is passed to the timer.
-    fn take_rtt(&mut self, now: Timestamp, s: &TcpSegment) -> Option<TimeDelta> {
-        let rtt = if self.config.timestamps {
-            Some(now.saturating_since(s.echo))
-        } else {
-            self.timed.filter(|&(end, _)| s.ack >= end).map(|(_, sent)| now.saturating_since(sent))
-        };
-        if !self.config.timestamps && rtt.is_some() {
-            self.timed = None;
-        }
-        if let Some(rtt) = rtt
-            && s.ack >= self.sample_at
-        {
-            self.rto.on_sample(rtt);
-            self.sample_at = self.high + 1;
-        }
-        rtt
-    }
-
-    #[inline]
-    fn ack_info(&self, now: Timestamp, acked: u64, rtt: Option<TimeDelta>, was_limited: bool) -> AckInfo {
-        let srtt = self.rto.srtt().unwrap_or_default();
-        AckInfo { now, acked, rtt, srtt, una: self.una, high: self.high, was_limited }
-    }
-
-    #[inline]
-    fn grow(&mut self, ack: &AckInfo) {
-        if !ack.was_limited {
-            self.avoidance.on_application_limited(ack.now);
-        } else if self.window.cwnd < self.window.ssthresh {
-            self.avoidance.slow_start(&mut self.window, ack);
-        } else {
-            self.avoidance.on_ack(&mut self.window, ack);
+        if self.config.prr && self.phase == Phase::Recovery {
+            self.window.cwnd = self.prr.window(delivered, self.pipe, self.window.ssthresh, self.window.mss);
         }
     }
 }
@@ -302,9 +307,10 @@ impl Agent for Sender {
 
     fn on_timeout(&mut self, now: Timestamp) {
         self.begin_if_due(now);
+        self.check_application();
         self.refill(now);
         if self.timer.is_some_and(|t| t <= now) {
-            self.on_retransmission_timeout();
+            self.on_retransmission_timeout(now);
         }
     }
 
@@ -313,7 +319,11 @@ impl Agent for Sender {
         if self.stream.is_some() && self.next >= self.limit {
             return self.next_made().into_iter().chain(self.timer).min();
         }
-        self.timer.or(self.coming.map(|(at, _)| at))
+        let next = self.timer.or(self.coming.map(|(at, _)| at));
+        match self.paced_until {
+            None => next,
+            Some(at) => Some(next.map_or(at, |t| t.min(at))),
+        }
     }
 
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
@@ -338,13 +348,20 @@ impl Agent for Sender {
                 self.timer = Some(now + self.rto.rto());
             }
             Phase::Open | Phase::Recovery | Phase::Loss => {
+                self.paced_until = None;
                 let Some((start, len, kind)) = self.choose() else { return false };
+                if self.config.variant.paces() {
+                    if self.waits_for_pacer(now) {
+                        return false;
+                    }
+                    self.pace(now, len);
+                }
                 self.sent(now, start, len, kind);
                 s.seq = start;
                 s.len = len as u32;
                 s.is_push = start + len == self.limit && self.stream.is_none();
-                if self.config.ecn && kind == Kind::New {
-                    packet.ecn = Ecn::Ect0;
+                if kind == Kind::New {
+                    packet.ecn = self.config.ecn.codepoint();
                     s.is_cwr = std::mem::take(&mut self.signal_cwr);
                 }
             }

@@ -7,9 +7,11 @@ use weir_path::queue::{codel, drop_tail, dualpi2, fq_codel, pie, red};
 use weir_path::{Discipline, Limit, LinkConfig};
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
+mod models;
 mod network;
 mod queue_disciplines;
 mod random;
+mod scalable;
 
 const MSS: u64 = 1_000;
 

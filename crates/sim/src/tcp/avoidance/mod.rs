@@ -1,17 +1,27 @@
 //! Congestion avoidance: growth and reduction of the window. One file per algorithm.
 
+mod bbr;
+mod bbr1;
 mod cubic;
+mod dctcp;
 mod highspeed;
 mod newreno;
+mod prague;
 mod scalable;
 mod vegas;
 
+pub use super::delivery::{LostSegment, RateSample};
+pub use bbr::Bbr;
+pub use bbr1::Bbr1;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use highspeed::{HighSpeed, decrease as highspeed_decrease, increase as highspeed_increase};
 pub use newreno::NewReno;
+pub use prague::Prague;
 pub use scalable::Scalable;
 pub use vegas::Vegas;
 
+use super::ecn::EcnFeedback;
 use weir_units::{TimeDelta, Timestamp};
 
 /// Congestion window and slow-start threshold, in bytes.
@@ -74,6 +84,47 @@ pub enum Congestion {
     Timeout,
 }
 
+/// Bytes delivered by an acknowledgement, cumulatively or selectively, and those of them with a CE mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Marks {
+    /// Bytes delivered.
+    pub delivered: u64,
+    /// Bytes of them in marked segments.
+    pub marked: u64,
+}
+
+/// The state of the connection, for algorithms that model the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Connection {
+    /// The time.
+    pub now: Timestamp,
+    /// Bytes delivered so far.
+    pub delivered: u64,
+    /// Estimate of bytes in the network.
+    pub in_flight: u64,
+    /// Whether the sender was limited by the window.
+    pub is_window_limited: bool,
+    /// Whether losses are being repaired.
+    pub in_recovery: bool,
+    /// Smoothed round-trip time.
+    pub srtt: Option<TimeDelta>,
+}
+
+/// What happens to a connection beside acknowledgements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathEvent {
+    /// The connection has been opened.
+    Open,
+    /// Fast recovery begins.
+    FastRecovery,
+    /// The retransmission timer expired.
+    Timeout,
+    /// All losses are repaired.
+    Recovered,
+    /// Data is sent after an idle time.
+    Restart,
+}
+
 /// An algorithm for the window. Loss detection and recovery are handled by the sender.
 pub trait CongestionAvoidance {
     /// New data was acknowledged while nothing is missing; called before the other methods, for any window.
@@ -93,6 +144,33 @@ pub trait CongestionAvoidance {
     /// Congestion: returns the new `ssthresh` in bytes; the sender limits it to at least 2 segments and sets `cwnd`.
     /// `flight` is what was sent and not acknowledged, excluding additions by limited transmit.
     fn on_congestion(&mut self, window: &Window, flight: u64, why: Congestion) -> u64;
+    /// Counts of marks, if the receiver counts them ([`Variant::ecn`]); called for each acknowledgement with data in
+    /// flight. Returns whether the window was reduced.
+    fn on_marks(&mut self, window: &mut Window, ack: &AckInfo, marks: &Marks) -> bool {
+        let _ = (window, ack, marks);
+        false
+    }
+    /// A rate sample, if the algorithm models the path ([`Variant::models_path`]). It then sets the window itself, and
+    /// of the methods above none is called.
+    fn on_sample(&mut self, window: &mut Window, connection: &Connection, sample: &RateSample) {
+        let _ = (window, connection, sample);
+    }
+    /// A segment was detected as lost; called before [`Self::on_sample`] of the same acknowledgement.
+    fn on_lost(&mut self, window: &mut Window, connection: &Connection, lost: &LostSegment) {
+        let _ = (window, connection, lost);
+    }
+    /// Something else happened.
+    fn on_event(&mut self, window: &mut Window, connection: &Connection, event: PathEvent) {
+        let _ = (window, connection, event);
+    }
+    /// The pacing rate in bytes a second; `None` to send at once what the window allows.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+    /// Whether rate samples are to be marked as limited by the application, since the algorithm itself holds back.
+    fn hides_samples(&self) -> bool {
+        false
+    }
 }
 
 /// The algorithms.
@@ -110,11 +188,29 @@ pub enum Variant {
     HighSpeed,
     /// Scalable TCP (Kelly, 2003).
     Scalable,
+    /// DCTCP (RFC 8257).
+    Dctcp,
+    /// TCP Prague, for L4S (RFC 9331).
+    Prague,
+    /// BBR version 1, as in Linux.
+    Bbr1,
+    /// BBR version 3 (draft-ietf-ccwg-bbr).
+    Bbr,
 }
 
 impl Variant {
     /// Every algorithm.
-    pub const ALL: [Self; 5] = [Self::NewReno, Self::Cubic, Self::Vegas, Self::HighSpeed, Self::Scalable];
+    pub const ALL: [Self; 9] = [
+        Self::NewReno,
+        Self::Cubic,
+        Self::Vegas,
+        Self::HighSpeed,
+        Self::Scalable,
+        Self::Dctcp,
+        Self::Prague,
+        Self::Bbr1,
+        Self::Bbr,
+    ];
 
     /// The name in scenarios.
     pub const fn name(self) -> &'static str {
@@ -124,7 +220,36 @@ impl Variant {
             Self::Vegas => "vegas",
             Self::HighSpeed => "highspeed",
             Self::Scalable => "scalable",
+            Self::Dctcp => "dctcp",
+            Self::Prague => "prague",
+            Self::Bbr1 => "bbr1",
+            Self::Bbr => "bbr",
         }
+    }
+    /// The ECN feedback that it needs; off for those that can do without.
+    pub const fn ecn(self) -> EcnFeedback {
+        match self {
+            Self::Dctcp => EcnFeedback::Dctcp,
+            Self::Prague => EcnFeedback::Accurate,
+            _ => EcnFeedback::Off,
+        }
+    }
+    /// The ECN feedback with ECN enabled.
+    pub const fn with_ecn(self) -> EcnFeedback {
+        match self.ecn() {
+            // The draft of BBR has no response to marks.
+            EcnFeedback::Off if self.models_path() => EcnFeedback::Off,
+            EcnFeedback::Off => EcnFeedback::Classic,
+            own => own,
+        }
+    }
+    /// Whether it sets window and pacing rate by a model of the path, made of rate samples.
+    pub const fn models_path(self) -> bool {
+        matches!(self, Self::Bbr1 | Self::Bbr)
+    }
+    /// Whether it sends at a pacing rate.
+    pub const fn paces(self) -> bool {
+        matches!(self, Self::Prague | Self::Bbr1 | Self::Bbr)
     }
     /// The algorithm with this name.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -140,16 +265,25 @@ pub(crate) enum Avoidance {
     Vegas(Vegas),
     HighSpeed(HighSpeed),
     Scalable(Scalable),
+    Dctcp(Dctcp),
+    Prague(Prague),
+    Bbr1(Box<Bbr1>),
+    Bbr(Box<Bbr>),
 }
 
 impl Avoidance {
-    pub(crate) fn new(variant: Variant) -> Self {
+    /// An algorithm for a connection that begins at `now`. `seed` is for those that draw random numbers.
+    pub(crate) fn new(variant: Variant, window: &Window, now: Timestamp, seed: u64) -> Self {
         match variant {
             Variant::NewReno => Self::NewReno(NewReno::default()),
             Variant::Cubic => Self::Cubic(Cubic::default()),
             Variant::Vegas => Self::Vegas(Vegas::default()),
             Variant::HighSpeed => Self::HighSpeed(HighSpeed::default()),
             Variant::Scalable => Self::Scalable(Scalable::default()),
+            Variant::Dctcp => Self::Dctcp(Dctcp::default()),
+            Variant::Prague => Self::Prague(Prague::default()),
+            Variant::Bbr1 => Self::Bbr1(Box::new(Bbr1::new(window, now, seed))),
+            Variant::Bbr => Self::Bbr(Box::new(Bbr::new(window, now, seed))),
         }
     }
 }
@@ -162,6 +296,10 @@ macro_rules! each {
             Self::Vegas($a) => $call,
             Self::HighSpeed($a) => $call,
             Self::Scalable($a) => $call,
+            Self::Dctcp($a) => $call,
+            Self::Prague($a) => $call,
+            Self::Bbr1($a) => $call,
+            Self::Bbr($a) => $call,
         }
     };
 }
@@ -184,5 +322,24 @@ impl CongestionAvoidance for Avoidance {
     }
     fn on_congestion(&mut self, window: &Window, flight: u64, why: Congestion) -> u64 {
         each!(self, a => a.on_congestion(window, flight, why))
+    }
+    fn on_marks(&mut self, window: &mut Window, ack: &AckInfo, marks: &Marks) -> bool {
+        each!(self, a => a.on_marks(window, ack, marks))
+    }
+    fn on_sample(&mut self, window: &mut Window, connection: &Connection, sample: &RateSample) {
+        each!(self, a => a.on_sample(window, connection, sample));
+    }
+    fn on_lost(&mut self, window: &mut Window, connection: &Connection, lost: &LostSegment) {
+        each!(self, a => a.on_lost(window, connection, lost));
+    }
+    fn on_event(&mut self, window: &mut Window, connection: &Connection, event: PathEvent) {
+        each!(self, a => a.on_event(window, connection, event));
+    }
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        each!(self, a => a.pacing_rate())
+    }
+    fn hides_samples(&self) -> bool {
+        each!(self, a => a.hides_samples())
     }
 }

@@ -1,5 +1,6 @@
 //! Loss recovery: the window's reduction, fast recovery, the timeout, and the choice of the next segment.
 
+use super::prr::Prr;
 use super::{Phase, Sender};
 use crate::tcp::SackBlock;
 use crate::tcp::avoidance::{Congestion, CongestionAvoidance};
@@ -35,14 +36,20 @@ impl Sender {
 
     /// RFC 6675, section 5, step 4; RFC 6582, section 3.2, steps 2 and 3.
     pub(super) fn enter_recovery(&mut self) {
-        self.stats.recoveries += 1;
-        self.phase = Phase::Recovery;
-        self.recovery_point = self.high;
+        self.start_recovery();
         self.reduce(Congestion::Loss);
         self.window.cwnd = self.window.ssthresh;
         if !self.config.sack {
             self.window.cwnd += DUP_THRESH as u64 * self.window.mss;
         }
+        self.prr = Prr::begin(self.high - self.una);
+    }
+
+    /// Fast recovery without a change of the window.
+    pub(super) fn start_recovery(&mut self) {
+        self.stats.recoveries += 1;
+        self.phase = Phase::Recovery;
+        self.recovery_point = self.high;
         self.ecn_point = self.high;
         self.high_rxt = self.una;
         self.rescued = false;
@@ -53,6 +60,9 @@ impl Sender {
         if self.una >= self.recovery_point {
             self.phase = Phase::Open;
             self.resend_first = false;
+            if self.config.prr {
+                self.window.cwnd = self.window.ssthresh;
+            }
             if !self.config.sack {
                 // RFC 6582, section 3.2, step 3, option 1.
                 let flight = self.high - self.una;
@@ -87,7 +97,7 @@ impl Sender {
         };
     }
 
-    pub(super) fn on_retransmission_timeout(&mut self) {
+    pub(super) fn on_retransmission_timeout(&mut self, now: Timestamp) {
         self.stats.timeouts += 1;
         self.timer = None;
         self.timed = None;
@@ -98,11 +108,14 @@ impl Sender {
             return;
         }
         // RFC 5681, section 3.1: the threshold stays if the same segment times out again.
-        if self.rto.backoffs() == 0 || self.phase != Phase::Loss {
-            self.reduce(Congestion::Timeout);
+        let is_first = self.rto.backoffs() == 0 || self.phase != Phase::Loss;
+        if !self.time_out_model(now) {
+            if is_first {
+                self.reduce(Congestion::Timeout);
+            }
+            self.window.cwnd = self.window.mss;
         }
         self.rto.back_off();
-        self.window.cwnd = self.window.mss;
         self.phase = Phase::Loss;
         self.recovery_point = self.high;
         self.ecn_point = self.high;
@@ -191,6 +204,10 @@ impl Sender {
                 (_, Phase::Recovery) => self.high_rxt = self.high_rxt.max(end),
                 _ => self.next = end,
             }
+        }
+        self.sent_by_model(now, start, len);
+        if self.phase == Phase::Recovery {
+            self.prr.on_sent(len);
         }
         self.pipe += len;
         self.resend_first = false;

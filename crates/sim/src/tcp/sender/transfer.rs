@@ -1,6 +1,6 @@
 //! Transfers: how each begins on a connection, gets its data, and ends.
 
-use super::{Phase, Sender};
+use super::{HyStart, Model, Phase, Sender};
 use crate::tcp::TcpConfig;
 use crate::tcp::avoidance::{Avoidance, CongestionAvoidance, Window};
 use crate::tcp::rto::Rto;
@@ -34,16 +34,23 @@ impl Sender {
         let goes_on = self.stats.transfers > 0 && self.transfers.is_persistent();
         if goes_on {
             self.avoidance.on_application_limited(now);
+            if let Some(model) = &mut self.model {
+                model.restart();
+            }
             // RFC 5681, section 4.1; the last acknowledgement was received no earlier than the segment that it answers
             // was sent.
-            if now.saturating_since(self.idle_since) > self.rto.rto() {
+            if self.model.is_none() && now.saturating_since(self.idle_since) > self.rto.rto() {
                 self.window.cwnd = self.window.cwnd.min(initial_window(&self.config).cwnd);
             }
         } else {
             self.window = initial_window(&self.config);
-            self.avoidance = Avoidance::new(self.config.variant);
+            let seed = self.config.seed.wrapping_add(self.stats.transfers);
+            self.avoidance = Avoidance::new(self.config.variant, &self.window, now, seed);
+            self.model = self.config.variant.models_path().then(Box::<Model>::default);
             self.rto = Rto::new(self.config.min_rto);
             self.signal_cwr = false;
+            self.hystart = HyStart::default();
+            self.next_send = now;
         }
         let opens = self.config.handshake && !goes_on;
         self.board.clear();
@@ -51,6 +58,7 @@ impl Sender {
         self.timed = None;
         self.syn_lost = false;
         self.resend_first = false;
+        self.paced_until = None;
         self.pipe = 0;
         self.began = now;
         self.next = self.high;
@@ -84,8 +92,9 @@ impl Sender {
     }
 
     /// The handshake has completed.
-    pub(super) fn open(&mut self) {
+    pub(super) fn open(&mut self, now: Timestamp) {
         self.phase = Phase::Open;
+        self.open_model(now);
         if self.syn_lost {
             // RFC 5681, section 3.1: a lost SYN makes the initial window one segment.
             self.window.cwnd = self.window.mss;

@@ -49,14 +49,23 @@ fn a_bulk_flow_fills_the_link() {
                 let ecn_threshold = Limit::Size(DataSize::from_bytes(40_000));
                 path.discipline = Discipline::DropTail(drop_tail::Config { ecn_threshold });
             }
-            let (mut sim, pairs) = net(path, &[(TcpConfig { ecn, ..TcpConfig::of(variant) }, Workload::Bulk, 0)]);
+            let (mut sim, pairs) = net(
+                path,
+                &[(
+                    TcpConfig { ecn: if ecn { variant.with_ecn() } else { variant.ecn() }, ..TcpConfig::of(variant) },
+                    Workload::Bulk,
+                    0,
+                )],
+            );
             assert_eq!(sim.run_until(Timestamp::from_secs(120)), Outcome::Reached);
             // The share of data in 2 Mbit/s is 1448/1500.
             let share = delivered(&sim, pairs[0].1) * 8.0 / (120.0 * 2e6 * 1_448.0 / 1_500.0);
             let s = sender(&sim, pairs[0].0).stats();
-            assert!((0.97..=1.0).contains(&share), "{variant:?} ecn {ecn}: {share} {s:?}");
+            // BBR paces at 99 %, and holds back for 0.2 s of each 5 or 10 s.
+            let least = if variant.models_path() { 0.95 } else { 0.97 };
+            assert!((least..=1.0).contains(&share), "{variant:?} ecn {ecn}: {share} {s:?}");
             assert!(s.timeouts <= 1, "{variant:?} ecn {ecn}: {s:?}");
-            if variant == Variant::Vegas {
+            if variant == Variant::Vegas || variant.models_path() {
                 assert_eq!((s.recoveries, s.ecn_reductions), (0, 0), "it leaves the queue almost empty");
             } else if ecn {
                 assert!(s.ecn_reductions > 3, "{variant:?}: {s:?}");

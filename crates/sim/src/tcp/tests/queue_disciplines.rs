@@ -24,6 +24,7 @@ fn run(discipline: Discipline, mbps: u64, variant: Variant, ecn: bool) -> Run {
     let forward = LinkConfig { limit: Limit::Time(TimeDelta::from_secs(1)), discipline, ..reverse.clone() };
     let mut sim = Simulator::with_observer(5, StreamHash::default());
     let route = point_to_point(&mut sim, &DuplexConfig { forward, reverse }).expect("valid");
+    let ecn = if ecn { variant.with_ecn() } else { variant.ecn() };
     let config = TcpConfig { ecn, ..TcpConfig::of(variant) };
     let sender = Sender::new(config, Workload::Bulk).expect("valid");
     let a = sim.add_agent(Endpoint::TcpSender(Box::new(sender)), Timestamp::ZERO);

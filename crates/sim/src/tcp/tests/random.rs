@@ -5,7 +5,7 @@ use super::*;
 fn any_segment() -> impl Strategy<Value = (TcpSegment, u8, i64)> {
     let number = || prop_oneof![0u64..30_000, any::<u64>()];
     let block = (number(), number()).prop_map(|(start, end)| SackBlock { start, end });
-    let header = (number(), number(), number(), any::<u32>(), any::<u8>(), any::<[bool; 7]>());
+    let header = (number(), number(), number(), any::<u32>(), any::<u8>(), any::<[bool; 8]>());
     (header, [block.clone(), block.clone(), block], any::<i64>(), any::<u8>(), 0i64..2_000).prop_map(
         |((seq, ack, window, len, sack_count, f), sack, echo, ecn, ms)| {
             let len = if len % 4 == 0 { len } else { len % 3_000 };
@@ -25,6 +25,7 @@ fn any_segment() -> impl Strategy<Value = (TcpSegment, u8, i64)> {
                 is_ece: f[4],
                 is_cwr: f[5],
                 has_timestamps: f[6],
+                ace: if f[7] { 255 } else { (ack % 8) as u8 },
             };
             (s, ecn, ms)
         },
@@ -61,8 +62,12 @@ proptest! {
     #[test]
     fn random_segments_neither_panic_nor_loop(
         segments in prop::collection::vec(any_segment(), 1..200), sack: bool, ecn: bool, timestamps: bool, handshake: bool, variant in any_variant(),
+        hystart: bool, prr: bool,
     ) {
-        let c = TcpConfig { variant, sack, ecn, timestamps, handshake, receive_window: DataSize::from_bytes(200_000), ..config() };
+        let sack = sack || variant.models_path();
+        let ecn = if ecn { variant.with_ecn() } else { variant.ecn() };
+        let prr = prr && sack;
+        let c = TcpConfig { variant, sack, ecn, hystart, prr, timestamps, handshake, receive_window: DataSize::from_bytes(200_000), ..config() };
         let size = Distribution::Constant { value: 20_000.0 };
         let workload = Workload::OnOff { size, off: Distribution::Constant { value: 0.0 }, starts_on: false, persistent: false, seed: 1 };
         let mut s = Sender::new(c, workload).expect("valid");
@@ -84,8 +89,9 @@ proptest! {
     }
 
     #[test]
-    fn any_pattern_of_loss_is_repaired(lose in prop::collection::vec(0u64..150, 0..60), sack: bool, variant in any_variant(), timestamps: bool, every in 1u32..3) {
-        let c = TcpConfig { variant, sack, timestamps, ack_every: every, handshake: true, ..config() };
+    fn any_pattern_of_loss_is_repaired(lose in prop::collection::vec(0u64..150, 0..60), sack: bool, variant in any_variant(), timestamps: bool, every in 1u32..3, prr: bool) {
+        let sack = sack || variant.models_path();
+        let c = TcpConfig { sack, prr: prr && sack, ecn: variant.ecn(), variant, timestamps, ack_every: every, handshake: true, ..config() };
         let size = DataSize::from_bytes(120 * MSS + 17);
         let mut w = Wire::new(c, Workload::Transfer { size }, &lose);
         w.run(Timestamp::from_secs(20_000));

@@ -1,0 +1,129 @@
+//! Algorithms that model the path: rate samples, losses and events for them, and pacing.
+
+use super::{Phase, Sender};
+use crate::tcp::avoidance::{CongestionAvoidance, Connection, PathEvent};
+use crate::tcp::delivery::Delivery;
+use crate::tcp::scoreboard::DUP_THRESH;
+use crate::tcp_segment::TcpSegment;
+use weir_units::{TimeDelta, Timestamp};
+
+/// The sampler of a connection whose algorithm models the path.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Model {
+    delivery: Delivery,
+    /// Whether the algorithm knows a round-trip time.
+    is_open: bool,
+}
+
+impl Model {
+    pub(super) fn restart(&mut self) {
+        self.delivery.restart();
+    }
+    fn connection(&self, sender: &Sender, now: Timestamp, is_window_limited: bool) -> Connection {
+        Connection {
+            now,
+            delivered: self.delivery.delivered(),
+            in_flight: sender.pipe,
+            is_window_limited,
+            in_recovery: matches!(sender.phase, Phase::Recovery | Phase::Loss),
+            srtt: sender.rto.srtt(),
+        }
+    }
+}
+
+impl Sender {
+    /// Passes an event to an algorithm that models the path; returns whether it is one.
+    pub(super) fn inform(&mut self, now: Timestamp, event: PathEvent) -> bool {
+        let Some(model) = &self.model else { return false };
+        let c = model.connection(self, now, false);
+        self.avoidance.on_event(&mut self.window, &c, event);
+        true
+    }
+
+    /// The connection has a round-trip time.
+    pub(super) fn open_model(&mut self, now: Timestamp) {
+        let is_known = self.rto.srtt().is_some();
+        if let Some(model) = self.model.as_mut().filter(|m| is_known && !m.is_open) {
+            model.is_open = true;
+            self.inform(now, PathEvent::Open);
+        }
+    }
+
+    /// CheckIfApplicationLimited().
+    pub(super) fn check_application(&mut self) {
+        let is_limited = self.phase == Phase::Open && self.high >= self.limit && self.pipe < self.window.cwnd;
+        if let Some(model) = self.model.as_mut().filter(|_| is_limited) {
+            model.delivery.limit_by_application(self.pipe);
+        }
+    }
+
+    /// Processes an acknowledgement after the scoreboard has taken it in.
+    pub(super) fn on_ack_by_model(&mut self, now: Timestamp, s: &TcpSegment, was_limited: bool) {
+        self.open_model(now);
+        let Some(mut model) = self.model.take() else { return };
+        let mut rs = model.delivery.on_ack(now, self.una, s.sack_blocks());
+        let mut lost_below = self.board.lost_below(self.window.mss);
+        if self.dup_acks as usize >= DUP_THRESH {
+            lost_below = lost_below.max(self.una + 1);
+        }
+        self.count_pipe();
+        let c = model.connection(self, now, was_limited);
+        let has_recovered = c.in_recovery && self.una >= self.recovery_point;
+        if has_recovered {
+            self.phase = Phase::Open;
+            self.resend_first = false;
+            self.avoidance.on_event(&mut self.window, &c, PathEvent::Recovered);
+        } else if self.phase == Phase::Open && lost_below > self.una {
+            self.start_recovery();
+            self.avoidance.on_event(&mut self.window, &c, PathEvent::FastRecovery);
+        }
+        self.high_rxt = self.high_rxt.max(self.una);
+        if lost_below > self.una {
+            let (avoidance, window) = (&mut self.avoidance, &mut self.window);
+            rs.newly_lost = model.delivery.lose(lost_below, |lost| avoidance.on_lost(window, &c, &lost));
+        }
+        self.count_pipe();
+        let c = model.connection(self, now, was_limited);
+        self.avoidance.on_sample(&mut self.window, &c, &rs);
+        if self.avoidance.hides_samples() {
+            model.delivery.limit_by_application(self.pipe);
+        }
+        self.model = Some(model);
+    }
+
+    /// The retransmission timer expired; returns whether an algorithm that models the path has set the window.
+    pub(super) fn time_out_model(&mut self, now: Timestamp) -> bool {
+        if let Some(model) = &mut self.model {
+            model.delivery.lose_all();
+        }
+        self.pipe = 0;
+        self.inform(now, PathEvent::Timeout)
+    }
+
+    /// A segment was sent; `self.pipe` does not yet include it.
+    pub(super) fn sent_by_model(&mut self, now: Timestamp, start: u64, len: u64) {
+        let Some(model) = &mut self.model else { return };
+        let restarts = self.pipe == 0 && model.delivery.is_app_limited();
+        model.delivery.on_sent(now, start, start + len, self.pipe + len);
+        if restarts {
+            self.inform(now, PathEvent::Restart);
+        }
+    }
+
+    /// Whether the pacer holds the next segment back.
+    #[inline]
+    pub(super) fn waits_for_pacer(&mut self, now: Timestamp) -> bool {
+        let waits = self.next_send > now;
+        self.paced_until = waits.then_some(self.next_send);
+        waits
+    }
+
+    /// Sets the earliest time of the next segment after one of `len` bytes (draft-ietf-ccwg-bbr, "Pacing Rate").
+    pub(super) fn pace(&mut self, now: Timestamp, len: u64) {
+        if let Some(rate) = self.avoidance.pacing_rate().filter(|r| *r > 0.0) {
+            // A second at most, so that a rate near zero does not stop the flow.
+            let gap = (len as f64 / rate).min(1.0);
+            self.next_send = self.next_send.max(now) + TimeDelta::from_secs_f64(gap);
+        }
+    }
+}
