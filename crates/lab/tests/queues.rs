@@ -119,3 +119,52 @@ fn a_path_changes_in_steps() {
     assert!((0.005..0.05).contains(&lossy.loss) && lossy.one_way_delay_ms.expect("arrived") > 44.0, "{lossy:?}");
     assert!(r.flows[0].packets.dropped_channel > 0);
 }
+
+#[test]
+fn an_l4s_call_shares_dualpi2_and_survives_broken_paths() {
+    let all = variants("l4s-call", "scream2");
+    for (name, r) in &all {
+        let w = r.windows.iter().find(|w| w.label == "settled").expect("a window");
+        let rates: Vec<_> = w.flows.iter().map(|f| (f.generated_bps / 1e6, f.loss)).collect();
+        eprintln!("{name}: {rates:?} {:?} {:?}", r.links[0].delay_ms, r.flows[0].packets);
+        // Without marks it is a loss- and delay-based flow, with false ones a slow one; it never stops.
+        assert!(w.flows[0].generated_bps > 0.3e6 && w.flows[0].loss < 0.02, "{name}: {rates:?}");
+    }
+    // RFC 9331, section 1.1: about a millisecond of queue in all but rare cases.
+    for name in ["alone", "beside prague"] {
+        let delay = find(&all, name).links[0].delay_ms.as_ref().expect("a queue").p99;
+        assert!(delay < 2.0, "{name}: {delay}");
+    }
+    let marked = |name: &str| find(&all, name).flows[0].packets.ce_received;
+    assert!(marked("alone") > 100 && marked("bleached") == 0);
+}
+
+#[test]
+fn scalable_and_classic_tcp_share_dualpi2() {
+    for (name, r) in &variants("scalable-and-classic", "scream2") {
+        let w = r.windows.iter().find(|w| w.label == "settled").expect("a window");
+        let rate = |k: usize| w.flows[k].goodput_bps;
+        let ratio = rate(1) / rate(2);
+        eprintln!("{name}: {ratio:.2} {:?}", r.links[0].delay_ms);
+        // RFC 9332, section 1.3: approximately equal rates.
+        assert!((1.0 / 1.6..1.6).contains(&ratio), "{name}: {ratio}");
+        assert!(rate(0) + rate(1) + rate(2) > 36e6, "{name}");
+    }
+}
+
+#[test]
+fn a_call_holds_its_own_beside_each_congestion_control() {
+    for controller in ["gcc", "nada", "scream"] {
+        for (name, r) in &variants("call-beside-tcp", controller) {
+            let w = r.windows.iter().find(|w| w.label == "with the download").expect("a window");
+            let (call, tcp) = (&w.flows[0], &w.flows[1]);
+            eprintln!(
+                "{controller} {name}: {:.2} beside {:.2} Mbit/s, loss {:.4}",
+                call.goodput_bps / 1e6,
+                tcp.goodput_bps / 1e6,
+                call.loss
+            );
+            assert!(call.goodput_bps > 50e3 && tcp.goodput_bps > 1e6, "{controller} {name}");
+        }
+    }
+}

@@ -145,13 +145,13 @@ impl FlowFactory<'_> {
     }
 }
 
+/// The kernel's name of an algorithm; its `bbr` is version 1, and Google's module of version 3 is `bbr3`.
 fn kernel_name(algorithm: TcpAlgorithm) -> &'static str {
     match algorithm {
         TcpAlgorithm::NewReno => "reno",
-        TcpAlgorithm::Cubic => "cubic",
-        TcpAlgorithm::Vegas => "vegas",
-        TcpAlgorithm::HighSpeed => "highspeed",
-        TcpAlgorithm::Scalable => "scalable",
+        TcpAlgorithm::Bbr1 => "bbr",
+        TcpAlgorithm::Bbr => "bbr3",
+        other => other.name(),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Configuration of the recorder of a scenario's run.
 
-use super::traffic::variant;
 use crate::measure::metrics::{self, FlowInfo, LinkInfo, RecorderConfig};
 use crate::measure::results;
 use crate::measure::scenario::{self as sc, Flow, FlowKind, Scenario};
@@ -38,7 +37,7 @@ pub fn recorder_config(s: &Scenario, seed: u64, series: bool) -> RecorderConfig 
         name: f.name.clone(),
         controller: match &f.kind {
             FlowKind::Rtp(r) => r.controller.clone(),
-            FlowKind::Tcp(t) => variant(t.algorithm).name().into(),
+            FlowKind::Tcp(t) => t.algorithm.name().into(),
             FlowKind::Udp(_) => "none".into(),
             FlowKind::Dccp(d) => format!("ccid{}", d.connection.ccid),
         },

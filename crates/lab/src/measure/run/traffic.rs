@@ -17,7 +17,11 @@ pub(super) fn tcp_ends(flow: &Flow, t: &TcpFlow, seed: u64) -> Result<Ends<Endpo
     let mss = u32::try_from(t.segment.as_bytes()).unwrap_or(u32::MAX);
     let defaults = tcp::TcpConfig::default();
     let config = tcp::TcpConfig {
-        variant: variant(t.algorithm),
+        variant: t.algorithm,
+        ecn: if t.ecn { t.algorithm.with_ecn() } else { tcp::EcnFeedback::Off },
+        hystart: t.hystart,
+        prr: t.prr,
+        seed,
         mss,
         ack_every: if t.delayed_acks { 2 } else { 1 },
         initial_window: t.initial_window,
@@ -90,17 +94,6 @@ pub fn udp_agent(flow: &Flow, u: &UdpFlow, seed: u64) -> Result<Box<dyn weir_sim
         UdpSource::Constant(source) => Box::new(source),
         UdpSource::Stepped(source) => Box::new(source),
     })
-}
-
-/// The simulator's name of a scenario's algorithm.
-pub(super) fn variant(a: sc::TcpAlgorithm) -> tcp::Variant {
-    match a {
-        sc::TcpAlgorithm::NewReno => tcp::Variant::NewReno,
-        sc::TcpAlgorithm::Cubic => tcp::Variant::Cubic,
-        sc::TcpAlgorithm::Vegas => tcp::Variant::Vegas,
-        sc::TcpAlgorithm::HighSpeed => tcp::Variant::HighSpeed,
-        sc::TcpAlgorithm::Scalable => tcp::Variant::Scalable,
-    }
 }
 
 /// A scenario's distribution for the simulator. Errors: invalid parameters, as text.

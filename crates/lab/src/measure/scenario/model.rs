@@ -5,6 +5,8 @@ use super::media::Source;
 use weir_cc::throughput::Equation;
 use weir_cc::{FeedbackPlan, ReportPlan, circuit_breaker};
 use weir_path::{Capacity, LinkConfig};
+/// TCP congestion control.
+pub use weir_sim::tcp::Variant as TcpAlgorithm;
 use weir_units::{DataRate, DataSize, Ecn, TimeDelta};
 
 /// One run's description, without placeholders: one variant, one controller for each flow.
@@ -265,6 +267,12 @@ impl CircuitBreaker {
 pub struct TcpFlow {
     /// Congestion control.
     pub algorithm: TcpAlgorithm,
+    /// Whether it uses ECN (RFC 3168); always for algorithms that need it.
+    pub ecn: bool,
+    /// Whether slow start ends when the round-trip time rises (HyStart++, RFC 9406).
+    pub hystart: bool,
+    /// Whether the window falls in proportion to deliveries during fast recovery (RFC 6937).
+    pub prr: bool,
     /// Its data to send.
     pub traffic: TcpTraffic,
     /// Payload of a full segment.
@@ -283,21 +291,6 @@ pub struct TcpFlow {
     pub handshake: bool,
     /// Minimum retransmission timeout.
     pub min_rto: TimeDelta,
-}
-
-/// TCP congestion control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TcpAlgorithm {
-    /// RFC 5681, RFC 6582, RFC 6675.
-    NewReno,
-    /// RFC 9438.
-    Cubic,
-    /// Brakmo and Peterson, 1995.
-    Vegas,
-    /// RFC 3649.
-    HighSpeed,
-    /// Kelly, 2003.
-    Scalable,
 }
 
 /// The data to send of a TCP flow.

@@ -174,6 +174,13 @@ flow! {
         sack: Option<bool>,
         /// Timestamps, which take 12 bytes of each segment; true if absent.
         timestamps: Option<bool>,
+        /// ECN (RFC 3168): data is sent as ECT(0), and marks reduce the window; false if absent. `dctcp` and `prague`
+        /// always use the ECN that they need, `bbr` and `bbr1` none.
+        ecn: Option<At<bool>>,
+        /// HyStart++ (RFC 9406): slow start ends when the round-trip time rises; false if absent.
+        hystart: Option<bool>,
+        /// Proportional rate reduction (RFC 6937), as in Linux; false if absent.
+        prr: Option<At<bool>>,
         /// Whether connections open with a handshake; true if absent, never in ns-2.
         handshake: Option<bool>,
         /// Minimum retransmission timeout; "1 s" (RFC 6298) if absent, "200 ms" in ns-2 and Linux.
@@ -196,6 +203,14 @@ pub(super) enum RawTcpAlgorithm {
     HighSpeed,
     /// Kelly, 2003.
     Scalable,
+    /// RFC 8257.
+    Dctcp,
+    /// TCP Prague, for L4S (RFC 9331).
+    Prague,
+    /// BBR version 1, as in Linux.
+    Bbr1,
+    /// BBR version 3 (draft-ietf-ccwg-bbr).
+    Bbr,
 }
 
 flow! {

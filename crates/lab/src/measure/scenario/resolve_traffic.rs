@@ -11,6 +11,7 @@ use super::spanned::At;
 use super::traces::Traces;
 use std::ops::Range;
 use weir_path::Capacity;
+use weir_sim::tcp::EcnFeedback;
 use weir_units::{DataSize, TimeDelta};
 
 /// An Ethernet frame's 1,500 bytes less IP and TCP headers with timestamps.
@@ -35,21 +36,53 @@ impl Flows<'_> {
             Some(t) => positive(self.text, t)?,
             None => TimeDelta::from_secs(1),
         };
+        let algorithm = match f.algorithm {
+            RawTcpAlgorithm::NewReno => TcpAlgorithm::NewReno,
+            RawTcpAlgorithm::Cubic => TcpAlgorithm::Cubic,
+            RawTcpAlgorithm::Vegas => TcpAlgorithm::Vegas,
+            RawTcpAlgorithm::HighSpeed => TcpAlgorithm::HighSpeed,
+            RawTcpAlgorithm::Scalable => TcpAlgorithm::Scalable,
+            RawTcpAlgorithm::Dctcp => TcpAlgorithm::Dctcp,
+            RawTcpAlgorithm::Prague => TcpAlgorithm::Prague,
+            RawTcpAlgorithm::Bbr1 => TcpAlgorithm::Bbr1,
+            RawTcpAlgorithm::Bbr => TcpAlgorithm::Bbr,
+        };
+        let sack = f.sack.unwrap_or(true);
+        let refuse = |span: &Range<usize>, message: &str| Err(self.text.error(span.clone(), message.to_string()));
+        let uses_ecn = algorithm.ecn() != EcnFeedback::Off;
+        match &f.ecn {
+            Some(e) if e.value && algorithm.models_path() => {
+                return refuse(&e.span, "this algorithm does not respond to ECN: leave `ecn` out");
+            }
+            Some(e) if !e.value && uses_ecn => {
+                return refuse(&e.span, "this algorithm needs ECN: leave `ecn` out");
+            }
+            _ => {}
+        }
+        if !sack && algorithm.models_path() {
+            return refuse(
+                span,
+                "this algorithm counts what was delivered, which needs selective acknowledgements: leave `sack` out",
+            );
+        }
+        if let Some(p) = f.prr.as_ref().filter(|p| p.value && !sack) {
+            return refuse(
+                &p.span,
+                "`prr` counts what was delivered, which needs selective acknowledgements: leave `sack` out",
+            );
+        }
         Ok(TcpFlow {
-            algorithm: match f.algorithm {
-                RawTcpAlgorithm::NewReno => TcpAlgorithm::NewReno,
-                RawTcpAlgorithm::Cubic => TcpAlgorithm::Cubic,
-                RawTcpAlgorithm::Vegas => TcpAlgorithm::Vegas,
-                RawTcpAlgorithm::HighSpeed => TcpAlgorithm::HighSpeed,
-                RawTcpAlgorithm::Scalable => TcpAlgorithm::Scalable,
-            },
+            algorithm,
+            ecn: uses_ecn || f.ecn.as_ref().is_some_and(|e| e.value),
+            hystart: f.hystart.unwrap_or(false),
+            prr: f.prr.as_ref().is_some_and(|p| p.value),
             traffic,
             segment: self.payload(f.segment.as_ref(), DEFAULT_SEGMENT)?,
             delayed_acks: f.delayed_acks.unwrap_or(true),
             initial_window: segments(&f.initial_window, 1_000)?.unwrap_or(10),
             // A gibibyte of the largest segments.
             max_window: segments(&f.max_window, 16_000)?,
-            sack: f.sack.unwrap_or(true),
+            sack,
             timestamps: f.timestamps.unwrap_or(true),
             handshake: f.handshake.unwrap_or(true),
             min_rto,

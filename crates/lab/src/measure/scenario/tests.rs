@@ -143,6 +143,9 @@ fn tcp_takes_ns2s_settings_and_every_kind_of_traffic() {
     let pareto = Distribution::Pareto { mean: 260_640.0, shape: 1.5 };
     let short = TcpFlow {
         algorithm: TcpAlgorithm::HighSpeed,
+        ecn: false,
+        hystart: false,
+        prr: false,
         traffic: TcpTraffic::Short { arrivals: 347.2, size: pareto },
         segment: DataSize::from_bytes(1_460),
         delayed_acks: false,
