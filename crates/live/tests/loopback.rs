@@ -81,19 +81,20 @@ fn a_call_on_loopback_loses_nothing_and_keeps_its_rate() {
         let stop = AtomicBool::new(false);
         let s = loopback(&config, &Registry::builtin(), duration, &stop, (&mut a, &mut b)).unwrap();
         assert!((1.4..1.9).contains(&s.sender.duration_s), "{}", s.sender.duration_s);
-        assert!((1.8e6..2.4e6).contains(&s.sender.sent_rate_bps), "{}", s.sender.sent_rate_bps);
+        // Lower bounds leave room for a machine that stands still for a third of the time.
+        assert!((1.2e6..2.4e6).contains(&s.sender.sent_rate_bps), "{}", s.sender.sent_rate_bps);
         assert_eq!(s.receiver.loss, Some(0.0));
         assert_eq!((a.rtp[1], b.rtp[0]), (s.sender.sent.rtp_packets, s.sender.sent.rtp_packets));
         assert_eq!(a.rtp[0] + b.rtp[1], 0);
         // Feedback every 50 to 100 ms, and a BYE at the end.
         let unread = b.rtcp[1] - a.rtcp[0];
-        assert!(b.rtcp[1] >= 10 && unread <= 2, "{:?} {:?}", a.rtcp, b.rtcp);
+        assert!(b.rtcp[1] >= 7 && unread <= 2, "{:?} {:?}", a.rtcp, b.rtcp);
         assert_eq!(s.receiver.counters.byes, 1);
         assert!(b.marks.iter().all(|e| *e == Ecn::Ect0));
         let strange = [s.sender.malformed, s.receiver.malformed, s.sender.unknown_source, s.receiver.unknown_source];
         assert_eq!(strange, [0; 4]);
-        assert!((100..=152).contains(&a.looks), "{}", a.looks);
-        assert!((35..=46).contains(&b.played), "{}", b.played);
+        assert!((65..=152).contains(&a.looks), "{}", a.looks);
+        assert!((25..=46).contains(&b.played), "{}", b.played);
         assert!(s.sender.rtt_ms.is_some_and(|ms| ms < 50.0), "{:?}", s.sender.rtt_ms);
         let refused = s.receiver.srtp.map(|c| c.refused);
         assert_eq!(refused, srtp.map(|_| 0));
@@ -121,12 +122,12 @@ fn no_controller_keeps_a_core_busy_or_stops_sending() {
         calls.into_iter().map(|c| c.join().unwrap()).collect()
     });
     for (name, s) in results {
-        assert!((25..=33).contains(&s.sender.frames_sent), "{name}: {} frames", s.sender.frames_sent);
+        assert!((17..=33).contains(&s.sender.frames_sent), "{name}: {} frames", s.sender.frames_sent);
         assert_eq!(s.receiver.loss, Some(0.0), "{name}");
         // A turn for each packet and timer, and one every 10 ms: far from the 50,000 of a busy loop.
         for end in [&s.sender, &s.receiver] {
             let turns = end.counters.turns as f64 / end.duration_s;
-            assert!((50.0..2_500.0).contains(&turns), "{name}: {turns} turns a second");
+            assert!((30.0..2_500.0).contains(&turns), "{name}: {turns} turns a second");
         }
     }
 }
