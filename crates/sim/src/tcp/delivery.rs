@@ -137,8 +137,8 @@ impl Delivery {
         }
     }
 
-    /// Bytes up to `una` were acknowledged, and those of `blocks` selectively.
-    pub(super) fn on_ack(&mut self, now: Timestamp, una: u64, blocks: &[SackBlock]) -> RateSample {
+    /// Bytes up to `una` were acknowledged, and those of `blocks` selectively, of which `news` bytes for the first time.
+    pub(super) fn on_ack(&mut self, now: Timestamp, una: u64, blocks: &[SackBlock], mut news: u64) -> RateSample {
         let mut newest: Option<Sent> = None;
         let mut rs = RateSample::default();
         let before = self.delivered;
@@ -146,15 +146,17 @@ impl Delivery {
             self.deliver(now, s, &mut newest, &mut rs);
             self.sent.pop_front();
         }
+        // A block grows at its end, so what is new is found first.
         for block in blocks.iter().filter(|b| b.end > una) {
-            let first = self.sent.partition_point(|s| s.start < block.start);
-            for k in first..self.sent.len() {
+            let mut k = self.sent.partition_point(|s| s.end <= block.end);
+            while news > 0 && k > 0 && self.sent[k - 1].start >= block.start {
+                k -= 1;
                 let s = self.sent[k];
-                if s.end > block.end {
-                    break;
+                if s.state != State::Delivered {
+                    self.deliver(now, s, &mut newest, &mut rs);
+                    self.sent[k].state = State::Delivered;
+                    news = news.saturating_sub(s.end - s.start);
                 }
-                self.deliver(now, s, &mut newest, &mut rs);
-                self.sent[k].state = State::Delivered;
             }
         }
         rs.newly_acked = self.delivered - before;
@@ -242,7 +244,7 @@ mod tests {
         for k in 0..30 {
             let n = k as u64;
             if k >= 10 {
-                last = d.on_ack(at(10 * k), (n - 9) * MSS, &[]);
+                last = d.on_ack(at(10 * k), (n - 9) * MSS, &[], 0);
             }
             d.on_sent(at(10 * k), n * MSS, (n + 1) * MSS, (n + 1).min(10) * MSS);
         }
@@ -258,8 +260,8 @@ mod tests {
             d.on_sent(at(n as i64), n * MSS, (n + 1) * MSS, (n + 1) * MSS);
         }
         let block = SackBlock { start: 2 * MSS, end: 6 * MSS };
-        assert_eq!(d.on_ack(at(100), MSS, &[block]).newly_acked, 5 * MSS);
-        assert_eq!(d.on_ack(at(101), MSS, &[block]).newly_acked, 0);
+        assert_eq!(d.on_ack(at(100), MSS, &[block], 4 * MSS).newly_acked, 5 * MSS);
+        assert_eq!(d.on_ack(at(101), MSS, &[block], 0).newly_acked, 0);
         let mut lost = vec![];
         assert_eq!(d.lose(4 * MSS, |l| lost.push(l)), MSS);
         assert_eq!(
@@ -270,11 +272,11 @@ mod tests {
         // Sent again; its round-trip time is not taken.
         d.on_sent(at(102), MSS, 2 * MSS, 5 * MSS);
         assert_eq!(d.lose(4 * MSS, |_| unreachable!()), 0);
-        let rs = d.on_ack(at(200), 6 * MSS, &[]);
+        let rs = d.on_ack(at(200), 6 * MSS, &[], 0);
         assert_eq!((rs.newly_acked, rs.rtt), (MSS, None));
         d.lose_all();
         assert_eq!(d.lost, 5 * MSS);
-        assert_eq!(d.on_ack(at(300), 10 * MSS, &[]).newly_acked, 4 * MSS);
+        assert_eq!(d.on_ack(at(300), 10 * MSS, &[], 0).newly_acked, 4 * MSS);
         assert_eq!(d.delivered(), 10 * MSS);
     }
 
@@ -285,8 +287,8 @@ mod tests {
         d.limit_by_application(MSS);
         d.on_sent(at(1), MSS, 2 * MSS, 2 * MSS);
         d.on_sent(at(2), 2 * MSS, 3 * MSS, 3 * MSS);
-        assert!(!d.on_ack(at(50), MSS, &[]).is_app_limited);
-        assert!(d.on_ack(at(51), 2 * MSS, &[]).is_app_limited);
+        assert!(!d.on_ack(at(50), MSS, &[], 0).is_app_limited);
+        assert!(d.on_ack(at(51), 2 * MSS, &[], 0).is_app_limited);
         assert!(!d.is_app_limited());
     }
 }

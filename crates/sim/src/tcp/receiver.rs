@@ -1,6 +1,6 @@
 //! The receiving end: reassembly, acknowledgements and SACK blocks.
 
-use super::ecn::MarkEcho;
+use super::ecn::{EcnFeedback, MarkEcho};
 use super::{TcpConfig, TcpConfigError};
 use crate::agent::Agent;
 use crate::packet::{Body, Packet};
@@ -164,12 +164,8 @@ impl Agent for Receiver {
         if segment.is_ack {
             return;
         }
-        let is_marked = packet.ecn == Ecn::Ce;
-        self.stats.marked += u64::from(is_marked);
-        let previous = self.marks.is_congested();
-        if self.marks.on_segment(self.config.ecn, is_marked, segment.is_cwr) && self.waiting > 0 {
-            self.before = Some((self.next, previous));
-            (self.waiting, self.ack_at) = (0, None);
+        if self.config.ecn != EcnFeedback::Off {
+            self.on_mark(packet.ecn == Ecn::Ce, segment.is_cwr);
         }
         self.on_segment(now, segment);
     }
@@ -188,12 +184,43 @@ impl Agent for Receiver {
 
     #[inline]
     fn poll_transmit(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
-        let before = self.before.take();
-        if before.is_none() && !self.ack_now {
+        if self.before.is_some() {
+            return self.acknowledge_before(now, packet);
+        }
+        if !self.ack_now {
             return false;
         }
+        self.write_ack(now, packet, self.next, None);
+        self.ack_now = false;
+        self.syn_ack = false;
+        self.waiting = 0;
+        self.ack_at = None;
+        true
+    }
+}
+
+impl Receiver {
+    fn on_mark(&mut self, is_marked: bool, is_cwr: bool) {
+        self.stats.marked += u64::from(is_marked);
+        let previous = self.marks.is_congested();
+        if self.marks.on_segment(self.config.ecn, is_marked, is_cwr) && self.waiting > 0 {
+            self.before = Some((self.next, previous));
+            (self.waiting, self.ack_at) = (0, None);
+        }
+    }
+
+    /// DCTCP: acknowledges what was waiting when the mark changed, with the mark before.
+    #[cold]
+    fn acknowledge_before(&mut self, now: Timestamp, packet: &mut Packet) -> bool {
+        let Some((end, mark)) = self.before.take() else { return false };
+        self.write_ack(now, packet, end, Some(mark));
+        true
+    }
+
+    #[inline]
+    fn write_ack(&mut self, now: Timestamp, packet: &mut Packet, ack: u64, mark: Option<bool>) {
         let mut s = TcpSegment {
-            ack: before.map_or(self.next, |(end, _)| end),
+            ack,
             timestamp: now,
             echo: self.echo,
             window: self.config.receive_window.as_bytes(),
@@ -202,7 +229,9 @@ impl Agent for Receiver {
             has_timestamps: self.config.timestamps,
             ..TcpSegment::default()
         };
-        self.marks.write(self.config.ecn, before.map(|(_, mark)| mark), &mut s);
+        if self.config.ecn != EcnFeedback::Off {
+            self.marks.write(self.config.ecn, mark, &mut s);
+        }
         if self.config.sack && !self.ranges.is_empty() {
             let n = self.ranges.len().min(s.sack.len());
             s.sack[..n].copy_from_slice(&self.ranges[..n]);
@@ -210,14 +239,7 @@ impl Agent for Receiver {
         }
         packet.size = s.wire_size();
         packet.body = Body::Tcp(s);
-        self.last_ack = s.ack;
+        self.last_ack = ack;
         self.stats.acks += 1;
-        if before.is_none() {
-            self.ack_now = false;
-            self.syn_ack = false;
-            self.waiting = 0;
-            self.ack_at = None;
-        }
-        true
     }
 }

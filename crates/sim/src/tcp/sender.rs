@@ -113,7 +113,8 @@ pub struct Sender {
     prr: Prr,
     /// For algorithms that model the path.
     model: Option<Box<Model>>,
-    /// The earliest time of the next segment, for algorithms that pace, and whether one waits for it.
+    /// Whether the algorithm paces; the earliest time of the next segment, and whether one waits for it.
+    paces: bool,
     next_send: Timestamp,
     paced_until: Option<Timestamp>,
     syn_lost: bool,
@@ -163,6 +164,7 @@ impl Sender {
             hystart: HyStart::default(),
             prr: Prr::default(),
             model: None,
+            paces: config.variant.paces(),
             next_send: Timestamp::ZERO,
             paced_until: None,
             syn_lost: false,
@@ -246,7 +248,7 @@ impl Sender {
             self.dup_acks += 1;
         }
         if self.model.is_some() {
-            return self.on_ack_by_model(now, s, was_limited);
+            return self.on_ack_by_model(now, s, news, was_limited);
         }
         let delivered = (acked + self.board.sacked()).saturating_sub(sacked_before);
         let reduces = match self.config.ecn {
@@ -348,9 +350,11 @@ impl Agent for Sender {
                 self.timer = Some(now + self.rto.rto());
             }
             Phase::Open | Phase::Recovery | Phase::Loss => {
-                self.paced_until = None;
-                let Some((start, len, kind)) = self.choose() else { return false };
-                if self.config.variant.paces() {
+                let Some((start, len, kind)) = self.choose() else {
+                    self.paced_until = None;
+                    return false;
+                };
+                if self.paces {
                     if self.waits_for_pacer(now) {
                         return false;
                     }
@@ -360,7 +364,7 @@ impl Agent for Sender {
                 s.seq = start;
                 s.len = len as u32;
                 s.is_push = start + len == self.limit && self.stream.is_none();
-                if kind == Kind::New {
+                if self.config.ecn != EcnFeedback::Off && kind == Kind::New {
                     packet.ecn = self.config.ecn.codepoint();
                     s.is_cwr = std::mem::take(&mut self.signal_cwr);
                 }

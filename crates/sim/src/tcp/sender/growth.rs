@@ -7,6 +7,7 @@ use weir_units::{TimeDelta, Timestamp};
 
 impl Sender {
     /// Passes the marks of `delivered` bytes to the algorithm; returns whether it has reduced the window.
+    #[cold]
     pub(super) fn count_marks(&mut self, s: &TcpSegment, delivered: u64, ack: &AckInfo) -> bool {
         let mss = self.window.mss;
         let marked = self.marks.on_ack(self.config.ecn, s, delivered.div_ceil(mss)) * mss;

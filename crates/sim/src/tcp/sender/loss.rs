@@ -205,10 +205,10 @@ impl Sender {
                 _ => self.next = end,
             }
         }
-        self.sent_by_model(now, start, len);
-        if self.phase == Phase::Recovery {
-            self.prr.on_sent(len);
+        if self.model.is_some() {
+            self.sent_by_model(now, start, len);
         }
+        self.prr.on_sent(len);
         self.pipe += len;
         self.resend_first = false;
         if self.timer.is_none() {

@@ -50,18 +50,21 @@ impl Sender {
     }
 
     /// CheckIfApplicationLimited().
+    #[inline]
     pub(super) fn check_application(&mut self) {
-        let is_limited = self.phase == Phase::Open && self.high >= self.limit && self.pipe < self.window.cwnd;
-        if let Some(model) = self.model.as_mut().filter(|_| is_limited) {
+        let Some(model) = &mut self.model else { return };
+        if self.phase == Phase::Open && self.high >= self.limit && self.pipe < self.window.cwnd {
             model.delivery.limit_by_application(self.pipe);
         }
     }
 
     /// Processes an acknowledgement after the scoreboard has taken it in.
-    pub(super) fn on_ack_by_model(&mut self, now: Timestamp, s: &TcpSegment, was_limited: bool) {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_ack_by_model(&mut self, now: Timestamp, s: &TcpSegment, news: u64, was_limited: bool) {
         self.open_model(now);
         let Some(mut model) = self.model.take() else { return };
-        let mut rs = model.delivery.on_ack(now, self.una, s.sack_blocks());
+        let mut rs = model.delivery.on_ack(now, self.una, s.sack_blocks(), news);
         let mut lost_below = self.board.lost_below(self.window.mss);
         if self.dup_acks as usize >= DUP_THRESH {
             lost_below = lost_below.max(self.una + 1);
@@ -101,6 +104,7 @@ impl Sender {
     }
 
     /// A segment was sent; `self.pipe` does not yet include it.
+    #[inline(never)]
     pub(super) fn sent_by_model(&mut self, now: Timestamp, start: u64, len: u64) {
         let Some(model) = &mut self.model else { return };
         let restarts = self.pipe == 0 && model.delivery.is_app_limited();

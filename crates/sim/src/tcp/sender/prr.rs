@@ -16,6 +16,7 @@ impl Prr {
         Self { flight, ..Self::default() }
     }
 
+    #[inline]
     pub(super) fn on_sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
