@@ -120,13 +120,20 @@ scenario that repeats it.")]
         #[command(subcommand)]
         command: TwinCommand,
     },
+    /// Judge controllers by the test cases of RFC 8867, each criterion written down
+    #[command(after_help = "\
+Examples:
+  weir scorecard                       gcc, nada, scream and scream2, in a few seconds
+  weir scorecard gcc rrtcc
+  weir scorecard gcc --json | jq '.cases[] | select(.passed | not) | .case'")]
+    Scorecard(ScorecardArgs),
     /// Print the JSON schema of what a command prints with --json
     #[command(after_help = "\
 Examples:
   weir schema run > run.schema.json
   weir schema compare | jq '.properties | keys'")]
     Schema {
-        /// The command: compare, run, reproduce, quality, list, twin, bench, emulate, testbed, call or dccp
+        /// The command: compare, run, reproduce, quality, list, twin, scorecard, bench, emulate, testbed, call or dccp
         #[arg(value_name = "COMMAND")]
         command: String,
     },
@@ -310,6 +317,22 @@ pub(crate) struct TwinRunArgs {
     /// Twins by name (see `weir twin list`); all if none is given
     #[arg(value_name = "TWIN")]
     pub(crate) names: Vec<String>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the table in Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct ScorecardArgs {
+    /// Controllers by name (see `weir list controllers`); gcc, nada, scream and scream2 if none is given
+    #[arg(value_name = "CONTROLLER")]
+    pub(crate) controllers: Vec<String>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -21,6 +21,7 @@ mod result_tables;
 mod run;
 mod scenario;
 mod schema;
+mod scorecard;
 mod session;
 mod tables;
 mod testbed;
@@ -56,6 +57,7 @@ pub fn main(registry: Registry) -> ExitCode {
             ScenarioCommand::Show { name } => scenario::show(&session, &name),
             ScenarioCommand::Schema => scenario::schema(),
         },
+        Some(Command::Scorecard(a)) => scorecard::scorecard(&session, &a),
         Some(Command::Twin { command }) => match command {
             TwinCommand::List => twin::list(&session),
             TwinCommand::Run(a) => twin::run_twins(&session, &a),

@@ -1,29 +1,47 @@
-//! The table of docs/fidelity.md is the program's.
+//! The tables of docs/fidelity.md are the program's.
 
 use std::path::Path;
 use std::process::Command;
 
-const BEGIN: &str = "<!-- twins -->\n";
 const END: &str = "<!-- end -->";
 
 fn weir(args: &[&str]) -> std::process::Output {
     Command::new(env!("CARGO_BIN_EXE_weir")).args(args).output().expect("starts")
 }
 
-#[test]
-fn the_documentation_has_the_programs_table() {
-    let o = weir(&["twin", "run", "--markdown", "-q"]);
+/// The table after the mark `begin` in docs/fidelity.md is what the program prints.
+fn documented(begin: &str, args: &[&str]) {
+    let o = weir(args);
     assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));
     let table = String::from_utf8(o.stdout).expect("UTF-8");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity.md");
     let text = std::fs::read_to_string(&path).expect("the page");
-    let (before, rest) = text.split_once(BEGIN).expect("where the table begins");
+    let (before, rest) = text.split_once(begin).expect("where the table begins");
     let (there, after) = rest.split_once(END).expect("where it ends");
     if std::env::var_os("WEIR_BLESS").is_some() {
-        std::fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).expect("written");
+        std::fs::write(&path, format!("{before}{begin}{table}{END}{after}")).expect("written");
         return;
     }
     assert!(there == table, "docs/fidelity.md: WEIR_BLESS=1 cargo test -p weir --test twins writes\n{table}");
+}
+
+#[test]
+fn the_documentation_has_the_programs_tables() {
+    documented("<!-- twins -->\n", &["twin", "run", "--markdown", "-q"]);
+    documented("<!-- scorecard -->\n", &["scorecard", "--markdown", "-q"]);
+}
+
+#[test]
+fn the_scorecard_fits_a_terminal_and_refuses_unknown_controllers() {
+    let o = weir(&["scorecard", "fixed", "-q"]);
+    let text = String::from_utf8(o.stdout).expect("UTF-8");
+    assert!(
+        o.status.success() && text.contains("5.8-pause-resume") && text.lines().all(|l| l.chars().count() <= 80),
+        "{text}"
+    );
+    let o = weir(&["scorecard", "nothing", "-q"]);
+    let error = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(!o.status.success() && error.contains("nothing"), "{error}");
 }
 
 #[test]

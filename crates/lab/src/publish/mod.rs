@@ -7,6 +7,7 @@ pub mod papers;
 pub mod pcap;
 pub mod report;
 pub mod reproduce;
+pub mod scorecard;
 pub mod series_files;
 mod smooth;
 pub mod twins;

@@ -1,0 +1,130 @@
+//! `weir scorecard`.
+
+use crate::Done;
+use crate::args::ScorecardArgs;
+use crate::output::{Failure, print, print_report};
+use crate::run::failure;
+use crate::session::Session;
+use crate::tables::{fold, table};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use weir_lab::measure::run::run;
+use weir_lab::publish::scorecard::{CASES, Phase, judge};
+
+const LEGEND: &str = "Worst phases of each test case of RFC 8867, each judged by its last 10 s. use: what the media flows carry over \
+                      what fits, at least 85 % (beside TCP, the minimum rates). loss: at most 5 %. var: standard deviation over mean of a target, at most 0.15. \
+                      fair: Jain's index at the end, at least 0.95. The criteria stand in docs/fidelity.md.";
+/// The controllers on the card by default: those with recordings of their authors' programs.
+const CONTROLLERS: [&str; 4] = ["gcc", "nada", "scream", "scream2"];
+
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Json {
+    /// The cases, by controller.
+    cases: Vec<Case>,
+    /// Cases that were not run because of a stop.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+}
+
+/// A case under a controller.
+#[derive(Serialize, JsonSchema)]
+struct Case {
+    /// The scenario.
+    case: String,
+    /// The controller.
+    controller: String,
+    /// Whether every phase of every variant is passed.
+    passed: bool,
+    /// The phases, variant by variant.
+    phases: Vec<Phase>,
+}
+
+pub(crate) fn scorecard(session: &Session, args: &ScorecardArgs) -> Done {
+    let controllers: Vec<String> = match &args.controllers[..] {
+        [] => CONTROLLERS.iter().map(|c| (*c).to_owned()).collect(),
+        given => given.to_vec(),
+    };
+    let (mut cases, mut missing) = (Vec::new(), Vec::new());
+    let all = CASES.len() * controllers.len();
+    for (k, controller) in controllers.iter().enumerate() {
+        for (i, name) in CASES.iter().enumerate() {
+            let number = k * CASES.len() + i + 1;
+            let case = if session.stop.load(Ordering::Relaxed) {
+                Err(Failure::Interrupted)
+            } else {
+                one(session, args.quiet, name, controller, &format!("{name} {controller}, {number} of {all}"))
+            };
+            match case {
+                Ok(case) => cases.push(case),
+                Err(Failure::Interrupted) => missing.push(format!("{name} {controller}")),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+    if args.markdown {
+        print(&markdown(&cases))?;
+    } else if args.json {
+        print_report("scorecard", &Json { cases, missing: missing.clone() })?;
+    } else {
+        print(&text(&cases, &missing))?;
+    }
+    if missing.is_empty() { Ok(()) } else { Err(Failure::Interrupted) }
+}
+
+fn one(session: &Session, quiet: bool, name: &str, controller: &str, doing: &str) -> Result<Case, Failure> {
+    let file = session.open(name)?;
+    let mut phases = Vec::new();
+    for scenario in file.scenarios(Some(&[controller.to_owned()]), &session.registry)? {
+        let result = session.with_progress(quiet, true, |options, progress| {
+            progress.doing(doing.to_owned());
+            run(&scenario, scenario.seed, options).map_err(failure)
+        })?;
+        phases.extend(judge(&scenario, &result).unwrap_or_default());
+    }
+    let passed = !phases.is_empty() && phases.iter().all(|p| p.passed);
+    Ok(Case { case: name.to_owned(), controller: controller.to_owned(), passed, phases })
+}
+
+const HEADER: [&str; 7] = ["controller", "case", "use, %", "loss, %", "var", "fair", ""];
+
+/// The worst value of each criterion over the phases.
+fn cells(case: &Case) -> [String; 7] {
+    let least = |of: fn(&Phase) -> Option<f64>| case.phases.iter().filter_map(of).reduce(f64::min);
+    let most = |of: fn(&Phase) -> Option<f64>| case.phases.iter().filter_map(of).reduce(f64::max);
+    let number =
+        |v: Option<f64>, scale: f64, digits: usize| v.map_or_else(String::new, |v| format!("{:.digits$}", v * scale));
+    let failed = case.phases.iter().filter(|p| !p.passed).count();
+    [
+        case.controller.clone(),
+        case.case.clone(),
+        number(least(|p| Some(p.used)), 100.0, 0),
+        number(most(|p| Some(p.loss)), 100.0, 1),
+        number(most(|p| Some(p.variation)), 1.0, 2),
+        number(least(|p| p.fairness), 1.0, 2),
+        if case.passed { "pass".into() } else { format!("{failed}/{} fail", case.phases.len()) },
+    ]
+}
+
+fn text(cases: &[Case], missing: &[String]) -> String {
+    let mut rows = table(&HEADER, HEADER.len());
+    cases.iter().for_each(|c| rows.add_row(cells(c)));
+    let passed = cases.iter().filter(|c| c.passed).count();
+    let mut out = format!("{rows}\n{passed} of {} passed\n", cases.len());
+    if !missing.is_empty() {
+        let _ = writeln!(out, "stopped: not run: {}", missing.join(", "));
+    }
+    out.push_str(&fold(&format!("{LEGEND}\n")));
+    out
+}
+
+/// The table of docs/fidelity.md.
+fn markdown(cases: &[Case]) -> String {
+    let mut out = format!("| {} |\n|---|---|---|---|---|---|---|\n", HEADER.join(" | "));
+    for case in cases {
+        let _ = writeln!(out, "| {} |", cells(case).join(" | "));
+    }
+    out
+}
