@@ -35,6 +35,12 @@ pub enum RepairPlan {
         /// Media packets that one repair packet protects.
         interval: u8,
     },
+    /// No repair packets, but parity over up to `interval` of the packets just sent is kept, so that a change to
+    /// [`Self::Parity`] sends it at once.
+    Standby {
+        /// Most media packets that the packet kept protects.
+        interval: u8,
+    },
     /// Reed-Solomon blocks of fixed length (RFC 6865): `block` packets, of which `repair` are repair packets.
     ReedSolomon {
         /// Packets of a block, media and repair, at most 255.

@@ -99,6 +99,26 @@ impl Encoder {
         let symbol = Symbol { bytes: &next.buffer[next.start..], zeros: next.zeros };
         Some(Repair { coverage: next.coverage, code: next.code, symbol })
     }
+    /// Keeps groups of parity in reserve: while on standby, their packets count as unprotected, and a full group is
+    /// dropped instead of sent. Ending it makes the repair packet of the open group, over the packets just pushed. Groups
+    /// that are open when it begins are dropped; other schemes are unaffected.
+    pub fn set_standby(&mut self, standby: bool) {
+        if std::mem::replace(&mut self.out.is_standby, standby) == standby {
+            return;
+        }
+        for lane in &mut self.lanes {
+            if !matches!(lane.scheme, Some(Scheme::Parity { .. })) {
+                continue;
+            }
+            if standby {
+                lane.forget(&mut self.out.pool);
+            } else {
+                self.out.counts.unprotected -= lane.count as u64;
+                self.out.counts.protected += lane.count as u64;
+                lane.close(&mut self.out);
+            }
+        }
+    }
     /// Completes open blocks as they are: their repair packets cover fewer source packets. Reed-Solomon then makes
     /// proportionally fewer, rounded up.
     pub fn flush(&mut self) {
@@ -150,6 +170,8 @@ struct Output {
     waiting: VecDeque<Waiting>,
     /// Whether the first of them was polled and can be removed.
     is_polled: bool,
+    /// Whether groups of parity are kept but not sent.
+    is_standby: bool,
     pool: Buffers,
     counts: EncoderCounts,
     generators: Generators,
@@ -255,8 +277,13 @@ impl Lane {
             out.counts.unprotected += 1;
             return;
         };
-        out.counts.protected += 1;
-        if let Scheme::Parity { .. } = scheme {
+        let is_parity = matches!(scheme, Scheme::Parity { .. });
+        if out.is_standby && is_parity {
+            out.counts.unprotected += 1;
+        } else {
+            out.counts.protected += 1;
+        }
+        if is_parity {
             self.row.add(sequence, symbol, &mut out.pool);
         } else {
             self.push_to_block(scheme, sequence, symbol, out);
@@ -298,6 +325,10 @@ impl Lane {
 
     fn close(&mut self, out: &mut Output) {
         let Some(scheme) = self.scheme.filter(|_| self.count > 0) else { return };
+        if out.is_standby && matches!(scheme, Scheme::Parity { .. }) {
+            self.forget(&mut out.pool);
+            return;
+        }
         out.counts.blocks += 1;
         match scheme {
             Scheme::Parity { .. } => out.emit_sum(&mut self.row, Shape::Group),

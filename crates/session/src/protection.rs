@@ -22,7 +22,9 @@ pub enum RepairChoice {
 /// A controller's plan as a code. Parity over 1 to 110 packets, the range of a mask.
 fn protection_of(plan: RepairPlan) -> Protection {
     match plan {
-        RepairPlan::Parity { interval } => Scheme::Parity { interval: interval.clamp(1, 110) }.into(),
+        RepairPlan::Parity { interval } | RepairPlan::Standby { interval } => {
+            Scheme::Parity { interval: interval.clamp(1, 110) }.into()
+        }
         RepairPlan::ReedSolomon { block, repair } => Scheme::ReedSolomon { n: block, repair }.into(),
         // The plan is of a kind that this version does not know.
         _ => Protection::Off,
@@ -101,7 +103,7 @@ impl RepairSender {
         self.discard_all();
     }
 
-    /// Whether media is currently protected.
+    /// Whether media is currently protected, or a group is kept for a later probe.
     pub(crate) fn is_active(&self) -> bool {
         self.active
     }
@@ -116,6 +118,7 @@ impl RepairSender {
         if plan != self.plan {
             self.plan = plan;
             self.refused += u64::from(self.choice == RepairChoice::Controller && self.apply().is_err());
+            self.queue_completed();
         }
     }
 
@@ -130,6 +133,8 @@ impl RepairSender {
             RepairChoice::Controller => protection_of(self.plan),
             RepairChoice::Fixed(protection) => protection,
         };
+        let is_standby = self.choice == RepairChoice::Controller && matches!(self.plan, RepairPlan::Standby { .. });
+        self.encoder.set_standby(is_standby);
         self.encoder.set_protection(protection)?;
         self.active = protection != Protection::Off;
         if !self.active {
@@ -155,6 +160,11 @@ impl RepairSender {
         if ends_key_frame && matches!(self.encoder.protection(), Protection::ByImportance { .. }) {
             self.encoder.flush();
         }
+        self.queue_completed();
+    }
+
+    /// Queues the repair packets that the encoder has completed.
+    fn queue_completed(&mut self) {
         self.protected = self.encoder.counts().protected;
         while let Some(repair) = self.encoder.poll_repair() {
             let base = repair.coverage.base();
@@ -226,6 +236,36 @@ impl RepairSender {
 mod tests {
     use super::*;
     use weir_wire::rtp::Header;
+
+    #[test]
+    fn a_probe_after_standby_begins_with_the_parity_of_the_packets_just_sent() {
+        let mut s = RepairSender::new(RepairChoice::Controller, 500, 7);
+        s.follow(RepairPlan::Standby { interval: 14 });
+        assert!(s.is_active());
+        let mut sequence = 100_000;
+        let mut send = |s: &mut RepairSender, count: u64| {
+            for _ in 0..count {
+                let mut out = vec![];
+                Header { sequence: sequence as u16, ssrc: 7, ..Header::default() }.write_into(&mut out);
+                s.on_media(sequence, &out, 100, Importance::Other, false);
+                sequence += 1;
+            }
+            s.waiting.len()
+        };
+        assert_eq!((send(&mut s, 20), s.protected), (0, 0));
+        s.follow(RepairPlan::Parity { interval: 7 });
+        // The second group had six packets.
+        assert_eq!((s.waiting.len(), s.protected), (1, 6));
+        assert_eq!([send(&mut s, 6), send(&mut s, 1), send(&mut s, 7)], [1, 2, 3]);
+        s.follow(RepairPlan::Standby { interval: 14 });
+        assert_eq!((send(&mut s, 30), s.protected, s.dropped), (3, 20, 0));
+        s.follow(RepairPlan::Off);
+        assert!(!s.is_active());
+        // From off there is nothing to send at once.
+        send(&mut s, 5);
+        s.follow(RepairPlan::Parity { interval: 7 });
+        assert_eq!(s.waiting.len(), 3);
+    }
 
     #[test]
     fn a_key_frame_waits_for_no_packet_of_another_under_unequal_protection() {

@@ -39,15 +39,17 @@ crate::tunables! {
         stable_share: f64 = 0.9, 0.0 => 1.0;
         /// Window of the highest rate (section 4.2: 2 s).
         rate_window: TimeDelta = 2_000.0, 100.0 => 60_000.0;
-        /// Fewest media packets per parity packet, at a low rate (section 4.2: 2).
+        /// Fewest media packets per parity packet, those of the first probe (section 4.2: 2; figure 6: nine parity packets in
+        /// the first second).
         fec_interval_min: u32 = 2.0, 2.0 => 100.0;
-        /// Most media packets per parity packet, at a high rate (section 4.2: 14).
+        /// Media packets per parity packet at a low rate (calibrated: 7, by figure 6, where rates below about 100 kbit/s rise
+        /// by an eighth with each probe).
+        fec_interval_low: u32 = 7.0, 2.0 => 100.0;
+        /// Most media packets per parity packet, at a high rate (section 4.2: 14; in figure 6 a fifteenth with each probe).
         fec_interval_max: u32 = 14.0, 2.0 => 100.0;
-        /// A rate is low up to this share of the highest rate of the last 2 s (guess: 0.5).
-        low_rate_share: f64 = 0.5, 0.0 => 0.99;
-        /// A rate is high from this multiple of the initial goodput (guess: 0.75, by the slopes of figure 6: 7 to 12 %
-        /// per probe from 50 kbit/s up, with an initial goodput of 128 kbit/s).
-        high_rate_multiple: f64 = 0.75, 0.01 => 1_000.0;
+        /// A rate is high from this share of the initial goodput and of the highest rate of the last 2 s (section 4.2 names
+        /// both; calibrated: 0.8, by figure 6, where the rise changes near 102 kbit/s with an initial goodput of 128).
+        high_rate_share: f64 = 0.8, 0.0 => 100.0;
         /// Repair packets that must have been sent before PROBE may lead to UP (guess: 0, the next report decides in
         /// any case).
         min_repair_packets: u32 = 0.0, 0.0 => 100.0;

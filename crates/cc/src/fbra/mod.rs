@@ -39,10 +39,12 @@ const MAX_DELAY: TimeDelta = TimeDelta::from_secs(60);
 /// - Undershooting uses the rates of the reported interval, measured between departures; a cut never raises the rate.
 /// - The disabled period is a multiple of the median reporting interval, and the next report is always ignored, even a
 ///   later one; the report after it decides on bouncing back by the signs of sub-algorithm 1a.
-/// - The FEC interval grows linearly between its bounds with the product of two shares: the position of the rate
-///   between `low_rate_share` of the highest of the last two seconds and that highest, and its share of
-///   `high_rate_multiple` times the initial goodput.
-/// - FECRate is the media rate divided by the FEC interval: parity packets are as long as media packets.
+/// - The FEC interval is `fec_interval_min` in the first probe, when there is nothing to compare with, `fec_interval_max`
+///   at a high rate and `fec_interval_low` at a low one. A rate is high from `high_rate_share` both of the initial goodput
+///   and of the highest rate of the last two seconds.
+/// - The first parity packet of a probe is sent at once, over the packets just sent: PROBE mostly lasts one report, in
+///   which a whole group would seldom be completed.
+/// - FECRate is the media rate divided by the FEC interval and one: the share of parity packets in all packets sent.
 /// - At the ceiling there is no rate to probe for, and STAY continues.
 /// - A report without packets only restarts the feedback timeout.
 #[derive(Clone, Debug)]
@@ -240,7 +242,7 @@ impl Fbra {
                 step.next = State::Probe;
             }
             (State::Probe, State::Up) => {
-                let fec = self.probing.interval().map_or(0.0, |n| self.rate / f64::from(n));
+                let fec = self.probing.interval().map_or(0.0, |n| self.rate / (f64::from(n) + 1.0));
                 self.set_rate(self.rate + fec);
             }
             _ => {}
@@ -270,12 +272,16 @@ impl Fbra {
 
     /// Section 4.2: low rates get a short interval, high rates a long one.
     fn fec_interval(&self, now: Timestamp) -> u8 {
-        let highest = self.highest_rate(now).max(self.rate).max(1.0);
-        let low = self.config.low_rate_share;
-        let near_highest = ((self.rate / highest - low) / (1.0 - low)).clamp(0.0, 1.0);
-        let initial = self.initial_goodput.unwrap_or(self.rate).max(1.0);
-        let above_initial = (self.rate / (initial * self.config.high_rate_multiple)).clamp(0.0, 1.0);
-        probe::interval(near_highest * above_initial, self.config.fec_interval_min, self.config.fec_interval_max)
+        let c = &self.config;
+        let compared = self.highest_rate(now).max(self.initial_goodput.unwrap_or(0.0));
+        let interval = if self.probing.has_none() {
+            c.fec_interval_min
+        } else if self.rate >= c.high_rate_share * compared {
+            c.fec_interval_max
+        } else {
+            c.fec_interval_low
+        };
+        interval.clamp(2, u32::from(u8::MAX)) as u8
     }
 
     fn set_rate(&mut self, bps: f64) {
@@ -291,7 +297,8 @@ impl Algorithm for Fbra {
                 // Section 4.1: "need not be shorter than 2 x RTT".
                 min_round_trips: 2.0,
                 min_interval: TimeDelta::from_millis(100),
-                max_interval: TimeDelta::from_secs(1),
+                // Below the silence of section 4.3, so that two of them do not look like one.
+                max_interval: TimeDelta::from_millis(1_900),
                 extended: true,
                 early: true,
             }),
@@ -337,7 +344,9 @@ impl Controller for Fbra {
     }
     fn target(&self) -> Target {
         let rate = self.limits.clamp(DataRate::from_bps_f64(self.rate));
-        let repair = self.probing.interval().map_or(RepairPlan::Off, |interval| RepairPlan::Parity { interval });
+        // At most 100.
+        let standby = RepairPlan::Standby { interval: self.config.fec_interval_max as u8 };
+        let repair = self.probing.interval().map_or(standby, |interval| RepairPlan::Parity { interval });
         Target { repair, ..Target::paced_by(rate, self.pacing) }
     }
     fn poll_timeout(&self) -> Option<(Timestamp, TimeoutReason)> {

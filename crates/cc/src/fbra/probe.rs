@@ -76,6 +76,11 @@ impl Probing {
         self.repair_packets
     }
 
+    /// Whether no probe has begun yet.
+    pub(crate) fn has_none(&self) -> bool {
+        self.enabled == 0
+    }
+
     /// Media packets per parity packet; `None` while FEC is off.
     pub(crate) fn interval(&self) -> Option<u8> {
         self.interval
@@ -89,10 +94,4 @@ impl Probing {
         out("fec_kept", self.kept as f64);
         out("fec_failed", self.failed as f64);
     }
-}
-
-/// The interval at `share` of the range from the shortest to the longest.
-pub(crate) fn interval(share: f64, shortest: u32, longest: u32) -> u8 {
-    let (shortest, longest) = (f64::from(shortest), f64::from(longest.max(shortest)));
-    libm::round(shortest + share.clamp(0.0, 1.0) * (longest - shortest)) as u8
 }

@@ -10,6 +10,8 @@ struct Call {
     rtt_ms: i64,
 }
 
+/// While FEC is off.
+const KEPT: RepairPlan = RepairPlan::Standby { interval: 14 };
 const DOWN: f64 = 0.0;
 const STAY: f64 = 1.0;
 const PROBE: f64 = 2.0;
@@ -19,9 +21,9 @@ impl Call {
     fn with(params: &[(&str, f64)]) -> Self {
         Self { fbra: Kbps { floor: 32, start: 1_000, ceiling: 5_000 }.sender(params), now: 0, rtt_ms: 100 }
     }
-    /// Uses twice the initial goodput as a high rate, for round numbers.
+    /// A first probe of an eighth, for round numbers.
     fn new() -> Self {
-        Self::with(&[("high_rate_multiple", 2.0)])
+        Self::with(&[("fec_interval_min", 7.0)])
     }
     /// The packets of the last `fates.len()` times 20 ms, reported at their end.
     fn packets(&mut self, fates: &str) -> Vec<IntervalPacket> {
@@ -83,20 +85,29 @@ fn near(got: (f64, f64), state: f64, kbps: f64) {
 #[test]
 fn climbs_by_probe_up_stay_and_one_more_stay() {
     let mut c = Call::new();
-    // At the initial goodput and the highest rate: midway between 2 and 14.
+    assert_eq!(c.fbra.target().repair, KEPT);
     near(c.clean(), PROBE, 1_000.0);
-    assert_eq!(c.fbra.target().repair, RepairPlan::Parity { interval: 8 });
+    assert_eq!(c.fbra.target().repair, RepairPlan::Parity { interval: 7 });
+    // One packet in eight.
     near(c.clean(), UP, 1_125.0);
-    assert_eq!((c.fbra.target().repair, c.counts()), (RepairPlan::Off, [1.0, 0.0, 0.0, 0.0]));
+    assert_eq!((c.fbra.target().repair, c.counts()), (KEPT, [1.0, 0.0, 0.0, 0.0]));
     near(c.clean(), STAY, 1_125.0);
     assert_eq!(c.counts(), [1.0, 1.0, 0.0, 0.0]);
     // Above 90 % of the highest rate: one more report.
     near(c.clean(), STAY, 1_125.0);
     near(c.clean(), PROBE, 1_125.0);
-    // 2 + 12 * 1.125 / 2.
-    assert_eq!(c.fbra.target().repair, RepairPlan::Parity { interval: 9 });
-    near(c.clean(), UP, 1_250.0);
-    assert_eq!(c.fbra.target().pacing_rate, DataRate::from_kbps(12_500));
+    // Above the initial goodput: one packet in fifteen.
+    assert_eq!(c.fbra.target().repair, RepairPlan::Parity { interval: 14 });
+    near(c.clean(), UP, 1_200.0);
+    assert_eq!(c.fbra.target().pacing_rate, DataRate::from_kbps(12_000));
+}
+
+#[test]
+fn the_first_probe_is_a_third() {
+    let mut c = Call::with(&[]);
+    near(c.clean(), PROBE, 1_000.0);
+    assert_eq!(c.fbra.target().repair, RepairPlan::Parity { interval: 2 });
+    near(c.clean(), UP, 1_333.333);
 }
 
 #[test]
@@ -264,7 +275,7 @@ fn little_more_delay_than_the_low_watermark_lessens_fec() {
     }
     assert_eq!((c.metric("fec_interval"), c.counts()), (14.0, [1.0, 0.0, 0.0, 0.0]));
     // 48 / 40 is not.
-    near(c.report("..........", 48), UP, 1_000.0 * (1.0 + 1.0 / 14.0));
+    near(c.report("..........", 48), UP, 1_000.0 * (1.0 + 1.0 / 15.0));
 }
 
 #[test]
@@ -273,7 +284,7 @@ fn probes_are_counted_by_how_they_end() {
         let mut c = Call::new();
         near(c.clean(), PROBE, 1_000.0);
         let last = reports.iter().fold((PROBE, 0.0), |_, r| c.report(r.0, r.1));
-        assert_eq!(c.fbra.target().repair, RepairPlan::Off);
+        assert_eq!(c.fbra.target().repair, KEPT);
         (last.0, c.counts())
     };
     let (clean, lossy, stale) = (("..........", 50), (".........l", 50), ("l.........", 50));
@@ -336,21 +347,22 @@ fn two_seconds_of_silence_halve_the_rate() {
 
 #[test]
 fn the_fec_interval_follows_the_rates() {
-    let mut c = Call::new();
-    c.fbra.initial_goodput = Some(500e3);
-    let mut at = |rate: f64, highest: f64| {
-        c.fbra.rates = Rates::new();
-        c.fbra.rates.push(Timestamp::ZERO, highest);
-        c.fbra.rate = rate;
+    let interval = |probes: u8, rate: f64, initial: Option<f64>, highest: Option<f64>| {
+        let mut c = Call::with(&[]);
+        (0..probes).for_each(|_| c.fbra.probing.start(2));
+        highest.into_iter().for_each(|highest| c.fbra.rates.push(Timestamp::ZERO, highest));
+        (c.fbra.rate, c.fbra.initial_goodput) = (rate, initial);
         c.fbra.fec_interval(Timestamp::ZERO)
     };
-    // From twice the initial goodput the highest rate alone decides: 2 at half of it, 14 at it.
-    assert_eq!([at(1e6, 3e6), at(1e6, 2e6), at(1e6, 1e6), at(9e6, 9e6), at(2e6, 1e6)], [2, 2, 14, 14, 14]);
-    assert_eq!(at(1.5e6, 2e6), 8);
-    // At the highest rate the initial goodput decides: 2 + 12 * rate / 1 Mbit/s.
-    assert_eq!([at(500e3, 500e3), at(250e3, 250e3), at(750e3, 750e3), at(1.0, 1.0)], [8, 5, 11, 2]);
-    let rates = (1..200).map(|k| at(1e4 * f64::from(k), 2e6)).collect::<Vec<_>>();
-    assert!(rates.is_sorted(), "{rates:?}");
+    // The first probe has nothing to compare with.
+    assert_eq!(interval(0, 500e3, Some(128e3), Some(500e3)), 2);
+    let at = |rate, initial, highest| interval(1, rate, initial, highest);
+    // From four fifths of 128 kbit/s, 102.4, where nothing higher was sent in the last 2 s.
+    assert_eq!([at(102e3, Some(128e3), Some(102e3)), at(103e3, Some(128e3), Some(103e3))], [7, 14]);
+    assert_eq!([at(32e3, Some(128e3), None), at(5e6, Some(128e3), None)], [7, 14]);
+    // And from four fifths of the highest rate of the last 2 s.
+    assert_eq!([at(199e3, Some(128e3), Some(250e3)), at(201e3, Some(128e3), Some(250e3))], [7, 14]);
+    assert_eq!([at(199e3, None, Some(250e3)), at(201e3, None, Some(250e3)), at(1.0, None, None)], [7, 14, 14]);
 }
 
 #[test]
@@ -370,7 +382,7 @@ fn keeps_to_the_limits() {
 
 #[test]
 fn waits_for_repair_packets_if_configured() {
-    let mut c = Call::with(&[("high_rate_multiple", 2.0), ("min_repair_packets", 2.0)]);
+    let mut c = Call::with(&[("fec_interval_min", 7.0), ("min_repair_packets", 2.0)]);
     near(c.clean(), PROBE, 1_000.0);
     c.send(true);
     near(c.clean(), PROBE, 1_000.0);

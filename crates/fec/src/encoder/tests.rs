@@ -67,6 +67,36 @@ fn a_shorter_interval_closes_the_group_and_a_longer_one_lets_it_grow() {
 }
 
 #[test]
+fn the_end_of_standby_makes_the_packet_of_the_open_group() {
+    let mut encoder = Encoder::new(Scheme::Parity { interval: 4 }).unwrap();
+    push(&mut encoder, 0, Importance::Other);
+    // The open group is dropped, and so is the full one after it.
+    encoder.set_standby(true);
+    for s in 1..8 {
+        push(&mut encoder, s, Importance::Other);
+    }
+    assert_eq!(covered(&mut encoder), [[0; 0]; 0]);
+    encoder.set_standby(false);
+    assert_eq!(covered(&mut encoder), [[5, 6, 7]]);
+    let counts = EncoderCounts { protected: 4, unprotected: 4, blocks: 1, repairs: 1, ..EncoderCounts::default() };
+    assert_eq!(encoder.counts(), counts);
+    for s in 8..12 {
+        push(&mut encoder, s, Importance::Other);
+    }
+    assert_eq!(covered(&mut encoder), [[8, 9, 10, 11]]);
+    // An empty group has no packet, and blocks go on.
+    encoder.set_standby(true);
+    encoder.set_standby(false);
+    assert_eq!(covered(&mut encoder), [[0; 0]; 0]);
+    let mut encoder = Encoder::new(Scheme::ReedSolomon { n: 4, repair: 1 }).unwrap();
+    encoder.set_standby(true);
+    for s in 0..3 {
+        push(&mut encoder, s, Importance::Other);
+    }
+    assert_eq!(covered(&mut encoder), [[0, 1, 2]]);
+}
+
+#[test]
 fn other_changes_wait_for_the_next_block() {
     let mut encoder = Encoder::new(Scheme::Interleaved { columns: 2, rows: 2 }).unwrap();
     push(&mut encoder, 0, Importance::Other);
