@@ -51,6 +51,10 @@ crate::tunables! {
         /// Bound of the estimate as a multiple of the incoming rate (section 3.5: 1.5). It stops the increase but does
         /// not lower the estimate, as in libwebrtc.
         incoming_bound: f64 = 1.5, 1.0 => 100.0;
+        /// Incoming rate up to which that bound does not apply (libwebrtc: 100 kbit/s; the draft: 0), ...
+        unbound_incoming: DataRate = 0.0, 0.0 => 100_000.0;
+        /// ... if the estimate is no more than this (libwebrtc: 150 kbit/s; the draft: 0).
+        unbound_estimate: DataRate = 0.0, 0.0 => 100_000.0;
         /// Interval of TMMBR messages (1 s, as described by Nagy et al., MMSys 2014, section 2; libwebrtc: 1 s).
         interval: TimeDelta = 1_000.0, 50.0 => 10_000.0;
         /// Whether a decrease is reported at once instead of at the next interval (libwebrtc's REMB: 1).
@@ -59,11 +63,16 @@ crate::tunables! {
         low_loss: f64 = 0.02, 0.0 => 1.0;
         /// Loss above which the sender's estimate falls (section 4: 0.1).
         high_loss: f64 = 0.1, 0.0 => 1.0;
-        /// Increase with each report of little loss, after 1 kbit/s has been added (section 4: 1.05).
+        /// Increase with each report of little loss, after 1 kbit/s has been added (section 4: 1.05; libwebrtc: 1.08).
         loss_increase: f64 = 1.05, 1.0 => 2.0;
         /// Whether the TFRC rate bounds the decrease from below (section 4: 1).
         tfrc_bound: bool = 1.0, 0.0 => 1.0;
-        /// Time without reports that counts as a report of complete loss (section 4 leaves it open); 0 disables it.
+        /// Packet size in TFRC's equation, in bytes (libwebrtc: 1,000); 0 for the mean packet sent.
+        tfrc_packet: u32 = 0.0, 0.0 => 65_535.0;
+        /// Whether a report of high loss may raise the estimate to the TFRC rate (libwebrtc: 1).
+        tfrc_raises: bool = 0.0, 0.0 => 1.0;
+        /// Time without reports that counts as a report of complete loss (section 4 leaves it open; libwebrtc has no such
+        /// rule); 0 disables it.
         feedback_timeout: TimeDelta = 5_000.0, 0.0 => 120_000.0;
         /// Pacing rate as a multiple of the media rate (not in the draft; 2.5 as in [`crate::gcc_remb`]).
         pacing_factor: f64 = 2.5, 1.0 => 100.0;

@@ -128,7 +128,9 @@ impl RateControl {
         let seconds = passed.as_secs_f64().min(1.0);
         let raised =
             self.estimate * self.growth.factor(per_second, seconds) + config.increase_step.as_bps_f64() * seconds;
-        self.estimate = raised.min(config.incoming_bound * incoming).max(self.estimate);
+        let is_bound = incoming > config.unbound_incoming.as_bps_f64() || raised > config.unbound_estimate.as_bps_f64();
+        let bound = if is_bound { config.incoming_bound * incoming } else { f64::INFINITY };
+        self.estimate = raised.min(bound).max(self.estimate);
     }
 
     /// Limits the estimate to these bounds.
@@ -147,6 +149,7 @@ fn increase(channel: &PathMeasures, config: &Config) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_units::DataRate;
 
     const RTT: TimeDelta = TimeDelta::from_millis(200);
 
@@ -199,6 +202,25 @@ mod tests {
         assert!(near(r.bps(), 0.855e6));
         run(&mut r, 3_400, OveruseSignal::Normal, 0.9e6);
         assert!(near(r.bps(), 0.855e6 * (1.0 + 0.5 * eta()) + 1e3));
+    }
+
+    #[test]
+    fn the_bound_by_the_incoming_rate_may_spare_low_rates() {
+        let raised = |start: f64, incoming: f64, config: &Config| {
+            let mut r = RateControl::new(start, Timestamp::ZERO);
+            r.run(Timestamp::from_secs(1), OveruseSignal::Normal, &channel(incoming), config);
+            r.bps() > start
+        };
+        let draft = Config::default();
+        let libwebrtc = Config {
+            unbound_incoming: DataRate::from_kbps(100),
+            unbound_estimate: DataRate::from_kbps(150),
+            ..Config::default()
+        };
+        // Within the bound, and beyond it at a low rate, at a high estimate and at a high incoming rate.
+        let starts = [(100e3, 90e3), (100e3, 50e3), (149.5e3, 50e3), (160e3, 100.1e3)];
+        assert_eq!(starts.map(|s| raised(s.0, s.1, &draft)), [true, false, false, false]);
+        assert_eq!(starts.map(|s| raised(s.0, s.1, &libwebrtc)), [true, true, false, false]);
     }
 
     #[test]

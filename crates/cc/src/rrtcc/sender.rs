@@ -10,7 +10,7 @@ use crate::rtt;
 use crate::spec::{Algorithm, Pair, ReportPlan, Setup, Spec, Start};
 use crate::throughput::{Equation, TcpFlow};
 use crate::tunable::SetupError;
-use weir_units::{DataRate, Gain, TimeDelta, Timestamp};
+use weir_units::{DataRate, DataSize, Gain, TimeDelta, Timestamp};
 
 /// Added before the multiplication of an increase (section 4: 1 kbit/s).
 const RAISE: f64 = 1_000.0;
@@ -79,15 +79,20 @@ impl Rrtcc {
 
     fn follow(&mut self, loss: f64) {
         self.loss = loss;
-        let segment = self.size.get();
+        let segment = match self.config.tfrc_packet {
+            0 => self.size.get(),
+            bytes => DataSize::from_bytes(bytes.into()),
+        };
         self.tfrc = self.rtt.and_then(|rtt| TcpFlow::new(segment, rtt).throughput(Equation::Full, loss));
         if loss < self.config.low_loss {
             self.own = self.config.loss_increase * (self.own + RAISE);
         } else if loss > self.config.high_loss {
             // By the draft's letter the TFRC rate is a lower bound at all times, so that with little or no loss it
-            // would raise the estimate to the receiver's at once. Here it only limits a decrease, as in libwebrtc.
+            // would raise the estimate to the receiver's at once. Here only a report of high loss uses it, as in libwebrtc,
+            // which does not compare it with the present estimate (`tfrc_raises`).
             let bound = self.tfrc.filter(|_| self.config.tfrc_bound).map_or(0.0, DataRate::as_bps_f64);
-            self.own = self.own.min(bound.max(self.own * (1.0 - 0.5 * loss)));
+            let reduced = bound.max(self.own * (1.0 - 0.5 * loss));
+            self.own = if self.config.tfrc_raises { reduced } else { self.own.min(reduced) };
         }
         self.clip();
     }
@@ -160,7 +165,6 @@ mod tests {
     use super::*;
     use crate::cue::EstimateKind;
     use crate::testing::{self, Kbps, REPORT, estimate};
-    use weir_units::DataSize;
 
     fn sender() -> Rrtcc {
         Kbps { floor: 32, start: 1_000, ceiling: 3_000 }.sender(&[])
@@ -212,6 +216,26 @@ mod tests {
         assert!(near(s.target().media_rate.as_kbps_f64(), tfrc));
         assert!(near(report(&mut s, 0.11, 10), tfrc), "its rate at 11 % loss lies above, and does not count");
         assert!(near(report(&mut s, 0.2, 100), 0.9 * tfrc));
+    }
+
+    #[test]
+    fn tfrc_may_raise_as_in_libwebrtc() {
+        let mut s: Rrtcc = Kbps { floor: 32, start: 100, ceiling: 3_000 }.sender(&[
+            ("tfrc_packet", 1_000.0),
+            ("tfrc_raises", 1.0),
+            ("loss_increase", 1.08),
+        ]);
+        s.on_packet_sent(&SentPacket::media(Timestamp::ZERO, 0, DataSize::from_bytes(200)));
+        assert!(near(report(&mut s, 0.1, 2), 100.0), "up to 10 % the rate is kept");
+        // 8 * 1000 / (0.002 * sqrt(2 * 0.36 / 3) + 0.008 * 3 * sqrt(3 * 0.36 / 8) * 0.36 * (1 + 32 * 0.36^2)): 463 kbit/s.
+        let denominator =
+            0.002 * libm::sqrt(0.72 / 3.0) + 0.008 * 3.0 * libm::sqrt(1.08 / 8.0) * 0.36 * (1.0 + 32.0 * 0.1296);
+        let raised = report(&mut s, 0.36, 2);
+        assert!(near(raised, 8.0 / denominator) && (450.0..480.0).contains(&raised), "{raised}");
+        assert!(near(report(&mut s, 0.0, 2), 1.08 * (raised + 1.0)));
+        // Not above the receiver's estimate.
+        assert_eq!(tmmbr(&mut s, 300), 300.0);
+        assert_eq!(report(&mut s, 0.36, 2), 300.0);
     }
 
     #[test]
